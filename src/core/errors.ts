@@ -1,0 +1,105 @@
+/** Where in a file something is: lines and columns count from 1. */
+export interface Position {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** An error as data: what history keeps, what effects answer, what `--json` prints. */
+export interface ErrorData {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  /** The class of a thrown error, such as `TypeError`, so that a retry rule can name it. */
+  readonly name?: string | undefined;
+  readonly stack?: string | undefined;
+  readonly exitCode?: number | undefined;
+}
+
+export interface ErrorOptions {
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+  readonly position?: Position | undefined;
+}
+
+/** Every error that Reprise raises on purpose: a stable code, what happened, and what to do next. */
+export class RepriseError extends Error {
+  override readonly name: string = 'RepriseError';
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly position: Position | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint;
+    this.position = options.position;
+  }
+}
+
+/** The catalogue. `docs/reference/errors.md` is generated from it; a code never changes its meaning. */
+export const errorCatalogue = {
+  // Definitions and input
+  DEFINITION_INVALID: 'The workflow definition has problems; all of them are listed with their positions.',
+  INPUT_INVALID: 'The input does not fit what the workflow declares.',
+  WORKFLOW_NOT_FOUND: 'No workflow with that name or path.',
+  CONFIG_INVALID: 'reprise.yaml or an environment variable has an invalid value.',
+  USAGE: 'The command line is not one that Reprise understands.',
+  // Runs and their owners
+  RUN_NOT_FOUND: 'No run with that id in this store.',
+  RUN_AMBIGUOUS: 'Several runs start with that id.',
+  RUN_OWNED: 'Another process is running this run.',
+  RUN_ENDED: 'The run has ended, so there is nothing to approve, signal or cancel.',
+  NOT_WAITING: 'The step does not wait for an approval.',
+  CHOICE_UNKNOWN: 'The approval does not offer that choice.',
+  FENCED: 'This process lost the run to another owner and stopped before doing anything more.',
+  SEQUENCE_CONFLICT: 'Somebody else appended to this history first.',
+  // History and store
+  HISTORY_INVALID: 'A stored history is malformed or impossible.',
+  HISTORY_DIVERGED: 'The recorded history does not fit the definition.',
+  DEFINITION_CHANGED: 'Steps that already ran have changed since.',
+  STORE_FAILED: 'The event store could not be read or written.',
+  STORE_NEWER: 'The store was written by a newer Reprise.',
+  // Steps
+  STEP_FAILED: 'The function of a step threw an error.',
+  EXIT_NONZERO: 'A shell command ended with an exit code other than 0.',
+  KILLED: 'A process was ended by a signal that Reprise did not send.',
+  SPAWN_FAILED: 'A process could not be started.',
+  TIMEOUT: 'A step or one of its attempts took longer than allowed.',
+  OUTPUT_INVALID: 'The output of a step cannot be stored as JSON or does not fit its schema.',
+  EXPRESSION_FAILED: 'A condition, template or selector could not be evaluated.',
+  APPROVAL_REJECTED: 'A person answered the gate with `reject`.',
+  WAIT_CHANGED: 'A step asked for other waits than it did before it was resumed.',
+  CHILD_FAILED: 'A child workflow failed.',
+  BUDGET_EXCEEDED: 'The run used up its budget.',
+  CANCELLED: 'The work was cancelled.',
+  // Inside
+  LANE_MISUSE: 'Code inside a lane broke the rules of the effects boundary.',
+  DEADLOCK: 'Every lane waits and nothing outside can wake one of them.',
+  INTERNAL: 'A bug in Reprise.',
+} as const;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorCatalogue, code);
+
+/** Describes anything that can be thrown. */
+export function toErrorData(thrown: unknown): ErrorData {
+  if (thrown instanceof RepriseError) {
+    return { code: thrown.code, message: thrown.message, ...(thrown.hint ? { hint: thrown.hint } : {}) };
+  }
+  if (thrown instanceof Error) {
+    const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : 'STEP_FAILED';
+    return { code, message: thrown.message || thrown.name, name: thrown.name, ...(thrown.stack ? { stack: thrown.stack } : {}) };
+  }
+  return { code: 'STEP_FAILED', message: describeThrown(thrown) };
+}
+
+function describeThrown(thrown: unknown): string {
+  if (typeof thrown === 'string') return thrown;
+  try {
+    return `threw ${JSON.stringify(thrown) ?? String(thrown)}`;
+  } catch {
+    return `threw ${Object.prototype.toString.call(thrown)}`;
+  }
+}

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { RepriseError } from './errors.ts';
+import type { Json } from './json.ts';
+
+/**
+ * The history of a run: a gapless list of events. Every event that was ever written can be read for ever,
+ * so a schema is only ever widened. Times stand in `at` alone: two runs that did the same work differ
+ * nowhere else but in `runId`.
+ */
+
+const json = z.custom<Json>(value => value !== undefined);
+const name = z.string().min(1);
+
+const errorData = z.strictObject({
+  code: name,
+  message: z.string(),
+  hint: z.string().optional(),
+  name: z.string().optional(),
+  stack: z.string().optional(),
+  exitCode: z.number().optional(),
+});
+
+/** Which wait of a step: the number of the `ctx` call, or the backoff before its next attempt. */
+const wait = z.union([z.number().int().nonnegative(), z.literal('retry')]);
+
+/** What each event says beyond its envelope. `null` marks the ones that belong to the run and not to a step. */
+const dataSchemas = {
+  'run.started': z.strictObject({
+    /** The version of this format. */
+    format: z.literal(1),
+    workflow: name,
+    /** The file that defines it, relative to the project's root. */
+    source: z.string().optional(),
+    input: json,
+    forkedFrom: z.strictObject({ run: name, step: name }).optional(),
+  }),
+  'run.resumed': z.strictObject({
+    /** Paths of steps whose earlier end no longer counts: they run again. */
+    invalidated: z.array(name).optional(),
+  }),
+  'run.completed': z.strictObject({ output: json }),
+  'run.failed': z.strictObject({ error: errorData, step: name.optional() }),
+  'run.cancelled': z.strictObject({ reason: z.string() }),
+  'step.started': z.strictObject({
+    fingerprint: name,
+    /** The input of a child workflow. */
+    input: json.optional(),
+  }),
+  'step.completed': z.strictObject({ output: json }),
+  'step.failed': z.strictObject({ error: errorData }),
+  'step.cancelled': z.strictObject({ reason: z.string() }),
+  'step.skipped': z.strictObject({
+    fingerprint: name,
+    reason: z.enum(['condition', 'dependency', 'failure', 'cancelled']),
+    /** The step that it was skipped for. */
+    because: name.optional(),
+  }),
+  'step.retrying': z.strictObject({ error: errorData, delayMs: z.number().nonnegative() }),
+  'step.interrupted': z.strictObject({}),
+  'step.suspended': z.strictObject({
+    on: z.enum(['timer', 'signal', 'approval']),
+    wait,
+    signal: name.optional(),
+  }),
+  'timer.set': z.strictObject({ wait, ms: z.number().nonnegative() }),
+  'timer.fired': z.strictObject({ wait }),
+  'approval.requested': z.strictObject({ message: z.string(), choices: z.array(name).min(1) }),
+  'approval.given': z.strictObject({ choice: name, by: z.string().optional(), comment: z.string().optional() }),
+  'signal.received': z.strictObject({ name, payload: json, by: z.string().optional() }),
+  'cancel.requested': z.strictObject({
+    reason: z.string(),
+    by: z.string().optional(),
+    /** Ends the run as failed instead of cancelled. */
+    error: errorData.optional(),
+  }),
+} as const;
+
+export type EventType = keyof typeof dataSchemas;
+export const eventTypes = Object.keys(dataSchemas) as readonly EventType[];
+
+type DataOf<T extends EventType> = z.infer<(typeof dataSchemas)[T]>;
+
+interface Envelope<T extends EventType> {
+  readonly seq: number;
+  readonly runId: string;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly at: string;
+  readonly type: T;
+  /** Path of the step, such as `deploy` or, inside a child workflow, `deploy/build`; absent on events of the run. */
+  readonly step?: string | undefined;
+  /** Index of a fanned-out copy, from 0. */
+  readonly worker?: number | undefined;
+  /** From 1; a retry adds one, an interruption does not. */
+  readonly attempt?: number | undefined;
+  readonly data: DataOf<T>;
+}
+
+export type EventOf<T extends EventType> = Envelope<T>;
+export type HistoryEvent = { [T in EventType]: Envelope<T> }[EventType];
+/** An event before the store gave it its place. */
+export type NewEvent = { [T in EventType]: Omit<Envelope<T>, 'seq' | 'runId' | 'at'> }[EventType];
+
+const eventSchemas = Object.fromEntries(
+  eventTypes.map(type => [
+    type,
+    z.strictObject({
+      seq: z.number().int().positive(),
+      runId: name,
+      at: name,
+      type: z.literal(type),
+      step: name.optional(),
+      worker: z.number().int().nonnegative().optional(),
+      attempt: z.number().int().positive().optional(),
+      data: dataSchemas[type],
+    }),
+  ]),
+) as unknown as Readonly<Record<EventType, z.ZodType>>;
+
+/** For documentation: the schema of each event's data. */
+export const eventDataSchemas: Readonly<Record<EventType, z.ZodType>> = dataSchemas;
+
+/** Checks an event that was read from a store or a file. Throws HISTORY_INVALID. */
+export function parseEvent(raw: unknown): HistoryEvent {
+  const type: unknown = typeof raw === 'object' && raw !== null && 'type' in raw ? raw.type : undefined;
+  if (typeof type !== 'string' || !Object.hasOwn(eventSchemas, type)) {
+    throw new RepriseError('HISTORY_INVALID', `unknown event type ${JSON.stringify(type) ?? 'undefined'}`, {
+      hint: 'the history may come from a newer Reprise: upgrade, or check the store for damage',
+    });
+  }
+  const schema: z.ZodType = eventSchemas[type as EventType];
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return parsed.data as HistoryEvent;
+  const [issue] = parsed.error.issues;
+  const where = issue?.path.join('.') || 'event';
+  throw new RepriseError('HISTORY_INVALID', `malformed ${type} event: ${where}: ${issue?.message ?? 'invalid'}`);
+}

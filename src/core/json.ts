@@ -1,0 +1,77 @@
+import { RepriseError } from './errors.ts';
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** JSON with sorted keys: equal values give equal text, whatever order they were built in. */
+export function canonicalJson(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (isJsonObject(value)) {
+    const fields = Object.keys(value).sort();
+    return `{${fields.map(key => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`).join(',')}}`;
+  }
+  return JSON.stringify(value);
+}
+
+/**
+ * A deep copy that is exactly what storing and reading back would give.
+ * Refuses, with the path, whatever JSON would silently change: a `Date`, a `Map`, `NaN`, a function, a cycle.
+ * `undefined` fields are left out, and `undefined` itself becomes `null`.
+ */
+export function toJson(value: unknown, path = 'output'): Json {
+  return copy(value, path, []);
+}
+
+function copy(value: unknown, path: string, ancestors: object[]): Json {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value;
+    case 'number':
+      if (!Number.isFinite(value)) throw unserialisable(path, String(value));
+      return Object.is(value, -0) ? 0 : value;
+    case 'undefined':
+      return null;
+    case 'bigint':
+    case 'symbol':
+    case 'function':
+      throw unserialisable(path, `a ${typeof value}`);
+    case 'object':
+      return value === null ? null : copyObject(value, path, ancestors);
+  }
+}
+
+function copyObject(value: object, path: string, ancestors: object[]): Json {
+  if (ancestors.includes(value)) throw unserialisable(path, 'a reference to an object that contains it');
+  ancestors.push(value);
+  const copied = Array.isArray(value)
+    ? value.map((item, index) => copy(item, `${path}[${index}]`, ancestors))
+    : copyPlain(value, path, ancestors);
+  ancestors.pop();
+  return copied;
+}
+
+function copyPlain(value: object, path: string, ancestors: object[]): Json {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
+    throw unserialisable(path, `a ${value.constructor?.name ?? 'class instance'}`);
+  }
+  if (value instanceof Map || value instanceof Set || value instanceof Date || value instanceof Error) {
+    throw unserialisable(path, `a ${value.constructor.name}`);
+  }
+  const entries: [string, Json][] = [];
+  for (const [key, field] of Object.entries(value)) {
+    if (field !== undefined) entries.push([key, copy(field, `${path}.${key}`, ancestors)]);
+  }
+  return Object.fromEntries(entries);
+}
+
+const unserialisable = (path: string, what: string) =>
+  new RepriseError('OUTPUT_INVALID', `${path} is ${what}, which cannot be stored as JSON`, {
+    hint: 'return plain objects, arrays, strings, finite numbers, booleans or null (a date: date.toISOString())',
+  });

@@ -1,0 +1,65 @@
+/** What the graph functions need to know of a step. */
+export interface DagNode {
+  readonly id: string;
+  readonly needs: readonly { readonly id: string }[];
+}
+
+export type TopologicalOrder<T> =
+  | { readonly kind: 'ordered'; readonly order: readonly T[] }
+  /** The ids along the circle; the first is repeated at the end. */
+  | { readonly kind: 'cycle'; readonly path: readonly string[] };
+
+/**
+ * Every step after all that it needs, and otherwise as written: the same definition always gives the same order.
+ * Unknown ids are passed over. O(V+E), and no recursion, so that a chain of 100,000 steps does not overflow the stack.
+ */
+export function topologicalOrder<T extends DagNode>(nodes: readonly T[]): TopologicalOrder<T> {
+  const byId = new Map(nodes.map(node => [node.id, node]));
+  const done = new Set<string>();
+  const open = new Set<string>();
+  const order: T[] = [];
+  for (const root of nodes) {
+    const stack = done.has(root.id) ? [] : [visit(root, open)];
+    for (let top = stack.at(-1); top; top = stack.at(-1)) {
+      const need = top.node.needs[top.next++];
+      if (!need) {
+        open.delete(top.node.id);
+        done.add(top.node.id);
+        order.push(top.node);
+        stack.pop();
+      } else if (open.has(need.id)) {
+        return { kind: 'cycle', path: circle([...open], need.id) };
+      } else {
+        const next = done.has(need.id) ? undefined : byId.get(need.id);
+        if (next) stack.push(visit(next, open));
+      }
+    }
+  }
+  return { kind: 'ordered', order };
+}
+
+function visit<T extends DagNode>(node: T, open: Set<string>) {
+  open.add(node.id);
+  return { node, next: 0 };
+}
+
+/** Read along the arrows of time: each step comes before the next, and the last before the first. */
+function circle(path: readonly string[], again: string): string[] {
+  const around = path.slice(path.indexOf(again)).reverse();
+  return [again, ...around.slice(0, -1), again];
+}
+
+/** The step and all that comes after it, directly or not. */
+export function downstreamOf(nodes: readonly DagNode[], ids: Iterable<string>): ReadonlySet<string> {
+  const dependants = new Map<string, string[]>();
+  for (const { id, needs } of nodes) {
+    for (const need of needs) {
+      const list = dependants.get(need.id);
+      if (list) list.push(id);
+      else dependants.set(need.id, [id]);
+    }
+  }
+  const reached = new Set(ids);
+  for (const id of reached) for (const dependant of dependants.get(id) ?? []) reached.add(dependant);
+  return reached;
+}
