@@ -70,7 +70,6 @@ export const errorCatalogue = {
   EXPRESSION_FAILED: 'A condition, template or selector could not be evaluated.',
   APPROVAL_REJECTED: 'A person answered the gate with `reject`.',
   WAIT_CHANGED: 'A step asked for other waits than it did before it was resumed.',
-  CHILD_FAILED: 'A child workflow failed.',
   BUDGET_EXCEEDED: 'The run used up its budget.',
   CANCELLED: 'The work was cancelled.',
   // Inside

@@ -20,8 +20,11 @@ const errorData = z.strictObject({
   exitCode: z.number().optional(),
 });
 
-/** Which wait of a step: the number of the `ctx` call, or the backoff before its next attempt. */
-const wait = z.union([z.number().int().nonnegative(), z.literal('retry')]);
+/** The number of the `ctx` call, from 0, so that the same call finds its answer again after a resume. */
+const wait = z.number().int().nonnegative();
+
+/** What a timer is for: a sleep, the backoff before the next attempt, or the end of what an attempt or step may take. */
+const timer = z.union([wait, z.enum(['retry', 'attempt', 'step'])]);
 
 /** What each event says beyond its envelope. `null` marks the ones that belong to the run and not to a step. */
 const dataSchemas = {
@@ -32,11 +35,15 @@ const dataSchemas = {
     /** The file that defines it, relative to the project's root. */
     source: z.string().optional(),
     input: json,
+    /** Paths of all steps in their stable topological order: the places of the canonical order. */
+    steps: z.array(name),
     forkedFrom: z.strictObject({ run: name, step: name }).optional(),
   }),
   'run.resumed': z.strictObject({
     /** Paths of steps whose earlier end no longer counts: they run again. */
     invalidated: z.array(name).optional(),
+    /** The places of the canonical order, if the definition has other steps now. */
+    steps: z.array(name).optional(),
   }),
   'run.completed': z.strictObject({ output: json }),
   'run.failed': z.strictObject({ error: errorData, step: name.optional() }),
@@ -62,8 +69,10 @@ const dataSchemas = {
     wait,
     signal: name.optional(),
   }),
-  'timer.set': z.strictObject({ wait, ms: z.number().nonnegative() }),
-  'timer.fired': z.strictObject({ wait }),
+  /** A wait is over and the step goes on; its code may run again from the top. */
+  'step.resumed': z.strictObject({}),
+  'timer.set': z.strictObject({ timer, ms: z.number().nonnegative() }),
+  'timer.fired': z.strictObject({ timer }),
   'approval.requested': z.strictObject({ message: z.string(), choices: z.array(name).min(1) }),
   'approval.given': z.strictObject({ choice: name, by: z.string().optional(), comment: z.string().optional() }),
   'signal.received': z.strictObject({ name, payload: json, by: z.string().optional() }),

@@ -118,7 +118,13 @@ export interface RunSummary {
 }
 
 export type InboxMessage =
-  | { readonly kind: 'approval'; readonly step: string; readonly choice: string; readonly by?: string; readonly comment?: string }
+  | {
+      readonly kind: 'approval';
+      readonly step: string;
+      readonly choice: string;
+      readonly by?: string;
+      readonly comment?: string;
+    }
   | { readonly kind: 'signal'; readonly name: string; readonly payload: Json; readonly by?: string }
   | { readonly kind: 'cancel'; readonly reason: string; readonly by?: string };
 

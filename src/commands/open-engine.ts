@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import { Engine } from '../engine/engine.ts';
+import { defaultSettings, type EngineSettings, type Observer } from '../engine/environment.ts';
+import { thisProcess } from '../process/identity.ts';
+import type { EventStore } from '../store/port.ts';
+import { createLiveWorld } from '../world/live.ts';
+import { systemClock, systemIds } from '../world/system.ts';
+
+export interface OpenEngineOptions {
+  /** Where shell steps run. */
+  readonly root: string;
+  /** Where the store, logs and scratch files are; `.reprise/state` below the root by default. */
+  readonly stateDir?: string | undefined;
+  /** What shell steps inherit. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** SQLite in the state folder by default. */
+  readonly store?: EventStore | undefined;
+  readonly observe?: Observer | undefined;
+  readonly settings?: Partial<EngineSettings> | undefined;
+}
+
+export interface OpenedEngine {
+  readonly engine: Engine;
+  readonly store: EventStore;
+  close(): Promise<void>;
+}
+
+/** The engine on the real world. Throws STORE_FAILED if the store cannot be opened. */
+export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
+  const stateDir = options.stateDir ?? join(options.root, '.reprise', 'state');
+  const store = options.store ?? (await openStore(stateDir));
+  const engine = new Engine(
+    {
+      world: createLiveWorld(),
+      clock: systemClock,
+      ids: systemIds,
+      store,
+      self: thisProcess(),
+      projectRoot: options.root,
+      stateDir,
+      env: options.env,
+      settings: { ...defaultSettings, ...options.settings },
+    },
+    options.observe,
+  );
+  return { engine, store, close: () => store.close() };
+}
+
+/** The store of a project, made if there is none. */
+export async function openStore(stateDir: string): Promise<EventStore> {
+  const { openSqliteStore } = await import('../store/sqlite/open.ts');
+  return openSqliteStore({ file: join(stateDir, 'reprise.db') });
+}

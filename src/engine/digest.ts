@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto';
+import type { HistoryEvent } from '../core/event.ts';
+import { canonicalJson, type Json } from '../core/json.ts';
+
+export interface Digests {
+  /** Equal if the same work came to the same end: status, output and error code of the run and of each step. */
+  readonly outcome: string;
+  /** Equal if, beyond that, it took the same attempts. */
+  readonly history: string;
+}
+
+interface StepOutcome {
+  status: string;
+  output: Json;
+  error: Json;
+  choice: Json;
+  attempts: number;
+}
+
+/** Neither digest holds times, durations, ids or paths, nor that a run was interrupted and resumed. */
+export function digestsOf(history: readonly HistoryEvent[]): Digests {
+  const steps = new Map<string, StepOutcome>();
+  let run: Json = { status: 'running' };
+  for (const event of history) {
+    const key = `${event.step ?? ''}\u0000${event.worker ?? ''}`;
+    switch (event.type) {
+      case 'run.completed':
+        run = { status: 'completed', output: event.data.output };
+        break;
+      case 'run.failed':
+        run = { status: 'failed' };
+        break;
+      case 'run.cancelled':
+        run = { status: 'cancelled' };
+        break;
+      case 'run.resumed':
+        run = { status: 'running' };
+        for (const path of event.data.invalidated ?? []) steps.delete(`${path}\u0000`);
+        break;
+      case 'step.started':
+        steps.set(key, { status: 'started', output: null, error: null, choice: null, attempts: event.attempt ?? 1 });
+        break;
+      case 'step.skipped':
+        steps.set(key, { status: 'skipped', output: null, error: null, choice: null, attempts: 0 });
+        break;
+      case 'approval.given':
+        change(steps, key, { choice: event.data.choice });
+        break;
+      case 'step.completed':
+        change(steps, key, { status: 'completed', output: event.data.output });
+        break;
+      case 'step.failed':
+        change(steps, key, { status: 'failed', error: event.data.error.code });
+        break;
+      case 'step.cancelled':
+        change(steps, key, { status: 'cancelled' });
+        break;
+      case 'run.started':
+      case 'step.retrying':
+      case 'step.interrupted':
+      case 'step.suspended':
+      case 'step.resumed':
+      case 'timer.set':
+      case 'timer.fired':
+      case 'approval.requested':
+      case 'signal.received':
+      case 'cancel.requested':
+        break;
+    }
+  }
+  const sorted = [...steps].sort(([a], [b]) => (a < b ? -1 : 1));
+  const outcome = sorted.map(([key, { attempts: _, ...rest }]) => ({ key, ...rest }));
+  return {
+    outcome: digest({ run, steps: outcome }),
+    history: digest({ run, steps: sorted.map(([key, step]) => ({ key, ...step })) }),
+  };
+}
+
+function change(steps: Map<string, StepOutcome>, key: string, part: Partial<StepOutcome>): void {
+  const step = steps.get(key);
+  if (step) Object.assign(step, part);
+}
+
+const digest = (value: Json): string => hash('sha256', canonicalJson(value));

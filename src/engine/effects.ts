@@ -1,0 +1,197 @@
+import { join } from 'node:path';
+import type { HistoryEvent } from '../core/event.ts';
+import type { Json } from '../core/json.ts';
+import { toTimestamp } from '../core/time.ts';
+import { endTrees } from '../process/end-trees.ts';
+import { isSameProcess } from '../process/identity.ts';
+import { runShellStep, type ShellEnd } from '../process/shell-step.ts';
+import type { AcquireRequest, AcquireResult, Batch, InboxEntry, Lease, NewRun, RunStatus } from '../store/port.ts';
+import type { ShellCommand } from '../workflow/model.ts';
+import { Cancelled } from '../world/outcome.ts';
+import type { Environment, Observer } from './environment.ts';
+import type { FunctionCall, Turn } from './function-call.ts';
+
+/** Every call of the engine to the outside, declared once. */
+export type EngineEffects = ReturnType<typeof createEffects>;
+
+interface ShellRequest {
+  readonly runId: string;
+  readonly step: string;
+  readonly attempt: number;
+  readonly lease: Lease;
+  readonly command: ShellCommand;
+}
+
+export function createEffects(environment: Environment, observe: Observer) {
+  const { world, clock, ids, store, settings } = environment;
+  /** Functions under way, by run and step: an effect's arguments are data, and a function is not. */
+  const calls = new Map<string, FunctionCall>();
+  const ownsRun = ({ runId }: { readonly runId: string }) => ({ writes: [`store:${runId}`] });
+
+  return {
+    calls,
+
+    /** Used inside the performance of a function, not by lanes. */
+    endOfTurn: () => clock.endOfTurn(),
+
+    now: world.effect<void, number>({ name: 'clock.now', span: 'short', perform: () => clock.now() }),
+
+    sleepUntil: world.effect<number, void>({
+      name: 'clock.sleep',
+      span: 'long',
+      perform: (epochMs, signal) => clock.waitUntil(epochMs, signal),
+    }),
+
+    newIds: world.effect<void, { readonly runId: string; readonly incarnation: string }>({
+      name: 'ids.new',
+      span: 'short',
+      perform: () => ({ runId: ids.runId(), incarnation: ids.incarnation() }),
+    }),
+
+    createRun: world.effect<NewRun, Lease>({ name: 'store.create', span: 'short', keys: ownsRun, perform: run => store.createRun(run) }),
+
+    acquire: world.effect<AcquireRequest, AcquireResult>({
+      name: 'store.acquire',
+      span: 'short',
+      keys: ownsRun,
+      perform: async request => {
+        const result = await store.acquire(request);
+        if (result.kind === 'acquired' || result.owner.host !== request.owner.host || isSameProcess(result.owner)) return result;
+        return store.acquire({ ...request, provablyDead: result.owner.incarnation });
+      },
+    }),
+
+    read: world.effect<{ readonly runId: string }, readonly HistoryEvent[]>({
+      name: 'store.read',
+      span: 'short',
+      keys: ({ runId }) => ({ reads: [`store:${runId}`] }),
+      perform: ({ runId }) => store.read(runId),
+    }),
+
+    renew: world.effect<{ readonly runId: string; readonly lease: Lease; readonly expiresAt: string }, boolean>({
+      name: 'store.renew',
+      span: 'short',
+      keys: ownsRun,
+      perform: ({ runId, lease, expiresAt }) => store.renew(runId, lease, expiresAt),
+    }),
+
+    release: world.effect<{ readonly runId: string; readonly lease: Lease; readonly status: RunStatus }, void>({
+      name: 'store.release',
+      span: 'short',
+      keys: ownsRun,
+      perform: ({ runId, lease, status }) => store.release(runId, lease, status),
+    }),
+
+    append: world.effect<Batch, void>({ name: 'store.append', span: 'short', keys: ownsRun, perform: batch => store.append(batch) }),
+
+    inbox: world.effect<string, readonly InboxEntry[]>({
+      name: 'inbox.read',
+      span: 'short',
+      keys: runId => ({ reads: [`inbox:${runId}`] }),
+      perform: runId => store.inbox(runId),
+    }),
+
+    /** Messages of other processes that came after the last one seen. */
+    nextMessages: world.effect<{ readonly runId: string; readonly after: number }, readonly InboxEntry[]>({
+      name: 'inbox.next',
+      span: 'long',
+      perform: async ({ runId, after }, signal) => {
+        for (;;) {
+          const entries = (await store.inbox(runId)).filter(entry => entry.id > after);
+          if (entries.length > 0) return entries;
+          await clock.waitUntil(clock.now() + settings.inboxMs, signal);
+        }
+      },
+    }),
+
+    /** Resolves when somebody asks this process to stop, with the reason. */
+    interrupted: world.effect<AbortSignal, string>({
+      name: 'keyboard.interrupt',
+      span: 'long',
+      perform: (interrupt, signal) =>
+        new Promise((resolve, reject) => {
+          const stop = () => resolve(String(interrupt.reason));
+          if (interrupt.aborted) stop();
+          interrupt.addEventListener('abort', stop, { once: true });
+          signal.addEventListener('abort', () => {
+            interrupt.removeEventListener('abort', stop);
+            reject(new Cancelled('keyboard.interrupt'));
+          });
+        }),
+    }),
+
+    /** Ends what a dead owner of the run left behind. */
+    endOrphans: world.effect<{ readonly runId: string }, number>({
+      name: 'process.end-orphans',
+      span: 'long',
+      perform: async ({ runId }) => {
+        const roots = await store.processes(runId);
+        const { ended } = await endTrees({ roots, marked: { REPRISE_RUN: runId }, graceMs: settings.graceMs });
+        for (const { pid } of roots) await store.removeProcess(runId, pid);
+        return ended.length;
+      },
+    }),
+
+    shell: world.effect<ShellRequest, ShellEnd>({
+      name: 'shell.run',
+      span: 'long',
+      perform: (request, signal) => runShell(environment, observe, request, signal),
+    }),
+
+    /** Lets a function go on until it ends or asks for something. One that ignores its cancellation is left alone. */
+    functionNext: world.effect<string, Turn>({
+      name: 'function.next',
+      span: 'long',
+      perform: async (key, signal) => {
+        const call = calls.get(key);
+        if (!call) throw new Error(`no function under way as ${key}`);
+        const patience = new AbortController();
+        const gaveUp = new Promise<never>((_, reject) => {
+          signal.addEventListener('abort', () => {
+            call.cancel(new Cancelled('the step'));
+            clock.waitUntil(clock.now() + settings.graceMs, patience.signal).then(() => reject(new Cancelled('the step')), () => {});
+          });
+        });
+        try {
+          return await Promise.race([call.next(), gaveUp]);
+        } finally {
+          patience.abort();
+        }
+      },
+    }),
+
+    functionAnswer: world.effect<{ readonly key: string; readonly wait: number; readonly value: Json }, void>({
+      name: 'function.answer',
+      span: 'short',
+      perform: ({ key, wait, value }) => calls.get(key)?.answer(wait, value),
+    }),
+  };
+}
+
+async function runShell(environment: Environment, observe: Observer, request: ShellRequest, signal: AbortSignal): Promise<ShellEnd> {
+  const { store, projectRoot, stateDir, env, settings } = environment;
+  const { runId, step, attempt, lease, command } = request;
+  const name = `${step.replaceAll('/', '.')}.${attempt}`;
+  let pid: number | undefined;
+  try {
+    return await runShellStep({
+      command,
+      projectRoot,
+      scratchDir: join(stateDir, 'scratch', runId, name),
+      logFile: join(stateDir, 'logs', runId, `${name}.log`),
+      identity: { runId, step, attempt, incarnation: lease.incarnation },
+      inheritEnv: env,
+      signal,
+      graceMs: settings.graceMs,
+      onStarted: async child => {
+        pid = child.pid;
+        await store.addProcess(runId, lease, { ...child, step });
+      },
+      onLine: (stream, line) => observe({ kind: 'output', step, stream, line }),
+    });
+  } finally {
+    if (pid !== undefined) await store.removeProcess(runId, pid);
+  }
+}
+
+export const expiry = (now: number, leaseMs: number): string => toTimestamp(now + leaseMs);

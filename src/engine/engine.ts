@@ -1,0 +1,283 @@
+import { RepriseError } from '../core/errors.ts';
+import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import { canonicalJson } from '../core/json.ts';
+import { toEpochMs, toTimestamp } from '../core/time.ts';
+import type { Lease, Owner } from '../store/port.ts';
+import type { WorkflowModel } from '../workflow/model.ts';
+import { findChanges } from './changes.ts';
+import { createEffects, type EngineEffects, expiry } from './effects.ts';
+import { activeMs, effectiveHistory, isRunEnd } from './effective-history.ts';
+import type { Environment, Observer } from './environment.ts';
+import { forkedEvents, unfinished } from './fork.ts';
+import { affectedBy, buildGraph, type Graph, type GraphNode } from './graph.ts';
+import { decide } from './plan.ts';
+import { type RunResult, resultOf } from './result.ts';
+import { RunLoop } from './run-loop.ts';
+import { RunState } from './state.ts';
+
+/** How a run is to be gone about; none of it changes what the run is. */
+export interface RunOptions {
+  /** At most so many steps at work at once; 10 unless the workflow says otherwise. */
+  readonly maxConcurrentWorkers?: number | undefined;
+  /** Wall time over all resumes. */
+  readonly budgetMs?: number | undefined;
+  /** Aborting it cancels the run; the reason is recorded. */
+  readonly interrupt?: AbortSignal | undefined;
+  /** Stay even if only a person or a signal can bring the run forward. */
+  readonly wait?: boolean | undefined;
+}
+
+export interface StartOptions extends RunOptions {
+  readonly workflow: WorkflowModel;
+  readonly input?: unknown;
+  /** Recorded, so that a resume finds the definition again. */
+  readonly source?: string | undefined;
+}
+
+export interface ResumeOptions extends RunOptions {
+  readonly workflow: WorkflowModel;
+  readonly runId: string;
+  /** Run steps again that are defined otherwise now, with all that depends on them, instead of refusing. */
+  readonly rerunChanged?: boolean | undefined;
+}
+
+export interface ForkOptions extends RunOptions {
+  readonly workflow: WorkflowModel;
+  readonly runId: string;
+  /** Path of the first step to run again. */
+  readonly from: string;
+}
+
+export interface ReplayResult {
+  readonly result: RunResult;
+  readonly history: readonly HistoryEvent[];
+  /** Whether the history has come to an end. */
+  readonly ended: boolean;
+}
+
+const defaultPlaces = 10;
+
+/** Runs workflows, one history each. Calls may overlap. */
+export class Engine {
+  readonly #environment: Environment;
+  readonly #observe: Observer;
+  readonly #effects: EngineEffects;
+  #opened = 0;
+
+  constructor(environment: Environment, observe: Observer = () => {}) {
+    this.#environment = environment;
+    this.#observe = observe;
+    this.#effects = createEffects(environment, observe);
+  }
+
+  /** Starts a run and sees it through. Throws INPUT_INVALID before anything is written. */
+  async start(options: StartOptions): Promise<RunResult> {
+    const { workflow, source } = options;
+    const input = workflow.input.parse(options.input ?? {});
+    const graph = buildGraph(workflow);
+    const started: NewEvent = {
+      type: 'run.started',
+      data: { format: 1, workflow: workflow.name, input, steps: graph.nodes.map(({ path }) => path), ...(source ? { source } : {}) },
+    };
+    return this.#inLane(() => this.#create(graph, [started], options));
+  }
+
+  /**
+   * Takes a run over and sees it through: finished steps are kept, the rest runs. A run that failed or was cancelled
+   * goes on where it stopped. Throws RUN_OWNED if somebody else is at it, DEFINITION_CHANGED if steps that ran are
+   * defined otherwise now; then nothing was done.
+   */
+  async resume(options: ResumeOptions): Promise<RunResult> {
+    return this.#inLane(async () => {
+      const { runId } = options;
+      const lease = await this.#acquire(runId);
+      return this.#owning(runId, lease, async () => {
+        const history = await this.#effects.read({ runId });
+        const graph = buildGraph(options.workflow);
+        const resumed = resumeEvent(graph, history, options);
+        if (!resumed) return foldHistory(graph, history);
+        const orphans = await this.#effects.endOrphans({ runId });
+        if (orphans > 0) this.#observe({ kind: 'notice', message: `ended ${orphans} process${orphans === 1 ? '' : 'es'} that the last owner had left running` });
+        const at = toTimestamp(await this.#effects.now());
+        const first = { ...resumed, seq: history.length + 1, runId, at } as HistoryEvent;
+        const state = foldHistory(graph, [...history, first]);
+        const batch = [first, ...interruptedSteps(state, { runId, at })];
+        for (const event of batch.slice(1)) state.apply(event);
+        await this.#effects.append({ runId, lease, expectedSeq: history.length, at, events: batch });
+        this.#observe({ kind: 'events', events: batch });
+        await this.#loop({ state, runId, lease, options, usedMs: activeMs(history, toEpochMs) });
+        return state;
+      });
+    });
+  }
+
+  /** A new run that reuses everything that is not downstream of `from`. The old one stays as it is. */
+  async fork(options: ForkOptions): Promise<RunResult> {
+    return this.#inLane(async () => {
+      const history = await this.#effects.read({ runId: options.runId });
+      const graph = buildGraph(options.workflow);
+      return this.#create(graph, forkedEvents(graph, history, options), options);
+    });
+  }
+
+  /**
+   * Goes through a history without running or writing anything, and checks that it fits the definition and that its
+   * end follows from its steps. Throws HISTORY_DIVERGED.
+   */
+  async replay(options: { readonly workflow: WorkflowModel; readonly runId: string }): Promise<ReplayResult> {
+    return this.#inLane(async () => {
+      const { runId } = options;
+      const history = await this.#effects.read({ runId });
+      const graph = buildGraph(options.workflow);
+      const { changed, removed } = findChanges(graph, effectiveHistory(history).events);
+      const names = [...changed.map(({ path }) => path), ...removed];
+      if (names.length > 0) {
+        throw new RepriseError('HISTORY_DIVERGED', `run ${runId} does not fit the definition: ${names.join(', ')} changed since`, {
+          hint: `run what changed again: reprise resume ${runId} --rerun-changed`,
+        });
+      }
+      const last = history.at(-1);
+      const ended = last !== undefined && isRunEnd(last);
+      if (ended) checkEnd(foldHistory(graph, history.slice(0, -1)), last);
+      return { result: resultOf(runId, foldHistory(graph, history)), history, ended };
+    });
+  }
+
+  #inLane<T>(body: () => Promise<T>): Promise<T> {
+    return this.#environment.world.open(`engine#${this.#opened++}`, body);
+  }
+
+  async #create(graph: Graph, events: readonly NewEvent[], options: RunOptions): Promise<RunResult> {
+    const { runId, incarnation } = await this.#effects.newIds();
+    const now = await this.#effects.now();
+    const at = toTimestamp(now);
+    const expiresAt = expiry(now, this.#environment.settings.leaseMs);
+    const workflow = graph.root.workflow.name;
+    const lease = await this.#effects.createRun({ runId, workflow, owner: this.#owner(incarnation), expiresAt, at, events });
+    return this.#owning(runId, lease, async () => {
+      const history = events.map((event, index) => ({ ...event, seq: index + 1, runId, at }) as HistoryEvent);
+      const state = foldHistory(graph, history);
+      this.#observe({ kind: 'events', events: history });
+      await this.#loop({ state, runId, lease, options, usedMs: 0 });
+      return state;
+    });
+  }
+
+  async #acquire(runId: string): Promise<Lease> {
+    const { incarnation } = await this.#effects.newIds();
+    const now = await this.#effects.now();
+    const expiresAt = expiry(now, this.#environment.settings.leaseMs);
+    const acquired = await this.#effects.acquire({ runId, owner: this.#owner(incarnation), now: toTimestamp(now), expiresAt });
+    if (acquired.kind === 'acquired') return acquired.lease;
+    const { owner } = acquired;
+    throw new RepriseError('RUN_OWNED', `run ${runId} is being run by process ${owner.pid} on ${owner.host} (its lease lasts until ${acquired.expiresAt})`, {
+      hint: `watch it: reprise show ${runId}; or stop it: reprise cancel ${runId}`,
+    });
+  }
+
+  #owner(incarnation: string): Owner {
+    return { ...this.#environment.self, incarnation };
+  }
+
+  /** Gives the run up whatever happens, so that it can be resumed at once. */
+  async #owning(runId: string, lease: Lease, body: () => Promise<RunState>): Promise<RunResult> {
+    let result: RunResult | undefined;
+    try {
+      result = resultOf(runId, await body());
+    } finally {
+      const status = result?.status ?? 'running';
+      // If the store is what failed, the lease runs out by itself, and the first error is the one to show.
+      await this.#effects.release({ runId, lease, status }).catch(() => {});
+    }
+    return result;
+  }
+
+  async #loop({ state, runId, lease, options, usedMs }: LoopStart): Promise<void> {
+    const { workflow } = state.graph.root;
+    const totalMs = options.budgetMs ?? workflow.budgetMs;
+    const loop = new RunLoop({
+      environment: this.#environment,
+      effects: this.#effects,
+      observe: this.#observe,
+      runId,
+      lease,
+      state,
+      places: options.maxConcurrentWorkers ?? workflow.maxConcurrentWorkers ?? defaultPlaces,
+      budget: totalMs === undefined ? undefined : { totalMs, leftMs: Math.max(0, totalMs - usedMs) },
+      interrupt: options.interrupt,
+      wait: options.wait ?? false,
+    });
+    await loop.run();
+  }
+}
+
+interface LoopStart {
+  readonly state: RunState;
+  readonly runId: string;
+  readonly lease: Lease;
+  readonly options: RunOptions;
+  readonly usedMs: number;
+}
+
+/** The state that a history leads to. */
+export function foldHistory(graph: Graph, history: readonly HistoryEvent[]): RunState {
+  const { events, attempts } = effectiveHistory(history);
+  const state = new RunState(graph, attempts);
+  for (const event of events) state.apply(event);
+  state.lastSeq = history.at(-1)?.seq ?? 0;
+  return state;
+}
+
+/** What a resume writes first; undefined if the run is completed and nothing is to run again. */
+function resumeEvent(graph: Graph, history: readonly HistoryEvent[], { runId, rerunChanged }: ResumeOptions): NewEvent | undefined {
+  const { events } = effectiveHistory(history);
+  const { changed, removed } = findChanges(graph, events);
+  const sameDefinition = changed.length === 0 && removed.length === 0;
+  if (!sameDefinition && !rerunChanged) throw definitionChanged(runId, changed, removed);
+
+  const last = events.at(-1);
+  if (last?.type === 'run.completed' && sameDefinition) return undefined;
+  const again = last && isRunEnd(last) ? unfinished(graph, events) : [];
+  const invalidated = [...affectedBy([...changed, ...again])].map(({ path }) => path).concat(removed);
+  const steps = graph.nodes.map(({ path }) => path);
+  return {
+    type: 'run.resumed',
+    data: { ...(invalidated.length > 0 ? { invalidated } : {}), ...(sameSteps(history, steps) ? {} : { steps }) },
+  };
+}
+
+function sameSteps(history: readonly HistoryEvent[], steps: readonly string[]): boolean {
+  const last = history.findLast(event => (event.type === 'run.started' || event.type === 'run.resumed') && event.data.steps !== undefined);
+  const before = last?.type === 'run.started' || last?.type === 'run.resumed' ? last.data.steps : undefined;
+  return before?.length === steps.length && before.every((path, index) => path === steps[index]);
+}
+
+/** Steps that were at work when the last owner died. */
+function interruptedSteps(state: RunState, { runId, at }: { readonly runId: string; readonly at: string }): HistoryEvent[] {
+  const running = [...state.active].filter(({ status, node }) => status === 'running' && !node.child);
+  return running.map(({ node, attempt }, index) => ({
+    seq: state.lastSeq + 1 + index,
+    runId,
+    at,
+    type: 'step.interrupted',
+    step: node.path,
+    attempt,
+    data: {},
+  }));
+}
+
+function checkEnd(state: RunState, recorded: HistoryEvent): void {
+  const decision = decide(state, { places: Number.POSITIVE_INFINITY });
+  const derived = decision?.kind === 'end' ? decision.events[0] : undefined;
+  const same = derived?.type === recorded.type && canonicalJson(derived.data as never) === canonicalJson(recorded.data as never);
+  if (!same) {
+    throw new RepriseError('HISTORY_DIVERGED', `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'more work'}`);
+  }
+}
+
+function definitionChanged(runId: string, changed: readonly GraphNode[], removed: readonly string[]): RepriseError {
+  const lines = [...changed.map(({ path }) => `  ${path}: changed`), ...removed.map(path => `  ${path}: removed`)];
+  return new RepriseError('DEFINITION_CHANGED', `steps of run ${runId} that already ran have changed since:\n${lines.join('\n')}`, {
+    hint: `run them and what depends on them again: reprise resume ${runId} --rerun-changed`,
+  });
+}

@@ -1,0 +1,128 @@
+import { parseDuration } from '../core/duration.ts';
+import { RepriseError, toErrorData } from '../core/errors.ts';
+import { type Json, type JsonObject, toJson } from '../core/json.ts';
+import type { FunctionBody, Parser, Scope, StepContext } from '../workflow/model.ts';
+import type { Wait } from './node-state.ts';
+import type { StepEnd } from './step-end.ts';
+
+/** What a function asks its host for, by the number of the call. */
+export type Question =
+  | { readonly wait: number; readonly on: 'timer'; readonly ms: number }
+  | { readonly wait: number; readonly on: 'signal'; readonly signal: string };
+
+export type Turn = { readonly kind: 'asked'; readonly questions: readonly Question[] } | { readonly kind: 'ended'; readonly end: StepEnd };
+
+export interface FunctionCallOptions {
+  readonly body: FunctionBody;
+  readonly scope: Scope;
+  readonly runId: string;
+  readonly step: string;
+  readonly attempt: number;
+  /** The waits that history knows of, with their answers as far as they have come. */
+  readonly known: ReadonlyMap<number, Wait>;
+  readonly log: (message: string, fields: JsonObject | undefined) => void;
+  /** Waits for the end of the event-loop turn, so that questions asked together are handed on together. */
+  readonly endOfTurn: () => Promise<void>;
+}
+
+/**
+ * A function step under way: it runs until it ends or asks for something durable, and goes on when it is answered.
+ * Calls of `ctx` are numbered; a number that history knows is answered from there.
+ */
+export class FunctionCall {
+  readonly #options: FunctionCallOptions;
+  readonly #abort = new AbortController();
+  readonly #pending = new Map<number, { resolve: (value: Json) => void; reject: (error: unknown) => void }>();
+  #asked: Question[] = [];
+  #calls = 0;
+  #end: Promise<StepEnd> | undefined;
+  #noticeQuestion: () => void = () => {};
+
+  constructor(options: FunctionCallOptions) {
+    this.#options = options;
+  }
+
+  /** Runs until the next question or the end. */
+  async next(): Promise<Turn> {
+    this.#end ??= this.#run();
+    const asked = new Promise<'asked'>(resolve => {
+      this.#noticeQuestion = () => resolve('asked');
+    });
+    if (this.#asked.length === 0) {
+      const end = await Promise.race([this.#end, asked]);
+      if (end !== 'asked') return { kind: 'ended', end };
+    }
+    await this.#options.endOfTurn();
+    const questions = this.#asked;
+    this.#asked = [];
+    return { kind: 'asked', questions };
+  }
+
+  answer(wait: number, value: Json): void {
+    this.#pending.get(wait)?.resolve(value);
+    this.#pending.delete(wait);
+  }
+
+  /** Aborts `ctx.signal`, and ends every wait; a function that heeds either comes to its end. */
+  cancel(reason: unknown): void {
+    this.#abort.abort(reason);
+    for (const { reject } of this.#pending.values()) reject(reason);
+    this.#pending.clear();
+  }
+
+  async #run(): Promise<StepEnd> {
+    const { body, scope } = this.#options;
+    try {
+      const returned = await body.run(scope, this.#context());
+      const output = body.parseOutput ? body.parseOutput(returned) : returned;
+      return { kind: 'completed', output: toJson(output) };
+    } catch (thrown) {
+      return { kind: 'failed', error: toErrorData(thrown) };
+    }
+  }
+
+  #context(): StepContext {
+    const { runId, step, attempt, scope, log } = this.#options;
+    return {
+      runId,
+      step,
+      attempt,
+      input: scope.inputs,
+      signal: this.#abort.signal,
+      sleep: async duration => {
+        const ms = parseDuration(duration);
+        if (ms === undefined) throw new RepriseError('EXPRESSION_FAILED', `ctx.sleep(${JSON.stringify(duration)}) is not a duration`, { hint: 'milliseconds, or a text such as 30s or 1h30m' });
+        await this.#wait(wait => ({ wait, on: 'timer', ms }));
+      },
+      waitForSignal: async <T>(signal: string, options?: { readonly schema?: Parser<T> }) => {
+        const payload = await this.#wait(wait => ({ wait, on: 'signal', signal }));
+        return (options?.schema ? options.schema.parse(payload) : payload) as T;
+      },
+      log: (message, fields) => log(message, fields),
+    };
+  }
+
+  #wait(ask: (wait: number) => Question): Promise<Json> {
+    const question = ask(this.#calls++);
+    const known = this.#options.known.get(question.wait);
+    if (this.#abort.signal.aborted) return Promise.reject(this.#abort.signal.reason);
+    if (known && !asksTheSame(known, question)) return Promise.reject(changed(question, known));
+    if (known?.answer) return Promise.resolve(known.answer.value);
+    if (!known) {
+      this.#asked.push(question);
+      this.#noticeQuestion();
+    }
+    return new Promise((resolve, reject) => this.#pending.set(question.wait, { resolve, reject }));
+  }
+}
+
+const asksTheSame = (known: Wait, question: Question): boolean =>
+  known.on === question.on && (question.on === 'timer' || known.signal === question.signal);
+
+function changed(question: Question, known: Wait): RepriseError {
+  const describe = (on: string, signal: string | undefined) => (on === 'timer' ? 'sleep()' : `waitForSignal(${JSON.stringify(signal)})`);
+  const now = describe(question.on, question.on === 'signal' ? question.signal : undefined);
+  return new RepriseError('WAIT_CHANGED', `call ${question.wait + 1} of ctx is ${now} now, but was ${describe(known.on, known.signal)} before`, {
+    hint: 'the calls of ctx must come in the same order each time the function runs',
+  });
+}

@@ -1,0 +1,78 @@
+import { formatDuration } from '../core/duration.ts';
+import type { NewEvent } from '../core/event.ts';
+import type { InboxEntry } from '../store/port.ts';
+import type { Question } from './function-call.ts';
+import type { Message } from './messages.ts';
+import type { NodeState } from './node-state.ts';
+import type { RunState } from './state.ts';
+import { endEvent } from './step-end.ts';
+
+/** What a message means for history. One that comes too late to mean anything gives no event. */
+export function eventsOf(state: RunState, message: Exclude<Message, { kind: 'lost' | 'broken' }>): readonly NewEvent[] {
+  switch (message.kind) {
+    case 'ended':
+      return message.node.active ? [endEvent(state, message.node, message.end)] : [];
+    case 'asked':
+      return message.node.active ? message.questions.flatMap(question => questionEvents(message.node, question)) : [];
+    case 'fired':
+      return firedEvents(message);
+    case 'inbox':
+      return []; // entry by entry, since each depends on what the one before did
+    case 'interrupted':
+      return state.cancel ? [] : [{ type: 'cancel.requested', data: { reason: message.reason } }];
+    case 'over-budget':
+      return state.cancel ? [] : [overBudget(message.budgetMs)];
+  }
+}
+
+function questionEvents({ node, attempt }: NodeState, question: Question): NewEvent[] {
+  const envelope = { step: node.path, attempt };
+  const { wait } = question;
+  if (question.on === 'signal') {
+    return [{ ...envelope, type: 'step.suspended', data: { on: 'signal', wait, signal: question.signal } }];
+  }
+  return [
+    { ...envelope, type: 'timer.set', data: { timer: wait, ms: question.ms } },
+    { ...envelope, type: 'step.suspended', data: { on: 'timer', wait } },
+  ];
+}
+
+function firedEvents({ node, timer }: Extract<Message, { kind: 'fired' }>): NewEvent[] {
+  const isDue = timer === 'attempt' ? node.status === 'running' : timer === 'step' ? node.active : node.timers?.has(timer);
+  if (!node.active || !isDue || node.timedOut) return [];
+  return [{ type: 'timer.fired', step: node.node.path, attempt: node.attempt, data: { timer } }];
+}
+
+const overBudget = (budgetMs: number): NewEvent => ({
+  type: 'cancel.requested',
+  data: {
+    reason: 'budget',
+    error: {
+      code: 'BUDGET_EXCEEDED',
+      message: `the run took longer than its budget of ${formatDuration(budgetMs)}`,
+      hint: 'raise runtime.budget.minutes, then resume the run',
+    },
+  },
+});
+
+/** What a message of another process means; `undefined` if it means nothing any more. */
+export function inboxEvent(state: RunState, { message }: InboxEntry): NewEvent | undefined {
+  switch (message.kind) {
+    case 'signal': {
+      const { name, payload, by } = message;
+      return { type: 'signal.received', data: { name, payload, ...(by ? { by } : {}) } };
+    }
+    case 'cancel': {
+      if (state.cancel) return undefined;
+      const { reason, by } = message;
+      return { type: 'cancel.requested', data: { reason, ...(by ? { by } : {}) } };
+    }
+    case 'approval': {
+      const { step, choice, by, comment } = message;
+      const node = state.at(step);
+      if (node?.status !== 'waiting' || !node.approval?.choices.includes(choice)) return undefined;
+      const data = { choice, ...(by ? { by } : {}), ...(comment ? { comment } : {}) };
+      return { type: 'approval.given', step, attempt: node.attempt, data };
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import type { InboxEntry } from '../store/port.ts';
+import type { Question } from './function-call.ts';
+import type { NodeState } from './node-state.ts';
+import type { StepEnd } from './step-end.ts';
+
+/** What a timer of a step is for. */
+export type TimerName = number | 'retry' | 'attempt' | 'step';
+
+/** What lanes tell the engine lane of their run. Everything that happens comes through here. */
+export type Message =
+  | { readonly kind: 'ended'; readonly node: NodeState; readonly end: StepEnd }
+  | { readonly kind: 'asked'; readonly node: NodeState; readonly questions: readonly Question[] }
+  | { readonly kind: 'fired'; readonly node: NodeState; readonly timer: TimerName }
+  | { readonly kind: 'inbox'; readonly entries: readonly InboxEntry[] }
+  | { readonly kind: 'interrupted'; readonly reason: string }
+  | { readonly kind: 'over-budget'; readonly budgetMs: number }
+  /** The run has another owner. */
+  | { readonly kind: 'lost' }
+  /** A lane that serves the engine cannot go on. */
+  | { readonly kind: 'broken'; readonly error: unknown };

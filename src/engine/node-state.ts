@@ -1,0 +1,100 @@
+import type { ErrorData } from '../core/errors.ts';
+import type { Json } from '../core/json.ts';
+import type { Timestamp } from '../core/time.ts';
+import type { GraphNode, GraphScope } from './graph.ts';
+
+/**
+ * Where a step stands.
+ * `pending`: not started, or interrupted and to be started again. `running`: at work.
+ * `waiting`: for a timer, a signal, a person or its next attempt; it takes no place among the running.
+ * `woken`: what it waited for has come, and it wants its place back.
+ */
+export type NodeStatus = 'pending' | 'running' | 'waiting' | 'woken' | EndStatus;
+export type EndStatus = 'completed' | 'failed' | 'cancelled' | 'skipped';
+
+/** One durable wait of a step, by the number of its `ctx` call. */
+export interface Wait {
+  readonly on: 'timer' | 'signal' | 'approval';
+  readonly signal: string | undefined;
+  /** Set when it is over: what came. */
+  answer: { readonly value: Json } | undefined;
+}
+
+/** A timer that history knows of: how long, and since when. */
+export interface PendingTimer {
+  readonly timer: number | 'retry';
+  readonly setAt: Timestamp;
+  readonly ms: number;
+}
+
+export class NodeState {
+  status: NodeStatus = 'pending';
+  /** Of the last start; 0 before the first. */
+  attempt: number;
+  /** Attempts from before it was started over, which do not count towards its retries. */
+  attemptsBefore: number;
+  /** How many of its dependencies have not ended. */
+  unmet: number;
+  output: Json | undefined;
+  error: ErrorData | undefined;
+  /** A failure, its own or of what it needed, keeps it from having succeeded. */
+  tainted = false;
+  startedAt: Timestamp | undefined;
+  attemptStartedAt: Timestamp | undefined;
+  endedAt: Timestamp | undefined;
+  waits: Map<number, Wait> | undefined;
+  timers: Map<number | 'retry', PendingTimer> | undefined;
+  approval: { readonly message: string; readonly choices: readonly string[]; given: ApprovalAnswer | undefined } | undefined;
+  /** Which limit ran out while it was under way. */
+  timedOut: 'attempt' | 'step' | undefined;
+  /** It was at work when its process died. */
+  interrupted = false;
+
+  constructor(
+    readonly node: GraphNode,
+    attemptsBefore = 0,
+  ) {
+    this.attempt = attemptsBefore;
+    this.attemptsBefore = attemptsBefore;
+    this.unmet = node.needs.length;
+  }
+
+  get ended(): boolean {
+    return isEnd(this.status);
+  }
+
+  /** Under way: started and not ended. */
+  get active(): boolean {
+    return this.status === 'running' || this.status === 'waiting' || this.status === 'woken';
+  }
+
+  /** Back to the beginning, as if it had not run; its attempts go on counting. */
+  reset(): void {
+    Object.assign(this, new NodeState(this.node, this.attempt));
+  }
+}
+
+export interface ApprovalAnswer {
+  readonly choice: string;
+  readonly by?: string | undefined;
+  readonly comment?: string | undefined;
+}
+
+/** The state of one workflow: of the run itself, or of a child. */
+export class ScopeState {
+  input: Json = null;
+  /** Steps that have not ended. */
+  open = 0;
+  /** Why nothing new starts: a step failed, or the whole scope was cancelled. */
+  stop: 'failure' | 'cancel' | undefined;
+  /** The first failure that counts, of whatever depth. */
+  cause: { readonly path: string; readonly error: ErrorData } | undefined;
+
+  constructor(readonly scope: GraphScope) {}
+}
+
+export const isEnd = (status: NodeStatus): status is EndStatus =>
+  status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'skipped';
+
+/** Whether the step takes one of the `max_concurrent_workers` places while it runs. */
+export const takesPlace = ({ step }: GraphNode): boolean => step.body.kind === 'function' || step.body.kind === 'run';

@@ -1,0 +1,205 @@
+import { RepriseError } from '../core/errors.ts';
+import type { EventOf, HistoryEvent, NewEvent } from '../core/event.ts';
+import { type Json, toJson } from '../core/json.ts';
+import type { WorkflowModel } from '../workflow/model.ts';
+import { buildGraph } from './graph.ts';
+import { type NodeState, type ScopeState, takesPlace } from './node-state.ts';
+import { outputOfScope, scopeOfStep } from './scope-view.ts';
+import { RunState } from './state.ts';
+import { endEvent, expressionError, type StepEnd } from './step-end.ts';
+
+/**
+ * What to do next. Its events are made durable first; then it is carried out.
+ * `start` and `resume` put a step to work, `answer` hands a running step what one of its waits was for,
+ * `cancel` ends one that is under way, and `note` asks for nothing beyond its events.
+ */
+export interface Decision {
+  readonly kind: 'start' | 'resume' | 'answer' | 'cancel' | 'note' | 'end';
+  readonly node?: NodeState;
+  readonly events: readonly NewEvent[];
+}
+
+export interface Limits {
+  /** How many steps may be at work at once. */
+  readonly places: number;
+}
+
+/** The next decision, or none until something happens. A pure function of the state, in constant time over a run. */
+export function decide(state: RunState, limits: Limits): Decision | undefined {
+  if (state.phase !== 'running') return undefined;
+  return cancelNext(state) ?? closeNext(state) ?? answerNext(state) ?? considerNext(state) ?? placeNext(state, limits);
+}
+
+/** The planner as one function: which steps may be put to work now, given a definition and a history. */
+export function findReadySteps(workflow: WorkflowModel, history: readonly HistoryEvent[], limits: Limits = { places: Number.POSITIVE_INFINITY }): readonly string[] {
+  const state = new RunState(buildGraph(workflow));
+  for (const event of history) state.apply(event);
+  const [last] = history.slice(-1);
+  const ready: string[] = [];
+  for (let decision = decide(state, limits); decision; decision = decide(state, limits)) {
+    if (decision.kind === 'start' && decision.node) ready.push(decision.node.node.path);
+    for (const event of decision.events) {
+      state.apply({ ...event, seq: state.lastSeq + 1, runId: last?.runId ?? '', at: last?.at ?? '' } as HistoryEvent);
+    }
+  }
+  return ready;
+}
+
+function cancelNext(state: RunState): Decision | undefined {
+  for (let node = state.toCancel.shift(); node; node = state.toCancel.shift()) {
+    if (node.active || node.interrupted) return { kind: 'cancel', node, events: [] };
+  }
+  return undefined;
+}
+
+function answerNext(state: RunState): Decision | undefined {
+  for (let node = state.answered.shift(); node; node = state.answered.shift()) {
+    if (node.status === 'running') return { kind: 'answer', node, events: [] };
+  }
+  return undefined;
+}
+
+/** A workflow of which every step has ended ends itself. */
+function closeNext(state: RunState): Decision | undefined {
+  for (let scope = state.toClose.peek(); scope; state.toClose.shift(), scope = state.toClose.peek()) {
+    if (scope.open > 0) continue;
+    const { parent } = scope.scope;
+    if (!parent) return { kind: 'end', events: [runEnd(state, scope)] };
+    const node = state.of(parent);
+    if (node.status === 'running') return { kind: 'note', events: [endEvent(state, node, childEnd(state, scope))] };
+  }
+  return undefined;
+}
+
+function childEnd(state: RunState, scope: ScopeState): StepEnd {
+  if (scope.stop === 'cancel') return { kind: 'cancelled', reason: cancelReason(state, scope) };
+  if (scope.cause) return { kind: 'failed', error: scope.cause.error };
+  try {
+    return { kind: 'completed', output: outputOfScope(state, scope) };
+  } catch (thrown) {
+    return { kind: 'failed', error: expressionError('its output', thrown) };
+  }
+}
+
+function runEnd(state: RunState, scope: ScopeState): NewEvent {
+  if (state.cancel?.error) return { type: 'run.failed', data: { error: state.cancel.error } };
+  if (state.cancel) return { type: 'run.cancelled', data: { reason: state.cancel.reason } };
+  if (scope.cause) return { type: 'run.failed', data: { error: scope.cause.error, step: scope.cause.path } };
+  try {
+    return { type: 'run.completed', data: { output: outputOfScope(state, scope) } };
+  } catch (thrown) {
+    return { type: 'run.failed', data: { error: expressionError('the output of the workflow', thrown) } };
+  }
+}
+
+/** Looks at steps whose dependencies have all ended: skips them, starts what needs no place, queues the rest. */
+function considerNext(state: RunState): Decision | undefined {
+  for (let node = state.ready.peek(); node; state.ready.shift(), node = state.ready.peek()) {
+    if (node.status !== 'pending' || node.unmet > 0) continue;
+    const verdict = verdictOn(state, node);
+    if (verdict) return { kind: 'note', events: verdict };
+    if (!takesPlace(node.node)) return startWithoutPlace(state, node);
+    state.queued.push(node);
+  }
+  return undefined;
+}
+
+function placeNext(state: RunState, { places }: Limits): Decision | undefined {
+  for (let node = state.woken.peek(); node; state.woken.shift(), node = state.woken.peek()) {
+    if (node.status !== 'woken') continue;
+    if (node.approval?.given) return { kind: 'note', events: [endEvent(state, node, approvalEnd(node.approval.given))] };
+    if (!takesPlace(node.node)) return startWithoutPlace(state, node);
+    if (state.placesTaken >= places) return undefined;
+    if (node.timers?.has('retry')) return { kind: 'start', node, events: [started(node)] };
+    return { kind: 'resume', node, events: [{ type: 'step.resumed', step: node.node.path, attempt: node.attempt, data: {} }] };
+  }
+  for (let node = state.queued.peek(); node; state.queued.shift(), node = state.queued.peek()) {
+    if (node.status !== 'pending' || node.unmet > 0) continue;
+    if (state.placesTaken >= places) return undefined;
+    return { kind: 'start', node, events: [started(node)] };
+  }
+  return undefined;
+}
+
+/** The events of a step that does not get to work: it is skipped, or its condition could not be evaluated. */
+function verdictOn(state: RunState, nodeState: NodeState): readonly NewEvent[] | undefined {
+  const { node, interrupted } = nodeState;
+  if (interrupted) return undefined; // it was decided on when it started first
+  const scope = state.scopeOf(node.scope);
+  const skipped = (data: Omit<EventOf<'step.skipped'>['data'], 'fingerprint'>): readonly NewEvent[] => [
+    { type: 'step.skipped', step: node.path, data: { fingerprint: node.step.fingerprint, ...data } },
+  ];
+  if (scope.stop === 'cancel') return skipped({ reason: 'cancelled' });
+  const missing = node.needs.find(need => !node.tolerates.has(need) && state.of(need).status !== 'completed');
+  if (missing) return skipped({ reason: 'dependency', because: missing.path });
+  if (scope.stop && node.tolerates.size === 0) return skipped({ reason: 'failure', because: scope.cause?.path });
+  if (!node.step.condition) return undefined;
+  try {
+    return node.step.condition(scopeOfStep(state, node)) ? undefined : skipped({ reason: 'condition' });
+  } catch (thrown) {
+    return [started(nodeState), failedAtOnce(nodeState, expressionError('its condition', thrown))];
+  }
+}
+
+/** Gates and child workflows do no work of their own. */
+function startWithoutPlace(state: RunState, nodeState: NodeState): Decision {
+  const { node } = nodeState;
+  const { body } = node.step;
+  const { path } = node;
+  try {
+    if (body.kind === 'uses') {
+      const input = body.workflow.input.parse(body.input(scopeOfStep(state, node)));
+      return { kind: 'note', node: nodeState, events: [started(nodeState, input)] };
+    }
+    if (body.kind === 'approve') {
+      const { message, choices } = body.request(scopeOfStep(state, node));
+      const attempt = nextAttempt(nodeState);
+      return {
+        kind: 'note',
+        node: nodeState,
+        events: [
+          started(nodeState),
+          { type: 'approval.requested', step: path, attempt, data: { message, choices: [...choices] } },
+          { type: 'step.suspended', step: path, attempt, data: { on: 'approval', wait: 0 } },
+        ],
+      };
+    }
+  } catch (thrown) {
+    const what = body.kind === 'uses' ? 'the input of the child workflow' : 'its message';
+    return { kind: 'note', events: [started(nodeState), failedAtOnce(nodeState, expressionError(what, thrown))] };
+  }
+  throw new RepriseError('INTERNAL', `${path} takes a place`);
+}
+
+/** An interruption does not use up an attempt; a retry and a new life after an end do. */
+const nextAttempt = ({ interrupted, attempt }: NodeState): number => (interrupted ? attempt : attempt + 1);
+
+const started = (nodeState: NodeState, input?: Json): NewEvent => ({
+  type: 'step.started',
+  step: nodeState.node.path,
+  attempt: nextAttempt(nodeState),
+  data: { fingerprint: nodeState.node.step.fingerprint, ...(input === undefined ? {} : { input }) },
+});
+
+const failedAtOnce = (nodeState: NodeState, error: EventOf<'step.failed'>['data']['error']): NewEvent => ({
+  type: 'step.failed',
+  step: nodeState.node.path,
+  attempt: nextAttempt(nodeState),
+  data: { error },
+});
+
+function approvalEnd(answer: NonNullable<NonNullable<NodeState['approval']>['given']>): StepEnd {
+  if (answer.choice !== 'reject') return { kind: 'completed', output: toJson(answer) };
+  const by = answer.by ? ` by ${answer.by}` : '';
+  const comment = answer.comment ? `: ${answer.comment}` : '';
+  return { kind: 'failed', error: { code: 'APPROVAL_REJECTED', message: `rejected${by}${comment}` } };
+}
+
+/** Why a step that is under way has to end. */
+export function cancelReason(state: RunState, scope: ScopeState): string {
+  if (state.cancel) return state.cancel.reason;
+  for (let at: ScopeState | undefined = scope; at; at = at.scope.parent && state.scopeOf(at.scope.parent.scope)) {
+    if (at.cause) return `${at.cause.path} failed`;
+  }
+  return 'cancelled';
+}

@@ -1,0 +1,302 @@
+import { RepriseError } from '../core/errors.ts';
+import type { EventOf, HistoryEvent } from '../core/event.ts';
+import type { Timestamp } from '../core/time.ts';
+import type { Graph, GraphNode, GraphScope } from './graph.ts';
+import { type EndStatus, NodeState, ScopeState, takesPlace } from './node-state.ts';
+import { Queue } from './queue.ts';
+import { SignalBook } from './signal-book.ts';
+
+export type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
+
+/**
+ * What a history says, folded event by event, in constant time for each.
+ * `apply` is the only way in, so the same history always gives the same state; an event that cannot follow
+ * the ones before it is refused.
+ */
+export class RunState {
+  readonly nodes: readonly NodeState[];
+  readonly scopes: readonly ScopeState[];
+  phase: RunPhase = 'new';
+  lastSeq = 0;
+  startedAt: Timestamp | undefined;
+  /** Why the run as a whole is to end. */
+  cancel: EventOf<'cancel.requested'>['data'] | undefined;
+  end: EventOf<'run.completed'> | EventOf<'run.failed'> | EventOf<'run.cancelled'> | undefined;
+  /** How many steps hold one of the places. */
+  placesTaken = 0;
+
+  /** What the planner looks at next. Entries may have become stale: it checks. */
+  readonly ready = new Queue<NodeState>();
+  /** Ready, and in want of a place among the running. */
+  readonly queued = new Queue<NodeState>();
+  readonly woken = new Queue<NodeState>();
+  /** At work, and what one of their waits was for has come. */
+  readonly answered = new Queue<NodeState>();
+  readonly toCancel = new Queue<NodeState>();
+  readonly toClose = new Queue<ScopeState>();
+  readonly signals = new SignalBook();
+  /** Steps under way. */
+  readonly active = new Set<NodeState>();
+
+  /** `attempts`: how often steps were tried before they were invalidated. */
+  constructor(
+    readonly graph: Graph,
+    attempts: ReadonlyMap<string, number> = new Map(),
+  ) {
+    this.nodes = graph.nodes.map(node => new NodeState(node, attempts.get(node.path)));
+    this.scopes = graph.scopes.map(scope => new ScopeState(scope));
+  }
+
+  of(node: GraphNode): NodeState {
+    const state = this.nodes[node.index];
+    if (!state) throw new RepriseError('INTERNAL', `${node.path} is not in this graph`);
+    return state;
+  }
+
+  scopeOf(scope: GraphScope): ScopeState {
+    const state = this.scopes[scope.index];
+    if (!state) throw new RepriseError('INTERNAL', `${scope.workflow.name} is not in this graph`);
+    return state;
+  }
+
+  at(path: string): NodeState | undefined {
+    const node = this.graph.byPath.get(path);
+    return node && this.of(node);
+  }
+
+  apply(event: HistoryEvent): void {
+    if (event.seq <= this.lastSeq) throw impossible(event, `it follows ${this.lastSeq}`);
+    this.lastSeq = event.seq;
+    switch (event.type) {
+      case 'run.started':
+        if (this.phase !== 'new') throw impossible(event, 'the run had started');
+        this.phase = 'running';
+        this.startedAt = event.at;
+        this.#open(this.graph.root, event.data.input);
+        return;
+      case 'run.resumed':
+        if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
+        return;
+      case 'run.completed':
+      case 'run.failed':
+      case 'run.cancelled':
+        if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
+        this.phase = event.type === 'run.completed' ? 'completed' : event.type === 'run.failed' ? 'failed' : 'cancelled';
+        this.end = event;
+        return;
+      case 'cancel.requested':
+        this.cancel ??= event.data;
+        this.#stop(this.scopeOf(this.graph.root), 'cancel');
+        return;
+      case 'signal.received':
+        for (const waiter of this.signals.receive(event.data.name, event.data.payload)) this.#wake(waiter);
+        return;
+      default:
+        this.#applyToStep(event);
+    }
+  }
+
+  #applyToStep(event: Extract<HistoryEvent, { type: `${'step' | 'timer' | 'approval'}.${string}` }>): void {
+    const state = event.step === undefined ? undefined : this.at(event.step);
+    if (!state) {
+      throw new RepriseError('HISTORY_DIVERGED', `event ${event.seq} (${event.type}) is about step ${event.step}, which the workflow does not have`);
+    }
+    switch (event.type) {
+      case 'step.started':
+        return this.#start(state, event);
+      case 'step.completed':
+        this.#expect(event, state, state.active);
+        state.output = event.data.output;
+        return this.#settle(state, 'completed', event.at);
+      case 'step.failed':
+        this.#expect(event, state, state.active || state.interrupted);
+        state.error = event.data.error;
+        return this.#fail(state, event.at);
+      case 'step.cancelled':
+        this.#expect(event, state, state.active || state.interrupted);
+        state.tainted = true;
+        return this.#settle(state, 'cancelled', event.at);
+      case 'step.skipped':
+        this.#expect(event, state, state.status === 'pending');
+        state.tainted = this.#skippedForFailure(event.data);
+        return this.#settle(state, 'skipped', event.at);
+      case 'step.interrupted':
+        this.#expect(event, state, state.status === 'running');
+        return this.#interrupt(state);
+      case 'step.retrying':
+        this.#expect(event, state, state.active || state.interrupted);
+        state.interrupted = false;
+        state.timedOut = undefined;
+        state.error = event.data.error;
+        return this.#setTimer(state, { timer: 'retry', setAt: event.at, ms: event.data.delayMs });
+      case 'timer.set':
+        this.#expect(event, state, state.active && typeof event.data.timer === 'number');
+        if (typeof event.data.timer === 'number') this.#setTimer(state, { timer: event.data.timer, setAt: event.at, ms: event.data.ms });
+        return;
+      case 'timer.fired':
+        this.#expect(event, state, state.active);
+        return this.#fire(state, event.data.timer);
+      case 'step.suspended':
+        this.#expect(event, state, state.active);
+        return this.#suspend(state, event);
+      case 'step.resumed':
+        this.#expect(event, state, state.status === 'woken');
+        state.attemptStartedAt = event.at;
+        return this.#setStatus(state, 'running');
+      case 'approval.requested':
+        this.#expect(event, state, state.active);
+        state.approval = { ...event.data, given: undefined };
+        return this.#setStatus(state, 'waiting');
+      case 'approval.given':
+        this.#expect(event, state, state.approval !== undefined && state.status === 'waiting');
+        if (state.approval) state.approval.given = event.data;
+        return this.#wake(state);
+    }
+  }
+
+  #expect(event: HistoryEvent, state: NodeState, possible: boolean): void {
+    if (!possible || this.phase !== 'running') throw impossible(event, `${state.node.path} is ${state.status} and the run ${this.phase}`);
+  }
+
+  #open(scope: GraphScope, input: ScopeState['input']): void {
+    const state = this.scopeOf(scope);
+    state.input = input;
+    state.open = scope.nodes.length;
+    if (state.open === 0) this.toClose.push(state);
+    for (const node of scope.nodes) if (node.needs.length === 0) this.ready.push(this.of(node));
+  }
+
+  #start(state: NodeState, event: EventOf<'step.started'>): void {
+    const retrying = state.status === 'woken' && state.timers?.has('retry') === true;
+    this.#expect(event, state, (state.status === 'pending' || retrying) && state.unmet === 0);
+    const again = state.node.child && state.attempt > 0 && !state.interrupted;
+    state.timers?.delete('retry');
+    state.interrupted = false;
+    state.attempt = event.attempt ?? 1;
+    state.startedAt ??= event.at;
+    state.attemptStartedAt = event.at;
+    state.timedOut = undefined;
+    this.#setStatus(state, 'running');
+    if (!state.node.child) return;
+    if (again) this.#resetScope(state.node.child);
+    this.#open(state.node.child, event.data.input ?? null);
+  }
+
+  #resetScope(scope: GraphScope): void {
+    Object.assign(this.scopeOf(scope), new ScopeState(scope));
+    for (const node of scope.nodes) {
+      this.of(node).reset();
+      if (node.child) this.#resetScope(node.child);
+    }
+  }
+
+  #settle(state: NodeState, status: EndStatus, at: Timestamp): void {
+    this.#setStatus(state, status);
+    state.endedAt = at;
+    state.interrupted = false;
+    state.timers = undefined;
+    const scope = this.scopeOf(state.node.scope);
+    scope.open--;
+    for (const node of state.node.dependants) {
+      const dependant = this.of(node);
+      if (--dependant.unmet === 0) this.ready.push(dependant);
+    }
+    if (scope.open === 0) this.toClose.push(scope);
+  }
+
+  #skippedForFailure({ reason, because }: EventOf<'step.skipped'>['data']): boolean {
+    if (reason === 'dependency') return because !== undefined && this.at(because)?.tainted === true;
+    return reason !== 'condition';
+  }
+
+  #fail(state: NodeState, at: Timestamp): void {
+    const { node } = state;
+    const scope = this.scopeOf(node.scope);
+    state.tainted = !node.step.optional;
+    if (!node.step.optional && state.error) {
+      const inner = node.child && this.scopeOf(node.child).cause;
+      scope.cause ??= inner ?? { path: node.path, error: state.error };
+    }
+    this.#settle(state, 'failed', at);
+    if (node.step.optional || node.scope.workflow.onFailure === 'continue') return;
+    this.#stop(scope, 'failure');
+  }
+
+  /** Nothing new starts in the scope; what is under way is cancelled, unless the policy lets it finish. */
+  #stop(scope: ScopeState, why: 'failure' | 'cancel'): void {
+    if (scope.stop === 'cancel' || scope.stop === why) return;
+    scope.stop = why;
+    const finishes = why === 'failure' && scope.scope.workflow.onFailure === 'finish-running';
+    for (const node of scope.scope.nodes) {
+      const state = this.of(node);
+      if (state.status === 'pending' && state.unmet === 0 && !state.interrupted) this.ready.push(state);
+      if (!state.active && !state.interrupted) continue;
+      if (!finishes || !canFinish(state)) this.#cancelNode(state);
+    }
+  }
+
+  #cancelNode(state: NodeState): void {
+    if (state.node.child && state.status === 'running') this.#stop(this.scopeOf(state.node.child), 'cancel');
+    else this.toCancel.push(state);
+  }
+
+  #interrupt(state: NodeState): void {
+    this.#setStatus(state, 'pending');
+    state.interrupted = true;
+    const stop = this.scopeOf(state.node.scope).stop;
+    if (state.timedOut || stop === 'cancel' || (stop && state.node.scope.workflow.onFailure === 'fail-fast')) this.toCancel.push(state);
+    else this.ready.push(state);
+  }
+
+  #setTimer(state: NodeState, timer: { timer: number | 'retry'; setAt: Timestamp; ms: number }): void {
+    state.timers ??= new Map();
+    state.timers.set(timer.timer, timer);
+    if (timer.timer === 'retry') this.#setStatus(state, 'waiting');
+  }
+
+  #fire(state: NodeState, timer: EventOf<'timer.fired'>['data']['timer']): void {
+    if (timer === 'attempt' || timer === 'step') {
+      state.timedOut = timer;
+      this.#cancelNode(state);
+    } else if (timer === 'retry') {
+      this.#wake(state);
+    } else {
+      state.timers?.delete(timer);
+      const wait = state.waits?.get(timer);
+      if (wait) wait.answer = { value: null };
+      this.#wake(state);
+    }
+  }
+
+  #suspend(state: NodeState, { data }: EventOf<'step.suspended'>): void {
+    if (data.on === 'approval') return;
+    state.waits ??= new Map();
+    const wait = { on: data.on, signal: data.signal, answer: undefined };
+    state.waits.set(data.wait, wait);
+    if (state.status !== 'woken') this.#setStatus(state, 'waiting');
+    if (data.on === 'signal' && data.signal && this.signals.wait(data.signal, state, wait)) this.#wake(state);
+  }
+
+  #wake(state: NodeState): void {
+    if (state.status === 'running') this.answered.push(state);
+    if (state.status !== 'waiting') return;
+    this.#setStatus(state, 'woken');
+    this.woken.push(state);
+  }
+
+  #setStatus(state: NodeState, status: NodeState['status']): void {
+    if (takesPlace(state.node)) this.placesTaken += Number(status === 'running') - Number(state.status === 'running');
+    state.status = status;
+    if (state.active) this.active.add(state);
+    else this.active.delete(state);
+  }
+}
+
+/** A step that waits for a person or a signal might never end; a timer will. */
+function canFinish(state: NodeState): boolean {
+  if (state.status === 'running' || state.status === 'woken') return true;
+  return [...(state.timers?.keys() ?? [])].some(timer => timer !== 'retry');
+}
+
+const impossible = (event: HistoryEvent, why: string) =>
+  new RepriseError('HISTORY_INVALID', `event ${event.seq} of run ${event.runId} (${event.type}${event.step ? ` of ${event.step}` : ''}) cannot be: ${why}`);

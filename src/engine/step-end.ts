@@ -1,0 +1,66 @@
+import { type ErrorData, toErrorData } from '../core/errors.ts';
+import type { NewEvent } from '../core/event.ts';
+import { formatDuration } from '../core/duration.ts';
+import type { Json } from '../core/json.ts';
+import type { RetryRule } from '../workflow/model.ts';
+import type { NodeState } from './node-state.ts';
+import type { RunState } from './state.ts';
+
+/** How the work of a step ended. */
+export type StepEnd =
+  | { readonly kind: 'completed'; readonly output: Json }
+  | { readonly kind: 'failed'; readonly error: ErrorData }
+  | { readonly kind: 'cancelled'; readonly reason: string };
+
+/** The event that an end becomes: a failure may be tried again, and a cancellation may have been a timeout. */
+export function endEvent(state: RunState, node: NodeState, end: StepEnd): NewEvent {
+  const envelope = { step: node.node.path, attempt: node.attempt };
+  switch (end.kind) {
+    case 'completed':
+      return { ...envelope, type: 'step.completed', data: { output: end.output } };
+    case 'cancelled':
+      if (node.timedOut) return endEvent(state, node, { kind: 'failed', error: timeoutError(node) });
+      return { ...envelope, type: 'step.cancelled', data: { reason: end.reason } };
+    case 'failed': {
+      const delayMs = delayBeforeRetry(state, node, end.error);
+      if (delayMs === undefined) return { ...envelope, type: 'step.failed', data: { error: end.error } };
+      return { ...envelope, type: 'step.retrying', data: { error: end.error, delayMs } };
+    }
+  }
+}
+
+function delayBeforeRetry(state: RunState, node: NodeState, error: ErrorData): number | undefined {
+  const rule = node.node.step.retry;
+  const tries = node.attempt - node.attemptsBefore;
+  if (!rule || tries >= rule.attempts || node.timedOut === 'step') return undefined;
+  if (state.scopeOf(node.node.scope).stop || !mayRetry(rule, error)) return undefined;
+  return backoff(rule, tries);
+}
+
+function mayRetry(rule: RetryRule, error: ErrorData): boolean {
+  try {
+    return rule.retries?.(error) ?? true;
+  } catch {
+    return false;
+  }
+}
+
+const backoff = ({ backoff: { initialMs, factor, maxMs } }: RetryRule, tries: number): number =>
+  Math.min(maxMs, Math.round(initialMs * factor ** (tries - 1)));
+
+function timeoutError({ node, timedOut }: NodeState): ErrorData {
+  const { attemptMs, stepMs } = node.step.timeout;
+  const limit = timedOut === 'step' ? stepMs : attemptMs;
+  return {
+    code: 'TIMEOUT',
+    message: `${timedOut === 'step' ? 'the step' : 'the attempt'} took longer than ${formatDuration(limit ?? 0)}`,
+    hint: 'raise its timeout, or find out what it was waiting for in its log',
+  };
+}
+
+/** For what a person wrote and the planner calls: conditions, selectors, templates. */
+export function expressionError(what: string, thrown: unknown): ErrorData {
+  const { code, message, hint } = toErrorData(thrown);
+  const known = code === 'INPUT_INVALID' || code === 'EXPRESSION_FAILED';
+  return { code: known ? code : 'EXPRESSION_FAILED', message: `${what}: ${message}`, ...(hint ? { hint } : {}) };
+}

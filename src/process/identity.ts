@@ -1,0 +1,32 @@
+import { readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { type ProcessIdentity, processTable } from './process-table.ts';
+
+/** When the process started, as a text to compare; `undefined` if there is no such process. */
+export const processStart = (pid: number): string | undefined => processTable.one(pid)?.processStart;
+
+/** Whether it still runs: the same process, not another one that was given its pid, and not a zombie. */
+export function isSameProcess({ pid, processStart }: ProcessIdentity): boolean {
+  const entry = processTable.one(pid);
+  return entry !== undefined && entry.state !== 'zombie' && entry.processStart === processStart;
+}
+
+/** This process, and the host on which its pid means something. */
+export function thisProcess(): ProcessIdentity & { readonly host: string } {
+  return { pid: process.pid, processStart: processStart(process.pid) ?? 'unknown', host: hostOfPids() };
+}
+
+const initialNamespace = 'pid:[4026531836]';
+
+/**
+ * Containers may share a host name and not their pids. Without the namespace, the owner of a run in one of them
+ * would look dead from the other.
+ */
+function hostOfPids(): string {
+  try {
+    const namespace = readlinkSync('/proc/self/ns/pid');
+    return namespace === initialNamespace ? hostname() : `${hostname()} ${namespace}`;
+  } catch {
+    return hostname();
+  }
+}

@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { jsonErrorOffset } from './json-error.ts';
+
+// `^` marks the place and is not part of the text.
+test.each([
+  '{"a": ^x}',
+  '{^a: 1}',
+  '{"a" ^1}',
+  '{"a": 1,^}',
+  '{"a": 1 ^"b": 2}',
+  '[1,^]',
+  '[1 ^2]',
+  '[1]^]',
+  '[0^1]',
+  '[^-]',
+  '[^undefined]',
+  '[true^r]',
+  '{"a": "b^\n"}',
+  '["^\\x"]',
+  '["ok \\u00e4 ^\\u12"]',
+  '{"a": {"b": [1, {"c": null}]}^',
+  '["open^',
+  "{^'a': 1}",
+])('the error in %j is where a person would point', marked => {
+  const offset = marked.indexOf('^');
+  expect(jsonErrorOffset(marked.replace('^', ''))).toBe(offset);
+});
+
+test('valid JSON is read to its end', () => {
+  fc.assert(
+    fc.property(fc.json(), text => {
+      expect(jsonErrorOffset(text)).toBe(text.length);
+    }),
+  );
+});
+
+test('a damaged place is found, at the latest where the damaged word began', () => {
+  const longestBeginning = '\\u123'.length;
+  fc.assert(
+    fc.property(fc.json(), fc.nat(), (text, at) => {
+      const place = at % (text.length + 1);
+      const offset = jsonErrorOffset(`${text.slice(0, place)}\u0001${text.slice(place)}`);
+      expect(offset).toBeLessThanOrEqual(place);
+      expect(place - offset).toBeLessThanOrEqual(longestBeginning);
+    }),
+  );
+});

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import { OutputCollector } from './output-collector.ts';
+import { labPerTest } from './test-support.ts';
+
+const lab = labPerTest();
+const chunk = Buffer.alloc(64 * 1024, 'x');
+
+async function collect(logFile?: string) {
+  const collector = new OutputCollector({ logFile });
+  const [out, err] = [new PassThrough(), new PassThrough()];
+  collector.read('stdout', out);
+  collector.read('stderr', err);
+  // A stream that is listened to begins to flow in the next turn.
+  await new Promise(setImmediate);
+  return { collector, out, err };
+}
+
+test('both streams are held back while the log file is behind, and go on when it has caught up', async () => {
+  const log = join(lab().folder, 'log');
+  const { collector, out, err } = await collect(log);
+  let taken = 0;
+  for (; !out.isPaused() && taken < 100; taken++) out.emit('data', chunk);
+  expect(taken).toBe(16);
+  expect(err.isPaused()).toBe(true);
+  await once(err, 'resume');
+  expect(out.isPaused()).toBe(false);
+  await collector.end();
+  expect(statSync(log).size).toBe(taken * chunk.length);
+});
+
+test('letting go waits for the log file and still takes what waits in the streams', async () => {
+  const log = join(lab().folder, 'log');
+  const { collector, out } = await collect(log);
+  while (!out.isPaused()) out.emit('data', chunk);
+  out.write('last words');
+  await collector.letGo();
+  expect(out.destroyed).toBe(true);
+  expect(await collector.end()).toMatch(/xlast words$/);
+  expect(readFileSync(log, 'utf8').endsWith('xlast words')).toBe(true);
+});
+
+test('without a log file nothing is held back', async () => {
+  const { collector, out } = await collect();
+  for (let taken = 0; taken < 100; taken++) out.emit('data', chunk);
+  expect(out.isPaused()).toBe(false);
+  expect(await collector.end()).toHaveLength(16 * 1024);
+});

@@ -1,0 +1,114 @@
+import { readFile, stat } from 'node:fs/promises';
+import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
+import { type Json, toJson } from '../core/json.ts';
+import { jsonErrorOffset } from './json-error.ts';
+
+export type ParsedOutput =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly error: ErrorData };
+
+const maxOutputBytes = 10 * 1024 * 1024;
+
+const forms = 'write lines of key=value, blocks of key<<EOF ... EOF, or one JSON object or array';
+
+/**
+ * Reads what a script wrote to `$REPRISE_OUTPUT`: JSON if it begins with `{` or `[`, otherwise lines of `key=value`
+ * and blocks of `key<<EOF` ... `EOF`, whose values are strings and of which the last one for a key counts.
+ * Nothing at all is `{}`. Anything else is OUTPUT_INVALID with its line; never throws.
+ */
+export function parseOutputFile(text: string): ParsedOutput {
+  if (Buffer.byteLength(text) > maxOutputBytes) return tooLarge();
+  const content = text.startsWith('\uFEFF') ? text.slice(1) : text;
+  const first = content.trimStart()[0];
+  return first === '{' || first === '[' ? parseJson(content) : parseLines(content);
+}
+
+/** The same for the file itself. One that the script removed is an empty one; never rejects. */
+export async function readOutputFile(file: string): Promise<ParsedOutput> {
+  const found = await stat(file).catch(() => undefined);
+  if (!found) return parseOutputFile('');
+  if (!found.isFile()) {
+    return invalid('$REPRISE_OUTPUT is no longer a file', 'leave it where it is and append to it');
+  }
+  if (found.size > maxOutputBytes) return tooLarge();
+  try {
+    return parseOutputFile(new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file)));
+  } catch {
+    return invalid(
+      '$REPRISE_OUTPUT is not readable as UTF-8 text',
+      'write text; encode bytes, for example with base64',
+    );
+  }
+}
+
+const tooLarge = (): ParsedOutput =>
+  invalid(
+    '$REPRISE_OUTPUT is larger than 10 MB',
+    'write large results to a file and put its path into $REPRISE_OUTPUT',
+  );
+
+function parseJson(text: string): ParsedOutput {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    const before = text.slice(0, jsonErrorOffset(text)).split('\n');
+    const place = `${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;
+    return invalid(
+      `$REPRISE_OUTPUT:${place}: not valid JSON`,
+      `${forms}; jq -n --arg writes JSON with the right quotes`,
+    );
+  }
+  try {
+    return { ok: true, value: toJson(parsed, '$REPRISE_OUTPUT') };
+  } catch (error) {
+    if (error instanceof RepriseError) return { ok: false, error: toErrorData(error) };
+    return invalid('$REPRISE_OUTPUT is nested too deeply', 'write a flatter structure');
+  }
+}
+
+function parseLines(text: string): ParsedOutput {
+  const lines = text.split(/\r?\n/);
+  const values = new Map<string, string>();
+  for (let index = 0; index < lines.length; index++) {
+    const line = lines[index] ?? '';
+    if (line.trim() === '') continue;
+    const { key, block, rest } = splitLine(line);
+    if (key === '') {
+      return invalid(`$REPRISE_OUTPUT:${index + 1}: not a line of key=value: ${excerpt(line)}`, forms);
+    }
+    if (!block) {
+      values.set(key, rest);
+      continue;
+    }
+    const end = rest.trim() === '' ? -1 : lines.indexOf(rest, index + 1);
+    if (end === -1) return unterminated(index + 1, rest);
+    values.set(key, lines.slice(index + 1, end).join('\n'));
+    index = end;
+  }
+  return { ok: true, value: Object.fromEntries(values) };
+}
+
+/** By whichever of `=` and `<<` comes first. The key is empty if there is none of them, or nothing before it. */
+function splitLine(line: string): { readonly key: string; readonly block: boolean; readonly rest: string } {
+  const equals = line.indexOf('=');
+  const arrows = line.indexOf('<<');
+  const block = arrows !== -1 && (equals === -1 || arrows < equals);
+  const at = block ? arrows : equals;
+  return { key: line.slice(0, Math.max(at, 0)).trim(), block, rest: line.slice(at + (block ? 2 : 1)) };
+}
+
+function unterminated(line: number, delimiter: string): ParsedOutput {
+  if (delimiter.trim() === '') {
+    return invalid(`$REPRISE_OUTPUT:${line}: << needs a word that ends the block`, forms);
+  }
+  const hint = `end the block with a line that is exactly ${excerpt(delimiter)}`;
+  return invalid(`$REPRISE_OUTPUT:${line}: the block is not ended before the end of the file`, hint);
+}
+
+const excerpt = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+
+const invalid = (message: string, hint: string): ParsedOutput => ({
+  ok: false,
+  error: { code: 'OUTPUT_INVALID', message, hint },
+});

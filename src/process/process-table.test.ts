@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { procTable } from './proc-table.ts';
+import type { ProcessTable } from './process-table.ts';
+import { psTable } from './ps-table.ts';
+import { labPerTest } from './test-support.ts';
+import { findTree } from './tree.ts';
+
+const tables: [string, ProcessTable][] = [['ps', psTable]];
+if (existsSync('/proc/self/stat')) tables.push(['/proc', procTable]);
+
+describe.each(tables)('the process table by %s', (_name, table) => {
+  const lab = labPerTest();
+
+  test('shows a child with its parent, its group and the same start every time', async () => {
+    const child = lab().sh('echo ready; read never', { stdin: { text: '' } });
+    const sleeper = lab().sh('echo ready; exec sleep 1000');
+    await sleeper.lines.after('ready');
+    await child.ended;
+    const pid = sleeper.identity?.pid ?? 0;
+    const entry = table.one(pid);
+    expect(entry).toMatchObject({ pid, parent: process.pid, group: pid, state: 'alive' });
+    expect(table.all().find(each => each.pid === pid)).toEqual(entry);
+    expect(table.one(child.identity?.pid ?? 0)).toBeUndefined();
+    await sleeper.stop({ graceMs: 60_000 });
+    expect(table.one(pid)).toBeUndefined();
+  });
+
+  test('finds by environment only those that have all of the marker', async () => {
+    const { marker, sh } = lab();
+    const [one, two] = ['one', 'two'].map(step =>
+      sh('echo ready; exec sleep 1000', { marker: { ...marker, REPRISE_STEP: step } }),
+    );
+    await one?.lines.after('ready');
+    await two?.lines.after('ready');
+    const marked = (extra: Record<string, string>) =>
+      table.marked(table.all(), { ...marker, ...extra }).map(entry => entry.pid);
+    expect(marked({})).toHaveLength(2);
+    expect(marked({ REPRISE_STEP: 'two' })).toEqual([two?.identity?.pid]);
+    expect(marked({ REPRISE_STEP: 'tw' })).toEqual([]);
+    await Promise.all([one?.stop({ graceMs: 60_000 }), two?.stop({ graceMs: 60_000 })]);
+  });
+
+  test('tells a stopped process from a running one', async () => {
+    const child = lab().sh('echo ready; kill -STOP $$; echo on; exec sleep 1000');
+    await child.lines.after('ready');
+    const pid = child.identity?.pid ?? 0;
+    while (table.one(pid)?.state !== 'stopped') await new Promise(setImmediate);
+    process.kill(pid, 'SIGCONT');
+    await child.lines.after('on');
+    expect(table.one(pid)?.state).toBe('alive');
+    await child.stop({ graceMs: 60_000 });
+  });
+
+  test('leads from a shell to its grandchildren', async () => {
+    const child = lab().sh('sh -c "sh -c \'echo deep \\$\\$; exec sleep 1000\'; :"; :');
+    const deep = Number(await child.lines.after('deep '));
+    const root = table.one(child.identity?.pid ?? 0);
+    const tree = findTree({ roots: root ? [root] : [] }, table);
+    expect(tree.map(entry => entry.pid)).toEqual([root?.pid, table.one(deep)?.parent, deep]);
+    await child.stop({ graceMs: 60_000 });
+  });
+});

@@ -1,0 +1,215 @@
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { isSameProcess } from './identity.ts';
+import type { ProcessIdentity } from './process-table.ts';
+import { runShellStep, type ShellStepOptions } from './shell-step.ts';
+import { Lines, labPerTest } from './test-support.ts';
+import { markedWith } from './tree.ts';
+
+const lab = labPerTest();
+const path = (name: string) => join(lab().folder, name);
+
+function step(script: string, options: Partial<ShellStepOptions> & { env?: Record<string, string> } = {}) {
+  const { env = {}, ...rest } = options;
+  return runShellStep({
+    command: { script, shell: 'bash', env },
+    projectRoot: lab().folder,
+    scratchDir: path('scratch/deploy.1'),
+    logFile: path('log'),
+    identity: {
+      runId: 'run-1',
+      step: 'deploy/build',
+      attempt: 1,
+      incarnation: lab().marker['REPRISE_INCARNATION'] ?? '',
+    },
+    inheritEnv: process.env,
+    signal: new AbortController().signal,
+    graceMs: 60_000,
+    ...rest,
+  });
+}
+
+describe('a script that succeeds', () => {
+  test('gives what it wrote to its output file, and what it printed last', async () => {
+    const script = 'echo "version=1.2" >> "$REPRISE_OUTPUT"; echo built';
+    expect(await step(script)).toEqual({ kind: 'completed', output: { version: '1.2' }, tail: 'built\n' });
+    expect(readFileSync(path('log'), 'utf8')).toBe('built\n');
+  });
+
+  test('may give JSON', async () => {
+    expect(await step('echo \'{"files": [1, 2]}\' > $REPRISE_OUTPUT')).toMatchObject({
+      output: { files: [1, 2] },
+    });
+  });
+
+  test('gives an empty object if it wrote nothing', async () => {
+    expect(await step(':')).toEqual({ kind: 'completed', output: {}, tail: '' });
+  });
+
+  test('is told who it is', async () => {
+    const names = ['RUN', 'STEP', 'ATTEMPT', 'ROOT'];
+    const script = names.map(name => `echo ${name}=$REPRISE_${name}`).join('\n');
+    expect(
+      await step(`{ ${script}\n} > $REPRISE_OUTPUT`, { env: { REPRISE_RUN: 'not this' } }),
+    ).toMatchObject({
+      output: { RUN: 'run-1', STEP: 'deploy/build', ATTEMPT: '1', ROOT: lab().folder },
+    });
+  });
+
+  test('works in the folder that it names, with values that never become code', async () => {
+    mkdirSync(path('sub'));
+    const value = '$(touch hacked) `x` "quoted" \'single\'\nsecond line';
+    const command = {
+      script: 'pwd; printf %s "$VALUE"',
+      shell: 'sh',
+      env: { VALUE: value },
+      workingDirectory: 'sub',
+    } as const;
+    expect(await step('', { command })).toMatchObject({
+      kind: 'completed',
+      tail: `${path('sub')}\n${value}`,
+    });
+    expect(existsSync(path('sub/hacked'))).toBe(false);
+  });
+
+  test('leaves neither script nor output file behind, and may not be read by others meanwhile', async () => {
+    const ls = await step('ls -ld "$(dirname "$REPRISE_OUTPUT")"; ls -l "$REPRISE_OUTPUT"');
+    expect(ls).toMatchObject({ tail: expect.stringMatching(/^drwx------[\s\S]*\n-rw-------/) });
+    expect(existsSync(path('scratch/deploy.1'))).toBe(false);
+  });
+
+  test('takes along what it left running, wherever that went', async () => {
+    const script = `
+      nohup sleep 1000 > /dev/null 2>&1 &
+      setsid sh -c 'echo $$ > far; exec sleep 1000' &
+      until [ -s far ]; do :; done
+      echo "kind=done" > $REPRISE_OUTPUT`;
+    expect(await step(script)).toMatchObject({ kind: 'completed', output: { kind: 'done' } });
+    expect(markedWith(lab().marker)).toEqual([]);
+  });
+
+  test('does not take along a script that runs beside it', async () => {
+    const { marker, sh } = lab();
+    const sibling = sh('echo ready; exec sleep 1000', {
+      marker: { ...marker, REPRISE_RUN: 'run-1', REPRISE_STEP: 'other', REPRISE_ATTEMPT: '1' },
+    });
+    await sibling.lines.after('ready');
+    await step(':');
+    expect(sibling.identity && isSameProcess(sibling.identity)).toBe(true);
+    await sibling.stop({ graceMs: 60_000 });
+  });
+});
+
+describe('a script that fails', () => {
+  test('says how, with its last lines and where to read on', async () => {
+    expect(await step('echo "a=1" > $REPRISE_OUTPUT; echo oh no >&2; exit 2')).toEqual({
+      kind: 'failed',
+      error: {
+        code: 'EXIT_NONZERO',
+        message: 'exited with code 2\noh no',
+        hint: expect.stringContaining(path('log')),
+        exitCode: 2,
+      },
+      tail: 'oh no\n',
+    });
+  });
+
+  test('quotes the last ten lines only, and long ones in part', async () => {
+    const end = await step('seq 1 100; printf "%01000d" 0; exit 1');
+    const lines = end.kind === 'failed' ? end.error.message.split('\n') : [];
+    expect(lines.slice(0, 3)).toEqual(['exited with code 1', '92', '93']);
+    expect(lines.at(-1)).toBe(`${'0'.repeat(300)}…`);
+  });
+
+  test('fails at its first failing command, in a pipe as well', async () => {
+    expect(await step('false; echo not reached')).toMatchObject({ kind: 'failed', tail: '' });
+    expect(await step('false | true; echo not reached')).toMatchObject({ kind: 'failed', tail: '' });
+  });
+
+  test('was killed if somebody else sent the signal', async () => {
+    expect(await step('kill -KILL $$')).toMatchObject({
+      kind: 'failed',
+      error: { code: 'KILLED', message: 'was ended by SIGKILL' },
+    });
+  });
+
+  test('could not start in a folder that does not exist', async () => {
+    const command = { script: ':', shell: 'sh', env: {}, workingDirectory: 'missing' } as const;
+    expect(await step('', { command })).toMatchObject({
+      kind: 'failed',
+      error: { code: 'SPAWN_FAILED', message: expect.stringContaining(path('missing')) },
+    });
+  });
+
+  test('wrote an output that cannot be read', async () => {
+    expect(await step('echo oops > $REPRISE_OUTPUT; echo printed')).toMatchObject({
+      kind: 'failed',
+      error: { code: 'OUTPUT_INVALID', message: expect.stringContaining('"oops"') },
+      tail: 'printed\n',
+    });
+  });
+
+  test('learns that bash is not installed', async () => {
+    mkdirSync(path('bin'));
+    symlinkSync('/bin/sh', path('bin/sh'));
+    const end = await step('a=(1 2)', { env: { PATH: path('bin') } });
+    expect(end).toMatchObject({
+      kind: 'failed',
+      error: { hint: expect.stringContaining('bash is not installed') },
+    });
+  });
+});
+
+describe('aborting', () => {
+  test('before it began starts nothing', async () => {
+    expect(await step('touch started', { signal: AbortSignal.abort() })).toEqual({ kind: 'cancelled' });
+    expect(existsSync(path('started'))).toBe(false);
+  });
+
+  test('ends a tree three deep that ignores it, with one that left, before it returns', async () => {
+    const abort = new AbortController();
+    const lines = new Lines();
+    writeFileSync(
+      path('deep.sh'),
+      "trap '' TERM\nsetsid sh -c 'echo far; exec sleep 1000' &\necho deep\nwhile :; do sleep 1000; done",
+    );
+    const ended = step("trap '' TERM; sh -c 'sh deep.sh; :'; :", {
+      signal: abort.signal,
+      graceMs: 50,
+      onLine: lines.add,
+    });
+    await lines.after('far');
+    await lines.after('deep');
+    abort.abort();
+    expect(await ended).toEqual({ kind: 'cancelled' });
+    expect(markedWith(lab().marker)).toEqual([]);
+    expect(existsSync(path('scratch/deploy.1'))).toBe(false);
+  });
+
+  test('wins over a result that the script still gives', async () => {
+    const abort = new AbortController();
+    const lines = new Lines();
+    const script =
+      "trap 'echo a=1 > $REPRISE_OUTPUT; exit 0' TERM; echo ready; while :; do sleep 1000 & wait; done";
+    const ended = step(script, { signal: abort.signal, onLine: lines.add });
+    await lines.after('ready');
+    abort.abort();
+    expect(await ended).toEqual({ kind: 'cancelled' });
+  });
+});
+
+describe('the caller', () => {
+  test('is told of the process while it runs', async () => {
+    const seen: [ProcessIdentity, boolean][] = [];
+    const onStarted = (child: ProcessIdentity) => void seen.push([child, isSameProcess(child)]);
+    await step('echo $$; until [ -e never ]; do exit 0; done', { onStarted });
+    expect(seen).toEqual([[{ pid: expect.any(Number), processStart: expect.any(String) }, true]]);
+  });
+
+  test('ends the script by failing to note it', async () => {
+    const onStarted = () => Promise.reject(new Error('fenced'));
+    await expect(step('exec sleep 1000', { onStarted })).rejects.toThrow('fenced');
+    expect(markedWith(lab().marker)).toEqual([]);
+  });
+});

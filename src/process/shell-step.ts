@@ -1,0 +1,132 @@
+import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { ErrorData } from '../core/errors.ts';
+import type { Json } from '../core/json.ts';
+import type { OnLine } from './output-collector.ts';
+import { readOutputFile } from './output-file.ts';
+import type { ProcessIdentity } from './process-table.ts';
+import { type Shell, shellArgv } from './shell.ts';
+import { describeShellFailure } from './shell-failure.ts';
+import { type RunningProcess, startProcess } from './start.ts';
+
+export interface ShellStepOptions {
+  readonly command: {
+    readonly script: string;
+    readonly shell: Shell;
+    readonly env: Readonly<Record<string, string>>;
+    /** Relative to the project's root. */
+    readonly workingDirectory?: string | undefined;
+  };
+  readonly projectRoot: string;
+  /** A folder for this attempt alone. */
+  readonly scratchDir: string;
+  readonly logFile: string;
+  /** No two scripts that run at the same time have the same. */
+  readonly identity: {
+    readonly runId: string;
+    readonly step: string;
+    readonly attempt: number;
+    readonly incarnation: string;
+  };
+  /** The environment to start from. */
+  readonly inheritEnv: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  readonly graceMs: number;
+  /** Told before anything else happens with it. If this rejects, the script is ended and the step rejects as well. */
+  readonly onStarted?: ((child: ProcessIdentity) => void | Promise<void>) | undefined;
+  readonly onLine?: OnLine | undefined;
+  /** Told of processes that no signal could end. */
+  readonly onSurvived?: ((processes: readonly ProcessIdentity[]) => void) | undefined;
+}
+
+export type ShellEnd =
+  | { readonly kind: 'completed'; readonly output: Json; readonly tail: string }
+  | { readonly kind: 'failed'; readonly error: ErrorData; readonly tail: string }
+  | { readonly kind: 'cancelled' };
+
+/**
+ * Runs the script of a step and reads its output file. The work of a step is over when its script is: whatever the
+ * script left running is ended too, with the same grace period, before this resolves; so a server that later steps
+ * need cannot be started by a step. Aborting ends everything, and wins over a result that came in at the same time.
+ * Rejects only if the scratch folder cannot be used or `onStarted` rejects.
+ */
+export async function runShellStep(options: ShellStepOptions): Promise<ShellEnd> {
+  if (options.signal.aborted) return { kind: 'cancelled' };
+  const files = { script: join(options.scratchDir, 'script'), output: join(options.scratchDir, 'output') };
+  await mkdir(options.scratchDir, { recursive: true, mode: 0o700 });
+  try {
+    await writeFile(files.script, options.command.script, { mode: 0o600 });
+    await writeFile(files.output, '', { mode: 0o600 });
+    return await runScript(options, files);
+  } finally {
+    // Whatever the script did to the folder does not change how it ended.
+    await Promise.allSettled([
+      rm(files.script, { force: true }),
+      rm(files.output, { force: true, recursive: true }),
+    ]);
+    await rmdir(options.scratchDir).catch(() => {});
+  }
+}
+
+interface Files {
+  readonly script: string;
+  readonly output: string;
+}
+
+async function runScript(options: ShellStepOptions, files: Files): Promise<ShellEnd> {
+  const { command, projectRoot, signal, logFile } = options;
+  if (signal.aborted) return { kind: 'cancelled' };
+  const env = environmentOf(options, files);
+  const invocation = shellArgv({ shell: command.shell, scriptFile: files.script, path: env['PATH'] });
+  const running = startProcess({
+    argv: invocation.argv,
+    cwd: resolve(projectRoot, command.workingDirectory ?? '.'),
+    env,
+    marker: markerOf(options),
+    logFile,
+    onLine: options.onLine,
+  });
+  await supervise(running, options);
+  if (signal.aborted) return { kind: 'cancelled' };
+
+  const end = await running.ended;
+  const bashIsMissing = invocation.shell !== command.shell;
+  const error = describeShellFailure(end, { logFile, bashIsMissing });
+  if (error) return { kind: 'failed', error, tail: end.tail };
+  const output = await readOutputFile(files.output);
+  return output.ok
+    ? { kind: 'completed', output: output.value, tail: end.tail }
+    : { kind: 'failed', error: output.error, tail: end.tail };
+}
+
+const environmentOf = (options: ShellStepOptions, files: Files): Record<string, string | undefined> => ({
+  ...options.inheritEnv,
+  ...options.command.env,
+  REPRISE_OUTPUT: files.output,
+  REPRISE_ROOT: options.projectRoot,
+});
+
+const markerOf = ({ identity }: ShellStepOptions) => ({
+  REPRISE_RUN: identity.runId,
+  REPRISE_STEP: identity.step,
+  REPRISE_ATTEMPT: String(identity.attempt),
+  REPRISE_INCARNATION: identity.incarnation,
+});
+
+/** Returns when nothing of the process is left, whether it ended by itself or was told to. */
+async function supervise(running: RunningProcess, options: ShellStepOptions): Promise<void> {
+  const { signal, graceMs, onStarted, onSurvived } = options;
+  let onAbort = () => {};
+  const aborted = new Promise<void>(resolve => {
+    onAbort = resolve;
+  });
+  signal.addEventListener('abort', onAbort);
+  try {
+    if (running.identity) await onStarted?.(running.identity);
+    await Promise.race([running.ended, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    const { survived } = await running.stop({ graceMs });
+    if (survived.length > 0) onSurvived?.(survived);
+  }
+}

@@ -1,0 +1,196 @@
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { isSameProcess, processStart } from './identity.ts';
+import { labPerTest } from './test-support.ts';
+
+const lab = labPerTest();
+const patient = { graceMs: 60_000 };
+const path = (name: string) => join(lab().folder, name);
+
+describe('how it ends', () => {
+  test.each([0, 1, 2, 127, 255])('with exit code %i', async exitCode => {
+    expect(await lab().sh(`echo out; exit ${exitCode}`).ended).toEqual({
+      kind: 'exited',
+      exitCode,
+      tail: 'out\n',
+    });
+  });
+
+  test.each(['SIGTERM', 'SIGKILL', 'SIGSEGV'] as const)('by %s', async signal => {
+    const script = `echo out; kill -${signal.slice(3)} $$`;
+    expect(await lab().sh(script).ended).toEqual({ kind: 'signalled', signal, tail: 'out\n' });
+  });
+
+  test.each([
+    [
+      'a program that does not exist',
+      { argv: ['no-such-program'] },
+      /no-such-program: no such program/,
+      /PATH/,
+    ],
+    [
+      'a folder that does not exist',
+      { cwd: '/no/such/folder' },
+      /the folder \/no\/such\/folder does not exist/,
+      /create/,
+    ],
+    ['a folder that is a file', { cwd: '/dev/null' }, /\/dev\/null is not a folder/, /working directory/],
+    ['an argument that is too long', { argv: ['true', 'x'.repeat(3_000_000)] }, /too long/, /file/],
+    [
+      'a log file that cannot be written',
+      { logFile: '/dev/null/log' },
+      /cannot write the log file/,
+      /permissions/,
+    ],
+  ])('before it began: %s', async (_what, options, message, hint) => {
+    const child = lab().sh('true', options);
+    expect(child.identity).toBeUndefined();
+    expect(await child.ended).toEqual({
+      kind: 'couldNotStart',
+      error: {
+        code: 'SPAWN_FAILED',
+        message: expect.stringMatching(message),
+        hint: expect.stringMatching(hint),
+      },
+      tail: '',
+    });
+    expect(await child.stop(patient)).toEqual({ ended: [], survived: [] });
+  });
+
+  test('before it began: a program that may not be executed', async () => {
+    writeFileSync(path('program'), '');
+    chmodSync(path('program'), 0o600);
+    expect(await lab().sh('', { argv: [path('program')] }).ended).toMatchObject({
+      error: {
+        code: 'SPAWN_FAILED',
+        message: expect.stringContaining('permission denied'),
+        hint: expect.stringContaining('chmod +x'),
+      },
+    });
+  });
+
+  test('before it began: an argument with a NUL', async () => {
+    expect(await lab().sh('', { argv: ['true', 'a\0b'], logFile: path('log') }).ended).toMatchObject({
+      error: { code: 'SPAWN_FAILED', message: expect.stringContaining('null bytes') },
+    });
+  });
+});
+
+describe('its surroundings', () => {
+  test('are the folder, the environment and the marker that were given, and nothing else', async () => {
+    mkdirSync(path('sub'));
+    const env = { PATH: process.env['PATH'], GIVEN: 'yes', LEFT_OUT: undefined };
+    const child = lab().sh('pwd; env', { cwd: path('sub'), env });
+    await child.ended;
+    expect(child.lines.all[0]).toBe(path('sub'));
+    const names = child.lines.all.slice(1).map(line => line.split('=')[0]);
+    expect(
+      names.filter(name => name !== 'PWD' && name !== '_' && name !== 'SHLVL' && name !== 'OLDPWD').sort(),
+    ).toEqual(['GIVEN', 'PATH', 'REPRISE_INCARNATION']);
+  });
+
+  test('are a process group of its own', async () => {
+    const child = lab().sh('ps -o pgid= -p $$');
+    const { tail } = await child.ended;
+    expect(Number(tail)).toBe(child.identity?.pid);
+  });
+
+  test('have an empty input unless there is a text', async () => {
+    expect(await lab().sh('cat').ended).toMatchObject({ exitCode: 0, tail: '' });
+    expect(await lab().sh('cat', { stdin: { text: 'given' } }).ended).toMatchObject({
+      exitCode: 0,
+      tail: 'given',
+    });
+  });
+
+  test('may ignore an input of any size', async () => {
+    const stdin = { text: 'x'.repeat(10_000_000) };
+    expect(await lab().sh('exit 3', { stdin }).ended).toMatchObject({ kind: 'exited', exitCode: 3 });
+  });
+});
+
+describe('its output', () => {
+  test('comes as lines with their stream, and stands in the log in order', async () => {
+    const lines: string[] = [];
+    const onLine = (stream: string, line: string) => lines.push(`${stream}: ${line}`);
+    const script = 'echo one; echo two >&2; printf three';
+    await lab().sh(script, { onLine, logFile: path('logs/step.log') }).ended;
+    expect(lines.sort()).toEqual(['stderr: two', 'stdout: one', 'stdout: three']);
+    expect(readFileSync(path('logs/step.log'), 'utf8')).toHaveLength('one\ntwo\nthree'.length);
+  });
+
+  test('is appended to a log that exists', async () => {
+    writeFileSync(path('log'), 'before\n');
+    await lab().sh('echo after', { logFile: path('log') }).ended;
+    expect(readFileSync(path('log'), 'utf8')).toBe('before\nafter\n');
+  });
+
+  test('of 100 MB is all in the log, and only its end in memory', async () => {
+    const bytes = 100_000_000;
+    const script = `head -c ${bytes - 4} /dev/zero; printf done`;
+    const { tail } = await lab().sh(script, { logFile: path('log') }).ended;
+    expect(statSync(path('log')).size).toBe(bytes);
+    expect(tail).toHaveLength(16 * 1024);
+    expect(tail.endsWith('\0done')).toBe(true);
+  });
+
+  test('keeps no more in memory than was asked for', async () => {
+    expect(await lab().sh('echo 0123456789', { tailBytes: 4 }).ended).toMatchObject({ tail: '789\n' });
+  });
+
+  test('says so when the log cannot be written any more, and the process goes on', async () => {
+    const child = lab().sh('echo one; echo two', { logFile: '/dev/full' });
+    const { kind, tail } = await child.ended;
+    expect(kind).toBe('exited');
+    expect(tail).toContain('two\n');
+    expect(tail).toMatch(/reprise: the log ends here, because it cannot be written: ENOSPC/);
+    expect(child.lines.all.at(-1)).toContain('ENOSPC');
+  });
+});
+
+describe('what it left behind', () => {
+  test('does not keep it from ending, and stays alive until it is stopped', async () => {
+    const child = lab().sh('sleep 1000 & echo left $!', { settleMs: 0 });
+    const pid = Number(await child.lines.after('left '));
+    const left = { pid, processStart: processStart(pid) ?? '' };
+    expect(await child.ended).toMatchObject({ kind: 'exited', exitCode: 0 });
+    expect(isSameProcess(left)).toBe(true);
+    expect((await child.stop(patient)).ended).toEqual([{ ...left, by: 'SIGTERM' }]);
+  });
+
+  test('costs nothing of what was printed before', async () => {
+    const child = lab().sh('head -c 60000 /dev/zero; sleep 1000 & :', { settleMs: 0, logFile: path('log') });
+    await child.ended;
+    expect(statSync(path('log')).size).toBe(60_000);
+    await child.stop(patient);
+  });
+
+  test('may still print for a moment', async () => {
+    // The reader of the pipe lives on after the script, as with `exec > >(tee log)`.
+    const script = 'mkfifo pipe; { read line; echo "late $line"; } < pipe & echo word > pipe';
+    expect(await lab().sh(script, { settleMs: 60_000 }).ended).toMatchObject({
+      exitCode: 0,
+      tail: 'late word\n',
+    });
+  });
+});
+
+describe('stopping', () => {
+  test('returns when the process and its output have ended', async () => {
+    const child = lab().sh("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 1000 & wait; done");
+    await child.lines.after('ready');
+    const { survived } = await child.stop(patient);
+    expect(survived).toEqual([]);
+    expect(child.lines.all).toContain('bye');
+    expect(await child.ended).toMatchObject({ kind: 'exited', exitCode: 7 });
+  });
+
+  test('twice is the same as once, and afterwards there is nothing to stop', async () => {
+    const child = lab().sh('echo ready; exec sleep 1000');
+    await child.lines.after('ready');
+    await Promise.all([child.stop(patient), child.stop(patient)]);
+    expect(await child.ended).toMatchObject({ kind: 'signalled', signal: 'SIGTERM' });
+    expect(await child.stop(patient)).toEqual({ ended: [], survived: [] });
+  });
+});

@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { ErrorData } from '../core/errors.ts';
+import { type EndedTrees, endTrees } from './end-trees.ts';
+import { processStart } from './identity.ts';
+import { OutputCollector, type OutputOptions } from './output-collector.ts';
+import type { Marker, ProcessIdentity } from './process-table.ts';
+import { describeLogFailure, describeStartFailure } from './start-failure.ts';
+
+export interface StartOptions extends OutputOptions {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** The whole environment but for the marker: nothing is inherited. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Put into the environment, so that whatever the process starts can be found again. Unique to this process. */
+  readonly marker: Marker;
+  readonly stdin?: 'ignore' | { readonly text: string };
+  /** How long to go on reading once it has exited while something that it left behind still holds its output. */
+  readonly settleMs?: number;
+}
+
+export interface RunningProcess {
+  /** `undefined` if it could not be started. */
+  readonly identity: ProcessIdentity | undefined;
+  /**
+   * Resolves when it has exited and its output has been read to the end; never rejects. If something that it left
+   * behind keeps the output open, reading stops after `settleMs`, and that something is left alone.
+   */
+  readonly ended: Promise<ProcessEnd>;
+  /**
+   * Ends it and all that it started, also what it left behind after it has exited. Resolves when nothing of it is
+   * left and `ended` has resolved, or when no signal helps.
+   */
+  stop(options: { readonly graceMs: number }): Promise<EndedTrees>;
+}
+
+/** How a process ended, with the last part of what it printed. */
+export type ProcessEnd =
+  | { readonly kind: 'exited'; readonly exitCode: number; readonly tail: string }
+  | { readonly kind: 'signalled'; readonly signal: NodeJS.Signals; readonly tail: string }
+  | { readonly kind: 'couldNotStart'; readonly error: ErrorData; readonly tail: '' };
+
+const defaultSettleMs = 1000;
+
+/** Starts a program in a process group (and session) of its own. Never throws: a failure is how it `ended`. */
+export function startProcess(options: StartOptions): RunningProcess {
+  const { argv, cwd, logFile = '' } = options;
+  let output: OutputCollector;
+  try {
+    output = new OutputCollector(options);
+  } catch (error) {
+    return neverStarted(describeLogFailure(error, logFile));
+  }
+  try {
+    return follow(spawnChild(options), output, options);
+  } catch (error) {
+    void output.end();
+    return neverStarted(describeStartFailure(error, argv, cwd));
+  }
+}
+
+function follow(child: ChildProcess, output: OutputCollector, options: StartOptions): RunningProcess {
+  const identity = child.pid === undefined ? undefined : identify(child.pid);
+  const ended = followToEnd(child, output, options);
+  const roots = identity ? [{ ...identity, ownGroup: true }] : [];
+  return {
+    identity,
+    ended,
+    stop: async ({ graceMs }) => {
+      const trees = await endTrees({ roots, marked: options.marker, graceMs });
+      // One that no signal ends would be waited for for ever.
+      if (!trees.survived.some(({ pid }) => pid === identity?.pid)) await ended;
+      return trees;
+    },
+  };
+}
+
+function spawnChild({ argv, cwd, env, marker, stdin = 'ignore' }: StartOptions): ChildProcess {
+  const [program = '', ...args] = argv;
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...env, ...marker },
+    detached: true,
+    stdio: [stdin === 'ignore' ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
+  if (stdin !== 'ignore') {
+    // A program may end, or close its input, without having read all of it.
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(stdin.text);
+  }
+  return child;
+}
+
+/** Until the event loop reaps it, even a child that has ended already can be seen, as a zombie. */
+const identify = (pid: number): ProcessIdentity => ({ pid, processStart: processStart(pid) ?? 'unknown' });
+
+async function followToEnd(
+  child: ChildProcess,
+  output: OutputCollector,
+  { argv, cwd, settleMs = defaultSettleMs }: StartOptions,
+): Promise<ProcessEnd> {
+  if (child.stdout) output.read('stdout', child.stdout);
+  if (child.stderr) output.read('stderr', child.stderr);
+  return new Promise(resolve => {
+    child.once('error', async error => {
+      await output.end();
+      resolve({ kind: 'couldNotStart', error: describeStartFailure(error, argv, cwd), tail: '' });
+    });
+    child.once('exit', () => {
+      const timer = setTimeout(() => void output.letGo(), settleMs);
+      child.once('close', () => clearTimeout(timer));
+    });
+    child.once('close', async (exitCode, signal) => {
+      if (child.pid === undefined) return;
+      const tail = await output.end();
+      resolve(
+        signal ? { kind: 'signalled', signal, tail } : { kind: 'exited', exitCode: exitCode ?? 1, tail },
+      );
+    });
+  });
+}
+
+const neverStarted = (error: ErrorData): RunningProcess => ({
+  identity: undefined,
+  ended: Promise.resolve({ kind: 'couldNotStart', error, tail: '' }),
+  stop: async () => ({ ended: [], survived: [] }),
+});

@@ -1,0 +1,20 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Tail } from './tail.ts';
+
+test('what is kept is the end of what was pushed, however it was cut', () => {
+  const chunks = fc.array(fc.string({ maxLength: 12 }).map(text => text.replace(/[^ -~]/g, '.')));
+  fc.assert(
+    fc.property(chunks, fc.nat(10), (texts, size) => {
+      const tail = new Tail(size);
+      for (const text of texts) tail.push(Buffer.from(text));
+      expect(tail.text()).toBe(size === 0 ? '' : texts.join('').slice(-size));
+    }),
+  );
+});
+
+test.each([4, 5, 6, 7, 8])('a character that was cut in two is left out when %i bytes are kept', size => {
+  const tail = new Tail(size);
+  tail.push(Buffer.from('a😀😀'));
+  expect(tail.text()).toBe(size < 8 ? '😀' : '😀😀');
+});

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect } from 'vitest';
+import { endTrees } from './end-trees.ts';
+import type { Marker } from './process-table.ts';
+import { type StartOptions, startProcess } from './start.ts';
+import { markedWith } from './tree.ts';
+
+/** A temporary folder and a marker of its own for each test, which fails if a process stays behind. */
+export interface Lab {
+  readonly folder: string;
+  readonly marker: Marker;
+  /** Starts `sh -c script` there, and hands out the lines that it prints. */
+  sh(
+    script: string,
+    options?: Partial<StartOptions>,
+  ): ReturnType<typeof startProcess> & { readonly lines: Lines };
+}
+
+/** Call it once in a file or `describe`; gives the lab of the test that runs. */
+export function labPerTest(): () => Lab {
+  let lab: Lab;
+  beforeEach(() => {
+    lab = openLab();
+  });
+  afterEach(async () => {
+    const { marker, folder } = lab;
+    const left = markedWith(marker);
+    await endTrees({ roots: [], marked: marker, graceMs: 0 });
+    rmSync(folder, { recursive: true, force: true });
+    expect(left).toEqual([]);
+  });
+  return () => lab;
+}
+
+function openLab(): Lab {
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-process-'));
+  const marker = { REPRISE_INCARNATION: randomUUID() };
+  return {
+    folder,
+    marker,
+    sh: (script, options) => {
+      const lines = new Lines();
+      const defaults = { cwd: folder, env: process.env, marker, onLine: lines.add };
+      return { ...startProcess({ argv: ['sh', '-c', script], ...defaults, ...options }), lines };
+    },
+  };
+}
+
+/** Lines as they come in. */
+export class Lines {
+  readonly all: string[] = [];
+  readonly #waiting = new Set<() => void>();
+
+  readonly add = (_stream: string, line: string): void => {
+    this.all.push(line);
+    for (const wake of this.#waiting) wake();
+  };
+
+  /** The first line that begins with `start`, without it. */
+  async after(start: string): Promise<string> {
+    for (;;) {
+      const line = this.all.find(each => each.startsWith(start));
+      if (line !== undefined) return line.slice(start.length);
+      await new Promise<void>(resolve => this.#waiting.add(resolve));
+    }
+  }
+}

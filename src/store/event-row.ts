@@ -1,0 +1,56 @@
+import { RepriseError } from '../core/errors.ts';
+import { type HistoryEvent, type NewEvent, parseEvent } from '../core/event.ts';
+import type { Timestamp } from '../core/time.ts';
+
+/** An event as a store keeps it. A tuple, because a history is read as a whole and objects cost three times as much. */
+export type EventRow = readonly [
+  seq: number,
+  at: string,
+  type: string,
+  step: string | null,
+  worker: number | null,
+  attempt: number | null,
+  data: string,
+];
+
+/** Gives an event its place in the history. */
+export const toEventRow = (event: NewEvent, seq: number, at: Timestamp): EventRow => [
+  seq,
+  at,
+  event.type,
+  event.step ?? null,
+  event.worker ?? null,
+  event.attempt ?? null,
+  JSON.stringify(event.data),
+];
+
+/** The events that follow `afterSeq`, each validated. Throws HISTORY_INVALID at a gap, an unknown or a malformed row. */
+export const toHistory = (runId: string, afterSeq: number, rows: readonly EventRow[]): HistoryEvent[] =>
+  rows.map((row, index) => toEvent(runId, afterSeq + index + 1, row));
+
+function toEvent(runId: string, expectedSeq: number, row: EventRow): HistoryEvent {
+  const [seq, at, type, step, worker, attempt, data] = row;
+  if (seq !== expectedSeq) {
+    throw historyInvalid(runId, expectedSeq, `is missing: the next one in the store is ${seq}`);
+  }
+  try {
+    const raw: Record<string, unknown> = { seq, runId, at, type };
+    if (step !== null) raw['step'] = step;
+    if (worker !== null) raw['worker'] = worker;
+    if (attempt !== null) raw['attempt'] = attempt;
+    raw['data'] = JSON.parse(data);
+    return parseEvent(raw);
+  } catch (cause) {
+    throw historyInvalid(runId, seq, `cannot be read: ${describe(cause)}`, cause);
+  }
+}
+
+function historyInvalid(runId: string, seq: number, what: string, cause?: unknown): RepriseError {
+  const hint = cause instanceof RepriseError ? cause.hint : undefined;
+  return new RepriseError('HISTORY_INVALID', `event ${seq} of run ${runId} ${what}`, {
+    hint: hint ?? 'the store is damaged: restore it from a backup, or start the workflow again',
+    cause,
+  });
+}
+
+const describe = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));

@@ -1,0 +1,18 @@
+import { describe } from 'vitest';
+import { describeHistories } from './history.conformance.ts';
+import { describeInboxAndProcesses } from './inbox.conformance.ts';
+import { describeInterleavings } from './interleaving.conformance.ts';
+import { describeOwnership } from './ownership.conformance.ts';
+import type { OpenStore } from './samples.conformance.ts';
+import { describeSummaries } from './summaries.conformance.ts';
+
+/** All that an event store has to do. `open` gives a fresh one to every test. */
+export function describeEventStore(name: string, open: OpenStore): void {
+  describe(name, () => {
+    describeHistories(open);
+    describeOwnership(open);
+    describeInboxAndProcesses(open);
+    describeSummaries(open);
+    describeInterleavings(open);
+  });
+}

@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { Json } from '../core/json.ts';
+import { completed, newRun, type OpenStore, started, time, withStore } from './samples.conformance.ts';
+
+/** Creating runs, appending to histories and reading them. */
+export function describeHistories(open: OpenStore): void {
+  describe('histories', () => {
+    it(
+      'creates a run with its first events, numbered from 1',
+      withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1', { events: [started, completed('plan')] }));
+        expect(lease).toEqual({ epoch: 1, incarnation: 'ann' });
+        expect(await store.read('r1')).toStrictEqual([
+          { seq: 1, runId: 'r1', at: time(0), ...started },
+          { seq: 2, runId: 'r1', at: time(0), ...completed('plan') },
+        ]);
+      }),
+    );
+
+    it(
+      'refuses to create a run whose id is taken, and leaves the first one alone',
+      withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1'));
+        const again = newRun('r1', { workflow: 'other', events: [started, completed('x')] });
+        await expect(store.createRun(again)).rejects.toMatchObject({ code: 'SEQUENCE_CONFLICT' });
+        expect(await store.read('r1')).toHaveLength(1);
+        expect(await store.list()).toMatchObject([{ runId: 'r1', workflow: 'fix' }]);
+      }),
+    );
+
+    it(
+      'numbers the events of batches without gaps and keeps the whole envelope',
+      withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1'));
+        const first: NewEvent[] = [
+          { type: 'step.started', step: 'fix', worker: 0, attempt: 2, data: { fingerprint: 'f' } },
+          completed('plan', { files: ['a'] }),
+        ];
+        const second: NewEvent[] = [{ type: 'cancel.requested', data: { reason: 'enough' } }];
+        await store.append({ runId: 'r1', lease, expectedSeq: 1, at: time(5), events: first });
+        await store.append({ runId: 'r1', lease, expectedSeq: 3, at: time(6), events: second });
+        expect(await store.read('r1')).toStrictEqual([
+          { seq: 1, runId: 'r1', at: time(0), ...started },
+          { seq: 2, runId: 'r1', at: time(5), ...first[0] },
+          { seq: 3, runId: 'r1', at: time(5), ...first[1] },
+          { seq: 4, runId: 'r1', at: time(6), ...second[0] },
+        ]);
+      }),
+    );
+
+    it(
+      'reads what follows a sequence number',
+      withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1', { events: [started, completed('a'), completed('b')] }));
+        expect((await store.read('r1', 1)).map(event => event.seq)).toEqual([2, 3]);
+        expect(await store.read('r1', 3)).toEqual([]);
+      }),
+    );
+
+    it.each([0, 2, 99])('writes nothing when the expected sequence is %i instead of 1', async expectedSeq => {
+      await withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1'));
+        await store.post('r1', { kind: 'cancel', reason: 'stop' }, time(1));
+        const consumed = (await store.inbox('r1')).map(entry => entry.id);
+        const events: NewEvent[] = [completed('a'), { type: 'run.completed', data: { output: null } }];
+        await expect(
+          store.append({ runId: 'r1', lease, expectedSeq, at: time(1), events, consumed }),
+        ).rejects.toMatchObject({ code: 'SEQUENCE_CONFLICT' });
+        expect(await store.read('r1')).toHaveLength(1);
+        expect(await store.inbox('r1')).toHaveLength(1);
+        expect(await store.list()).toMatchObject([{ status: 'running', endedAt: null }]);
+      })();
+    });
+
+    it(
+      'writes nothing of a batch in which one event cannot be stored',
+      withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1'));
+        const cycle: Record<string, unknown> = {};
+        cycle['self'] = cycle;
+        const events = [completed('a'), completed('b', cycle as Json)];
+        await expect(
+          store.append({ runId: 'r1', lease, expectedSeq: 1, at: time(1), events }),
+        ).rejects.toBeInstanceOf(TypeError);
+        expect(await store.read('r1')).toHaveLength(1);
+        await store.append({ runId: 'r1', lease, expectedSeq: 1, at: time(2), events: [completed('a')] });
+        expect(await store.read('r1')).toHaveLength(2);
+      }),
+    );
+
+    it(
+      'does not know a run that was never created',
+      withStore(open, async ({ store }) => {
+        const unknown = { code: 'RUN_NOT_FOUND' };
+        const lease = { epoch: 1, incarnation: 'ann' };
+        await expect(store.read('nope')).rejects.toMatchObject(unknown);
+        await expect(
+          store.append({ runId: 'nope', lease, expectedSeq: 0, at: time(0), events: [started] }),
+        ).rejects.toMatchObject(unknown);
+      }),
+    );
+
+    it.each(hostilePayloads)('gives back %s as it was', async (_, payload) => {
+      await withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1', { events: [started, completed('a', payload)] }));
+        expect((await store.read('r1'))[1]?.data).toStrictEqual({ output: payload });
+      })();
+    });
+
+    it(
+      'gives every reader a copy of its own',
+      withStore(open, async ({ store }) => {
+        const payload = { list: ['kept'] };
+        await store.createRun(newRun('r1', { events: [completed('a', payload)] }));
+        payload.list.push('after the write');
+        const [event] = await store.read('r1');
+        Object.assign(event?.data ?? {}, { output: 'after the read' });
+        expect((await store.read('r1'))[0]?.data).toEqual({ output: { list: ['kept'] } });
+      }),
+    );
+
+    it(
+      'takes a batch of thousands of events at once',
+      withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1'));
+        const events = Array.from({ length: 5000 }, (_, index) => completed('fix', index));
+        await store.append({ runId: 'r1', lease, expectedSeq: 1, at: time(1), events });
+        const history: readonly HistoryEvent[] = await store.read('r1');
+        expect(history.map(event => event.seq)).toEqual(
+          Array.from({ length: 5001 }, (_, index) => index + 1),
+        );
+      }),
+    );
+
+    it(
+      'keeps what was written for those who open it later',
+      withStore(open, async ({ store, reopen }) => {
+        const lease = await store.createRun(newRun('r1'));
+        if (!reopen) return;
+        await store.append({ runId: 'r1', lease, expectedSeq: 1, at: time(1), events: [completed('a')] });
+        await store.close();
+        const later = await reopen();
+        expect(await later.read('r1')).toHaveLength(2);
+        await later.close();
+      }),
+    );
+  });
+}
+
+const hostilePayloads: [string, Json][] = [
+  ['unicode beyond the basic plane', 'héllo \u{1F600} 漢字 \u202E \uFEFF'],
+  ['quotes, backslashes and SQL', `'; DROP TABLE events; -- " \\ \``],
+  ['NUL and other control characters', '\u0000a\u0000\u0001\u001F\u007F\n\r\t\u2028'],
+  ['a lone surrogate', 'broken \uD800 half'],
+  ['numbers at the edge', [Number.MAX_SAFE_INTEGER, Number.MIN_VALUE, Number.MAX_VALUE, 1e21, 0.1]],
+  [
+    'keys of every prototype',
+    JSON.parse('{"__proto__":{"polluted":true},"constructor":1,"toString":2,"":3}'),
+  ],
+  ['a megabyte of text', 'é\n"'.repeat(300_000)],
+  ['deep nesting', Array.from({ length: 500 }).reduce<Json>(inner => [inner], 'core')],
+  ['nothing', null],
+  ['empty things', { a: [], b: {}, c: '', d: false, e: 0 }],
+];

@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import {
+  completed,
+  newRun,
+  type OpenStore,
+  owner,
+  takeover,
+  time,
+  withStore,
+} from './samples.conformance.ts';
+
+/** Leases and fencing. */
+export function describeOwnership(open: OpenStore): void {
+  describe('ownership', () => {
+    it(
+      'says who holds the run as long as the lease lasts',
+      withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1'));
+        const result = await store.acquire({ ...takeover('r1'), now: time(9_999) });
+        expect(result).toStrictEqual({ kind: 'held', owner: owner('ann'), expiresAt: time(10_000) });
+        expect(await store.list()).toMatchObject([{ owner: { incarnation: 'ann', epoch: 1 } }]);
+      }),
+    );
+
+    it(
+      'gives an expired run to whoever asks, with the next epoch',
+      withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1'));
+        const result = await store.acquire(takeover('r1'));
+        expect(result).toEqual({ kind: 'acquired', lease: { epoch: 2, incarnation: 'bob' } });
+        const summary = { owner: { ...owner('bob'), epoch: 2, expiresAt: time(20_000) } };
+        expect(await store.list()).toMatchObject([summary]);
+      }),
+    );
+
+    it(
+      'gives a released run away at once and never uses an epoch twice',
+      withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1'));
+        await store.release('r1', lease, 'suspended');
+        expect(await store.list()).toMatchObject([{ owner: null, status: 'suspended' }]);
+        const result = await store.acquire({ ...takeover('r1'), now: time(1) });
+        expect(result).toMatchObject({ kind: 'acquired', lease: { epoch: 2 } });
+      }),
+    );
+
+    it(
+      'gives the run of a provably dead owner away at once, but only of that one',
+      withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1'));
+        const early = { ...takeover('r1'), now: time(1) };
+        expect(await store.acquire({ ...early, provablyDead: 'carl' })).toMatchObject({ kind: 'held' });
+        expect(await store.acquire({ ...early, provablyDead: 'ann' })).toMatchObject({ kind: 'acquired' });
+      }),
+    );
+
+    it(
+      'keeps the run of an owner that renews in time',
+      withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1'));
+        expect(await store.renew('r1', lease, time(30_000))).toBe(true);
+        expect(await store.acquire(takeover('r1'))).toMatchObject({ kind: 'held', expiresAt: time(30_000) });
+      }),
+    );
+
+    it(
+      'lets an owner go on after its lease ran out, as long as nobody took the run',
+      withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1'));
+        await store.append({
+          runId: 'r1',
+          lease,
+          expectedSeq: 1,
+          at: time(60_000),
+          events: [completed('a')],
+        });
+        expect(await store.renew('r1', lease, time(70_000))).toBe(true);
+        expect(await store.read('r1')).toHaveLength(2);
+      }),
+    );
+
+    it(
+      'fences out the owner that lost the run: nothing that it does has an effect',
+      withStore(open, async ({ store }) => {
+        const old = await store.createRun(newRun('r1'));
+        await store.acquire(takeover('r1'));
+        await store.post('r1', { kind: 'cancel', reason: 'stop' }, time(10_001));
+        const consumed = (await store.inbox('r1')).map(entry => entry.id);
+        const summaries = await store.list();
+
+        const batch = {
+          runId: 'r1',
+          lease: old,
+          expectedSeq: 1,
+          at: time(10_002),
+          events: [completed('a')],
+          consumed,
+        };
+        const child = { pid: 99, processStart: '7', step: 'a' };
+        await expect(store.append(batch)).rejects.toMatchObject({ code: 'FENCED' });
+        await expect(store.append({ ...batch, expectedSeq: 99 })).rejects.toMatchObject({ code: 'FENCED' });
+        await expect(store.addProcess('r1', old, child)).rejects.toMatchObject({ code: 'FENCED' });
+        expect(await store.renew('r1', old, time(99_000))).toBe(false);
+        await store.release('r1', old, 'failed');
+
+        expect(await store.read('r1')).toHaveLength(1);
+        expect(await store.inbox('r1')).toHaveLength(1);
+        expect(await store.processes('r1')).toEqual([]);
+        expect(await store.list()).toEqual(summaries);
+      }),
+    );
+
+    it(
+      'fences out an earlier epoch of the same incarnation',
+      withStore(open, async ({ store }) => {
+        const old = await store.createRun(newRun('r1'));
+        const { kind } = await store.acquire(takeover('r1', 'ann'));
+        expect(kind).toBe('acquired');
+        const batch = { runId: 'r1', expectedSeq: 1, at: time(10_001), events: [completed('a')] };
+        await expect(store.append({ ...batch, lease: old })).rejects.toMatchObject({ code: 'FENCED' });
+        await store.append({ ...batch, lease: { epoch: 2, incarnation: 'ann' } });
+      }),
+    );
+
+    it(
+      'fences out another incarnation that claims the right epoch',
+      withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1'));
+        const lease = { epoch: 1, incarnation: 'mallory' };
+        await expect(
+          store.append({ runId: 'r1', lease, expectedSeq: 1, at: time(1), events: [completed('a')] }),
+        ).rejects.toMatchObject({ code: 'FENCED' });
+        expect(await store.renew('r1', lease, time(99_000))).toBe(false);
+      }),
+    );
+
+    it(
+      'lets nobody write to a run that was released, not even the one who did',
+      withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1'));
+        await store.release('r1', lease, 'suspended');
+        const batch = { runId: 'r1', lease, expectedSeq: 1, at: time(1), events: [completed('a')] };
+        await expect(store.append(batch)).rejects.toMatchObject({ code: 'FENCED' });
+        expect(await store.renew('r1', lease, time(99_000))).toBe(false);
+      }),
+    );
+
+    it(
+      'gives one lease to exactly one of 8 racers',
+      withStore(open, async ({ store, reopen }) => {
+        await store.createRun(newRun('r1'));
+        const names = Array.from({ length: 8 }, (_, index) => `racer-${index}`);
+        const racers = await Promise.all(
+          names.map(async name => ({ name, store: (await reopen?.()) ?? store })),
+        );
+        const results = await Promise.all(
+          racers.map(racer => racer.store.acquire(takeover('r1', racer.name))),
+        );
+        await Promise.all(racers.filter(racer => racer.store !== store).map(racer => racer.store.close()));
+
+        const winners = results.filter(result => result.kind === 'acquired');
+        expect(winners).toHaveLength(1);
+        const [{ owner: holder } = { owner: null }] = await store.list();
+        expect(winners[0]?.lease).toEqual({ epoch: 2, incarnation: holder?.incarnation });
+      }),
+    );
+
+    it(
+      'cannot give away a run that does not exist, and has nothing to renew or release there',
+      withStore(open, async ({ store }) => {
+        const lease = { epoch: 1, incarnation: 'ann' };
+        await expect(store.acquire(takeover('nope'))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+        expect(await store.renew('nope', lease, time(1))).toBe(false);
+        await expect(store.release('nope', lease, 'failed')).resolves.toBeUndefined();
+      }),
+    );
+  });
+}

@@ -1,0 +1,38 @@
+import type { HistoryEvent, NewEvent } from '../../core/event.ts';
+import type { Timestamp } from '../../core/time.ts';
+import { type EventRow, toEventRow, toHistory } from '../event-row.ts';
+import type { Database } from './connection.ts';
+
+export interface Continuation {
+  readonly runId: string;
+  readonly afterSeq: number;
+  readonly at: Timestamp;
+  readonly events: readonly NewEvent[];
+}
+
+/** The events of all runs. */
+export function historyTable(db: Database) {
+  const insert = db.prepare(
+    'INSERT INTO events (run_id, seq, at, type, step, worker, attempt, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  );
+  const after = db.prepare(
+    'SELECT seq, at, type, step, worker, attempt, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq',
+  );
+  after.setReturnArrays(true);
+
+  return {
+    append({ runId, afterSeq, at, events }: Continuation): void {
+      let seq = afterSeq;
+      for (const event of events) {
+        seq += 1;
+        insert.run(runId, ...toEventRow(event, seq, at));
+      }
+    },
+
+    /** Throws HISTORY_INVALID. */
+    read(runId: string, afterSeq: number): HistoryEvent[] {
+      const rows: EventRow[] = after.all(runId, afterSeq);
+      return toHistory(runId, afterSeq, rows);
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import { type Duration, parseDuration } from '../../core/duration.ts';
+import type { ErrorData } from '../../core/errors.ts';
+import type { RetryRule, TimeoutRule } from '../model.ts';
+import type { Problem } from '../problems.ts';
+
+/** The number of attempts in all, or more exactly when and how to try again. */
+export type Retry = number | RetryOptions;
+
+export interface RetryOptions {
+  /** In all, the first one included. */
+  readonly attempts: number;
+  /** A duration waits equally long each time; the default begins with a second and doubles up to five minutes. */
+  readonly backoff?: Duration | BackoffOptions | undefined;
+  /** Codes or class names of the errors to try again after, or a pure function; every error by default. */
+  readonly on?: readonly string[] | ((error: ErrorData) => boolean) | undefined;
+}
+
+export interface BackoffOptions {
+  readonly initial: Duration;
+  /** What each wait is multiplied by for the next; 2 by default. */
+  readonly factor?: number | undefined;
+  /** Five minutes by default. */
+  readonly max?: Duration | undefined;
+}
+
+/** For each attempt, or for attempts and for the step as a whole. */
+export type Timeout = Duration | TimeoutOptions;
+
+export interface TimeoutOptions {
+  readonly attempt?: Duration | undefined;
+  /** From the first start to the end, retries and waits included. */
+  readonly step?: Duration | undefined;
+}
+
+const defaultBackoff = { initialMs: 1000, factor: 2, maxMs: 300_000 } as const;
+
+/** Reads option values and keeps what is wrong with them; a wrong value becomes a harmless one. */
+export class OptionReader {
+  readonly problems: Problem[] = [];
+  readonly #place: string;
+
+  constructor(place: string) {
+    this.#place = place;
+  }
+
+  problem(message: string, hint?: string): void {
+    this.problems.push({ message: `${this.#place}: ${message}`, hint });
+  }
+
+  retry(retry: Retry | undefined): RetryRule | undefined {
+    if (retry === undefined) return undefined;
+    const { attempts, backoff, on } = typeof retry === 'number' ? { attempts: retry } : retry;
+    if (!Number.isInteger(attempts) || attempts < 1) {
+      this.problem(
+        `retry of ${show(attempts)} attempts`,
+        'a whole number from 1, which counts the first attempt too',
+      );
+    }
+    const retries = typeof on === 'object' ? (error: ErrorData) => namesError(on, error) : on;
+    return { attempts, backoff: this.#backoff(backoff), retries };
+  }
+
+  timeout(timeout: Timeout | undefined): TimeoutRule {
+    if (timeout === undefined) return {};
+    const { attempt, step } = typeof timeout === 'object' ? timeout : { attempt: timeout };
+    return {
+      attemptMs: attempt === undefined ? undefined : this.#positive('timeout', attempt),
+      stepMs: step === undefined ? undefined : this.#positive('timeout', step),
+    };
+  }
+
+  #positive(option: string, duration: Duration): number {
+    const ms = this.#duration(option, duration);
+    if (ms === 0) this.problem(`${option} is ${show(duration)}`, 'it must be longer than nothing');
+    return ms ?? 0;
+  }
+
+  #backoff(backoff: Duration | BackoffOptions | undefined): RetryRule['backoff'] {
+    if (backoff === undefined) return defaultBackoff;
+    if (typeof backoff !== 'object') {
+      const ms = this.#duration('retry.backoff', backoff) ?? 0;
+      return { initialMs: ms, factor: 1, maxMs: ms };
+    }
+    const { initial, factor = defaultBackoff.factor, max } = backoff;
+    const initialMs = this.#duration('retry.backoff.initial', initial) ?? 0;
+    const maxMs =
+      max === undefined
+        ? Math.max(initialMs, defaultBackoff.maxMs)
+        : (this.#duration('retry.backoff.max', max) ?? initialMs);
+    if (!Number.isFinite(factor) || factor < 1) {
+      this.problem(`retry.backoff.factor is ${show(factor)}`, 'a number from 1 up');
+    }
+    if (maxMs < initialMs) {
+      this.problem(`retry.backoff.max (${show(max)}) is shorter than initial (${show(initial)})`);
+    }
+    return { initialMs, factor, maxMs };
+  }
+
+  #duration(option: string, duration: Duration): number | undefined {
+    const known = typeof duration === 'number' || typeof duration === 'string';
+    const ms = known ? parseDuration(duration) : undefined;
+    if (ms === undefined) {
+      this.problem(
+        `${option} is ${show(duration)}, which is not a duration`,
+        'milliseconds, or a text such as "30s" or "1h30m"',
+      );
+    }
+    return ms;
+  }
+}
+
+const namesError = (names: readonly string[], { code, name }: ErrorData): boolean =>
+  names.includes(code) || (name !== undefined && names.includes(name));
+
+const show = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : String(value));

@@ -1,0 +1,86 @@
+import type { DagNode } from '../dag.ts';
+import { type GraphProblem, graphProblems } from '../graph-problems.ts';
+import type { Problem } from '../problems.ts';
+import { needsOf } from './dependencies.ts';
+import { type AnyStep, type Dependency, isStep, stepKey } from './handle.ts';
+
+export interface StepsToCheck {
+  readonly workflow: string;
+  readonly steps: readonly unknown[];
+  readonly output: readonly Dependency[];
+}
+
+/** What is wrong with the steps of a workflow: each for itself, then how they hang together, then its output. */
+export function stepProblems({ workflow, steps: listed, output }: StepsToCheck): readonly Problem[] {
+  if (!Array.isArray(listed) || listed.length === 0) {
+    return [
+      { message: `workflow "${workflow}": it has no steps`, hint: 'list them: steps: [first, second]' },
+    ];
+  }
+  const steps = listed.filter(isStep);
+  const members = new Set(steps);
+  const ids = new Set(steps.map(({ id }) => id));
+  // Ids alone do not show that a dependency is another step than the listed one of the same id.
+  const isNamesake = ({ step }: Dependency) => ids.has(step.id) && !members.has(step);
+  return [
+    ...notSteps(workflow, listed),
+    ...steps.flatMap(step => step[stepKey].problems),
+    ...steps.flatMap(step =>
+      step[stepKey].dependencies.filter(isNamesake).map(({ step: other }) => mixedUp(step, other)),
+    ),
+    ...graphProblems(steps.map(step => toNode(step, isNamesake))).map(problem => explain(workflow, problem)),
+    ...output.filter(({ step }) => !members.has(step)).map(dependency => missingOutput(workflow, dependency)),
+  ];
+}
+
+/** Without namesakes: they would look like steps that wait for themselves. */
+function toNode(step: AnyStep, isNamesake: (dependency: Dependency) => boolean): DagNode {
+  const { dependencies, model } = step[stepKey];
+  if (!dependencies.some(isNamesake)) return model;
+  return { id: step.id, needs: needsOf(dependencies.filter(dependency => !isNamesake(dependency))) };
+}
+
+function notSteps(workflow: string, listed: readonly unknown[]): Problem[] {
+  return listed.flatMap((value, index) =>
+    isStep(value)
+      ? []
+      : [
+          {
+            message: `workflow "${workflow}": steps[${index}] is not a step`,
+            hint: 'list what step(), shell() or approve() returned',
+          },
+        ],
+  );
+}
+
+function explain(workflow: string, problem: GraphProblem): Problem {
+  switch (problem.kind) {
+    case 'duplicate-id':
+      return {
+        message: `workflow "${workflow}": steps[${problem.firstIndex}] and steps[${problem.index}] both have the id "${problem.id}"`,
+        hint: 'rename or remove one of them',
+      };
+    case 'unknown-need':
+      return {
+        message: `step "${problem.id}" comes after step "${problem.need}", which is not in the steps of workflow "${workflow}"`,
+        hint: `add "${problem.need}" to \`steps\`, or take it out of \`after\``,
+      };
+    case 'self-need':
+      return { message: `step "${problem.id}" comes after itself` };
+    case 'cycle':
+      return {
+        message: `steps wait for each other: ${problem.path.join(' -> ')}`,
+        hint: 'remove one of these dependencies',
+      };
+  }
+}
+
+const mixedUp = (step: AnyStep, other: AnyStep): Problem => ({
+  message: `step "${step.id}" comes after a step "${other.id}" that is not the "${other.id}" in \`steps\``,
+  hint: 'give one of the two another id, and list both',
+});
+
+const missingOutput = (workflow: string, { alias, step }: Dependency): Problem => ({
+  message: `workflow "${workflow}": output.${alias} comes from step "${step.id}", which is not in its steps`,
+  hint: `add "${step.id}" to \`steps\`, or take it out of \`output\``,
+});

@@ -1,0 +1,62 @@
+import { nearest } from '../core/suggest.ts';
+import { type DagNode, topologicalOrder } from './dag.ts';
+
+/** What can be wrong with how steps depend on each other. `index` is the step's place in the list. */
+export type GraphProblem =
+  | {
+      readonly kind: 'duplicate-id';
+      readonly id: string;
+      readonly index: number;
+      readonly firstIndex: number;
+    }
+  | {
+      readonly kind: 'unknown-need';
+      readonly id: string;
+      readonly index: number;
+      readonly need: string;
+      /** The id that was probably meant. */
+      readonly nearest: string | undefined;
+    }
+  | { readonly kind: 'self-need'; readonly id: string; readonly index: number }
+  /** Each step comes before the next; the first is repeated at the end. */
+  | { readonly kind: 'cycle'; readonly path: readonly string[] };
+
+/** A suggestion looks at every id, so a graph full of unknown ones gets no more than this. */
+const maxSuggestions = 20;
+/** Each search looks at the whole graph. */
+const maxCycles = 20;
+
+/** Every problem at once: those of single steps in their order, then one cycle from each knot, up to 20. */
+export function graphProblems(steps: readonly DagNode[]): GraphProblem[] {
+  const firstIndexes = new Map<string, number>();
+  for (const [index, { id }] of steps.entries()) if (!firstIndexes.has(id)) firstIndexes.set(id, index);
+
+  const problems: GraphProblem[] = [];
+  let suggestions = 0;
+  for (const [index, { id, needs }] of steps.entries()) {
+    const firstIndex = firstIndexes.get(id) ?? index;
+    if (firstIndex !== index) problems.push({ kind: 'duplicate-id', id, index, firstIndex });
+    for (const { id: need } of needs) {
+      if (need === id) {
+        problems.push({ kind: 'self-need', id, index });
+      } else if (!firstIndexes.has(need)) {
+        const suggestion = suggestions++ < maxSuggestions ? nearest(need, firstIndexes.keys()) : undefined;
+        problems.push({ kind: 'unknown-need', id, index, need, nearest: suggestion });
+      }
+    }
+  }
+  return [...problems, ...cycles(steps)];
+}
+
+function cycles(steps: readonly DagNode[]): GraphProblem[] {
+  const found: GraphProblem[] = [];
+  let rest = steps.map(({ id, needs }) => ({ id, needs: needs.filter(need => need.id !== id) }));
+  while (found.length < maxCycles) {
+    const sorted = topologicalOrder(rest);
+    if (sorted.kind === 'ordered') break;
+    found.push({ kind: 'cycle', path: sorted.path });
+    const path = new Set(sorted.path);
+    rest = rest.filter(({ id }) => !path.has(id));
+  }
+  return found;
+}

@@ -1,0 +1,63 @@
+import { parseDuration } from '../../core/duration.ts';
+import type { RetryRule, TimeoutRule } from '../model.ts';
+import type { Complaint } from './problem-list.ts';
+import type { StepDefinition } from './schema.ts';
+import type { Path } from './source.ts';
+
+const defaults = { initialMs: 1000, factor: 2, maxMs: 300_000 } as const;
+
+/** What `retry` says; one attempt needs no rule. */
+export function compileRetry(retry: StepDefinition['retry']): RetryRule | undefined {
+  if (retry === undefined) return undefined;
+  if (typeof retry === 'number') return { attempts: retry, backoff: defaults };
+  const { attempts, backoff, on } = retry;
+  const retries: RetryRule['retries'] =
+    on && (({ code, name }) => on.includes(code) || (name !== undefined && on.includes(name)));
+  return { attempts, backoff: compileBackoff(backoff), ...(retries ? { retries } : {}) };
+}
+
+type Backoff = Exclude<StepDefinition['retry'], number | undefined>['backoff'];
+
+function compileBackoff(backoff: Backoff): RetryRule['backoff'] {
+  if (backoff === undefined) return defaults;
+  if (typeof backoff === 'string') {
+    const delayMs = milliseconds(backoff);
+    return { initialMs: delayMs, factor: 1, maxMs: delayMs };
+  }
+  const initialMs = backoff.initial === undefined ? defaults.initialMs : milliseconds(backoff.initial);
+  const maxMs = backoff.max === undefined ? Math.max(initialMs, defaults.maxMs) : milliseconds(backoff.max);
+  return { initialMs, factor: backoff.factor ?? defaults.factor, maxMs };
+}
+
+export interface CompiledTimeout {
+  readonly rule: TimeoutRule;
+  readonly complaints: readonly Complaint[];
+}
+
+/** What `timeout` and `timeout-minutes` say. */
+export function compileTimeout(definition: StepDefinition, path: Path): CompiledTimeout {
+  const { timeout, 'timeout-minutes': minutes } = definition;
+  const { attempt, step } =
+    typeof timeout === 'string' ? { attempt: timeout, step: undefined } : (timeout ?? {});
+  const complaints: Complaint[] = [];
+  if (minutes !== undefined && step !== undefined) {
+    const message = '`timeout-minutes` and `timeout.step` say the same thing';
+    complaints.push({ path: [...path, 'timeout-minutes'], atKey: true, message, hint: 'keep one of them' });
+  }
+  const read = (duration: string | undefined, key: Path): number | undefined => {
+    if (duration === undefined) return undefined;
+    const ms = milliseconds(duration);
+    if (ms === 0)
+      complaints.push({ path: [...path, 'timeout', ...key], message: 'a timeout must be longer than 0' });
+    return ms;
+  };
+  const attemptMs = read(attempt, typeof timeout === 'string' ? [] : ['attempt']);
+  const stepMs = read(step, ['step']) ?? (minutes === undefined ? undefined : minutes * 60_000);
+  return {
+    rule: { ...(attemptMs === undefined ? {} : { attemptMs }), ...(stepMs === undefined ? {} : { stepMs }) },
+    complaints,
+  };
+}
+
+/** The schema has let only durations through. */
+const milliseconds = (duration: string): number => parseDuration(duration) ?? 0;

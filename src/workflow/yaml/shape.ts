@@ -1,0 +1,107 @@
+import type { z } from 'zod';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
+import { explainIssues, type Wording } from './issues.ts';
+import type { ProblemList } from './problem-list.ts';
+import {
+  type StepDefinition,
+  stepSchema,
+  type WorkflowDefinition,
+  workflowJsonSchema,
+  workflowSchema,
+} from './schema.ts';
+import { schemaKeys } from './schema-keys.ts';
+import type { Path, YamlSource } from './source.ts';
+import { objectToStepKey, objectToWorkflowKey } from './words.ts';
+
+/** A step as it was written, and as far as it has the right shape. */
+export interface ShapedStep {
+  readonly index: number;
+  readonly path: Path;
+  /** Without the keys that have the wrong shape; `undefined` if even the rest cannot be used. */
+  readonly definition: StepDefinition | undefined;
+  readonly written: JsonObject;
+  /** Something about it has been reported already: what is missing may be what was wrong. */
+  readonly isDamaged: boolean;
+}
+
+/** A workflow as far as it has the right shape. */
+export interface ShapedWorkflow {
+  readonly definition: Partial<Omit<WorkflowDefinition, 'steps'>>;
+  readonly steps: readonly ShapedStep[];
+  readonly written: JsonObject;
+}
+
+/**
+ * Checks the shape of a file and reports what does not fit. What does fit is given back, so that the rest of it is
+ * checked as well and a person learns of everything at once.
+ */
+export function shapeOf(source: YamlSource, problems: ProblemList): ShapedWorkflow | undefined {
+  const { value } = source;
+  const parsed = workflowSchema.safeParse(value);
+  const issues = parsed.success ? [] : parsed.error.issues;
+  if (issues.length > 0) {
+    for (const complaint of explainIssues(issues, value, workflowWording(value)))
+      problems.add(source, complaint);
+  }
+  if (!isJsonObject(value)) return undefined;
+  if (parsed.success) {
+    const { steps, ...definition } = parsed.data;
+    return { definition, steps: steps.map((step, index) => shapedStep(value, step, index)), written: value };
+  }
+  const { steps: _, ...top } = withoutKeys(value, brokenKeys(issues, 0));
+  const definition = workflowSchema.omit({ steps: true }).safeParse(top);
+  return { definition: definition.data ?? {}, steps: salvageSteps(value, issues), written: value };
+}
+
+type Issue = z.core.$ZodIssue;
+
+const stepPath = (index: number): Path => ['steps', index];
+
+function shapedStep(value: JsonObject, definition: StepDefinition, index: number): ShapedStep {
+  return {
+    index,
+    path: stepPath(index),
+    definition,
+    written: writtenSteps(value)[index] ?? {},
+    isDamaged: false,
+  };
+}
+
+function salvageSteps(value: JsonObject, issues: readonly Issue[]): readonly ShapedStep[] {
+  return writtenSteps(value).map((written, index) => {
+    const own = issues.filter(({ path }) => path[0] === 'steps' && path[1] === index);
+    const definition = stepSchema.safeParse(withoutKeys(written, brokenKeys(own, 2))).data;
+    return { index, path: stepPath(index), definition, written, isDamaged: own.length > 0 };
+  });
+}
+
+const writtenSteps = ({ steps }: JsonObject): readonly JsonObject[] =>
+  Array.isArray(steps) ? steps.map((step: Json) => (isJsonObject(step) ? step : {})) : [];
+
+/** The keys, `depth` levels down, under which something is wrong. */
+function brokenKeys(issues: readonly Issue[], depth: number): ReadonlySet<string> {
+  return new Set(
+    issues.flatMap(issue => {
+      const unknown = issue.code === 'unrecognized_keys' && issue.path.length === depth ? issue.keys : [];
+      return [...unknown, ...issue.path.slice(depth, depth + 1).map(String)];
+    }),
+  );
+}
+
+const withoutKeys = (map: JsonObject, keys: ReadonlySet<string>): JsonObject =>
+  Object.fromEntries(Object.entries(map).filter(([key]) => !keys.has(key)));
+
+function workflowWording(value: Json): Wording {
+  let schema: Json | undefined;
+  return {
+    unknownKey: (key, parent) => {
+      if (parent.length === 0) return objectToWorkflowKey(key);
+      if (parent.length !== 2 || parent[0] !== 'steps' || !isJsonObject(value)) return undefined;
+      return objectToStepKey(key, Object.keys(writtenSteps(value)[Number(parent[1])] ?? {}));
+    },
+    keysAt: parent => {
+      schema ??= workflowJsonSchema() as JsonObject;
+      return schemaKeys(schema, parent);
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import type { JsonObject } from '../../core/json.ts';
+import { fingerprintOf } from '../fingerprint.ts';
+import type { Scope, WorkflowModel } from '../model.ts';
+import type { ChildLoader, LoadedWorkflow } from './children.ts';
+import { compileValue, type Site } from './compile.ts';
+import { compileEnvironment, surroundingsOf } from './environment.ts';
+import { checkGraph, stepIdsOf } from './graph.ts';
+import { compileInputs } from './inputs.ts';
+import type { ProblemList } from './problem-list.ts';
+import { type ShapedWorkflow, shapeOf } from './shape.ts';
+import type { YamlSource } from './source.ts';
+import { compileStep, type StepsContext } from './step.ts';
+
+/** Builds the workflow of one file, reporting all that is wrong with it; with problems the result means nothing. */
+export function compileWorkflow(
+  source: YamlSource,
+  problems: ProblemList,
+  loadChild: ChildLoader,
+): LoadedWorkflow | undefined {
+  const shaped = source.isReadable ? shapeOf(source, problems) : undefined;
+  if (!shaped) return undefined;
+  const { definition, written } = shaped;
+  const input = compileInputs(definition.inputs ?? {}, source, problems);
+  const context = stepsContext(shaped, { source, problems, loadChild });
+  checkGraph(shaped.steps, source, problems);
+  const steps = shaped.steps.map(step => compileStep(step, context)).filter(step => step !== undefined);
+  const output = compileOutputs(definition.outputs, context);
+  const { max_concurrent_workers: maxConcurrentWorkers, budget } = definition.runtime ?? {};
+  const model: WorkflowModel = {
+    name: definition.name ?? nameFromFile(source.file),
+    ...(definition.description === undefined ? {} : { description: definition.description }),
+    file: source.file,
+    input,
+    steps,
+    onFailure: definition.on_failure ?? 'fail-fast',
+    ...(maxConcurrentWorkers === undefined ? {} : { maxConcurrentWorkers }),
+    ...(budget?.minutes === undefined ? {} : { budgetMs: budget.minutes * 60_000 }),
+    ...(output ? { output } : {}),
+  };
+  return { model, fingerprint: fingerprintOfWorkflow(model, written) };
+}
+
+interface StepsContextOptions {
+  readonly source: YamlSource;
+  readonly problems: ProblemList;
+  readonly loadChild: ChildLoader;
+}
+
+const sharedEnvironment = 'every step shares this environment, whatever it needs';
+
+function stepsContext(
+  { definition, steps, written }: ShapedWorkflow,
+  options: StepsContextOptions,
+): StepsContext {
+  const { source, problems } = options;
+  // Inputs of the wrong shape have been reported; that they are missing is then no news.
+  const isReadable = definition.inputs !== undefined || written['inputs'] === undefined;
+  const inputs = isReadable ? new Set(Object.keys(definition.inputs ?? {})) : undefined;
+  const environment = definition.env ?? {};
+  const site: Site = {
+    source,
+    problems,
+    visible: { inputs, env: new Set(), steps: { kind: 'none', because: sharedEnvironment } },
+  };
+  return {
+    ...options,
+    inputs,
+    stepIds: stepIdsOf(steps),
+    environment: compileEnvironment(environment, ['env'], site),
+    environmentNames: Object.keys(environment),
+    writtenEnvironment: environment,
+  };
+}
+
+function compileOutputs(outputs: JsonObject | undefined, context: StepsContext): WorkflowModel['output'] {
+  if (!outputs) return undefined;
+  const env = new Set(context.environmentNames);
+  const visible = { inputs: context.inputs, env, steps: { kind: 'all', known: context.stepIds } } as const;
+  const value = compileValue(outputs, ['outputs'], { ...context, visible });
+  return (scope: Scope) =>
+    value(surroundingsOf(scope, () => context.environment(surroundingsOf(scope, () => ({})))));
+}
+
+const nameFromFile = (file: string): string =>
+  (/[^/\\]*$/.exec(file)?.[0] ?? '').replace(/\.ya?ml$/i, '') || 'workflow';
+
+function fingerprintOfWorkflow(
+  { name, steps, onFailure }: WorkflowModel,
+  { inputs = null, outputs = null }: JsonObject,
+): string {
+  return fingerprintOf({
+    name,
+    inputs,
+    outputs,
+    onFailure,
+    steps: steps.map(({ fingerprint }) => fingerprint),
+  });
+}

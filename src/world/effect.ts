@@ -1,0 +1,39 @@
+/**
+ * What an effect touches. Two effects conflict when one writes what the other reads or writes; conflicting effects
+ * never overlap, in any mode, and only their order can matter.
+ */
+export interface Keys {
+  readonly reads?: readonly string[];
+  readonly writes?: readonly string[];
+}
+
+/**
+ * One kind of call to the outside world, declared once.
+ *
+ * A `short` effect is one entry in the order and runs to completion. A `long` one is two, its begin and its end:
+ * other lanes go on in between, and it can be cancelled. An effect with an `enabled` condition is a wait on the
+ * inside (a mailbox, a join, a lock): never write such a wait as sleep-and-retry.
+ */
+export interface EffectDefinition<Args, Result> {
+  /** `<area>.<verb>`, such as `store.append`. */
+  readonly name: string;
+  readonly span: 'short' | 'long';
+  /** Taken all at once when the effect starts, and held until it ends. */
+  readonly keys?: (args: Args) => Keys;
+  /** May read only state that `keys` cover. */
+  readonly enabled?: (args: Args) => boolean;
+  /** Takes all that waits: granted at the end of the event-loop turn, so that what happens together is one batch. */
+  readonly drains?: boolean;
+  /** Not reached by cancellation: joins, and clean-up after a cancel. */
+  readonly cleanup?: boolean;
+  readonly perform: (args: Args, signal: AbortSignal) => Result | Promise<Result>;
+}
+
+/** An effect as domain code calls it. Rejects with a RepriseError, or with Cancelled. */
+export type Effect<Args, Result> = (args: Args) => Promise<Result>;
+
+export const conflicts = (a: Keys, b: Keys): boolean =>
+  meet(a.writes, b.writes) || meet(a.writes, b.reads) || meet(a.reads, b.writes);
+
+const meet = (a: readonly string[] | undefined, b: readonly string[] | undefined): boolean =>
+  a !== undefined && b !== undefined && a.some(key => b.includes(key));

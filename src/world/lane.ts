@@ -1,0 +1,58 @@
+import type { EffectDefinition, Keys } from './effect.ts';
+import type { Outcome } from './outcome.ts';
+import type { LaneRef } from './world.ts';
+
+/** A request for an effect, from the call until its outcome is handed to the lane. */
+export class Entry {
+  readonly keys: Keys;
+  phase: 'requested' | 'waiting' | 'granted' = 'requested';
+  /** Only long effects can be aborted. */
+  abort: AbortController | undefined;
+
+  constructor(
+    readonly lane: Lane,
+    readonly effect: EffectDefinition<unknown, unknown>,
+    readonly args: unknown,
+    readonly settle: (outcome: Outcome) => void,
+  ) {
+    this.keys = effect.keys?.(args) ?? noKeys;
+  }
+
+  /** A cancelled lane starts no long effect and waits for nothing; its short effects still run, to tidy up. */
+  get isDoomed(): boolean {
+    const { span, enabled, cleanup } = this.effect;
+    return this.lane.cancelled && !cleanup && (span === 'long' || enabled !== undefined);
+  }
+}
+
+const noKeys: Keys = {};
+
+export class Lane implements LaneRef {
+  readonly children = new Set<Lane>();
+  /** The one effect that is under way. */
+  entry: Entry | undefined;
+  cancelled = false;
+  ended = false;
+  /** What its body threw. */
+  failure: unknown;
+  lastEffect = '(nothing yet)';
+  #forks = 0;
+
+  constructor(
+    readonly name: string,
+    readonly parent: Lane | undefined,
+  ) {
+    this.cancelled = parent?.cancelled ?? false;
+    parent?.children.add(this);
+  }
+
+  nextChildName(): string {
+    return `${this.name}/${this.#forks++}`;
+  }
+
+  /** This lane and all below it. */
+  *subtree(): Generator<Lane> {
+    yield this;
+    for (const child of this.children) yield* child.subtree();
+  }
+}

@@ -1,0 +1,258 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { RepriseError } from '../core/errors.ts';
+import { conflicts, type Effect, type EffectDefinition } from './effect.ts';
+import { KeyTable } from './key-table.ts';
+import { Entry, Lane } from './lane.ts';
+import { createMailbox, type Mailbox } from './mailbox.ts';
+import { errorOf, failed, type Outcome } from './outcome.ts';
+import type { LaneRef, World } from './world.ts';
+
+export interface LiveOptions {
+  /**
+   * Refuse a lane that awaits anything but an effect (a timer, I/O, another lane's promise). Such a lane works here,
+   * but could not be replayed; tests switch this on.
+   */
+  readonly refuseStrays?: boolean;
+}
+
+/** The world as it is: effects overlap freely, except that those with conflicting keys go one after another. */
+export const createLiveWorld = (options: LiveOptions = {}): World => new LiveWorld(options);
+
+interface Context {
+  readonly lane: Lane;
+  /** Set while an effect performs: effects do not nest. */
+  readonly inside?: string;
+}
+
+const neverAborted = new AbortController().signal;
+
+class LiveWorld implements World {
+  readonly #context = new AsyncLocalStorage<Context>();
+  readonly #lanes = new Map<string, Lane>();
+  readonly #keys = new KeyTable();
+  readonly #refuseStrays: boolean;
+  /** Requests of this turn that have not been looked at. */
+  #arrived: Entry[] = [];
+  /** Waits whose condition is false, and effects whose keys are held, in order of arrival. */
+  readonly #parked = new Set<Entry>();
+  #performing = 0;
+  #turnArmed = false;
+  #checkArmed = false;
+
+  constructor(options: LiveOptions) {
+    this.#refuseStrays = options.refuseStrays ?? false;
+    this.join = this.effect<readonly LaneRef[], void>({
+      name: 'lane.join',
+      span: 'short',
+      cleanup: true,
+      enabled: lanes => lanes.every(lane => (lane as Lane).ended),
+      perform: lanes => {
+        for (const lane of lanes as readonly Lane[]) if (lane.failure !== undefined) throw lane.failure;
+      },
+    });
+    this.cancel = this.effect<readonly LaneRef[], void>({
+      name: 'lane.cancel',
+      span: 'short',
+      perform: lanes => {
+        for (const lane of lanes as readonly Lane[]) this.#cancelTree(lane);
+      },
+    });
+  }
+
+  readonly join: World['join'];
+  readonly cancel: World['cancel'];
+
+  async open<T>(name: string, body: () => Promise<T>): Promise<T> {
+    if (this.#lanes.has(name)) throw new RepriseError('LANE_MISUSE', `a lane named ${name} is already open`);
+    let value: { readonly result: T } | undefined;
+    const lane = new Lane(name, undefined);
+    await this.#live(lane, async () => {
+      value = { result: await body() };
+    });
+    if (!value || lane.failure !== undefined) throw lane.failure;
+    return value.result;
+  }
+
+  effect<Args, Result>(definition: EffectDefinition<Args, Result>): Effect<Args, Result> {
+    return args => this.#request(definition as EffectDefinition<unknown, unknown>, args) as Promise<Result>;
+  }
+
+  fork(body: () => Promise<void>): LaneRef {
+    const parent = this.#here('fork');
+    const lane = new Lane(parent.nextChildName(), parent);
+    void this.#live(lane, body);
+    return lane;
+  }
+
+  mailbox<Message>(name: string): Mailbox<Message> {
+    return createMailbox(name, definition => this.effect(definition));
+  }
+
+  async #live(lane: Lane, body: () => Promise<void>): Promise<void> {
+    this.#lanes.set(lane.name, lane);
+    await this.#context.run({ lane }, async () => {
+      try {
+        await body();
+        if (lane.entry) throw misuse(lane, `ended without awaiting ${lane.entry.effect.name}`);
+        const child = [...lane.children].find(({ ended }) => !ended);
+        if (child) throw misuse(lane, `ended before ${child.name}, which it forked; join it first`);
+      } catch (thrown) {
+        lane.failure = thrown ?? new RepriseError('INTERNAL', `lane ${lane.name} threw ${String(thrown)}`);
+      }
+    });
+    lane.ended = true;
+    this.#lanes.delete(lane.name);
+    lane.parent?.children.delete(lane);
+    this.#lookAgain();
+  }
+
+  #here(what: string): Lane {
+    const context = this.#context.getStore();
+    if (!context) throw new RepriseError('LANE_MISUSE', `${what} was called outside any lane`);
+    if (context.inside) throw misuse(context.lane, `called ${what} inside the effect ${context.inside}; effects do not nest`);
+    return context.lane;
+  }
+
+  #request(effect: EffectDefinition<unknown, unknown>, args: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const lane = this.#here(effect.name);
+      if (lane.entry) {
+        throw misuse(lane, `asked for ${effect.name} while ${lane.entry.effect.name} is under way; await it first, or use fork() instead of Promise.all`);
+      }
+      lane.entry = new Entry(lane, effect, args, outcome => {
+        lane.entry = undefined;
+        if (outcome.kind === 'ok') resolve(outcome.value);
+        else reject(errorOf(effect.name, outcome));
+      });
+      // Never decided inside the call: an effect that completed here would hide a second one from the same lane.
+      if (this.#arrived.push(lane.entry) === 1) queueMicrotask(() => this.#grantArrived());
+    });
+  }
+
+  #grantArrived(): void {
+    const arrived = this.#arrived;
+    this.#arrived = [];
+    for (const entry of arrived) this.#consider(entry, false);
+    if (this.#parked.size > 0) this.#armCheck();
+  }
+
+  /** Grants the entry, or parks it. Returns whether it was granted. */
+  #consider(entry: Entry, turnIsOver: boolean): boolean {
+    if (entry.isDoomed) this.#finish(entry, { kind: 'cancelled' });
+    else if (entry.effect.enabled?.(entry.args) === false || !this.#mayTakeKeys(entry)) return this.#park(entry);
+    else if (entry.effect.drains && !turnIsOver) {
+      this.#armTurn();
+      return this.#park(entry);
+    } else this.#grant(entry);
+    return true;
+  }
+
+  #park(entry: Entry): false {
+    entry.phase = 'waiting';
+    this.#parked.add(entry);
+    return false;
+  }
+
+  /** Free, and not wanted by somebody who came first: readers must not overtake a blocked writer for ever. */
+  #mayTakeKeys(entry: Entry): boolean {
+    if (!this.#keys.areFree(entry.keys)) return false;
+    for (const earlier of this.#parked) {
+      if (earlier === entry) break;
+      if (!conflicts(earlier.keys, entry.keys) || this.#keys.areHeldForLong(earlier.keys)) continue;
+      if (earlier.effect.enabled?.(earlier.args) !== false && !earlier.effect.drains) return false;
+    }
+    return true;
+  }
+
+  #grant(entry: Entry): void {
+    const { effect, lane, keys } = entry;
+    this.#parked.delete(entry);
+    entry.phase = 'granted';
+    lane.lastEffect = effect.name;
+    this.#keys.take(keys, effect.span);
+    if (effect.span === 'long') entry.abort = new AbortController();
+    this.#performing++;
+    const outcome = this.#perform(entry);
+    if (outcome instanceof Promise) void outcome.then(value => this.#land(entry, value));
+    else this.#land(entry, outcome);
+  }
+
+  #perform(entry: Entry): Outcome | Promise<Outcome> {
+    const { effect, args, lane, abort } = entry;
+    try {
+      // A context of its own: otherwise the work would run as whichever lane happened to make it possible.
+      const result = this.#context.run({ lane, inside: effect.name }, () => effect.perform(args, abort?.signal ?? neverAborted));
+      return result instanceof Promise ? result.then(ok, failed) : ok(result);
+    } catch (thrown) {
+      return failed(thrown);
+    }
+  }
+
+  #land(entry: Entry, outcome: Outcome): void {
+    this.#performing--;
+    this.#keys.give(entry.keys, entry.effect.span);
+    this.#finish(entry, entry.isDoomed ? { kind: 'cancelled' } : outcome);
+    this.#lookAgain();
+  }
+
+  #finish(entry: Entry, outcome: Outcome): void {
+    this.#parked.delete(entry);
+    entry.settle(outcome);
+    if (this.#refuseStrays) this.#armCheck();
+  }
+
+  /** Keys came free, or state behind a wait changed: somebody who is parked may go on now. */
+  #lookAgain(): void {
+    if (this.#parked.size === 0) return;
+    for (const entry of this.#parked) this.#consider(entry, false);
+    this.#armCheck();
+  }
+
+  #armTurn(): void {
+    if (this.#turnArmed) return;
+    this.#turnArmed = true;
+    setImmediate(() => {
+      this.#turnArmed = false;
+      for (const entry of this.#parked) this.#consider(entry, true);
+    });
+  }
+
+  #cancelTree(root: Lane): void {
+    for (const lane of root.subtree()) {
+      lane.cancelled = true;
+      const { entry } = lane;
+      if (!entry?.isDoomed) continue;
+      if (entry.phase === 'granted') entry.abort?.abort();
+      else if (entry.phase === 'waiting') this.#finish(entry, { kind: 'cancelled' });
+    }
+  }
+
+  /** Microtasks are exhausted before an immediate runs, so what is seen here is what each lane really waits for. */
+  #armCheck(): void {
+    if (this.#checkArmed) return;
+    this.#checkArmed = true;
+    setImmediate(() => {
+      this.#checkArmed = false;
+      this.#reportDeadlock();
+      if (this.#refuseStrays) this.#reportStrays();
+    });
+  }
+
+  #reportDeadlock(): void {
+    if (this.#performing > 0 || this.#turnArmed || this.#arrived.length > 0 || this.#parked.size < this.#lanes.size) return;
+    const waits = [...this.#parked].map(({ lane, effect }) => `${lane.name} waits at ${effect.name}`).join('; ');
+    const error = { code: 'DEADLOCK', message: `no lane can go on: ${waits}` };
+    for (const entry of [...this.#parked]) this.#finish(entry, { kind: 'failed', error });
+  }
+
+  #reportStrays(): void {
+    for (const lane of this.#lanes.values()) {
+      if (lane.entry || lane.ended) continue;
+      lane.failure ??= misuse(lane, `awaits something that is not an effect (a timer, I/O, another lane's promise) after ${lane.lastEffect}`);
+    }
+  }
+}
+
+const ok = (value: unknown): Outcome => ({ kind: 'ok', value });
+
+const misuse = (lane: Lane, what: string) => new RepriseError('LANE_MISUSE', `lane ${lane.name} ${what}`);
