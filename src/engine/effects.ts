@@ -39,7 +39,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     sleepUntil: world.effect<number, void>({
       name: 'clock.sleep',
       span: 'long',
-      perform: (epochMs, signal) => clock.waitUntil(epochMs, signal),
+      perform: (epochMs, { signal }) => clock.waitUntil(epochMs, signal),
     }),
 
     newIds: world.effect<void, { readonly runId: string; readonly incarnation: string }>({
@@ -95,7 +95,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     nextMessages: world.effect<{ readonly runId: string; readonly after: number }, readonly InboxEntry[]>({
       name: 'inbox.next',
       span: 'long',
-      perform: async ({ runId, after }, signal) => {
+      perform: async ({ runId, after }, { signal }) => {
         for (;;) {
           const entries = (await store.inbox(runId)).filter(entry => entry.id > after);
           if (entries.length > 0) return entries;
@@ -108,12 +108,12 @@ export function createEffects(environment: Environment, observe: Observer) {
     interrupted: world.effect<AbortSignal, string>({
       name: 'keyboard.interrupt',
       span: 'long',
-      perform: (interrupt, signal) =>
+      perform: (interrupt, cancellation) =>
         new Promise((resolve, reject) => {
           const stop = () => resolve(String(interrupt.reason));
           if (interrupt.aborted) stop();
           interrupt.addEventListener('abort', stop, { once: true });
-          signal.addEventListener('abort', () => {
+          cancellation.onCancel(() => {
             interrupt.removeEventListener('abort', stop);
             reject(new Cancelled('keyboard.interrupt'));
           });
@@ -135,28 +135,26 @@ export function createEffects(environment: Environment, observe: Observer) {
     shell: world.effect<ShellRequest, ShellEnd>({
       name: 'shell.run',
       span: 'long',
-      perform: (request, signal) => runShell(environment, observe, request, signal),
+      perform: (request, { signal }) => runShell(environment, observe, request, signal),
     }),
 
     /** Lets a function go on until it ends or asks for something. One that ignores its cancellation is left alone. */
     functionNext: world.effect<string, Turn>({
       name: 'function.next',
       span: 'long',
-      perform: async (key, signal) => {
+      perform: (key, cancellation) => {
         const call = calls.get(key);
         if (!call) throw new Error(`no function under way as ${key}`);
-        const patience = new AbortController();
-        const gaveUp = new Promise<never>((_, reject) => {
-          signal.addEventListener('abort', () => {
+        return new Promise((resolve, reject) => {
+          let patience: AbortController | undefined;
+          call.next().then(resolve, reject).finally(() => patience?.abort());
+          cancellation.onCancel(() => {
+            patience = new AbortController();
             call.cancel(new Cancelled('the step'));
-            clock.waitUntil(clock.now() + settings.graceMs, patience.signal).then(() => reject(new Cancelled('the step')), () => {});
+            const giveUp = () => reject(new Cancelled('the step'));
+            clock.waitUntil(clock.now() + settings.graceMs, patience.signal).then(giveUp, () => {});
           });
         });
-        try {
-          return await Promise.race([call.next(), gaveUp]);
-        } finally {
-          patience.abort();
-        }
       },
     }),
 

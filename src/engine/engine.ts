@@ -27,22 +27,25 @@ export interface RunOptions {
   readonly wait?: boolean | undefined;
 }
 
+/** A workflow as the YAML loader or the TypeScript API gives it. */
+export type Definition = WorkflowModel | { readonly model: WorkflowModel };
+
 export interface StartOptions extends RunOptions {
-  readonly workflow: WorkflowModel;
+  readonly workflow: Definition;
   readonly input?: unknown;
   /** Recorded, so that a resume finds the definition again. */
   readonly source?: string | undefined;
 }
 
 export interface ResumeOptions extends RunOptions {
-  readonly workflow: WorkflowModel;
+  readonly workflow: Definition;
   readonly runId: string;
   /** Run steps again that are defined otherwise now, with all that depends on them, instead of refusing. */
   readonly rerunChanged?: boolean | undefined;
 }
 
 export interface ForkOptions extends RunOptions {
-  readonly workflow: WorkflowModel;
+  readonly workflow: Definition;
   readonly runId: string;
   /** Path of the first step to run again. */
   readonly from: string;
@@ -56,6 +59,8 @@ export interface ReplayResult {
 }
 
 const defaultPlaces = 10;
+
+const modelOf = (definition: Definition): WorkflowModel => ('model' in definition ? definition.model : definition);
 
 /** Runs workflows, one history each. Calls may overlap. */
 export class Engine {
@@ -72,7 +77,8 @@ export class Engine {
 
   /** Starts a run and sees it through. Throws INPUT_INVALID before anything is written. */
   async start(options: StartOptions): Promise<RunResult> {
-    const { workflow, source } = options;
+    const { source } = options;
+    const workflow = modelOf(options.workflow);
     const input = workflow.input.parse(options.input ?? {});
     const graph = buildGraph(workflow);
     const started: NewEvent = {
@@ -93,7 +99,7 @@ export class Engine {
       const lease = await this.#acquire(runId);
       return this.#owning(runId, lease, async () => {
         const history = await this.#effects.read({ runId });
-        const graph = buildGraph(options.workflow);
+        const graph = buildGraph(modelOf(options.workflow));
         const resumed = resumeEvent(graph, history, options);
         if (!resumed) return foldHistory(graph, history);
         const orphans = await this.#effects.endOrphans({ runId });
@@ -115,7 +121,7 @@ export class Engine {
   async fork(options: ForkOptions): Promise<RunResult> {
     return this.#inLane(async () => {
       const history = await this.#effects.read({ runId: options.runId });
-      const graph = buildGraph(options.workflow);
+      const graph = buildGraph(modelOf(options.workflow));
       return this.#create(graph, forkedEvents(graph, history, options), options);
     });
   }
@@ -124,11 +130,11 @@ export class Engine {
    * Goes through a history without running or writing anything, and checks that it fits the definition and that its
    * end follows from its steps. Throws HISTORY_DIVERGED.
    */
-  async replay(options: { readonly workflow: WorkflowModel; readonly runId: string }): Promise<ReplayResult> {
+  async replay(options: { readonly workflow: Definition; readonly runId: string }): Promise<ReplayResult> {
     return this.#inLane(async () => {
       const { runId } = options;
       const history = await this.#effects.read({ runId });
-      const graph = buildGraph(options.workflow);
+      const graph = buildGraph(modelOf(options.workflow));
       const { changed, removed } = findChanges(graph, effectiveHistory(history).events);
       const names = [...changed.map(({ path }) => path), ...removed];
       if (names.length > 0) {

@@ -19,7 +19,7 @@ export interface FunctionCallOptions {
   readonly step: string;
   readonly attempt: number;
   /** The waits that history knows of, with their answers as far as they have come. */
-  readonly known: ReadonlyMap<number, Wait>;
+  readonly known: ReadonlyMap<number, Wait> | undefined;
   readonly log: (message: string, fields: JsonObject | undefined) => void;
   /** Waits for the end of the event-loop turn, so that questions asked together are handed on together. */
   readonly endOfTurn: () => Promise<void>;
@@ -31,7 +31,9 @@ export interface FunctionCallOptions {
  */
 export class FunctionCall {
   readonly #options: FunctionCallOptions;
-  readonly #abort = new AbortController();
+  /** Made when it is first asked for: most functions never look. */
+  #abort: AbortController | undefined;
+  #cancelled: { readonly reason: unknown } | undefined;
   readonly #pending = new Map<number, { resolve: (value: Json) => void; reject: (error: unknown) => void }>();
   #asked: Question[] = [];
   #calls = 0;
@@ -65,7 +67,8 @@ export class FunctionCall {
 
   /** Aborts `ctx.signal`, and ends every wait; a function that heeds either comes to its end. */
   cancel(reason: unknown): void {
-    this.#abort.abort(reason);
+    this.#cancelled = { reason };
+    this.#abort?.abort(reason);
     for (const { reject } of this.#pending.values()) reject(reason);
     this.#pending.clear();
   }
@@ -81,14 +84,23 @@ export class FunctionCall {
     }
   }
 
+  get #signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#cancelled) this.#abort.abort(this.#cancelled.reason);
+    return this.#abort.signal;
+  }
+
   #context(): StepContext {
+    const signal = () => this.#signal;
     const { runId, step, attempt, scope, log } = this.#options;
     return {
       runId,
       step,
       attempt,
       input: scope.inputs,
-      signal: this.#abort.signal,
+      get signal() {
+        return signal();
+      },
       sleep: async duration => {
         const ms = parseDuration(duration);
         if (ms === undefined) throw new RepriseError('EXPRESSION_FAILED', `ctx.sleep(${JSON.stringify(duration)}) is not a duration`, { hint: 'milliseconds, or a text such as 30s or 1h30m' });
@@ -104,8 +116,8 @@ export class FunctionCall {
 
   #wait(ask: (wait: number) => Question): Promise<Json> {
     const question = ask(this.#calls++);
-    const known = this.#options.known.get(question.wait);
-    if (this.#abort.signal.aborted) return Promise.reject(this.#abort.signal.reason);
+    const known = this.#options.known?.get(question.wait);
+    if (this.#cancelled) return Promise.reject(this.#cancelled.reason);
     if (known && !asksTheSame(known, question)) return Promise.reject(changed(question, known));
     if (known?.answer) return Promise.resolve(known.answer.value);
     if (!known) {

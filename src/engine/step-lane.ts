@@ -57,7 +57,7 @@ async function runFunction({ effects, mail, observe, runId, node, scope }: StepL
       runId,
       step: path,
       attempt: node.attempt,
-      known: new Map(node.waits),
+      known: node.waits && new Map(node.waits),
       log: (message, fields) => observe({ kind: 'log', step: path, message, fields }),
       endOfTurn: effects.endOfTurn,
     }),

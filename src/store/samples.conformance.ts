@@ -4,7 +4,7 @@ import { type Timestamp, toTimestamp } from '../core/time.ts';
 import type { EventStore, NewRun, Owner } from './port.ts';
 
 /** A fresh, empty store for one test. */
-export interface StoreUnderTest {
+interface StoreUnderTest {
   readonly store: EventStore;
   /** Another instance on the same data, as a second process would have; for stores that outlive a process. */
   readonly reopen?: () => Promise<EventStore>;

@@ -26,7 +26,15 @@ export interface EffectDefinition<Args, Result> {
   readonly drains?: boolean;
   /** Not reached by cancellation: joins, and clean-up after a cancel. */
   readonly cleanup?: boolean;
-  readonly perform: (args: Args, signal: AbortSignal) => Result | Promise<Result>;
+  readonly perform: (args: Args, cancellation: Cancellation) => Result | Promise<Result>;
+}
+
+/** How a long effect learns that it is to end. Short effects are never cancelled. */
+export interface Cancellation {
+  /** For what takes an AbortSignal; made when it is first asked for, because making one is slow. */
+  readonly signal: AbortSignal;
+  /** Called at once if it has been cancelled already. */
+  onCancel(listener: () => void): void;
 }
 
 /** An effect as domain code calls it. Rejects with a RepriseError, or with Cancelled. */

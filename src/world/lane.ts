@@ -1,13 +1,14 @@
-import type { EffectDefinition, Keys } from './effect.ts';
+import type { Cancellation, EffectDefinition, Keys } from './effect.ts';
 import type { Outcome } from './outcome.ts';
 import type { LaneRef } from './world.ts';
 
 /** A request for an effect, from the call until its outcome is handed to the lane. */
-export class Entry {
+export class Entry implements Cancellation {
   readonly keys: Keys;
   phase: 'requested' | 'waiting' | 'granted' = 'requested';
-  /** Only long effects can be aborted. */
-  abort: AbortController | undefined;
+  #cancelled = false;
+  #abort: AbortController | undefined;
+  #listeners: (() => void)[] | undefined;
 
   constructor(
     readonly lane: Lane,
@@ -16,6 +17,26 @@ export class Entry {
     readonly settle: (outcome: Outcome) => void,
   ) {
     this.keys = effect.keys?.(args) ?? noKeys;
+  }
+
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#cancelled) this.#abort.abort();
+    return this.#abort.signal;
+  }
+
+  onCancel(listener: () => void): void {
+    if (this.#cancelled) listener();
+    else if (this.#listeners) this.#listeners.push(listener);
+    else this.#listeners = [listener];
+  }
+
+  /** Tells the effect under way to end. */
+  cancel(): void {
+    if (this.#cancelled) return;
+    this.#cancelled = true;
+    this.#abort?.abort();
+    for (const listener of this.#listeners ?? []) listener();
   }
 
   /** A cancelled lane starts no long effect and waits for nothing; its short effects still run, to tidy up. */
@@ -28,7 +49,8 @@ export class Entry {
 const noKeys: Keys = {};
 
 export class Lane implements LaneRef {
-  readonly children = new Set<Lane>();
+  /** Those alive. */
+  readonly #children = new Set<Lane>();
   /** The one effect that is under way. */
   entry: Entry | undefined;
   cancelled = false;
@@ -43,7 +65,16 @@ export class Lane implements LaneRef {
     readonly parent: Lane | undefined,
   ) {
     this.cancelled = parent?.cancelled ?? false;
-    parent?.children.add(this);
+    if (parent) parent.#children.add(this);
+  }
+
+  get firstChild(): Lane | undefined {
+    return this.#children.values().next().value;
+  }
+
+  end(): void {
+    this.ended = true;
+    if (this.parent) this.parent.#children.delete(this);
   }
 
   nextChildName(): string {
@@ -53,6 +84,6 @@ export class Lane implements LaneRef {
   /** This lane and all below it. */
   *subtree(): Generator<Lane> {
     yield this;
-    for (const child of this.children) yield* child.subtree();
+    for (const child of this.#children) yield* child.subtree();
   }
 }

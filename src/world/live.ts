@@ -24,8 +24,6 @@ interface Context {
   readonly inside?: string;
 }
 
-const neverAborted = new AbortController().signal;
-
 class LiveWorld implements World {
   readonly #context = new AsyncLocalStorage<Context>();
   readonly #lanes = new Map<string, Lane>();
@@ -94,15 +92,14 @@ class LiveWorld implements World {
       try {
         await body();
         if (lane.entry) throw misuse(lane, `ended without awaiting ${lane.entry.effect.name}`);
-        const child = [...lane.children].find(({ ended }) => !ended);
+        const child = lane.firstChild;
         if (child) throw misuse(lane, `ended before ${child.name}, which it forked; join it first`);
       } catch (thrown) {
         lane.failure = thrown ?? new RepriseError('INTERNAL', `lane ${lane.name} threw ${String(thrown)}`);
       }
     });
-    lane.ended = true;
+    lane.end();
     this.#lanes.delete(lane.name);
-    lane.parent?.children.delete(lane);
     this.#lookAgain();
   }
 
@@ -170,7 +167,6 @@ class LiveWorld implements World {
     entry.phase = 'granted';
     lane.lastEffect = effect.name;
     this.#keys.take(keys, effect.span);
-    if (effect.span === 'long') entry.abort = new AbortController();
     this.#performing++;
     const outcome = this.#perform(entry);
     if (outcome instanceof Promise) void outcome.then(value => this.#land(entry, value));
@@ -178,10 +174,10 @@ class LiveWorld implements World {
   }
 
   #perform(entry: Entry): Outcome | Promise<Outcome> {
-    const { effect, args, lane, abort } = entry;
+    const { effect, args, lane } = entry;
     try {
       // A context of its own: otherwise the work would run as whichever lane happened to make it possible.
-      const result = this.#context.run({ lane, inside: effect.name }, () => effect.perform(args, abort?.signal ?? neverAborted));
+      const result = this.#context.run({ lane, inside: effect.name }, () => effect.perform(args, entry));
       return result instanceof Promise ? result.then(ok, failed) : ok(result);
     } catch (thrown) {
       return failed(thrown);
@@ -222,7 +218,7 @@ class LiveWorld implements World {
       lane.cancelled = true;
       const { entry } = lane;
       if (!entry?.isDoomed) continue;
-      if (entry.phase === 'granted') entry.abort?.abort();
+      if (entry.phase === 'granted') entry.cancel();
       else if (entry.phase === 'waiting') this.#finish(entry, { kind: 'cancelled' });
     }
   }

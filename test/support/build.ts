@@ -8,5 +8,5 @@ import { existsSync } from 'node:fs';
 export default function setup(): void {
   const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'];
   const { stdout } = spawnSync(process.execPath, tsc, { encoding: 'utf8' });
-  if (!existsSync('dist/cli/main.js')) throw new Error(`the build failed:\n${stdout}`);
+  if (!existsSync('dist/commands/open-engine.js')) throw new Error(`the build failed:\n${stdout}`);
 }

@@ -3,7 +3,7 @@ import type { Timestamp } from '../../core/time.ts';
 import { type EventRow, toEventRow, toHistory } from '../event-row.ts';
 import type { Database } from './connection.ts';
 
-export interface Continuation {
+interface Continuation {
   readonly runId: string;
   readonly afterSeq: number;
   readonly at: Timestamp;

@@ -14,6 +14,6 @@ export {
 export type { BackoffOptions, Retry, RetryOptions, Timeout, TimeoutOptions } from './rules.ts';
 export type { Schema } from './schema.ts';
 export { type Environment, type ShellStepOptions, shell } from './shell.ts';
-export { type FunctionStepOptions, step } from './step.ts';
+export { type CheckedStepOptions, type FunctionStepOptions, step } from './step.ts';
 export { type WorkflowOptions, workflow } from './workflow.ts';
 export { isWorkflow, type Workflow, type WorkflowInput, type WorkflowOutput } from './workflow-value.ts';

@@ -95,7 +95,7 @@ function explainUnknownKey(key: string, parent: Path, wording: Wording): readonl
   const hint = guess
     ? `did you mean \`${guess}\`?`
     : allowed.length > 0
-      ? `there are ${allowed.join(', ')}`
+      ? `known keys: ${allowed.join(', ')}`
       : undefined;
   return [{ ...place, message: `unknown key \`${key}\``, hint }];
 }

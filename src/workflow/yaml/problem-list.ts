@@ -33,7 +33,10 @@ export class ProblemList {
 
   add(source: YamlSource, complaint: Complaint): void {
     const { message, hint } = complaint;
-    this.#add(source, rangeOf(source, complaint), { message, hint });
+    const range = rangeOf(source, complaint);
+    // What YAML could not read is missing as well, which is no news.
+    if (source.faults.some(({ start }) => start === range.start)) return;
+    this.#add(source, range, { message, hint });
   }
 
   addFaults(source: YamlSource, path: Path, faults: readonly Fault[]): void {

@@ -20,11 +20,11 @@ const identifier = z
     'must begin with a letter or `_` and go on with letters, digits, `_` or `-`',
   );
 
+const withUnit = (input: unknown): string | undefined =>
+  typeof input === 'number' ? `must be a duration with a unit, such as \`${input}s\`` : undefined;
+
 const duration = z
-  .string({
-    error: ({ input }) =>
-      `must be a duration with a unit, such as \`${typeof input === 'number' ? `${input}s` : '30s'}\``,
-  })
+  .string({ error: ({ input }) => withUnit(input) })
   .regex(/^(\d+(\.\d+)?(ms|s|m|h|d))+$/, 'must be a duration such as `250ms`, `30s`, `5m` or `1h30m`');
 
 const positiveInteger = z.int().min(1);
@@ -72,7 +72,11 @@ const retry = z.union(
               max: duration.optional().describe('No wait is longer; `5m` unless said otherwise.'),
             }),
           ],
-          'must be a duration such as `10s`, or a map with `initial`, `factor` and `max`',
+          {
+            error: ({ input }) =>
+              withUnit(input) ??
+              'must be a duration such as `10s`, or a map with `initial`, `factor` and `max`',
+          },
         )
         .optional()
         .describe('How long to wait between attempts.'),
@@ -96,7 +100,10 @@ const timeout = z.union(
       step: duration.optional().describe('For the whole step, attempts and waits included.'),
     }),
   ],
-  'must be a duration such as `30s`, or a map with `attempt` and `step`',
+  {
+    error: ({ input }) =>
+      withUnit(input) ?? 'must be a duration such as `30s`, or a map with `attempt` and `step`',
+  },
 );
 
 const approve = z.union(

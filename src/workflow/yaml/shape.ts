@@ -48,8 +48,7 @@ export function shapeOf(source: YamlSource, problems: ProblemList): ShapedWorkfl
     const { steps, ...definition } = parsed.data;
     return { definition, steps: steps.map((step, index) => shapedStep(value, step, index)), written: value };
   }
-  const { steps: _, ...top } = withoutKeys(value, brokenKeys(issues, 0));
-  const definition = workflowSchema.omit({ steps: true }).safeParse(top);
+  const definition = workflowSchema.omit({ steps: true }).safeParse(soundPart(value, issues));
   return { definition: definition.data ?? {}, steps: salvageSteps(value, issues), written: value };
 }
 
@@ -77,6 +76,21 @@ function salvageSteps(value: JsonObject, issues: readonly Issue[]): readonly Sha
 
 const writtenSteps = ({ steps }: JsonObject): readonly JsonObject[] =>
   Array.isArray(steps) ? steps.map((step: Json) => (isJsonObject(step) ? step : {})) : [];
+
+/** Everything but the steps, without the entries (of maps such as `inputs`: without their entries) that are wrong. */
+function soundPart({ steps: _, ...top }: JsonObject, issues: readonly Issue[]): JsonObject {
+  const sound = withoutKeys(top, brokenKeys(issues.filter(isAboutKey), 0));
+  return Object.fromEntries(
+    Object.entries(sound).map(([key, value]) => {
+      const inner = issues.filter(({ path }) => path[0] === key);
+      return [key, isJsonObject(value) ? withoutKeys(value, brokenKeys(inner, 1)) : value];
+    }),
+  );
+}
+
+/** The key at the top is wrong, and not something inside of it. */
+const isAboutKey = ({ code, path }: Issue): boolean =>
+  path.length === 0 || (path.length === 1 && code !== 'unrecognized_keys');
 
 /** The keys, `depth` levels down, under which something is wrong. */
 function brokenKeys(issues: readonly Issue[], depth: number): ReadonlySet<string> {

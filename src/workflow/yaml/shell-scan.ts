@@ -126,7 +126,7 @@ class Scanner {
     return {
       kind: 'parameter',
       isInDouble,
-      singleQuotes: quotesInParameter(this.#text, this.#at + 2, isInDouble),
+      singleQuotes: quotesInParameter(this.#text, this.#at + 2, { shell: this.#shell, isInDouble }),
     };
   }
 

@@ -48,12 +48,16 @@ function closingQuote(text: string, at: number): number {
 }
 
 /**
- * Whether a single quote quotes inside the `${...}` whose name begins at `at`. Within double quotes it does so only
- * in patterns (`${x#...}`), and is an ordinary letter in words (`${x:-it's}`).
+ * Whether a single quote must be closed inside the `${...}` whose name begins at `at`. In bash always; elsewhere, when
+ * within double quotes, only in patterns (`${x#...}`): in words (`${x:-it's}`) it is an ordinary letter.
  */
-export function quotesInParameter(text: string, at: number, isInDouble: boolean): boolean {
+export function quotesInParameter(
+  text: string,
+  at: number,
+  { shell, isInDouble }: { readonly shell: 'bash' | 'sh'; readonly isInDouble: boolean },
+): boolean {
   const name = /[#!]?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[[^\]]*\])?/y;
   name.lastIndex = at;
   const operator = text[at + (name.exec(text)?.[0].length ?? 0)] ?? '';
-  return !isInDouble || '#%/^,'.includes(operator);
+  return shell === 'bash' || !isInDouble || '#%/^,'.includes(operator);
 }

@@ -23,6 +23,7 @@ function print(text: string, value: string, shell: Shell): string {
   const { stdout, stderr } = spawnSync(shell, ['-c', script], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   expect(stderr).toBe('');
   return stdout;
@@ -73,7 +74,7 @@ const contexts: Readonly<Record<string, string>> = {
   'after an apostrophe in a comment': "# don't\nprintf %s ${{ inputs.v }}",
   'after a sign that is no comment': "printf %s x#' ' >/dev/null; printf %s '${{ inputs.v }}'",
   'after a comment that ends a line': `: one # it's "two\nprintf %s "\${{ inputs.v }}"`,
-  'a default with an apostrophe, in double quotes': `: "\${x:-it's}"; printf %s '\${{ inputs.v }}'`,
+  'a default with quotes, in double quotes': `: "\${x:-it's '}"; printf %s '\${{ inputs.v }}'`,
   'a pattern with a quoted brace': `y=a; : "\${y#'}'}"; printf %s '\${{ inputs.v }}'`,
   'a length': `y=a; : \${#y}; printf %s '\${{ inputs.v }}'`,
   'arithmetic before it': "n=$(( (1 << 2) + 1 )); printf %s '${{ inputs.v }}'",
@@ -106,13 +107,19 @@ const bashOnly: Readonly<Record<string, string>> = {
   'an arithmetic command before it': "(( 1 << 2 )); printf %s '${{ inputs.v }}'",
 };
 
+const shOnly: Readonly<Record<string, string>> = {
+  'a default with an apostrophe, in double quotes': `: "\${x:-it's}"; printf %s '\${{ inputs.v }}'`,
+};
+
 describe.each(shells)('in %s', shell => {
   const cases = [
     ...Object.entries(contexts).map(([name, script]) => ({ name, script, ending: '' })),
     ...Object.entries(endingInADot).map(([name, script]) => ({ name, script, ending: '.' })),
-    ...(shell === 'bash'
-      ? Object.entries(bashOnly).map(([name, script]) => ({ name, script, ending: '' }))
-      : []),
+    ...Object.entries(shell === 'bash' ? bashOnly : shOnly).map(([name, script]) => ({
+      name,
+      script,
+      ending: '',
+    })),
   ];
   test.each(cases)('a value arrives as it is: $name', ({ script, ending }) => {
     fc.assert(

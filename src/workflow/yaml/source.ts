@@ -105,7 +105,7 @@ type Objection = Pick<YAMLError, 'code' | 'message' | 'pos'>;
 
 function parse(text: string): { readonly root: Node | null; readonly errors: readonly Objection[] } {
   try {
-    const document = parseDocument(text, { prettyErrors: false, schema: 'core', logLevel: 'silent' });
+    const document = parseDocument(text, { prettyErrors: false, schema: 'core', logLevel: 'error' });
     return { root: document.contents, errors: [...document.errors, ...document.warnings] };
   } catch (error) {
     // The parser descends into nested collections by recursion.
@@ -133,7 +133,7 @@ function explain({ code, message, pos: [start, end] }: Objection, text: string):
     case 'TAB_AS_INDENT':
       return { message: 'a tab cannot indent YAML', hint: 'use spaces', start, end };
     case 'DUPLICATE_KEY': {
-      const key = /^[\w-]+/.exec(text.slice(start, start + 80))?.[0] ?? '';
+      const key = /^["']?[\w-]*["']?/.exec(text.slice(start, start + 80))?.[0] ?? '';
       return {
         message: `\`${key}\` is written twice in this map`,
         hint: 'keep one of them',

@@ -21,7 +21,7 @@ export interface StepsContext {
   readonly stepIds: ReadonlySet<string>;
   /** The `env` of the workflow: compiled, its names, and as written. */
   readonly environment: Compiled<Environment>;
-  readonly environmentNames: readonly string[];
+  readonly environmentNames: ReadonlySet<string> | undefined;
   readonly writtenEnvironment: JsonObject;
   readonly loadChild: ChildLoader;
 }
@@ -78,13 +78,13 @@ interface SiteOptions {
 function bodySite({ definition, path, context, steps }: SiteOptions): BodySite {
   const { source, problems, inputs } = context;
   const outerNames = context.environmentNames;
-  const outerSite: Site = { source, problems, visible: { inputs, steps, env: new Set(outerNames) } };
+  const outerSite: Site = { source, problems, visible: { inputs, steps, env: outerNames } };
   const own = compileEnvironment(definition.env ?? {}, [...path, 'env'], outerSite);
   const environment = (scope: Scope): Environment => {
     const outer = context.environment(surroundingsOf(scope, () => ({})));
     return { ...outer, ...own(surroundingsOf(scope, () => outer)) };
   };
-  const env = new Set([...outerNames, ...Object.keys(definition.env ?? {})]);
+  const env = outerNames && new Set([...outerNames, ...Object.keys(definition.env ?? {})]);
   return {
     source,
     problems,

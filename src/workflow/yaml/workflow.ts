@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
 import { fingerprintOf } from '../fingerprint.ts';
 import type { Scope, WorkflowModel } from '../model.ts';
 import type { ChildLoader, LoadedWorkflow } from './children.ts';
@@ -53,9 +53,7 @@ function stepsContext(
   options: StepsContextOptions,
 ): StepsContext {
   const { source, problems } = options;
-  // Inputs of the wrong shape have been reported; that they are missing is then no news.
-  const isReadable = definition.inputs !== undefined || written['inputs'] === undefined;
-  const inputs = isReadable ? new Set(Object.keys(definition.inputs ?? {})) : undefined;
+  const inputs = namesIn(written['inputs']);
   const environment = definition.env ?? {};
   const site: Site = {
     source,
@@ -67,15 +65,24 @@ function stepsContext(
     inputs,
     stepIds: stepIdsOf(steps),
     environment: compileEnvironment(environment, ['env'], site),
-    environmentNames: Object.keys(environment),
+    environmentNames: namesIn(written['env']),
     writtenEnvironment: environment,
   };
 }
 
+/** As written: what was reported for its shape is declared all the same. `undefined` if nothing can be said. */
+function namesIn(map: Json | undefined): ReadonlySet<string> | undefined {
+  if (map === undefined) return new Set();
+  return isJsonObject(map) ? new Set(Object.keys(map)) : undefined;
+}
+
 function compileOutputs(outputs: JsonObject | undefined, context: StepsContext): WorkflowModel['output'] {
   if (!outputs) return undefined;
-  const env = new Set(context.environmentNames);
-  const visible = { inputs: context.inputs, env, steps: { kind: 'all', known: context.stepIds } } as const;
+  const visible = {
+    inputs: context.inputs,
+    env: context.environmentNames,
+    steps: { kind: 'all', known: context.stepIds },
+  } as const;
   const value = compileValue(outputs, ['outputs'], { ...context, visible });
   return (scope: Scope) =>
     value(surroundingsOf(scope, () => context.environment(surroundingsOf(scope, () => ({})))));

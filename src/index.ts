@@ -1,0 +1,38 @@
+/** Reprise as a library: define workflows, run them durably, look at what happened. */
+export { type OpenEngineOptions, type OpenedEngine, openEngine } from './commands/open-engine.ts';
+export { type ErrorCode, type ErrorData, type Position, RepriseError } from './core/errors.ts';
+export type { EventOf, EventType, HistoryEvent } from './core/event.ts';
+export type { Json, JsonObject } from './core/json.ts';
+export { canonicalOrder } from './engine/canonical.ts';
+export { type Digests, digestsOf } from './engine/digest.ts';
+export type {
+  Definition,
+  Engine,
+  ForkOptions,
+  ReplayResult,
+  ResumeOptions,
+  RunOptions,
+  StartOptions,
+} from './engine/engine.ts';
+export type { Observation, Observer } from './engine/environment.ts';
+export { findReadySteps } from './engine/plan.ts';
+export type { RunResult, Waiting } from './engine/result.ts';
+export { memoryStore } from './store/memory.ts';
+export type { EventStore, RunStatus, RunSummary } from './store/port.ts';
+export { openSqliteStore } from './store/sqlite/open.ts';
+export {
+  type Approval,
+  approve,
+  isWorkflow,
+  maybe,
+  type OutputOf,
+  type StepHandle,
+  shell,
+  step,
+  type Workflow,
+  type WorkflowInput,
+  type WorkflowOutput,
+  workflow,
+} from './workflow/define/index.ts';
+export type { FailurePolicy, StepContext, WorkflowModel } from './workflow/model.ts';
+export { DefinitionError, type Problem } from './workflow/problems.ts';
