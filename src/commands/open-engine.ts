@@ -46,8 +46,13 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
   return { engine, store, close: () => store.close() };
 }
 
-/** The store of a project, made if there is none. */
-export async function openStore(stateDir: string): Promise<EventStore> {
+export const storeFile = (stateDir: string): string => join(stateDir, 'reprise.db');
+
+/** The store of a project, made if there is none, unless `readonly`. Throws STORE_FAILED, STORE_NEWER. */
+export async function openStore(
+  stateDir: string,
+  { readonly = false }: { readonly readonly?: boolean } = {},
+): Promise<EventStore> {
   const { openSqliteStore } = await import('../store/sqlite/open.ts');
-  return openSqliteStore({ file: join(stateDir, 'reprise.db') });
+  return openSqliteStore({ file: storeFile(stateDir), readonly });
 }

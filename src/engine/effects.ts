@@ -75,7 +75,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       perform: ({ runId, lease, expiresAt }) => store.renew(runId, lease, expiresAt),
     }),
 
-    release: world.effect<{ readonly runId: string; readonly lease: Lease; readonly status: RunStatus }, void>({
+    release: world.effect<{ readonly runId: string; readonly lease: Lease; readonly status: RunStatus | undefined }, void>({
       name: 'store.release',
       span: 'short',
       keys: ownsRun,

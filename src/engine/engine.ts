@@ -71,8 +71,14 @@ export class Engine {
 
   constructor(environment: Environment, observe: Observer = () => {}) {
     this.#environment = environment;
-    this.#observe = observe;
-    this.#effects = createEffects(environment, observe);
+    this.#observe = observation => {
+      try {
+        observe(observation);
+      } catch {
+        // A view that breaks must not stop the work that it shows.
+      }
+    };
+    this.#effects = createEffects(environment, this.#observe);
   }
 
   /** Starts a run and sees it through. Throws INPUT_INVALID before anything is written. */
@@ -191,9 +197,8 @@ export class Engine {
     try {
       result = resultOf(runId, await body());
     } finally {
-      const status = result?.status ?? 'running';
       // If the store is what failed, the lease runs out by itself, and the first error is the one to show.
-      await this.#effects.release({ runId, lease, status }).catch(() => {});
+      await this.#effects.release({ runId, lease, status: result?.status }).catch(() => {});
     }
     return result;
   }

@@ -22,11 +22,12 @@ export function outputOfScope(state: RunState, { scope, input }: ScopeState): Js
   return Object.fromEntries(sinks.map(node => [node.step.id, state.of(node).output ?? null]));
 }
 
-const viewsOf = (state: RunState, nodes: readonly GraphNode[]): Record<string, StepView> => {
-  const views: Record<string, StepView> = {};
+/** Without a prototype, so that a step may have any name. */
+function viewsOf(state: RunState, nodes: readonly GraphNode[]): Record<string, StepView> {
+  const views: Record<string, StepView> = Object.create(null);
   for (const node of nodes) views[node.step.id] = viewOf(state.of(node));
   return views;
-};
+}
 
 function viewOf({ node, status, output }: NodeState): StepView {
   const outcome = outcomeOf(status);

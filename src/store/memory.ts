@@ -87,7 +87,7 @@ export function memoryStore(): EventStore {
       const run = runs.get(runId);
       if (!run || !holds(standingOf(run), lease)) return;
       run.holder = null;
-      run.status = status;
+      run.status = status ?? run.status;
     },
 
     async append(batch) {

@@ -45,6 +45,17 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
+      'keeps the status of a run that is given up without a new one',
+      withStore(open, async ({ store }) => {
+        const first = await store.createRun(newRun('r1'));
+        await store.release('r1', first, 'failed');
+        const taken = await store.acquire({ ...takeover('r1'), now: time(1) });
+        if (taken.kind === 'acquired') await store.release('r1', taken.lease);
+        expect(await store.list()).toMatchObject([{ owner: null, status: 'failed' }]);
+      }),
+    );
+
+    it(
       'gives the run of a provably dead owner away at once, but only of that one',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));

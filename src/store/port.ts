@@ -23,13 +23,16 @@ export interface EventStore {
   /** Extends the lease. `false`: the run has another owner now. */
   renew(runId: string, lease: Lease, expiresAt: Timestamp): Promise<boolean>;
 
-  /** Gives the run up, so that anybody can take it at once. Does nothing if it has another owner by now. */
-  release(runId: string, lease: Lease, status: RunStatus): Promise<void>;
+  /**
+   * Gives the run up, so that anybody can take it at once; its status stays what it was unless one is given.
+   * Does nothing if it has another owner by now.
+   */
+  release(runId: string, lease: Lease, status?: RunStatus): Promise<void>;
 
   /**
    * Appends a batch, durably, in one transaction: the epoch and the expected sequence are checked, the inbox
    * messages that the events came from are deleted, and the summary follows `run.*` events.
-   * Throws FENCED or SEQUENCE_CONFLICT, having written nothing.
+   * Throws FENCED, SEQUENCE_CONFLICT or RUN_NOT_FOUND, having written nothing.
    */
   append(batch: Batch): Promise<void>;
 

@@ -12,7 +12,7 @@ export function leasesTable(db: Database) {
     'UPDATE runs SET expires_at = ? WHERE run_id = ? AND epoch = ? AND incarnation = ?',
   );
   const release = db.prepare(
-    `UPDATE runs SET status = ?, incarnation = NULL, host = NULL, pid = NULL, process_start = NULL, expires_at = NULL
+    `UPDATE runs SET status = coalesce(?, status), incarnation = NULL, host = NULL, pid = NULL, process_start = NULL, expires_at = NULL
      WHERE run_id = ? AND epoch = ? AND incarnation = ?`,
   );
 
@@ -28,8 +28,8 @@ export function leasesTable(db: Database) {
     renew: (runId: string, { epoch, incarnation }: Lease, expiresAt: Timestamp): boolean =>
       renew.run(expiresAt, runId, epoch, incarnation).changes === 1,
 
-    release(runId: string, { epoch, incarnation }: Lease, status: RunStatus): void {
-      release.run(status, runId, epoch, incarnation);
+    release(runId: string, { epoch, incarnation }: Lease, status?: RunStatus): void {
+      release.run(status ?? null, runId, epoch, incarnation);
     },
   };
 }

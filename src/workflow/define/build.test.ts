@@ -60,9 +60,9 @@ describe('the fingerprint of a step', () => {
       approve('x', { message: () => 'Go?' }),
       approve('x', { message: 'Go?', choices: ['yes', 'no'] }),
       step('x', { uses: child(1) }),
-      step('x', { uses: child(2) }),
     ];
     expect(new Set(variants.map(fingerprint)).size).toBe(variants.length);
-    expect(fingerprint(step('x', { uses: child(1) }))).toBe(fingerprint(step('x', { uses: child(1) })));
+    // What is inside a child has fingerprints of its own.
+    expect(fingerprint(step('x', { uses: child(2) }))).toBe(fingerprint(step('x', { uses: child(1) })));
   });
 });

@@ -1,5 +1,3 @@
-import { fingerprintOf } from '../fingerprint.ts';
-import type { WorkflowModel } from '../model.ts';
 import { buildStep, optionReader, type WorkOptions } from './build.ts';
 import { type Select, toSelector } from './dependencies.ts';
 import type { After, StepHandle } from './handle.ts';
@@ -37,17 +35,7 @@ export function childStep<A extends After, Input, ChildInput, Output>(
       workflow: uses.model,
       input: select ? toSelector(dependencies, select) : () => ({}),
     }),
-    describe: () => [fingerprintOfSteps(uses.model), select ? String(select) : null],
+    // The child's steps have fingerprints of their own: a change inside runs only what it concerns again.
+    describe: () => [uses.model.name, select ? String(select) : null],
   });
-}
-
-const fingerprints = new WeakMap<WorkflowModel, string>();
-
-/** Kept for each child, since many steps may use one. */
-function fingerprintOfSteps(workflow: WorkflowModel): string {
-  const known = fingerprints.get(workflow);
-  if (known !== undefined) return known;
-  const fingerprint = fingerprintOf(workflow.steps.map(step => step.fingerprint));
-  fingerprints.set(workflow, fingerprint);
-  return fingerprint;
 }

@@ -1,0 +1,53 @@
+import { type ErrorCode, type ErrorData, RepriseError } from '../core/errors.ts';
+import type { RunResult } from '../engine/result.ts';
+
+/** What the process says when it ends. Signals add 128 to their number. */
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  needsPerson: 3,
+  budget: 4,
+  diverged: 5,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** For a run that came to its end, or to a stop. */
+export function exitCodeOfResult(result: RunResult): ExitCode {
+  switch (result.status) {
+    case 'completed':
+      return exitCodes.ok;
+    case 'failed':
+      return exitCodeOfFailure(result.error);
+    case 'cancelled':
+      return exitCodes.failed;
+    case 'suspended':
+      return exitCodes.needsPerson;
+  }
+}
+
+/** For a command that could not do what it was asked. */
+export const exitCodeOfError = (error: unknown): ExitCode =>
+  error instanceof RepriseError ? exitCodeOfFailure(error) : exitCodes.failed;
+
+function exitCodeOfFailure({ code }: Pick<ErrorData, 'code'>): ExitCode {
+  if (code === 'BUDGET_EXCEEDED') return exitCodes.budget;
+  if (code === 'HISTORY_DIVERGED') return exitCodes.diverged;
+  return mistakes.has(code) ? exitCodes.usage : exitCodes.failed;
+}
+
+/** Nothing was tried: the command, the definition or the input has to change first. */
+const mistakes: ReadonlySet<string> = new Set<ErrorCode>([
+  'DEFINITION_INVALID',
+  'DEFINITION_CHANGED',
+  'INPUT_INVALID',
+  'WORKFLOW_NOT_FOUND',
+  'CONFIG_INVALID',
+  'USAGE',
+  'RUN_NOT_FOUND',
+  'RUN_AMBIGUOUS',
+  'RUN_ENDED',
+  'NOT_WAITING',
+  'CHOICE_UNKNOWN',
+]);

@@ -1,0 +1,48 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import type { Config } from '../workflow/yaml/config.ts';
+import type { CommandIo } from './io.ts';
+
+/** Where a command works. */
+export interface Project {
+  /** Where shell steps run and what recorded paths are relative to. */
+  readonly root: string;
+  /** The store, logs and scratch files. */
+  readonly stateDir: string;
+}
+
+export interface ProjectOptions {
+  /** Relative to the current folder. */
+  readonly stateDir?: string | undefined;
+}
+
+const marks = ['.reprise', 'reprise.yaml', '.git'];
+
+/** The nearest folder that looks like the root of a project, or else the current one. */
+export function findProject({ cwd, env }: CommandIo, { stateDir }: ProjectOptions = {}): Project {
+  const root = findUpwards(cwd, folder => marks.some(mark => existsSync(join(folder, mark)))) ?? cwd;
+  const fromEnv = env['REPRISE_STATE_DIR'];
+  if (stateDir) return { root, stateDir: resolve(cwd, stateDir) };
+  return { root, stateDir: fromEnv ? resolve(root, fromEnv) : join(root, '.reprise', 'state') };
+}
+
+/** The first folder that fits, from `start` up. */
+export function findUpwards(start: string, fits: (folder: string) => boolean): string | undefined {
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (fits(folder)) return folder;
+    if (dirname(folder) === folder) return undefined;
+  }
+}
+
+export const configFile = ({ root }: Project): string => join(root, 'reprise.yaml');
+
+/** The settings of the project; none without a `reprise.yaml`. Throws CONFIG_INVALID. */
+export async function readConfig(project: Project, io: CommandIo): Promise<Config> {
+  const file = configFile(project);
+  if (!existsSync(file)) return {};
+  const { loadConfig } = await import('../workflow/yaml/config.ts');
+  return loadConfig({ file, displayFile: displayPath(io, file), text: readFileSync(file, 'utf8') });
+}
+
+/** The path as somebody in the current folder would type it. */
+export const displayPath = ({ cwd }: CommandIo, file: string): string => relative(cwd, file) || '.';

@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs';
+import { RepriseError } from '../core/errors.ts';
+import { type Timestamp, toEpochMs } from '../core/time.ts';
+import { isSameProcess, thisProcess } from '../process/identity.ts';
+import type { EventStore, RunStatus, RunSummary } from '../store/port.ts';
+import { openStore, storeFile } from './open-engine.ts';
+import type { Project } from './project.ts';
+
+export type StoreMode = 'readonly' | 'writable';
+
+/** The store of the project, if anything was ever run there. Throws STORE_FAILED. */
+export async function openStoredRuns(project: Project, mode: StoreMode): Promise<EventStore | undefined> {
+  if (!existsSync(storeFile(project.stateDir))) return undefined;
+  return openStore(project.stateDir, { readonly: mode === 'readonly' });
+}
+
+/** Opens the store for as long as `work` takes. Throws RUN_NOT_FOUND if nothing was ever run in the project. */
+export async function withStoredRuns<T>(
+  { project, mode }: { readonly project: Project; readonly mode: StoreMode },
+  work: (store: EventStore) => Promise<T>,
+): Promise<T> {
+  const store = await openStoredRuns(project, mode);
+  if (!store) throw nothingRun();
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** The run with that id or beginning of an id; without one, the newest. Throws RUN_NOT_FOUND, RUN_AMBIGUOUS. */
+export async function selectRun(store: EventStore, reference: string | undefined): Promise<RunSummary> {
+  if (reference === undefined) {
+    const [newest] = await store.list({ limit: 1 });
+    if (!newest) throw nothingRun();
+    return newest;
+  }
+  const found = await store.find(reference);
+  const exact = found.find(({ runId }) => runId === reference);
+  const [only, ...others] = found;
+  if (exact) return exact;
+  if (!only) {
+    throw new RepriseError('RUN_NOT_FOUND', `there is no run ${reference}`, {
+      hint: 'see which runs there are: reprise list',
+    });
+  }
+  if (others.length === 0) return only;
+  const lines = found.map(({ runId, workflow, startedAt }) => `  ${runId}  ${workflow}  ${startedAt}`);
+  throw new RepriseError('RUN_AMBIGUOUS', `several runs start with ${reference}:\n${lines.join('\n')}`, {
+    hint: 'type more of the id',
+  });
+}
+
+type RunOwner = NonNullable<RunSummary['owner']>;
+
+/** Whether somebody works on a run. Only `held` keeps others from taking it. */
+export type Ownership =
+  | { readonly kind: 'free' }
+  | { readonly kind: 'held'; readonly owner: RunOwner }
+  | { readonly kind: 'expired' | 'dead'; readonly owner: RunOwner };
+
+export function ownershipOf({ owner }: RunSummary, now: number): Ownership {
+  if (!owner) return { kind: 'free' };
+  if (toEpochMs(owner.expiresAt) <= now) return { kind: 'expired', owner };
+  if (owner.host === thisProcess().host && !isSameProcess(owner)) return { kind: 'dead', owner };
+  return { kind: 'held', owner };
+}
+
+/** `interrupted`: it had not ended when its process did. */
+export type StandingStatus = RunStatus | 'interrupted';
+
+export const standingStatus = (run: RunSummary, now: number): StandingStatus =>
+  run.status === 'running' && ownershipOf(run, now).kind !== 'held' ? 'interrupted' : run.status;
+
+export const hasEnded = ({ status }: { readonly status: RunStatus }): boolean =>
+  status === 'completed' || status === 'failed' || status === 'cancelled';
+
+/** Throws RUN_ENDED: there is nothing that could take the message. */
+export function requireNotEnded({ runId, status, endedAt }: RunSummary, what: string): void {
+  if (!hasEnded({ status })) return;
+  throw new RepriseError('RUN_ENDED', `run ${runId} has ${endedWords[status]}${at(endedAt)}, so there is nothing to ${what}`, {
+    hint: `see how it went: reprise show ${runId}`,
+  });
+}
+
+const endedWords: Readonly<Record<RunStatus, string>> = {
+  running: 'not ended',
+  suspended: 'not ended',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'been cancelled',
+};
+
+const at = (time: Timestamp | null): string => (time ? ` at ${time}` : '');
+
+const nothingRun = () =>
+  new RepriseError('RUN_NOT_FOUND', 'nothing has been run in this project yet', {
+    hint: 'start a workflow: reprise run <workflow>',
+  });

@@ -1,0 +1,466 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that is tested here.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Json } from '../../core/json.ts';
+import type { Scope, StepModel, WorkflowModel } from '../model.ts';
+import { DefinitionError } from '../problems.ts';
+import { loadWorkflow } from './load.ts';
+
+const load = (text: string, others: Readonly<Record<string, string>> = {}): WorkflowModel =>
+  loadWorkflow({
+    file: '/project/.reprise/workflows/fix.yaml',
+    displayFile: '.reprise/workflows/fix.yaml',
+    text,
+    resolve: reference => {
+      const child = Object.hasOwn(others, reference) ? others[reference] : undefined;
+      return child === undefined ? undefined : { file: `/project/${reference}`, text: child };
+    },
+  });
+
+const stepOf = (model: WorkflowModel, id: string): StepModel => {
+  const step = model.steps.find(candidate => candidate.id === id);
+  if (!step) throw new Error(`no step ${id}`);
+  return step;
+};
+
+const scope = (given: Partial<Scope> = {}): Scope => ({ inputs: {}, steps: {}, status: 'success', ...given });
+const succeeded = (outputs: Json) => ({ outcome: 'success', conclusion: 'success', outputs }) as const;
+
+const commandOf = (step: StepModel, given?: Partial<Scope>) => {
+  if (step.body.kind !== 'run') throw new Error('not a run step');
+  return step.body.command(scope(given));
+};
+
+describe('the workflow', () => {
+  test('has the name of its file, and the defaults, unless it says otherwise', () => {
+    expect(load('steps: [{ id: a, run: ls }]')).toMatchObject({
+      name: 'fix',
+      file: '/project/.reprise/workflows/fix.yaml',
+      onFailure: 'fail-fast',
+      input: { fields: [] },
+    });
+  });
+
+  test('takes its settings from its keys', () => {
+    const model = load(`
+name: Fix it
+description: Fixes an issue.
+on_failure: finish-running
+runtime: { max_concurrent_workers: 3, budget: { minutes: 1.5 } }
+steps: [{ id: a, run: ls }]
+`);
+    expect(model).toMatchObject({
+      name: 'Fix it',
+      description: 'Fixes an issue.',
+      onFailure: 'finish-running',
+      maxConcurrentWorkers: 3,
+      budgetMs: 90_000,
+    });
+  });
+
+  test('gives its outputs from any step, with their types', () => {
+    const model = load(`
+env: { WHO: "\${{ inputs.who }}" }
+inputs: { who: {} }
+outputs:
+  files: \${{ steps.a.outputs.files }}
+  text: "files: \${{ steps.a.outputs.files }} for \${{ env.WHO }}"
+  nested: { b: ["\${{ steps.b.outcome }}", 1] }
+steps: [{ id: a, run: ls }, { id: b, run: ls }]
+`);
+    const steps = {
+      a: succeeded({ files: ['x'] }),
+      b: { outcome: 'failure', conclusion: 'success', outputs: undefined },
+    } as const;
+    expect(model.output?.(scope({ inputs: { who: 'Ada' }, steps }))).toEqual({
+      files: ['x'],
+      text: 'files: ["x"] for Ada',
+      nested: { b: ['failure', 1] },
+    });
+  });
+
+  test('may repeat itself with anchors', () => {
+    const model = load(
+      'env: &e { A: "1" }\nsteps:\n  - { id: a, run: &s echo hi, env: *e }\n  - { id: b, run: *s }\n',
+    );
+    expect(commandOf(stepOf(model, 'b'))).toMatchObject({ script: 'echo hi', env: { A: '1' } });
+  });
+});
+
+describe('a step', () => {
+  test('stands where it was written, and needs nothing unless it says so', () => {
+    expect(load('steps:\n  - id: a\n    run: ls\n').steps).toMatchObject([
+      {
+        id: 'a',
+        needs: [],
+        optional: false,
+        timeout: {},
+        position: { file: '.reprise/workflows/fix.yaml', line: 2, column: 5 },
+      },
+    ]);
+  });
+
+  test.each<[string, StepModel['needs']]>([
+    ['needs: a', [{ id: 'a', tolerant: false }]],
+    [
+      'needs: [b, a, b]',
+      [
+        { id: 'b', tolerant: false },
+        { id: 'a', tolerant: false },
+      ],
+    ],
+    [
+      'needs: [a, b], if: always()',
+      [
+        { id: 'a', tolerant: true },
+        { id: 'b', tolerant: true },
+      ],
+    ],
+    ['needs: [a], if: "inputs == 1 || !cancelled()"', [{ id: 'a', tolerant: true }]],
+    ['needs: [a], if: "inputs == 1"', [{ id: 'a', tolerant: false }]],
+  ])('with %s waits for the right steps', (keys, expected) => {
+    const model = load(`steps: [{ id: a, run: ls }, { id: b, run: ls }, { id: c, run: ls, ${keys} }]`);
+    expect(stepOf(model, 'c').needs).toEqual(expected);
+  });
+
+  test.each<[string, Partial<Scope>, boolean]>([
+    ['inputs.x', { inputs: { x: 'yes' } }, true],
+    ['inputs.x', { inputs: { x: '' } }, false],
+    ['"${{ inputs.x }}"', { inputs: { x: 1 } }, true],
+    ['inputs.x', { inputs: { x: 'yes' }, status: 'failure' }, false],
+    ['always()', { status: 'cancelled' }, true],
+    ['failure()', { status: 'failure' }, true],
+    ['failure()', { status: 'success' }, false],
+    ['true', {}, true],
+    ['false', {}, false],
+    ["env.A == 'b'", {}, true],
+  ])('with if: %s in %j runs: %s', (condition, given, expected) => {
+    const model = load(
+      `inputs: { x: { type: json } }\nsteps: [{ id: a, env: { A: b }, if: ${condition}, run: ls }]`,
+    );
+    expect(stepOf(model, 'a').condition?.(scope(given))).toBe(expected);
+  });
+
+  test.each([
+    ['retry: 3', { attempts: 3, backoff: { initialMs: 1000, factor: 2, maxMs: 300_000 } }],
+    [
+      'retry: { attempts: 2, backoff: 10m }',
+      { attempts: 2, backoff: { initialMs: 600_000, factor: 1, maxMs: 600_000 } },
+    ],
+    [
+      'retry: { attempts: 2, backoff: { initial: 10m } }',
+      { attempts: 2, backoff: { initialMs: 600_000, factor: 2, maxMs: 600_000 } },
+    ],
+    [
+      'retry: { attempts: 2, backoff: { factor: 3, max: 1m } }',
+      { attempts: 2, backoff: { initialMs: 1000, factor: 3, maxMs: 60_000 } },
+    ],
+  ])('with %s is tried again', (keys, expected) => {
+    expect(stepOf(load(`steps: [{ id: a, run: ls, ${keys} }]`), 'a').retry).toEqual(expected);
+  });
+
+  test('is tried again after the named errors only', () => {
+    const { retry } = stepOf(
+      load('steps: [{ id: a, run: ls, retry: { attempts: 2, on: [TIMEOUT, TypeError] } }]'),
+      'a',
+    );
+    expect(retry?.retries?.({ code: 'TIMEOUT', message: '' })).toBe(true);
+    expect(retry?.retries?.({ code: 'STEP_FAILED', name: 'TypeError', message: '' })).toBe(true);
+    expect(retry?.retries?.({ code: 'STEP_FAILED', message: '' })).toBe(false);
+  });
+
+  test.each([
+    ['timeout: 30s', { attemptMs: 30_000 }],
+    ['timeout: { attempt: 1m, step: 1h }', { attemptMs: 60_000, stepMs: 3_600_000 }],
+    ['timeout-minutes: 0.5', { stepMs: 30_000 }],
+    ['timeout: 10s, timeout-minutes: 1', { attemptMs: 10_000, stepMs: 60_000 }],
+  ])('with %s is limited', (keys, expected) => {
+    expect(stepOf(load(`steps: [{ id: a, run: ls, ${keys} }]`), 'a').timeout).toEqual(expected);
+  });
+});
+
+describe('a script', () => {
+  test('gets values through its environment, and never as code', () => {
+    const model = load(`
+env: { WHO: "\${{ inputs.who }}", BOTH: workflow, N: 5, OFF: false, EMPTY: }
+inputs: { who: {} }
+steps:
+  - { id: a, run: ls }
+  - id: b
+    needs: [a]
+    shell: sh
+    working-directory: packages/\${{ inputs.who }}
+    env: { BOTH: "step after \${{ env.BOTH }}", FILES: "\${{ steps.a.outputs.files }}" }
+    run: |
+      echo \${{ env.BOTH }} "\${{ steps.a.outputs.files[0] }}"
+`);
+    const command = commandOf(stepOf(model, 'b'), {
+      inputs: { who: '$(id)' },
+      steps: { a: succeeded({ files: ['x;y'] }) },
+    });
+    expect(command).toEqual({
+      script: 'echo "${REPRISE_VALUE_1}" "${REPRISE_VALUE_2}"\n',
+      shell: 'sh',
+      workingDirectory: 'packages/$(id)',
+      env: {
+        WHO: '$(id)',
+        BOTH: 'step after workflow',
+        N: '5',
+        OFF: 'false',
+        EMPTY: '',
+        FILES: '["x;y"]',
+        REPRISE_VALUE_1: 'step after workflow',
+        REPRISE_VALUE_2: 'x;y',
+      },
+    });
+  });
+
+  test.each(['env: { A: "${{ inputs.x }}" }, run: ls', 'run: "echo ${{ inputs.x }}"'])(
+    'with %s refuses a NUL',
+    keys => {
+      const model = load(`inputs: { x: {} }\nsteps: [{ id: a, ${keys} }]`);
+      expect(() => commandOf(stepOf(model, 'a'), { inputs: { x: 'a\0' } })).toThrowError(
+        expect.objectContaining({ code: 'EXPRESSION_FAILED' }),
+      );
+    },
+  );
+
+  test('may have its output checked', () => {
+    const { body } = stepOf(
+      load(
+        'steps: [{ id: a, run: ls, output: { type: object, properties: { n: { type: number } }, required: [n] } }]',
+      ),
+      'a',
+    );
+    const parse = body.kind === 'run' ? body.parseOutput : undefined;
+    expect(parse?.({ n: 1, more: true })).toEqual({ n: 1, more: true });
+    expect(() => parse?.({ n: 'x' })).toThrowError(
+      expect.objectContaining({ code: 'OUTPUT_INVALID', message: expect.stringContaining('output.n: ') }),
+    );
+  });
+});
+
+describe('a question', () => {
+  test.each([
+    ['approve: "Land ${{ inputs.x }}?"', { message: 'Land 7?', choices: ['approve', 'reject'] }],
+    ['approve: { message: "Which?", choices: [a, b] }', { message: 'Which?', choices: ['a', 'b'] }],
+  ])('%s', (keys, expected) => {
+    const { body } = stepOf(load(`inputs: { x: {} }\nsteps: [{ id: a, ${keys} }]`), 'a');
+    expect(body.kind === 'approve' && body.request(scope({ inputs: { x: '7' } }))).toEqual(expected);
+  });
+});
+
+describe('a child workflow', () => {
+  const child = 'inputs: { files: { type: json, required: true }, note: {} }\nsteps: [{ id: x, run: ls }]\n';
+
+  test('is loaded once and gets its input with its types', () => {
+    const model = load(
+      `steps:
+  - { id: a, run: ls }
+  - { id: b, needs: a, uses: ./child.yaml, with: { files: "\${{ steps.a.outputs.files }}", note: "n=\${{ steps.a.outputs.n }}" } }
+  - { id: c, needs: a, uses: ./child.yaml, with: { files: [1, "\${{ steps.a.outputs.n }}"] } }
+`,
+      { './child.yaml': child },
+    );
+    const [b, c] = [stepOf(model, 'b').body, stepOf(model, 'c').body];
+    if (b.kind !== 'uses' || c.kind !== 'uses') throw new Error('not a child');
+    expect(b.workflow).toMatchObject({ name: 'child', steps: [{ id: 'x' }] });
+    expect(c.workflow).toBe(b.workflow);
+    const given = scope({ steps: { a: succeeded({ files: ['x'], n: 3 }) } });
+    expect(b.input(given)).toEqual({ files: ['x'], note: 'n=3' });
+    expect(c.input(given)).toEqual({ files: [1, 3] });
+  });
+
+  test('is resolved from the file that uses it', () => {
+    const asked: [string, string][] = [];
+    const texts: Readonly<Record<string, string>> = {
+      './a.yaml': 'steps: [{ id: x, uses: ./b.yaml }]',
+      './b.yaml': 'steps: [{ id: y, run: ls }]',
+    };
+    loadWorkflow({
+      file: '/main.yaml',
+      text: 'steps: [{ id: a, uses: ./a.yaml }]',
+      resolve: (reference, fromFile) => {
+        asked.push([reference, fromFile]);
+        return { file: `/sub/${reference.slice(2)}`, text: texts[reference] ?? '' };
+      },
+    });
+    expect(asked).toEqual([
+      ['./a.yaml', '/main.yaml'],
+      ['./b.yaml', '/sub/a.yaml'],
+    ]);
+  });
+});
+
+describe('the fingerprint of a step', () => {
+  const fingerprint = (text: string, others?: Readonly<Record<string, string>>) =>
+    stepOf(load(text, others), 'a').fingerprint;
+  const original = fingerprint('env: { X: "1" }\nsteps:\n  - { id: a, run: ls, optional: true }\n');
+
+  test.each([
+    ['other keys first', 'steps:\n  - { optional: true, run: ls, id: a }\nenv: { X: "1" }\n'],
+    [
+      'another style and comments',
+      '# why\nenv:\n  X: "1"\nsteps:\n\n  - id: a # first\n    run: "ls"\n    optional: true\n',
+    ],
+    [
+      'another step',
+      'env: { X: "1" }\nsteps:\n  - { id: b, run: other }\n  - { id: a, run: ls, optional: true }\n',
+    ],
+    [
+      'another description',
+      'description: new\nenv: { X: "1" }\nsteps:\n  - { id: a, run: ls, optional: true }\n',
+    ],
+  ])('stays with %s', (_, text) => {
+    expect(fingerprint(text)).toBe(original);
+  });
+
+  test.each([
+    ['another script', 'env: { X: "1" }\nsteps:\n  - { id: a, run: pwd, optional: true }\n'],
+    ['another key', 'env: { X: "1" }\nsteps:\n  - { id: a, run: ls, optional: true, retry: 2 }\n'],
+    ['another environment', 'env: { X: "2" }\nsteps:\n  - { id: a, run: ls, optional: true }\n'],
+  ])('changes with %s', (_, text) => {
+    expect(fingerprint(text)).not.toBe(original);
+  });
+
+  test('changes with what it uses, however deep', () => {
+    const text = 'steps: [{ id: a, uses: mid }]';
+    const mid = 'steps: [{ id: m, uses: leaf }]';
+    const before = fingerprint(text, { mid, leaf: 'steps: [{ id: l, run: one }]' });
+    expect(fingerprint(text, { mid, leaf: 'steps: [{ id: l, run: one }] # comment' })).toBe(before);
+    expect(fingerprint(text, { mid, leaf: 'steps: [{ id: l, run: two }]' })).not.toBe(before);
+  });
+});
+
+describe('any text', () => {
+  const piece = fc.constantFrom(
+    'steps:',
+    'inputs:',
+    'outputs:',
+    'env:',
+    'id',
+    'run',
+    'uses',
+    'approve',
+    'needs',
+    'if',
+    'with',
+    'retry',
+    'timeout',
+    'output',
+    ': ',
+    '- ',
+    '\n',
+    '\n  ',
+    '\n    ',
+    '[',
+    ']',
+    '{',
+    '}',
+    ', ',
+    '|',
+    '>-',
+    '"',
+    "'",
+    '&a ',
+    '*a',
+    '!x ',
+    '# ',
+    '---\n',
+    '\t',
+    '? ',
+    '${{ ',
+    ' }}',
+    'inputs.x',
+    'steps.a',
+    'main',
+    'a',
+    '1',
+    'true',
+    'null',
+    '.inf',
+    '<<EOF',
+    '$((',
+    '__proto__',
+    '\\',
+    '\u0000',
+    'é',
+  );
+  const attempt = (text: string): unknown => {
+    try {
+      return loadWorkflow({
+        file: 'f.yaml',
+        text,
+        resolve: () => ({ file: 'g.yaml', text }),
+        known: () => ['a'],
+      });
+    } catch (error) {
+      return error;
+    }
+  };
+  const isLoadedOrRefused = (result: unknown): boolean =>
+    result instanceof DefinitionError ? result.problems.length > 0 : !(result instanceof Error);
+
+  test('is a workflow or is refused with problems, each with a position', () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.array(piece, { maxLength: 40 }).map(pieces => pieces.join('')),
+    );
+    fc.assert(
+      fc.property(text, given => {
+        const result = attempt(given);
+        expect(result).toSatisfy(isLoadedOrRefused);
+        if (result instanceof DefinitionError)
+          for (const problem of result.problems) expect(problem.position).toBeDefined();
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test('with any value at any key is a workflow or is refused', () => {
+    const keys = [
+      'id',
+      'run',
+      'uses',
+      'approve',
+      'needs',
+      'if',
+      'env',
+      'with',
+      'retry',
+      'timeout',
+      'timeout-minutes',
+      'output',
+      'shell',
+      'x',
+    ];
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom<unknown>('a', '${{ steps.a }}', '${{', 'ls', '1s', 3, ['a'], { x: '${{ inputs.y }}' }),
+    );
+    const step = fc.dictionary(fc.constantFrom(...keys), value).map(given => ({ id: 'a', ...given }));
+    const top = fc.dictionary(
+      fc.constantFrom('name', 'inputs', 'env', 'outputs', 'runtime', 'on_failure', '__proto__'),
+      value,
+    );
+    fc.assert(
+      fc.property(top, fc.array(step, { maxLength: 3 }), (given, steps) => {
+        expect(attempt(JSON.stringify({ ...given, steps }))).toSatisfy(isLoadedOrRefused);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test.each([
+    ['deep nesting', '['.repeat(20_000)],
+    ['deep maps', 'a: {'.repeat(20_000)],
+    [
+      'aliases that multiply',
+      `${Array.from({ length: 30 }, (_, n) => `a${n}: &a${n} [${n === 0 ? 'x' : `*a${n - 1}, *a${n - 1}`}]`).join('\n')}\n`,
+    ],
+    ['a byte order mark', '\ufeffsteps: [{ id: a, run: ls }]'],
+    ['carriage returns', 'steps:\r\n  - id: a\r\n    run: |\r\n      echo ${{ nope }}\r\n'],
+  ])('with %s is a workflow or is refused', (_, text) => {
+    expect(attempt(text)).toSatisfy(isLoadedOrRefused);
+  });
+});
