@@ -36,6 +36,9 @@ function commonGitFolder(dotGit: string): string {
 /** Patterns with a slash inside count from the top of the worktree. */
 function patternsFor(folder: string): readonly string[] {
   if (folder === '') return ignoredFolders;
-  const prefix = folder.split(sep).join('/').replace(/[\\*?[\]!# ]/g, '\\$&');
+  const prefix = folder
+    .split(sep)
+    .join('/')
+    .replace(/[\\*?[\]!# ]/g, '\\$&');
   return ignoredFolders.map(ignored => `/${prefix}/${ignored}`);
 }

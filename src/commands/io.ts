@@ -19,8 +19,6 @@ export interface CommandIo {
   readonly interrupt: AbortSignal;
   /** Where a live view may be drawn; absent when nobody watches. */
   readonly terminal?: NodeJS.WriteStream | undefined;
-  /** What Ctrl-C does, for a view that reads the keyboard itself. */
-  readonly onInterruptKey?: (() => void) | undefined;
   /** Puts a question to the person at the keyboard; absent when there is none. `undefined`: left for later. */
   readonly ask?: ((question: Question) => Promise<string | undefined>) | undefined;
 }

@@ -35,6 +35,10 @@ export async function selectRun(store: EventStore, reference: string | undefined
     if (!newest) throw nothingRun();
     return newest;
   }
+  if (reference === '')
+    throw new RepriseError('USAGE', 'the id of the run is empty', {
+      hint: 'see which runs there are: reprise list',
+    });
   const found = await store.find(reference);
   const exact = found.find(({ runId }) => runId === reference);
   const [only, ...others] = found;
@@ -78,9 +82,13 @@ export const hasEnded = ({ status }: { readonly status: RunStatus }): boolean =>
 /** Throws RUN_ENDED: there is nothing that could take the message. */
 export function requireNotEnded({ runId, status, endedAt }: RunSummary, what: string): void {
   if (!hasEnded({ status })) return;
-  throw new RepriseError('RUN_ENDED', `run ${runId} has ${endedWords[status]}${at(endedAt)}, so there is nothing to ${what}`, {
-    hint: `see how it went: reprise show ${runId}`,
-  });
+  throw new RepriseError(
+    'RUN_ENDED',
+    `run ${runId} has ${endedWords[status]}${at(endedAt)}, so there is nothing to ${what}`,
+    {
+      hint: `see how it went: reprise show ${runId}`,
+    },
+  );
 }
 
 const endedWords: Readonly<Record<RunStatus, string>> = {

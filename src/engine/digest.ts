@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { HistoryEvent } from '../core/event.ts';
 import { canonicalJson, type Json } from '../core/json.ts';
+import { effectiveHistory } from './effective-history.ts';
 
 export interface Digests {
   /** Equal if the same work came to the same end: status, output and error code of the run and of each step. */
@@ -21,7 +22,7 @@ interface StepOutcome {
 export function digestsOf(history: readonly HistoryEvent[]): Digests {
   const steps = new Map<string, StepOutcome>();
   let run: Json = { status: 'running' };
-  for (const event of history) {
+  for (const event of effectiveHistory(history).events) {
     const key = `${event.step ?? ''}\u0000${event.worker ?? ''}`;
     switch (event.type) {
       case 'run.completed':
@@ -32,10 +33,6 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
         break;
       case 'run.cancelled':
         run = { status: 'cancelled' };
-        break;
-      case 'run.resumed':
-        run = { status: 'running' };
-        for (const path of event.data.invalidated ?? []) steps.delete(`${path}\u0000`);
         break;
       case 'step.started':
         steps.set(key, { status: 'started', output: null, error: null, choice: null, attempts: event.attempt ?? 1 });
@@ -56,6 +53,7 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
         change(steps, key, { status: 'cancelled' });
         break;
       case 'run.started':
+      case 'run.resumed':
       case 'step.retrying':
       case 'step.interrupted':
       case 'step.suspended':

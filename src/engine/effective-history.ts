@@ -7,24 +7,36 @@ export interface EffectiveHistory {
   readonly attempts: ReadonlyMap<string, number>;
 }
 
-/**
- * Leaves out what later resumes took back: ends of the run, the cancellation that led there, and the events of
- * invalidated steps. A step whose child workflow was invalidated only in part keeps its start.
- */
+/** Leaves out what later resumes took back: ends of the run, the cancellation that led there, and invalidated steps. */
 export function effectiveHistory(history: readonly HistoryEvent[]): EffectiveHistory {
   const attempts = new Map<string, number>();
   let events: HistoryEvent[] = [];
   for (const event of history) {
     if (event.type === 'run.resumed' && (event.data.invalidated || events.some(isRunEnd))) {
-      const invalidated = new Set(event.data.invalidated);
-      for (const { step, attempt } of events) {
-        if (step !== undefined && attempt !== undefined && invalidated.has(step)) attempts.set(step, attempt);
-      }
-      const reopened = reopenedSteps(events, invalidated);
-      events = events.filter(earlier => stillCounts(earlier, invalidated, reopened));
+      const left = withoutSteps(events, new Set(event.data.invalidated));
+      for (const [step, attempt] of left.attempts) attempts.set(step, attempt);
+      events = [...left.events];
     }
     events.push(event);
   }
+  return { events, attempts };
+}
+
+/**
+ * Takes back the events of some steps, and how the run ended. A step whose child workflow is taken back only in part
+ * keeps its last start, and of what is inside only what came after that: earlier lives of the child led nowhere.
+ */
+export function withoutSteps(history: readonly HistoryEvent[], invalidated: ReadonlySet<string>): EffectiveHistory {
+  const reopened = reopenedSteps(history, invalidated);
+  const attempts = new Map<string, number>();
+  const events: HistoryEvent[] = [];
+  for (const event of history) {
+    const { step, attempt } = event;
+    if (stillCounts(event, invalidated, reopened)) events.push(event);
+    else if (step !== undefined && attempt !== undefined) attempts.set(step, attempt);
+  }
+  // The start that is kept is the first of the attempts that count from now on.
+  for (const { step, attempt = 1 } of reopened.values()) if (step !== undefined) attempts.set(step, attempt - 1);
   return { events, attempts };
 }
 
@@ -32,22 +44,31 @@ export const isRunEnd = ({ type }: HistoryEvent): boolean =>
   type === 'run.completed' || type === 'run.failed' || type === 'run.cancelled';
 
 /** For each invalidated step with inner steps that stay: the last of its starts. */
-function reopenedSteps(events: readonly HistoryEvent[], invalidated: ReadonlySet<string>): ReadonlyMap<string, number> {
+function reopenedSteps(events: readonly HistoryEvent[], invalidated: ReadonlySet<string>): ReadonlyMap<string, HistoryEvent> {
   const staying = new Set<string>();
   for (const { step } of events) {
-    if (step === undefined || invalidated.has(step)) continue;
-    for (let slash = step.lastIndexOf('/'); slash > 0; slash = step.lastIndexOf('/', slash - 1)) staying.add(step.slice(0, slash));
+    if (step !== undefined && !invalidated.has(step)) for (const outer of outerSteps(step)) staying.add(outer);
   }
-  const starts = new Map<string, number>();
-  for (const { type, step, seq } of events) {
-    if (type === 'step.started' && step !== undefined && invalidated.has(step) && staying.has(step)) starts.set(step, seq);
+  const starts = new Map<string, HistoryEvent>();
+  for (const event of events) {
+    const { type, step } = event;
+    if (type === 'step.started' && step !== undefined && invalidated.has(step) && staying.has(step)) starts.set(step, event);
   }
   return starts;
 }
 
-function stillCounts(event: HistoryEvent, invalidated: ReadonlySet<string>, reopened: ReadonlyMap<string, number>): boolean {
-  if (event.step === undefined) return !isRunEnd(event) && event.type !== 'cancel.requested';
-  return !invalidated.has(event.step) || reopened.get(event.step) === event.seq;
+function stillCounts(event: HistoryEvent, invalidated: ReadonlySet<string>, reopened: ReadonlyMap<string, HistoryEvent>): boolean {
+  const { step, seq } = event;
+  if (step === undefined) return !isRunEnd(event) && event.type !== 'cancel.requested';
+  if (invalidated.has(step)) return reopened.get(step) === event;
+  return reopened.size === 0 || outerSteps(step).every(outer => seq > (reopened.get(outer)?.seq ?? 0));
+}
+
+/** `a/b` and `a` for `a/b/c`. */
+function outerSteps(path: string): readonly string[] {
+  const outer: string[] = [];
+  for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1)) outer.push(path.slice(0, slash));
+  return outer;
 }
 
 /** Wall time during which somebody worked on the run. */

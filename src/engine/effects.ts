@@ -26,6 +26,14 @@ export function createEffects(environment: Environment, observe: Observer) {
   const { world, clock, ids, store, settings } = environment;
   /** Functions under way, by run and step: an effect's arguments are data, and a function is not. */
   const calls = new Map<string, FunctionCall>();
+  const endFunction = (call: FunctionCall, turn: Promise<Turn>) => {
+    const patience = new AbortController();
+    const ended = () => patience.abort();
+    turn.then(ended, ended);
+    call.cancel(new Cancelled('the step'));
+    const giveUp = () => call.abandon(new Cancelled('the step'));
+    clock.waitUntil(clock.now() + settings.graceMs, patience.signal).then(giveUp, () => {});
+  };
   const ownsRun = ({ runId }: { readonly runId: string }) => ({ writes: [`store:${runId}`] });
 
   return {
@@ -145,16 +153,9 @@ export function createEffects(environment: Environment, observe: Observer) {
       perform: (key, cancellation) => {
         const call = calls.get(key);
         if (!call) throw new Error(`no function under way as ${key}`);
-        return new Promise((resolve, reject) => {
-          let patience: AbortController | undefined;
-          call.next().then(resolve, reject).finally(() => patience?.abort());
-          cancellation.onCancel(() => {
-            patience = new AbortController();
-            call.cancel(new Cancelled('the step'));
-            const giveUp = () => reject(new Cancelled('the step'));
-            clock.waitUntil(clock.now() + settings.graceMs, patience.signal).then(giveUp, () => {});
-          });
-        });
+        const turn = call.next();
+        if (turn instanceof Promise) cancellation.onCancel(() => endFunction(call, turn));
+        return turn;
       },
     }),
 

@@ -111,7 +111,7 @@ export class Engine {
         const orphans = await this.#effects.endOrphans({ runId });
         if (orphans > 0) this.#observe({ kind: 'notice', message: `ended ${orphans} process${orphans === 1 ? '' : 'es'} that the last owner had left running` });
         const at = toTimestamp(await this.#effects.now());
-        const first = { ...resumed, seq: history.length + 1, runId, at } as HistoryEvent;
+        const first = { seq: history.length + 1, runId, at, ...resumed } as HistoryEvent;
         const state = foldHistory(graph, [...history, first]);
         const batch = [first, ...interruptedSteps(state, { runId, at })];
         for (const event of batch.slice(1)) state.apply(event);
@@ -167,7 +167,7 @@ export class Engine {
     const workflow = graph.root.workflow.name;
     const lease = await this.#effects.createRun({ runId, workflow, owner: this.#owner(incarnation), expiresAt, at, events });
     return this.#owning(runId, lease, async () => {
-      const history = events.map((event, index) => ({ ...event, seq: index + 1, runId, at }) as HistoryEvent);
+      const history = events.map((event, index) => ({ seq: index + 1, runId, at, ...event }) as HistoryEvent);
       const state = foldHistory(graph, history);
       this.#observe({ kind: 'events', events: history });
       await this.#loop({ state, runId, lease, options, usedMs: 0 });

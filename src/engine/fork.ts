@@ -2,10 +2,13 @@ import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import { nearest } from '../core/suggest.ts';
 import { findChanges } from './changes.ts';
-import { effectiveHistory } from './effective-history.ts';
+import { effectiveHistory, withoutSteps } from './effective-history.ts';
 import { affectedBy, type Graph, type GraphNode } from './graph.ts';
 
-/** Steps that did not come to an end of their own: they failed, were cancelled, or were skipped because of that. */
+/**
+ * Steps that did not come to an end of their own: they failed, were cancelled, or were skipped because of that.
+ * A step that ended so because of what is inside its child workflow is not among them: only that is.
+ */
 export function unfinished(graph: Graph, events: readonly HistoryEvent[]): readonly GraphNode[] {
   const found = new Set<GraphNode>();
   for (const event of events) {
@@ -16,7 +19,9 @@ export function unfinished(graph: Graph, events: readonly HistoryEvent[]): reado
     const skipped = event.type === 'step.skipped' && event.data.reason !== 'condition';
     if (failed || skipped || event.type === 'step.cancelled') found.add(node);
   }
-  return [...found];
+  const inner = new Set<GraphNode>();
+  for (const node of found) for (let outer = node.scope.parent; outer; outer = outer.scope.parent) inner.add(outer);
+  return [...found].filter(node => !inner.has(node));
 }
 
 export interface ForkPoint {
@@ -54,13 +59,9 @@ function endsOf(events: readonly HistoryEvent[]): ReadonlySet<string> {
 }
 
 function keptEvents(graph: Graph, events: readonly HistoryEvent[], again: ReadonlySet<GraphNode>): NewEvent[] {
-  const kept: NewEvent[] = [];
-  for (const { seq: _seq, runId: _runId, at: _at, ...event } of events) {
-    const node = event.step === undefined ? undefined : graph.byPath.get(event.step);
-    if (event.type === 'signal.received') kept.push(event);
-    if (!node) continue;
-    const reopened = node.child?.nodes.some(inner => !again.has(inner)) && event.type === 'step.started';
-    if (!again.has(node) || reopened) kept.push(event);
-  }
-  return kept;
+  const left = withoutSteps(events, new Set(Array.from(again, ({ path }) => path)));
+  return left.events.flatMap(({ seq: _seq, runId: _runId, at: _at, ...event }) => {
+    const isKept = event.step === undefined ? event.type === 'signal.received' : graph.byPath.has(event.step);
+    return isKept ? [event as NewEvent] : [];
+  });
 }

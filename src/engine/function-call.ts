@@ -1,9 +1,9 @@
-import { parseDuration } from '../core/duration.ts';
-import { RepriseError, toErrorData } from '../core/errors.ts';
+import { type Duration, parseDuration } from '../core/duration.ts';
+import { RepriseError } from '../core/errors.ts';
 import { type Json, type JsonObject, toJson } from '../core/json.ts';
 import type { FunctionBody, Parser, Scope, StepContext } from '../workflow/model.ts';
 import type { Wait } from './node-state.ts';
-import type { StepEnd } from './step-end.ts';
+import { type StepEnd, thrownError } from './step-end.ts';
 
 /** What a function asks its host for, by the number of the call. */
 export type Question =
@@ -34,30 +34,26 @@ export class FunctionCall {
   /** Made when it is first asked for: most functions never look. */
   #abort: AbortController | undefined;
   #cancelled: { readonly reason: unknown } | undefined;
-  readonly #pending = new Map<number, { resolve: (value: Json) => void; reject: (error: unknown) => void }>();
+  readonly #pending = new Map<number, Handles<Json>>();
   #asked: Question[] = [];
   #calls = 0;
-  #end: Promise<StepEnd> | undefined;
-  #noticeQuestion: () => void = () => {};
+  #started = false;
+  #end: StepEnd | undefined;
+  /** Whoever waits for the function to ask or to end. */
+  #host: Handles<Turn | Promise<Turn>> | undefined;
 
   constructor(options: FunctionCallOptions) {
     this.#options = options;
   }
 
-  /** Runs until the next question or the end. */
-  async next(): Promise<Turn> {
-    this.#end ??= this.#run();
-    const asked = new Promise<'asked'>(resolve => {
-      this.#noticeQuestion = () => resolve('asked');
+  /** Runs until the next question or the end, which a synchronous function reaches at once. */
+  next(): Turn | Promise<Turn> {
+    if (!this.#started) this.#start();
+    if (this.#asked.length > 0) return this.#handOverQuestions();
+    if (this.#end) return { kind: 'ended', end: this.#end };
+    return new Promise((resolve, reject) => {
+      this.#host = { resolve, reject };
     });
-    if (this.#asked.length === 0) {
-      const end = await Promise.race([this.#end, asked]);
-      if (end !== 'asked') return { kind: 'ended', end };
-    }
-    await this.#options.endOfTurn();
-    const questions = this.#asked;
-    this.#asked = [];
-    return { kind: 'asked', questions };
   }
 
   answer(wait: number, value: Json): void {
@@ -73,15 +69,45 @@ export class FunctionCall {
     this.#pending.clear();
   }
 
-  async #run(): Promise<StepEnd> {
+  /** Stops waiting for a function that ignores its cancellation. */
+  abandon(reason: unknown): void {
+    this.#host?.reject(reason);
+    this.#host = undefined;
+  }
+
+  #start(): void {
+    this.#started = true;
     const { body, scope } = this.#options;
+    const failed = (thrown: unknown) => this.#finish({ kind: 'failed', error: thrownError(thrown) });
     try {
-      const returned = await body.run(scope, this.#context());
-      const output = body.parseOutput ? body.parseOutput(returned) : returned;
-      return { kind: 'completed', output: toJson(output) };
+      const returned = body.run(scope, this.#context());
+      if (isThenable(returned)) Promise.resolve(returned).then(value => this.#complete(value)).catch(failed);
+      else this.#complete(returned);
     } catch (thrown) {
-      return { kind: 'failed', error: toErrorData(thrown) };
+      failed(thrown);
     }
+  }
+
+  #complete(returned: unknown): void {
+    const { parseOutput } = this.#options.body;
+    this.#finish({ kind: 'completed', output: toJson(parseOutput ? parseOutput(returned) : returned) });
+  }
+
+  #finish(end: StepEnd): void {
+    this.#end = end;
+    this.#tellHost({ kind: 'ended', end });
+  }
+
+  #tellHost(turn: Turn | Promise<Turn>): void {
+    this.#host?.resolve(turn);
+    this.#host = undefined;
+  }
+
+  async #handOverQuestions(): Promise<Turn> {
+    await this.#options.endOfTurn();
+    const questions = this.#asked;
+    this.#asked = [];
+    return { kind: 'asked', questions };
   }
 
   get #signal(): AbortSignal {
@@ -101,17 +127,21 @@ export class FunctionCall {
       get signal() {
         return signal();
       },
-      sleep: async duration => {
-        const ms = parseDuration(duration);
-        if (ms === undefined) throw new RepriseError('EXPRESSION_FAILED', `ctx.sleep(${JSON.stringify(duration)}) is not a duration`, { hint: 'milliseconds, or a text such as 30s or 1h30m' });
-        await this.#wait(wait => ({ wait, on: 'timer', ms }));
-      },
-      waitForSignal: async <T>(signal: string, options?: { readonly schema?: Parser<T> }) => {
-        const payload = await this.#wait(wait => ({ wait, on: 'signal', signal }));
-        return (options?.schema ? options.schema.parse(payload) : payload) as T;
-      },
+      sleep: duration => quiet(this.#sleep(duration)),
+      waitForSignal: (signal, options) => quiet(this.#waitForSignal(signal, options?.schema)),
       log: (message, fields) => log(message, fields),
     };
+  }
+
+  async #sleep(duration: Duration): Promise<void> {
+    const ms = parseDuration(duration);
+    if (ms === undefined) throw new RepriseError('EXPRESSION_FAILED', `ctx.sleep(${JSON.stringify(duration)}) is not a duration`, { hint: 'milliseconds, or a text such as 30s or 1h30m' });
+    await this.#wait(wait => ({ wait, on: 'timer', ms }));
+  }
+
+  async #waitForSignal<T>(signal: string, schema: Parser<T> | undefined): Promise<T> {
+    const payload = await this.#wait(wait => ({ wait, on: 'signal', signal }));
+    return (schema ? schema.parse(payload) : payload) as T;
   }
 
   #wait(ask: (wait: number) => Question): Promise<Json> {
@@ -122,11 +152,25 @@ export class FunctionCall {
     if (known?.answer) return Promise.resolve(known.answer.value);
     if (!known) {
       this.#asked.push(question);
-      this.#noticeQuestion();
+      if (this.#host) this.#tellHost(this.#handOverQuestions());
     }
     return new Promise((resolve, reject) => this.#pending.set(question.wait, { resolve, reject }));
   }
 }
+
+/** A function may leave a wait unawaited: cancelling it must not bring the process down as an unhandled rejection. */
+function quiet<T>(wait: Promise<T>): Promise<T> {
+  wait.catch(() => {});
+  return wait;
+}
+
+interface Handles<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const isThenable = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 
 const asksTheSame = (known: Wait, question: Question): boolean =>
   known.on === question.on && (question.on === 'timer' || known.signal === question.signal);

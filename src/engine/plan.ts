@@ -39,7 +39,7 @@ export function findReadySteps(workflow: WorkflowModel, history: readonly Histor
   for (let decision = decide(state, limits); decision; decision = decide(state, limits)) {
     if (decision.kind === 'start' && decision.node) ready.push(decision.node.node.path);
     for (const event of decision.events) {
-      state.apply({ ...event, seq: state.lastSeq + 1, runId: last?.runId ?? '', at: last?.at ?? '' } as HistoryEvent);
+      state.apply({ seq: state.lastSeq + 1, runId: last?.runId ?? '', at: last?.at ?? '', ...event } as HistoryEvent);
     }
   }
   return ready;

@@ -17,14 +17,14 @@ export function endEvent(state: RunState, node: NodeState, end: StepEnd): NewEve
   const envelope = { step: node.node.path, attempt: node.attempt };
   switch (end.kind) {
     case 'completed':
-      return { ...envelope, type: 'step.completed', data: { output: end.output } };
+      return { type: 'step.completed', ...envelope, data: { output: end.output } };
     case 'cancelled':
       if (node.timedOut) return endEvent(state, node, { kind: 'failed', error: timeoutError(node) });
-      return { ...envelope, type: 'step.cancelled', data: { reason: end.reason } };
+      return { type: 'step.cancelled', ...envelope, data: { reason: end.reason } };
     case 'failed': {
       const delayMs = delayBeforeRetry(state, node, end.error);
-      if (delayMs === undefined) return { ...envelope, type: 'step.failed', data: { error: end.error } };
-      return { ...envelope, type: 'step.retrying', data: { error: end.error, delayMs } };
+      if (delayMs === undefined) return { type: 'step.failed', ...envelope, data: { error: end.error } };
+      return { type: 'step.retrying', ...envelope, data: { error: end.error, delayMs } };
     }
   }
 }
@@ -56,6 +56,13 @@ function timeoutError({ node, timedOut }: NodeState): ErrorData {
     message: `${timedOut === 'step' ? 'the step' : 'the attempt'} took longer than ${formatDuration(limit ?? 0)}`,
     hint: 'raise its timeout, or find out what it was waiting for in its log',
   };
+}
+
+/** What a function threw, as history can keep it: anything at all may stand in the fields of an error. */
+export function thrownError(thrown: unknown): ErrorData {
+  const { code, message, hint, name, stack } = toErrorData(thrown);
+  const texts = Object.entries({ hint, name, stack }).filter(([, value]) => typeof value === 'string');
+  return { code: code || 'STEP_FAILED', message: String(message), ...Object.fromEntries(texts) };
 }
 
 /** For what a person wrote and the planner calls: conditions, selectors, templates. */

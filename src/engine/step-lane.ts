@@ -1,3 +1,5 @@
+import { RepriseError } from '../core/errors.ts';
+import { toJson } from '../core/json.ts';
 import type { Lease } from '../store/port.ts';
 import type { Scope, StepModel } from '../workflow/model.ts';
 import type { Mailbox } from '../world/mailbox.ts';
@@ -7,7 +9,7 @@ import type { Observer } from './environment.ts';
 import { FunctionCall } from './function-call.ts';
 import type { Message } from './messages.ts';
 import type { NodeState } from './node-state.ts';
-import { expressionError, type StepEnd } from './step-end.ts';
+import { expressionError, type StepEnd, thrownError } from './step-end.ts';
 
 export interface StepLane {
   readonly effects: EngineEffects;
@@ -24,24 +26,28 @@ export const callKey = (runId: string, path: string): string => `${runId}:${path
 
 /** Does the work of one attempt of a step, and tells the engine lane how it ended, whatever happens. */
 export async function runStepLane(lane: StepLane): Promise<void> {
-  await lane.mail.send({ kind: 'ended', node: lane.node, end: await endOf(lane) });
+  let end: StepEnd;
+  try {
+    end = await work(lane);
+  } catch (thrown) {
+    end =
+      thrown instanceof Cancelled
+        ? { kind: 'cancelled', reason: 'cancelled' }
+        : { kind: 'failed', error: expressionError('the step could not be run', thrown) };
+  }
+  await lane.mail.send({ kind: 'ended', node: lane.node, end });
 }
 
-async function endOf(lane: StepLane): Promise<StepEnd> {
+function work(lane: StepLane): Promise<StepEnd> {
   const { step } = lane.node.node;
-  try {
-    switch (step.body.kind) {
-      case 'function':
-        return await runFunction(lane);
-      case 'run':
-        return await runCommand(lane, step);
-      case 'uses':
-      case 'approve':
-        return { kind: 'failed', error: { code: 'INTERNAL', message: `a ${step.body.kind} step has no work of its own` } };
-    }
-  } catch (thrown) {
-    if (thrown instanceof Cancelled) return { kind: 'cancelled', reason: 'cancelled' };
-    return { kind: 'failed', error: expressionError('the step could not be run', thrown) };
+  switch (step.body.kind) {
+    case 'function':
+      return runFunction(lane);
+    case 'run':
+      return runCommand(lane, step);
+    case 'uses':
+    case 'approve':
+      throw new RepriseError('INTERNAL', `a ${step.body.kind} step has no work of its own`);
   }
 }
 
@@ -79,5 +85,9 @@ async function runCommand({ effects, runId, lease, node, scope }: StepLane, { bo
   const end = await effects.shell({ runId, step: path, attempt: node.attempt, lease, command: body.command(scope) });
   if (end.kind === 'cancelled') return { kind: 'cancelled', reason: 'cancelled' };
   if (end.kind === 'failed') return { kind: 'failed', error: end.error };
-  return { kind: 'completed', output: body.parseOutput ? (body.parseOutput(end.output) as typeof end.output) : end.output };
+  try {
+    return { kind: 'completed', output: body.parseOutput ? toJson(body.parseOutput(end.output)) : end.output };
+  } catch (thrown) {
+    return { kind: 'failed', error: thrownError(thrown) };
+  }
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isSameProcess, processStart, thisProcess } from './identity.ts';
 import { labPerTest } from './test-support.ts';
+import { findTree } from './tree.ts';
 
 const lab = labPerTest();
 
@@ -40,6 +41,7 @@ test('a zombie is not alive', async () => {
   await writeFile(join(lab().folder, 'gate'), 'go\n');
   if (started) while (isSameProcess({ pid, processStart: started })) await new Promise(setImmediate);
   expect(processStart(pid)).toBe(started);
+  expect(findTree({ roots: [{ pid, processStart: started ?? '' }] })).toEqual([]);
   await parent.stop({ graceMs: 60_000 });
 });
 

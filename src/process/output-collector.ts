@@ -48,7 +48,8 @@ export class OutputCollector {
   /** Reads no more. What has already come in is still taken, however far the log file is behind. */
   async letGo(): Promise<void> {
     while (this.#caughtUp) await this.#caughtUp;
-    // One turn of the event loop reads all that waits in the pipes.
+    // The first immediate may still belong to this turn of the event loop; the turn after it reads the pipes empty.
+    await new Promise(setImmediate);
     await new Promise(setImmediate);
     while (this.#caughtUp) await this.#caughtUp;
     for (const source of this.#sources) source.destroy();

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { procTable } from './proc-table.ts';
 import type { ProcessTable } from './process-table.ts';
@@ -49,6 +50,16 @@ describe.each(tables)('the process table by %s', (_name, table) => {
     process.kill(pid, 'SIGCONT');
     await child.lines.after('on');
     expect(table.one(pid)?.state).toBe('alive');
+    await child.stop({ graceMs: 60_000 });
+  });
+
+  test('is not misled by the name of a program', async () => {
+    const program = join(lab().folder, 'x) Z 1 1 1');
+    writeFileSync(program, '#!/bin/sh\necho ready; while :; do sleep 1000; done', { mode: 0o700 });
+    const child = lab().sh('', { argv: [program] });
+    await child.lines.after('ready');
+    const pid = child.identity?.pid ?? 0;
+    expect(table.one(pid)).toMatchObject({ parent: process.pid, group: pid, state: 'alive' });
     await child.stop({ graceMs: 60_000 });
   });
 

@@ -34,14 +34,26 @@ test('a child that left session, group and parents behind is found by its enviro
   const far = Number(await child.lines.after('far '));
   const near = child.identity?.pid ?? 0;
   await child.lines.after('near');
-  expect(pids(findTree({ roots: child.identity ? [child.identity] : [] }))).toEqual([near]);
+  expect(pids(findTree({ roots: rootsOf(child) }))).toEqual([near]);
   expect(pids(markedWith(lab().marker)).sort()).toEqual([near, far].sort());
   await child.stop(patient);
 });
 
-test('what a marked process started is found although its environment was emptied', async () => {
-  const child = lab().sh("env -i sh -c 'echo bare $$; exec sleep 1000'; :");
-  const bare = Number(await child.lines.after('bare '));
-  expect(pids(markedWith(lab().marker))).toContain(bare);
+test('a child in a session of its own is found by its parent', async () => {
+  const child = lab().sh("env -i setsid sh -c 'echo apart $$; exec sleep 1000' & wait");
+  const apart = Number(await child.lines.after('apart '));
+  expect(pids(findTree({ roots: rootsOf(child) }))).toEqual([child.identity?.pid, apart]);
+  expect(pids(markedWith(lab().marker))).toContain(apart);
   await child.stop(patient);
 });
+
+test('a child whose parent has ended is found by its group', async () => {
+  const child = lab().sh('sh -c "env -i sleep 1000 & echo member \\$!; echo shell \\$\\$"; exec sleep 1000');
+  const member = Number(await child.lines.after('member '));
+  const shell = Number(await child.lines.after('shell '));
+  while (processTable.one(shell)) await new Promise(setImmediate);
+  expect(pids(findTree({ roots: rootsOf(child) }))).toEqual([child.identity?.pid, member]);
+  await child.stop(patient);
+});
+
+const rootsOf = ({ identity }: ReturnType<ReturnType<typeof lab>['sh']>) => (identity ? [identity] : []);

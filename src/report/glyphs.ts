@@ -12,9 +12,18 @@ export interface Glyphs {
   readonly pending: string;
   readonly ellipsis: string;
   readonly dot: string;
+  /** Before the one step that a step comes after. */
   readonly after: string;
+  /** Before several. */
+  readonly join: string;
   readonly spinner: readonly string[];
-  readonly branch: { readonly only: string; readonly first: string; readonly middle: string; readonly last: string };
+  readonly branch: {
+    readonly only: string;
+    readonly first: string;
+    readonly middle: string;
+    readonly last: string;
+    readonly through: string;
+  };
 }
 
 /** None of them is an emoji: terminals disagree on how wide those are. */
@@ -30,8 +39,9 @@ const unicode: Glyphs = {
   ellipsis: '…',
   dot: '·',
   after: '←',
+  join: '⇇',
   spinner: [...'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'],
-  branch: { only: '──', first: '┬─', middle: '├─', last: '└─' },
+  branch: { only: '──', first: '┬─', middle: '├─', last: '└─', through: '│ ' },
 };
 
 const ascii: Glyphs = {
@@ -46,8 +56,9 @@ const ascii: Glyphs = {
   ellipsis: '...',
   dot: '-',
   after: '<-',
+  join: '<=',
   spinner: [...'|/-\\'],
-  branch: { only: '--', first: '+-', middle: '+-', last: '`-' },
+  branch: { only: '--', first: '+-', middle: '+-', last: '`-', through: '| ' },
 };
 
 /** Characters for a terminal that shows all of them (the default), or ASCII alone. */

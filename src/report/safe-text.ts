@@ -31,7 +31,11 @@ export const firstLine = (text: string): string => safeLine(text.trimStart().spl
 
 /** The lines of a message after the first, without empty ones at the ends. */
 export function furtherLines(text: string): readonly string[] {
-  const lines = text.trim().split('\n').slice(1).map(line => safeText(line).replaceAll('\n', ' ').trimEnd());
+  const lines = text
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map(line => safeText(line).replaceAll('\n', ' ').trimEnd());
   const first = lines.findIndex(line => line !== '');
   return first === -1 ? [] : lines.slice(first);
 }

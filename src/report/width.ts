@@ -34,13 +34,13 @@ export function truncate(text: string, columns: number, ellipsis = '…'): strin
 }
 
 /** Cut or filled up with blanks, so that it takes exactly so many columns. */
-export function fit(text: string, columns: number, ellipsis = '…'): string {
+export function filled(text: string, columns: number, ellipsis = '…'): string {
   const cut = truncate(text, columns, ellipsis);
   return cut + ' '.repeat(Math.max(0, columns - displayWidth(cut)));
 }
 
 /** The same with the blanks before it. */
-export function fitRight(text: string, columns: number): string {
+export function filledBefore(text: string, columns: number): string {
   const cut = truncate(text, columns);
   return ' '.repeat(Math.max(0, columns - displayWidth(cut))) + cut;
 }

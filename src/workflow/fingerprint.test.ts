@@ -11,5 +11,7 @@ test('the order of keys does not matter, that of items does', () => {
 });
 
 test('it never changes from one version to the next, or every unfinished run would count as changed', () => {
-  expect(fingerprintOf({ id: 'a', run: 'ls', retry: 3, optional: false, env: null })).toMatchInlineSnapshot(`"9d539426a1581e11"`);
+  expect(fingerprintOf({ id: 'a', run: 'ls', retry: 3, optional: false, env: null })).toMatchInlineSnapshot(
+    `"9d539426a1581e11"`,
+  );
 });

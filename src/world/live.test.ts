@@ -16,11 +16,11 @@ function gate(world: World, keys?: Keys) {
     name: 'test.gate',
     span: 'long',
     ...(keys ? { keys: () => keys } : {}),
-    perform: (name, signal) =>
+    perform: (name, cancellation) =>
       new Promise(resolve => {
         begun.push(name);
         open.set(name, resolve);
-        signal.addEventListener('abort', () => aborted.push(name));
+        cancellation.onCancel(() => aborted.push(name));
       }),
   });
   return { pass, begun, aborted, release: (name: string, value = name) => open.get(name)?.(value) };
@@ -39,7 +39,8 @@ function note(world: World, notes: string[]) {
 const codeOf = (promise: Promise<unknown>) =>
   promise.then(
     () => 'no error',
-    (thrown: unknown) => (thrown instanceof RepriseError ? `${thrown.code}: ${thrown.message}` : String(thrown)),
+    (thrown: unknown) =>
+      thrown instanceof RepriseError ? `${thrown.code}: ${thrown.message}` : String(thrown),
   );
 
 describe('lanes', () => {
@@ -67,7 +68,9 @@ describe('lanes', () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);
     const first = world.open('run', () => pass('a'));
-    expect(await codeOf(world.open('run', async () => {}))).toBe('LANE_MISUSE: a lane named run is already open');
+    expect(await codeOf(world.open('run', async () => {}))).toBe(
+      'LANE_MISUSE: a lane named run is already open',
+    );
     release('a');
     await first;
     await expect(world.open('run', async () => 'again')).resolves.toBe('again');
@@ -81,17 +84,20 @@ describe('lanes', () => {
         await pass('child');
       });
     });
-    expect(await codeOf(opened)).toBe('LANE_MISUSE: lane run ended before run/0, which it forked; join it first');
+    expect(await codeOf(opened)).toBe(
+      'LANE_MISUSE: lane run ended before run/0, which it forked; join it first',
+    );
     release('child');
   });
 
   it('fail if they end with an effect under way', async () => {
     const world = createLiveWorld();
-    const notes: string[] = [];
+    const { pass, release } = gate(world);
     const opened = world.open('run', async () => {
-      void note(world, notes)('left behind');
+      void pass('left behind');
     });
-    expect(await codeOf(opened)).toBe('LANE_MISUSE: lane run ended without awaiting test.note');
+    expect(await codeOf(opened)).toBe('LANE_MISUSE: lane run ended without awaiting test.gate');
+    release('left behind');
   });
 
   it('are joined only when they have ended', async () => {
@@ -165,7 +171,11 @@ describe('one effect at a time', () => {
   it('refuses effects inside effects', async () => {
     const world = createLiveWorld();
     const say = note(world, []);
-    const nesting = world.effect<void, void>({ name: 'test.nesting', span: 'short', perform: () => say('inside') });
+    const nesting = world.effect<void, void>({
+      name: 'test.nesting',
+      span: 'short',
+      perform: () => say('inside'),
+    });
     expect(await codeOf(world.open('run', () => nesting()))).toBe(
       'LANE_MISUSE: lane run called test.note inside the effect test.nesting; effects do not nest',
     );
@@ -181,7 +191,9 @@ describe('one effect at a time', () => {
         world.fork(async () => {});
       },
     });
-    expect(await codeOf(world.open('run', () => forking()))).toContain('called fork inside the effect test.forking');
+    expect(await codeOf(world.open('run', () => forking()))).toContain(
+      'called fork inside the effect test.forking',
+    );
     expect(await codeOf(say('nowhere'))).toBe('LANE_MISUSE: test.note was called outside any lane');
     expect(() => world.fork(async () => {})).toThrow('fork was called outside any lane');
   });
@@ -199,12 +211,19 @@ describe('one effect at a time', () => {
         throw thrown;
       },
     });
-    const caught = (thrown: unknown) => world.open('run', () => failing(thrown).catch((error: unknown) => error));
+    const caught = (thrown: unknown) =>
+      world.open('run', () => failing(thrown).catch((error: unknown) => error));
     const own = await caught(new OwnError('no such file'));
     expect(own).not.toBeInstanceOf(OwnError);
     expect(own).toMatchObject({ code: 'INTERNAL', message: 'test.failing: no such file (ENOENT)' });
-    expect(await caught(new RepriseError('FENCED', 'gone'))).toMatchObject({ code: 'FENCED', message: 'gone' });
-    expect(await caught('just a text')).toMatchObject({ code: 'INTERNAL', message: 'test.failing: just a text' });
+    expect(await caught(new RepriseError('FENCED', 'gone'))).toMatchObject({
+      code: 'FENCED',
+      message: 'gone',
+    });
+    expect(await caught('just a text')).toMatchObject({
+      code: 'INTERNAL',
+      message: 'test.failing: just a text',
+    });
     expect(await caught(undefined)).toBeInstanceOf(RepriseError);
   });
 });
@@ -358,7 +377,9 @@ describe('what cannot go on, or could not be replayed', () => {
       });
       await world.join([child]);
     });
-    expect(await codeOf(opened)).toBe('DEADLOCK: no lane can go on: run/0 waits at mail.receive; run waits at lane.join');
+    expect(await codeOf(opened)).toBe(
+      'DEADLOCK: no lane can go on: run/0 waits at mail.receive; run waits at lane.join',
+    );
   });
 
   it('does not call it a deadlock while a long effect may still change something', async () => {

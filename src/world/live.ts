@@ -18,11 +18,8 @@ export interface LiveOptions {
 /** The world as it is: effects overlap freely, except that those with conflicting keys go one after another. */
 export const createLiveWorld = (options: LiveOptions = {}): World => new LiveWorld(options);
 
-interface Context {
-  readonly lane: Lane;
-  /** Set while an effect performs: effects do not nest. */
-  readonly inside?: string;
-}
+/** Whose code runs: a lane's own, or the performance of an effect for it. */
+type Context = Lane | Entry;
 
 class LiveWorld implements World {
   readonly #context = new AsyncLocalStorage<Context>();
@@ -34,6 +31,8 @@ class LiveWorld implements World {
   /** Waits whose condition is false, and effects whose keys are held, in order of arrival. */
   readonly #parked = new Set<Entry>();
   #performing = 0;
+  #looking = false;
+  #changed = false;
   #turnArmed = false;
   #checkArmed = false;
 
@@ -86,18 +85,19 @@ class LiveWorld implements World {
     return createMailbox(name, definition => this.effect(definition));
   }
 
-  async #live(lane: Lane, body: () => Promise<void>): Promise<void> {
+  /** Each promise costs a microsecond while lanes are told apart by AsyncLocalStorage: hence `then`, here and below. */
+  #live(lane: Lane, body: () => Promise<void>): Promise<void> {
     this.#lanes.set(lane.name, lane);
-    await this.#context.run({ lane }, async () => {
-      try {
-        await body();
-        if (lane.entry) throw misuse(lane, `ended without awaiting ${lane.entry.effect.name}`);
-        const child = lane.firstChild;
-        if (child) throw misuse(lane, `ended before ${child.name}, which it forked; join it first`);
-      } catch (thrown) {
-        lane.failure = thrown ?? new RepriseError('INTERNAL', `lane ${lane.name} threw ${String(thrown)}`);
-      }
-    });
+    return this.#context.run(lane, () =>
+      begin(body).then(
+        () => this.#end(lane, unfinishedBusiness(lane)),
+        (thrown: unknown) => this.#end(lane, thrown ?? new RepriseError('INTERNAL', `lane ${lane.name} threw ${String(thrown)}`)),
+      ),
+    );
+  }
+
+  #end(lane: Lane, failure: unknown): void {
+    if (failure !== undefined) lane.failure = failure;
     lane.end();
     this.#lanes.delete(lane.name);
     this.#lookAgain();
@@ -106,8 +106,8 @@ class LiveWorld implements World {
   #here(what: string): Lane {
     const context = this.#context.getStore();
     if (!context) throw new RepriseError('LANE_MISUSE', `${what} was called outside any lane`);
-    if (context.inside) throw misuse(context.lane, `called ${what} inside the effect ${context.inside}; effects do not nest`);
-    return context.lane;
+    if (context instanceof Lane) return context;
+    throw misuse(context.lane, `called ${what} inside the effect ${context.effect.name}; effects do not nest`);
   }
 
   #request(effect: EffectDefinition<unknown, unknown>, args: unknown): Promise<unknown> {
@@ -168,17 +168,21 @@ class LiveWorld implements World {
     lane.lastEffect = effect.name;
     this.#keys.take(keys, effect.span);
     this.#performing++;
-    const outcome = this.#perform(entry);
-    if (outcome instanceof Promise) void outcome.then(value => this.#land(entry, value));
-    else this.#land(entry, outcome);
+    const result = this.#perform(entry);
+    if (result instanceof Promise) {
+      void result.then(
+        value => this.#land(entry, ok(value)),
+        (thrown: unknown) => this.#land(entry, failed(thrown)),
+      );
+    } else this.#land(entry, result);
   }
 
-  #perform(entry: Entry): Outcome | Promise<Outcome> {
-    const { effect, args, lane } = entry;
+  #perform(entry: Entry): Outcome | Promise<unknown> {
+    const { effect, args } = entry;
     try {
       // A context of its own: otherwise the work would run as whichever lane happened to make it possible.
-      const result = this.#context.run({ lane, inside: effect.name }, () => effect.perform(args, entry));
-      return result instanceof Promise ? result.then(ok, failed) : ok(result);
+      const result = this.#context.run(entry, () => effect.perform(args, entry));
+      return result instanceof Promise ? result : ok(result);
     } catch (thrown) {
       return failed(thrown);
     }
@@ -200,7 +204,15 @@ class LiveWorld implements World {
   /** Keys came free, or state behind a wait changed: somebody who is parked may go on now. */
   #lookAgain(): void {
     if (this.#parked.size === 0) return;
-    for (const entry of this.#parked) this.#consider(entry, false);
+    // An effect that is performed at once comes back here; going round instead of deeper, however many are parked.
+    this.#changed = true;
+    if (this.#looking) return;
+    this.#looking = true;
+    while (this.#changed) {
+      this.#changed = false;
+      for (const entry of this.#parked) this.#consider(entry, false);
+    }
+    this.#looking = false;
     this.#armCheck();
   }
 
@@ -247,6 +259,20 @@ class LiveWorld implements World {
       lane.failure ??= misuse(lane, `awaits something that is not an effect (a timer, I/O, another lane's promise) after ${lane.lastEffect}`);
     }
   }
+}
+
+function begin(body: () => Promise<void>): Promise<void> {
+  try {
+    return body();
+  } catch (thrown) {
+    return Promise.reject(thrown);
+  }
+}
+
+function unfinishedBusiness(lane: Lane): RepriseError | undefined {
+  if (lane.entry) return misuse(lane, `ended without awaiting ${lane.entry.effect.name}`);
+  const child = lane.firstChild;
+  return child && misuse(lane, `ended before ${child.name}, which it forked; join it first`);
 }
 
 const ok = (value: unknown): Outcome => ({ kind: 'ok', value });

@@ -2,6 +2,7 @@ import { nearest } from '../../core/suggest.ts';
 import { type Call, childrenOf, type Expression, type Fault, type Span } from './ast.ts';
 import { contextNames, isKnownContext } from './evaluate.ts';
 import { functionNamed, functionNames } from './functions.ts';
+import { nearestName } from './names.ts';
 
 /** What an expression may name at its place. `undefined` where nothing is known and everything goes. */
 export interface Visible {
@@ -122,7 +123,7 @@ interface NameCheck {
 
 function checkName({ name, context, known, at }: NameCheck): readonly Fault[] {
   if (!known || known.has(name)) return [];
-  const guess = nearest(name, known);
+  const guess = nearestName(name, known);
   const add =
     context === 'inputs'
       ? `declare it under \`inputs:\``
@@ -139,7 +140,7 @@ function checkName({ name, context, known, at }: NameCheck): readonly Fault[] {
 function checkStep(name: string, steps: VisibleSteps, at: Span): readonly Fault[] {
   if (steps.kind === 'none') return [];
   if (!steps.known.has(name)) {
-    const guess = nearest(name, steps.known);
+    const guess = nearestName(name, steps.known);
     return [
       { message: `there is no step \`${name}\``, hint: guess && `did you mean \`steps.${guess}\`?`, ...at },
     ];

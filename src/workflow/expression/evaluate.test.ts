@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/json.ts';
-import { type Given, valueOf } from './test-support.ts';
+import { type Given, resultOf } from './test-support.ts';
 
 const given: Given = {
   inputs: {
@@ -57,12 +57,12 @@ describe('operators give what GitHub Actions gives', () => {
     ["!fromJSON('[]')", false],
     ['!!-0', false],
   ])('%s is %j', (text, expected) => {
-    expect(valueOf(text, given)).toEqual(expected);
+    expect(resultOf(text, given)).toEqual(expected);
   });
 
   test('the right side is not asked for when the left decides', () => {
-    expect(valueOf("false && fromJSON('broken')")).toBe(false);
-    expect(valueOf("'x' || fromJSON('broken')")).toBe('x');
+    expect(resultOf("false && fromJSON('broken')")).toBe(false);
+    expect(resultOf("'x' || fromJSON('broken')")).toBe('x');
   });
 });
 
@@ -82,7 +82,7 @@ describe('reading', () => {
     ['inputs.toString', null],
     ['env.CI', '1'],
   ])('%s is %j', (text, expected) => {
-    expect(valueOf(text, given)).toEqual(expected);
+    expect(resultOf(text, given)).toEqual(expected);
   });
 });
 
@@ -110,7 +110,7 @@ describe('functions', () => {
     ['fromJSON(\'{"a": [true]}\').a[0]', true],
     ['fromJSON(inputs.n)', 3],
   ])('%s is %j', (text, expected) => {
-    expect(valueOf(text, given)).toEqual(expected);
+    expect(resultOf(text, given)).toEqual(expected);
   });
 
   test.each([
@@ -120,7 +120,7 @@ describe('functions', () => {
     ["format('{', 'a')", /lone `\{`/],
     ["format('{x}', 'a')", /lone `\{`/],
   ])('%s fails and says why', (text, message) => {
-    expect(() => valueOf(text)).toThrowError(
+    expect(() => resultOf(text)).toThrowError(
       expect.objectContaining({ code: 'EXPRESSION_FAILED', message: expect.stringMatching(message) }),
     );
   });
@@ -132,6 +132,6 @@ describe('functions', () => {
     ['always', [true, true, true]],
   ])('%s() asks how the steps before went', (name, expected) => {
     const statuses = ['success', 'failure', 'cancelled'] as const;
-    expect(statuses.map(status => valueOf(`${name}()`, { status }))).toEqual(expected);
+    expect(statuses.map(status => resultOf(`${name}()`, { status }))).toEqual(expected);
   });
 });

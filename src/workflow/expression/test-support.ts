@@ -12,7 +12,7 @@ export interface Given {
 }
 
 /** The value of an expression. */
-export function valueOf(text: string, given: Given = {}): Json {
+export function resultOf(text: string, given: Given = {}): Json {
   const parsed = parseExpression(text);
   expect(parsed).toMatchObject({ kind: 'expression' });
   if (parsed.kind !== 'expression') throw new Error(parsed.fault.message);

@@ -1,5 +1,5 @@
-import { nearest } from '../../core/suggest.ts';
 import { topologicalOrder } from '../dag.ts';
+import { nearestName } from '../expression/names.ts';
 import type { ProblemList } from './problem-list.ts';
 import type { ShapedStep } from './shape.ts';
 import type { Path, YamlSource } from './source.ts';
@@ -53,7 +53,7 @@ function knownNeeds(
     const path = needPath(step, id);
     if (id === self) problems.add(source, { path, message: `step \`${id}\` needs itself` });
     else if (!ids.has(id)) {
-      const guess = nearest(id, ids);
+      const guess = nearestName(id, ids);
       problems.add(source, {
         path,
         message: `there is no step \`${id}\``,

@@ -32,6 +32,10 @@ describe('what a workflow is started with', () => {
     expect(contract('  x: {}').parse(undefined)).toEqual({});
   });
 
+  test('may be named like what every object has', () => {
+    expect(contract('  constructor: {}').parse({})).toEqual({});
+  });
+
   test('keeps what was given', () => {
     const given = { issue: '', count: 0, deep: false, mode: 'slow', data: { a: [1] } };
     expect(all.parse(given)).toEqual(given);
@@ -49,7 +53,7 @@ describe('what a workflow is started with', () => {
     `);
   });
 
-  test.each([[[1]], ['text'], [5]])('is refused if it is %j', given => {
+  test.each([[[1]], ['text'], [5], [{ data: new Map() }]])('is refused if it is %j', given => {
     expect(() => all.parse(given)).toThrowError(expect.objectContaining({ code: 'INPUT_INVALID' }));
   });
 });

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError, toErrorData } from '../../core/errors.ts';
 import { isJsonObject, type Json, toJson } from '../../core/json.ts';
 import { nearest } from '../../core/suggest.ts';
 import type { InputContract, InputField } from '../model.ts';
@@ -73,7 +73,7 @@ function contractOf(fields: readonly InputField[]): InputContract {
 }
 
 function parseInputs(fields: readonly InputField[], raw: unknown): Json {
-  const given = toJson(raw ?? {}, 'input');
+  const given = asJson(raw ?? {});
   if (!isJsonObject(given)) throw invalid(['the input must be a map of names and values']);
   const names = fields.map(({ name }) => name);
   const complaints = Object.keys(given)
@@ -81,7 +81,7 @@ function parseInputs(fields: readonly InputField[], raw: unknown): Json {
     .map(name => unknownInput(name, names));
   const entries: [string, Json][] = [];
   for (const field of fields) {
-    const value = given[field.name] ?? field.default;
+    const value = (Object.hasOwn(given, field.name) ? given[field.name] : undefined) ?? field.default;
     if (value === undefined) {
       if (field.required) complaints.push(`\`${field.name}\` is required`);
       continue;
@@ -92,6 +92,14 @@ function parseInputs(fields: readonly InputField[], raw: unknown): Json {
   }
   if (complaints.length > 0) throw invalid(complaints);
   return Object.fromEntries(entries);
+}
+
+function asJson(raw: unknown): Json {
+  try {
+    return toJson(raw, 'input');
+  } catch (error) {
+    throw invalid([toErrorData(error).message]);
+  }
 }
 
 function unknownInput(name: string, names: readonly string[]): string {

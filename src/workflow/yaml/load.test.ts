@@ -332,6 +332,10 @@ describe('the fingerprint of a step', () => {
   });
 });
 
+test('brackets in a script are not depth', () => {
+  expect(load(`steps: [{ id: a, run: "echo ${'['.repeat(500)}" }]`).steps).toHaveLength(1);
+});
+
 describe('any text', () => {
   const piece = fc.constantFrom(
     'steps:',
@@ -447,16 +451,24 @@ describe('any text', () => {
       fc.property(top, fc.array(step, { maxLength: 3 }), (given, steps) => {
         expect(attempt(JSON.stringify({ ...given, steps }))).toSatisfy(isLoadedOrRefused);
       }),
-      { numRuns: 3000 },
+      { numRuns: 500 },
     );
   });
 
   test.each([
-    ['deep nesting', '['.repeat(20_000)],
+    ['deep lists', '['.repeat(3000)],
+    ['deep lists that close', `steps: ${'['.repeat(3000)}${']'.repeat(3000)}`],
     ['deep maps', 'a: {'.repeat(20_000)],
+    ['deep blocks', `steps:\n${'- '.repeat(3000)}a`],
+    ['ever more indentation', Array.from({ length: 300 }, (_, n) => `${' '.repeat(n)}a:\n`).join('')],
+  ])('with %s is refused before it exhausts the stack', (_, text) => {
+    expect(attempt(text)).toMatchObject({ message: expect.stringContaining('nested too deeply') });
+  });
+
+  test.each([
     [
       'aliases that multiply',
-      `${Array.from({ length: 30 }, (_, n) => `a${n}: &a${n} [${n === 0 ? 'x' : `*a${n - 1}, *a${n - 1}`}]`).join('\n')}\n`,
+      `outputs:\n${Array.from({ length: 30 }, (_, n) => `  a${n}: &a${n} [${n === 0 ? 'x' : `*a${n - 1}, *a${n - 1}`}]`).join('\n')}\n`,
     ],
     ['a byte order mark', '\ufeffsteps: [{ id: a, run: ls }]'],
     ['carriage returns', 'steps:\r\n  - id: a\r\n    run: |\r\n      echo ${{ nope }}\r\n'],

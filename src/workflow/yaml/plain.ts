@@ -16,7 +16,7 @@ export interface Plain {
 }
 
 /** A few lines of aliases can stand for billions of values. */
-const maxSize = 1_000_000;
+const maxSize = 200_000;
 
 /** The value of a document as JSON, aliases filled in. Never throws. */
 export function toPlain(root: Node | null): Plain {

@@ -45,30 +45,34 @@ export function shapeOf(source: YamlSource, problems: ProblemList): ShapedWorkfl
   }
   if (!isJsonObject(value)) return undefined;
   if (parsed.success) {
-    const { steps, ...definition } = parsed.data;
-    return { definition, steps: steps.map((step, index) => shapedStep(value, step, index)), written: value };
+    const { steps: definitions, ...definition } = parsed.data;
+    const steps = writtenSteps(value).map((written, index) => ({
+      index,
+      path: stepPath(index),
+      definition: definitions[index],
+      written,
+      isDamaged: false,
+    }));
+    return { definition, steps, written: value };
   }
-  const definition = workflowSchema.omit({ steps: true }).safeParse(soundPart(value, issues));
+  const definition = topSchema.safeParse(soundPart(value, issues));
   return { definition: definition.data ?? {}, steps: salvageSteps(value, issues), written: value };
 }
+
+const topSchema = workflowSchema.omit({ steps: true });
 
 type Issue = z.core.$ZodIssue;
 
 const stepPath = (index: number): Path => ['steps', index];
 
-function shapedStep(value: JsonObject, definition: StepDefinition, index: number): ShapedStep {
-  return {
-    index,
-    path: stepPath(index),
-    definition,
-    written: writtenSteps(value)[index] ?? {},
-    isDamaged: false,
-  };
-}
-
 function salvageSteps(value: JsonObject, issues: readonly Issue[]): readonly ShapedStep[] {
+  const byStep = new Map<unknown, Issue[]>();
+  for (const issue of issues) {
+    const [section, index] = issue.path;
+    if (section === 'steps') byStep.set(index, [...(byStep.get(index) ?? []), issue]);
+  }
   return writtenSteps(value).map((written, index) => {
-    const own = issues.filter(({ path }) => path[0] === 'steps' && path[1] === index);
+    const own = byStep.get(index) ?? [];
     const definition = stepSchema.safeParse(withoutKeys(written, brokenKeys(own, 2))).data;
     return { index, path: stepPath(index), definition, written, isDamaged: own.length > 0 };
   });
@@ -105,17 +109,20 @@ function brokenKeys(issues: readonly Issue[], depth: number): ReadonlySet<string
 const withoutKeys = (map: JsonObject, keys: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(map).filter(([key]) => !keys.has(key)));
 
+/** Made for the first mistake, since most files have none. */
+let keySchema: Json | undefined;
+
 function workflowWording(value: Json): Wording {
-  let schema: Json | undefined;
+  const written = isJsonObject(value) ? writtenSteps(value) : [];
   return {
     unknownKey: (key, parent) => {
       if (parent.length === 0) return objectToWorkflowKey(key);
-      if (parent.length !== 2 || parent[0] !== 'steps' || !isJsonObject(value)) return undefined;
-      return objectToStepKey(key, Object.keys(writtenSteps(value)[Number(parent[1])] ?? {}));
+      if (parent.length !== 2 || parent[0] !== 'steps') return undefined;
+      return objectToStepKey(key, Object.keys(written[Number(parent[1])] ?? {}));
     },
     keysAt: parent => {
-      schema ??= workflowJsonSchema() as JsonObject;
-      return schemaKeys(schema, parent);
+      keySchema ??= workflowJsonSchema() as JsonObject;
+      return schemaKeys(keySchema, parent);
     },
   };
 }

@@ -169,7 +169,6 @@ class Scanner {
   }
 
   #redirection(frame: Code): number {
-    if (this.#sees('<<<')) return this.#skip(3);
     const document = this.#sees('<<') ? readHereDocument(this.#text, this.#at) : undefined;
     if (!document) return this.#skip(this.#sees('<<') ? 2 : 1);
     frame.documents.push(document);

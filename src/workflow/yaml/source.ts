@@ -1,6 +1,7 @@
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLError } from 'yaml';
 import type { Position } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
+import { isTooDeep } from './depth.ts';
 import { LineIndex } from './lines.ts';
 import { keyText, toPlain } from './plain.ts';
 
@@ -104,14 +105,11 @@ const rangeOf = (node: Node): Range => ({ start: node.range?.[0] ?? 0, end: node
 type Objection = Pick<YAMLError, 'code' | 'message' | 'pos'>;
 
 function parse(text: string): { readonly root: Node | null; readonly errors: readonly Objection[] } {
-  try {
-    const document = parseDocument(text, { prettyErrors: false, schema: 'core', logLevel: 'error' });
-    return { root: document.contents, errors: [...document.errors, ...document.warnings] };
-  } catch (error) {
-    // The parser descends into nested collections by recursion.
-    if (!(error instanceof RangeError)) throw error;
+  if (isTooDeep(text)) {
     return { root: null, errors: [{ code: 'IMPOSSIBLE', message: 'it is nested too deeply', pos: [0, 1] }] };
   }
+  const document = parseDocument(text, { prettyErrors: false, schema: 'core', logLevel: 'error' });
+  return { root: document.contents, errors: [...document.errors, ...document.warnings] };
 }
 
 const isSyntaxError = ({ code }: Objection): boolean =>

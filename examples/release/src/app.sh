@@ -1,0 +1,3 @@
+#!/bin/sh
+# FIXME: greet in other languages
+echo "hello"

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+
+/** Says what a command printed when it did not end as it should. */
+function expectExit({ code, errors, ...rest }, expected) {
+  assert.equal(code, expected, `exit code ${code} instead of ${expected}:\n${errors}`);
+  return rest;
+}
+
+/** What each example has to come to. */
+export const checks = {
+  async order({ json, reprise }) {
+    const { result } = expectExit(await json('run', 'order.mjs', '--input', 'order=A-17'), 0);
+    assert.deepEqual(result.output, {
+      charge: { charged: 24, attempt: 2 },
+      deliver: { pack: { box: 'small' }, label: { text: 'order A-17' } },
+    });
+    const replayed = expectExit(await json('replay', result.runId), 0);
+    assert.deepEqual(replayed.result, result);
+    expectExit(await reprise('run', 'order.mjs'), 2);
+  },
+
+  async release({ json, reprise, path }) {
+    const { result: asked } = expectExit(await json('run', 'release.yaml', '--input', 'target=production'), 3);
+    assert.deepEqual(
+      asked.waiting.map(({ message }) => message),
+      ['Publish v1.4.0 to production?'],
+    );
+    expectExit(await reprise('approve', asked.runId, 'ok', '--comment', 'looks good'), 0);
+    const { result } = expectExit(await json('resume', asked.runId), 0);
+    assert.deepEqual(result.output, { tag: 'v1.4.0', address: 'production.example.com/v1.4.0', lint: 'failure' });
+    assert.ok(existsSync(path('published/app.sh')));
+
+    const { result: again } = expectExit(await json('run', 'release.yaml'), 3);
+    expectExit(await reprise('approve', again.runId, '--reject'), 0);
+    const { result: rejected } = expectExit(await json('resume', again.runId), 1);
+    assert.equal(rejected.error.code, 'APPROVAL_REJECTED');
+    assert.ok(!existsSync(path('build')), 'the clean-up ran although the gate was rejected');
+  },
+
+  async 'matrix-by-child'({ json }) {
+    const { result } = expectExit(await json('run', 'matrix.yaml'), 0);
+    assert.deepEqual(result.output, { reports: 'small has 10 lines, medium has 100 lines, large has 1000 lines' });
+  },
+
+  async signals({ json, begin, reprise }) {
+    const late = expectExit(await json('run', 'payment.mjs', '--input', 'patience=50ms'), 0);
+    assert.deepEqual(late.result.output, { ship: null, remind: 'reminded' });
+
+    const running = begin('run', 'payment.mjs');
+    const { runId } = await running.until(({ type, data }) => type === 'step.suspended' && data.on === 'signal');
+    expectExit(await reprise('signal', runId, 'payment', '{ "amount": 120 }'), 0);
+    const paid = expectExit(await running.end(), 0);
+    assert.deepEqual(paid.result.output, { ship: 'shipped', remind: null });
+  },
+
+  async embed({ node }) {
+    const { output } = expectExit(await node('program.mjs'), 0);
+    assert.deepEqual(JSON.parse(output), { send: 'sent (ana): We are open again on Monday.' });
+  },
+};

@@ -1,0 +1,48 @@
+/**
+ * Writes the references and schemas that follow from the code. With `--check` it writes nothing, names every file that
+ * is not what it would write, and exits with 1. Reads the build: run `npm run build` first.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { configJsonSchema } from '../dist/workflow/yaml/config.js';
+import { workflowJsonSchema } from '../dist/workflow/yaml/schema.js';
+import { cliReference } from './reference/cli.mjs';
+import { errorsReference } from './reference/errors.mjs';
+import { eventsReference } from './reference/events.mjs';
+import { yamlReference } from './reference/yaml.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const json = value => `${JSON.stringify(value, null, 2)}\n`;
+
+const files = {
+  'schemas/workflow.schema.json': json(workflowJsonSchema()),
+  'schemas/config.schema.json': json(configJsonSchema()),
+  'docs/reference/errors.md': errorsReference(),
+  'docs/reference/events.md': eventsReference(),
+  'docs/reference/yaml.md': yamlReference(),
+  'docs/reference/cli.md': await cliReference(),
+};
+
+function isCurrent(file, text) {
+  try {
+    return readFileSync(file, 'utf8') === text;
+  } catch {
+    return false;
+  }
+}
+
+const stale = Object.entries(files)
+  .map(([name, text]) => ({ file: join(root, name), text }))
+  .filter(({ file, text }) => !isCurrent(file, text));
+
+if (process.argv.includes('--check')) {
+  for (const { file } of stale) console.error(`${relative(root, file)} is stale: run npm run generate`);
+  process.exitCode = stale.length > 0 ? 1 : 0;
+} else {
+  for (const { file, text } of stale) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    console.log(`wrote ${relative(root, file)}`);
+  }
+}

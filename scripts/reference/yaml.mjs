@@ -1,0 +1,61 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that this page is about.
+import { functionNames } from '../../dist/workflow/expression/functions.js';
+import { configJsonSchema } from '../../dist/workflow/yaml/config.js';
+import { workflowJsonSchema } from '../../dist/workflow/yaml/schema.js';
+import { block, code, matchNotes, page, table } from './markdown.mjs';
+import { schemaRows } from './schema-rows.mjs';
+import { configSample, contexts, examples, functions, inputsSample } from './yaml-notes.mjs';
+
+const isBelow = (key, parent) => key.startsWith(`${parent}.`) || key.startsWith(`${parent}[`);
+
+const keyTable = rows =>
+  table(
+    ['key', 'type', 'meaning'],
+    rows.map(({ key, type, required, description }) => [
+      code(key),
+      required ? `${type}, required` : type,
+      description,
+    ]),
+  );
+
+function stepSections(rows) {
+  const all = rows.filter(({ key }) => isBelow(key, 'steps[]')).map(row => ({ ...row, key: row.key.slice('steps[].'.length) }));
+  const names = all.map(({ key }) => key).filter(key => !key.includes('.') && !key.includes('['));
+  matchNotes('keys of steps', names, examples);
+  return names.map(name =>
+    [
+      `### ${code(name)}`,
+      keyTable(all.filter(({ key }) => key === name || isBelow(key, name))),
+      block('yaml', examples[name]),
+    ].join('\n\n'),
+  );
+}
+
+/** Every key of a workflow file and of `reprise.yaml`. */
+export function yamlReference() {
+  const rows = schemaRows(workflowJsonSchema());
+  matchNotes('functions', functionNames, functions);
+  return page(
+    'YAML',
+    'A workflow is a file with a list of steps. It is found by its path, or by its name if it is in `.reprise/workflows/`. The [guide](../guide/workflows-yaml.md) explains how the parts work together. Editors can check files against `schemas/workflow.schema.json`, and `reprise validate` checks everything, with line and column.',
+    'Durations are written with a unit: `250ms`, `30s`, `5m`, `1h30m`, `2d`. An id begins with a letter or `_` and goes on with letters, digits, `_` and `-`.',
+    '## The workflow',
+    keyTable(rows.filter(({ key }) => !isBelow(key, 'inputs') && !isBelow(key, 'steps[]'))),
+    '## Inputs',
+    keyTable(rows.filter(({ key }) => isBelow(key, 'inputs'))),
+    block('yaml', inputsSample),
+    '## Steps',
+    'A step has an `id` and exactly one of `run`, `uses` and `approve`.',
+    ...stepSections(rows),
+    '## Expressions',
+    'Values may contain `${{ }}`. A value that is nothing but one expression keeps its type; any other becomes text. In a `run` script the value travels in an environment variable and is never read as code.',
+    table(['name', 'what it is'], Object.entries(contexts).map(([name, meaning]) => [code(name), meaning])),
+    'Operators are `!`, `<`, `<=`, `>`, `>=`, `==`, `!=`, `&&`, `||` and parentheses; `.name` and `[index]` read parts. Text is written in single quotes, and compared without regard to case. There is no arithmetic.',
+    table(['function', 'what it gives'], functionNames.map(name => functions[name])),
+    '## reprise.yaml',
+    'Settings of the project, in its root. All keys are optional. What a workflow says itself goes first. `agents`, `worktrees` and `runtime.budget.cost_usd` are accepted and have no effect in this version.',
+    keyTable(schemaRows(configJsonSchema())),
+    block('yaml', configSample),
+  );
+}
+

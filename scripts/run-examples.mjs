@@ -1,0 +1,48 @@
+/**
+ * Runs every example in a temporary copy, as a user would, and checks what comes out of it. Reads the build: run
+ * `npm run build` first. Names of examples as arguments run only those.
+ */
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { checks } from './examples/checks.mjs';
+import { commandsIn } from './examples/commands.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const examples = join(root, 'examples');
+/** What the examples import, as if it had been installed beside them. */
+const packages = { reprise: root, zod: join(root, 'node_modules', 'zod') };
+
+function copyOf(name) {
+  const folder = mkdtempSync(join(tmpdir(), `reprise-example-${name}-`));
+  cpSync(join(examples, name), folder, { recursive: true });
+  mkdirSync(join(folder, 'node_modules'));
+  // Without this, the project of an example would be whatever is above the temporary folder.
+  mkdirSync(join(folder, '.reprise'));
+  for (const [name, target] of Object.entries(packages)) symlinkSync(target, join(folder, 'node_modules', name), 'dir');
+  return folder;
+}
+
+async function run(name) {
+  const folder = copyOf(name);
+  try {
+    await checks[name](commandsIn(folder, join(root, 'dist', 'cli', 'main.js')));
+    console.log(`ok ${name}`);
+    return true;
+  } catch (error) {
+    console.error(`failed ${name}\n${error instanceof Error ? error.stack : error}`);
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const folders = readdirSync(examples, { withFileTypes: true }).filter(entry => entry.isDirectory());
+const names = process.argv.length > 2 ? process.argv.slice(2) : folders.map(({ name }) => name);
+const unchecked = names.filter(name => !Object.hasOwn(checks, name));
+if (unchecked.length > 0) throw new Error(`no check for ${unchecked.join(', ')}: add it to scripts/examples/checks.mjs`);
+
+let good = true;
+for (const name of names) good = (await run(name)) && good;
+process.exitCode = good ? 0 : 1;

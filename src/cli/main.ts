@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+import { version } from './version.ts';
+
+const args = process.argv.slice(2);
+
+// Asked for by scripts and prompts: answered before anything else is loaded.
+if (args.length === 1 && (args[0] === '--version' || args[0] === '-v')) {
+  process.stdout.write(`${version()}\n`);
+} else {
+  const { runProcess } = await import('./run-process.ts');
+  await runProcess(args);
+}

@@ -1,0 +1,23 @@
+import { InvalidArgumentError } from 'commander';
+import { parseDuration } from '../core/duration.ts';
+
+/** For options that take a whole number. */
+export const wholeNumber =
+  (least: number) =>
+  (text: string): number => {
+    if (/^\d+$/.test(text) && Number(text) >= least) return Number(text);
+    throw new InvalidArgumentError(`It must be a whole number from ${least}.`);
+  };
+
+/** For options such as `30s`: milliseconds. */
+export function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError('It must be a duration such as 30s or 2m.');
+}
+
+/** For options that may be repeated. */
+export const collect = (value: string, before: readonly string[] = []): readonly string[] => [
+  ...before,
+  value,
+];

@@ -1,0 +1,34 @@
+import type { Registry } from './program.ts';
+
+/** The commands around definitions and the installation. */
+export function registerToolCommands({ io, add }: Registry): void {
+  add('graph <workflow>', async ([workflow = ''], options) => {
+    const { graphCommand } = await import('../commands/graph.ts');
+    return graphCommand({ io }, { ...options, workflow });
+  })
+    .description('Draw the steps of a workflow.')
+    .option('--mermaid', 'as a Mermaid flowchart')
+    .option('--json', 'as one JSON object')
+    .option('--run <run>', 'show where the steps of this run stand');
+
+  add('validate [targets...]', async (targets, options) => {
+    const { validateCommand } = await import('../commands/validate.ts');
+    return validateCommand({ io }, { ...options, targets: targets.filter(target => target !== undefined) });
+  })
+    .description('Check workflows (by default all of the project, and reprise.yaml) without running them.')
+    .option('--json', 'one object a file');
+
+  add('doctor', async (_, options) => {
+    const { doctorCommand } = await import('../commands/doctor.ts');
+    return doctorCommand({ io }, options);
+  })
+    .description('Check what runs depend on, and say what to do about what is missing.')
+    .option('--json', 'one object a line');
+
+  add('demo', async (_, options) => {
+    const { demoCommand } = await import('../commands/demo/index.ts');
+    return demoCommand({ io }, options);
+  })
+    .description('Watch parallel steps, a crash and a resume, in a folder of its own.')
+    .option('--clean', 'remove the folder at the end, instead of leaving it to look around in');
+}

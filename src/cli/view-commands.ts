@@ -1,0 +1,33 @@
+import { wholeNumber } from './option-values.ts';
+import type { Registry } from './program.ts';
+
+/** The commands that look at runs. */
+export function registerViewCommands({ io, add }: Registry): void {
+  add('list', async (_, options) => {
+    const { listCommand } = await import('../commands/list.ts');
+    return listCommand({ io }, options);
+  })
+    .alias('ls')
+    .description('List the runs of the project, newest first.')
+    .option('--json', 'one object a line')
+    .option('-n, --limit <n>', 'at most so many', wholeNumber(1))
+    .option('--workflow <name>', 'only runs of this workflow');
+
+  add('show [run]', async ([run], options) => {
+    const { showCommand } = await import('../commands/show.ts');
+    return showCommand({ io }, { ...options, run });
+  })
+    .description('Show where a run stands (by default the newest), who has it, and what to do next.')
+    .option('--json', 'as one JSON object');
+
+  add('history [run]', async ([run], options) => {
+    const { historyCommand } = await import('../commands/history.ts');
+    return historyCommand({ io }, { ...options, run });
+  })
+    .description(
+      'Print the events of a run (by default the newest) in an order that does not depend on timing.',
+    )
+    .option('--raw', 'as they happened')
+    .option('--json', 'one event a line')
+    .option('--digest', 'only the digests: equal for runs that did the same');
+}

@@ -1,0 +1,103 @@
+import { RepriseError } from '../core/errors.ts';
+import { toTimestamp } from '../core/time.ts';
+import type { EventStore, RunSummary } from '../store/port.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { loadRecordedDefinition } from './load-definition.ts';
+import { openEngine } from './open-engine.ts';
+import { findProject, type Project, type ProjectOptions } from './project.ts';
+import { hasEnded, ownershipOf, requireNotEnded, selectRun, withStoredRuns } from './stored-runs.ts';
+import { userName } from './user-name.ts';
+import { waitForEnd } from './wait-for-end.ts';
+
+export interface CancelCommandOptions extends ProjectOptions {
+  readonly run: string;
+  readonly reason?: string | undefined;
+  /** Whether to stay until the run has ended; `true` by default. */
+  readonly wait?: boolean | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+interface Cancellation {
+  readonly io: CommandIo;
+  readonly project: Project;
+  readonly store: EventStore;
+  readonly run: RunSummary;
+  readonly options: CancelCommandOptions;
+}
+
+const defaultTimeoutMs = 30_000;
+
+/** Ends a run as cancelled: through its owner, or by itself if it has none. Throws RUN_ENDED. */
+export async function cancelCommand(
+  { io }: { readonly io: CommandIo },
+  options: CancelCommandOptions,
+): Promise<ExitCode> {
+  const project = findProject(io, options);
+  return withStoredRuns({ project, mode: 'writable' }, async store => {
+    const run = await selectRun(store, options.run);
+    requireNotEnded(run, 'cancel');
+    const by = userName(io);
+    const reason = options.reason ?? `cancelled${by ? ` by ${by}` : ''}`;
+    await store.post(run.runId, { kind: 'cancel', reason, ...(by ? { by } : {}) }, toTimestamp(io.now()));
+    const cancellation = { io, project, store, run, options };
+    return ownershipOf(run, io.now()).kind === 'held' ? leaveToOwner(cancellation) : endHere(cancellation);
+  });
+}
+
+async function leaveToOwner(cancellation: Cancellation): Promise<ExitCode> {
+  const { io, store, run, options } = cancellation;
+  const { runId, owner } = run;
+  const who = owner ? `process ${owner.pid} on ${owner.host}` : 'its process';
+  if (options.wait === false) {
+    writeLines(io.err, `asked ${who} to cancel run ${runId}; see where it stands: reprise show ${runId}`);
+    return exitCodes.ok;
+  }
+  const end = await waitForEnd({ io, store, runId, timeoutMs: options.timeoutMs ?? defaultTimeoutMs });
+  if (!end) {
+    writeLines(io.err, `${who} has not ended run ${runId} yet; see where it stands: reprise show ${runId}`);
+    return exitCodes.failed;
+  }
+  // The owner left, or died, without having read the message.
+  return hasEnded(end) ? sayEnd(io, end) : endHere({ ...cancellation, run: end });
+}
+
+/** The message waits in the inbox, and a resume reads that first: nothing else is run. */
+async function endHere(cancellation: Cancellation): Promise<ExitCode> {
+  const { io, project, store, run } = cancellation;
+  const { runId } = run;
+  try {
+    const { model: workflow } = await loadRecordedDefinition(await store.read(runId), { project, io });
+    const { engine } = await openEngine({ ...project, env: io.env, store });
+    const { status } = await engine.resume({ workflow, runId });
+    return sayEnd(io, { runId, status });
+  } catch (thrown) {
+    if (!(thrown instanceof RepriseError)) throw thrown;
+    if (thrown.code === 'RUN_OWNED') return leaveToOwner(cancellation);
+    if (!needsDefinition.has(thrown.code)) throw thrown;
+    writeLines(
+      io.err,
+      `${thrown.message}\nrun ${runId} will be cancelled as soon as it is resumed: reprise resume ${runId}`,
+    );
+    return exitCodes.ok;
+  }
+}
+
+const needsDefinition: ReadonlySet<string> = new Set([
+  'WORKFLOW_NOT_FOUND',
+  'DEFINITION_INVALID',
+  'DEFINITION_CHANGED',
+  'HISTORY_DIVERGED',
+]);
+
+function sayEnd(io: CommandIo, { runId, status }: Pick<RunSummary, 'runId' | 'status'>): ExitCode {
+  if (status === 'cancelled') {
+    writeLines(io.err, `run ${runId} is cancelled; take it up again: reprise resume ${runId}`);
+    return exitCodes.ok;
+  }
+  writeLines(
+    io.err,
+    `run ${runId} ended ${status} before it could be cancelled; see how it went: reprise show ${runId}`,
+  );
+  return exitCodes.failed;
+}

@@ -1,0 +1,191 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { toErrorData } from '../core/errors.ts';
+import type { CommandIo } from './io.ts';
+import { openStore, storeFile } from './open-engine.ts';
+import { findUpwards, type Project, readConfig } from './project.ts';
+
+/** What one look found. */
+export interface Finding {
+  readonly name: string;
+  readonly level: 'ok' | 'warn' | 'fail';
+  readonly message: string;
+  /** What to do about it. */
+  readonly todo?: string | undefined;
+}
+
+interface Patient {
+  readonly io: CommandIo;
+  readonly project: Project;
+}
+
+type Checkup = (patient: Patient) => Promise<Finding>;
+
+const oldestNode = [20, 19] as const;
+
+const node: Checkup = async () => {
+  const name = 'node';
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const isNewEnough = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
+  if (isNewEnough) return { name, level: 'ok', message: process.version };
+  return {
+    name,
+    level: 'fail',
+    message: `${process.version} is too old`,
+    todo: `install Node.js ${oldestNode.join('.')} or newer`,
+  };
+};
+
+const git: Checkup = async patient => {
+  const name = 'git';
+  const printed = await output(patient, 'git', ['--version']);
+  const version = printed && /(\d+)\.(\d+)(\.\d+)*/.exec(printed);
+  if (!version)
+    return {
+      name,
+      level: 'warn',
+      message: 'not found',
+      todo: 'install git 2.38 or newer; steps that work on a repository need it',
+    };
+  const [text, major, minor] = version;
+  if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 38))
+    return { name, level: 'ok', message: text };
+  return { name, level: 'warn', message: `${text} is old`, todo: 'install git 2.38 or newer' };
+};
+
+const bash: Checkup = async patient => {
+  const name = 'bash';
+  const printed = await output(patient, 'bash', ['--version']);
+  if (printed) return { name, level: 'ok', message: printed.split('\n')[0] ?? '' };
+  return {
+    name,
+    level: 'warn',
+    message: 'not found; `run` steps use sh',
+    todo: 'install bash, or write `shell: sh` in steps',
+  };
+};
+
+const store: Checkup = async ({ project: { stateDir } }) => {
+  const name = 'store';
+  const file = storeFile(stateDir);
+  try {
+    const mode = existsSync(file) ? await probe(stateDir) : await probeFor(stateDir);
+    if (mode.journal === 'wal' && mode.synchronous === full)
+      return { name, level: 'ok', message: `${file} (write-ahead log, every commit synced)` };
+    return {
+      name,
+      level: 'fail',
+      message: `${file} has journal_mode=${mode.journal}, synchronous=${mode.synchronous}`,
+      todo: 'put the state on a local disk (--state-dir, REPRISE_STATE_DIR)',
+    };
+  } catch (thrown) {
+    const { message, hint } = toErrorData(thrown);
+    return {
+      name,
+      level: 'fail',
+      message,
+      todo: hint ?? 'choose another folder for the state (--state-dir, REPRISE_STATE_DIR)',
+    };
+  }
+};
+
+/** What SQLite calls FULL. */
+const full = 2;
+
+async function probe(stateDir: string) {
+  await (await openStore(stateDir)).close();
+  const { openDatabase } = await import('../store/sqlite/connection.ts');
+  const db = await openDatabase({ file: storeFile(stateDir) });
+  try {
+    const { journal_mode: journal } = db.prepare('PRAGMA journal_mode').get();
+    const { synchronous } = db.prepare('PRAGMA synchronous').get();
+    return { journal, synchronous };
+  } finally {
+    db.close();
+  }
+}
+
+/** Before the first run: the same on the same disk, and nothing stays. */
+async function probeFor(stateDir: string) {
+  const folder = mkdtempSync(join(nearestFolder(stateDir), '.reprise-doctor-'));
+  try {
+    return await probe(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const nearestFolder = (path: string): string => findUpwards(path, existsSync) ?? '/';
+
+const ignored: Checkup = async patient => {
+  const name = 'ignored';
+  const { root, stateDir } = patient.project;
+  if ((await output(patient, 'git', ['rev-parse', '--is-inside-work-tree'])) === undefined)
+    return { name, level: 'ok', message: 'not in a git repository' };
+  const isIgnored = await output(patient, 'git', ['check-ignore', join(stateDir, 'reprise.db')]);
+  if (isIgnored !== undefined || !stateDir.startsWith(root))
+    return { name, level: 'ok', message: 'git does not see the state' };
+  if (!existsSync(storeFile(stateDir)))
+    return { name, level: 'ok', message: 'the first run adds .reprise/state/ to .git/info/exclude' };
+  return {
+    name,
+    level: 'warn',
+    message: `git sees ${stateDir}`,
+    todo: 'add .reprise/state/ and .reprise/workspaces/ to .git/info/exclude or .gitignore',
+  };
+};
+
+const config: Checkup = async ({ project, io }) => {
+  const name = 'config';
+  try {
+    await readConfig(project, io);
+    return { name, level: 'ok', message: 'reprise.yaml is valid, or there is none' };
+  } catch (thrown) {
+    return {
+      name,
+      level: 'fail',
+      message: toErrorData(thrown).message,
+      todo: 'correct it, then: reprise validate',
+    };
+  }
+};
+
+const mebibyte = 2 ** 20;
+const freeMiB = { fail: 50, warn: 1024 };
+
+const disk: Checkup = async ({ project: { stateDir } }) => {
+  const name = 'disk';
+  const folder = nearestFolder(stateDir);
+  const { bavail, bsize } = await statfs(folder);
+  const free = Math.floor((bavail * bsize) / mebibyte);
+  const message = `${free} MiB free in ${folder}`;
+  if (free >= freeMiB.warn) return { name, level: 'ok', message };
+  return {
+    name,
+    level: free < freeMiB.fail ? 'fail' : 'warn',
+    message,
+    todo: 'make room: histories and logs are written there',
+  };
+};
+
+/** In the order in which they are shown. */
+export const checkups: readonly Checkup[] = [node, git, bash, store, ignored, config, disk];
+
+const execute = promisify(execFile);
+
+/** What the program printed; `undefined` if it failed or does not exist. */
+async function output(
+  { io, project }: Patient,
+  program: string,
+  args: readonly string[],
+): Promise<string | undefined> {
+  try {
+    const { stdout } = await execute(program, args, { cwd: project.root, env: { ...io.env } });
+    return stdout.trim();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,26 @@
+import { checkups, type Finding } from './checkups.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { findProject, type ProjectOptions } from './project.ts';
+
+export interface DoctorCommandOptions extends ProjectOptions {
+  readonly json?: boolean | undefined;
+}
+
+/** Looks at what runs depend on, and says what to do about what is missing. Fails if something cannot work. */
+export async function doctorCommand(
+  { io }: { readonly io: CommandIo },
+  options: DoctorCommandOptions,
+): Promise<ExitCode> {
+  const project = findProject(io, options);
+  const findings: Finding[] = [];
+  for (const checkup of checkups) findings.push(await checkup({ io, project }));
+  for (const finding of findings)
+    writeLines(io.out, options.json ? JSON.stringify(finding) : format(finding));
+  return findings.some(({ level }) => level === 'fail') ? exitCodes.failed : exitCodes.ok;
+}
+
+function format({ level, name, message, todo }: Finding): string {
+  const line = `${level.padEnd(4)} ${name}: ${message}`;
+  return todo === undefined ? line : `${line}\n     ${todo}`;
+}

@@ -1,0 +1,141 @@
+import { existsSync } from 'node:fs';
+import { RepriseError } from '../core/errors.ts';
+import { toTimestamp } from '../core/time.ts';
+import type { Engine, RunOptions } from '../engine/engine.ts';
+import type { RunResult, Waiting } from '../engine/result.ts';
+import type { Reporter } from '../report/index.ts';
+import type { EventStore } from '../store/port.ts';
+import { type ExitCode, exitCodeOfResult } from './exit-codes.ts';
+import { excludeFromGit } from './git-exclude.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import type { Definition } from './load-definition.ts';
+import { lookOf } from './look.ts';
+import { openEngine, storeFile } from './open-engine.ts';
+import { type DisplayOptions, openProgress, resultLine } from './progress.ts';
+import { displayPath, type Project, readConfig } from './project.ts';
+import { userName } from './user-name.ts';
+
+export interface DriveOptions extends DisplayOptions {
+  readonly maxConcurrent?: number | undefined;
+  readonly wait?: boolean | undefined;
+}
+
+export interface Drive {
+  readonly io: CommandIo;
+  readonly project: Project;
+  readonly definition: Definition;
+  readonly options: DriveOptions;
+  /** The run that is gone on with, so that what it has done already is shown. */
+  readonly runId?: string | undefined;
+  /** What is to be done first; answers of a person are followed by a resume. */
+  readonly begin: (engine: Engine, options: RunOptions) => Promise<RunResult>;
+}
+
+/** Sees a run through in this process, showing it, and asking the person at the keyboard if there is one. */
+export async function drive({ io, project, definition, options, runId, begin }: Drive): Promise<ExitCode> {
+  const runOptions = await limitsOf({ io, project, definition, options });
+  if (!existsSync(storeFile(project.stateDir))) excludeFromGit(project.root);
+  let progress: Reporter | undefined;
+  const { engine, store, close } = await openEngine({
+    ...project,
+    env: io.env,
+    observe: observation => progress?.observe(observation),
+  });
+  const leg = async (before: string | undefined, work: () => Promise<RunResult>): Promise<RunResult> => {
+    const history = before === undefined ? [] : await store.read(before);
+    progress = await openProgress({ io, display: options }, { workflow: definition.model, history });
+    let result: RunResult | undefined;
+    try {
+      result = await work();
+      return result;
+    } finally {
+      await progress.close(result);
+    }
+  };
+  try {
+    let result = await leg(runId, () => begin(engine, runOptions));
+    while (!options.json && (await answerOne({ io, store, result }))) {
+      const { runId } = result;
+      result = await leg(runId, () => engine.resume({ ...runOptions, workflow: definition.model, runId }));
+    }
+    await showEnd({ io, project, store, definition, options, result });
+    return exitCodeOfResult(result);
+  } finally {
+    await close();
+  }
+}
+
+/** Flag, environment, workflow, project: the first that says something. Throws CONFIG_INVALID. */
+async function limitsOf({ io, project, definition, options }: Omit<Drive, 'begin'>): Promise<RunOptions> {
+  const config = await readConfig(project, io);
+  const { model } = definition;
+  return {
+    maxConcurrentWorkers:
+      options.maxConcurrent ?? placesFromEnv(io) ?? model.maxConcurrentWorkers ?? config.maxConcurrentWorkers,
+    budgetMs: model.budgetMs ?? config.budgetMs,
+    interrupt: io.interrupt,
+    wait: options.wait,
+  };
+}
+
+const placesVariable = 'REPRISE_MAX_CONCURRENT_WORKERS';
+
+function placesFromEnv({ env }: CommandIo): number | undefined {
+  const text = env[placesVariable];
+  if (!text) return undefined;
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new RepriseError(
+    'CONFIG_INVALID',
+    `${placesVariable} must be a whole number from 1, not ${JSON.stringify(text)}`,
+  );
+}
+
+interface Stop {
+  readonly io: CommandIo;
+  readonly store: EventStore;
+  readonly result: RunResult;
+}
+
+/** Whether a person answered what the run waits for. */
+async function answerOne({ io, store, result }: Stop): Promise<boolean> {
+  if (result.status !== 'suspended' || !io.ask || io.interrupt.aborted) return false;
+  const gate = result.waiting.find(
+    (waiting): waiting is Waiting & { on: 'approval' } => waiting.on === 'approval',
+  );
+  if (!gate) return false;
+  const choice = await io.ask(gate);
+  if (choice === undefined) return false;
+  const by = userName(io);
+  await store.post(
+    result.runId,
+    { kind: 'approval', step: gate.step, choice, ...(by ? { by } : {}) },
+    toTimestamp(io.now()),
+  );
+  return true;
+}
+
+async function showEnd({
+  io,
+  project,
+  store,
+  definition,
+  options,
+  result,
+}: Stop & Pick<Drive, 'project' | 'definition' | 'options'>): Promise<void> {
+  if (options.json) writeLines(io.out, resultLine(result));
+  if (result.status !== 'completed' || !(options.json || options.quiet)) {
+    const { formatSummary } = await import('../report/index.ts');
+    const history = await store.read(result.runId);
+    const stateDir = displayPath(io, project.stateDir);
+    writeLines(
+      io.err,
+      formatSummary({ result, history, workflow: definition.model, stateDir, ...lookOf(io, 'err') }),
+    );
+  }
+  if (result.status === 'completed' && !options.json) writeOutput(io, result.output);
+}
+
+/** The output of a run, as data: indented for eyes, one line for programs. */
+export function writeOutput(io: CommandIo, output: unknown): void {
+  writeLines(io.out, JSON.stringify(output, null, io.isTTY.stdout ? 2 : 0));
+}

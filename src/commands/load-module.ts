@@ -1,0 +1,105 @@
+import { createRequire } from 'node:module';
+import { extname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { RepriseError } from '../core/errors.ts';
+import { nearest } from '../core/suggest.ts';
+import { isWorkflow, type Workflow } from '../workflow/define/workflow-value.ts';
+import type { WorkflowLocation } from './locate-workflow.ts';
+
+export interface ModuleOptions extends WorkflowLocation {
+  /** For messages. */
+  readonly displayFile: string;
+  /** Where a loader for TypeScript is looked for. */
+  readonly root: string;
+}
+
+export interface LoadedModule {
+  readonly workflow: Workflow;
+  /** Needed to find it again when the module exports several. */
+  readonly exportName: string | undefined;
+}
+
+/** Imports a module and finds the workflow that it exports. Throws DEFINITION_INVALID, and what the module throws on purpose. */
+export async function loadModule(options: ModuleOptions): Promise<LoadedModule> {
+  const { file, displayFile, exportName } = options;
+  if (/\.m?ts$/.test(extname(file))) await prepareTypeScript(options);
+  const workflows = workflowsOf(await importModule(options));
+  if (exportName !== undefined) {
+    const workflow = workflows.get(exportName);
+    if (workflow) return { workflow, exportName };
+    throw noSuchExport(displayFile, exportName, [...workflows.keys()]);
+  }
+  const [first, ...others] = workflows;
+  const byDefault = workflows.get('default');
+  if (byDefault) return { workflow: byDefault, exportName: undefined };
+  if (first && others.length === 0) return { workflow: first[1], exportName: undefined };
+  const names = [...workflows.keys()];
+  throw names.length > 1 ? severalExports(displayFile, names) : noWorkflow(displayFile);
+}
+
+async function importModule({ file, displayFile }: ModuleOptions): Promise<object> {
+  try {
+    return await import(pathToFileURL(file).href);
+  } catch (thrown) {
+    if (thrown instanceof RepriseError) throw thrown;
+    const { message, code } = describe(thrown);
+    // A copy of Reprise that the project has installed has error classes of its own.
+    const lead = code === 'DEFINITION_INVALID' ? '' : `${displayFile} cannot be loaded: `;
+    const missingReprise = code === 'ERR_MODULE_NOT_FOUND' && /package 'reprise'/.test(message);
+    throw new RepriseError('DEFINITION_INVALID', `${lead}${message}`, {
+      cause: thrown,
+      hint: missingReprise ? 'install it in the project: npm install --save-dev reprise' : undefined,
+    });
+  }
+}
+
+function describe(thrown: unknown): { readonly message: string; readonly code: unknown } {
+  if (!(thrown instanceof Error)) return { message: String(thrown), code: undefined };
+  const code = 'code' in thrown ? thrown.code : undefined;
+  return { message: code === undefined ? `${thrown.name}: ${thrown.message}` : thrown.message, code };
+}
+
+function workflowsOf(module: object): ReadonlyMap<string, Workflow> {
+  const found = new Map<string, Workflow>();
+  for (const [name, value] of Object.entries(module)) if (isWorkflow(value)) found.set(name, value);
+  return found;
+}
+
+/** Node strips types itself from 22.18 on; before, the project's own `tsx` can do it. */
+async function prepareTypeScript({ root, displayFile }: ModuleOptions): Promise<void> {
+  if (Reflect.get(process.features, 'typescript')) return;
+  const project = createRequire(join(root, 'package.json'));
+  let loader: string;
+  try {
+    loader = project.resolve('tsx/esm/api');
+  } catch {
+    throw new RepriseError(
+      'DEFINITION_INVALID',
+      `this Node.js (${process.version}) cannot load ${displayFile}`,
+      {
+        hint: 'install tsx in the project (npm install --save-dev tsx), use Node.js 22.18 or newer, or write the workflow as .mjs',
+      },
+    );
+  }
+  const { register } = (await import(pathToFileURL(loader).href)) as { register: () => unknown };
+  register();
+}
+
+function noSuchExport(displayFile: string, name: string, names: readonly string[]): RepriseError {
+  const guess = nearest(name, names);
+  const hint = guess ? `did you mean ${displayFile}#${guess}?` : exportsHint(displayFile, names);
+  return new RepriseError('WORKFLOW_NOT_FOUND', `${displayFile} exports no workflow named ${name}`, { hint });
+}
+
+const severalExports = (displayFile: string, names: readonly string[]) =>
+  new RepriseError('WORKFLOW_NOT_FOUND', `${displayFile} exports several workflows`, {
+    hint: exportsHint(displayFile, names),
+  });
+
+const noWorkflow = (displayFile: string) =>
+  new RepriseError('DEFINITION_INVALID', `${displayFile} exports no workflow`, {
+    hint: "export what workflow(...) returns: export default workflow('name', { steps })",
+  });
+
+const exportsHint = (displayFile: string, names: readonly string[]): string | undefined =>
+  names.length > 0 ? `name one: ${names.map(name => `${displayFile}#${name}`).join(', ')}` : undefined;

@@ -1,0 +1,54 @@
+import type { HistoryEvent } from '../core/event.ts';
+import type { Observation } from '../engine/environment.ts';
+import type { RunResult } from '../engine/result.ts';
+import type { Reporter } from '../report/index.ts';
+import type { WorkflowModel } from '../workflow/model.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { lookOf } from './look.ts';
+
+export interface DisplayOptions {
+  /** NDJSON on standard output: the events as they are committed, then the result. */
+  readonly json?: boolean | undefined;
+  /** Nothing while it runs. */
+  readonly quiet?: boolean | undefined;
+  /** With what the steps print. */
+  readonly verbose?: boolean | undefined;
+}
+
+/** What is shown while a run goes on: the view that fits the flags and the terminal. */
+export async function openProgress(
+  { io, display }: { readonly io: CommandIo; readonly display: DisplayOptions },
+  shown: { readonly workflow: WorkflowModel; readonly history: readonly HistoryEvent[] },
+): Promise<Reporter> {
+  if (display.json) return jsonReporter(io);
+  if (display.quiet) return silentReporter(io);
+  const { createLiveReporter, createPlainReporter } = await import('../report/index.ts');
+  const { color, unicode } = lookOf(io, 'err');
+  const now = () => io.now();
+  if (io.terminal && !display.verbose)
+    return createLiveReporter({ stdout: io.terminal, ...shown, color, unicode, now });
+  return createPlainReporter({ write: text => io.err(text), ...shown, color, now, verbose: display.verbose });
+}
+
+function jsonReporter(io: CommandIo): Reporter {
+  const { observe: notice } = silentReporter(io);
+  return {
+    observe: observation => {
+      if (observation.kind === 'events')
+        for (const event of observation.events) writeLines(io.out, JSON.stringify(event));
+      else notice(observation);
+    },
+    close: async () => {},
+  };
+}
+
+/** What somebody has to know even so. */
+const silentReporter = (io: CommandIo): Reporter => ({
+  observe: (observation: Observation) => {
+    if (observation.kind === 'notice') writeLines(io.err, observation.message);
+  },
+  close: async () => {},
+});
+
+/** The last line of NDJSON. */
+export const resultLine = (result: RunResult): string => JSON.stringify({ type: 'result', ...result });

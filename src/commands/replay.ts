@@ -1,0 +1,46 @@
+import { writeOutput } from './drive.ts';
+import { type ExitCode, exitCodeOfResult } from './exit-codes.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { loadRecordedDefinition } from './load-definition.ts';
+import { openEngine } from './open-engine.ts';
+import { resultLine } from './progress.ts';
+import { findProject, type ProjectOptions } from './project.ts';
+import { selectRun, withStoredRuns } from './stored-runs.ts';
+
+export interface ReplayCommandOptions extends ProjectOptions {
+  /** The id or its beginning; the newest run by default. */
+  readonly run?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** Goes through a history and gives what it gave. Runs nothing, writes nothing. Throws HISTORY_DIVERGED. */
+export async function replayCommand(
+  { io }: { readonly io: CommandIo },
+  options: ReplayCommandOptions,
+): Promise<ExitCode> {
+  const project = findProject(io, options);
+  return withStoredRuns({ project, mode: 'readonly' }, async store => {
+    const { runId } = await selectRun(store, options.run);
+    const { model: workflow } = await loadRecordedDefinition(await store.read(runId), { project, io });
+    const { engine } = await openEngine({ ...project, env: io.env, store });
+    const { result, history, ended } = await engine.replay({ workflow, runId });
+    if (options.json) {
+      for (const event of history) writeLines(io.out, JSON.stringify(event));
+      writeLines(io.out, resultLine(result));
+    } else if (result.status === 'completed') writeOutput(io, result.output);
+    const { length } = history;
+    writeLines(
+      io.err,
+      `replayed ${length} event${length === 1 ? '' : 's'}; nothing was run, nothing was written`,
+    );
+    if (!ended)
+      writeLines(io.err, `run ${runId} has not come to its end; see where it stands: reprise show ${runId}`);
+    else if (result.status !== 'completed') writeLines(io.err, endedBadly(result));
+    return exitCodeOfResult(result);
+  });
+}
+
+function endedBadly(result: Parameters<typeof exitCodeOfResult>[0]): string {
+  const why = result.status === 'failed' ? `: ${result.error.message}` : '';
+  return `the run ended ${result.status}${why}; see how it went: reprise show ${result.runId}`;
+}

@@ -1,0 +1,61 @@
+import type { RunSummary } from '../store/port.ts';
+import { type DriveOptions, drive } from './drive.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { type Definition, loadRecordedDefinition } from './load-definition.ts';
+import { findProject, type Project, type ProjectOptions } from './project.ts';
+import { selectRun, withStoredRuns } from './stored-runs.ts';
+
+export interface ResumeCommandOptions extends DriveOptions, ProjectOptions {
+  /** The id or its beginning; the newest run by default. */
+  readonly run?: string | undefined;
+  /** Start a new run that keeps what does not come after this step. */
+  readonly from?: string | undefined;
+  readonly rerunChanged?: boolean | undefined;
+}
+
+/** Goes on with a run where it stopped, or forks a new one from a step of it. */
+export async function resumeCommand(
+  { io }: { readonly io: CommandIo },
+  options: ResumeCommandOptions,
+): Promise<ExitCode> {
+  const project = findProject(io, options);
+  const { run, definition } = await findRun(options.run, { project, io });
+  const { runId } = run;
+  const { model: workflow } = definition;
+  const { from, rerunChanged } = options;
+  if (from === undefined && run.status === 'completed' && !options.quiet) {
+    writeLines(io.err, `run ${runId} is completed; nothing that it did is done again`);
+  }
+  let forked: string | undefined;
+  const exitCode = await drive({
+    io,
+    project,
+    definition,
+    options,
+    ...(from === undefined ? { runId } : {}),
+    begin: async (engine, runOptions) => {
+      if (from === undefined) return engine.resume({ ...runOptions, workflow, runId, rerunChanged });
+      const result = await engine.fork({ ...runOptions, workflow, runId, from });
+      forked = result.runId;
+      return result;
+    },
+  });
+  if (forked !== undefined) writeLines(io.err, `run ${forked} was forked from run ${runId} at step ${from}`);
+  return exitCode;
+}
+
+interface FoundRun {
+  readonly run: RunSummary;
+  readonly definition: Definition;
+}
+
+function findRun(
+  reference: string | undefined,
+  place: { readonly project: Project; readonly io: CommandIo },
+): Promise<FoundRun> {
+  return withStoredRuns({ project: place.project, mode: 'readonly' }, async store => {
+    const run = await selectRun(store, reference);
+    return { run, definition: await loadRecordedDefinition(await store.read(run.runId), place) };
+  });
+}

@@ -1,0 +1,142 @@
+import { toTimestamp } from '../core/time.ts';
+import type { Waiting } from '../engine/result.ts';
+import type { StepProgress } from '../report/step-progress.ts';
+import type { RunSummary } from '../store/port.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { lookOf } from './look.ts';
+import { displayPath, findProject, type ProjectOptions } from './project.ts';
+import { type RunStanding, standingOf } from './standing.ts';
+import {
+  hasEnded,
+  type Ownership,
+  ownershipOf,
+  selectRun,
+  standingStatus,
+  withStoredRuns,
+} from './stored-runs.ts';
+
+export interface ShowCommandOptions extends ProjectOptions {
+  /** The id or its beginning; the newest run by default. */
+  readonly run?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** Shows where a run stands, who has it, what it waits for and what to type next. */
+export async function showCommand(
+  { io }: { readonly io: CommandIo },
+  options: ShowCommandOptions,
+): Promise<ExitCode> {
+  const project = findProject(io, options);
+  return withStoredRuns({ project, mode: 'readonly' }, async store => {
+    const run = await selectRun(store, options.run);
+    const history = await store.read(run.runId);
+    const standing = standingOf(run.runId, history);
+    const ownership = ownershipOf(run, io.now());
+    if (options.json) {
+      writeLines(io.out, JSON.stringify(describe({ run, standing, ownership }, io.now())));
+      return exitCodes.ok;
+    }
+    const { formatSummary } = await import('../report/index.ts');
+    writeLines(io.out, heading({ run, standing, ownership }, io.now()));
+    const running = ownership.kind === 'held';
+    writeLines(
+      io.out,
+      formatSummary({
+        result: undefined,
+        history,
+        running,
+        stateDir: displayPath(io, project.stateDir),
+        ...lookOf(io, 'out'),
+      }),
+    );
+    if (standing.result.status === 'completed')
+      writeLines(io.out, `\noutput: ${JSON.stringify(standing.result.output, null, 2)}`);
+    return exitCodes.ok;
+  });
+}
+
+interface Shown {
+  readonly run: RunSummary;
+  readonly standing: RunStanding;
+  readonly ownership: Ownership;
+}
+
+function heading({ run, standing, ownership }: Shown, now: number): string {
+  const source = standing.source ? ` (${standing.source})` : '';
+  const lines = [`${run.workflow}${source}, run ${run.runId}: ${standingStatus(run, now)}`];
+  const { forkedFrom } = standing.view;
+  if (forkedFrom) lines.push(`forked from run ${forkedFrom.run} at step ${forkedFrom.step}`);
+  if (!hasEnded(run)) lines.push(ownerLine(ownership));
+  return lines.join('\n');
+}
+
+function ownerLine(ownership: Ownership): string {
+  switch (ownership.kind) {
+    case 'free':
+      return 'no process is running it';
+    case 'held':
+      return `process ${ownership.owner.pid} on ${ownership.owner.host} is running it`;
+    case 'dead':
+      return `its process ${ownership.owner.pid} on ${ownership.owner.host} is gone`;
+    case 'expired':
+      return `its process ${ownership.owner.pid} on ${ownership.owner.host} gave no sign of life since its lease ended at ${ownership.owner.expiresAt}`;
+  }
+}
+
+/** What brings the run forward, or shows how it went. */
+function nextCommands({ run: { runId, status }, standing, ownership }: Shown): readonly string[] {
+  if (hasEnded({ status })) {
+    return [status === 'completed' ? `reprise history ${runId}` : `reprise resume ${runId}`];
+  }
+  const answers = standing.waiting.flatMap(waiting => answerCommand(runId, waiting));
+  if (ownership.kind === 'held') return answers.length > 0 ? answers : [`reprise cancel ${runId}`];
+  return answers.length > 0 ? answers : [`reprise resume ${runId}`];
+}
+
+function answerCommand(runId: string, waiting: Waiting): string[] {
+  switch (waiting.on) {
+    case 'approval':
+      return [`reprise approve ${runId} ${waiting.step}`];
+    case 'signal':
+      return [`reprise signal ${runId} ${waiting.signal}`];
+    case 'timer':
+      return [];
+  }
+}
+
+function describe(shown: Shown, now: number) {
+  const { run, standing, ownership } = shown;
+  const { status: _status, runId: _runId, ...end } = standing.result;
+  return {
+    id: run.runId,
+    workflow: run.workflow,
+    status: standingStatus(run, now),
+    source: standing.source ?? null,
+    forked_from: standing.view.forkedFrom ?? null,
+    started_at: run.startedAt,
+    ended_at: run.endedAt,
+    owner:
+      ownership.kind === 'free'
+        ? null
+        : {
+            state: ownership.kind,
+            pid: ownership.owner.pid,
+            host: ownership.owner.host,
+            lease_until: ownership.owner.expiresAt,
+          },
+    steps: standing.view.steps.map(describeStep),
+    waiting: standing.waiting,
+    ...('waiting' in end ? {} : end),
+    next: nextCommands(shown),
+  };
+}
+
+const describeStep = ({ path, status, attempt, startedAt, endedAt, error }: StepProgress) => ({
+  path,
+  status,
+  attempts: attempt,
+  started_at: startedAt === undefined ? null : toTimestamp(startedAt),
+  ended_at: endedAt === undefined ? null : toTimestamp(endedAt),
+  ...(error === undefined ? {} : { error }),
+});

@@ -1,0 +1,37 @@
+import { toTimestamp } from '../core/time.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { jsonOrText } from './inputs.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { findProject, type ProjectOptions } from './project.ts';
+import { requireNotEnded, selectRun, withStoredRuns } from './stored-runs.ts';
+import { userName } from './user-name.ts';
+import { whatHappensNext } from './what-happens-next.ts';
+
+export interface SignalCommandOptions extends ProjectOptions {
+  readonly run: string;
+  readonly name: string;
+  /** JSON; anything else is taken as text. */
+  readonly payload?: string | undefined;
+}
+
+/** Sends a signal to a run; one that nobody waits for yet is kept. Throws RUN_ENDED. */
+export async function signalCommand(
+  { io }: { readonly io: CommandIo },
+  options: SignalCommandOptions,
+): Promise<ExitCode> {
+  const { name, payload: text } = options;
+  const project = findProject(io, options);
+  return withStoredRuns({ project, mode: 'writable' }, async store => {
+    const run = await selectRun(store, options.run);
+    requireNotEnded(run, 'signal');
+    const payload = text === undefined ? null : jsonOrText(text);
+    const by = userName(io);
+    await store.post(
+      run.runId,
+      { kind: 'signal', name, payload, ...(by ? { by } : {}) },
+      toTimestamp(io.now()),
+    );
+    writeLines(io.err, `sent ${name} to run ${run.runId}; ${whatHappensNext(run, io)}`);
+    return exitCodes.ok;
+  });
+}

@@ -1,0 +1,59 @@
+import type { HistoryEvent } from '../core/event.ts';
+import type { RunResult, Waiting } from '../engine/result.ts';
+import { type RunView, viewOf } from '../report/run-view.ts';
+import type { StepProgress, WaitingFor } from '../report/step-progress.ts';
+
+/** Where a run stands. */
+export interface RunStanding {
+  readonly view: RunView;
+  readonly waiting: readonly Waiting[];
+  /** `suspended` unless it has ended. */
+  readonly result: RunResult;
+  readonly source: string | undefined;
+}
+
+/**
+ * What a history says about where its run stands, without the definition: it may be gone, and looking at a run
+ * must not execute anybody's code.
+ */
+export function standingOf(runId: string, history: readonly HistoryEvent[]): RunStanding {
+  const view = viewOf(history);
+  const waiting = view.steps.flatMap(waitsOf);
+  const [started] = history;
+  return {
+    view,
+    waiting,
+    result: resultFrom(runId, view, waiting),
+    source: started?.type === 'run.started' ? started.data.source : undefined,
+  };
+}
+
+function waitsOf(step: StepProgress): Waiting[] {
+  if (step.status === 'retrying') return [{ step: step.path, on: 'timer' }];
+  if (step.status !== 'waiting' || step.children.length > 0 || step.answer) return [];
+  return step.waits.map(wait => toWaiting(step.path, wait));
+}
+
+function toWaiting(step: string, wait: WaitingFor): Waiting {
+  switch (wait.on) {
+    case 'approval':
+      return { step, on: 'approval', message: wait.message, choices: wait.choices };
+    case 'signal':
+      return { step, on: 'signal', signal: wait.signal };
+    case 'timer':
+      return { step, on: 'timer' };
+  }
+}
+
+function resultFrom(runId: string, { end }: RunView, waiting: readonly Waiting[]): RunResult {
+  switch (end?.type) {
+    case 'run.completed':
+      return { runId, status: 'completed', output: end.data.output };
+    case 'run.failed':
+      return { runId, status: 'failed', error: end.data.error, step: end.data.step };
+    case 'run.cancelled':
+      return { runId, status: 'cancelled', reason: end.data.reason };
+    case undefined:
+      return { runId, status: 'suspended', waiting };
+  }
+}

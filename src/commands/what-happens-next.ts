@@ -1,0 +1,11 @@
+import type { RunSummary } from '../store/port.ts';
+import type { CommandIo } from './io.ts';
+import { ownershipOf } from './stored-runs.ts';
+
+/** Who takes a message that was left for a run. */
+export function whatHappensNext(run: RunSummary, io: CommandIo): string {
+  const ownership = ownershipOf(run, io.now());
+  return ownership.kind === 'held'
+    ? `process ${ownership.owner.pid} on ${ownership.owner.host} goes on with it`
+    : `continue with: reprise resume ${run.runId}`;
+}

@@ -1,0 +1,101 @@
+import { formatDuration } from '../core/duration.ts';
+import type { HistoryEvent } from '../core/event.ts';
+import type { StatusWord } from './glyphs.ts';
+import type { RunView } from './run-view.ts';
+import { safeLine } from './safe-text.ts';
+import { answerText, approveCommand, attemptText, count, errorLine, skipText } from './words.ts';
+
+/** What the log says of an event; `step` is absent on what concerns the run as a whole. */
+export interface EventLine {
+  readonly step?: string | undefined;
+  readonly status: StatusWord;
+  readonly text: string;
+}
+
+export interface EventLineContext {
+  /** With the event applied. */
+  readonly view: RunView;
+  /** How often a step may be tried, the first time included. */
+  readonly attemptLimit: (path: string) => number | undefined;
+  readonly isOptional: (path: string) => boolean;
+}
+
+/** One line for each event that a person would want to know of; the others give none. */
+export function eventLine(event: HistoryEvent, context: EventLineContext): EventLine | undefined {
+  const { view } = context;
+  const { step: path } = event;
+  const line = (status: StatusWord, text: string): EventLine => ({ step: path, status, text });
+  const step = path === undefined ? undefined : view.step(path);
+  const limit = path === undefined ? undefined : context.attemptLimit(path);
+  const attempt = event.attempt ?? 1;
+  const again = attempt > 1 ? ` (${attemptText(attempt, limit)})` : '';
+
+  switch (event.type) {
+    case 'run.started': {
+      const { forkedFrom: from } = event.data;
+      const origin = from ? `, forked from ${from.run} at ${safeLine(from.step)}` : '';
+      return line('running', `run ${event.runId} started: ${count(view.total, 'step')}${origin}`);
+    }
+    case 'run.resumed': {
+      const again = event.data.invalidated?.length ?? 0;
+      return line(
+        'running',
+        `run ${event.runId} resumed${again > 0 ? `: ${count(again, 'step')} to run again` : ''}`,
+      );
+    }
+    case 'run.completed':
+      return line('completed', `completed in ${formatDuration(view.elapsedMs())}`);
+    case 'run.failed': {
+      const { error, step: cause } = event.data;
+      const where = cause === undefined ? '' : `${safeLine(cause)}: `;
+      return line('failed', `failed after ${formatDuration(view.elapsedMs())}: ${where}${errorLine(error)}`);
+    }
+    case 'run.cancelled':
+      return line(
+        'cancelled',
+        `cancelled after ${formatDuration(view.elapsedMs())}: ${safeLine(event.data.reason)}`,
+      );
+    case 'cancel.requested':
+      return line('cancelled', `is being cancelled${by(event.data.by)}: ${safeLine(event.data.reason)}`);
+    case 'signal.received':
+      return line('running', `received signal ${safeLine(event.data.name)}${by(event.data.by)}`);
+    case 'step.started':
+      return step?.status === 'waiting' ? undefined : line('running', `started${again}`);
+    case 'step.completed':
+      if (step?.reused) return line('completed', 'ok, taken over');
+      return line('completed', `ok ${formatDuration(step?.durationMs(undefined) ?? 0)}${again}`);
+    case 'step.failed': {
+      const optional = path !== undefined && context.isOptional(path) ? ' (optional)' : '';
+      return line('failed', `failed${again}${optional}: ${errorLine(event.data.error)}`);
+    }
+    case 'step.cancelled':
+      return line('cancelled', `cancelled: ${safeLine(event.data.reason)}`);
+    case 'step.skipped':
+      return line('skipped', `skipped: ${skipText(event.data, view)}`);
+    case 'step.retrying': {
+      const { error, delayMs } = event.data;
+      const tried = attemptText(attempt, limit);
+      return line('retrying', `failed (${tried}), again in ${formatDuration(delayMs)}: ${errorLine(error)}`);
+    }
+    case 'step.interrupted':
+      return line('retrying', 'was interrupted and runs again');
+    case 'step.suspended':
+      return event.data.on === 'signal'
+        ? line('waiting', `waits for signal ${safeLine(event.data.signal ?? '')}`)
+        : undefined;
+    case 'step.resumed':
+      return line('running', 'goes on');
+    case 'timer.set':
+      return line('waiting', `sleeps ${formatDuration(event.data.ms)}`);
+    case 'timer.fired':
+      return undefined;
+    case 'approval.requested': {
+      const command = approveCommand({ runId: event.runId, step: path ?? '', choices: event.data.choices });
+      return line('waiting', `waits for approval: ${safeLine(event.data.message)} (${command})`);
+    }
+    case 'approval.given':
+      return line('running', `answered: ${answerText(event.data)}`);
+  }
+}
+
+const by = (who: string | undefined): string => (who ? ` by ${safeLine(who)}` : '');

@@ -1,0 +1,65 @@
+import { formatDuration } from '../core/duration.ts';
+import type { HistoryEvent } from '../core/event.ts';
+import type { Json } from '../core/json.ts';
+import { safeLine } from './safe-text.ts';
+import { answerText, count, errorLine } from './words.ts';
+
+/** What an event says, in a few words; long values are for the view to cut. */
+export function eventNote(event: HistoryEvent): string {
+  switch (event.type) {
+    case 'run.started': {
+      const { workflow, input, forkedFrom } = event.data;
+      const origin = forkedFrom ? `, forked from ${forkedFrom.run} at ${forkedFrom.step}` : '';
+      return safeLine(`${workflow}${isEmpty(input) ? '' : ` ${short(input)}`}${origin}`);
+    }
+    case 'run.resumed': {
+      const { invalidated } = event.data;
+      return invalidated
+        ? safeLine(`${count(invalidated.length, 'step')} to run again: ${invalidated.join(', ')}`)
+        : '';
+    }
+    case 'run.completed':
+    case 'step.completed':
+      return event.data.output === null ? '' : short(event.data.output);
+    case 'run.failed':
+      return `${event.data.step ? `${safeLine(event.data.step)}: ` : ''}${errorLine(event.data.error)}`;
+    case 'step.failed':
+      return errorLine(event.data.error);
+    case 'run.cancelled':
+    case 'step.cancelled':
+      return safeLine(event.data.reason);
+    case 'cancel.requested':
+      return safeLine(event.data.by ? `${event.data.reason} (by ${event.data.by})` : event.data.reason);
+    case 'step.started':
+      return event.data.input === undefined || isEmpty(event.data.input) ? '' : short(event.data.input);
+    case 'step.skipped':
+      return safeLine(event.data.because ? `${event.data.reason}: ${event.data.because}` : event.data.reason);
+    case 'step.retrying':
+      return `in ${formatDuration(event.data.delayMs)}: ${errorLine(event.data.error)}`;
+    case 'step.interrupted':
+    case 'step.resumed':
+      return '';
+    case 'step.suspended':
+      return safeLine(event.data.signal ? `on ${event.data.on} ${event.data.signal}` : `on ${event.data.on}`);
+    case 'timer.set':
+      return `${timerName(event.data.timer)} ${formatDuration(event.data.ms)}`;
+    case 'timer.fired':
+      return timerName(event.data.timer);
+    case 'approval.requested':
+      return safeLine(`${event.data.message} (${event.data.choices.join(', ')})`);
+    case 'approval.given':
+      return answerText(event.data);
+    case 'signal.received': {
+      const { name, payload, by } = event.data;
+      return safeLine(`${name}${payload === null ? '' : ` ${short(payload)}`}${by ? ` (by ${by})` : ''}`);
+    }
+  }
+}
+
+const timerName = (timer: number | string): string => (typeof timer === 'number' ? `sleep ${timer}` : timer);
+
+const isEmpty = (value: Json): boolean =>
+  value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+
+const longest = 500;
+const short = (value: Json): string => safeLine(JSON.stringify(value).slice(0, longest));

@@ -1,0 +1,48 @@
+import type { HistoryEvent } from '../core/event.ts';
+import { toEpochMs } from '../core/time.ts';
+import { eventNote } from './event-note.ts';
+import { glyphsFor, type StatusWord, statusColour, toStatusWord } from './glyphs.ts';
+import { calendarDay, preciseTime } from './moments.ts';
+import { painter } from './paint.ts';
+import { safeLine } from './safe-text.ts';
+import { type Cell, tableLines } from './table.ts';
+
+export interface FormatOptions {
+  readonly color: boolean;
+  readonly columns: number;
+  readonly unicode?: boolean | undefined;
+}
+
+/** A history, one line for each event: number, time, type, step, attempt (`#2`) and what it says. */
+export function formatHistory(events: readonly HistoryEvent[], options: FormatOptions): string {
+  const days = new Set(events.map(({ at }) => calendarDay(toEpochMs(at))));
+  const lines = tableLines(
+    events.map(event => eventRow(event, days.size > 1)),
+    {
+      columns: [{ align: 'right' }, {}, {}, { shrinks: true }, {}, {}],
+      width: options.columns,
+      paint: painter(options.color),
+      ellipsis: glyphsFor(options.unicode).ellipsis,
+    },
+  );
+  return lines.map(line => `${line}\n`).join('');
+}
+
+function eventRow(event: HistoryEvent, withDay: boolean): readonly Cell[] {
+  const at = toEpochMs(event.at);
+  return [
+    { text: String(event.seq), colour: 'dim' },
+    { text: withDay ? `${calendarDay(at)} ${preciseTime(at)}` : preciseTime(at), colour: 'dim' },
+    { text: event.type, colour: statusColour(statusOfEvent(event)) },
+    { text: safeLine(event.step ?? '') + (event.worker === undefined ? '' : `[${event.worker}]`) },
+    { text: event.attempt !== undefined && event.attempt > 1 ? `#${event.attempt}` : '', colour: 'yellow' },
+    { text: eventNote(event) },
+  ];
+}
+
+function statusOfEvent({ type }: HistoryEvent): StatusWord {
+  const [subject, verb = ''] = type.split('.');
+  if (subject === 'run' || subject === 'step')
+    return verb === 'started' || verb === 'resumed' ? 'running' : toStatusWord(verb);
+  return subject === 'cancel' ? 'cancelled' : 'waiting';
+}

@@ -1,0 +1,13 @@
+export { formatError } from './error-text.ts';
+export { isUtf8Locale } from './glyphs.ts';
+export { formatGraph, type GraphOptions } from './graph-text.ts';
+export { type FormatOptions, formatHistory } from './history-table.ts';
+export { createLiveReporter, type LiveReporterOptions } from './live-reporter.ts';
+export { formatMermaid, type MermaidOptions } from './mermaid.ts';
+export { createPlainReporter, type PlainReporterOptions } from './plain-reporter.ts';
+export type { Reporter } from './reporter.ts';
+export { formatRunList, type RunRow } from './run-list.ts';
+export { RunView, viewOf } from './run-view.ts';
+export { safeText } from './safe-text.ts';
+export type { StepProgress } from './step-progress.ts';
+export { formatSummary, type SummaryOptions } from './summary.ts';

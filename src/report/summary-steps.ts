@@ -1,0 +1,72 @@
+import { formatDuration } from '../core/duration.ts';
+import { type Glyphs, type StatusWord, statusColour } from './glyphs.ts';
+import type { Paint } from './paint.ts';
+import type { RunView } from './run-view.ts';
+import { safeLine } from './safe-text.ts';
+import type { StepProgress } from './step-progress.ts';
+import { type Cell, tableLines } from './table.ts';
+import { count, noteOf } from './words.ts';
+
+export interface StepTableOptions {
+  readonly glyphs: Glyphs;
+  readonly paint: Paint;
+  readonly width: number;
+}
+
+const allUpTo = 16;
+const shownOfMany = 10;
+/** What a person looks for first in a large run. */
+const byInterest: readonly StatusWord[] = ['failed', 'waiting', 'cancelled', 'retrying', 'running'];
+
+/** A line for each step; of a large run, the ones that need attention and a count of the rest. */
+export function stepTable(view: RunView, options: StepTableOptions): readonly string[] {
+  const all = view.steps.length <= allUpTo;
+  const shown = all ? view.steps : interesting(view);
+  const nameOf = (step: StepProgress) =>
+    all && step.parent ? `${'  '.repeat(step.depth)}${safeLine(step.name)}` : safeLine(step.path);
+  const lines = tableLines(
+    shown.map(step => stepRow(step, view, { name: nameOf(step), glyph: options.glyphs[step.status] })),
+    {
+      columns: [{}, { shrinks: true }, { align: 'right' }, {}, {}],
+      width: options.width,
+      paint: options.paint,
+      ellipsis: options.glyphs.ellipsis,
+      indent: '  ',
+    },
+  );
+  const rest = restText(view, new Set(shown));
+  return rest === '' ? lines : [...lines, `  ${options.paint('dim', `${options.glyphs.ellipsis} ${rest}`)}`];
+}
+
+function stepRow(
+  step: StepProgress,
+  view: RunView,
+  look: { readonly name: string; readonly glyph: string },
+): readonly Cell[] {
+  const took = step.durationMs(undefined);
+  // How long somebody thought about an answer says nothing about the run.
+  const isGate = step.answer !== undefined;
+  return [
+    { text: look.glyph, colour: statusColour(step.status) },
+    { text: look.name },
+    { text: took === undefined || isGate ? '' : formatDuration(took), colour: 'dim' },
+    { text: step.attempt > 1 ? count(step.attempt, 'attempt') : '', colour: 'yellow' },
+    { text: noteOf(step, view), colour: step.status === 'failed' ? 'red' : 'dim' },
+  ];
+}
+
+/** Leaves only, so that a failure inside a child workflow is listed once. */
+function interesting(view: RunView): readonly StepProgress[] {
+  const leaves = view.steps.filter(step => step.children.length === 0);
+  return byInterest.flatMap(status => leaves.filter(step => step.status === status)).slice(0, shownOfMany);
+}
+
+function restText(view: RunView, shown: ReadonlySet<StepProgress>): string {
+  const counts = new Map<StatusWord, number>();
+  for (const step of view.steps) {
+    if (shown.has(step) || step.children.length > 0) continue;
+    counts.set(step.status, (counts.get(step.status) ?? 0) + 1);
+  }
+  const order: readonly StatusWord[] = [...byInterest, 'completed', 'skipped', 'pending'];
+  return order.flatMap(status => (counts.has(status) ? [`${counts.get(status)} ${status}`] : [])).join(', ');
+}

@@ -1,0 +1,94 @@
+import { formatDuration } from '../core/duration.ts';
+import type { ErrorData } from '../core/errors.ts';
+import type { EventOf } from '../core/event.ts';
+import type { RunView } from './run-view.ts';
+import { firstLine, safeLine } from './safe-text.ts';
+import type { StepProgress, WaitingFor } from './step-progress.ts';
+
+/** `1 step`, `3 steps`. */
+export const count = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
+
+export const errorLine = (error: ErrorData): string => firstLine(error.message) || error.code;
+
+/** `now` is left out where time stands still. */
+export function waitText(wait: WaitingFor, now?: number): string {
+  switch (wait.on) {
+    case 'approval':
+      return `waits for approval: ${safeLine(wait.message)}`;
+    case 'signal':
+      return `waits for signal ${safeLine(wait.signal)}`;
+    case 'timer':
+      if (wait.until === undefined || now === undefined) return 'sleeps';
+      return `sleeps, ${formatDuration(Math.max(0, wait.until - now))} left`;
+  }
+}
+
+/** Why a step was not run. `view` tells how the step ended that it was skipped for. */
+export function skipText({ reason, because }: EventOf<'step.skipped'>['data'], view: RunView): string {
+  switch (reason) {
+    case 'condition':
+      return 'its condition is false';
+    case 'cancelled':
+      return 'the run was cancelled';
+    case 'dependency':
+    case 'failure': {
+      if (because === undefined) return 'another step failed';
+      const status = view.step(because)?.status;
+      return `${safeLine(because)} ${status === 'skipped' || status === 'cancelled' ? `was ${status}` : 'failed'}`;
+    }
+  }
+}
+
+/** `(attempt 2 of 3)`; attempts from before a step was started over make the number pass the limit, which then is left out. */
+export function attemptText(attempt: number, limit: number | undefined): string {
+  return limit !== undefined && attempt <= limit ? `attempt ${attempt} of ${limit}` : `attempt ${attempt}`;
+}
+
+export function answerText({ choice, by, comment }: EventOf<'approval.given'>['data']): string {
+  const whom = by ? ` by ${safeLine(by)}` : '';
+  return `${safeLine(choice)}${whom}${comment ? `: ${safeLine(comment)}` : ''}`;
+}
+
+/** What there is to say of a step beyond its status. */
+export function noteOf(step: StepProgress, view: RunView, now?: number): string {
+  switch (step.status) {
+    case 'pending':
+      return step.interrupted ? 'was interrupted' : '';
+    case 'running':
+      return '';
+    case 'waiting':
+      return step.waits.map(wait => waitText(wait, now)).join('; ') || 'waits';
+    case 'retrying': {
+      const when =
+        now === undefined || step.retryAt === undefined
+          ? ''
+          : ` in ${formatDuration(Math.max(0, step.retryAt - now))}`;
+      return `again${when}${step.error ? `: ${errorLine(step.error)}` : ''}`;
+    }
+    case 'completed':
+      if (step.reused) return 'taken over';
+      return step.answer ? answerText(step.answer) : '';
+    case 'failed':
+      return step.error ? errorLine(step.error) : '';
+    case 'cancelled':
+      return step.reason && step.reason !== 'cancelled' ? safeLine(step.reason) : '';
+    case 'skipped':
+      return step.skipped ? skipText(step.skipped, view) : '';
+  }
+}
+
+export interface Gate {
+  readonly runId: string;
+  readonly step: string;
+  readonly choices: readonly string[];
+}
+
+/** What to type to let the run go on; where `approve` is no choice, the first that lets it. */
+export function approveCommand({ runId, step, choices }: Gate): string {
+  const choice = choices.includes('approve') ? undefined : choices.find(each => each !== 'reject');
+  return `reprise approve ${runId} ${shellWord(step)}${choice === undefined ? '' : ` --choice ${shellWord(choice)}`}`;
+}
+
+/** A word for a shell, quoted if it has to be. */
+export const shellWord = (word: string): string =>
+  /^[\w./:@%+=-]+$/.test(word) ? word : `'${safeLine(word).replaceAll("'", "'\\''")}'`;

@@ -1,0 +1,23 @@
+import { topologicalOrder } from '../workflow/dag.ts';
+import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+
+/** A step of a workflow or of one that it uses, in the stable topological order that runs record. */
+export interface PlacedStep {
+  readonly path: string;
+  readonly step: StepModel;
+}
+
+/** All of them, the steps of a child workflow right after the step that uses it. */
+export function stepsOf(workflow: WorkflowModel, prefix = ''): readonly PlacedStep[] {
+  return inOrder(workflow).flatMap(step => {
+    const path = `${prefix}${step.id}`;
+    const inner = step.body.kind === 'uses' ? stepsOf(step.body.workflow, `${path}/`) : [];
+    return [{ path, step }, ...inner];
+  });
+}
+
+/** The steps of one workflow, each after all that it needs. */
+export function inOrder({ steps }: WorkflowModel): readonly StepModel[] {
+  const sorted = topologicalOrder(steps);
+  return sorted.kind === 'ordered' ? sorted.order : steps;
+}

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import { isSameProcess, processStart } from '../../src/process/identity.ts';
+import { createProject, parseLines, type TestProject, until } from './run-inline.ts';
+
+interface Line {
+  readonly type: string;
+  readonly step?: string;
+  readonly attempt?: number;
+  readonly status?: string;
+  readonly data?: { readonly reason?: string };
+}
+
+const history = async (project: TestProject) => parseLines<Line>((await project.run(['history', '--raw', '--json'])).stdout);
+const types = (events: readonly Line[]) => events.map(({ type, step }) => (step ? `${type} ${step}` : type));
+
+/** The processes that wrote their pid into a file, as they were then. */
+const processesIn = (project: TestProject, file: string) =>
+  project.read(file).trim().split('\n').map(pid => ({ pid: Number(pid), processStart: processStart(Number(pid)) ?? 'gone' }));
+
+const tree = `
+steps:
+  - { id: first, run: "echo first >> marks" }
+  - id: grow
+    needs: [first]
+    run: |
+      (echo $BASHPID >> pids; exec sleep 1000) &
+      (echo $BASHPID >> pids; exec setsid sleep 1000) &
+      echo $$ >> pids
+      echo grow >> marks
+      wait
+  - { id: last, needs: [grow], run: "echo last >> marks" }
+`;
+const grown = (project: TestProject) => project.read('pids').trim().split('\n').length === 3 && project.read('marks').includes('grow');
+
+describe('signals', () => {
+  it.each([
+    ['SIGINT', 130, 'interrupted by Ctrl-C'],
+    ['SIGTERM', 143, 'ended by SIGTERM'],
+    ['SIGHUP', 129, 'the terminal was closed'],
+  ] as const)('%s cancels the run, ends the whole process tree and exits with %i', async (signal, code, reason) => {
+    const project = createProject({ files: { 'tree.yaml': tree } });
+    const run = project.start(['run', 'tree.yaml']);
+    await until(() => grown(project));
+    const processes = processesIn(project, 'pids');
+    expect(processes.map(isSameProcess)).toEqual([true, true, true]);
+    run.kill(signal);
+    const ended = await run.ended;
+    expect(ended.code, ended.stderr).toBe(code);
+    expect(ended.stderr).toContain('next: reprise resume');
+    expect(processes.map(isSameProcess)).toEqual([false, false, false]);
+    const events = await history(project);
+    expect(types(events).slice(-3)).toEqual(['step.cancelled grow', 'step.skipped last', 'run.cancelled']);
+    expect(events.at(-1)?.data?.reason).toBe(reason);
+    expect(project.read('marks')).toBe('first\ngrow\n');
+  });
+
+  it('a second Ctrl-C kills what does not want to end, and leaves at once', async () => {
+    const stubborn = `steps:\n  - id: stubborn\n    run: |\n      trap 'echo deaf >> marks' TERM\n      echo $$ >> pids\n      while :; do sleep 0.05; done\n`;
+    const project = createProject({ files: { 'stubborn.yaml': stubborn } });
+    const run = project.start(['run', 'stubborn.yaml']);
+    await until(() => project.read('pids') !== '');
+    const processes = processesIn(project, 'pids');
+    run.kill('SIGINT');
+    await until(() => project.read('marks') !== '');
+    run.kill('SIGINT');
+    expect(await run.ended).toMatchObject({ code: 130 });
+    expect(processes.map(isSameProcess)).toEqual([false]);
+    expect(await project.run(['list'])).toMatchObject({ code: 0 });
+  });
+});
+
+/** Blocks until the file `gate` exists. */
+const gated = `
+steps:
+  - { id: first, run: "echo first >> marks" }
+  - { id: gated, needs: [first], run: "echo gated >> marks; until [ -e gate ]; do sleep 0.02; done" }
+  - { id: last, needs: [gated], run: "echo last >> marks" }
+`;
+
+const killInTheMiddle = async (project: TestProject) => {
+  const run = project.start(['run', 'gated.yaml']);
+  await until(() => project.read('marks').includes('gated'));
+  run.kill('SIGKILL');
+  await run.ended;
+};
+
+describe('kill -9', () => {
+  it('costs the step that was at work and nothing else', async () => {
+    const project = createProject({ files: { 'gated.yaml': gated } });
+    await killInTheMiddle(project);
+    expect(parseLines((await project.run(['list', '--json'])).stdout)).toMatchObject([{ status: 'interrupted' }]);
+    expect((await project.run(['show'])).stdout).toContain('is gone');
+    project.write({ gate: '' });
+    const resumed = await project.run(['resume']);
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(project.read('marks')).toBe('first\ngated\ngated\nlast\n');
+    expect(types(await history(project))).toEqual([
+      'run.started',
+      'step.started first',
+      'step.completed first',
+      'step.started gated',
+      'run.resumed',
+      'step.interrupted gated',
+      'step.started gated',
+      'step.completed gated',
+      'step.started last',
+      'step.completed last',
+      'run.completed',
+    ]);
+  });
+
+  it('gives the same outcome as a run that was left alone', async () => {
+    const project = createProject({ files: { 'gated.yaml': gated } });
+    await killInTheMiddle(project);
+    project.write({ gate: '' });
+    await project.run(['resume']);
+    const killed = await project.run(['history', '--digest']);
+    await project.run(['run', 'gated.yaml']);
+    expect((await project.run(['history', '--digest'])).stdout).toBe(killed.stdout);
+  });
+
+  it('leaves a run that exactly one of two processes can go on with', async () => {
+    const project = createProject({ files: { 'gated.yaml': gated } });
+    await killInTheMiddle(project);
+    const both = [project.start(['resume']), project.start(['resume'])];
+    const loser = await Promise.race(both.map(({ ended }) => ended));
+    const winner = both.find(({ stdout, stderr }) => stdout + stderr !== loser.stdout + loser.stderr);
+    expect(loser.code).toBe(1);
+    expect(loser.stderr).toContain(`error[RUN_OWNED]: run`);
+    expect(loser.stderr).toContain(`process ${winner?.pid} on`);
+    project.write({ gate: '' });
+    expect(await winner?.ended).toMatchObject({ code: 0 });
+    expect(project.read('marks')).toBe('first\ngated\ngated\nlast\n');
+  });
+
+  it('does not take away the pause before the next attempt', async () => {
+    const flaky = `
+steps:
+  - id: flaky
+    retry: { attempts: 3, backoff: 700ms }
+    run: 'echo try >> marks; [ "$REPRISE_ATTEMPT" = 2 ]'
+`;
+    const project = createProject({ files: { 'flaky.yaml': flaky } });
+    const run = project.start(['run', 'flaky.yaml', '--json']);
+    await until(() => run.stdout.includes('step.retrying'));
+    run.kill('SIGKILL');
+    await run.ended;
+    expect(await project.run(['resume'])).toMatchObject({ code: 0 });
+    expect(project.read('marks')).toBe('try\ntry\n');
+    const events = await history(project);
+    expect(types(events)).toEqual([
+      'run.started',
+      'step.started flaky',
+      'step.retrying flaky',
+      'run.resumed',
+      'timer.fired flaky',
+      'step.started flaky',
+      'step.completed flaky',
+      'run.completed',
+    ]);
+    const pausedMs = (Date.parse(at(events, 'timer.fired')) - Date.parse(at(events, 'step.retrying')));
+    expect(pausedMs).toBeGreaterThanOrEqual(700);
+  });
+});
+
+const at = (events: readonly (Line & { readonly at?: string })[], type: string): string =>
+  events.find(event => event.type === type)?.at ?? '';

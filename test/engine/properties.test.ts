@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { HistoryEvent } from '../../src/core/event.ts';
+import { canonicalOrder } from '../../src/engine/canonical.ts';
+import { digestsOf } from '../../src/engine/digest.ts';
+import { findReadySteps } from '../../src/engine/plan.ts';
+import type { FailurePolicy, WorkflowModel } from '../../src/workflow/model.ts';
+import { testEngine } from '../support/engine.ts';
+import { expectSoundHistory } from './history-rules.ts';
+import { type Behaviour, buildWorkflow, turnsFrom, turnTable, workflowSpec } from './random-workflow.ts';
+import { countingStore } from './support.ts';
+
+const anyPolicy = fc.constantFrom<FailurePolicy>('fail-fast', 'finish-running', 'continue');
+const places = fc.integer({ min: 1, max: 5 });
+const anyWorkflow = workflowSpec({ depth: 2, maxSteps: 7, onFailure: anyPolicy });
+/** Under the other policies what else comes to its end before a failure is a matter of timing, and meant to be. */
+const steadyWorkflow = workflowSpec({ depth: 2, maxSteps: 7, onFailure: fc.constant('continue') });
+
+async function run(workflow: WorkflowModel, maxConcurrentWorkers: number) {
+  const batches: (readonly HistoryEvent[])[] = [];
+  const { engine, store, events } = testEngine({
+    observe: observation => {
+      if (observation.kind === 'events') batches.push(observation.events);
+    },
+  });
+  const result = await engine.start({ workflow, maxConcurrentWorkers });
+  return { engine, store, result, events, batches };
+}
+
+/** Wraps work to see how many are at it at once. */
+function counted(work: Behaviour['work']) {
+  const seen = { now: 0, most: 0 };
+  const counting: Behaviour['work'] = async (path, attempt) => {
+    seen.most = Math.max(seen.most, ++seen.now);
+    await work(path, attempt);
+    seen.now--;
+  };
+  return { seen, work: counting };
+}
+
+describe('any workflow', () => {
+  it('leaves a sound history, which the store gives back as it was observed', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyWorkflow, places, turnTable, async (spec, limit, table) => {
+        const workflow = buildWorkflow(spec, { work: turnsFrom(table) });
+        const { events, store, result } = await run(workflow, limit);
+        expectSoundHistory(workflow, events);
+        expect(await store.read(result.runId)).toEqual(events);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('never has more steps at work than it may', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyWorkflow, places, turnTable, async (spec, limit, table) => {
+        const { seen, work } = counted(turnsFrom(table));
+        await run(buildWorkflow(spec, { work }), limit);
+        expect(seen.most).toBeLessThanOrEqual(limit);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('comes to the same digests whatever the timing and the limit', async () => {
+    await fc.assert(
+      fc.asyncProperty(steadyWorkflow, fc.tuple(places, places), fc.tuple(turnTable, turnTable), async (spec, limits, tables) => {
+        const first = await run(buildWorkflow(spec, { work: turnsFrom(tables[0]) }), limits[0]);
+        const second = await run(buildWorkflow(spec, { work: turnsFrom(tables[1]) }), limits[1]);
+        expect(digestsOf(second.events)).toEqual(digestsOf(first.events));
+        expect(second.result.status).toBe(first.result.status);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('is planned from its history alone: what a prefix makes ready is what was started', async () => {
+    await fc.assert(
+      fc.asyncProperty(steadyWorkflow, places, turnTable, async (spec, limit, table) => {
+        const workflow = buildWorkflow(spec, { work: turnsFrom(table) });
+        const { batches } = await run(workflow, limit);
+        let before: HistoryEvent[] = [];
+        for (const batch of batches) {
+          const planned = batch.findIndex(({ type }) => type === 'step.started' || type === 'step.skipped');
+          for (let cut = planned === -1 ? batch.length : planned; cut <= batch.length; cut++) {
+            const ready = findReadySteps(workflow, [...before, ...batch.slice(0, cut)], { places: limit });
+            expect(ready).toEqual(startsOfFunctions(batch.slice(cut)));
+          }
+          before = [...before, ...batch];
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('is replayed without running or writing anything, and gives what it gave', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyWorkflow, places, turnTable, async (spec, limit, table) => {
+        const { seen, work } = counted(turnsFrom(table));
+        const workflow = buildWorkflow(spec, { work });
+        const { store, result, events } = await run(workflow, limit);
+        seen.most = 0;
+        const watched = countingStore(store);
+        const replayed = await testEngine({ store: watched.store }).engine.replay({ workflow, runId: result.runId });
+        expect(replayed).toEqual({ result, history: events, ended: true });
+        expect(watched.writes).toEqual([]);
+        expect(seen.most).toBe(0);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+/** Starts of steps that have work of their own: a start of a child workflow carries its input. */
+const startsOfFunctions = (events: readonly HistoryEvent[]): string[] =>
+  events.flatMap(event => (event.type === 'step.started' && event.data.input === undefined && event.step ? [event.step] : []));
+
+describe('twenty runs of one workflow', () => {
+  it('differ in times and run ids only, however long their steps took', async () => {
+    const rich = fc.sample(workflowSpec({ depth: 2, maxSteps: 12, onFailure: fc.constant('continue') }), { numRuns: 3, seed: 11 });
+    for (const spec of rich) {
+      const histories = new Set<string>();
+      for (let seed = 0; seed < 20; seed++) {
+        const [table = [0]] = fc.sample(turnTable, { numRuns: 1, seed });
+        const { events } = await run(buildWorkflow(spec, { work: turnsFrom(table) }), 1 + (seed % 4));
+        histories.add(JSON.stringify(canonicalOrder(events).map(({ at: _at, runId: _runId, ...rest }) => withoutStacks(rest))));
+      }
+      expect(histories.size).toBe(1);
+    }
+  });
+});
+
+/** A stack says from where the engine called, which is not the same on every path through it. */
+const withoutStacks = (value: unknown): unknown => JSON.parse(JSON.stringify(value, (key, field) => (key === 'stack' ? undefined : field)));

@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import type { FailurePolicy, StepModel, WorkflowModel } from '../../src/workflow/model.ts';
+
+/** A workflow as plain data, so that a failing case can be read and shrunk. */
+export interface WorkflowSpec {
+  readonly steps: readonly StepSpec[];
+  readonly onFailure: FailurePolicy;
+}
+
+export interface StepSpec {
+  /** Which of the steps before it, and whether however they ended. */
+  readonly needs: readonly { readonly of: number; readonly tolerant: boolean }[];
+  readonly does: 'succeeds' | 'fails' | 'fails at first' | 'sleeps';
+  readonly attempts: number;
+  readonly optional: boolean;
+  readonly condition: boolean;
+  readonly child: WorkflowSpec | undefined;
+}
+
+const stepSpec = (index: number, depth: number, onFailure: fc.Arbitrary<FailurePolicy>): fc.Arbitrary<StepSpec> =>
+  fc.record({
+    needs:
+      index === 0
+        ? fc.constant([])
+        : fc.uniqueArray(fc.record({ of: fc.nat(index - 1), tolerant: fc.boolean() }), { maxLength: 3, selector: need => need.of }),
+    does: fc.oneof(
+      { weight: 5, arbitrary: fc.constant('succeeds' as const) },
+      { weight: 1, arbitrary: fc.constantFrom('fails' as const, 'fails at first' as const, 'sleeps' as const) },
+    ),
+    attempts: fc.integer({ min: 1, max: 3 }),
+    optional: fc.boolean(),
+    condition: fc.oneof({ weight: 8, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+    child: depth > 0 ? fc.option(workflowSpec({ depth: depth - 1, maxSteps: 4, onFailure }), { nil: undefined, freq: 4 }) : fc.constant(undefined),
+  });
+
+export interface SpecOptions {
+  readonly depth: number;
+  readonly maxSteps: number;
+  readonly onFailure: fc.Arbitrary<FailurePolicy>;
+}
+
+export const workflowSpec = ({ depth, maxSteps, onFailure }: SpecOptions): fc.Arbitrary<WorkflowSpec> =>
+  fc.record({
+    steps: fc
+      .integer({ min: 1, max: maxSteps })
+      .chain(count => fc.tuple(...Array.from({ length: count }, (_, index) => stepSpec(index, depth, onFailure)))),
+    onFailure,
+  });
+
+/** What a step function does on its way; how long that takes must not matter. */
+export interface Behaviour {
+  /** Called when a step is at work; its promise is how long it takes. */
+  readonly work: (path: string, attempt: number) => Promise<void>;
+}
+
+/** The definition that a spec stands for. */
+export function buildWorkflow(spec: WorkflowSpec, behaviour: Behaviour, name = 'random'): WorkflowModel {
+  return {
+    name,
+    input: { parse: () => ({}), fields: [] },
+    steps: spec.steps.map((step, index) => buildStep({ step, index, behaviour })),
+    onFailure: spec.onFailure,
+  };
+}
+
+function buildStep({ step, index, behaviour }: { step: StepSpec; index: number; behaviour: Behaviour }): StepModel {
+  const id = `s${index}`;
+  return {
+    id,
+    needs: step.needs.map(({ of, tolerant }) => ({ id: `s${of}`, tolerant })),
+    ...(step.condition ? {} : { condition: () => false }),
+    optional: step.optional,
+    ...(step.attempts > 1 ? { retry: { attempts: step.attempts, backoff: { initialMs: 0, factor: 1, maxMs: 0 } } } : {}),
+    timeout: {},
+    fingerprint: id,
+    body: step.child
+      ? { kind: 'uses', workflow: buildWorkflow(step.child, behaviour, `child-of-${id}`), input: () => ({}) }
+      : {
+          kind: 'function',
+          run: async (scope, ctx) => {
+            await behaviour.work(ctx.step, ctx.attempt);
+            if (step.does === 'sleeps') await ctx.sleep(0);
+            if (step.does === 'fails' || (step.does === 'fails at first' && ctx.attempt === 1)) throw new Error(`${ctx.step} fails`);
+            const inputs = Object.values(scope.steps).map(({ outputs }) => outputs ?? null);
+            return { step: ctx.step, inputs };
+          },
+        },
+  };
+}
+
+const turn = () => new Promise<void>(resolve => setImmediate(resolve));
+
+/** Work that takes some turns of the event loop, by a table that goes round. */
+export function turnsFrom(table: readonly number[]): Behaviour['work'] {
+  let next = 0;
+  return async () => {
+    const turns = table[next++ % table.length] ?? 0;
+    for (let left = turns; left > 0; left--) await turn();
+  };
+}
+
+export const turnTable = fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 12 });

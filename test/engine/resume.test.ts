@@ -1,0 +1,248 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { HistoryEvent } from '../../src/core/event.ts';
+import { digestsOf } from '../../src/engine/digest.ts';
+import { approve, maybe, step, workflow } from '../../src/workflow/define/index.ts';
+import type { WorkflowModel } from '../../src/workflow/model.ts';
+import { testEngine } from '../support/engine.ts';
+import { at, countingStore, endsOf, eventsOf } from './support.ts';
+
+/** Steps that note that they ran; `version` changes a definition without changing the id. */
+function diamond(runs: string[], version: Partial<Record<'a' | 'b' | 'c' | 'd', number>> = {}): WorkflowModel {
+  const note = (id: string, number: number | undefined) => () => {
+    runs.push(id);
+    return `${id}${number ?? ''}`;
+  };
+  const a = step('a', { run: note('a', version.a) });
+  const b = step('b', { after: { a }, run: note('b', version.b) });
+  const c = step('c', { after: { a }, run: note('c', version.c) });
+  const d = step('d', { after: { b, c }, run: note('d', version.d) });
+  const { model } = workflow('diamond', { steps: [a, b, c, d] });
+  const numbered = (id: string) => version[id as 'a'] ?? 0;
+  return { ...model, steps: model.steps.map(step => ({ ...step, fingerprint: `${step.id}-${numbered(step.id)}` })) };
+}
+
+describe('a changed definition', () => {
+  it('is noticed, and nothing is written or run', async () => {
+    const runs: string[] = [];
+    const { engine, store } = testEngine();
+    const { runId } = await engine.start({ workflow: diamond(runs) });
+    runs.length = 0;
+    const counted = countingStore(store);
+    const second = testEngine({ store: counted.store });
+    await expect(second.engine.resume({ workflow: diamond(runs, { b: 2 }), runId })).rejects.toMatchObject({
+      code: 'DEFINITION_CHANGED',
+      message: expect.stringContaining('b: changed'),
+      hint: expect.stringContaining('--rerun-changed'),
+    });
+    expect(counted.writes).toEqual([]);
+    expect(runs).toEqual([]);
+    expect((await store.list())[0]).toMatchObject({ status: 'completed', owner: null });
+  });
+
+  it('is run again on request: exactly what changed and what depends on it', async () => {
+    const runs: string[] = [];
+    const { engine } = testEngine();
+    const { runId } = await engine.start({ workflow: diamond(runs) });
+    runs.length = 0;
+    const changed = diamond(runs, { b: 2 });
+    const result = await engine.resume({ workflow: changed, runId, rerunChanged: true });
+    expect(result).toMatchObject({ status: 'completed', output: { d: 'd' } });
+    expect(runs).toEqual(['b', 'd']);
+    await expect(engine.replay({ workflow: changed, runId })).resolves.toMatchObject({ ended: true });
+    await expect(engine.replay({ workflow: diamond([]), runId })).rejects.toMatchObject({ code: 'HISTORY_DIVERGED' });
+  });
+
+  it('is no change where a step never ran', async () => {
+    const runs: string[] = [];
+    const gate = approve('gate', { message: 'ok?' });
+    const build = (text: string) => workflow('w', { steps: [gate, step('late', { after: { gate }, run: text === 'old' ? () => 'old' : () => 'new' })] }).model;
+    const { engine, store } = testEngine();
+    const { runId } = await engine.start({ workflow: build('old') });
+    await store.post(runId, { kind: 'approval', step: 'gate', choice: 'approve' }, at);
+    expect(await engine.resume({ workflow: build('new'), runId })).toMatchObject({ output: { late: 'new' } });
+    expect(runs).toEqual([]);
+  });
+
+  it('may drop steps and add new ones', async () => {
+    const a = step('a', { run: () => 'a' });
+    const dropped = step('dropped', { after: { a }, run: () => 'dropped' });
+    const added = step('added', { after: { a }, run: ({ a }) => `${a} added` });
+    const { engine, history } = testEngine();
+    const { runId } = await engine.start({ workflow: workflow('w', { steps: [a, dropped] }).model });
+    const { model } = workflow('w', { steps: [a, added] });
+    await expect(engine.resume({ workflow: model, runId })).rejects.toMatchObject({ message: expect.stringContaining('dropped: removed') });
+    const result = await engine.resume({ workflow: model, runId, rerunChanged: true });
+    expect(result).toMatchObject({ status: 'completed', output: { added: 'a added' } });
+    expect(eventsOf(await history(runId), 'run.resumed')[0]?.data).toEqual({ invalidated: ['dropped'], steps: ['a', 'added'] });
+  });
+
+  it('inside a child workflow keeps what is before it inside, and runs again what comes after outside', async () => {
+    const runs: string[] = [];
+    const build = (version: number) => {
+      const note = (id: string) => () => { runs.push(id); return id; };
+      const first = step('first', { run: note('first') });
+      const second = step('second', { after: { first }, run: note('second') });
+      const beside = step('beside', { run: note('beside') });
+      const child = workflow('child', { steps: [first, second, beside] });
+      const before = step('before', { run: note('before') });
+      const outer = step('outer', { after: { before }, uses: child });
+      const after = step('after', { after: { outer }, run: note('after') });
+      const { model } = workflow('w', { steps: [before, outer, after] });
+      return withFingerprints(model, path => (path === 'outer/second' ? `${path}-${version}` : path));
+    };
+    const { engine, history } = testEngine();
+    const { runId } = await engine.start({ workflow: build(1) });
+    runs.length = 0;
+    expect(await engine.resume({ workflow: build(2), runId, rerunChanged: true })).toMatchObject({ status: 'completed', output: { after: 'after' } });
+    expect(runs).toEqual(['second', 'after']);
+    expect(endsOf(await history(runId))).toMatchObject({ outer: 'completed', 'outer/second': 'completed' });
+  });
+});
+
+function withFingerprints(model: WorkflowModel, name: (path: string) => string, prefix = ''): WorkflowModel {
+  const steps = model.steps.map(step => {
+    const { body } = step;
+    const path = `${prefix}${step.id}`;
+    const inner = body.kind === 'uses' ? { ...body, workflow: withFingerprints(body.workflow, name, `${path}/`) } : body;
+    return { ...step, fingerprint: name(path), body: inner };
+  });
+  return { ...model, steps };
+}
+
+describe('resuming', () => {
+  it('a completed run runs and writes nothing, and gives its result', async () => {
+    const runs: string[] = [];
+    const model = diamond(runs);
+    const { engine, store } = testEngine();
+    const first = await engine.start({ workflow: model });
+    runs.length = 0;
+    const counted = countingStore(store);
+    const second = testEngine({ store: counted.store });
+    expect(await second.engine.resume({ workflow: model, runId: first.runId })).toEqual(first);
+    expect(counted.writes).toEqual([]);
+    expect(runs).toEqual([]);
+    expect((await store.list())[0]?.status).toBe('completed');
+  });
+
+  it('a failed run keeps what was finished, and comes to the digest of a run that never failed', async () => {
+    let broken = true;
+    const runs: string[] = [];
+    const build = () => {
+      const note = (id: string) => () => { runs.push(id); return id; };
+      const good = step('good', { run: note('good') });
+      const optional = step('optional', { optional: true, run: (): string => { runs.push('optional'); throw new Error('always'); } });
+      const innerGood = step('good', { run: note('inner good') });
+      const innerBad = step('bad', { after: { good: innerGood }, run: () => { runs.push('inner bad'); if (broken) throw new Error('no'); return 'fine'; } });
+      const outer = step('outer', { after: { good }, uses: workflow('child', { steps: [innerGood, innerBad] }) });
+      const after = step('after', { after: { outer }, run: note('after') });
+      const tidy = step('tidy', { after: { outer: maybe(outer), optional: maybe(optional) }, run: note('tidy') });
+      return workflow('w', { steps: [good, optional, outer, after, tidy], onFailure: 'continue' }).model;
+    };
+    const model = build();
+    const { engine, history } = testEngine();
+    const first = await engine.start({ workflow: model });
+    expect(first).toMatchObject({ status: 'failed', step: 'outer/bad' });
+    expect(runs.filter(id => id === 'tidy')).toHaveLength(1);
+    runs.length = 0;
+    broken = false;
+    const second = await engine.resume({ workflow: model, runId: first.runId });
+    expect(second).toMatchObject({ status: 'completed' });
+    expect(runs.sort()).toEqual(['after', 'inner bad', 'tidy']);
+    const clean = await engine.start({ workflow: model });
+    const digest = async (runId: string) => digestsOf(await history(runId)).outcome;
+    expect(await digest(first.runId)).toBe(await digest(clean.runId));
+  });
+});
+
+describe('forking', () => {
+  it('keeps what is not downstream, and leaves the old run as it was', async () => {
+    const runs: string[] = [];
+    const model = diamond(runs);
+    const { engine, history } = testEngine();
+    const { runId } = await engine.start({ workflow: model });
+    const before = await history(runId);
+    runs.length = 0;
+    const forked = await engine.fork({ workflow: model, runId, from: 'b' });
+    expect(forked).toMatchObject({ status: 'completed', output: { d: 'd' } });
+    expect(forked.runId).not.toBe(runId);
+    expect(runs).toEqual(['b', 'd']);
+    expect(await history(runId)).toEqual(before);
+    const [started] = eventsOf(await history(forked.runId), 'run.started');
+    expect(started?.data.forkedFrom).toEqual({ run: runId, step: 'b' });
+    await expect(engine.replay({ workflow: model, runId: forked.runId })).resolves.toMatchObject({ ended: true });
+  });
+
+  it('of a failed run runs again what failed as well', async () => {
+    let broken = true;
+    const runs: string[] = [];
+    const a = step('a', { run: () => void runs.push('a') });
+    const bad = step('bad', { after: { a }, run: () => { runs.push('bad'); if (broken) throw new Error('no'); } });
+    const c = step('c', { run: () => void runs.push('c') });
+    const { model } = workflow('w', { steps: [a, bad, c], onFailure: 'continue' });
+    const { engine } = testEngine();
+    const { runId } = await engine.start({ workflow: model });
+    runs.length = 0;
+    broken = false;
+    expect(await engine.fork({ workflow: model, runId, from: 'c' })).toMatchObject({ status: 'completed' });
+    expect(runs.sort()).toEqual(['bad', 'c']);
+  });
+
+  it('inside a child workflow that was tried several times keeps only its last life', async () => {
+    let tries = 0;
+    const runs: string[] = [];
+    const input = z.object({ n: z.number() });
+    const paid = step('paid', { run: () => { runs.push('paid'); return runs.length; } });
+    const flaky = step('flaky', { after: { paid }, run: ({ paid }) => { if (++tries === 1) throw new Error('no'); return paid; } });
+    const child = workflow('child', { input, steps: [paid, flaky] });
+    const outer = step('outer', { uses: child, with: () => ({ n: 1 }), retry: { attempts: 2, backoff: 1 } });
+    const { model } = workflow('w', { steps: [outer] });
+    const { engine } = testEngine();
+    const first = await engine.start({ workflow: model });
+    expect(first).toMatchObject({ status: 'completed', output: { outer: { flaky: 2 } } });
+    const forked = await engine.fork({ workflow: model, runId: first.runId, from: 'outer/flaky' });
+    expect(forked).toMatchObject({ status: 'completed', output: { outer: { flaky: 2 } } });
+    expect(runs).toHaveLength(2);
+  });
+
+  it('names the step that was probably meant', async () => {
+    const { engine } = testEngine();
+    const model = diamond([]);
+    const { runId } = await engine.start({ workflow: { ...model, steps: model.steps } });
+    await expect(engine.fork({ workflow: model, runId, from: 'e' })).rejects.toMatchObject({ code: 'USAGE' });
+  });
+});
+
+describe('replaying', () => {
+  it('runs and writes nothing, and gives what was recorded', async () => {
+    const runs: string[] = [];
+    const model = diamond(runs);
+    const { engine, store } = testEngine();
+    const first = await engine.start({ workflow: model });
+    runs.length = 0;
+    const counted = countingStore(store);
+    const replayed = await testEngine({ store: counted.store }).engine.replay({ workflow: model, runId: first.runId });
+    expect(replayed).toMatchObject({ result: first, ended: true });
+    expect(counted.writes).toEqual([]);
+    expect(runs).toEqual([]);
+  });
+
+  it('notices an end that does not follow from the steps', async () => {
+    const model = diamond([]);
+    const { engine, store } = testEngine();
+    const { runId } = await engine.start({ workflow: model });
+    const forged = (await store.read(runId)).map(event =>
+      event.type === 'run.completed' ? ({ ...event, data: { output: 'forged' } } as HistoryEvent) : event,
+    );
+    const liar = testEngine({ store: { ...store, read: async () => forged } });
+    await expect(liar.engine.replay({ workflow: model, runId })).rejects.toMatchObject({ code: 'HISTORY_DIVERGED' });
+  });
+
+  it('notices steps that the workflow does not have', async () => {
+    const model = diamond([]);
+    const { engine } = testEngine();
+    const { runId } = await engine.start({ workflow: model });
+    const fewer = { ...model, steps: model.steps.filter(({ id }) => id !== 'd') };
+    await expect(engine.replay({ workflow: fewer, runId })).rejects.toMatchObject({ code: 'HISTORY_DIVERGED' });
+  });
+});

@@ -1,0 +1,78 @@
+import type { HistoryEvent } from '../../src/core/event.ts';
+import type { Observer } from '../../src/engine/environment.ts';
+import type { EventStore } from '../../src/store/port.ts';
+import { deferred, type TestEngine, type TestEngineOptions, testEngine } from '../support/engine.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+/** How each step ended, by path; the last end counts. */
+export const endsOf = (events: readonly HistoryEvent[]): Record<string, string> =>
+  Object.fromEntries(
+    events.flatMap(({ type, step }) =>
+      step && /^step\.(completed|failed|cancelled|skipped)$/.test(type) ? [[step, type.slice(5)]] : [],
+    ),
+  );
+
+/** The events of one type, optionally of one step. */
+export const eventsOf = <T extends HistoryEvent['type']>(
+  events: readonly HistoryEvent[],
+  type: T,
+  step?: string,
+): Extract<HistoryEvent, { type: T }>[] =>
+  events.filter(
+    (event): event is Extract<HistoryEvent, { type: T }> =>
+      event.type === type && (step === undefined || event.step === step),
+  );
+
+/** Lets a test wait for a committed event instead of for some time to pass. */
+export function eventWatch() {
+  const seen: HistoryEvent[] = [];
+  const watchers = new Set<() => void>();
+  const observe: Observer = observation => {
+    if (observation.kind !== 'events') return;
+    seen.push(...observation.events);
+    for (const look of watchers) look();
+  };
+  const seenEvent = (matches: (event: HistoryEvent) => boolean): Promise<HistoryEvent> => {
+    const found = deferred<HistoryEvent>();
+    const look = () => {
+      const event = seen.find(matches);
+      if (!event) return;
+      watchers.delete(look);
+      found.resolve(event);
+    };
+    watchers.add(look);
+    look();
+    return found.promise;
+  };
+  return {
+    observe,
+    seenEvent,
+    seenType: (type: HistoryEvent['type'], step?: string) =>
+      seenEvent(event => event.type === type && (step === undefined || event.step === step)),
+  };
+}
+
+/** An engine whose time stands still until the test moves it. */
+export function timedEngine(options: TestEngineOptions = {}): TestEngine & { readonly clock: VirtualClock } {
+  const clock = new VirtualClock();
+  return { ...testEngine({ ...options, clock, settings: { inboxMs: 60_000, ...options.settings } }), clock };
+}
+
+/** Writes that reach the store, by name. */
+export function countingStore(store: EventStore): { readonly store: EventStore; readonly writes: string[] } {
+  const writes: string[] = [];
+  const counted = ['createRun', 'append', 'post', 'addProcess', 'removeProcess'] as const;
+  const proxy = new Proxy(store, {
+    get(target, property, receiver) {
+      const value: unknown = Reflect.get(target, property, receiver);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) => {
+        if (counted.some(name => name === property)) writes.push(String(property));
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+  return { store: proxy, writes };
+}
+
+export const at = '2026-01-01T00:00:00.000Z';

@@ -1,0 +1,87 @@
+import type { Clock } from '../../src/core/ports.ts';
+
+interface Wait {
+  readonly at: number;
+  readonly resolve: () => void;
+}
+
+/**
+ * A clock that stands still until a test moves it. Moving goes from one due moment to the next, and lets everything
+ * that follows from one happen before the next, so that nothing depends on how fast the machine is.
+ */
+export class VirtualClock implements Clock {
+  #now: number;
+  readonly #waits = new Set<Wait>();
+
+  constructor(startsAt = Date.UTC(2026, 0, 1)) {
+    this.#now = startsAt;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  endOfTurn(): Promise<void> {
+    return new Promise(resolve => setImmediate(resolve));
+  }
+
+  waitUntil(epochMs: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.reject(signal.reason);
+    if (epochMs <= this.#now) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const stop = () => {
+        this.#waits.delete(wait);
+        reject(signal.reason);
+      };
+      const wait: Wait = {
+        at: epochMs,
+        resolve: () => {
+          signal.removeEventListener('abort', stop);
+          resolve();
+        },
+      };
+      signal.addEventListener('abort', stop, { once: true });
+      this.#waits.add(wait);
+    });
+  }
+
+  /** Lets so much time pass. */
+  async advance(ms: number): Promise<void> {
+    const target = this.#now + ms;
+    await this.#settle();
+    for (let next = this.#nextDue(target); next; next = this.#nextDue(target)) {
+      this.#now = Math.max(this.#now, next.at);
+      this.#waits.delete(next);
+      next.resolve();
+      await this.#settle();
+    }
+    this.#now = target;
+  }
+
+  /** Lets time pass until the promise settles, in steps of what is due next. */
+  async until<T>(promise: Promise<T>): Promise<T> {
+    let settled = false;
+    const note = () => {
+      settled = true;
+    };
+    promise.then(note, note);
+    await this.#settle();
+    while (!settled) {
+      const next = this.#nextDue(Number.POSITIVE_INFINITY);
+      if (next) await this.advance(Math.max(0, next.at - this.#now));
+      else await this.#settle();
+    }
+    return promise;
+  }
+
+  #nextDue(target: number): Wait | undefined {
+    let next: Wait | undefined;
+    for (const wait of this.#waits) if (wait.at <= target && wait.at < (next?.at ?? Number.POSITIVE_INFINITY)) next = wait;
+    return next;
+  }
+
+  /** An event of the engine takes a handful of turns to lead to the next wait. */
+  async #settle(): Promise<void> {
+    for (let turns = 0; turns < 12; turns++) await this.endOfTurn();
+  }
+}
