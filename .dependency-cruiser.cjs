@@ -27,7 +27,12 @@ module.exports = {
       from: { path: `^src/${room}/`, pathNot: '\\.(test|conformance)\\.tsx?$' },
       to: { path: '^src/', pathNot: `^src/(${allowed.join('|')})/` },
     })),
-    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
     {
       name: 'core-is-pure',
       severity: 'error',

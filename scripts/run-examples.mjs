@@ -20,7 +20,8 @@ function copyOf(name) {
   mkdirSync(join(folder, 'node_modules'));
   // Without this, the project of an example would be whatever is above the temporary folder.
   mkdirSync(join(folder, '.reprise'));
-  for (const [name, target] of Object.entries(packages)) symlinkSync(target, join(folder, 'node_modules', name), 'dir');
+  for (const [name, target] of Object.entries(packages))
+    symlinkSync(target, join(folder, 'node_modules', name), 'dir');
   return folder;
 }
 
@@ -41,7 +42,8 @@ async function run(name) {
 const folders = readdirSync(examples, { withFileTypes: true }).filter(entry => entry.isDirectory());
 const names = process.argv.length > 2 ? process.argv.slice(2) : folders.map(({ name }) => name);
 const unchecked = names.filter(name => !Object.hasOwn(checks, name));
-if (unchecked.length > 0) throw new Error(`no check for ${unchecked.join(', ')}: add it to scripts/examples/checks.mjs`);
+if (unchecked.length > 0)
+  throw new Error(`no check for ${unchecked.join(', ')}: add it to scripts/examples/checks.mjs`);
 
 let good = true;
 for (const name of names) good = (await run(name)) && good;

@@ -2,8 +2,14 @@
 import { approve, openEngine, step, workflow } from 'reprise';
 
 const draft = step('draft', { run: () => ({ text: 'We are open again on Monday.' }) });
-const review = approve('review', { after: { draft }, message: ({ draft: { text } }) => `Send this? ${text}` });
-const send = step('send', { after: { draft, review }, run: ({ draft, review }) => `sent (${review.by}): ${draft.text}` });
+const review = approve('review', {
+  after: { draft },
+  message: ({ draft: { text } }) => `Send this? ${text}`,
+});
+const send = step('send', {
+  after: { draft, review },
+  run: ({ draft, review }) => `sent (${review.by}): ${draft.text}`,
+});
 const newsletter = workflow('newsletter', { steps: [draft, review, send], output: { send } });
 
 const { engine, store, close } = await openEngine({

@@ -4,7 +4,10 @@ import { z } from 'zod';
 
 const parcel = z.object({ order: z.string(), weight: z.number() });
 
-const pack = step('pack', { input: parcel, run: (_, { input }) => ({ box: input.weight > 2 ? 'large' : 'small' }) });
+const pack = step('pack', {
+  input: parcel,
+  run: (_, { input }) => ({ box: input.weight > 2 ? 'large' : 'small' }),
+});
 const label = step('label', { input: parcel, run: (_, { input }) => ({ text: `order ${input.order}` }) });
 
 /** A workflow like any other; here it is a step of the one below. */
@@ -28,7 +31,9 @@ const price = step('price', {
 });
 const reserve = step('reserve', {
   after: { validate },
-  run: ({ validate: { lines } }) => ({ weight: lines.reduce((sum, { quantity }) => sum + quantity * 0.5, 0) }),
+  run: ({ validate: { lines } }) => ({
+    weight: lines.reduce((sum, { quantity }) => sum + quantity * 0.5, 0),
+  }),
 });
 
 const charge = step('charge', {

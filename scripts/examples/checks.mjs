@@ -21,14 +21,21 @@ export const checks = {
   },
 
   async release({ json, reprise, path }) {
-    const { result: asked } = expectExit(await json('run', 'release.yaml', '--input', 'target=production'), 3);
+    const { result: asked } = expectExit(
+      await json('run', 'release.yaml', '--input', 'target=production'),
+      3,
+    );
     assert.deepEqual(
       asked.waiting.map(({ message }) => message),
       ['Publish v1.4.0 to production?'],
     );
     expectExit(await reprise('approve', asked.runId, 'ok', '--comment', 'looks good'), 0);
     const { result } = expectExit(await json('resume', asked.runId), 0);
-    assert.deepEqual(result.output, { tag: 'v1.4.0', address: 'production.example.com/v1.4.0', lint: 'failure' });
+    assert.deepEqual(result.output, {
+      tag: 'v1.4.0',
+      address: 'production.example.com/v1.4.0',
+      lint: 'failure',
+    });
     assert.ok(existsSync(path('published/app.sh')));
 
     const { result: again } = expectExit(await json('run', 'release.yaml'), 3);
@@ -40,7 +47,9 @@ export const checks = {
 
   async 'matrix-by-child'({ json }) {
     const { result } = expectExit(await json('run', 'matrix.yaml'), 0);
-    assert.deepEqual(result.output, { reports: 'small has 10 lines, medium has 100 lines, large has 1000 lines' });
+    assert.deepEqual(result.output, {
+      reports: 'small has 10 lines, medium has 100 lines, large has 1000 lines',
+    });
   },
 
   async signals({ json, begin, reprise }) {
@@ -48,7 +57,9 @@ export const checks = {
     assert.deepEqual(late.result.output, { ship: null, remind: 'reminded' });
 
     const running = begin('run', 'payment.mjs');
-    const { runId } = await running.until(({ type, data }) => type === 'step.suspended' && data.on === 'signal');
+    const { runId } = await running.until(
+      ({ type, data }) => type === 'step.suspended' && data.on === 'signal',
+    );
     expectExit(await reprise('signal', runId, 'payment', '{ "amount": 120 }'), 0);
     const paid = expectExit(await running.end(), 0);
     assert.deepEqual(paid.result.output, { ship: 'shipped', remind: null });

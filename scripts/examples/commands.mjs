@@ -4,7 +4,8 @@ import { createInterface } from 'node:readline';
 
 /** What the check of an example may do in its folder. */
 export function commandsIn(folder, cli) {
-  const start = (...args) => new Running(spawn(process.execPath, args, { cwd: folder, env: { ...process.env, CI: 'true' } }));
+  const start = (...args) =>
+    new Running(spawn(process.execPath, args, { cwd: folder, env: { ...process.env, CI: 'true' } }));
   return {
     folder,
     path: name => join(folder, name),
@@ -49,7 +50,9 @@ class Running {
       this.#watchers.add(watch);
       watch();
     });
-    const tooLate = this.#ended.then(code => Promise.reject(new Error(`ended with ${code} before that\n${this.#errors}`)));
+    const tooLate = this.#ended.then(code =>
+      Promise.reject(new Error(`ended with ${code} before that\n${this.#errors}`)),
+    );
     tooLate.catch(() => {});
     return Promise.race([found, tooLate]);
   }
@@ -57,6 +60,11 @@ class Running {
   async end() {
     const code = await this.#ended;
     const last = this.#lines.at(-1) ?? '';
-    return { code, output: this.#lines.join('\n'), errors: this.#errors, result: last.startsWith('{') ? JSON.parse(last) : undefined };
+    return {
+      code,
+      output: this.#lines.join('\n'),
+      errors: this.#errors,
+      result: last.startsWith('{') ? JSON.parse(last) : undefined,
+    };
   }
 }

@@ -12,14 +12,18 @@ const exitNotes = {
 };
 
 const variables = [
-  ['`REPRISE_STATE_DIR`', 'Where the store and logs are, relative to the root of the project; `--state-dir` wins.'],
+  [
+    '`REPRISE_STATE_DIR`',
+    'Where the store and logs are, relative to the root of the project; `--state-dir` wins.',
+  ],
   ['`REPRISE_MAX_CONCURRENT_WORKERS`', 'How many steps may run at once; `--max-concurrent` wins.'],
   ['`REPRISE_DEBUG`', 'Errors are printed with their stack.'],
   ['`NO_COLOR`, `FORCE_COLOR`', 'No colours, or colours even without a terminal. `NO_COLOR` wins.'],
   ['`CI`', 'Nothing asks and nothing is redrawn, even at a terminal.'],
 ];
 
-const usageOf = command => ['reprise', command.name(), ...command.registeredArguments.map(argument), '[options]'].join(' ');
+const usageOf = command =>
+  ['reprise', command.name(), ...command.registeredArguments.map(argument), '[options]'].join(' ');
 
 function argument(declared) {
   const name = declared.name() + (declared.variadic ? '...' : '');
@@ -28,9 +32,15 @@ function argument(declared) {
 
 function section(command) {
   const aliases = command.aliases();
-  const also = aliases.length > 0 ? ` Also: ${aliases.map(alias => code(`reprise ${alias}`)).join(', ')}.` : '';
+  const also =
+    aliases.length > 0 ? ` Also: ${aliases.map(alias => code(`reprise ${alias}`)).join(', ')}.` : '';
   const rows = command.options.map(({ flags, description }) => [code(flags), description]);
-  return [`## reprise ${command.name()}`, `${command.description()}${also}`, block('sh', usageOf(command)), table(['option', 'meaning'], rows)].join('\n\n');
+  return [
+    `## reprise ${command.name()}`,
+    `${command.description()}${also}`,
+    block('sh', usageOf(command)),
+    table(['option', 'meaning'], rows),
+  ].join('\n\n');
 }
 
 /** Every command with its arguments and options. */
@@ -41,7 +51,13 @@ export async function cliReference() {
   return page(
     'Command line',
     'A run is named by its id or the first characters of it. Standard output is data, standard error is for people. `reprise help <command>` shows what is below.',
-    table(['command', 'what it does'], commands.map(command => [`[${code(command.name())}](#reprise-${command.name()})`, command.description()])),
+    table(
+      ['command', 'what it does'],
+      commands.map(command => [
+        `[${code(command.name())}](#reprise-${command.name()})`,
+        command.description(),
+      ]),
+    ),
     ...commands.map(section),
     '## Exit codes',
     table(['code', 'meaning'], [...exits, ['130, 143', 'Stopped by Ctrl-C or SIGTERM.']]),

@@ -29,7 +29,8 @@ const steps = 'Paths of all steps in their stable topological order: the places 
 export const fields = {
   'run.started.format': 'The version of this format.',
   'run.started.workflow': 'The name of the workflow.',
-  'run.started.source': "The file that defines it, relative to the project's root; for a module with several workflows with `#` and the export.",
+  'run.started.source':
+    "The file that defines it, relative to the project's root; for a module with several workflows with `#` and the export.",
   'run.started.input': 'The input, checked and with its defaults.',
   'run.started.steps': steps,
   'run.started.forkedFrom': 'The run that this one goes on from, and the first step that runs again.',
@@ -55,7 +56,8 @@ export const fields = {
   'step.suspended.signal': 'The name of the signal.',
   'timer.set.timer': 'The number of the `ctx` call.',
   'timer.set.ms': 'How long it takes, from this event on.',
-  'timer.fired.timer': 'The number of the `ctx` call; or the backoff, the limit of the attempt or the limit of the step.',
+  'timer.fired.timer':
+    'The number of the `ctx` call; or the backoff, the limit of the attempt or the limit of the step.',
   'approval.requested.message': 'The question.',
   'approval.requested.choices': 'What may be answered. `reject` fails the step.',
   'approval.given.choice': 'The answer.',

@@ -9,9 +9,17 @@ const envelope = [
   ['`runId`', 'text', 'The run.'],
   ['`at`', 'text', 'When it was written: ISO 8601, UTC, milliseconds. Times are nowhere else.'],
   ['`type`', 'text', 'One of the types below.'],
-  ['`step`', 'text, optional', 'Path of the step, such as `deploy`, or `deploy/build` inside a child workflow. Absent on events of the run.'],
+  [
+    '`step`',
+    'text, optional',
+    'Path of the step, such as `deploy`, or `deploy/build` inside a child workflow. Absent on events of the run.',
+  ],
   ['`worker`', 'whole number from 0, optional', 'Kept for copies of a step; this version writes none.'],
-  ['`attempt`', 'whole number from 1, optional', 'Which attempt of the step. A retry adds one, an interruption does not.'],
+  [
+    '`attempt`',
+    'whole number from 1, optional',
+    'Which attempt of the step. A retry adds one, an interruption does not.',
+  ],
   ['`data`', 'map', 'What the event says, below.'],
 ];
 
@@ -54,7 +62,9 @@ function errorRows() {
 
 /** Every event that a history may hold. */
 export function eventsReference() {
-  const names = eventTypes.flatMap(type => Object.keys(schemas[type].properties ?? {}).map(name => `${type}.${name}`));
+  const names = eventTypes.flatMap(type =>
+    Object.keys(schemas[type].properties ?? {}).map(name => `${type}.${name}`),
+  );
   matchNotes('events', eventTypes, moments);
   matchNotes('fields of events', names, fields);
   return page(

@@ -5,8 +5,16 @@ export function schemaRows(schema, prefix = '') {
   const required = schema.required ?? [];
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const key = prefix + name;
-    const row = { key, type: typeName(property), required: required.includes(name), description: describe(property) };
-    return [row, ...objectsIn(property).flatMap(({ schema: inner, suffix }) => schemaRows(inner, `${key}${suffix}.`))];
+    const row = {
+      key,
+      type: typeName(property),
+      required: required.includes(name),
+      description: describe(property),
+    };
+    return [
+      row,
+      ...objectsIn(property).flatMap(({ schema: inner, suffix }) => schemaRows(inner, `${key}${suffix}.`)),
+    ];
   });
 }
 
@@ -14,9 +22,16 @@ export function schemaRows(schema, prefix = '') {
 function objectsIn(schema) {
   if (schema.anyOf) return schema.anyOf.flatMap(objectsIn);
   if (schema.properties) return [{ schema, suffix: '' }];
-  if (schema.items) return objectsIn(schema.items).map(({ schema: inner, suffix }) => ({ schema: inner, suffix: `[]${suffix}` }));
+  if (schema.items)
+    return objectsIn(schema.items).map(({ schema: inner, suffix }) => ({
+      schema: inner,
+      suffix: `[]${suffix}`,
+    }));
   if (schema.additionalProperties) {
-    return objectsIn(schema.additionalProperties).map(({ schema: inner, suffix }) => ({ schema: inner, suffix: `.<name>${suffix}` }));
+    return objectsIn(schema.additionalProperties).map(({ schema: inner, suffix }) => ({
+      schema: inner,
+      suffix: `.<name>${suffix}`,
+    }));
   }
   return [];
 }
@@ -35,15 +50,24 @@ const withArticle = type => (/^(text|true)/.test(type) ? type : `a ${type}`);
 export function typeName(schema) {
   if (schema.const !== undefined) return code(JSON.stringify(schema.const));
   if (schema.enum) return schema.enum.map(value => code(value)).join(', ');
-  if (schema.anyOf) return [...new Set(schema.anyOf.map(typeName))].filter(name => name !== 'nothing').join(' or ');
-  if (Array.isArray(schema.type)) return schema.type.map(type => typeName({ type })).filter(name => name !== 'nothing').join(' or ');
+  if (schema.anyOf)
+    return [...new Set(schema.anyOf.map(typeName))].filter(name => name !== 'nothing').join(' or ');
+  if (Array.isArray(schema.type))
+    return schema.type
+      .map(type => typeName({ type }))
+      .filter(name => name !== 'nothing')
+      .join(' or ');
   switch (schema.type) {
     case 'string':
       return stringName(schema.pattern);
     case 'integer':
       return `whole number from ${schema.minimum}`;
     case 'number':
-      return schema.exclusiveMinimum === 0 ? 'number above 0' : schema.minimum === undefined ? 'number' : `number from ${schema.minimum}`;
+      return schema.exclusiveMinimum === 0
+        ? 'number above 0'
+        : schema.minimum === undefined
+          ? 'number'
+          : `number from ${schema.minimum}`;
     case 'boolean':
       return 'true or false';
     case 'null':

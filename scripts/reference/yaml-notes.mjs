@@ -15,7 +15,7 @@ export const examples = {
   if: `
 - { id: notify, needs: [build], if: failure(), run: ./notify.sh }
 - { id: publish, needs: [build], if: inputs.target == 'production', run: ./publish.sh }`,
-  env: '- { id: build, run: make, env: { VERSION: "\${{ inputs.version }}" } }',
+  env: '- { id: build, run: make, env: { VERSION: "${{ inputs.version }}" } }',
   optional: '- { id: lint, run: npm run lint, optional: true }',
   retry: `
 - { id: fetch, run: ./fetch.sh, retry: 3 }
@@ -37,10 +37,11 @@ export const examples = {
   'working-directory': '- { id: docs, run: npm run build, working-directory: docs }',
   output: `
 - id: measure
-  run: echo '{ "size": 512 }' > "$REPRISE_OUTPUT"
+  run: |
+    echo '{ "size": 512 }' > "$REPRISE_OUTPUT"
   output: { type: object, properties: { size: { type: number } }, required: [size] }`,
   uses: '- { id: staging, uses: ./deploy.yaml, with: { target: staging } }',
-  with: '- { id: staging, needs: [build], uses: deploy, with: { image: "\${{ steps.build.outputs.image }}" } }',
+  with: '- { id: staging, needs: [build], uses: deploy, with: { image: "${{ steps.build.outputs.image }}" } }',
   approve: `
 - { id: ok, needs: [test], approve: "Release \${{ inputs.version }}?" }
 - id: how
@@ -49,7 +50,8 @@ export const examples = {
 
 export const contexts = {
   'inputs.<name>': 'An input of the workflow.',
-  'steps.<id>.outputs': 'What a step in `needs` gave; `null` unless it completed. `outputs` of the workflow read every step.',
+  'steps.<id>.outputs':
+    'What a step in `needs` gave; `null` unless it completed. `outputs` of the workflow read every step.',
   'steps.<id>.outcome': 'How it ended: `success`, `failure`, `cancelled` or `skipped`.',
   'steps.<id>.conclusion': 'The same, but `success` for an optional step that failed.',
   'env.<name>': 'A variable from an `env` of the step or the workflow.',
@@ -60,13 +62,25 @@ export const functions = {
   contains: ["`contains('release', 'lea')`", 'Whether a text holds another, or a list an item.'],
   startsWith: ["`startsWith(inputs.version, 'v')`", 'Whether a text begins so.'],
   endsWith: ["`endsWith(inputs.file, '.md')`", 'Whether a text ends so.'],
-  format: ["`format('{0}-{1}', 'a', 'b')`", 'The text with its placeholders filled; `{{` and `}}` are braces.'],
-  join: ["`join(steps.list.outputs.files, ' ')`", 'The items of a list as one text; `,` between them unless given.'],
+  format: [
+    "`format('{0}-{1}', 'a', 'b')`",
+    'The text with its placeholders filled; `{{` and `}}` are braces.',
+  ],
+  join: [
+    "`join(steps.list.outputs.files, ' ')`",
+    'The items of a list as one text; `,` between them unless given.',
+  ],
   toJSON: ['`toJSON(inputs)`', 'The value as JSON text.'],
   fromJSON: ["`fromJSON('[1, 2]')`", 'The value of a JSON text.'],
-  success: ['`success()`', 'Nothing that the step comes after has failed. Implied in an `if` that calls no status function.'],
+  success: [
+    '`success()`',
+    'Nothing that the step comes after has failed. Implied in an `if` that calls no status function.',
+  ],
   failure: ['`failure()`', 'Something that the step comes after has failed.'],
-  cancelled: ['`cancelled()`', 'The workflow was cancelled. After a cancellation no step starts, so this is never true in a step that runs.'],
+  cancelled: [
+    '`cancelled()`',
+    'The workflow was cancelled. After a cancellation no step starts, so this is never true in a step that runs.',
+  ],
   always: ['`always()`', 'True, however the steps before ended.'],
 };
 

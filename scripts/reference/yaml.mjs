@@ -19,7 +19,9 @@ const keyTable = rows =>
   );
 
 function stepSections(rows) {
-  const all = rows.filter(({ key }) => isBelow(key, 'steps[]')).map(row => ({ ...row, key: row.key.slice('steps[].'.length) }));
+  const all = rows
+    .filter(({ key }) => isBelow(key, 'steps[]'))
+    .map(row => ({ ...row, key: row.key.slice('steps[].'.length) }));
   const names = all.map(({ key }) => key).filter(key => !key.includes('.') && !key.includes('['));
   matchNotes('keys of steps', names, examples);
   return names.map(name =>
@@ -49,13 +51,18 @@ export function yamlReference() {
     ...stepSections(rows),
     '## Expressions',
     'Values may contain `${{ }}`. A value that is nothing but one expression keeps its type; any other becomes text. In a `run` script the value travels in an environment variable and is never read as code.',
-    table(['name', 'what it is'], Object.entries(contexts).map(([name, meaning]) => [code(name), meaning])),
+    table(
+      ['name', 'what it is'],
+      Object.entries(contexts).map(([name, meaning]) => [code(name), meaning]),
+    ),
     'Operators are `!`, `<`, `<=`, `>`, `>=`, `==`, `!=`, `&&`, `||` and parentheses; `.name` and `[index]` read parts. Text is written in single quotes, and compared without regard to case. There is no arithmetic.',
-    table(['function', 'what it gives'], functionNames.map(name => functions[name])),
+    table(
+      ['function', 'what it gives'],
+      functionNames.map(name => functions[name]),
+    ),
     '## reprise.yaml',
     'Settings of the project, in its root. All keys are optional. What a workflow says itself goes first. `agents`, `worktrees` and `runtime.budget.cost_usd` are accepted and have no effect in this version.',
     keyTable(schemaRows(configJsonSchema())),
     block('yaml', configSample),
   );
 }
-

@@ -28,6 +28,8 @@ Start here:
 Exit codes: 0 ok, 1 failed, 2 wrong use or definition, 3 waits for a person, 4 over budget, 5 replay diverged,
 130 and 143 stopped by a signal.`;
 
+const stateDirHelp = 'where the store and logs are (default: .reprise/state; also $REPRISE_STATE_DIR)';
+
 /** Carries out what the arguments ask for and gives the exit code. Throws what the command throws. */
 export async function runProgram(args: readonly string[], io: CommandIo): Promise<number> {
   let exitCode: number = exitCodes.ok;
@@ -50,12 +52,7 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
   const registry: Registry = {
     io,
     add: (declaration, work) => {
-      const command = program
-        .command(declaration)
-        .option(
-          '--state-dir <folder>',
-          'where the store and logs are (default: .reprise/state; also $REPRISE_STATE_DIR)',
-        );
+      const command = program.command(declaration);
       command.showHelpAfterError(`  hint: see what it takes: reprise ${command.name()} --help`);
       command.action(async (...given: unknown[]) => {
         const typed = given.slice(0, -2).flat() as (string | undefined)[];
@@ -68,6 +65,7 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
   registerRunCommands(registry);
   registerViewCommands(registry);
   registerToolCommands(registry);
+  for (const command of program.commands) command.option('--state-dir <folder>', stateDirHelp);
   try {
     await program.parseAsync([...args], { from: 'user' });
   } catch (error) {

@@ -64,7 +64,11 @@ export async function runProcess(args: readonly string[]): Promise<void> {
 }
 
 const uncaught = (cause: unknown) =>
-  new RepriseError('STEP_FAILED', `an error was thrown where no step could catch it: ${toErrorData(cause).message}`, {
-    cause,
-    hint: 'see where it came from with REPRISE_DEBUG=1; once it is mended, go on with: reprise resume',
-  });
+  new RepriseError(
+    'STEP_FAILED',
+    `an error was thrown where no step could catch it: ${toErrorData(cause).message}`,
+    {
+      cause,
+      hint: 'see where it came from with REPRISE_DEBUG=1; once it is mended, go on with: reprise resume',
+    },
+  );

@@ -87,6 +87,7 @@ function placesFromEnv({ env }: CommandIo): number | undefined {
   throw new RepriseError(
     'CONFIG_INVALID',
     `${placesVariable} must be a whole number from 1, not ${JSON.stringify(text)}`,
+    { hint: `for example ${placesVariable}=4` },
   );
 }
 
@@ -127,6 +128,7 @@ async function showEnd({
     const { formatSummary } = await import('../report/index.ts');
     const history = await store.read(result.runId);
     const stateDir = displayPath(io, project.stateDir);
+    if (!(options.json || options.quiet)) writeLines(io.err, '');
     writeLines(
       io.err,
       formatSummary({ result, history, workflow: definition.model, stateDir, ...lookOf(io, 'err') }),

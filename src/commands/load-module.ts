@@ -48,7 +48,9 @@ async function importModule({ file, displayFile }: ModuleOptions): Promise<objec
     const missingReprise = code === 'ERR_MODULE_NOT_FOUND' && /package 'reprise'/.test(message);
     throw new RepriseError('DEFINITION_INVALID', `${lead}${message}`, {
       cause: thrown,
-      hint: missingReprise ? 'install it in the project: npm install --save-dev reprise' : undefined,
+      hint: missingReprise
+        ? 'install it in the project: npm install --save-dev reprise'
+        : `see where it comes from: REPRISE_DEBUG=1 reprise validate ${displayFile}`,
     });
   }
 }

@@ -89,7 +89,12 @@ export function toErrorData(thrown: unknown): ErrorData {
   }
   if (thrown instanceof Error) {
     const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : 'STEP_FAILED';
-    return { code, message: thrown.message || thrown.name, name: thrown.name, ...(thrown.stack ? { stack: thrown.stack } : {}) };
+    return {
+      code,
+      message: thrown.message || thrown.name,
+      name: thrown.name,
+      ...(thrown.stack ? { stack: thrown.stack } : {}),
+    };
   }
   return { code: 'STEP_FAILED', message: describeThrown(thrown) };
 }

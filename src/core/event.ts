@@ -1,11 +1,14 @@
 import { z } from 'zod';
-import { RepriseError } from './errors.ts';
 import type { Json } from './json.ts';
+
+export { parseEvent } from './parse-event.ts';
 
 /**
  * The history of a run: a gapless list of events. Every event that was ever written can be read for ever,
  * so a schema is only ever widened. Times stand in `at` alone: two runs that did the same work differ
  * nowhere else but in `runId`.
+ *
+ * Import types alone from here: the schemas load zod, which is slow to start.
  */
 
 const json = z.custom<Json>(value => value !== undefined);
@@ -74,7 +77,11 @@ const dataSchemas = {
   'timer.set': z.strictObject({ timer, ms: z.number().nonnegative() }),
   'timer.fired': z.strictObject({ timer }),
   'approval.requested': z.strictObject({ message: z.string(), choices: z.array(name).min(1) }),
-  'approval.given': z.strictObject({ choice: name, by: z.string().optional(), comment: z.string().optional() }),
+  'approval.given': z.strictObject({
+    choice: name,
+    by: z.string().optional(),
+    comment: z.string().optional(),
+  }),
   'signal.received': z.strictObject({ name, payload: json, by: z.string().optional() }),
   'cancel.requested': z.strictObject({
     reason: z.string(),
@@ -109,7 +116,8 @@ export type HistoryEvent = { [T in EventType]: Envelope<T> }[EventType];
 /** An event before the store gave it its place. */
 export type NewEvent = { [T in EventType]: Omit<Envelope<T>, 'seq' | 'runId' | 'at'> }[EventType];
 
-const eventSchemas = Object.fromEntries(
+/** What `parseEvent` checks by hand, and is tested against. */
+export const eventSchemas = Object.fromEntries(
   eventTypes.map(type => [
     type,
     z.strictObject({
@@ -127,19 +135,3 @@ const eventSchemas = Object.fromEntries(
 
 /** For documentation: the schema of each event's data. */
 export const eventDataSchemas: Readonly<Record<EventType, z.ZodType>> = dataSchemas;
-
-/** Checks an event that was read from a store or a file. Throws HISTORY_INVALID. */
-export function parseEvent(raw: unknown): HistoryEvent {
-  const type: unknown = typeof raw === 'object' && raw !== null && 'type' in raw ? raw.type : undefined;
-  if (typeof type !== 'string' || !Object.hasOwn(eventSchemas, type)) {
-    throw new RepriseError('HISTORY_INVALID', `unknown event type ${JSON.stringify(type) ?? 'undefined'}`, {
-      hint: 'the history may come from a newer Reprise: upgrade, or check the store for damage',
-    });
-  }
-  const schema: z.ZodType = eventSchemas[type as EventType];
-  const parsed = schema.safeParse(raw);
-  if (parsed.success) return parsed.data as HistoryEvent;
-  const [issue] = parsed.error.issues;
-  const where = issue?.path.join('.') || 'event';
-  throw new RepriseError('HISTORY_INVALID', `malformed ${type} event: ${where}: ${issue?.message ?? 'invalid'}`);
-}

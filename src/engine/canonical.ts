@@ -9,11 +9,16 @@ import { isRunEnd } from './effective-history.ts';
 export function canonicalOrder(history: readonly HistoryEvent[]): readonly HistoryEvent[] {
   const places = placesOf(history);
   const end = history.findLast(isRunEnd);
-  const ranked = history.map(event => ({ event, place: event === end ? Number.POSITIVE_INFINITY : placeOf(event, places) }));
+  const ranked = history.map(event => ({
+    event,
+    place: event === end ? Number.POSITIVE_INFINITY : placeOf(event, places),
+  }));
   ranked.sort((a, b) =>
     a.place !== b.place
       ? a.place - b.place
-      : (a.event.worker ?? -1) - (b.event.worker ?? -1) || (a.event.attempt ?? 0) - (b.event.attempt ?? 0) || a.event.seq - b.event.seq,
+      : (a.event.worker ?? -1) - (b.event.worker ?? -1) ||
+        (a.event.attempt ?? 0) - (b.event.attempt ?? 0) ||
+        a.event.seq - b.event.seq,
   );
   return ranked.map(({ event }, index) => ({ ...event, seq: index + 1 }));
 }
@@ -33,4 +38,3 @@ function placesOf(history: readonly HistoryEvent[]): ReadonlyMap<string, number>
 
 const placeOf = (event: HistoryEvent, places: ReadonlyMap<string, number>): number =>
   event.step === undefined ? -1 : (places.get(event.step) ?? places.size);
-

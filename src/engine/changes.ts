@@ -14,7 +14,8 @@ export function findChanges(graph: Graph, history: readonly HistoryEvent[]): Def
   const fingerprints = new Map<string, string>();
   for (const event of history) {
     if (event.step === undefined) continue;
-    if (event.type === 'step.started' || event.type === 'step.skipped') fingerprints.set(event.step, event.data.fingerprint);
+    if (event.type === 'step.started' || event.type === 'step.skipped')
+      fingerprints.set(event.step, event.data.fingerprint);
   }
   const changed: GraphNode[] = [];
   const removed: string[] = [];

@@ -35,7 +35,13 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
         run = { status: 'cancelled' };
         break;
       case 'step.started':
-        steps.set(key, { status: 'started', output: null, error: null, choice: null, attempts: event.attempt ?? 1 });
+        steps.set(key, {
+          status: 'started',
+          output: null,
+          error: null,
+          choice: null,
+          attempts: event.attempt ?? 1,
+        });
         break;
       case 'step.skipped':
         steps.set(key, { status: 'skipped', output: null, error: null, choice: null, attempts: 0 });

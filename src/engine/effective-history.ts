@@ -26,7 +26,10 @@ export function effectiveHistory(history: readonly HistoryEvent[]): EffectiveHis
  * Takes back the events of some steps, and how the run ended. A step whose child workflow is taken back only in part
  * keeps its last start, and of what is inside only what came after that: earlier lives of the child led nowhere.
  */
-export function withoutSteps(history: readonly HistoryEvent[], invalidated: ReadonlySet<string>): EffectiveHistory {
+export function withoutSteps(
+  history: readonly HistoryEvent[],
+  invalidated: ReadonlySet<string>,
+): EffectiveHistory {
   const reopened = reopenedSteps(history, invalidated);
   const attempts = new Map<string, number>();
   const events: HistoryEvent[] = [];
@@ -36,7 +39,8 @@ export function withoutSteps(history: readonly HistoryEvent[], invalidated: Read
     else if (step !== undefined && attempt !== undefined) attempts.set(step, attempt);
   }
   // The start that is kept is the first of the attempts that count from now on.
-  for (const { step, attempt = 1 } of reopened.values()) if (step !== undefined) attempts.set(step, attempt - 1);
+  for (const { step, attempt = 1 } of reopened.values())
+    if (step !== undefined) attempts.set(step, attempt - 1);
   return { events, attempts };
 }
 
@@ -44,20 +48,29 @@ export const isRunEnd = ({ type }: HistoryEvent): boolean =>
   type === 'run.completed' || type === 'run.failed' || type === 'run.cancelled';
 
 /** For each invalidated step with inner steps that stay: the last of its starts. */
-function reopenedSteps(events: readonly HistoryEvent[], invalidated: ReadonlySet<string>): ReadonlyMap<string, HistoryEvent> {
+function reopenedSteps(
+  events: readonly HistoryEvent[],
+  invalidated: ReadonlySet<string>,
+): ReadonlyMap<string, HistoryEvent> {
   const staying = new Set<string>();
   for (const { step } of events) {
-    if (step !== undefined && !invalidated.has(step)) for (const outer of outerSteps(step)) staying.add(outer);
+    if (step !== undefined && !invalidated.has(step))
+      for (const outer of outerSteps(step)) staying.add(outer);
   }
   const starts = new Map<string, HistoryEvent>();
   for (const event of events) {
     const { type, step } = event;
-    if (type === 'step.started' && step !== undefined && invalidated.has(step) && staying.has(step)) starts.set(step, event);
+    if (type === 'step.started' && step !== undefined && invalidated.has(step) && staying.has(step))
+      starts.set(step, event);
   }
   return starts;
 }
 
-function stillCounts(event: HistoryEvent, invalidated: ReadonlySet<string>, reopened: ReadonlyMap<string, HistoryEvent>): boolean {
+function stillCounts(
+  event: HistoryEvent,
+  invalidated: ReadonlySet<string>,
+  reopened: ReadonlyMap<string, HistoryEvent>,
+): boolean {
   const { step, seq } = event;
   if (step === undefined) return !isRunEnd(event) && event.type !== 'cancel.requested';
   if (invalidated.has(step)) return reopened.get(step) === event;
@@ -67,7 +80,8 @@ function stillCounts(event: HistoryEvent, invalidated: ReadonlySet<string>, reop
 /** `a/b` and `a` for `a/b/c`. */
 function outerSteps(path: string): readonly string[] {
   const outer: string[] = [];
-  for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1)) outer.push(path.slice(0, slash));
+  for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1))
+    outer.push(path.slice(0, slash));
   return outer;
 }
 

@@ -5,7 +5,15 @@ import { toTimestamp } from '../core/time.ts';
 import { endTrees } from '../process/end-trees.ts';
 import { isSameProcess } from '../process/identity.ts';
 import { runShellStep, type ShellEnd } from '../process/shell-step.ts';
-import type { AcquireRequest, AcquireResult, Batch, InboxEntry, Lease, NewRun, RunStatus } from '../store/port.ts';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  Batch,
+  InboxEntry,
+  Lease,
+  NewRun,
+  RunStatus,
+} from '../store/port.ts';
 import type { ShellCommand } from '../workflow/model.ts';
 import { Cancelled } from '../world/outcome.ts';
 import type { Environment, Observer } from './environment.ts';
@@ -56,7 +64,12 @@ export function createEffects(environment: Environment, observe: Observer) {
       perform: () => ({ runId: ids.runId(), incarnation: ids.incarnation() }),
     }),
 
-    createRun: world.effect<NewRun, Lease>({ name: 'store.create', span: 'short', keys: ownsRun, perform: run => store.createRun(run) }),
+    createRun: world.effect<NewRun, Lease>({
+      name: 'store.create',
+      span: 'short',
+      keys: ownsRun,
+      perform: run => store.createRun(run),
+    }),
 
     acquire: world.effect<AcquireRequest, AcquireResult>({
       name: 'store.acquire',
@@ -64,7 +77,12 @@ export function createEffects(environment: Environment, observe: Observer) {
       keys: ownsRun,
       perform: async request => {
         const result = await store.acquire(request);
-        if (result.kind === 'acquired' || result.owner.host !== request.owner.host || isSameProcess(result.owner)) return result;
+        if (
+          result.kind === 'acquired' ||
+          result.owner.host !== request.owner.host ||
+          isSameProcess(result.owner)
+        )
+          return result;
         return store.acquire({ ...request, provablyDead: result.owner.incarnation });
       },
     }),
@@ -76,21 +94,32 @@ export function createEffects(environment: Environment, observe: Observer) {
       perform: ({ runId }) => store.read(runId),
     }),
 
-    renew: world.effect<{ readonly runId: string; readonly lease: Lease; readonly expiresAt: string }, boolean>({
+    renew: world.effect<
+      { readonly runId: string; readonly lease: Lease; readonly expiresAt: string },
+      boolean
+    >({
       name: 'store.renew',
       span: 'short',
       keys: ownsRun,
       perform: ({ runId, lease, expiresAt }) => store.renew(runId, lease, expiresAt),
     }),
 
-    release: world.effect<{ readonly runId: string; readonly lease: Lease; readonly status: RunStatus | undefined }, void>({
+    release: world.effect<
+      { readonly runId: string; readonly lease: Lease; readonly status: RunStatus | undefined },
+      void
+    >({
       name: 'store.release',
       span: 'short',
       keys: ownsRun,
       perform: ({ runId, lease, status }) => store.release(runId, lease, status),
     }),
 
-    append: world.effect<Batch, void>({ name: 'store.append', span: 'short', keys: ownsRun, perform: batch => store.append(batch) }),
+    append: world.effect<Batch, void>({
+      name: 'store.append',
+      span: 'short',
+      keys: ownsRun,
+      perform: batch => store.append(batch),
+    }),
 
     inbox: world.effect<string, readonly InboxEntry[]>({
       name: 'inbox.read',
@@ -134,7 +163,11 @@ export function createEffects(environment: Environment, observe: Observer) {
       span: 'long',
       perform: async ({ runId }) => {
         const roots = await store.processes(runId);
-        const { ended } = await endTrees({ roots, marked: { REPRISE_RUN: runId }, graceMs: settings.graceMs });
+        const { ended } = await endTrees({
+          roots,
+          marked: { REPRISE_RUN: runId },
+          graceMs: settings.graceMs,
+        });
         for (const { pid } of roots) await store.removeProcess(runId, pid);
         return ended.length;
       },
@@ -159,15 +192,22 @@ export function createEffects(environment: Environment, observe: Observer) {
       },
     }),
 
-    functionAnswer: world.effect<{ readonly key: string; readonly wait: number; readonly value: Json }, void>({
-      name: 'function.answer',
-      span: 'short',
-      perform: ({ key, wait, value }) => calls.get(key)?.answer(wait, value),
-    }),
+    functionAnswer: world.effect<{ readonly key: string; readonly wait: number; readonly value: Json }, void>(
+      {
+        name: 'function.answer',
+        span: 'short',
+        perform: ({ key, wait, value }) => calls.get(key)?.answer(wait, value),
+      },
+    ),
   };
 }
 
-async function runShell(environment: Environment, observe: Observer, request: ShellRequest, signal: AbortSignal): Promise<ShellEnd> {
+async function runShell(
+  environment: Environment,
+  observe: Observer,
+  request: ShellRequest,
+  signal: AbortSignal,
+): Promise<ShellEnd> {
   const { store, projectRoot, stateDir, env, settings } = environment;
   const { runId, step, attempt, lease, command } = request;
   const name = `${step.replaceAll('/', '.')}.${attempt}`;

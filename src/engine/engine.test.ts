@@ -9,7 +9,9 @@ describe('parallel execution', () => {
     const a = step('a', { run: () => meet() });
     const b = step('b', { run: () => meet() });
     const { engine } = testEngine();
-    await expect(engine.start({ workflow: workflow('w', { steps: [a, b] }).model })).resolves.toMatchObject({ status: 'completed' });
+    await expect(engine.start({ workflow: workflow('w', { steps: [a, b] }).model })).resolves.toMatchObject({
+      status: 'completed',
+    });
   });
 
   it('waits for every dependency of a diamond and hands over their outputs', async () => {
@@ -21,7 +23,9 @@ describe('parallel execution', () => {
     const result = await engine.start({ workflow: workflow('diamond', { steps: [a, b, c, d] }).model });
     expect(result).toMatchObject({ status: 'completed', output: { d: { b: 2, c: 3 } } });
     const started = events.findIndex(event => event.type === 'step.started' && event.step === 'd');
-    const ended = ['b', 'c'].map(id => events.findIndex(event => event.type === 'step.completed' && event.step === id));
+    const ended = ['b', 'c'].map(id =>
+      events.findIndex(event => event.type === 'step.completed' && event.step === id),
+    );
     expect(Math.max(...ended)).toBeLessThan(started);
   });
 
@@ -33,7 +37,9 @@ describe('parallel execution', () => {
     const d = step('d', { after: { fast }, run: () => dRan.resolve() });
     const { engine, events } = testEngine();
     await engine.start({ workflow: workflow('w', { steps: [a, fast, slow, d] }).model });
-    expect(summary(events).indexOf('step.started d')).toBeLessThan(summary(events).indexOf('step.completed slow'));
+    expect(summary(events).indexOf('step.started d')).toBeLessThan(
+      summary(events).indexOf('step.completed slow'),
+    );
   });
 
   it('never has more steps at work than there are places, and drops none', async () => {
@@ -72,55 +78,106 @@ describe('failure policies', () => {
       run: async (_, ctx) => {
         await together();
         if (onFailure !== 'fail-fast') return failed.promise.then(() => 'finished');
-        await new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)));
+        await new Promise((_, reject) =>
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
+        );
         return 'never';
       },
     });
-    const alsoHeeds = step('also', { after: { first }, run: async (_, ctx) => {
-      await together();
-      if (onFailure !== 'fail-fast') return failed.promise.then(() => 'finished');
-      await new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)));
-      return 'never';
-    } });
+    const alsoHeeds = step('also', {
+      after: { first },
+      run: async (_, ctx) => {
+        await together();
+        if (onFailure !== 'fail-fast') return failed.promise.then(() => 'finished');
+        await new Promise((_, reject) =>
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
+        );
+        return 'never';
+      },
+    });
     const later = step('later', { after: { heeds }, run: () => 'later' });
     const dependant = step('dependant', { after: { bad }, run: () => 'never' });
-    const model = workflow('trio', { steps: [first, bad, heeds, alsoHeeds, later, dependant], onFailure }).model;
+    const model = workflow('trio', {
+      steps: [first, bad, heeds, alsoHeeds, later, dependant],
+      onFailure,
+    }).model;
     return { model, failed };
   };
   const run = async (onFailure: 'fail-fast' | 'finish-running' | 'continue') => {
     const { model, failed } = trio(onFailure);
     const { engine, events, history } = testEngine({
       observe: observation => {
-        if (observation.kind === 'events' && observation.events.some(({ type }) => type === 'step.failed')) failed.resolve();
+        if (observation.kind === 'events' && observation.events.some(({ type }) => type === 'step.failed'))
+          failed.resolve();
       },
     });
     const result = await engine.start({ workflow: model });
     expect(await history(result.runId)).toEqual(events);
-    return { result, ends: Object.fromEntries(events.flatMap(({ type, step: path }) => (path && /completed|failed|cancelled|skipped/.test(type) ? [[path, type.slice(5)]] : []))) };
+    return {
+      result,
+      ends: Object.fromEntries(
+        events.flatMap(({ type, step: path }) =>
+          path && /completed|failed|cancelled|skipped/.test(type) ? [[path, type.slice(5)]] : [],
+        ),
+      ),
+    };
   };
 
   it('fail-fast cancels siblings, keeps what was finished, and names the first cause', async () => {
     const { result, ends } = await run('fail-fast');
-    expect(result).toMatchObject({ status: 'failed', step: 'bad', error: { code: 'STEP_FAILED', message: 'boom' } });
-    expect(ends).toEqual({ first: 'completed', bad: 'failed', heeds: 'cancelled', also: 'cancelled', later: 'skipped', dependant: 'skipped' });
+    expect(result).toMatchObject({
+      status: 'failed',
+      step: 'bad',
+      error: { code: 'STEP_FAILED', message: 'boom' },
+    });
+    expect(ends).toEqual({
+      first: 'completed',
+      bad: 'failed',
+      heeds: 'cancelled',
+      also: 'cancelled',
+      later: 'skipped',
+      dependant: 'skipped',
+    });
   });
 
   it('finish-running starts nothing new and lets running steps end', async () => {
     const { result, ends } = await run('finish-running');
     expect(result).toMatchObject({ status: 'failed', step: 'bad' });
-    expect(ends).toEqual({ first: 'completed', bad: 'failed', heeds: 'completed', also: 'completed', later: 'skipped', dependant: 'skipped' });
+    expect(ends).toEqual({
+      first: 'completed',
+      bad: 'failed',
+      heeds: 'completed',
+      also: 'completed',
+      later: 'skipped',
+      dependant: 'skipped',
+    });
   });
 
   it('continue skips the dependants of the failed and goes on with the rest', async () => {
     const { result, ends } = await run('continue');
     expect(result).toMatchObject({ status: 'failed', step: 'bad' });
-    expect(ends).toEqual({ first: 'completed', bad: 'failed', heeds: 'completed', also: 'completed', later: 'completed', dependant: 'skipped' });
+    expect(ends).toEqual({
+      first: 'completed',
+      bad: 'failed',
+      heeds: 'completed',
+      also: 'completed',
+      later: 'completed',
+      dependant: 'skipped',
+    });
   });
 
   it('does not fail the run for an optional step, and a tolerant dependant still runs', async () => {
-    const risky = step('risky', { optional: true, run: (): number => { throw new TypeError('no'); } });
+    const risky = step('risky', {
+      optional: true,
+      run: (): number => {
+        throw new TypeError('no');
+      },
+    });
     const strict = step('strict', { after: { risky }, run: () => 'never' });
-    const lenient = step('lenient', { after: { risky: maybe(risky) }, run: ({ risky }) => ({ got: risky ?? null }) });
+    const lenient = step('lenient', {
+      after: { risky: maybe(risky) },
+      run: ({ risky }) => ({ got: risky ?? null }),
+    });
     const { engine, events } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [risky, strict, lenient] }).model });
     expect(result).toMatchObject({ status: 'completed', output: { strict: null, lenient: { got: null } } });
@@ -136,9 +193,19 @@ describe('suspension', () => {
     const { engine, store, history } = testEngine();
     const { model } = workflow('gate', { steps: [side, ok, ship] });
     const first = await engine.start({ workflow: model });
-    expect(first).toMatchObject({ status: 'suspended', waiting: [{ step: 'ok', on: 'approval', message: 'Ship it?' }] });
-    await store.post(first.runId, { kind: 'approval', step: 'ok', choice: 'approve', by: 'ana' }, '2026-01-01T00:00:00.000Z');
-    expect(await engine.resume({ workflow: model, runId: first.runId })).toMatchObject({ status: 'completed', output: { ship: 'approve' } });
+    expect(first).toMatchObject({
+      status: 'suspended',
+      waiting: [{ step: 'ok', on: 'approval', message: 'Ship it?' }],
+    });
+    await store.post(
+      first.runId,
+      { kind: 'approval', step: 'ok', choice: 'approve', by: 'ana' },
+      '2026-01-01T00:00:00.000Z',
+    );
+    expect(await engine.resume({ workflow: model, runId: first.runId })).toMatchObject({
+      status: 'completed',
+      output: { ship: 'approve' },
+    });
     expect(summary(canonicalOrder(await history(first.runId)))).toMatchInlineSnapshot(`
       [
         "run.started",
@@ -159,13 +226,21 @@ describe('suspension', () => {
 
   it('hands a signal that came early to the step that asks for it later', async () => {
     const asked = deferred();
-    const waits = step('waits', { run: async (_, ctx) => { await asked.promise; return ctx.waitForSignal<{ n: number }>('go'); } });
-    const { engine, store, events } = testEngine({ observe: observation => {
-      if (observation.kind !== 'events') return;
-      const [started] = observation.events;
-      if (started?.type === 'run.started') void store.post(started.runId, { kind: 'signal', name: 'go', payload: { n: 7 } }, started.at);
-      if (observation.events.some(({ type }) => type === 'signal.received')) asked.resolve();
-    } });
+    const waits = step('waits', {
+      run: async (_, ctx) => {
+        await asked.promise;
+        return ctx.waitForSignal<{ n: number }>('go');
+      },
+    });
+    const { engine, store, events } = testEngine({
+      observe: observation => {
+        if (observation.kind !== 'events') return;
+        const [started] = observation.events;
+        if (started?.type === 'run.started')
+          void store.post(started.runId, { kind: 'signal', name: 'go', payload: { n: 7 } }, started.at);
+        if (observation.events.some(({ type }) => type === 'signal.received')) asked.resolve();
+      },
+    });
     const result = await engine.start({ workflow: workflow('w', { steps: [waits] }).model });
     expect(result).toMatchObject({ status: 'completed', output: { waits: { n: 7 } } });
     expect(summary(canonicalOrder(events))).toMatchInlineSnapshot(`
@@ -182,11 +257,21 @@ describe('suspension', () => {
   });
 
   it('sleeps durably without holding a place', async () => {
-    const sleeper = step('sleeper', { run: async (_, ctx) => { await ctx.sleep(20); return 'slept'; } });
+    const sleeper = step('sleeper', {
+      run: async (_, ctx) => {
+        await ctx.sleep(20);
+        return 'slept';
+      },
+    });
     const other = step('other', { run: () => 'other' });
     const { engine, events } = testEngine();
-    const result = await engine.start({ workflow: workflow('w', { steps: [sleeper, other] }).model, maxConcurrentWorkers: 1 });
+    const result = await engine.start({
+      workflow: workflow('w', { steps: [sleeper, other] }).model,
+      maxConcurrentWorkers: 1,
+    });
     expect(result).toMatchObject({ status: 'completed', output: { sleeper: 'slept', other: 'other' } });
-    expect(summary(events).indexOf('step.completed other')).toBeLessThan(summary(events).indexOf('step.resumed sleeper'));
+    expect(summary(events).indexOf('step.completed other')).toBeLessThan(
+      summary(events).indexOf('step.resumed sleeper'),
+    );
   });
 });

@@ -5,8 +5,8 @@ import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease, Owner } from '../store/port.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { findChanges } from './changes.ts';
-import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import { activeMs, effectiveHistory, isRunEnd } from './effective-history.ts';
+import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
 import { forkedEvents, unfinished } from './fork.ts';
 import { affectedBy, buildGraph, type Graph, type GraphNode } from './graph.ts';
@@ -60,7 +60,8 @@ export interface ReplayResult {
 
 const defaultPlaces = 10;
 
-const modelOf = (definition: Definition): WorkflowModel => ('model' in definition ? definition.model : definition);
+const modelOf = (definition: Definition): WorkflowModel =>
+  'model' in definition ? definition.model : definition;
 
 /** Runs workflows, one history each. Calls may overlap. */
 export class Engine {
@@ -89,7 +90,13 @@ export class Engine {
     const graph = buildGraph(workflow);
     const started: NewEvent = {
       type: 'run.started',
-      data: { format: 1, workflow: workflow.name, input, steps: graph.nodes.map(({ path }) => path), ...(source ? { source } : {}) },
+      data: {
+        format: 1,
+        workflow: workflow.name,
+        input,
+        steps: graph.nodes.map(({ path }) => path),
+        ...(source ? { source } : {}),
+      },
     };
     return this.#inLane(() => this.#create(graph, [started], options));
   }
@@ -109,7 +116,11 @@ export class Engine {
         const resumed = resumeEvent(graph, history, options);
         if (!resumed) return foldHistory(graph, history);
         const orphans = await this.#effects.endOrphans({ runId });
-        if (orphans > 0) this.#observe({ kind: 'notice', message: `ended ${orphans} process${orphans === 1 ? '' : 'es'} that the last owner had left running` });
+        if (orphans > 0)
+          this.#observe({
+            kind: 'notice',
+            message: `ended ${orphans} process${orphans === 1 ? '' : 'es'} that the last owner had left running`,
+          });
         const at = toTimestamp(await this.#effects.now());
         const first = { seq: history.length + 1, runId, at, ...resumed } as HistoryEvent;
         const state = foldHistory(graph, [...history, first]);
@@ -144,9 +155,13 @@ export class Engine {
       const { changed, removed } = findChanges(graph, effectiveHistory(history).events);
       const names = [...changed.map(({ path }) => path), ...removed];
       if (names.length > 0) {
-        throw new RepriseError('HISTORY_DIVERGED', `run ${runId} does not fit the definition: ${names.join(', ')} changed since`, {
-          hint: `run what changed again: reprise resume ${runId} --rerun-changed`,
-        });
+        throw new RepriseError(
+          'HISTORY_DIVERGED',
+          `run ${runId} does not fit the definition: ${names.join(', ')} changed since`,
+          {
+            hint: `run what changed again: reprise resume ${runId} --rerun-changed`,
+          },
+        );
       }
       const last = history.at(-1);
       const ended = last !== undefined && isRunEnd(last);
@@ -165,7 +180,14 @@ export class Engine {
     const at = toTimestamp(now);
     const expiresAt = expiry(now, this.#environment.settings.leaseMs);
     const workflow = graph.root.workflow.name;
-    const lease = await this.#effects.createRun({ runId, workflow, owner: this.#owner(incarnation), expiresAt, at, events });
+    const lease = await this.#effects.createRun({
+      runId,
+      workflow,
+      owner: this.#owner(incarnation),
+      expiresAt,
+      at,
+      events,
+    });
     return this.#owning(runId, lease, async () => {
       const history = events.map((event, index) => ({ seq: index + 1, runId, at, ...event }) as HistoryEvent);
       const state = foldHistory(graph, history);
@@ -179,12 +201,21 @@ export class Engine {
     const { incarnation } = await this.#effects.newIds();
     const now = await this.#effects.now();
     const expiresAt = expiry(now, this.#environment.settings.leaseMs);
-    const acquired = await this.#effects.acquire({ runId, owner: this.#owner(incarnation), now: toTimestamp(now), expiresAt });
+    const acquired = await this.#effects.acquire({
+      runId,
+      owner: this.#owner(incarnation),
+      now: toTimestamp(now),
+      expiresAt,
+    });
     if (acquired.kind === 'acquired') return acquired.lease;
     const { owner } = acquired;
-    throw new RepriseError('RUN_OWNED', `run ${runId} is being run by process ${owner.pid} on ${owner.host} (its lease lasts until ${acquired.expiresAt})`, {
-      hint: `watch it: reprise show ${runId}; or stop it: reprise cancel ${runId}`,
-    });
+    throw new RepriseError(
+      'RUN_OWNED',
+      `run ${runId} is being run by process ${owner.pid} on ${owner.host} (its lease lasts until ${acquired.expiresAt})`,
+      {
+        hint: `watch it: reprise show ${runId}; or stop it: reprise cancel ${runId}`,
+      },
+    );
   }
 
   #owner(incarnation: string): Owner {
@@ -240,7 +271,11 @@ export function foldHistory(graph: Graph, history: readonly HistoryEvent[]): Run
 }
 
 /** What a resume writes first; undefined if the run is completed and nothing is to run again. */
-function resumeEvent(graph: Graph, history: readonly HistoryEvent[], { runId, rerunChanged }: ResumeOptions): NewEvent | undefined {
+function resumeEvent(
+  graph: Graph,
+  history: readonly HistoryEvent[],
+  { runId, rerunChanged }: ResumeOptions,
+): NewEvent | undefined {
   const { events } = effectiveHistory(history);
   const { changed, removed } = findChanges(graph, events);
   const sameDefinition = changed.length === 0 && removed.length === 0;
@@ -253,18 +288,26 @@ function resumeEvent(graph: Graph, history: readonly HistoryEvent[], { runId, re
   const steps = graph.nodes.map(({ path }) => path);
   return {
     type: 'run.resumed',
-    data: { ...(invalidated.length > 0 ? { invalidated } : {}), ...(sameSteps(history, steps) ? {} : { steps }) },
+    data: {
+      ...(invalidated.length > 0 ? { invalidated } : {}),
+      ...(sameSteps(history, steps) ? {} : { steps }),
+    },
   };
 }
 
 function sameSteps(history: readonly HistoryEvent[], steps: readonly string[]): boolean {
-  const last = history.findLast(event => (event.type === 'run.started' || event.type === 'run.resumed') && event.data.steps !== undefined);
+  const last = history.findLast(
+    event => (event.type === 'run.started' || event.type === 'run.resumed') && event.data.steps !== undefined,
+  );
   const before = last?.type === 'run.started' || last?.type === 'run.resumed' ? last.data.steps : undefined;
   return before?.length === steps.length && before.every((path, index) => path === steps[index]);
 }
 
 /** Steps that were at work when the last owner died. */
-function interruptedSteps(state: RunState, { runId, at }: { readonly runId: string; readonly at: string }): HistoryEvent[] {
+function interruptedSteps(
+  state: RunState,
+  { runId, at }: { readonly runId: string; readonly at: string },
+): HistoryEvent[] {
   const running = [...state.active].filter(({ status, node }) => status === 'running' && !node.child);
   return running.map(({ node, attempt }, index) => ({
     seq: state.lastSeq + 1 + index,
@@ -280,15 +323,31 @@ function interruptedSteps(state: RunState, { runId, at }: { readonly runId: stri
 function checkEnd(state: RunState, recorded: HistoryEvent): void {
   const decision = decide(state, { places: Number.POSITIVE_INFINITY });
   const derived = decision?.kind === 'end' ? decision.events[0] : undefined;
-  const same = derived?.type === recorded.type && canonicalJson(derived.data as never) === canonicalJson(recorded.data as never);
+  const same =
+    derived?.type === recorded.type &&
+    canonicalJson(derived.data as never) === canonicalJson(recorded.data as never);
   if (!same) {
-    throw new RepriseError('HISTORY_DIVERGED', `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'more work'}`);
+    throw new RepriseError(
+      'HISTORY_DIVERGED',
+      `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'more work'}`,
+    );
   }
 }
 
-function definitionChanged(runId: string, changed: readonly GraphNode[], removed: readonly string[]): RepriseError {
-  const lines = [...changed.map(({ path }) => `  ${path}: changed`), ...removed.map(path => `  ${path}: removed`)];
-  return new RepriseError('DEFINITION_CHANGED', `steps of run ${runId} that already ran have changed since:\n${lines.join('\n')}`, {
-    hint: `run them and what depends on them again: reprise resume ${runId} --rerun-changed`,
-  });
+function definitionChanged(
+  runId: string,
+  changed: readonly GraphNode[],
+  removed: readonly string[],
+): RepriseError {
+  const lines = [
+    ...changed.map(({ path }) => `  ${path}: changed`),
+    ...removed.map(path => `  ${path}: removed`),
+  ];
+  return new RepriseError(
+    'DEFINITION_CHANGED',
+    `steps of run ${runId} that already ran have changed since:\n${lines.join('\n')}`,
+    {
+      hint: `run them and what depends on them again: reprise resume ${runId} --rerun-changed`,
+    },
+  );
 }

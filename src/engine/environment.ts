@@ -36,8 +36,18 @@ export const defaultSettings: EngineSettings = { leaseMs: 15_000, inboxMs: 100, 
 export type Observation =
   /** Committed: what is seen here is never taken back. */
   | { readonly kind: 'events'; readonly events: readonly HistoryEvent[] }
-  | { readonly kind: 'output'; readonly step: string; readonly stream: 'stdout' | 'stderr'; readonly line: string }
-  | { readonly kind: 'log'; readonly step: string; readonly message: string; readonly fields?: JsonObject | undefined }
+  | {
+      readonly kind: 'output';
+      readonly step: string;
+      readonly stream: 'stdout' | 'stderr';
+      readonly line: string;
+    }
+  | {
+      readonly kind: 'log';
+      readonly step: string;
+      readonly message: string;
+      readonly fields?: JsonObject | undefined;
+    }
   | { readonly kind: 'notice'; readonly message: string };
 
 export type Observer = (observation: Observation) => void;

@@ -20,7 +20,8 @@ export function unfinished(graph: Graph, events: readonly HistoryEvent[]): reado
     if (failed || skipped || event.type === 'step.cancelled') found.add(node);
   }
   const inner = new Set<GraphNode>();
-  for (const node of found) for (let outer = node.scope.parent; outer; outer = outer.scope.parent) inner.add(outer);
+  for (const node of found)
+    for (let outer = node.scope.parent; outer; outer = outer.scope.parent) inner.add(outer);
   return [...found].filter(node => !inner.has(node));
 }
 
@@ -30,11 +31,17 @@ export interface ForkPoint {
 }
 
 /** The first events of a run that goes on from another: its start, and what is kept. */
-export function forkedEvents(graph: Graph, history: readonly HistoryEvent[], { runId, from }: ForkPoint): readonly NewEvent[] {
+export function forkedEvents(
+  graph: Graph,
+  history: readonly HistoryEvent[],
+  { runId, from }: ForkPoint,
+): readonly NewEvent[] {
   const root = graph.byPath.get(from);
   if (!root) {
     const meant = nearest(from, graph.byPath.keys());
-    throw new RepriseError('USAGE', `the workflow has no step ${from}`, { hint: meant ? `did you mean ${meant}?` : `steps: ${[...graph.byPath.keys()].join(', ')}` });
+    throw new RepriseError('USAGE', `the workflow has no step ${from}`, {
+      hint: meant ? `did you mean ${meant}?` : `steps: ${[...graph.byPath.keys()].join(', ')}`,
+    });
   }
   const { events } = effectiveHistory(history);
   const started = events.find(event => event.type === 'run.started');
@@ -44,7 +51,11 @@ export function forkedEvents(graph: Graph, history: readonly HistoryEvent[], { r
   const ends = endsOf(events);
   const open = graph.nodes.filter(({ path }) => !ends.has(path));
   const again = affectedBy([root, ...changed, ...open.filter(({ child }) => !child)]);
-  const data = { ...started.data, steps: graph.nodes.map(({ path }) => path), forkedFrom: { run: runId, step: from } };
+  const data = {
+    ...started.data,
+    steps: graph.nodes.map(({ path }) => path),
+    forkedFrom: { run: runId, step: from },
+  };
   return [{ type: 'run.started', data }, ...keptEvents(graph, events, again)];
 }
 
@@ -52,13 +63,18 @@ export function forkedEvents(graph: Graph, history: readonly HistoryEvent[], { r
 function endsOf(events: readonly HistoryEvent[]): ReadonlySet<string> {
   const ends = new Set<string>();
   for (const event of events) {
-    const reusable = event.type === 'step.completed' || (event.type === 'step.skipped' && event.data.reason === 'condition');
+    const reusable =
+      event.type === 'step.completed' || (event.type === 'step.skipped' && event.data.reason === 'condition');
     if (event.step !== undefined && reusable) ends.add(event.step);
   }
   return ends;
 }
 
-function keptEvents(graph: Graph, events: readonly HistoryEvent[], again: ReadonlySet<GraphNode>): NewEvent[] {
+function keptEvents(
+  graph: Graph,
+  events: readonly HistoryEvent[],
+  again: ReadonlySet<GraphNode>,
+): NewEvent[] {
   const left = withoutSteps(events, new Set(Array.from(again, ({ path }) => path)));
   return left.events.flatMap(({ seq: _seq, runId: _runId, at: _at, ...event }) => {
     const isKept = event.step === undefined ? event.type === 'signal.received' : graph.byPath.has(event.step);

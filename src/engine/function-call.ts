@@ -10,7 +10,9 @@ export type Question =
   | { readonly wait: number; readonly on: 'timer'; readonly ms: number }
   | { readonly wait: number; readonly on: 'signal'; readonly signal: string };
 
-export type Turn = { readonly kind: 'asked'; readonly questions: readonly Question[] } | { readonly kind: 'ended'; readonly end: StepEnd };
+export type Turn =
+  | { readonly kind: 'asked'; readonly questions: readonly Question[] }
+  | { readonly kind: 'ended'; readonly end: StepEnd };
 
 export interface FunctionCallOptions {
   readonly body: FunctionBody;
@@ -81,7 +83,10 @@ export class FunctionCall {
     const failed = (thrown: unknown) => this.#finish({ kind: 'failed', error: thrownError(thrown) });
     try {
       const returned = body.run(scope, this.#context());
-      if (isThenable(returned)) Promise.resolve(returned).then(value => this.#complete(value)).catch(failed);
+      if (isThenable(returned))
+        Promise.resolve(returned)
+          .then(value => this.#complete(value))
+          .catch(failed);
       else this.#complete(returned);
     } catch (thrown) {
       failed(thrown);
@@ -135,7 +140,12 @@ export class FunctionCall {
 
   async #sleep(duration: Duration): Promise<void> {
     const ms = parseDuration(duration);
-    if (ms === undefined) throw new RepriseError('EXPRESSION_FAILED', `ctx.sleep(${JSON.stringify(duration)}) is not a duration`, { hint: 'milliseconds, or a text such as 30s or 1h30m' });
+    if (ms === undefined)
+      throw new RepriseError(
+        'EXPRESSION_FAILED',
+        `ctx.sleep(${JSON.stringify(duration)}) is not a duration`,
+        { hint: 'milliseconds, or a text such as 30s or 1h30m' },
+      );
     await this.#wait(wait => ({ wait, on: 'timer', ms }));
   }
 
@@ -176,9 +186,14 @@ const asksTheSame = (known: Wait, question: Question): boolean =>
   known.on === question.on && (question.on === 'timer' || known.signal === question.signal);
 
 function changed(question: Question, known: Wait): RepriseError {
-  const describe = (on: string, signal: string | undefined) => (on === 'timer' ? 'sleep()' : `waitForSignal(${JSON.stringify(signal)})`);
+  const describe = (on: string, signal: string | undefined) =>
+    on === 'timer' ? 'sleep()' : `waitForSignal(${JSON.stringify(signal)})`;
   const now = describe(question.on, question.on === 'signal' ? question.signal : undefined);
-  return new RepriseError('WAIT_CHANGED', `call ${question.wait + 1} of ctx is ${now} now, but was ${describe(known.on, known.signal)} before`, {
-    hint: 'the calls of ctx must come in the same order each time the function runs',
-  });
+  return new RepriseError(
+    'WAIT_CHANGED',
+    `call ${question.wait + 1} of ctx is ${now} now, but was ${describe(known.on, known.signal)} before`,
+    {
+      hint: 'the calls of ctx must come in the same order each time the function runs',
+    },
+  );
 }

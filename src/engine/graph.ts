@@ -53,7 +53,10 @@ interface Layout {
 function layOut(layout: Layout, workflow: WorkflowModel, parent: GraphNode | undefined): GraphScope {
   const sorted = topologicalOrder(workflow.steps);
   if (sorted.kind === 'cycle') {
-    throw new RepriseError('DEFINITION_INVALID', `steps of ${workflow.name} wait for each other: ${sorted.path.join(' -> ')}`);
+    throw new RepriseError(
+      'DEFINITION_INVALID',
+      `steps of ${workflow.name} wait for each other: ${sorted.path.join(' -> ')}`,
+    );
   }
   const nodes: GraphNode[] = [];
   const scope: GraphScope = { index: layout.scopes.length, workflow, parent, nodes };

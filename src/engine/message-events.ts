@@ -8,12 +8,17 @@ import type { RunState } from './state.ts';
 import { endEvent } from './step-end.ts';
 
 /** What a message means for history. One that comes too late to mean anything gives no event. */
-export function eventsOf(state: RunState, message: Exclude<Message, { kind: 'lost' | 'broken' }>): readonly NewEvent[] {
+export function eventsOf(
+  state: RunState,
+  message: Exclude<Message, { kind: 'lost' | 'broken' }>,
+): readonly NewEvent[] {
   switch (message.kind) {
     case 'ended':
       return message.node.active ? [endEvent(state, message.node, message.end)] : [];
     case 'asked':
-      return message.node.active ? message.questions.flatMap(question => questionEvents(message.node, question)) : [];
+      return message.node.active
+        ? message.questions.flatMap(question => questionEvents(message.node, question))
+        : [];
     case 'fired':
       return firedEvents(message);
     case 'inbox':
@@ -38,7 +43,12 @@ function questionEvents({ node, attempt }: NodeState, question: Question): NewEv
 }
 
 function firedEvents({ node, timer }: Extract<Message, { kind: 'fired' }>): NewEvent[] {
-  const isDue = timer === 'attempt' ? node.status === 'running' : timer === 'step' ? node.active : node.timers?.has(timer);
+  const isDue =
+    timer === 'attempt'
+      ? node.status === 'running'
+      : timer === 'step'
+        ? node.active
+        : node.timers?.has(timer);
   if (!node.active || !isDue || node.timedOut) return [];
   return [{ type: 'timer.fired', step: node.node.path, attempt: node.attempt, data: { timer } }];
 }

@@ -44,11 +44,15 @@ export class NodeState {
   endedAt: Timestamp | undefined;
   waits: Map<number, Wait> | undefined;
   timers: Map<number | 'retry', PendingTimer> | undefined;
-  approval: { readonly message: string; readonly choices: readonly string[]; given: ApprovalAnswer | undefined } | undefined;
+  approval:
+    | { readonly message: string; readonly choices: readonly string[]; given: ApprovalAnswer | undefined }
+    | undefined;
   /** Which limit ran out while it was under way. */
   timedOut: 'attempt' | 'step' | undefined;
   /** It was at work when its process died. */
   interrupted = false;
+  /** Its place in a line of the planner; older ones no longer count. */
+  ticket: Ticket | undefined;
 
   constructor(
     readonly node: GraphNode,
@@ -74,6 +78,23 @@ export class NodeState {
   }
 }
 
+/**
+ * A place in a line of the planner. A step that lines up again, or starts over, loses its old place: otherwise the
+ * order would depend on when the planner last looked, and not on history alone.
+ */
+export interface Ticket {
+  readonly state: NodeState;
+}
+
+export function newTicket(state: NodeState): Ticket {
+  state.ticket = { state };
+  return state.ticket;
+}
+
+/** The step whose turn it is, unless it gave up that place. */
+export const holderOf = (ticket: Ticket): NodeState | undefined =>
+  ticket.state.ticket === ticket ? ticket.state : undefined;
+
 export interface ApprovalAnswer {
   readonly choice: string;
   readonly by?: string | undefined;
@@ -97,4 +118,5 @@ export const isEnd = (status: NodeStatus): status is EndStatus =>
   status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'skipped';
 
 /** Whether the step takes one of the `max_concurrent_workers` places while it runs. */
-export const takesPlace = ({ step }: GraphNode): boolean => step.body.kind === 'function' || step.body.kind === 'run';
+export const takesPlace = ({ step }: GraphNode): boolean =>
+  step.body.kind === 'function' || step.body.kind === 'run';

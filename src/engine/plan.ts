@@ -3,7 +3,7 @@ import type { EventOf, HistoryEvent, NewEvent } from '../core/event.ts';
 import { type Json, toJson } from '../core/json.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { buildGraph } from './graph.ts';
-import { type NodeState, type ScopeState, takesPlace } from './node-state.ts';
+import { holderOf, type NodeState, type ScopeState, takesPlace } from './node-state.ts';
 import { outputOfScope, scopeOfStep } from './scope-view.ts';
 import { RunState } from './state.ts';
 import { endEvent, expressionError, type StepEnd } from './step-end.ts';
@@ -27,11 +27,21 @@ export interface Limits {
 /** The next decision, or none until something happens. A pure function of the state, in constant time over a run. */
 export function decide(state: RunState, limits: Limits): Decision | undefined {
   if (state.phase !== 'running') return undefined;
-  return cancelNext(state) ?? closeNext(state) ?? answerNext(state) ?? considerNext(state) ?? placeNext(state, limits);
+  return (
+    cancelNext(state) ??
+    closeNext(state) ??
+    answerNext(state) ??
+    considerNext(state) ??
+    placeNext(state, limits)
+  );
 }
 
 /** The planner as one function: which steps may be put to work now, given a definition and a history. */
-export function findReadySteps(workflow: WorkflowModel, history: readonly HistoryEvent[], limits: Limits = { places: Number.POSITIVE_INFINITY }): readonly string[] {
+export function findReadySteps(
+  workflow: WorkflowModel,
+  history: readonly HistoryEvent[],
+  limits: Limits = { places: Number.POSITIVE_INFINITY },
+): readonly string[] {
   const state = new RunState(buildGraph(workflow));
   for (const event of history) state.apply(event);
   const [last] = history.slice(-1);
@@ -39,7 +49,12 @@ export function findReadySteps(workflow: WorkflowModel, history: readonly Histor
   for (let decision = decide(state, limits); decision; decision = decide(state, limits)) {
     if (decision.kind === 'start' && decision.node) ready.push(decision.node.node.path);
     for (const event of decision.events) {
-      state.apply({ seq: state.lastSeq + 1, runId: last?.runId ?? '', at: last?.at ?? '', ...event } as HistoryEvent);
+      state.apply({
+        seq: state.lastSeq + 1,
+        runId: last?.runId ?? '',
+        at: last?.at ?? '',
+        ...event,
+      } as HistoryEvent);
     }
   }
   return ready;
@@ -66,7 +81,8 @@ function closeNext(state: RunState): Decision | undefined {
     const { parent } = scope.scope;
     if (!parent) return { kind: 'end', events: [runEnd(state, scope)] };
     const node = state.of(parent);
-    if (node.status === 'running') return { kind: 'note', events: [endEvent(state, node, childEnd(state, scope))] };
+    if (node.status === 'running')
+      return { kind: 'note', events: [endEvent(state, node, childEnd(state, scope))] };
   }
   return undefined;
 }
@@ -94,27 +110,35 @@ function runEnd(state: RunState, scope: ScopeState): NewEvent {
 
 /** Looks at steps whose dependencies have all ended: skips them, starts what needs no place, queues the rest. */
 function considerNext(state: RunState): Decision | undefined {
-  for (let node = state.ready.peek(); node; state.ready.shift(), node = state.ready.peek()) {
-    if (node.status !== 'pending' || node.unmet > 0) continue;
+  for (let ticket = state.ready.peek(); ticket; state.ready.shift(), ticket = state.ready.peek()) {
+    const node = holderOf(ticket);
+    if (node?.status !== 'pending' || node.unmet > 0) continue;
     const verdict = verdictOn(state, node);
     if (verdict) return { kind: 'note', events: verdict };
     if (!takesPlace(node.node)) return startWithoutPlace(state, node);
-    state.queued.push(node);
+    state.queued.push(ticket);
   }
   return undefined;
 }
 
 function placeNext(state: RunState, { places }: Limits): Decision | undefined {
-  for (let node = state.woken.peek(); node; state.woken.shift(), node = state.woken.peek()) {
-    if (node.status !== 'woken') continue;
-    if (node.approval?.given) return { kind: 'note', events: [endEvent(state, node, approvalEnd(node.approval.given))] };
+  for (let ticket = state.woken.peek(); ticket; state.woken.shift(), ticket = state.woken.peek()) {
+    const node = holderOf(ticket);
+    if (node?.status !== 'woken') continue;
+    if (node.approval?.given)
+      return { kind: 'note', events: [endEvent(state, node, approvalEnd(node.approval.given))] };
     if (!takesPlace(node.node)) return startWithoutPlace(state, node);
     if (state.placesTaken >= places) return undefined;
     if (node.timers?.has('retry')) return { kind: 'start', node, events: [started(node)] };
-    return { kind: 'resume', node, events: [{ type: 'step.resumed', step: node.node.path, attempt: node.attempt, data: {} }] };
+    return {
+      kind: 'resume',
+      node,
+      events: [{ type: 'step.resumed', step: node.node.path, attempt: node.attempt, data: {} }],
+    };
   }
-  for (let node = state.queued.peek(); node; state.queued.shift(), node = state.queued.peek()) {
-    if (node.status !== 'pending' || node.unmet > 0) continue;
+  for (let ticket = state.queued.peek(); ticket; state.queued.shift(), ticket = state.queued.peek()) {
+    const node = holderOf(ticket);
+    if (node?.status !== 'pending' || node.unmet > 0) continue;
     if (state.placesTaken >= places) return undefined;
     return { kind: 'start', node, events: [started(node)] };
   }
@@ -132,7 +156,8 @@ function verdictOn(state: RunState, nodeState: NodeState): readonly NewEvent[] |
   if (scope.stop === 'cancel') return skipped({ reason: 'cancelled' });
   const missing = node.needs.find(need => !node.tolerates.has(need) && state.of(need).status !== 'completed');
   if (missing) return skipped({ reason: 'dependency', because: missing.path });
-  if (scope.stop && node.tolerates.size === 0) return skipped({ reason: 'failure', because: scope.cause?.path });
+  if (scope.stop && node.tolerates.size === 0)
+    return skipped({ reason: 'failure', because: scope.cause?.path });
   if (!node.step.condition) return undefined;
   try {
     return node.step.condition(scopeOfStep(state, node)) ? undefined : skipped({ reason: 'condition' });
@@ -166,7 +191,10 @@ function startWithoutPlace(state: RunState, nodeState: NodeState): Decision {
     }
   } catch (thrown) {
     const what = body.kind === 'uses' ? 'the input of the child workflow' : 'its message';
-    return { kind: 'note', events: [started(nodeState), failedAtOnce(nodeState, expressionError(what, thrown))] };
+    return {
+      kind: 'note',
+      events: [started(nodeState), failedAtOnce(nodeState, expressionError(what, thrown))],
+    };
   }
   throw new RepriseError('INTERNAL', `${path} takes a place`);
 }
@@ -198,7 +226,11 @@ function approvalEnd(answer: NonNullable<NonNullable<NodeState['approval']>['giv
 /** Why a step that is under way has to end. */
 export function cancelReason(state: RunState, scope: ScopeState): string {
   if (state.cancel) return state.cancel.reason;
-  for (let at: ScopeState | undefined = scope; at; at = at.scope.parent && state.scopeOf(at.scope.parent.scope)) {
+  for (
+    let at: ScopeState | undefined = scope;
+    at;
+    at = at.scope.parent && state.scopeOf(at.scope.parent.scope)
+  ) {
     if (at.cause) return `${at.cause.path} failed`;
   }
   return 'cancelled';

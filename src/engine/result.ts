@@ -14,7 +14,12 @@ export type RunResult = { readonly runId: string } & (
 
 /** What a run waits for. */
 export type Waiting =
-  | { readonly step: string; readonly on: 'approval'; readonly message: string; readonly choices: readonly string[] }
+  | {
+      readonly step: string;
+      readonly on: 'approval';
+      readonly message: string;
+      readonly choices: readonly string[];
+    }
   | { readonly step: string; readonly on: 'signal'; readonly signal: string }
   | { readonly step: string; readonly on: 'timer' };
 

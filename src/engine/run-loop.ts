@@ -138,7 +138,8 @@ export class RunLoop {
           consumed.push(entry.id);
         }
       }
-      const withReason = message.kind === 'ended' && message.end.kind === 'cancelled' ? this.#withReason(message) : message;
+      const withReason =
+        message.kind === 'ended' && message.end.kind === 'cancelled' ? this.#withReason(message) : message;
       eventsOf(this.#state, withReason).forEach(record);
     }
     return consumed;
@@ -173,7 +174,9 @@ export class RunLoop {
     const { environment, effects, observe, runId, lease } = this.#options;
     this.#told.set(node, new Set(answeredWaits(node).map(([wait]) => wait)));
     const scope = scopeOfStep(this.#state, node.node);
-    const lane = environment.world.fork(() => runStepLane({ effects, mail: this.#mail, observe, runId, lease, node, scope }));
+    const lane = environment.world.fork(() =>
+      runStepLane({ effects, mail: this.#mail, observe, runId, lease, node, scope }),
+    );
     this.#stepLanes.set(node, lane);
   }
 
@@ -190,9 +193,13 @@ export class RunLoop {
   /** Whether nothing but a person or a signal can bring the run forward. */
   #isStuck(): boolean {
     if (this.#state.active.size === 0) {
-      throw new RepriseError('INTERNAL', `run ${this.#options.runId} has steps left, but none is ready or under way`, {
-        hint: 'this is a bug in Reprise: please report it with the output of `reprise history --raw --json`',
-      });
+      throw new RepriseError(
+        'INTERNAL',
+        `run ${this.#options.runId} has steps left, but none is ready or under way`,
+        {
+          hint: 'this is a bug in Reprise: please report it with the output of `reprise history --raw --json`',
+        },
+      );
     }
     if (this.#options.wait) return false;
     for (const node of this.#state.active) {

@@ -10,7 +10,12 @@ export function scopeOfStep(state: RunState, node: GraphNode): Scope {
   return {
     inputs: scope.input,
     steps: viewsOf(state, node.needs),
-    status: scope.stop === 'cancel' ? 'cancelled' : node.needs.some(need => state.of(need).tainted) ? 'failure' : 'success',
+    status:
+      scope.stop === 'cancel'
+        ? 'cancelled'
+        : node.needs.some(need => state.of(need).tainted)
+          ? 'failure'
+          : 'success',
   };
 }
 
@@ -31,7 +36,11 @@ function viewsOf(state: RunState, nodes: readonly GraphNode[]): Record<string, S
 
 function viewOf({ node, status, output }: NodeState): StepView {
   const outcome = outcomeOf(status);
-  return { outcome, conclusion: outcome === 'failure' && node.step.optional ? 'success' : outcome, outputs: output };
+  return {
+    outcome,
+    conclusion: outcome === 'failure' && node.step.optional ? 'success' : outcome,
+    outputs: output,
+  };
 }
 
 function outcomeOf(status: NodeState['status']): StepView['outcome'] {

@@ -19,7 +19,12 @@ export class SignalBook {
     const waiters = this.#waiters.get(name);
     for (let waiter = waiters?.shift(); waiter; waiter = waiters?.shift()) {
       // A step that ended, or started over, no longer waits.
-      if (waiter.state.waits === undefined || waiter.state.ended || ![...waiter.state.waits.values()].includes(waiter.wait)) continue;
+      if (
+        waiter.state.waits === undefined ||
+        waiter.state.ended ||
+        ![...waiter.state.waits.values()].includes(waiter.wait)
+      )
+        continue;
       waiter.wait.answer = { value: payload };
       return [waiter.state];
     }

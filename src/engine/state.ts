@@ -2,7 +2,7 @@ import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent } from '../core/event.ts';
 import type { Timestamp } from '../core/time.ts';
 import type { Graph, GraphNode, GraphScope } from './graph.ts';
-import { type EndStatus, NodeState, ScopeState, takesPlace } from './node-state.ts';
+import { type EndStatus, NodeState, newTicket, ScopeState, type Ticket, takesPlace } from './node-state.ts';
 import { Queue } from './queue.ts';
 import { SignalBook } from './signal-book.ts';
 
@@ -26,10 +26,10 @@ export class RunState {
   placesTaken = 0;
 
   /** What the planner looks at next. Entries may have become stale: it checks. */
-  readonly ready = new Queue<NodeState>();
+  readonly ready = new Queue<Ticket>();
   /** Ready, and in want of a place among the running. */
-  readonly queued = new Queue<NodeState>();
-  readonly woken = new Queue<NodeState>();
+  readonly queued = new Queue<Ticket>();
+  readonly woken = new Queue<Ticket>();
   /** At work, and what one of their waits was for has come. */
   readonly answered = new Queue<NodeState>();
   readonly toCancel = new Queue<NodeState>();
@@ -81,7 +81,8 @@ export class RunState {
       case 'run.failed':
       case 'run.cancelled':
         if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
-        this.phase = event.type === 'run.completed' ? 'completed' : event.type === 'run.failed' ? 'failed' : 'cancelled';
+        this.phase =
+          event.type === 'run.completed' ? 'completed' : event.type === 'run.failed' ? 'failed' : 'cancelled';
         this.end = event;
         return;
       case 'cancel.requested':
@@ -99,7 +100,10 @@ export class RunState {
   #applyToStep(event: Extract<HistoryEvent, { type: `${'step' | 'timer' | 'approval'}.${string}` }>): void {
     const state = event.step === undefined ? undefined : this.at(event.step);
     if (!state) {
-      throw new RepriseError('HISTORY_DIVERGED', `event ${event.seq} (${event.type}) is about step ${event.step}, which the workflow does not have`);
+      throw new RepriseError(
+        'HISTORY_DIVERGED',
+        `event ${event.seq} (${event.type}) is about step ${event.step}, which the workflow does not have`,
+      );
     }
     switch (event.type) {
       case 'step.started':
@@ -131,7 +135,8 @@ export class RunState {
         return this.#setTimer(state, { timer: 'retry', setAt: event.at, ms: event.data.delayMs });
       case 'timer.set':
         this.#expect(event, state, state.active && typeof event.data.timer === 'number');
-        if (typeof event.data.timer === 'number') this.#setTimer(state, { timer: event.data.timer, setAt: event.at, ms: event.data.ms });
+        if (typeof event.data.timer === 'number')
+          this.#setTimer(state, { timer: event.data.timer, setAt: event.at, ms: event.data.ms });
         return;
       case 'timer.fired':
         this.#expect(event, state, state.active);
@@ -155,7 +160,8 @@ export class RunState {
   }
 
   #expect(event: HistoryEvent, state: NodeState, possible: boolean): void {
-    if (!possible || this.phase !== 'running') throw impossible(event, `${state.node.path} is ${state.status} and the run ${this.phase}`);
+    if (!possible || this.phase !== 'running')
+      throw impossible(event, `${state.node.path} is ${state.status} and the run ${this.phase}`);
   }
 
   #open(scope: GraphScope, input: ScopeState['input']): void {
@@ -163,7 +169,7 @@ export class RunState {
     state.input = input;
     state.open = scope.nodes.length;
     if (state.open === 0) this.toClose.push(state);
-    for (const node of scope.nodes) if (node.needs.length === 0) this.ready.push(this.of(node));
+    for (const node of scope.nodes) if (node.needs.length === 0) this.ready.push(newTicket(this.of(node)));
   }
 
   #start(state: NodeState, event: EventOf<'step.started'>): void {
@@ -199,7 +205,7 @@ export class RunState {
     scope.open--;
     for (const node of state.node.dependants) {
       const dependant = this.of(node);
-      if (--dependant.unmet === 0) this.ready.push(dependant);
+      if (--dependant.unmet === 0) this.ready.push(newTicket(dependant));
     }
     if (scope.open === 0) this.toClose.push(scope);
   }
@@ -229,7 +235,8 @@ export class RunState {
     const finishes = why === 'failure' && scope.scope.workflow.onFailure === 'finish-running';
     for (const node of scope.scope.nodes) {
       const state = this.of(node);
-      if (state.status === 'pending' && state.unmet === 0 && !state.interrupted) this.ready.push(state);
+      if (state.status === 'pending' && state.unmet === 0 && !state.interrupted)
+        this.ready.push(newTicket(state));
       if (!state.active && !state.interrupted) continue;
       if (!finishes || !canFinish(state)) this.#cancelNode(state);
     }
@@ -244,8 +251,9 @@ export class RunState {
     this.#setStatus(state, 'pending');
     state.interrupted = true;
     const stop = this.scopeOf(state.node.scope).stop;
-    if (state.timedOut || stop === 'cancel' || (stop && state.node.scope.workflow.onFailure === 'fail-fast')) this.toCancel.push(state);
-    else this.ready.push(state);
+    if (state.timedOut || stop === 'cancel' || (stop && state.node.scope.workflow.onFailure === 'fail-fast'))
+      this.toCancel.push(state);
+    else this.ready.push(newTicket(state));
   }
 
   #setTimer(state: NodeState, timer: { timer: number | 'retry'; setAt: Timestamp; ms: number }): void {
@@ -281,11 +289,12 @@ export class RunState {
     if (state.status === 'running') this.answered.push(state);
     if (state.status !== 'waiting') return;
     this.#setStatus(state, 'woken');
-    this.woken.push(state);
+    this.woken.push(newTicket(state));
   }
 
   #setStatus(state: NodeState, status: NodeState['status']): void {
-    if (takesPlace(state.node)) this.placesTaken += Number(status === 'running') - Number(state.status === 'running');
+    if (takesPlace(state.node))
+      this.placesTaken += Number(status === 'running') - Number(state.status === 'running');
     state.status = status;
     if (state.active) this.active.add(state);
     else this.active.delete(state);
@@ -299,4 +308,7 @@ function canFinish(state: NodeState): boolean {
 }
 
 const impossible = (event: HistoryEvent, why: string) =>
-  new RepriseError('HISTORY_INVALID', `event ${event.seq} of run ${event.runId} (${event.type}${event.step ? ` of ${event.step}` : ''}) cannot be: ${why}`);
+  new RepriseError(
+    'HISTORY_INVALID',
+    `event ${event.seq} of run ${event.runId} (${event.type}${event.step ? ` of ${event.step}` : ''}) cannot be: ${why}`,
+  );

@@ -1,6 +1,6 @@
+import { formatDuration } from '../core/duration.ts';
 import { type ErrorData, toErrorData } from '../core/errors.ts';
 import type { NewEvent } from '../core/event.ts';
-import { formatDuration } from '../core/duration.ts';
 import type { Json } from '../core/json.ts';
 import type { RetryRule } from '../workflow/model.ts';
 import type { NodeState } from './node-state.ts';
@@ -69,5 +69,9 @@ export function thrownError(thrown: unknown): ErrorData {
 export function expressionError(what: string, thrown: unknown): ErrorData {
   const { code, message, hint } = toErrorData(thrown);
   const known = code === 'INPUT_INVALID' || code === 'EXPRESSION_FAILED';
-  return { code: known ? code : 'EXPRESSION_FAILED', message: `${what}: ${message}`, ...(hint ? { hint } : {}) };
+  return {
+    code: known ? code : 'EXPRESSION_FAILED',
+    message: `${what}: ${message}`,
+    ...(hint ? { hint } : {}),
+  };
 }

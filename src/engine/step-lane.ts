@@ -79,14 +79,26 @@ async function runFunction({ effects, mail, observe, runId, node, scope }: StepL
   }
 }
 
-async function runCommand({ effects, runId, lease, node, scope }: StepLane, { body }: StepModel): Promise<StepEnd> {
+async function runCommand(
+  { effects, runId, lease, node, scope }: StepLane,
+  { body }: StepModel,
+): Promise<StepEnd> {
   const { path } = node.node;
   if (body.kind !== 'run') throw new TypeError(`${path} is not a shell step`);
-  const end = await effects.shell({ runId, step: path, attempt: node.attempt, lease, command: body.command(scope) });
+  const end = await effects.shell({
+    runId,
+    step: path,
+    attempt: node.attempt,
+    lease,
+    command: body.command(scope),
+  });
   if (end.kind === 'cancelled') return { kind: 'cancelled', reason: 'cancelled' };
   if (end.kind === 'failed') return { kind: 'failed', error: end.error };
   try {
-    return { kind: 'completed', output: body.parseOutput ? toJson(body.parseOutput(end.output)) : end.output };
+    return {
+      kind: 'completed',
+      output: body.parseOutput ? toJson(body.parseOutput(end.output)) : end.output,
+    };
   } catch (thrown) {
     return { kind: 'failed', error: thrownError(thrown) };
   }

@@ -50,6 +50,7 @@ function timersOf(node: NodeState): Due[] {
   if (timeout.attemptMs !== undefined && node.status === 'running' && node.attemptStartedAt) {
     due.push({ timer: 'attempt', at: toEpochMs(node.attemptStartedAt) + timeout.attemptMs });
   }
-  if (timeout.stepMs !== undefined && node.startedAt) due.push({ timer: 'step', at: toEpochMs(node.startedAt) + timeout.stepMs });
+  if (timeout.stepMs !== undefined && node.startedAt)
+    due.push({ timer: 'step', at: toEpochMs(node.startedAt) + timeout.stepMs });
   return due;
 }

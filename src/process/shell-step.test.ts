@@ -202,8 +202,11 @@ describe('aborting', () => {
 describe('the caller', () => {
   test('is told of the process while it runs', async () => {
     const seen: [ProcessIdentity, boolean][] = [];
-    const onStarted = (child: ProcessIdentity) => void seen.push([child, isSameProcess(child)]);
-    await step('echo $$; until [ -e never ]; do exit 0; done', { onStarted });
+    const onStarted = (child: ProcessIdentity) => {
+      seen.push([child, isSameProcess(child)]);
+      writeFileSync(path('noted'), '');
+    };
+    await step('until [ -e noted ]; do :; done', { onStarted });
     expect(seen).toEqual([[{ pid: expect.any(Number), processStart: expect.any(String) }, true]]);
   });
 

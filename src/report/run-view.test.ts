@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
 import type { NewEvent } from '../core/event.ts';
 import { approve, step, workflow } from '../workflow/define/index.ts';
+import { systemClock } from '../world/system.ts';
 import { type RunView, viewOf } from './run-view.ts';
 import {
   approvalRequested,
@@ -203,11 +204,9 @@ it('tells steps that a fork took over from those that ran', async () => {
   const c = step('c', { after: { a, b }, run: ({ a, b }) => a + b });
   const { model } = workflow('sum', { steps: [a, b, c] });
   let now = noon;
-  const clock = {
-    now: () => ++now,
-    endOfTurn: () => new Promise<void>(resolve => setImmediate(resolve)),
-    waitUntil: () => new Promise<void>(() => {}),
-  };
+  const never = (_: number, signal: AbortSignal) =>
+    new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  const clock = { ...systemClock, now: () => ++now, waitUntil: never };
   const { engine, history } = testEngine({ clock });
   const { runId } = await engine.start({ workflow: model });
   const forked = await engine.fork({ workflow: model, runId, from: 'c' });

@@ -24,7 +24,10 @@ export function safeLine(text: string): string {
   return safeText(lines.map(lastWritten).join(' ')).replaceAll('\n', ' ').trim();
 }
 
-const lastWritten = (line: string): string => line.replace(/\r+$/, '').replace(/^.*\r/, '');
+function lastWritten(line: string): string {
+  const written = line.replace(/\r+$/, '');
+  return written.slice(written.lastIndexOf('\r') + 1);
+}
 
 /** The first line of a message. */
 export const firstLine = (text: string): string => safeLine(text.trimStart().split('\n', 1)[0] ?? '');

@@ -23,7 +23,11 @@ export interface WorkflowModel {
 }
 
 export type FailurePolicy = 'fail-fast' | 'finish-running' | 'continue';
-export const failurePolicies = ['fail-fast', 'finish-running', 'continue'] as const satisfies readonly FailurePolicy[];
+export const failurePolicies = [
+  'fail-fast',
+  'finish-running',
+  'continue',
+] as const satisfies readonly FailurePolicy[];
 
 export interface StepModel {
   /** Unique within its workflow; `[A-Za-z_][A-Za-z0-9_-]*`. */

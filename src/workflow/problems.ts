@@ -15,7 +15,9 @@ export class DefinitionError extends RepriseError {
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {
-    super('DEFINITION_INVALID', problems.map(formatProblem).join('\n\n'), { position: problems[0]?.position });
+    super('DEFINITION_INVALID', problems.map(formatProblem).join('\n\n'), {
+      position: problems[0]?.position,
+    });
     this.problems = problems;
   }
 }

@@ -18,13 +18,17 @@ export class KeyTable {
   }
 
   take(keys: Keys, span: 'short' | 'long'): void {
-    for (const key of keys.writes ?? []) this.#change({ key, readers: 0, writers: 1, long: span === 'long' ? 1 : 0 });
-    for (const key of keys.reads ?? []) this.#change({ key, readers: 1, writers: 0, long: span === 'long' ? 1 : 0 });
+    for (const key of keys.writes ?? [])
+      this.#change({ key, readers: 0, writers: 1, long: span === 'long' ? 1 : 0 });
+    for (const key of keys.reads ?? [])
+      this.#change({ key, readers: 1, writers: 0, long: span === 'long' ? 1 : 0 });
   }
 
   give(keys: Keys, span: 'short' | 'long'): void {
-    for (const key of keys.writes ?? []) this.#change({ key, readers: 0, writers: -1, long: span === 'long' ? -1 : 0 });
-    for (const key of keys.reads ?? []) this.#change({ key, readers: -1, writers: 0, long: span === 'long' ? -1 : 0 });
+    for (const key of keys.writes ?? [])
+      this.#change({ key, readers: 0, writers: -1, long: span === 'long' ? -1 : 0 });
+    for (const key of keys.reads ?? [])
+      this.#change({ key, readers: -1, writers: 0, long: span === 'long' ? -1 : 0 });
   }
 
   /** Whether some of the keys will stay held for long: nobody should queue behind an effect that waits for them. */

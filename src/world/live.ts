@@ -91,7 +91,11 @@ class LiveWorld implements World {
     return this.#context.run(lane, () =>
       begin(body).then(
         () => this.#end(lane, unfinishedBusiness(lane)),
-        (thrown: unknown) => this.#end(lane, thrown ?? new RepriseError('INTERNAL', `lane ${lane.name} threw ${String(thrown)}`)),
+        (thrown: unknown) =>
+          this.#end(
+            lane,
+            thrown ?? new RepriseError('INTERNAL', `lane ${lane.name} threw ${String(thrown)}`),
+          ),
       ),
     );
   }
@@ -107,14 +111,20 @@ class LiveWorld implements World {
     const context = this.#context.getStore();
     if (!context) throw new RepriseError('LANE_MISUSE', `${what} was called outside any lane`);
     if (context instanceof Lane) return context;
-    throw misuse(context.lane, `called ${what} inside the effect ${context.effect.name}; effects do not nest`);
+    throw misuse(
+      context.lane,
+      `called ${what} inside the effect ${context.effect.name}; effects do not nest`,
+    );
   }
 
   #request(effect: EffectDefinition<unknown, unknown>, args: unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const lane = this.#here(effect.name);
       if (lane.entry) {
-        throw misuse(lane, `asked for ${effect.name} while ${lane.entry.effect.name} is under way; await it first, or use fork() instead of Promise.all`);
+        throw misuse(
+          lane,
+          `asked for ${effect.name} while ${lane.entry.effect.name} is under way; await it first, or use fork() instead of Promise.all`,
+        );
       }
       lane.entry = new Entry(lane, effect, args, outcome => {
         lane.entry = undefined;
@@ -136,7 +146,8 @@ class LiveWorld implements World {
   /** Grants the entry, or parks it. Returns whether it was granted. */
   #consider(entry: Entry, turnIsOver: boolean): boolean {
     if (entry.isDoomed) this.#finish(entry, { kind: 'cancelled' });
-    else if (entry.effect.enabled?.(entry.args) === false || !this.#mayTakeKeys(entry)) return this.#park(entry);
+    else if (entry.effect.enabled?.(entry.args) === false || !this.#mayTakeKeys(entry))
+      return this.#park(entry);
     else if (entry.effect.drains && !turnIsOver) {
       this.#armTurn();
       return this.#park(entry);
@@ -247,8 +258,16 @@ class LiveWorld implements World {
   }
 
   #reportDeadlock(): void {
-    if (this.#performing > 0 || this.#turnArmed || this.#arrived.length > 0 || this.#parked.size < this.#lanes.size) return;
-    const waits = [...this.#parked].map(({ lane, effect }) => `${lane.name} waits at ${effect.name}`).join('; ');
+    if (
+      this.#performing > 0 ||
+      this.#turnArmed ||
+      this.#arrived.length > 0 ||
+      this.#parked.size < this.#lanes.size
+    )
+      return;
+    const waits = [...this.#parked]
+      .map(({ lane, effect }) => `${lane.name} waits at ${effect.name}`)
+      .join('; ');
     const error = { code: 'DEADLOCK', message: `no lane can go on: ${waits}` };
     for (const entry of [...this.#parked]) this.#finish(entry, { kind: 'failed', error });
   }
@@ -256,7 +275,10 @@ class LiveWorld implements World {
   #reportStrays(): void {
     for (const lane of this.#lanes.values()) {
       if (lane.entry || lane.ended) continue;
-      lane.failure ??= misuse(lane, `awaits something that is not an effect (a timer, I/O, another lane's promise) after ${lane.lastEffect}`);
+      lane.failure ??= misuse(
+        lane,
+        `awaits something that is not an effect (a timer, I/O, another lane's promise) after ${lane.lastEffect}`,
+      );
     }
   }
 }

@@ -24,5 +24,7 @@ export function errorOf(effect: string, outcome: Exclude<Outcome, { kind: 'ok' }
   if (outcome.kind === 'cancelled') return new Cancelled(effect);
   const { code, message, hint } = outcome.error;
   if (isErrorCode(code) && code !== 'STEP_FAILED') return new RepriseError(code, message, { hint });
-  return new RepriseError('INTERNAL', `${effect}: ${message}${code === 'STEP_FAILED' ? '' : ` (${code})`}`, { hint });
+  return new RepriseError('INTERNAL', `${effect}: ${message}${code === 'STEP_FAILED' ? '' : ` (${code})`}`, {
+    hint,
+  });
 }

@@ -18,48 +18,167 @@ const mistakes = async (args: readonly string[], more: Readonly<Record<string, s
 
 describe('a mistake ends with 2, says what is wrong and what to type, and changes nothing', () => {
   it('unknown workflow', async () => {
-    expect(await mistakes(['run', 'deplyo'])).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'something-else'])).toMatchInlineSnapshot();
-    expect(await mistakes(['run', './none.yaml'])).toMatchInlineSnapshot();
+    expect(await mistakes(['run', 'deplyo'])).toMatchInlineSnapshot(`
+      "error[WORKFLOW_NOT_FOUND]: there is no workflow deplyo
+        hint: did you mean: reprise run deploy
+      "
+    `);
+    expect(await mistakes(['run', 'something-else'])).toMatchInlineSnapshot(`
+      "error[WORKFLOW_NOT_FOUND]: there is no workflow something-else
+        hint: workflows of this project: deploy, test
+      "
+    `);
+    expect(await mistakes(['run', './none.yaml'])).toMatchInlineSnapshot(`
+      "error[WORKFLOW_NOT_FOUND]: there is no file ./none.yaml
+        hint: workflows of this project: deploy, test
+      "
+    `);
   });
 
   it('unknown command, flag or argument', async () => {
-    expect(await mistakes(['rnu'])).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'deploy', '--max-concurent', '3'])).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'deploy', '--max-concurrent', 'many'])).toMatchInlineSnapshot();
-    expect(await mistakes(['cancel'])).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'deploy', 'twice'])).toMatchInlineSnapshot();
+    expect(await mistakes(['rnu'])).toMatchInlineSnapshot(`
+      "error[USAGE]: unknown command 'rnu'
+      (Did you mean run?)
+        hint: see all commands: reprise --help
+      "
+    `);
+    expect(await mistakes(['run', 'deploy', '--max-concurent', '3'])).toMatchInlineSnapshot(`
+      "error[USAGE]: unknown option '--max-concurent'
+      (Did you mean --max-concurrent?)
+        hint: see what it takes: reprise run --help
+      "
+    `);
+    expect(await mistakes(['run', 'deploy', '--max-concurrent', 'many'])).toMatchInlineSnapshot(`
+      "error[USAGE]: option '--max-concurrent <n>' argument 'many' is invalid. It must be a whole number from 1.
+        hint: see what it takes: reprise run --help
+      "
+    `);
+    expect(await mistakes(['cancel'])).toMatchInlineSnapshot(`
+      "error[USAGE]: missing required argument 'run'
+        hint: see what it takes: reprise cancel --help
+      "
+    `);
+    expect(await mistakes(['run', 'deploy', 'twice'])).toMatchInlineSnapshot(`
+      "error[USAGE]: too many arguments for 'run'. Expected 1 argument but got 2.
+        hint: see what it takes: reprise run --help
+      "
+    `);
   });
 
   it('missing, unknown or wrong input', async () => {
-    expect(await mistakes(['run', 'deploy'])).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'deploy', '-i', 'env=prod', '-i', 'n=many', '-i', 'evn=qa'])).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'deploy', '-i', 'env'])).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'deploy', '--input-json', '[1]'])).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'deploy', '--input-file', 'none.json'])).toMatchInlineSnapshot();
+    expect(await mistakes(['run', 'deploy'])).toMatchInlineSnapshot(`
+      "error[INPUT_INVALID]: \`env\` is required
+        hint: start it with: reprise run deploy --input env=<qa|live>
+      "
+    `);
+    expect(
+      await mistakes(['run', 'deploy', '-i', 'env=prod', '-i', 'n=many', '-i', 'evn=qa']),
+    ).toMatchInlineSnapshot(`
+      "error[INPUT_INVALID]: there is no input \`evn\`; did you mean \`env\`?
+      \`env\` must be one of qa, live, not "prod"
+      \`n\` must be a number, not "many"
+        hint: start it with: reprise run deploy --input env=<qa|live>
+      "
+    `);
+    expect(await mistakes(['run', 'deploy', '-i', 'env'])).toMatchInlineSnapshot(`
+      "error[USAGE]: --input needs a name and a value, not "env"
+        hint: write --input name=value
+      "
+    `);
+    expect(await mistakes(['run', 'deploy', '--input-json', '[1]'])).toMatchInlineSnapshot(`
+      "error[USAGE]: --input-json must be a JSON object
+        hint: for example {"issue": 7}
+      "
+    `);
+    expect(await mistakes(['run', 'deploy', '--input-file', 'none.json'])).toMatchInlineSnapshot(`
+      "error[USAGE]: --input-file none.json cannot be read
+        hint: check the path; it counts from the current folder
+      "
+    `);
   });
 
   it('a definition with several problems', async () => {
-    const bad = 'steps:\n  - { id: a, rnu: "true" }\n  - { id: b, needs: [c], run: "echo ${{ steps.a.outputs.x }}" }\n';
-    expect(await mistakes(['run', 'bad.yaml'], { 'bad.yaml': bad })).toMatchInlineSnapshot();
+    const bad =
+      'steps:\n  - { id: a, rnu: "true" }\n  - { id: b, needs: [c], run: "echo ${{ steps.a.outputs.x }}" }\n';
+    expect(await mistakes(['run', 'bad.yaml'], { 'bad.yaml': bad })).toMatchInlineSnapshot(`
+      "error[DEFINITION_INVALID]: unknown key \`rnu\`
+        at bad.yaml:2:14
+         2 |  - { id: a, rnu: "true" }
+           |  ^^^
+        hint: did you mean \`run\`?
+
+      error[DEFINITION_INVALID]: there is no step \`c\`
+        at bad.yaml:3:22
+         3 |  - { id: b, needs: [c], run: "echo \${{ steps.a.outputs.x }}" }
+           |  ^
+        hint: did you mean \`a\`?
+
+      error[DEFINITION_INVALID]: \`a\` is not in the \`needs\` of step \`b\`, so it may not have run yet
+        at bad.yaml:3:41
+         3 |  - { id: b, needs: [c], run: "echo \${{ steps.a.outputs.x }}" }
+           |  ^^^^^^^
+        hint: add it: \`needs: [c, a]\`
+
+      3 problems
+      "
+    `);
   });
 
   it('a module that cannot be loaded, or that exports no workflow', async () => {
-    expect(await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'throw new TypeError("not today");\n' })).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'export const x = 1;\n' })).toMatchInlineSnapshot();
-    expect(await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'import "reprise";\n' })).toMatchInlineSnapshot();
+    expect(
+      await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'throw new TypeError("not today");\n' }),
+    ).toMatchInlineSnapshot(`
+      "error[DEFINITION_INVALID]: bad.mjs cannot be loaded: TypeError: not today
+        hint: see where it comes from: REPRISE_DEBUG=1 reprise validate bad.mjs
+      "
+    `);
+    expect(await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'export const x = 1;\n' })).toMatchInlineSnapshot(`
+      "error[DEFINITION_INVALID]: bad.mjs exports no workflow
+        hint: export what workflow(...) returns: export default workflow('name', { steps })
+      "
+    `);
+    expect(await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'import "reprise";\n' })).toMatchInlineSnapshot(`
+      "error[DEFINITION_INVALID]: bad.mjs cannot be loaded: Cannot find package 'reprise' imported from <root>/bad.mjs
+        hint: install it in the project: npm install --save-dev reprise
+      "
+    `);
   });
 
   it('settings that make no sense', async () => {
     const config = { 'reprise.yaml': 'runtime: { max_concurrent_workers: 0 }\n' };
-    expect(await mistakes(['run', 'test'], config)).toMatchInlineSnapshot();
-    const { code, stderr } = await runInline({ files, args: ['run', 'test'], env: { REPRISE_MAX_CONCURRENT_WORKERS: 'all' } });
-    expect({ code, stderr }).toMatchInlineSnapshot();
+    expect(await mistakes(['run', 'test'], config)).toMatchInlineSnapshot(`
+      "error[CONFIG_INVALID]: reprise.yaml:1:36: \`runtime.max_concurrent_workers\` must be at least 1, not \`0\`
+         1 | runtime: { max_concurrent_workers: 0 }
+           |  ^
+        at reprise.yaml:1:36
+      "
+    `);
+    const { code, stderr } = await runInline({
+      files,
+      args: ['run', 'test'],
+      env: { REPRISE_MAX_CONCURRENT_WORKERS: 'all' },
+    });
+    expect({ code, stderr }).toMatchInlineSnapshot(`
+      {
+        "code": 2,
+        "stderr": "error[CONFIG_INVALID]: REPRISE_MAX_CONCURRENT_WORKERS must be a whole number from 1, not "all"
+        hint: for example REPRISE_MAX_CONCURRENT_WORKERS=4
+      ",
+      }
+    `);
   });
 
   it('no runs yet', async () => {
-    expect(await mistakes(['resume'])).toMatchInlineSnapshot();
-    expect(await mistakes(['show', 'abc'])).toMatchInlineSnapshot();
+    expect(await mistakes(['resume'])).toMatchInlineSnapshot(`
+      "error[RUN_NOT_FOUND]: nothing has been run in this project yet
+        hint: start a workflow: reprise run <workflow>
+      "
+    `);
+    expect(await mistakes(['show', 'abc'])).toMatchInlineSnapshot(`
+      "error[RUN_NOT_FOUND]: nothing has been run in this project yet
+        hint: start a workflow: reprise run <workflow>
+      "
+    `);
   });
 
   it('unknown or ambiguous run', async () => {
@@ -67,10 +186,21 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     await project.run(['run', 'test']);
     for (const command of ['resume', 'replay', 'history', 'show', 'cancel', 'approve', 'signal']) {
       const { code, stderr } = await project.run([command, 'zzz!', ...(command === 'signal' ? ['go'] : [])]);
-      expect({ code, stderr }).toEqual({ code: 2, stderr: 'error[RUN_NOT_FOUND]: there is no run zzz!\n  hint: see which runs there are: reprise list\n' });
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr:
+          'error[RUN_NOT_FOUND]: there is no run zzz!\n  hint: see which runs there are: reprise list\n',
+      });
     }
     const { code, stderr } = await project.run(['show', '']);
-    expect({ code, stderr }).toMatchInlineSnapshot();
+    expect({ code, stderr }).toMatchInlineSnapshot(`
+      {
+        "code": 2,
+        "stderr": "error[USAGE]: the id of the run is empty
+        hint: see which runs there are: reprise list
+      ",
+      }
+    `);
   });
 });
 
@@ -83,7 +213,32 @@ describe('help', () => {
     expect(nothing).toMatchObject({ code: 2, stdout: '' });
     expect(nothing.stderr).toContain('Usage: reprise');
     const ofRun = await runInline({ args: ['run', '--help'] });
-    expect(ofRun.stdout).toMatchInlineSnapshot();
+    expect(ofRun.stdout).toMatchInlineSnapshot(`
+      "Usage: reprise run [options] <workflow>
+
+      Start a workflow and see it through.
+
+      Options:
+        --max-concurrent <n>      how many steps may run at once
+        --wait                    stay while it waits for a person or a signal
+        --json                    NDJSON on standard output: every event, then the
+                                  result
+        -q, --quiet               show nothing while it runs
+        --verbose                 show what steps print
+        -i, --input <name=value>  one input; repeat it for more
+        --input-json <object>     inputs as a JSON object
+        --input-file <file>       inputs from a JSON file; - reads standard input
+        --state-dir <folder>      where the store and logs are (default:
+                                  .reprise/state; also $REPRISE_STATE_DIR)
+        -h, --help                show this help
+
+      Examples:
+        reprise run deploy               .reprise/workflows/deploy.yaml (or .yml, .mjs, .js, .ts)
+        reprise run ./ci.yaml -i env=qa  a file, with an input
+        reprise run flows.mjs#nightly    one of several workflows that a module exports
+        reprise run deploy --json        events as NDJSON, then {"type":"result",...}
+      "
+    `);
   });
 
   it('prints the version', async () => {

@@ -155,9 +155,11 @@ const stableText = (text: string, root: string): string =>
     .replaceAll(root, '<root>')
     .replace(/\b[23456789bcdfghjkmnpqrstvwxz]{10}\b/g, '<run>')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<at>')
-    .replace(/\b\d\d:\d\d:\d\d\b/g, '<time>')
+    .replace(/\b\d\d:\d\d:\d\d(\.\d+)?\b/g, '<time>')
     .replace(/\bprocess \d+ on \S+( pid:\[\d+\])?/g, 'process <pid> on <host>')
-    .replace(/ *\b\d+(\.\d+)?(ms|s)\b/g, ' <took>');
+    .replace(/\b\d+(\.\d+)?(ms|s)\b/g, '<took>')
+    // Columns are as wide as what differs.
+    .replace(/(\S) {2,}/g, '$1  ');
 
 /** Resolves when it holds; how long that takes says nothing. */
 export const until = (holds: () => boolean): Promise<void> =>

@@ -25,30 +25,46 @@ const files = { '.reprise/workflows/hello.yaml': hello };
 
 describe('reprise run', () => {
   it('prints the output of the run as one line of JSON, and everything for people on standard error', async () => {
-    const { code, stdout, stderr, project } = await runInline({ files, args: ['run', 'hello', '--input', 'who=ana'] });
+    const { code, stdout, stderr, project } = await runInline({
+      files,
+      args: ['run', 'hello', '--input', 'who=ana'],
+    });
     expect(code).toBe(0);
     expect(stdout).toBe('{"who":"ana","times":1,"loud":false,"extra":null}\n');
     expect(project.stable(stderr)).toMatchInlineSnapshot(`
       "<time> hello  run <run> started: 2 steps
       <time> greet  started
       <time> greet  ok <took>
-      <time> done   started
-      <time> done   ok <took>
+      <time> done  started
+      <time> done  ok <took>
       <time> hello  completed in <took>
+
       ✓ hello completed in <took>
 
-        ✓  greet <took>
-        ✓  done <took>
-        2 steps, 1 at once at most, <took> ( <took> of work)
+        ✓  greet  <took>
+        ✓  done  <took>
+        2 steps, 1 at once at most, <took> (<took> of work)
 
-      next: reprise show <run>     the run and its output
+      next: reprise show <run>  the run and its output
             reprise history <run>  everything that happened
       "
     `);
   });
 
   it('converts inputs as the workflow declares them', async () => {
-    const args = ['run', 'hello', '-i', 'who=7', '-i', 'times=3', '-i', 'loud=true', '-i', 'extra={"a":[null]}', '--quiet'];
+    const args = [
+      'run',
+      'hello',
+      '-i',
+      'who=7',
+      '-i',
+      'times=3',
+      '-i',
+      'loud=true',
+      '-i',
+      'extra={"a":[null]}',
+      '--quiet',
+    ];
     const { stdout, stderr } = await runInline({ files, args });
     expect(JSON.parse(stdout)).toEqual({ who: '7', times: 3, loud: true, extra: { a: [null] } });
     expect(stderr).toBe('');
@@ -56,9 +72,21 @@ describe('reprise run', () => {
 
   it('takes inputs from a file, from standard input and as JSON, the more specific ones last', async () => {
     const project = createProject({ files: { ...files, 'in.json': '{"who": "file", "times": 2}' } });
-    const fromFile = await project.run(['run', 'hello', '-q', '--input-file', 'in.json', '--input-json', '{"times": 5}', '-i', 'who=flag']);
+    const fromFile = await project.run([
+      'run',
+      'hello',
+      '-q',
+      '--input-file',
+      'in.json',
+      '--input-json',
+      '{"times": 5}',
+      '-i',
+      'who=flag',
+    ]);
     expect(JSON.parse(fromFile.stdout)).toMatchObject({ who: 'flag', times: 5 });
-    const fromStdin = await project.run(['run', 'hello', '-q', '--input-file', '-'], { stdin: '{"who": "pipe"}' });
+    const fromStdin = await project.run(['run', 'hello', '-q', '--input-file', '-'], {
+      stdin: '{"who": "pipe"}',
+    });
     expect(JSON.parse(fromStdin.stdout)).toMatchObject({ who: 'pipe' });
   });
 
@@ -82,7 +110,10 @@ steps:
   });
 
   it('writes events and the result as NDJSON, and nothing else, with --json', async () => {
-    const { code, stdout, stderr } = await runInline({ files, args: ['run', 'hello', '-i', 'who=ana', '--json'] });
+    const { code, stdout, stderr } = await runInline({
+      files,
+      args: ['run', 'hello', '-i', 'who=ana', '--json'],
+    });
     expect(code).toBe(0);
     expect(stderr).toBe('');
     const lines = parseLines<{ type: string; seq?: number; status?: string; output?: unknown }>(stdout);
@@ -100,12 +131,23 @@ steps:
   });
 
   it('goes on although whoever reads its output has gone, and ends with its own exit code', async () => {
-    const project = createProject({ files: { 'two.yaml': 'steps:\n  - { id: a, run: "true" }\n  - { id: b, needs: [a], run: "touch b" }\n' } });
-    const cli = resolve('dist/cli/main.js');
-    const { status, stderr } = spawnSync('bash', ['-c', `"${process.execPath}" "${cli}" run two.yaml --json | head -1 >/dev/null; exit "\${PIPESTATUS[0]}"`], {
-      cwd: project.root,
-      encoding: 'utf8',
+    const project = createProject({
+      files: {
+        'two.yaml': 'steps:\n  - { id: a, run: "true" }\n  - { id: b, needs: [a], run: "touch b" }\n',
+      },
     });
+    const cli = resolve('dist/cli/main.js');
+    const { status, stderr } = spawnSync(
+      'bash',
+      [
+        '-c',
+        `"${process.execPath}" "${cli}" run two.yaml --json | head -1 >/dev/null; exit "\${PIPESTATUS[0]}"`,
+      ],
+      {
+        cwd: project.root,
+        encoding: 'utf8',
+      },
+    );
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(project.has('b')).toBe(true);
   });
@@ -116,28 +158,33 @@ steps:
   });
 
   it('says what failed and what to type next', async () => {
-    const failing = 'steps:\n  - { id: build, run: "echo no compiler >&2; exit 3" }\n  - { id: ship, needs: [build], run: "true" }\n';
-    const { code, stdout, stderr, project } = await runInline({ files: { 'broken.yaml': failing }, args: ['run', 'broken.yaml'] });
+    const failing =
+      'steps:\n  - { id: build, run: "echo no compiler >&2; exit 3" }\n  - { id: ship, needs: [build], run: "true" }\n';
+    const { code, stdout, stderr, project } = await runInline({
+      files: { 'broken.yaml': failing },
+      args: ['run', 'broken.yaml'],
+    });
     expect(code).toBe(1);
     expect(stdout).toBe('');
     expect(project.stable(stderr)).toMatchInlineSnapshot(`
       "<time> broken  run <run> started: 2 steps
-      <time> build   started
-      <time> build   failed: exited with code 3
-      <time> build   | no compiler
-      <time> ship    skipped: build failed
+      <time> build  started
+      <time> build  failed: exited with code 3
+      <time> build  | no compiler
+      <time> ship  skipped: build failed
       <time> broken  failed after <took>: build: exited with code 3
+
       ✗ broken failed after <took>
 
-        ✗  build <took>  exited with code 3
-        –  ship         build failed
-        2 steps, 1 at once at most, <took> ( <took> of work)
+        ✗  build  <took>  exited with code 3
+        –  ship  build failed
+        2 steps, 1 at once at most, <took> (<took> of work)
 
       build: exited with code 3 [EXIT_NONZERO]
         | no compiler
         hint: The whole output is in <root>/.reprise/state/logs/<run>/build.1.log
 
-      next: reprise resume <run>   once the cause is mended: finished steps are kept
+      next: reprise resume <run>  once the cause is mended: finished steps are kept
             reprise history <run>  everything that happened
       "
     `);
@@ -154,7 +201,9 @@ steps:
 describe('definitions', () => {
   it('finds the root from a folder below, and records the source relative to it', async () => {
     const project = createProject({ files: { ...files, 'deep/down/note.txt': '' } });
-    const { code, stdout } = await project.run(['run', 'hello', '-i', 'who=ana', '--json'], { cwd: 'deep/down' });
+    const { code, stdout } = await project.run(['run', 'hello', '-i', 'who=ana', '--json'], {
+      cwd: 'deep/down',
+    });
     expect(code).toBe(0);
     expect(parseLines(stdout)[0]).toMatchObject({ data: { source: '.reprise/workflows/hello.yaml' } });
     expect(project.has('.reprise/state/reprise.db')).toBe(true);
@@ -170,7 +219,17 @@ export const sum = workflow('sum', { steps: [add], input, output: { add } });
 export const other = workflow('other', { steps: [step('one', { run: () => 1 })] });
 `;
     const project = createProject({ files: { 'flows.mjs': module } });
-    const named = await project.run(['run', 'flows.mjs#sum', '-q', '-i', 'numbers=[1,2]', '-i', 'start=4', '-i', 'label=true']);
+    const named = await project.run([
+      'run',
+      'flows.mjs#sum',
+      '-q',
+      '-i',
+      'numbers=[1,2]',
+      '-i',
+      'start=4',
+      '-i',
+      'label=true',
+    ]);
     expect(named).toMatchObject({ code: 0, stdout: '{"add":7}\n' });
     const again = await project.run(['resume', '--quiet']);
     expect(again).toMatchObject({ code: 0, stdout: '{"add":7}\n' });
@@ -203,18 +262,24 @@ export async function load(url, context, next) {
 }`;
     project.write({
       'node_modules/tsx/package.json': '{"name":"tsx","type":"module","exports":{"./esm/api":"./api.js"}}',
-      'node_modules/tsx/api.js': "import { register as add } from 'node:module';\nexport const register = () => add('./hooks.js', import.meta.url);\n",
+      'node_modules/tsx/api.js':
+        "import { register as add } from 'node:module';\nexport const register = () => add('./hooks.js', import.meta.url);\n",
       'node_modules/tsx/hooks.js': hooks,
     });
-    expect(await project.run(['run', 'typed.ts', '-q'])).toMatchObject({ code: 0, stdout: '{"answer":42}\n' });
+    expect(await project.run(['run', 'typed.ts', '-q'])).toMatchObject({
+      code: 0,
+      stdout: '{"answer":42}\n',
+    });
   });
 
   it('finds child workflows by name and by path', async () => {
     const project = createProject({
       files: {
-        '.reprise/workflows/child.yaml': 'inputs: { n: { type: number } }\nsteps:\n  - { id: c, run: "echo ${{ inputs.n }} >> marks" }\n',
+        '.reprise/workflows/child.yaml':
+          'inputs: { n: { type: number } }\nsteps:\n  - { id: c, run: "echo ${{ inputs.n }} >> marks" }\n',
         'near/child.yaml': 'steps:\n  - { id: c, run: "echo near >> marks" }\n',
-        'near/parent.yaml': 'steps:\n  - { id: a, uses: child, with: { n: 1 } }\n  - { id: b, needs: [a], uses: ./child.yaml }\n',
+        'near/parent.yaml':
+          'steps:\n  - { id: a, uses: child, with: { n: 1 } }\n  - { id: b, needs: [a], uses: ./child.yaml }\n',
       },
     });
     const { code, stderr } = await project.run(['run', 'near/parent.yaml']);
@@ -239,7 +304,9 @@ ${[1, 2, 3].map(n => `  - { id: s${n}, run: "echo + >> log; sleep 0.05; echo - >
   };
 
   it('takes the flag before the environment before the workflow before the project', async () => {
-    const project = createProject({ files: { 'w.yaml': width, 'reprise.yaml': 'runtime: { max_concurrent_workers: 1 }\n' } });
+    const project = createProject({
+      files: { 'w.yaml': width, 'reprise.yaml': 'runtime: { max_concurrent_workers: 1 }\n' },
+    });
     const places = async (args: readonly string[], env = {}) => {
       project.write({ log: '' });
       expect(await project.run(['run', 'w.yaml', '-q', ...args], { env })).toMatchObject({ code: 0 });
@@ -257,13 +324,19 @@ describe('the state', () => {
   it('is hidden from git without touching a file that is committed, in a worktree too', async () => {
     const project = createProject({ files, git: true });
     const git = (cwd: string, ...args: string[]) =>
-      execFileSync('git', ['-c', 'user.name=ana', '-c', 'user.email=ana@example.org', ...args], { cwd, encoding: 'utf8' });
+      execFileSync('git', ['-c', 'user.name=ana', '-c', 'user.email=ana@example.org', ...args], {
+        cwd,
+        encoding: 'utf8',
+      });
     git(project.root, 'add', '.');
     git(project.root, 'commit', '--quiet', '-m', 'first');
     await project.run(['run', 'hello', '-i', 'who=ana']);
     expect(project.has('.reprise/state/reprise.db')).toBe(true);
     expect(git(project.root, 'status', '--porcelain')).toBe('');
-    expect(project.read('.git/info/exclude').match(/^\.reprise\/.*$/gm)).toEqual(['.reprise/state/', '.reprise/workspaces/']);
+    expect(project.read('.git/info/exclude').match(/^\.reprise\/.*$/gm)).toEqual([
+      '.reprise/state/',
+      '.reprise/workspaces/',
+    ]);
 
     git(project.root, 'worktree', 'add', '--quiet', 'tree');
     await project.run(['run', 'hello', '-i', 'who=ana'], { cwd: 'tree' });
@@ -276,7 +349,9 @@ describe('the state', () => {
     const project = createProject({ files });
     await project.run(['run', 'hello', '-q', '-i', 'who=ana', '--state-dir', 'a']);
     await project.run(['run', 'hello', '-q', '-i', 'who=ana'], { env: { REPRISE_STATE_DIR: 'b' } });
-    expect([project.has('a/reprise.db'), project.has('b/reprise.db'), project.has('.reprise/state')]).toEqual([true, true, false]);
+    expect([project.has('a/reprise.db'), project.has('b/reprise.db'), project.has('.reprise/state')]).toEqual(
+      [true, true, false],
+    );
     expect(parseLines((await project.run(['list', '--json', '--state-dir', 'a'])).stdout)).toHaveLength(1);
   });
 });

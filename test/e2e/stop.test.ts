@@ -10,12 +10,17 @@ interface Line {
   readonly data?: { readonly reason?: string };
 }
 
-const history = async (project: TestProject) => parseLines<Line>((await project.run(['history', '--raw', '--json'])).stdout);
+const history = async (project: TestProject) =>
+  parseLines<Line>((await project.run(['history', '--raw', '--json'])).stdout);
 const types = (events: readonly Line[]) => events.map(({ type, step }) => (step ? `${type} ${step}` : type));
 
 /** The processes that wrote their pid into a file, as they were then. */
 const processesIn = (project: TestProject, file: string) =>
-  project.read(file).trim().split('\n').map(pid => ({ pid: Number(pid), processStart: processStart(Number(pid)) ?? 'gone' }));
+  project
+    .read(file)
+    .trim()
+    .split('\n')
+    .map(pid => ({ pid: Number(pid), processStart: processStart(Number(pid)) ?? 'gone' }));
 
 const tree = `
 steps:
@@ -30,29 +35,33 @@ steps:
       wait
   - { id: last, needs: [grow], run: "echo last >> marks" }
 `;
-const grown = (project: TestProject) => project.read('pids').trim().split('\n').length === 3 && project.read('marks').includes('grow');
+const grown = (project: TestProject) =>
+  project.read('pids').trim().split('\n').length === 3 && project.read('marks').includes('grow');
 
 describe('signals', () => {
   it.each([
     ['SIGINT', 130, 'interrupted by Ctrl-C'],
     ['SIGTERM', 143, 'ended by SIGTERM'],
     ['SIGHUP', 129, 'the terminal was closed'],
-  ] as const)('%s cancels the run, ends the whole process tree and exits with %i', async (signal, code, reason) => {
-    const project = createProject({ files: { 'tree.yaml': tree } });
-    const run = project.start(['run', 'tree.yaml']);
-    await until(() => grown(project));
-    const processes = processesIn(project, 'pids');
-    expect(processes.map(isSameProcess)).toEqual([true, true, true]);
-    run.kill(signal);
-    const ended = await run.ended;
-    expect(ended.code, ended.stderr).toBe(code);
-    expect(ended.stderr).toContain('next: reprise resume');
-    expect(processes.map(isSameProcess)).toEqual([false, false, false]);
-    const events = await history(project);
-    expect(types(events).slice(-3)).toEqual(['step.cancelled grow', 'step.skipped last', 'run.cancelled']);
-    expect(events.at(-1)?.data?.reason).toBe(reason);
-    expect(project.read('marks')).toBe('first\ngrow\n');
-  });
+  ] as const)(
+    '%s cancels the run, ends the whole process tree and exits with %i',
+    async (signal, code, reason) => {
+      const project = createProject({ files: { 'tree.yaml': tree } });
+      const run = project.start(['run', 'tree.yaml']);
+      await until(() => grown(project));
+      const processes = processesIn(project, 'pids');
+      expect(processes.map(isSameProcess)).toEqual([true, true, true]);
+      run.kill(signal);
+      const ended = await run.ended;
+      expect(ended.code, ended.stderr).toBe(code);
+      expect(ended.stderr).toContain('next: reprise resume');
+      expect(processes.map(isSameProcess)).toEqual([false, false, false]);
+      const events = await history(project);
+      expect(types(events).slice(-3)).toEqual(['step.cancelled grow', 'step.skipped last', 'run.cancelled']);
+      expect(events.at(-1)?.data?.reason).toBe(reason);
+      expect(project.read('marks')).toBe('first\ngrow\n');
+    },
+  );
 
   it('a second Ctrl-C kills what does not want to end, and leaves at once', async () => {
     const stubborn = `steps:\n  - id: stubborn\n    run: |\n      trap 'echo deaf >> marks' TERM\n      echo $$ >> pids\n      while :; do sleep 0.05; done\n`;
@@ -88,7 +97,9 @@ describe('kill -9', () => {
   it('costs the step that was at work and nothing else', async () => {
     const project = createProject({ files: { 'gated.yaml': gated } });
     await killInTheMiddle(project);
-    expect(parseLines((await project.run(['list', '--json'])).stdout)).toMatchObject([{ status: 'interrupted' }]);
+    expect(parseLines((await project.run(['list', '--json'])).stdout)).toMatchObject([
+      { status: 'interrupted' },
+    ]);
     expect((await project.run(['show'])).stdout).toContain('is gone');
     project.write({ gate: '' });
     const resumed = await project.run(['resume']);
@@ -158,7 +169,7 @@ steps:
       'step.completed flaky',
       'run.completed',
     ]);
-    const pausedMs = (Date.parse(at(events, 'timer.fired')) - Date.parse(at(events, 'step.retrying')));
+    const pausedMs = Date.parse(at(events, 'timer.fired')) - Date.parse(at(events, 'step.retrying'));
     expect(pausedMs).toBeGreaterThanOrEqual(700);
   });
 });

@@ -24,7 +24,10 @@ describe('cancelling a run', () => {
     const next = step('next', { after: { long }, run: () => 'never' });
     const interrupt = new AbortController();
     const { engine, events, store } = testEngine();
-    const running = engine.start({ workflow: workflow('w', { steps: [long, next] }).model, interrupt: interrupt.signal });
+    const running = engine.start({
+      workflow: workflow('w', { steps: [long, next] }).model,
+      interrupt: interrupt.signal,
+    });
     await untilExists(ready);
     const runId = events[0]?.runId ?? '';
     expect(markedWith({ REPRISE_RUN: runId }).length).toBeGreaterThanOrEqual(3);
@@ -54,10 +57,16 @@ describe('cancelling a run', () => {
     const folder = temporaryFolder();
     const run = `trap 'echo tidied > "$FOLDER/tidied"; exit 0' TERM; echo ready > "$FOLDER/polite"; while :; do sleep 0.01; done`;
     const polite = shell('polite', { run, env: { FOLDER: folder } });
-    const deaf = shell('deaf', { run: `trap '' TERM; echo ready > "$FOLDER/deaf"; while :; do sleep 0.01; done`, env: { FOLDER: folder } });
+    const deaf = shell('deaf', {
+      run: `trap '' TERM; echo ready > "$FOLDER/deaf"; while :; do sleep 0.01; done`,
+      env: { FOLDER: folder },
+    });
     const interrupt = new AbortController();
     const { engine, events } = testEngine({ settings: { graceMs: 300 } });
-    const running = engine.start({ workflow: workflow('w', { steps: [polite, deaf] }).model, interrupt: interrupt.signal });
+    const running = engine.start({
+      workflow: workflow('w', { steps: [polite, deaf] }).model,
+      interrupt: interrupt.signal,
+    });
     await Promise.all([untilExists(join(folder, 'polite')), untilExists(join(folder, 'deaf'))]);
     interrupt.abort('stop');
     expect(await running).toMatchObject({ status: 'cancelled' });
@@ -66,26 +75,45 @@ describe('cancelling a run', () => {
   });
 
   it('reaches steps inside child workflows, and waiting ones', async () => {
-    const inner = step('inner', { run: (_, ctx) => new Promise<string>((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))) });
+    const inner = step('inner', {
+      run: (_, ctx) =>
+        new Promise<string>((_, reject) =>
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
+        ),
+    });
     const waiting = step('waiting', { run: (_, ctx) => ctx.waitForSignal('never') });
     const outer = step('outer', { uses: workflow('child', { steps: [inner, waiting] }) });
     const after = step('after', { after: { outer }, run: () => 'never' });
     const watch = eventWatch();
     const interrupt = new AbortController();
     const { engine, events } = testEngine({ observe: watch.observe });
-    const running = engine.start({ workflow: workflow('w', { steps: [outer, after] }).model, interrupt: interrupt.signal });
+    const running = engine.start({
+      workflow: workflow('w', { steps: [outer, after] }).model,
+      interrupt: interrupt.signal,
+    });
     await watch.seenType('step.suspended', 'outer/waiting');
     interrupt.abort('SIGTERM');
     expect(await running).toMatchObject({ status: 'cancelled', reason: 'SIGTERM' });
-    expect(endsOf(events)).toEqual({ 'outer/inner': 'cancelled', 'outer/waiting': 'cancelled', outer: 'cancelled', after: 'skipped' });
+    expect(endsOf(events)).toEqual({
+      'outer/inner': 'cancelled',
+      'outer/waiting': 'cancelled',
+      outer: 'cancelled',
+      after: 'skipped',
+    });
   });
 
   it('is cancelled even if the function returns a result when it hears of it', async () => {
-    const heard = step('heard', { run: (_, ctx) => new Promise<string>(resolve => ctx.signal.addEventListener('abort', () => resolve('too late'))) });
+    const heard = step('heard', {
+      run: (_, ctx) =>
+        new Promise<string>(resolve => ctx.signal.addEventListener('abort', () => resolve('too late'))),
+    });
     const watch = eventWatch();
     const interrupt = new AbortController();
     const { engine, events } = testEngine({ observe: watch.observe });
-    const running = engine.start({ workflow: workflow('w', { steps: [heard] }).model, interrupt: interrupt.signal });
+    const running = engine.start({
+      workflow: workflow('w', { steps: [heard] }).model,
+      interrupt: interrupt.signal,
+    });
     await watch.seenType('step.started', 'heard');
     interrupt.abort('stop');
     expect(await running).toMatchObject({ status: 'cancelled' });
@@ -103,7 +131,10 @@ describe('cancelling a run', () => {
     const watch = eventWatch();
     const interrupt = new AbortController();
     const { engine } = testEngine({ observe: watch.observe });
-    const running = engine.start({ workflow: workflow('w', { steps: [careless] }).model, interrupt: interrupt.signal });
+    const running = engine.start({
+      workflow: workflow('w', { steps: [careless] }).model,
+      interrupt: interrupt.signal,
+    });
     await watch.seenType('step.suspended', 'careless');
     interrupt.abort('stop');
     expect(await running).toMatchObject({ status: 'cancelled' });
@@ -113,7 +144,13 @@ describe('cancelling a run', () => {
     const hold = deferred();
     const runs: string[] = [];
     const quick = step('quick', { run: () => void runs.push('quick') });
-    const slow = step('slow', { after: { quick }, run: async () => { runs.push('slow'); await hold.promise; } });
+    const slow = step('slow', {
+      after: { quick },
+      run: async () => {
+        runs.push('slow');
+        await hold.promise;
+      },
+    });
     const after = step('after', { after: { slow }, run: () => void runs.push('after') });
     const { model } = workflow('w', { steps: [quick, slow, after] });
     const watch = eventWatch();
@@ -131,13 +168,21 @@ describe('cancelling a run', () => {
 });
 
 describe('the budget', () => {
-  const patient = step('patient', { run: async (_, ctx) => { await ctx.sleep('1h'); return 'done'; } });
+  const patient = step('patient', {
+    run: async (_, ctx) => {
+      await ctx.sleep('1h');
+      return 'done';
+    },
+  });
   const { model } = workflow('w', { steps: [patient], budget: { minutes: 10 } });
 
   it('ends the run as failed, and names what ran out', async () => {
     const { engine, events, clock } = timedEngine();
     const result = await clock.until(engine.start({ workflow: model }));
-    expect(result).toMatchObject({ status: 'failed', error: { code: 'BUDGET_EXCEEDED', message: 'the run took longer than its budget of 10m 00s' } });
+    expect(result).toMatchObject({
+      status: 'failed',
+      error: { code: 'BUDGET_EXCEEDED', message: 'the run took longer than its budget of 10m 00s' },
+    });
     expect(endsOf(events)).toEqual({ patient: 'cancelled' });
     const [start, end] = [events[0], events.at(-1)].map(event => Date.parse(event?.at ?? ''));
     expect((end ?? 0) - (start ?? 0)).toBe(600_000);
@@ -146,11 +191,17 @@ describe('the budget', () => {
   it('counts what earlier lives of the run have used, and can be raised', async () => {
     const { engine, events, clock } = timedEngine();
     const first = await clock.until(engine.start({ workflow: model }));
-    const second = await clock.until(engine.resume({ workflow: model, runId: first.runId, budgetMs: 12 * 60_000 }));
+    const second = await clock.until(
+      engine.resume({ workflow: model, runId: first.runId, budgetMs: 12 * 60_000 }),
+    );
     expect(second).toMatchObject({ status: 'failed', error: { code: 'BUDGET_EXCEEDED' } });
-    const lives = events.filter(({ type }) => type === 'run.resumed' || type === 'run.failed').map(event => Date.parse(event.at));
+    const lives = events
+      .filter(({ type }) => type === 'run.resumed' || type === 'run.failed')
+      .map(event => Date.parse(event.at));
     expect((lives[2] ?? 0) - (lives[1] ?? 0)).toBe(120_000);
-    const third = await clock.until(engine.resume({ workflow: model, runId: first.runId, budgetMs: 24 * 3_600_000 }));
+    const third = await clock.until(
+      engine.resume({ workflow: model, runId: first.runId, budgetMs: 24 * 3_600_000 }),
+    );
     expect(third).toMatchObject({ status: 'completed', output: { patient: 'done' } });
   });
 });

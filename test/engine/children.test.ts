@@ -19,7 +19,13 @@ describe('child workflows', () => {
 
   it('keep them apart after a resume too', async () => {
     const runs: number[] = [];
-    const note = step('note', { input, run: (_, ctx) => { runs.push(ctx.input.n); return ctx.input.n; } });
+    const note = step('note', {
+      input,
+      run: (_, ctx) => {
+        runs.push(ctx.input.n);
+        return ctx.input.n;
+      },
+    });
     const ok = approve('ok', { after: { note }, input, message: ({ note }) => `take ${note}?` });
     const result = step('result', { after: { note, ok }, run: ({ note, ok }) => `${note} ${ok.choice}` });
     const child = workflow('child', { input, steps: [note, ok, result], output: { result } });
@@ -45,7 +51,11 @@ describe('child workflows', () => {
   });
 
   it('fail their step with the first cause inside, and the run names the step inside', async () => {
-    const bad = step('bad', { run: (): string => { throw new Error('deep'); } });
+    const bad = step('bad', {
+      run: (): string => {
+        throw new Error('deep');
+      },
+    });
     const skipped = step('skipped', { after: { bad }, run: () => 'never' });
     const inner = step('inner', { uses: workflow('grandchild', { steps: [bad, skipped] }) });
     const outer = step('outer', { uses: workflow('child', { steps: [inner] }) });
@@ -63,7 +73,11 @@ describe('child workflows', () => {
   });
 
   it('that are optional fail without failing the run', async () => {
-    const bad = step('bad', { run: (): string => { throw new Error('deep'); } });
+    const bad = step('bad', {
+      run: (): string => {
+        throw new Error('deep');
+      },
+    });
     const outer = step('outer', { optional: true, uses: workflow('child', { steps: [bad] }) });
     const after = step('after', { after: { outer: maybe(outer) }, run: ({ outer }) => outer ?? 'went on' });
     const { engine } = testEngine();
@@ -74,37 +88,74 @@ describe('child workflows', () => {
   it('are cancelled as a whole when a sibling of their step fails', async () => {
     const failNow = deferred();
     const waiting = step('waiting', {
-      run: (_, ctx) => new Promise<string>((_, reject) => {
-        ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason));
-        failNow.resolve();
-      }),
+      run: (_, ctx) =>
+        new Promise<string>((_, reject) => {
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason));
+          failNow.resolve();
+        }),
     });
     const next = step('next', { after: { waiting }, run: () => 'never' });
     const outer = step('outer', { uses: workflow('child', { steps: [waiting, next] }) });
-    const bad = step('bad', { run: async (): Promise<string> => { await failNow.promise; throw new Error('bad'); } });
+    const bad = step('bad', {
+      run: async (): Promise<string> => {
+        await failNow.promise;
+        throw new Error('bad');
+      },
+    });
     const { engine, events } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [outer, bad] }).model });
     expect(result).toMatchObject({ status: 'failed', step: 'bad' });
-    expect(endsOf(events)).toEqual({ bad: 'failed', 'outer/waiting': 'cancelled', 'outer/next': 'skipped', outer: 'cancelled' });
+    expect(endsOf(events)).toEqual({
+      bad: 'failed',
+      'outer/waiting': 'cancelled',
+      'outer/next': 'skipped',
+      outer: 'cancelled',
+    });
     expect(eventsOf(events, 'step.cancelled', 'outer')[0]?.data.reason).toBe('bad failed');
   });
 
   it('follow their own failure policy', async () => {
-    const bad = step('bad', { run: (): string => { throw new Error('bad'); } });
-    const other = step('other', { run: async () => { await new Promise(resolve => setImmediate(resolve)); return 'done'; } });
+    const bad = step('bad', {
+      run: (): string => {
+        throw new Error('bad');
+      },
+    });
+    const other = step('other', {
+      run: async () => {
+        await new Promise(resolve => setImmediate(resolve));
+        return 'done';
+      },
+    });
     const third = step('third', { after: { other }, run: () => 'done' });
-    const outer = step('outer', { uses: workflow('child', { steps: [bad, other, third], onFailure: 'continue' }) });
+    const outer = step('outer', {
+      uses: workflow('child', { steps: [bad, other, third], onFailure: 'continue' }),
+    });
     const { engine, events } = testEngine();
     await engine.start({ workflow: workflow('w', { steps: [outer] }).model });
-    expect(endsOf(events)).toEqual({ 'outer/bad': 'failed', 'outer/other': 'completed', 'outer/third': 'completed', outer: 'failed' });
+    expect(endsOf(events)).toEqual({
+      'outer/bad': 'failed',
+      'outer/other': 'completed',
+      'outer/third': 'completed',
+      outer: 'failed',
+    });
   });
 
   it('are tried again as a whole, with all steps inside', async () => {
     let tries = 0;
     const runs: string[] = [];
     const first = step('first', { run: () => void runs.push('first') });
-    const flaky = step('flaky', { after: { first }, run: () => { runs.push('flaky'); if (++tries < 3) throw new Error('no'); return tries; } });
-    const outer = step('outer', { uses: workflow('child', { steps: [first, flaky] }), retry: { attempts: 3, backoff: '1s' } });
+    const flaky = step('flaky', {
+      after: { first },
+      run: () => {
+        runs.push('flaky');
+        if (++tries < 3) throw new Error('no');
+        return tries;
+      },
+    });
+    const outer = step('outer', {
+      uses: workflow('child', { steps: [first, flaky] }),
+      retry: { attempts: 3, backoff: '1s' },
+    });
     const { engine, events, clock } = timedEngine();
     const result = await clock.until(engine.start({ workflow: workflow('w', { steps: [outer] }).model }));
     expect(result).toMatchObject({ status: 'completed', output: { outer: { flaky: 3 } } });
@@ -115,9 +166,16 @@ describe('child workflows', () => {
   it('are refused an input that does not fit, at the step', async () => {
     const child = workflow('child', { input, steps: [step('a', { run: () => 1 })] });
     const outer = step('outer', { uses: child, with: () => ({ n: 'text' as unknown as number }) });
-    const throwing = step('throwing', { uses: child, with: (): { n: number } => { throw new Error('no input'); } });
+    const throwing = step('throwing', {
+      uses: child,
+      with: (): { n: number } => {
+        throw new Error('no input');
+      },
+    });
     const { engine, events } = testEngine();
-    await engine.start({ workflow: workflow('w', { steps: [outer, throwing], onFailure: 'continue' }).model });
+    await engine.start({
+      workflow: workflow('w', { steps: [outer, throwing], onFailure: 'continue' }).model,
+    });
     expect(eventsOf(events, 'step.failed').map(({ step, data }) => [step, data.error.code])).toEqual([
       ['outer', 'INPUT_INVALID'],
       ['throwing', 'EXPRESSION_FAILED'],
@@ -137,24 +195,53 @@ describe('resuming a run that failed inside a child workflow', () => {
   it('keeps what had finished inside', async () => {
     let broken = true;
     const runs: string[] = [];
-    const paid = step('paid', { run: () => { runs.push('paid'); return 'receipt'; } });
-    const bad = step('bad', { after: { paid }, run: ({ paid }) => { runs.push('bad'); if (broken) throw new Error('no'); return paid; } });
+    const paid = step('paid', {
+      run: () => {
+        runs.push('paid');
+        return 'receipt';
+      },
+    });
+    const bad = step('bad', {
+      after: { paid },
+      run: ({ paid }) => {
+        runs.push('bad');
+        if (broken) throw new Error('no');
+        return paid;
+      },
+    });
     const outer = step('outer', { uses: workflow('child', { steps: [paid, bad] }) });
     const { model } = workflow('w', { steps: [outer] });
     const { engine } = testEngine();
     const first = await engine.start({ workflow: model });
     expect(first.status).toBe('failed');
     broken = false;
-    expect(await engine.resume({ workflow: model, runId: first.runId })).toMatchObject({ status: 'completed', output: { outer: { bad: 'receipt' } } });
+    expect(await engine.resume({ workflow: model, runId: first.runId })).toMatchObject({
+      status: 'completed',
+      output: { outer: { bad: 'receipt' } },
+    });
     expect(runs).toEqual(['paid', 'bad', 'bad']);
   });
 
   it('keeps what had finished in the last of several attempts', async () => {
     let broken = true;
     const runs: string[] = [];
-    const paid = step('paid', { run: () => { runs.push('paid'); return runs.length; } });
-    const bad = step('bad', { after: { paid }, run: ({ paid }) => { if (broken) throw new Error('no'); return paid; } });
-    const outer = step('outer', { uses: workflow('child', { steps: [paid, bad] }), retry: { attempts: 2, backoff: '8s' } });
+    const paid = step('paid', {
+      run: () => {
+        runs.push('paid');
+        return runs.length;
+      },
+    });
+    const bad = step('bad', {
+      after: { paid },
+      run: ({ paid }) => {
+        if (broken) throw new Error('no');
+        return paid;
+      },
+    });
+    const outer = step('outer', {
+      uses: workflow('child', { steps: [paid, bad] }),
+      retry: { attempts: 2, backoff: '8s' },
+    });
     const { model } = workflow('w', { steps: [outer] });
     const { engine, events, clock, history } = timedEngine();
     const first = await clock.until(engine.start({ workflow: model }));
@@ -167,7 +254,10 @@ describe('resuming a run that failed inside a child workflow', () => {
     // The resumed life of the child keeps the receipt; its retry starts the child over, as every retry does.
     expect(runs).toHaveLength(3);
     expect(eventsOf(events, 'step.retrying', 'outer').map(({ data }) => data.delayMs)).toEqual([8000, 8000]);
-    await expect(engine.replay({ workflow: model, runId: first.runId })).resolves.toMatchObject({ ended: true, result });
+    await expect(engine.replay({ workflow: model, runId: first.runId })).resolves.toMatchObject({
+      ended: true,
+      result,
+    });
     expect(summary(await history(first.runId)).at(-1)).toBe('run.completed');
   });
 });

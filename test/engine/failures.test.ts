@@ -9,7 +9,15 @@ import { endsOf, eventsOf } from './support.ts';
 const never = (): string => 'never';
 
 describe('a step that throws', () => {
-  const hostile = () => new Proxy({}, { getPrototypeOf: () => { throw new Error('do not look'); } });
+  const hostile = () =>
+    new Proxy(
+      {},
+      {
+        getPrototypeOf: () => {
+          throw new Error('do not look');
+        },
+      },
+    );
   const oddError = () =>
     Object.defineProperties(new Error('odd'), {
       code: { value: '' },
@@ -30,7 +38,11 @@ describe('a step that throws', () => {
   ];
 
   it.each(cases)('ends as failed when it throws %s', async (_, thrown, message) => {
-    const bad = step('bad', { run: (): string => { throw thrown(); } });
+    const bad = step('bad', {
+      run: (): string => {
+        throw thrown();
+      },
+    });
     const { engine, history } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [bad] }).model });
     expect(result).toMatchObject({ status: 'failed', step: 'bad', error: { code: 'STEP_FAILED', message } });
@@ -42,22 +54,41 @@ describe('a step that throws', () => {
     ['an error with nonsense in its fields', oddError],
     ['an error with an enormous cause', () => new Error('x', { cause: hostile() })],
   ])('leaves a history that can be read when it throws %s', async (_, thrown) => {
-    const bad = step('bad', { run: (): string => { throw thrown(); } });
+    const bad = step('bad', {
+      run: (): string => {
+        throw thrown();
+      },
+    });
     const { engine, history } = testEngine();
     const { model } = workflow('w', { steps: [bad] });
     const result = await engine.start({ workflow: model });
     expect(result.status).toBe('failed');
     expect(endsOf(await history(result.runId))).toEqual({ bad: 'failed' });
-    await expect(engine.resume({ workflow: model, runId: result.runId })).resolves.toMatchObject({ status: 'failed' });
+    await expect(engine.resume({ workflow: model, runId: result.runId })).resolves.toMatchObject({
+      status: 'failed',
+    });
   });
 
   it('keeps code and hint of an error with a code of its own', async () => {
-    const missing = step('missing', { run: (): string => { throw Object.assign(new Error('no file'), { code: 'ENOENT' }); } });
-    const hinted = step('hinted', { run: (): string => { throw new RepriseError('USAGE', 'wrong', { hint: 'do this' }); } });
+    const missing = step('missing', {
+      run: (): string => {
+        throw Object.assign(new Error('no file'), { code: 'ENOENT' });
+      },
+    });
+    const hinted = step('hinted', {
+      run: (): string => {
+        throw new RepriseError('USAGE', 'wrong', { hint: 'do this' });
+      },
+    });
     const { engine, events } = testEngine();
-    await engine.start({ workflow: workflow('w', { steps: [missing, hinted], onFailure: 'continue' }).model });
+    await engine.start({
+      workflow: workflow('w', { steps: [missing, hinted], onFailure: 'continue' }).model,
+    });
     const errors = eventsOf(events, 'step.failed').map(({ data }) => data.error);
-    expect(errors).toMatchObject([{ code: 'ENOENT', name: 'Error' }, { code: 'USAGE', hint: 'do this' }]);
+    expect(errors).toMatchObject([
+      { code: 'ENOENT', name: 'Error' },
+      { code: 'USAGE', hint: 'do this' },
+    ]);
   });
 });
 
@@ -93,7 +124,10 @@ describe('an output that cannot be stored', () => {
     ];
     const { engine, history } = testEngine();
     const { runId } = await engine.start({ workflow: workflow('w', { steps, onFailure: 'continue' }).model });
-    const errors = eventsOf(await history(runId), 'step.failed').map(({ step, data }) => [step, data.error.code]);
+    const errors = eventsOf(await history(runId), 'step.failed').map(({ step, data }) => [
+      step,
+      data.error.code,
+    ]);
     expect(Object.fromEntries(errors)).toEqual({
       function_refused: 'OUTPUT_INVALID',
       shell_refused: 'OUTPUT_INVALID',
@@ -132,10 +166,21 @@ describe('the result of a run', () => {
   });
 
   it('is the first cause, whatever the names sort like', async () => {
-    const z1 = step('zulu', { run: (): string => { throw new Error('first'); } });
-    const a1 = step('alpha', { after: { zulu: maybe(z1) }, run: (): string => { throw new Error('second'); } });
+    const z1 = step('zulu', {
+      run: (): string => {
+        throw new Error('first');
+      },
+    });
+    const a1 = step('alpha', {
+      after: { zulu: maybe(z1) },
+      run: (): string => {
+        throw new Error('second');
+      },
+    });
     const { engine } = testEngine();
-    const result = await engine.start({ workflow: workflow('w', { steps: [a1, z1], onFailure: 'continue' }).model });
+    const result = await engine.start({
+      workflow: workflow('w', { steps: [a1, z1], onFailure: 'continue' }).model,
+    });
     expect(result).toMatchObject({ status: 'failed', step: 'zulu', error: { message: 'first' } });
   });
 
@@ -151,7 +196,10 @@ describe('the result of a run', () => {
   it('is completed for a workflow of no steps', async () => {
     const { engine } = testEngine();
     const { model } = workflow('one', { steps: [step('a', { run: () => 1 })] });
-    await expect(engine.start({ workflow: { ...model, steps: [] } })).resolves.toMatchObject({ status: 'completed', output: {} });
+    await expect(engine.start({ workflow: { ...model, steps: [] } })).resolves.toMatchObject({
+      status: 'completed',
+      output: {},
+    });
   });
 });
 
@@ -165,19 +213,32 @@ describe('conditions', () => {
     const { engine, events } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [off, after, tolerant] }).model });
     expect(result).toMatchObject({ status: 'completed', output: { after: null, tolerant: 'nothing' } });
-    expect(eventsOf(events, 'step.skipped').map(({ step, data }) => [step, data.reason, data.because])).toEqual([
+    expect(
+      eventsOf(events, 'step.skipped').map(({ step, data }) => [step, data.reason, data.because]),
+    ).toEqual([
       ['off', 'condition', undefined],
       ['after', 'dependency', 'off'],
     ]);
   });
 
   it('that throw, or give no boolean, fail their step', async () => {
-    const throws = step('throws', { if: () => { throw new Error('cannot say'); }, run: never });
+    const throws = step('throws', {
+      if: () => {
+        throw new Error('cannot say');
+      },
+      run: never,
+    });
     const promise = step('promise', { if: (async () => false) as unknown as () => boolean, run: never });
     const { engine, events } = testEngine();
     const { model } = workflow('w', { steps: [throws, promise], onFailure: 'continue' });
-    await expect(engine.start({ workflow: model })).resolves.toMatchObject({ status: 'failed', step: 'throws' });
-    expect(eventsOf(events, 'step.failed').map(({ data }) => data.error.code)).toEqual(['EXPRESSION_FAILED', 'EXPRESSION_FAILED']);
+    await expect(engine.start({ workflow: model })).resolves.toMatchObject({
+      status: 'failed',
+      step: 'throws',
+    });
+    expect(eventsOf(events, 'step.failed').map(({ data }) => data.error.code)).toEqual([
+      'EXPRESSION_FAILED',
+      'EXPRESSION_FAILED',
+    ]);
   });
 
   it('with always() and failure() run after a failure, also when it stops everything else', async () => {
@@ -193,7 +254,11 @@ steps:
 `);
     const { engine, events } = testEngine();
     const result = await engine.start({ workflow: model });
-    expect(result).toMatchObject({ status: 'failed', step: 'bad', error: { code: 'EXIT_NONZERO', exitCode: 3 } });
+    expect(result).toMatchObject({
+      status: 'failed',
+      step: 'bad',
+      error: { code: 'EXIT_NONZERO', exitCode: 3 },
+    });
     expect(endsOf(events)).toEqual({
       bad: 'failed',
       next: 'skipped',

@@ -38,7 +38,8 @@ export function expectSoundHistory(workflow: WorkflowModel, history: readonly Hi
 
 function expectDependenciesEnded({ path, needs, scope }: GraphNode, ended: ReadonlySet<string>): void {
   for (const need of needs) expect(ended.has(need.path), `${path} starts after ${need.path}`).toBe(true);
-  if (scope.parent) expect(ended.has(scope.parent.path), `${path} starts before ${scope.parent.path} ends`).toBe(false);
+  if (scope.parent)
+    expect(ended.has(scope.parent.path), `${path} starts before ${scope.parent.path} ends`).toBe(false);
 }
 
 /** Every life of a step is a number of attempts and one end, or a skip; inside a child, one for each start of it. */

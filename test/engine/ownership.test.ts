@@ -33,7 +33,9 @@ describe('one owner at a time', () => {
     const { engine, store, events } = testEngine({ observe: watch.observe });
     const running = engine.start({ workflow: model });
     await watch.seenType('step.started');
-    await expect(testEngine({ store }).engine.resume({ workflow: model, runId: events[0]?.runId ?? '' })).rejects.toMatchObject({ code: 'RUN_OWNED' });
+    await expect(
+      testEngine({ store }).engine.resume({ workflow: model, runId: events[0]?.runId ?? '' }),
+    ).rejects.toMatchObject({ code: 'RUN_OWNED' });
     hold.resolve();
     expect(await running).toMatchObject({ status: 'completed' });
   });
@@ -41,7 +43,12 @@ describe('one owner at a time', () => {
   it('takes over when the lease has run out, and fences the old owner before it writes again', async () => {
     const runs: string[] = [];
     const hold = deferred();
-    const work = step('work', { run: () => { runs.push('work'); return runs.length === 1 ? hold.promise : undefined; } });
+    const work = step('work', {
+      run: () => {
+        runs.push('work');
+        return runs.length === 1 ? hold.promise : undefined;
+      },
+    });
     const next = step('next', { after: { work }, run: () => void runs.push('next') });
     const { model } = workflow('w', { steps: [work, next] });
     const store = memoryStore();
@@ -52,7 +59,9 @@ describe('one owner at a time', () => {
 
     const young = timedEngine({ store, settings: { leaseMs: 15_000 } });
     await young.clock.advance(14_999);
-    await expect(young.engine.resume({ workflow: model, runId })).rejects.toMatchObject({ code: 'RUN_OWNED' });
+    await expect(young.engine.resume({ workflow: model, runId })).rejects.toMatchObject({
+      code: 'RUN_OWNED',
+    });
     await young.clock.advance(1);
     const taken = await young.clock.until(young.engine.resume({ workflow: model, runId }));
     expect(taken).toMatchObject({ status: 'completed' });
@@ -67,7 +76,12 @@ describe('one owner at a time', () => {
   });
 
   it('stops an owner that finds at its next sign of life that it has lost the run', async () => {
-    const work = step('work', { run: (_, ctx) => new Promise<void>((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))) });
+    const work = step('work', {
+      run: (_, ctx) =>
+        new Promise<void>((_, reject) =>
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
+        ),
+    });
     const { model } = workflow('w', { steps: [work] });
     const store = memoryStore();
     const watch = eventWatch();
@@ -75,14 +89,23 @@ describe('one owner at a time', () => {
     const running = old.engine.start({ workflow: model });
     const { runId } = await watch.seenType('step.started');
     const thief = { incarnation: 'thief', host: 'elsewhere', pid: 1, processStart: 'x' };
-    await store.acquire({ runId, owner: thief, now: '2030-01-01T00:00:00.000Z', expiresAt: '2031-01-01T00:00:00.000Z' });
+    await store.acquire({
+      runId,
+      owner: thief,
+      now: '2030-01-01T00:00:00.000Z',
+      expiresAt: '2031-01-01T00:00:00.000Z',
+    });
     const [outcome] = await Promise.allSettled([old.clock.until(running)]);
     expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'FENCED' } });
     expect((await store.list())[0]?.owner?.incarnation).toBe('thief');
   });
 
   it('keeps a long run by renewing the lease', async () => {
-    const work = step('work', { run: async (_, ctx) => { await ctx.sleep('10m'); } });
+    const work = step('work', {
+      run: async (_, ctx) => {
+        await ctx.sleep('10m');
+      },
+    });
     const { model } = workflow('w', { steps: [work] });
     const watch = eventWatch();
     const { engine, store, clock } = timedEngine({ observe: watch.observe, settings: { leaseMs: 15_000 } });
@@ -100,15 +123,25 @@ describe('one owner at a time', () => {
     const broken: EventStore = { ...inner, append: () => Promise.reject(new Error('disk full')) };
     const work = step('work', { run: () => 1 });
     const { model } = workflow('w', { steps: [work] });
-    await expect(testEngine({ store: broken }).engine.start({ workflow: model })).rejects.toThrow('disk full');
+    await expect(testEngine({ store: broken }).engine.start({ workflow: model })).rejects.toThrow(
+      'disk full',
+    );
     const [summary] = await inner.list();
     expect(summary?.owner).toBeNull();
-    const result = await testEngine({ store: inner }).engine.resume({ workflow: model, runId: summary?.runId ?? '' });
+    const result = await testEngine({ store: inner }).engine.resume({
+      workflow: model,
+      runId: summary?.runId ?? '',
+    });
     expect(result).toMatchObject({ status: 'completed', output: { work: 1 } });
   });
 
   it('says so when there is no such run', async () => {
     const { engine } = testEngine();
-    await expect(engine.resume({ workflow: workflow('w', { steps: [step('a', { run: () => 1 })] }).model, runId: 'nowhere' })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    await expect(
+      engine.resume({
+        workflow: workflow('w', { steps: [step('a', { run: () => 1 })] }).model,
+        runId: 'nowhere',
+      }),
+    ).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 });

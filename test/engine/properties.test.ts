@@ -64,12 +64,17 @@ describe('any workflow', () => {
 
   it('comes to the same digests whatever the timing and the limit', async () => {
     await fc.assert(
-      fc.asyncProperty(steadyWorkflow, fc.tuple(places, places), fc.tuple(turnTable, turnTable), async (spec, limits, tables) => {
-        const first = await run(buildWorkflow(spec, { work: turnsFrom(tables[0]) }), limits[0]);
-        const second = await run(buildWorkflow(spec, { work: turnsFrom(tables[1]) }), limits[1]);
-        expect(digestsOf(second.events)).toEqual(digestsOf(first.events));
-        expect(second.result.status).toBe(first.result.status);
-      }),
+      fc.asyncProperty(
+        steadyWorkflow,
+        fc.tuple(places, places),
+        fc.tuple(turnTable, turnTable),
+        async (spec, limits, tables) => {
+          const first = await run(buildWorkflow(spec, { work: turnsFrom(tables[0]) }), limits[0]);
+          const second = await run(buildWorkflow(spec, { work: turnsFrom(tables[1]) }), limits[1]);
+          expect(digestsOf(second.events)).toEqual(digestsOf(first.events));
+          expect(second.result.status).toBe(first.result.status);
+        },
+      ),
       { numRuns: 100 },
     );
   });
@@ -79,8 +84,9 @@ describe('any workflow', () => {
       fc.asyncProperty(steadyWorkflow, places, turnTable, async (spec, limit, table) => {
         const workflow = buildWorkflow(spec, { work: turnsFrom(table) });
         const { batches } = await run(workflow, limit);
-        let before: HistoryEvent[] = [];
-        for (const batch of batches) {
+        const [started = [], ...turns] = batches;
+        let before = [...started];
+        for (const batch of turns) {
           const planned = batch.findIndex(({ type }) => type === 'step.started' || type === 'step.skipped');
           for (let cut = planned === -1 ? batch.length : planned; cut <= batch.length; cut++) {
             const ready = findReadySteps(workflow, [...before, ...batch.slice(0, cut)], { places: limit });
@@ -101,7 +107,10 @@ describe('any workflow', () => {
         const { store, result, events } = await run(workflow, limit);
         seen.most = 0;
         const watched = countingStore(store);
-        const replayed = await testEngine({ store: watched.store }).engine.replay({ workflow, runId: result.runId });
+        const replayed = await testEngine({ store: watched.store }).engine.replay({
+          workflow,
+          runId: result.runId,
+        });
         expect(replayed).toEqual({ result, history: events, ended: true });
         expect(watched.writes).toEqual([]);
         expect(seen.most).toBe(0);
@@ -113,17 +122,26 @@ describe('any workflow', () => {
 
 /** Starts of steps that have work of their own: a start of a child workflow carries its input. */
 const startsOfFunctions = (events: readonly HistoryEvent[]): string[] =>
-  events.flatMap(event => (event.type === 'step.started' && event.data.input === undefined && event.step ? [event.step] : []));
+  events.flatMap(event =>
+    event.type === 'step.started' && event.data.input === undefined && event.step ? [event.step] : [],
+  );
 
 describe('twenty runs of one workflow', () => {
   it('differ in times and run ids only, however long their steps took', async () => {
-    const rich = fc.sample(workflowSpec({ depth: 2, maxSteps: 12, onFailure: fc.constant('continue') }), { numRuns: 3, seed: 11 });
+    const rich = fc.sample(workflowSpec({ depth: 2, maxSteps: 12, onFailure: fc.constant('continue') }), {
+      numRuns: 3,
+      seed: 11,
+    });
     for (const spec of rich) {
       const histories = new Set<string>();
       for (let seed = 0; seed < 20; seed++) {
         const [table = [0]] = fc.sample(turnTable, { numRuns: 1, seed });
         const { events } = await run(buildWorkflow(spec, { work: turnsFrom(table) }), 1 + (seed % 4));
-        histories.add(JSON.stringify(canonicalOrder(events).map(({ at: _at, runId: _runId, ...rest }) => withoutStacks(rest))));
+        histories.add(
+          JSON.stringify(
+            canonicalOrder(events).map(({ at: _at, runId: _runId, ...rest }) => withoutStacks(rest)),
+          ),
+        );
       }
       expect(histories.size).toBe(1);
     }
@@ -131,4 +149,5 @@ describe('twenty runs of one workflow', () => {
 });
 
 /** A stack says from where the engine called, which is not the same on every path through it. */
-const withoutStacks = (value: unknown): unknown => JSON.parse(JSON.stringify(value, (key, field) => (key === 'stack' ? undefined : field)));
+const withoutStacks = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (key, field) => (key === 'stack' ? undefined : field)));

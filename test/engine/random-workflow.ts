@@ -17,20 +17,36 @@ export interface StepSpec {
   readonly child: WorkflowSpec | undefined;
 }
 
-const stepSpec = (index: number, depth: number, onFailure: fc.Arbitrary<FailurePolicy>): fc.Arbitrary<StepSpec> =>
+const stepSpec = (
+  index: number,
+  depth: number,
+  onFailure: fc.Arbitrary<FailurePolicy>,
+): fc.Arbitrary<StepSpec> =>
   fc.record({
     needs:
       index === 0
         ? fc.constant([])
-        : fc.uniqueArray(fc.record({ of: fc.nat(index - 1), tolerant: fc.boolean() }), { maxLength: 3, selector: need => need.of }),
+        : fc.uniqueArray(fc.record({ of: fc.nat(index - 1), tolerant: fc.boolean() }), {
+            maxLength: 3,
+            selector: need => need.of,
+          }),
     does: fc.oneof(
       { weight: 5, arbitrary: fc.constant('succeeds' as const) },
-      { weight: 1, arbitrary: fc.constantFrom('fails' as const, 'fails at first' as const, 'sleeps' as const) },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom('fails' as const, 'fails at first' as const, 'sleeps' as const),
+      },
     ),
     attempts: fc.integer({ min: 1, max: 3 }),
     optional: fc.boolean(),
-    condition: fc.oneof({ weight: 8, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
-    child: depth > 0 ? fc.option(workflowSpec({ depth: depth - 1, maxSteps: 4, onFailure }), { nil: undefined, freq: 4 }) : fc.constant(undefined),
+    condition: fc.oneof(
+      { weight: 8, arbitrary: fc.constant(true) },
+      { weight: 1, arbitrary: fc.constant(false) },
+    ),
+    child:
+      depth > 0
+        ? fc.option(workflowSpec({ depth: depth - 1, maxSteps: 4, onFailure }), { nil: undefined, freq: 4 })
+        : fc.constant(undefined),
   });
 
 export interface SpecOptions {
@@ -43,7 +59,9 @@ export const workflowSpec = ({ depth, maxSteps, onFailure }: SpecOptions): fc.Ar
   fc.record({
     steps: fc
       .integer({ min: 1, max: maxSteps })
-      .chain(count => fc.tuple(...Array.from({ length: count }, (_, index) => stepSpec(index, depth, onFailure)))),
+      .chain(count =>
+        fc.tuple(...Array.from({ length: count }, (_, index) => stepSpec(index, depth, onFailure))),
+      ),
     onFailure,
   });
 
@@ -63,14 +81,24 @@ export function buildWorkflow(spec: WorkflowSpec, behaviour: Behaviour, name = '
   };
 }
 
-function buildStep({ step, index, behaviour }: { step: StepSpec; index: number; behaviour: Behaviour }): StepModel {
+function buildStep({
+  step,
+  index,
+  behaviour,
+}: {
+  step: StepSpec;
+  index: number;
+  behaviour: Behaviour;
+}): StepModel {
   const id = `s${index}`;
   return {
     id,
     needs: step.needs.map(({ of, tolerant }) => ({ id: `s${of}`, tolerant })),
     ...(step.condition ? {} : { condition: () => false }),
     optional: step.optional,
-    ...(step.attempts > 1 ? { retry: { attempts: step.attempts, backoff: { initialMs: 0, factor: 1, maxMs: 0 } } } : {}),
+    ...(step.attempts > 1
+      ? { retry: { attempts: step.attempts, backoff: { initialMs: 0, factor: 1, maxMs: 0 } } }
+      : {}),
     timeout: {},
     fingerprint: id,
     body: step.child
@@ -80,7 +108,8 @@ function buildStep({ step, index, behaviour }: { step: StepSpec; index: number; 
           run: async (scope, ctx) => {
             await behaviour.work(ctx.step, ctx.attempt);
             if (step.does === 'sleeps') await ctx.sleep(0);
-            if (step.does === 'fails' || (step.does === 'fails at first' && ctx.attempt === 1)) throw new Error(`${ctx.step} fails`);
+            if (step.does === 'fails' || (step.does === 'fails at first' && ctx.attempt === 1))
+              throw new Error(`${ctx.step} fails`);
             const inputs = Object.values(scope.steps).map(({ outputs }) => outputs ?? null);
             return { step: ctx.step, inputs };
           },

@@ -8,7 +8,10 @@ import { testEngine } from '../support/engine.ts';
 import { at, countingStore, endsOf, eventsOf } from './support.ts';
 
 /** Steps that note that they ran; `version` changes a definition without changing the id. */
-function diamond(runs: string[], version: Partial<Record<'a' | 'b' | 'c' | 'd', number>> = {}): WorkflowModel {
+function diamond(
+  runs: string[],
+  version: Partial<Record<'a' | 'b' | 'c' | 'd', number>> = {},
+): WorkflowModel {
   const note = (id: string, number: number | undefined) => () => {
     runs.push(id);
     return `${id}${number ?? ''}`;
@@ -19,7 +22,10 @@ function diamond(runs: string[], version: Partial<Record<'a' | 'b' | 'c' | 'd', 
   const d = step('d', { after: { b, c }, run: note('d', version.d) });
   const { model } = workflow('diamond', { steps: [a, b, c, d] });
   const numbered = (id: string) => version[id as 'a'] ?? 0;
-  return { ...model, steps: model.steps.map(step => ({ ...step, fingerprint: `${step.id}-${numbered(step.id)}` })) };
+  return {
+    ...model,
+    steps: model.steps.map(step => ({ ...step, fingerprint: `${step.id}-${numbered(step.id)}` })),
+  };
 }
 
 describe('a changed definition', () => {
@@ -50,13 +56,18 @@ describe('a changed definition', () => {
     expect(result).toMatchObject({ status: 'completed', output: { d: 'd' } });
     expect(runs).toEqual(['b', 'd']);
     await expect(engine.replay({ workflow: changed, runId })).resolves.toMatchObject({ ended: true });
-    await expect(engine.replay({ workflow: diamond([]), runId })).rejects.toMatchObject({ code: 'HISTORY_DIVERGED' });
+    await expect(engine.replay({ workflow: diamond([]), runId })).rejects.toMatchObject({
+      code: 'HISTORY_DIVERGED',
+    });
   });
 
   it('is no change where a step never ran', async () => {
     const runs: string[] = [];
     const gate = approve('gate', { message: 'ok?' });
-    const build = (text: string) => workflow('w', { steps: [gate, step('late', { after: { gate }, run: text === 'old' ? () => 'old' : () => 'new' })] }).model;
+    const build = (text: string) =>
+      workflow('w', {
+        steps: [gate, step('late', { after: { gate }, run: text === 'old' ? () => 'old' : () => 'new' })],
+      }).model;
     const { engine, store } = testEngine();
     const { runId } = await engine.start({ workflow: build('old') });
     await store.post(runId, { kind: 'approval', step: 'gate', choice: 'approve' }, at);
@@ -71,16 +82,24 @@ describe('a changed definition', () => {
     const { engine, history } = testEngine();
     const { runId } = await engine.start({ workflow: workflow('w', { steps: [a, dropped] }).model });
     const { model } = workflow('w', { steps: [a, added] });
-    await expect(engine.resume({ workflow: model, runId })).rejects.toMatchObject({ message: expect.stringContaining('dropped: removed') });
+    await expect(engine.resume({ workflow: model, runId })).rejects.toMatchObject({
+      message: expect.stringContaining('dropped: removed'),
+    });
     const result = await engine.resume({ workflow: model, runId, rerunChanged: true });
     expect(result).toMatchObject({ status: 'completed', output: { added: 'a added' } });
-    expect(eventsOf(await history(runId), 'run.resumed')[0]?.data).toEqual({ invalidated: ['dropped'], steps: ['a', 'added'] });
+    expect(eventsOf(await history(runId), 'run.resumed')[0]?.data).toEqual({
+      invalidated: ['dropped'],
+      steps: ['a', 'added'],
+    });
   });
 
   it('inside a child workflow keeps what is before it inside, and runs again what comes after outside', async () => {
     const runs: string[] = [];
     const build = (version: number) => {
-      const note = (id: string) => () => { runs.push(id); return id; };
+      const note = (id: string) => () => {
+        runs.push(id);
+        return id;
+      };
       const first = step('first', { run: note('first') });
       const second = step('second', { after: { first }, run: note('second') });
       const beside = step('beside', { run: note('beside') });
@@ -94,7 +113,10 @@ describe('a changed definition', () => {
     const { engine, history } = testEngine();
     const { runId } = await engine.start({ workflow: build(1) });
     runs.length = 0;
-    expect(await engine.resume({ workflow: build(2), runId, rerunChanged: true })).toMatchObject({ status: 'completed', output: { after: 'after' } });
+    expect(await engine.resume({ workflow: build(2), runId, rerunChanged: true })).toMatchObject({
+      status: 'completed',
+      output: { after: 'after' },
+    });
     expect(runs).toEqual(['second', 'after']);
     expect(endsOf(await history(runId))).toMatchObject({ outer: 'completed', 'outer/second': 'completed' });
   });
@@ -104,7 +126,8 @@ function withFingerprints(model: WorkflowModel, name: (path: string) => string, 
   const steps = model.steps.map(step => {
     const { body } = step;
     const path = `${prefix}${step.id}`;
-    const inner = body.kind === 'uses' ? { ...body, workflow: withFingerprints(body.workflow, name, `${path}/`) } : body;
+    const inner =
+      body.kind === 'uses' ? { ...body, workflow: withFingerprints(body.workflow, name, `${path}/`) } : body;
     return { ...step, fingerprint: name(path), body: inner };
   });
   return { ...model, steps };
@@ -129,14 +152,36 @@ describe('resuming', () => {
     let broken = true;
     const runs: string[] = [];
     const build = () => {
-      const note = (id: string) => () => { runs.push(id); return id; };
+      const note = (id: string) => () => {
+        runs.push(id);
+        return id;
+      };
       const good = step('good', { run: note('good') });
-      const optional = step('optional', { optional: true, run: (): string => { runs.push('optional'); throw new Error('always'); } });
+      const optional = step('optional', {
+        optional: true,
+        run: (): string => {
+          runs.push('optional');
+          throw new Error('always');
+        },
+      });
       const innerGood = step('good', { run: note('inner good') });
-      const innerBad = step('bad', { after: { good: innerGood }, run: () => { runs.push('inner bad'); if (broken) throw new Error('no'); return 'fine'; } });
-      const outer = step('outer', { after: { good }, uses: workflow('child', { steps: [innerGood, innerBad] }) });
+      const innerBad = step('bad', {
+        after: { good: innerGood },
+        run: () => {
+          runs.push('inner bad');
+          if (broken) throw new Error('no');
+          return 'fine';
+        },
+      });
+      const outer = step('outer', {
+        after: { good },
+        uses: workflow('child', { steps: [innerGood, innerBad] }),
+      });
       const after = step('after', { after: { outer }, run: note('after') });
-      const tidy = step('tidy', { after: { outer: maybe(outer), optional: maybe(optional) }, run: note('tidy') });
+      const tidy = step('tidy', {
+        after: { outer: maybe(outer), optional: maybe(optional) },
+        run: note('tidy'),
+      });
       return workflow('w', { steps: [good, optional, outer, after, tidy], onFailure: 'continue' }).model;
     };
     const model = build();
@@ -170,14 +215,22 @@ describe('forking', () => {
     expect(await history(runId)).toEqual(before);
     const [started] = eventsOf(await history(forked.runId), 'run.started');
     expect(started?.data.forkedFrom).toEqual({ run: runId, step: 'b' });
-    await expect(engine.replay({ workflow: model, runId: forked.runId })).resolves.toMatchObject({ ended: true });
+    await expect(engine.replay({ workflow: model, runId: forked.runId })).resolves.toMatchObject({
+      ended: true,
+    });
   });
 
   it('of a failed run runs again what failed as well', async () => {
     let broken = true;
     const runs: string[] = [];
     const a = step('a', { run: () => void runs.push('a') });
-    const bad = step('bad', { after: { a }, run: () => { runs.push('bad'); if (broken) throw new Error('no'); } });
+    const bad = step('bad', {
+      after: { a },
+      run: () => {
+        runs.push('bad');
+        if (broken) throw new Error('no');
+      },
+    });
     const c = step('c', { run: () => void runs.push('c') });
     const { model } = workflow('w', { steps: [a, bad, c], onFailure: 'continue' });
     const { engine } = testEngine();
@@ -192,8 +245,19 @@ describe('forking', () => {
     let tries = 0;
     const runs: string[] = [];
     const input = z.object({ n: z.number() });
-    const paid = step('paid', { run: () => { runs.push('paid'); return runs.length; } });
-    const flaky = step('flaky', { after: { paid }, run: ({ paid }) => { if (++tries === 1) throw new Error('no'); return paid; } });
+    const paid = step('paid', {
+      run: () => {
+        runs.push('paid');
+        return runs.length;
+      },
+    });
+    const flaky = step('flaky', {
+      after: { paid },
+      run: ({ paid }) => {
+        if (++tries === 1) throw new Error('no');
+        return paid;
+      },
+    });
     const child = workflow('child', { input, steps: [paid, flaky] });
     const outer = step('outer', { uses: child, with: () => ({ n: 1 }), retry: { attempts: 2, backoff: 1 } });
     const { model } = workflow('w', { steps: [outer] });
@@ -221,7 +285,10 @@ describe('replaying', () => {
     const first = await engine.start({ workflow: model });
     runs.length = 0;
     const counted = countingStore(store);
-    const replayed = await testEngine({ store: counted.store }).engine.replay({ workflow: model, runId: first.runId });
+    const replayed = await testEngine({ store: counted.store }).engine.replay({
+      workflow: model,
+      runId: first.runId,
+    });
     expect(replayed).toMatchObject({ result: first, ended: true });
     expect(counted.writes).toEqual([]);
     expect(runs).toEqual([]);
@@ -235,7 +302,9 @@ describe('replaying', () => {
       event.type === 'run.completed' ? ({ ...event, data: { output: 'forged' } } as HistoryEvent) : event,
     );
     const liar = testEngine({ store: { ...store, read: async () => forged } });
-    await expect(liar.engine.replay({ workflow: model, runId })).rejects.toMatchObject({ code: 'HISTORY_DIVERGED' });
+    await expect(liar.engine.replay({ workflow: model, runId })).rejects.toMatchObject({
+      code: 'HISTORY_DIVERGED',
+    });
   });
 
   it('notices steps that the workflow does not have', async () => {
@@ -243,6 +312,8 @@ describe('replaying', () => {
     const { engine } = testEngine();
     const { runId } = await engine.start({ workflow: model });
     const fewer = { ...model, steps: model.steps.filter(({ id }) => id !== 'd') };
-    await expect(engine.replay({ workflow: fewer, runId })).rejects.toMatchObject({ code: 'HISTORY_DIVERGED' });
+    await expect(engine.replay({ workflow: fewer, runId })).rejects.toMatchObject({
+      code: 'HISTORY_DIVERGED',
+    });
   });
 });

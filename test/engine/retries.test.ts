@@ -60,23 +60,43 @@ describe('retries', () => {
 
   it('happen only for the errors that are named, by class or by code', async () => {
     const busy = () => Object.assign(new Error('busy'), { code: 'EBUSY' });
-    const byCode = step('byCode', { retry: { attempts: 3, backoff: 1, on: ['EBUSY'] }, run: failing(busy, 2) });
-    const byName = step('byName', { retry: { attempts: 3, backoff: 1, on: ['TypeError'] }, run: failing(() => new TypeError('no'), 2) });
+    const byCode = step('byCode', {
+      retry: { attempts: 3, backoff: 1, on: ['EBUSY'] },
+      run: failing(busy, 2),
+    });
+    const byName = step('byName', {
+      retry: { attempts: 3, backoff: 1, on: ['TypeError'] },
+      run: failing(() => new TypeError('no'), 2),
+    });
     const byFunction = step('byFunction', {
       retry: { attempts: 3, backoff: 1, on: ({ message }) => message === 'again' },
       run: failing(() => new Error('again'), 2),
     });
-    const other = step('other', { retry: { attempts: 3, backoff: 1, on: ['EBUSY'] }, run: failing(() => new Error('final')) });
+    const other = step('other', {
+      retry: { attempts: 3, backoff: 1, on: ['EBUSY'] },
+      run: failing(() => new Error('final')),
+    });
     const { engine, events, clock } = timedEngine();
     const { model } = workflow('w', { steps: [byCode, byName, byFunction, other], onFailure: 'continue' });
     await clock.until(engine.start({ workflow: model }));
-    expect(endsOf(events)).toEqual({ byCode: 'completed', byName: 'completed', byFunction: 'completed', other: 'failed' });
+    expect(endsOf(events)).toEqual({
+      byCode: 'completed',
+      byName: 'completed',
+      byFunction: 'completed',
+      other: 'failed',
+    });
     expect(eventsOf(events, 'step.retrying', 'other')).toEqual([]);
   });
 
   it('are given up if the rule itself throws', async () => {
     const odd = step('odd', {
-      retry: { attempts: 3, backoff: 1, on: () => { throw new Error('the rule is broken'); } },
+      retry: {
+        attempts: 3,
+        backoff: 1,
+        on: () => {
+          throw new Error('the rule is broken');
+        },
+      },
       run: failing(() => new Error('first cause')),
     });
     const { engine, clock } = timedEngine();
@@ -85,30 +105,49 @@ describe('retries', () => {
   });
 
   it('hold no place while they wait', async () => {
-    const flaky = step('flaky', { retry: { attempts: 2, backoff: '1h' }, run: failing(() => new Error('no'), 2) });
+    const flaky = step('flaky', {
+      retry: { attempts: 2, backoff: '1h' },
+      run: failing(() => new Error('no'), 2),
+    });
     const other = step('other', { run: () => 'other' });
     const { engine, events, clock } = timedEngine();
-    await clock.until(engine.start({ workflow: workflow('w', { steps: [flaky, other] }).model, maxConcurrentWorkers: 1 }));
+    await clock.until(
+      engine.start({ workflow: workflow('w', { steps: [flaky, other] }).model, maxConcurrentWorkers: 1 }),
+    );
     const order = summary(events);
     expect(order.indexOf('step.completed other')).toBeLessThan(order.indexOf('step.started flaky #2'));
   });
 
   it('are not made once a sibling has failed the run', async () => {
     const failed = deferred();
-    const flaky = step('flaky', { retry: { attempts: 5, backoff: '1h' }, run: failing(() => new Error('flaky')) });
-    const bad = step('bad', { run: async (): Promise<string> => { await failed.promise; throw new Error('bad'); } });
-    const { engine, events, clock } = timedEngine({
-      observe: observation => {
-        if (observation.kind === 'events' && eventsOf(observation.events, 'step.retrying').length > 0) failed.resolve();
+    const flaky = step('flaky', {
+      retry: { attempts: 5, backoff: '1h' },
+      run: failing(() => new Error('flaky')),
+    });
+    const bad = step('bad', {
+      run: async (): Promise<string> => {
+        await failed.promise;
+        throw new Error('bad');
       },
     });
-    const result = await clock.until(engine.start({ workflow: workflow('w', { steps: [flaky, bad] }).model }));
+    const { engine, events, clock } = timedEngine({
+      observe: observation => {
+        if (observation.kind === 'events' && eventsOf(observation.events, 'step.retrying').length > 0)
+          failed.resolve();
+      },
+    });
+    const result = await clock.until(
+      engine.start({ workflow: workflow('w', { steps: [flaky, bad] }).model }),
+    );
     expect(result).toMatchObject({ status: 'failed', step: 'bad', error: { message: 'bad' } });
     expect(endsOf(events)).toEqual({ flaky: 'cancelled', bad: 'failed' });
   });
 
   it('start over from the first attempt when a failed run is resumed, and go on counting', async () => {
-    const flaky = step('flaky', { retry: { attempts: 2, backoff: 10 }, run: failing(() => new Error('no'), 4) });
+    const flaky = step('flaky', {
+      retry: { attempts: 2, backoff: 10 },
+      run: failing(() => new Error('no'), 4),
+    });
     const { model } = workflow('w', { steps: [flaky] });
     const { engine, events, clock } = timedEngine();
     const first = await clock.until(engine.start({ workflow: model }));
@@ -134,7 +173,10 @@ describe('timeouts', () => {
     const result = await clock.until(engine.start({ workflow: workflow('w', { steps: [slow] }).model }));
     expect(result).toMatchObject({ status: 'completed', output: { slow: 'in time' } });
     const [retrying] = eventsOf(events, 'step.retrying');
-    expect(retrying?.data.error).toMatchObject({ code: 'TIMEOUT', message: 'the attempt took longer than 10.0s' });
+    expect(retrying?.data.error).toMatchObject({
+      code: 'TIMEOUT',
+      message: 'the attempt took longer than 10.0s',
+    });
     expect(summary(events)).toMatchInlineSnapshot(`
       [
         "run.started",
@@ -150,7 +192,13 @@ describe('timeouts', () => {
   });
 
   it('of an attempt do not count the time that a step sleeps', async () => {
-    const patient = step('patient', { timeout: '10s', run: async (_, ctx) => { await ctx.sleep('1h'); return 'slept'; } });
+    const patient = step('patient', {
+      timeout: '10s',
+      run: async (_, ctx) => {
+        await ctx.sleep('1h');
+        return 'slept';
+      },
+    });
     const { engine, clock } = timedEngine();
     const result = await clock.until(engine.start({ workflow: workflow('w', { steps: [patient] }).model }));
     expect(result).toMatchObject({ status: 'completed', output: { patient: 'slept' } });
@@ -164,7 +212,10 @@ describe('timeouts', () => {
     });
     const { engine, events, clock } = timedEngine();
     const result = await clock.until(engine.start({ workflow: workflow('w', { steps: [slow] }).model }));
-    expect(result).toMatchObject({ status: 'failed', error: { code: 'TIMEOUT', message: 'the step took longer than 25.0s' } });
+    expect(result).toMatchObject({
+      status: 'failed',
+      error: { code: 'TIMEOUT', message: 'the step took longer than 25.0s' },
+    });
     expect(eventsOf(events, 'step.started')).toHaveLength(3);
   });
 

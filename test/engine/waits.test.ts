@@ -5,7 +5,8 @@ import type { StepContext } from '../../src/workflow/model.ts';
 import { summary, testEngine } from '../support/engine.ts';
 import { at, endsOf, eventsOf, eventWatch, timedEngine } from './support.ts';
 
-const waiting = (run: (ctx: StepContext) => unknown) => workflow('w', { steps: [step('waits', { run: (_, ctx) => run(ctx) })] }).model;
+const waiting = (run: (ctx: StepContext) => unknown) =>
+  workflow('w', { steps: [step('waits', { run: (_, ctx) => run(ctx) })] }).model;
 
 describe('waiting for a signal', () => {
   it('goes on after a resume where it waited, with the code before it run again', async () => {
@@ -18,7 +19,10 @@ describe('waiting for a signal', () => {
     });
     const { engine, store } = testEngine();
     const started = await engine.start({ workflow: model });
-    expect(started).toMatchObject({ status: 'suspended', waiting: [{ step: 'waits', on: 'signal', signal: 'go' }] });
+    expect(started).toMatchObject({
+      status: 'suspended',
+      waiting: [{ step: 'waits', on: 'signal', signal: 'go' }],
+    });
     await store.post(started.runId, { kind: 'signal', name: 'go', payload: 'one' }, at);
     const resumed = await engine.resume({ workflow: model, runId: started.runId });
     expect(resumed.status).toBe('suspended');
@@ -39,7 +43,10 @@ describe('waiting for a signal', () => {
     await store.post(runId, { kind: 'signal', name: 'go', payload: 2 }, at);
     await engine.resume({ workflow: whole, runId });
     await store.post(runId, { kind: 'approval', step: 'gate', choice: 'approve' }, at);
-    expect(await engine.resume({ workflow: whole, runId })).toMatchObject({ status: 'completed', output: { after: 1 } });
+    expect(await engine.resume({ workflow: whole, runId })).toMatchObject({
+      status: 'completed',
+      output: { after: 1 },
+    });
     expect(eventsOf(await history(runId), 'signal.received')).toHaveLength(2);
   });
 
@@ -49,7 +56,10 @@ describe('waiting for a signal', () => {
     const { engine, store } = testEngine();
     const { runId } = await engine.start({ workflow: model });
     await store.post(runId, { kind: 'signal', name: 'go', payload: { n: 'x' } }, at);
-    expect(await engine.resume({ workflow: model, runId })).toMatchObject({ status: 'failed', step: 'waits' });
+    expect(await engine.resume({ workflow: model, runId })).toMatchObject({
+      status: 'failed',
+      step: 'waits',
+    });
   });
 
   it('goes to the step that waited first, one each', async () => {
@@ -58,9 +68,14 @@ describe('waiting for a signal', () => {
     const { engine, store } = testEngine();
     const { runId } = await engine.start({ workflow: model });
     await store.post(runId, { kind: 'signal', name: 'go', payload: 'first' }, at);
-    expect(await engine.resume({ workflow: model, runId })).toMatchObject({ status: 'suspended', waiting: [{ step: 'b' }] });
+    expect(await engine.resume({ workflow: model, runId })).toMatchObject({
+      status: 'suspended',
+      waiting: [{ step: 'b' }],
+    });
     await store.post(runId, { kind: 'signal', name: 'go', payload: 'second' }, at);
-    expect(await engine.resume({ workflow: model, runId })).toMatchObject({ output: { a: 'first', b: 'second' } });
+    expect(await engine.resume({ workflow: model, runId })).toMatchObject({
+      output: { a: 'first', b: 'second' },
+    });
   });
 
   it('stays, if asked to, until the signal comes', async () => {
@@ -78,7 +93,10 @@ describe('waiting for a signal', () => {
     const before = waiting(async ctx => [await ctx.waitForSignal('one'), await ctx.waitForSignal('two')]);
     const changed = (run: (ctx: StepContext) => unknown) => {
       const { model } = workflow('w', { steps: [step('waits', { run: (_, ctx) => run(ctx) })] });
-      return { ...model, steps: model.steps.map(step => ({ ...step, fingerprint: before.steps[0]?.fingerprint ?? '' })) };
+      return {
+        ...model,
+        steps: model.steps.map(step => ({ ...step, fingerprint: before.steps[0]?.fingerprint ?? '' })),
+      };
     };
     const { runId } = await engine.start({ workflow: before });
     await store.post(runId, { kind: 'signal', name: 'one', payload: 1 }, at);
@@ -86,7 +104,10 @@ describe('waiting for a signal', () => {
     const result = await engine.resume({ workflow: other, runId });
     expect(result).toMatchObject({
       status: 'failed',
-      error: { code: 'WAIT_CHANGED', message: 'call 1 of ctx is sleep() now, but was waitForSignal("one") before' },
+      error: {
+        code: 'WAIT_CHANGED',
+        message: 'call 1 of ctx is sleep() now, but was waitForSignal("one") before',
+      },
     });
   });
 });
@@ -120,14 +141,21 @@ describe('sleeping', () => {
   });
 
   it('can be raced with a signal, and the sooner wins', async () => {
-    const run = (ctx: StepContext) => Promise.race([ctx.sleep('1h').then(() => 'slept'), ctx.waitForSignal<string>('go')]);
+    const run = (ctx: StepContext) =>
+      Promise.race([ctx.sleep('1h').then(() => 'slept'), ctx.waitForSignal<string>('go')]);
     const slept = timedEngine();
-    expect(await slept.clock.until(slept.engine.start({ workflow: waiting(run) }))).toMatchObject({ output: { waits: 'slept' } });
+    expect(await slept.clock.until(slept.engine.start({ workflow: waiting(run) }))).toMatchObject({
+      output: { waits: 'slept' },
+    });
 
     const signalled = timedEngine({ settings: { inboxMs: 1000 } });
     const running = signalled.engine.start({ workflow: waiting(run) });
     await signalled.clock.advance(5000);
-    await signalled.store.post(signalled.events[0]?.runId ?? '', { kind: 'signal', name: 'go', payload: 'called' }, at);
+    await signalled.store.post(
+      signalled.events[0]?.runId ?? '',
+      { kind: 'signal', name: 'go', payload: 'called' },
+      at,
+    );
     await signalled.clock.advance(2000);
     expect(await running).toMatchObject({ output: { waits: 'called' } });
     expect(endsOf(signalled.events)).toEqual({ waits: 'completed' });
@@ -148,17 +176,32 @@ describe('approvals', () => {
   it('hand on who chose what', async () => {
     const { engine, store } = testEngine();
     const { runId } = await engine.start({ workflow: model });
-    await store.post(runId, { kind: 'approval', step: 'gate', choice: 'hold', by: 'ana', comment: 'later' }, at);
+    await store.post(
+      runId,
+      { kind: 'approval', step: 'gate', choice: 'hold', by: 'ana', comment: 'later' },
+      at,
+    );
     const result = await engine.resume({ workflow: model, runId });
-    expect(result).toMatchObject({ status: 'completed', output: { ship: { choice: 'hold', by: 'ana', comment: 'later' } } });
+    expect(result).toMatchObject({
+      status: 'completed',
+      output: { ship: { choice: 'hold', by: 'ana', comment: 'later' } },
+    });
   });
 
   it('fail the step when they are rejected', async () => {
     const { engine, store, events } = testEngine();
     const { runId } = await engine.start({ workflow: model });
-    await store.post(runId, { kind: 'approval', step: 'gate', choice: 'reject', by: 'ana', comment: 'not today' }, at);
+    await store.post(
+      runId,
+      { kind: 'approval', step: 'gate', choice: 'reject', by: 'ana', comment: 'not today' },
+      at,
+    );
     const result = await engine.resume({ workflow: model, runId });
-    expect(result).toMatchObject({ status: 'failed', step: 'gate', error: { code: 'APPROVAL_REJECTED', message: 'rejected by ana: not today' } });
+    expect(result).toMatchObject({
+      status: 'failed',
+      step: 'gate',
+      error: { code: 'APPROVAL_REJECTED', message: 'rejected by ana: not today' },
+    });
     expect(endsOf(events)).toEqual({ gate: 'failed', ship: 'skipped' });
   });
 
@@ -172,13 +215,20 @@ describe('approvals', () => {
     expect(await store.inbox(runId)).toEqual([]);
     await store.post(runId, { kind: 'approval', step: 'gate', choice: 'ship' }, at);
     await store.post(runId, { kind: 'approval', step: 'gate', choice: 'reject' }, at);
-    expect(await engine.resume({ workflow: model, runId })).toMatchObject({ status: 'completed', output: { ship: { choice: 'ship' } } });
+    expect(await engine.resume({ workflow: model, runId })).toMatchObject({
+      status: 'completed',
+      output: { ship: { choice: 'ship' } },
+    });
     expect(eventsOf(await history(runId), 'approval.given')).toHaveLength(1);
   });
 
   it('do not hold up or hide what goes on beside them', async () => {
     const gateOnly = approve('gate', { message: 'ok?' });
-    const bad = step('bad', { run: (): string => { throw new Error('beside'); } });
+    const bad = step('bad', {
+      run: (): string => {
+        throw new Error('beside');
+      },
+    });
     const { engine, events } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [gateOnly, bad] }).model });
     expect(result).toMatchObject({ status: 'failed', step: 'bad' });
@@ -188,7 +238,9 @@ describe('approvals', () => {
   it('run out of time', async () => {
     const timed = approve('gate', { message: 'ok?', timeout: '1h' });
     const { engine, clock, events } = timedEngine();
-    const result = await clock.until(engine.start({ workflow: workflow('w', { steps: [timed] }).model, wait: true }));
+    const result = await clock.until(
+      engine.start({ workflow: workflow('w', { steps: [timed] }).model, wait: true }),
+    );
     expect(result).toMatchObject({ status: 'failed', step: 'gate', error: { code: 'TIMEOUT' } });
     expect(summary(events)).toMatchInlineSnapshot(`
       [

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import type { HistoryEvent } from '../../src/core/event.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import { type Environment, defaultSettings, type Observer } from '../../src/engine/environment.ts';
+import { defaultSettings, type Environment, type Observer } from '../../src/engine/environment.ts';
 import { thisProcess } from '../../src/process/identity.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
@@ -61,7 +61,9 @@ export function temporaryFolder(): string {
 
 /** `type step` of each event, for readable expectations. */
 export const summary = (events: readonly HistoryEvent[]): string[] =>
-  events.map(({ type, step, attempt }) => [type, step, attempt !== undefined && attempt > 1 ? `#${attempt}` : undefined].filter(Boolean).join(' '));
+  events.map(({ type, step, attempt }) =>
+    [type, step, attempt !== undefined && attempt > 1 ? `#${attempt}` : undefined].filter(Boolean).join(' '),
+  );
 
 /** A promise with its handles. */
 export function deferred<T = void>() {

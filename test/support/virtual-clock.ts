@@ -76,7 +76,8 @@ export class VirtualClock implements Clock {
 
   #nextDue(target: number): Wait | undefined {
     let next: Wait | undefined;
-    for (const wait of this.#waits) if (wait.at <= target && wait.at < (next?.at ?? Number.POSITIVE_INFINITY)) next = wait;
+    for (const wait of this.#waits)
+      if (wait.at <= target && wait.at < (next?.at ?? Number.POSITIVE_INFINITY)) next = wait;
     return next;
   }
 

@@ -82,7 +82,8 @@ async function killInTheMiddle(child: ChildProcess, marks: string): Promise<void
   child.kill('SIGKILL');
 }
 
-const runToEnd = (stage: Stage, args: readonly string[]): Promise<number | null> => endOf(stage, start(stage, args, 'inherit'));
+const runToEnd = (stage: Stage, args: readonly string[]): Promise<number | null> =>
+  endOf(stage, start(stage, args, 'inherit'));
 
 const start = ({ root, env }: Stage, args: readonly string[], stderr: 'pipe' | 'inherit'): ChildProcess =>
   spawn(process.execPath, [cli, ...args], { cwd: root, env, stdio: ['ignore', 'inherit', stderr] });
@@ -102,15 +103,15 @@ async function* linesOf(child: ChildProcess): AsyncGenerator<string> {
 
 /** What was done how often, from the marks that the steps themselves left. */
 function epilogue(root: string, marks: string): string {
-  const times = new Map<string, number>();
-  for (const step of marks.trim().split('\n')) times.set(step, (times.get(step) ?? 0) + 1);
+  const ran = marks.trim().split('\n');
   const why: Record<string, string> = {
     test: 'its first attempt failed and was retried',
     package: 'it was killed in the middle',
   };
-  const lines = [...times].map(
-    ([step, count]) => `  ${step.padEnd(8)} ${count === 1 ? 'once' : `twice: ${why[step] ?? ''}`}`,
-  );
+  const lines = ['lint', 'test', 'notes', 'package', 'tag'].map(step => {
+    const times = ran.filter(each => each === step).length;
+    return `  ${step.padEnd(8)} ${times === 1 ? 'once' : `${times} times: ${why[step] ?? ''}`}`;
+  });
   const tag = execFileSync('git', ['tag', '--list', '--format=%(refname:short) (%(contents:subject))'], {
     cwd: root,
     encoding: 'utf8',

@@ -36,6 +36,6 @@ export function childStep<A extends After, Input, ChildInput, Output>(
       input: select ? toSelector(dependencies, select) : () => ({}),
     }),
     // The child's steps have fingerprints of their own: a change inside runs only what it concerns again.
-    describe: () => [uses.model.name, select ? String(select) : null],
+    describe: () => [uses.model.name, uses.model.onFailure, select ? String(select) : null],
   });
 }

@@ -16,13 +16,13 @@ export type BinaryOperator = (typeof binaryOperators)[number];
 /** An expression as a tree. */
 export type Expression = Literal | ContextName | Property | Index | Call | Not | Binary;
 
-export interface Literal extends Span {
+interface Literal extends Span {
   readonly kind: 'literal';
   readonly value: null | boolean | number | string;
 }
 
 /** The name that a chain of properties begins with, such as `steps`. */
-export interface ContextName extends Span {
+interface ContextName extends Span {
   readonly kind: 'context';
   readonly name: string;
 }

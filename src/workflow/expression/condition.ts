@@ -1,10 +1,9 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that this file is about.
 import { childrenOf, type Expression, type Fault } from './ast.ts';
 import { functionNamed } from './functions.ts';
 import { parseExpression } from './parse.ts';
 import { openingMark, parseTemplate } from './template.ts';
 
-export type ParsedCondition =
+type ParsedCondition =
   | { readonly kind: 'condition'; readonly expression: Expression }
   | { readonly kind: 'faults'; readonly faults: readonly Fault[] };
 

@@ -3,7 +3,7 @@ import { isJsonObject, type Json } from '../../core/json.ts';
 import type { Scope } from '../model.ts';
 import { foldCase, isEqual, isPrimitive, toNumber, toText } from './values.ts';
 
-export interface ExpressionFunction {
+interface ExpressionFunction {
   /** As it is written in documentation; calls may use any case. */
   readonly name: string;
   readonly minArguments: number;

@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that is tested here.
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/json.ts';
 import { parseCondition, readsStatus } from './condition.ts';

@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that this file is about.
 import type { Json } from '../../core/json.ts';
 import type { Expression, Fault } from './ast.ts';
 import { evaluate, type Surroundings } from './evaluate.ts';
@@ -6,7 +5,7 @@ import { parseExpression } from './parse.ts';
 import { toText } from './values.ts';
 
 /** A scalar with `${{ }}` in it: literal text and expressions, in order. */
-export interface Template {
+interface Template {
   readonly parts: readonly (string | Expression)[];
   /** What did not parse. Such a template must not be evaluated. */
   readonly faults: readonly Fault[];

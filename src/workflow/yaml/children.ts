@@ -1,7 +1,7 @@
 import type { WorkflowModel } from '../model.ts';
 import type { Path, YamlSource } from './source.ts';
 
-/** A workflow that was read, with a hash over all that defines it. */
+/** A workflow that was read, with a hash over what it is to whoever uses it. */
 export interface LoadedWorkflow {
   readonly model: WorkflowModel;
   readonly fingerprint: string;

@@ -60,7 +60,7 @@ function compileScalar(text: string, path: Path, site: Site): Compiled<Json> {
   return surroundings => evaluateTemplate(template, surroundings);
 }
 
-export interface CompiledCondition {
+interface CompiledCondition {
   readonly test: Compiled<boolean>;
   /** It looks at how the steps before ended, so it is asked whatever that was. */
   readonly readsStatus: boolean;

@@ -29,7 +29,7 @@ function compileBackoff(backoff: Backoff): RetryRule['backoff'] {
   return { initialMs, factor: backoff.factor ?? defaults.factor, maxMs };
 }
 
-export interface CompiledTimeout {
+interface CompiledTimeout {
   readonly rule: TimeoutRule;
   readonly complaints: readonly Complaint[];
 }

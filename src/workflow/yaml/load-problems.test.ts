@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that is tested here.
 import { expect, test } from 'vitest';
 import { DefinitionError } from '../problems.ts';
 import { loadWorkflow } from './load.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RepriseError } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 
-export type CompiledOutput =
+type CompiledOutput =
   | { readonly kind: 'parser'; readonly parse: (output: unknown) => unknown }
   | { readonly kind: 'invalid'; readonly reason: string };
 

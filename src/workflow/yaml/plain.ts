@@ -2,13 +2,13 @@ import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair } fro
 import type { Json } from '../../core/json.ts';
 
 /** Something in a document that JSON cannot say. */
-export interface PlainFault {
+interface PlainFault {
   readonly node: Node;
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-export interface Plain {
+interface Plain {
   readonly value: Json;
   readonly faults: readonly PlainFault[];
   /** What each `*alias` stands for. */

@@ -20,10 +20,6 @@ export class ProblemList {
   readonly #sources: YamlSource[] = [];
   readonly #found: { readonly source: YamlSource; readonly range: Range; readonly problem: Problem }[] = [];
 
-  get isEmpty(): boolean {
-    return this.#found.length === 0;
-  }
-
   /** Adds a file, with what YAML itself objects to. */
   open(source: YamlSource): void {
     this.#sources.push(source);

@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that this file is about.
 import { z } from 'zod';
 import type { Json } from '../../core/json.ts';
 import { failurePolicies } from '../model.ts';

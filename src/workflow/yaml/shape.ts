@@ -15,7 +15,6 @@ import { objectToStepKey, objectToWorkflowKey } from './words.ts';
 
 /** A step as it was written, and as far as it has the right shape. */
 export interface ShapedStep {
-  readonly index: number;
   readonly path: Path;
   /** Without the keys that have the wrong shape; `undefined` if even the rest cannot be used. */
   readonly definition: StepDefinition | undefined;
@@ -47,7 +46,6 @@ export function shapeOf(source: YamlSource, problems: ProblemList): ShapedWorkfl
   if (parsed.success) {
     const { steps: definitions, ...definition } = parsed.data;
     const steps = writtenSteps(value).map((written, index) => ({
-      index,
       path: stepPath(index),
       definition: definitions[index],
       written,
@@ -74,7 +72,7 @@ function salvageSteps(value: JsonObject, issues: readonly Issue[]): readonly Sha
   return writtenSteps(value).map((written, index) => {
     const own = byStep.get(index) ?? [];
     const definition = stepSchema.safeParse(withoutKeys(written, brokenKeys(own, 2))).data;
-    return { index, path: stepPath(index), definition, written, isDamaged: own.length > 0 };
+    return { path: stepPath(index), definition, written, isDamaged: own.length > 0 };
   });
 }
 

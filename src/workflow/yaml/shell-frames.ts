@@ -4,7 +4,7 @@ import type { HereDocument } from './shell-syntax.ts';
 export type SlotPlace = 'bare' | 'double' | 'single' | 'ansi' | 'document' | RefusedPlace;
 
 /** Where a value cannot stand: the shell would not expand it there, or would compute it. */
-export type RefusedPlace = 'quoted-document' | 'delimiter' | 'arithmetic' | 'parameter' | 'backticks';
+type RefusedPlace = 'quoted-document' | 'delimiter' | 'arithmetic' | 'parameter' | 'backticks';
 
 /** A `${{ }}` of a script, from its `$` to behind its last brace. */
 export interface Slot {
@@ -22,7 +22,7 @@ export interface ShellScan {
 }
 
 /** `[[ ]]` computes the operands of `-eq` and its like, and a computed value can run commands. */
-export interface Conditional {
+interface Conditional {
   computes: boolean;
   readonly slots: Mutable<Slot>[];
 }

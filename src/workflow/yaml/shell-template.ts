@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that this file is about.
 import { RepriseError } from '../../core/errors.ts';
 import type { Expression, Fault } from '../expression/ast.ts';
 import { evaluate, type Surroundings } from '../expression/evaluate.ts';
@@ -9,7 +8,7 @@ import type { Slot, SlotPlace } from './shell-frames.ts';
 import { scanShell } from './shell-scan.ts';
 
 /** A script in which every `${{ }}` has become a reference to an environment variable: no value is ever code. */
-export interface ShellTemplate {
+interface ShellTemplate {
   readonly script: string;
   readonly values: readonly { readonly name: string; readonly expression: Expression }[];
   /** What did not parse, or stands where the shell cannot take a value. Such a template must not be run. */

@@ -15,7 +15,7 @@ export interface Range {
 }
 
 /** Something that YAML itself objects to. */
-export interface SyntaxFault extends Range {
+interface SyntaxFault extends Range {
   readonly message: string;
   readonly hint?: string | undefined;
 }

@@ -54,7 +54,7 @@ const lookup = (words: Readonly<Record<string, string>>, key: string): string | 
   Object.hasOwn(words, key) ? words[key] : undefined;
 
 /** Whether a step asks for something that only a later version can do. */
-export const isUnsupportedStep = (keys: readonly string[]): boolean =>
+const isUnsupportedStep = (keys: readonly string[]): boolean =>
   keys.some(key => includes(unsupportedKinds, key));
 
 /**

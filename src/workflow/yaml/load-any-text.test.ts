@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { DefinitionError } from '../problems.ts';
+import { loadWorkflow } from './load.ts';
+
+describe('any text', () => {
+  const piece = fc.constantFrom(
+    'steps:',
+    'inputs:',
+    'outputs:',
+    'env:',
+    'id',
+    'run',
+    'uses',
+    'approve',
+    'needs',
+    'if',
+    'with',
+    'retry',
+    'timeout',
+    'output',
+    ': ',
+    '- ',
+    '\n',
+    '\n  ',
+    '\n    ',
+    '[',
+    ']',
+    '{',
+    '}',
+    ', ',
+    '|',
+    '>-',
+    '"',
+    "'",
+    '&a ',
+    '*a',
+    '!x ',
+    '# ',
+    '---\n',
+    '\t',
+    '? ',
+    '${{ ',
+    ' }}',
+    'inputs.x',
+    'steps.a',
+    'main',
+    'a',
+    '1',
+    'true',
+    'null',
+    '.inf',
+    '<<EOF',
+    '$((',
+    '__proto__',
+    '\\',
+    '\u0000',
+    'é',
+  );
+  const attempt = (text: string): unknown => {
+    try {
+      return loadWorkflow({
+        file: 'f.yaml',
+        text,
+        resolve: () => ({ file: 'g.yaml', text }),
+        known: () => ['a'],
+      });
+    } catch (error) {
+      return error;
+    }
+  };
+  const isLoadedOrRefused = (result: unknown): boolean =>
+    result instanceof DefinitionError ? result.problems.length > 0 : !(result instanceof Error);
+
+  test('is a workflow or is refused with problems, each with a position', () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.array(piece, { maxLength: 40 }).map(pieces => pieces.join('')),
+    );
+    fc.assert(
+      fc.property(text, given => {
+        const result = attempt(given);
+        expect(result).toSatisfy(isLoadedOrRefused);
+        if (result instanceof DefinitionError)
+          for (const problem of result.problems) expect(problem.position).toBeDefined();
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test('with any value at any key is a workflow or is refused', () => {
+    const keys = [
+      'id',
+      'run',
+      'uses',
+      'approve',
+      'needs',
+      'if',
+      'env',
+      'with',
+      'retry',
+      'timeout',
+      'timeout-minutes',
+      'output',
+      'shell',
+      'x',
+    ];
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom<unknown>('a', '${{ steps.a }}', '${{', 'ls', '1s', 3, ['a'], { x: '${{ inputs.y }}' }),
+    );
+    const step = fc.dictionary(fc.constantFrom(...keys), value).map(given => ({ id: 'a', ...given }));
+    const top = fc.dictionary(
+      fc.constantFrom('name', 'inputs', 'env', 'outputs', 'runtime', 'on_failure', '__proto__'),
+      value,
+    );
+    fc.assert(
+      fc.property(top, fc.array(step, { maxLength: 3 }), (given, steps) => {
+        expect(attempt(JSON.stringify({ ...given, steps }))).toSatisfy(isLoadedOrRefused);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    ['deep lists', '['.repeat(3000)],
+    ['deep lists that close', `steps: ${'['.repeat(3000)}${']'.repeat(3000)}`],
+    ['deep maps', 'a: {'.repeat(20_000)],
+    ['deep blocks', `steps:\n${'- '.repeat(3000)}a`],
+    ['ever more indentation', Array.from({ length: 300 }, (_, n) => `${' '.repeat(n)}a:\n`).join('')],
+  ])('with %s is refused before it exhausts the stack', (_, text) => {
+    expect(attempt(text)).toMatchObject({ message: expect.stringContaining('nested too deeply') });
+  });
+
+  test.each([
+    [
+      'aliases that multiply',
+      `outputs:\n${Array.from({ length: 30 }, (_, n) => `  a${n}: &a${n} [${n === 0 ? 'x' : `*a${n - 1}, *a${n - 1}`}]`).join('\n')}\n`,
+    ],
+    ['a byte order mark', '\ufeffsteps: [{ id: a, run: ls }]'],
+    ['carriage returns', 'steps:\r\n  - id: a\r\n    run: |\r\n      echo ${{ nope }}\r\n'],
+  ])('with %s is a workflow or is refused', (_, text) => {
+    expect(attempt(text)).toSatisfy(isLoadedOrRefused);
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { createProject, parseLines, type TestProject } from './run-inline.ts';
+
+const chain = (b = 'echo b >> marks') => `
+steps:
+  - { id: a, run: "echo a >> marks" }
+  - { id: b, needs: [a], run: "${b}" }
+  - { id: c, needs: [b], run: "echo c >> marks" }
+`;
+
+const runs = async (project: TestProject) =>
+  parseLines<{ id: string; status: string }>((await project.run(['list', '--json'])).stdout);
+
+describe('resume', () => {
+  it('runs again what failed and what was skipped for it, and nothing else', async () => {
+    const project = createProject({ files: { 'chain.yaml': chain('[ -e mended ] && echo b >> marks') } });
+    expect(await project.run(['run', 'chain.yaml'])).toMatchObject({ code: 1 });
+    project.write({ mended: '' });
+    expect(await project.run(['resume'])).toMatchObject({ code: 0 });
+    expect(project.read('marks')).toBe('a\nb\nc\n');
+  });
+
+  it('does nothing with a run that is completed but give its output', async () => {
+    const project = createProject({ files: { 'chain.yaml': chain() } });
+    const first = await project.run(['run', 'chain.yaml']);
+    const again = await project.run(['resume']);
+    expect(again).toMatchObject({ code: 0, stdout: first.stdout });
+    expect(again.stderr).toContain('is completed; nothing that it did is done again');
+    expect(project.read('marks')).toBe('a\nb\nc\n');
+  });
+
+  it('refuses a definition that changed, and runs what changed again with --rerun-changed', async () => {
+    const project = createProject({ files: { 'chain.yaml': chain() } });
+    await project.run(['run', 'chain.yaml']);
+    project.write({ 'chain.yaml': chain('echo B >> marks') });
+    const refused = await project.run(['resume']);
+    expect(refused.code).toBe(2);
+    expect(project.stable(refused.stderr)).toMatchInlineSnapshot(`
+      "run <run> is completed; nothing that it did is done again
+      error[DEFINITION_CHANGED]: steps of run <run> that already ran have changed since:
+        b: changed
+        hint: run them and what depends on them again: reprise resume <run> --rerun-changed
+      "
+    `);
+    expect(project.read('marks')).toBe('a\nb\nc\n');
+    expect(await project.run(['resume', '--rerun-changed'])).toMatchObject({ code: 0 });
+    expect(project.read('marks')).toBe('a\nb\nc\nB\nc\n');
+  });
+
+  it('says so when the definition is gone', async () => {
+    const project = createProject({ files: { 'old/chain.yaml': chain('exit 1') } });
+    await project.run(['run', 'old/chain.yaml']);
+    const { rmSync } = await import('node:fs');
+    rmSync(`${project.root}/old`, { recursive: true });
+    const { code, stderr } = await project.run(['resume']);
+    expect(code).toBe(2);
+    expect(stderr).toMatchInlineSnapshot(`
+      "error[WORKFLOW_NOT_FOUND]: the definition of the run, old/chain.yaml, no longer exists
+        hint: put the file back where it was when the run started
+      "
+    `);
+  });
+
+  it('goes on from any folder of the project', async () => {
+    const project = createProject({
+      files: { 'chain.yaml': chain('[ -e mended ] && echo b >> marks'), 'deep/x': '' },
+    });
+    await project.run(['run', 'chain.yaml']);
+    project.write({ mended: '' });
+    expect(await project.run(['resume'], { cwd: 'deep' })).toMatchObject({ code: 0 });
+  });
+});
+
+describe('resume --from', () => {
+  it('forks a new run that keeps what came before, and leaves the old one as it is', async () => {
+    const project = createProject({ files: { 'chain.yaml': chain() } });
+    await project.run(['run', 'chain.yaml']);
+    const [old] = await runs(project);
+    const before = (await project.run(['history', '--raw', '--json'])).stdout;
+    const forked = await project.run(['resume', old?.id ?? '', '--from', 'b']);
+    expect(forked.code, forked.stderr).toBe(0);
+    const [fresh, ...others] = await runs(project);
+    expect(others).toEqual([old]);
+    expect(forked.stderr).toContain(`run ${fresh?.id} was forked from run ${old?.id} at step b`);
+    expect(project.read('marks')).toBe('a\nb\nc\nb\nc\n');
+    expect((await project.run(['history', old?.id ?? '', '--raw', '--json'])).stdout).toBe(before);
+  });
+
+  it('names the step that was meant', async () => {
+    const project = createProject({
+      files: { 'chain.yaml': chain().replaceAll('id: b', 'id: build').replaceAll('[b]', '[build]') },
+    });
+    await project.run(['run', 'chain.yaml']);
+    const { code, stderr } = await project.run(['resume', '--from', 'biuld']);
+    expect({ code, stderr }).toMatchInlineSnapshot(`
+      {
+        "code": 2,
+        "stderr": "error[USAGE]: the workflow has no step biuld
+        hint: did you mean build?
+      ",
+      }
+    `);
+  });
+});

@@ -1,0 +1,228 @@
+import { describe, expect, it } from 'vitest';
+import { createProject, defineModule, parseLines, type TestProject, until } from './run-inline.ts';
+
+const gate = `
+steps:
+  - { id: build, run: "echo build >> marks" }
+  - { id: ok, needs: [build], approve: { message: "Ship it?", choices: [approve, later, reject] } }
+  - { id: ship, needs: [ok], run: "echo \${{ steps.ok.outputs.choice }} >> marks" }
+`;
+const two = `
+steps:
+  - { id: a, approve: "First?" }
+  - { id: b, approve: "Second?" }
+`;
+const listener = `
+import { step, workflow } from '${defineModule}';
+const hear = step('hear', { run: (_, ctx) => ctx.waitForSignal('go') });
+export default workflow('listener', { steps: [hear] });
+`;
+
+const newestRun = async (project: TestProject): Promise<string> => {
+  const [run] = parseLines<{ id: string }>((await project.run(['list', '--json'])).stdout);
+  return run?.id ?? '';
+};
+
+/** A run that stays while it waits. */
+const startWaiting = async (project: TestProject, file: string, event: string) => {
+  const run = project.start(['run', file, '--wait', '--json']);
+  await until(() => run.stdout.includes(event));
+  return { run, id: parseLines<{ runId: string }>(run.stdout)[0]?.runId ?? '' };
+};
+
+describe('approve', () => {
+  it('answers a run that has stopped, which a resume then goes on with', async () => {
+    const project = createProject({ files: { 'gate.yaml': gate } });
+    const stopped = await project.run(['run', 'gate.yaml']);
+    expect(stopped.code).toBe(3);
+    expect(stopped.stdout).toBe('');
+    expect(stopped.stderr).toMatch(/next: reprise approve \w+ ok/);
+    const id = await newestRun(project);
+    const answered = await project.run(['approve', id, '--choice', 'later', '--comment', 'tomorrow']);
+    expect(answered).toMatchObject({ code: 0, stdout: '' });
+    expect(project.stable(answered.stderr)).toBe(
+      'answered ok of run <run> with later; continue with: reprise resume <run>\n',
+    );
+    expect(await project.run(['resume', id.slice(0, 6)])).toMatchObject({ code: 0 });
+    expect(project.read('marks')).toBe('build\nlater\n');
+    const events = parseLines((await project.run(['history', '--json'])).stdout);
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: 'approval.given',
+        data: { choice: 'later', by: 'ana', comment: 'tomorrow' },
+      }),
+    );
+  });
+
+  it('reaches a run that is under way, without taking it over', async () => {
+    const project = createProject({ files: { 'gate.yaml': gate } });
+    const { run, id } = await startWaiting(project, 'gate.yaml', 'approval.requested');
+    const answered = await project.run(['approve', id, 'ok', '--by', 'ben']);
+    expect(answered.code).toBe(0);
+    expect(answered.stderr).toContain(`process ${run.pid} on`);
+    const { code, stdout } = await run.ended;
+    expect(code).toBe(0);
+    expect(stdout).toContain('"by":"ben"');
+    expect(stdout).not.toContain('run.resumed');
+  });
+
+  it('fails the step on --reject', async () => {
+    const project = createProject({ files: { 'gate.yaml': gate } });
+    await project.run(['run', 'gate.yaml']);
+    await project.run(['approve', await newestRun(project), '--reject', '--comment', 'too risky']);
+    const { code, stderr } = await project.run(['resume']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('rejected by ana: too risky');
+    expect(project.read('marks')).toBe('build\n');
+  });
+
+  it('says what waits, which choices there are, and that an answer was given already', async () => {
+    const project = createProject({ files: { 'two.yaml': two } });
+    await project.run(['run', 'two.yaml']);
+    const id = await newestRun(project);
+    const refusal = async (...args: string[]) => {
+      const { code, stderr } = await project.run(['approve', id, ...args]);
+      expect(code, stderr).toBe(2);
+      return project.stable(stderr);
+    };
+    expect(await refusal()).toMatchInlineSnapshot(`
+      "error[NOT_WAITING]: several steps of run <run> wait for an approval:
+        a: First? (approve, reject)
+        b: Second? (approve, reject)
+        hint: name one: reprise approve <run> a
+      "
+    `);
+    expect(await refusal('c')).toMatchInlineSnapshot(`
+      "error[NOT_WAITING]: step c of run <run> does not wait for an approval; these do:
+        a: First? (approve, reject)
+        b: Second? (approve, reject)
+        hint: answer one: reprise approve <run> a
+      "
+    `);
+    expect(await refusal('a', '--choice', 'aprove')).toMatchInlineSnapshot(`
+      "error[CHOICE_UNKNOWN]: step a does not offer aprove: approve, reject
+        hint: answer with: reprise approve <run> a --choice approve
+      "
+    `);
+    expect(await refusal('a', '--choice', 'approve', '--reject')).toMatchInlineSnapshot(`
+      "error[USAGE]: --choice and --reject exclude each other
+      "
+    `);
+    expect(await project.run(['approve', id, 'a'])).toMatchObject({ code: 0 });
+    expect(await refusal('a')).toMatchInlineSnapshot();
+    expect(await project.run(['approve', id])).toMatchObject({ code: 0 });
+    expect(await project.run(['resume'])).toMatchObject({ code: 0 });
+    expect(await refusal('a')).toMatchInlineSnapshot();
+  });
+});
+
+describe('signal', () => {
+  it.each([
+    [['{"n": 7}'], { n: 7 }],
+    [['plain text'], 'plain text'],
+    [['null'], null],
+    [[], null],
+  ])('hands %j over to a run that has stopped', async (payload, heard) => {
+    const project = createProject({ files: { 'listener.mjs': listener } });
+    expect(await project.run(['run', 'listener.mjs'])).toMatchObject({ code: 3 });
+    const sent = await project.run(['signal', await newestRun(project), 'go', ...payload]);
+    expect(project.stable(sent.stderr)).toBe('sent go to run <run>; continue with: reprise resume <run>\n');
+    const { code, stdout } = await project.run(['resume']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ hear: heard });
+  });
+
+  it('reaches a run that is under way', async () => {
+    const project = createProject({ files: { 'listener.mjs': listener } });
+    const { run, id } = await startWaiting(project, 'listener.mjs', 'step.suspended');
+    expect(await project.run(['signal', id, 'go', '1'])).toMatchObject({ code: 0 });
+    expect(parseLines((await run.ended).stdout).at(-1)).toMatchObject({
+      status: 'completed',
+      output: { hear: 1 },
+    });
+  });
+
+  it('is refused by a run that has ended', async () => {
+    const project = createProject({ files: { 'one.yaml': 'steps:\n  - { id: a, run: "true" }\n' } });
+    await project.run(['run', 'one.yaml']);
+    const { code, stderr } = await project.run(['signal', await newestRun(project), 'go']);
+    expect(code).toBe(2);
+    expect(project.stable(stderr)).toMatchInlineSnapshot(`
+      "error[RUN_ENDED]: run <run> has completed at <at>, so there is nothing to signal
+        hint: see how it went: reprise show <run>
+      "
+    `);
+  });
+});
+
+describe('cancel', () => {
+  const slow =
+    'steps:\n  - { id: slow, run: "echo slow >> marks; exec sleep 1000" }\n  - { id: after, needs: [slow], run: "echo after >> marks" }\n';
+
+  it('ends a run that is under way, and stays until it has ended', async () => {
+    const project = createProject({ files: { 'slow.yaml': slow } });
+    const run = project.start(['run', 'slow.yaml']);
+    await until(() => project.read('marks') === 'slow\n');
+    const cancelled = await project.run(['cancel', await newestRun(project), '--reason', 'wrong branch']);
+    expect(cancelled.code, cancelled.stderr).toBe(0);
+    expect(project.stable(cancelled.stderr)).toBe(
+      'run <run> is cancelled; take it up again: reprise resume <run>\n',
+    );
+    const { code, stderr } = await run.ended;
+    expect(code).toBe(1);
+    expect(stderr).toContain('wrong branch');
+    expect(parseLines((await project.run(['list', '--json'])).stdout)).toMatchObject([
+      { status: 'cancelled' },
+    ]);
+  });
+
+  it('only asks with --no-wait', async () => {
+    const project = createProject({ files: { 'slow.yaml': slow } });
+    const run = project.start(['run', 'slow.yaml']);
+    await until(() => project.read('marks') === 'slow\n');
+    const asked = await project.run(['cancel', await newestRun(project), '--no-wait']);
+    expect(asked.code).toBe(0);
+    expect(asked.stderr).toContain(`asked process ${run.pid} on`);
+    expect(await run.ended).toMatchObject({ code: 1 });
+  });
+
+  it('ends a run that waits for a person at once, running nothing', async () => {
+    const project = createProject({ files: { 'gate.yaml': gate } });
+    await project.run(['run', 'gate.yaml']);
+    const id = await newestRun(project);
+    expect(await project.run(['cancel', id])).toMatchObject({ code: 0 });
+    expect(project.read('marks')).toBe('build\n');
+    const last = parseLines((await project.run(['history', '--json'])).stdout).at(-1);
+    expect(last).toMatchObject({ type: 'run.cancelled', data: { reason: 'cancelled by ana' } });
+    const again = await project.run(['cancel', id]);
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain('error[RUN_ENDED]');
+  });
+
+  it('ends a run whose process was killed, and what that left running', async () => {
+    const project = createProject({ files: { 'slow.yaml': slow } });
+    const run = project.start(['run', 'slow.yaml']);
+    await until(() => project.read('marks') === 'slow\n');
+    run.kill('SIGKILL');
+    await run.ended;
+    expect(await project.run(['cancel', await newestRun(project)])).toMatchObject({ code: 0 });
+    expect(project.read('marks')).toBe('slow\n');
+    expect(parseLines((await project.run(['list', '--json'])).stdout)).toMatchObject([
+      { status: 'cancelled' },
+    ]);
+  });
+
+  it('leaves the cancellation for the next resume if the definition is gone', async () => {
+    const project = createProject({ files: { 'gate.yaml': gate } });
+    await project.run(['run', 'gate.yaml']);
+    project.write({ 'gate.yaml': 'steps: 7\n' });
+    const cancelled = await project.run(['cancel', await newestRun(project)]);
+    expect(cancelled.code).toBe(0);
+    expect(cancelled.stderr).toContain('will be cancelled as soon as it is resumed');
+    project.write({ 'gate.yaml': gate });
+    expect(await project.run(['resume'])).toMatchObject({ code: 1 });
+    expect(parseLines((await project.run(['list', '--json'])).stdout)).toMatchObject([
+      { status: 'cancelled' },
+    ]);
+  });
+});

@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { HistoryEvent, NewEvent } from '../../src/core/event.ts';
+import { digestsOf } from '../../src/engine/digest.ts';
+import { foldHistory } from '../../src/engine/engine.ts';
+import { buildGraph, type GraphNode } from '../../src/engine/graph.ts';
+import { thisProcess } from '../../src/process/identity.ts';
+import { memoryStore } from '../../src/store/memory.ts';
+import type { EventStore } from '../../src/store/port.ts';
+import { approve, step, workflow } from '../../src/workflow/define/index.ts';
+import type { WorkflowModel } from '../../src/workflow/model.ts';
+import { type TestEngine, testEngine } from '../support/engine.ts';
+import { buildWorkflow, turnsFrom, turnTable, workflowSpec } from './random-workflow.ts';
+import { at } from './support.ts';
+
+const owner = { ...thisProcess(), incarnation: 'before' };
+
+/** A store with a run that got so far and was then left alone. */
+async function storeWith(events: readonly HistoryEvent[]): Promise<EventStore> {
+  const store = memoryStore();
+  const unplaced = events.map(({ seq: _seq, runId: _runId, at: _at, ...event }) => event as NewEvent);
+  const lease = await store.createRun({
+    runId: 'r',
+    workflow: 'w',
+    owner,
+    expiresAt: at,
+    at,
+    events: unplaced,
+  });
+  await store.release('r', lease, 'running');
+  return store;
+}
+
+/** Resumes until the run has ended, answering whatever it waits for. */
+async function seeThrough(
+  { engine, store }: TestEngine,
+  model: WorkflowModel,
+  runId: string,
+): Promise<readonly HistoryEvent[]> {
+  for (;;) {
+    const result = await engine.resume({ workflow: model, runId });
+    if (result.status !== 'suspended') return store.read(runId);
+    for (const waiting of result.waiting) await answer(store, runId, waiting);
+  }
+}
+
+async function answer(
+  store: EventStore,
+  runId: string,
+  waiting: { readonly step: string; readonly on: string },
+): Promise<void> {
+  if (waiting.on === 'approval')
+    await store.post(runId, { kind: 'approval', step: waiting.step, choice: 'approve' }, at);
+  if (waiting.on === 'signal') await store.post(runId, { kind: 'signal', name: 'go', payload: 'went' }, at);
+}
+
+/** Steps that a history has seen to their end and that nothing can start over any more. */
+function settledBy(model: WorkflowModel, events: readonly HistoryEvent[]): Set<string> {
+  const state = foldHistory(buildGraph(model), events);
+  const mayStartOver = ({ scope }: GraphNode): boolean => {
+    const { parent } = scope;
+    return (
+      parent !== undefined &&
+      ((parent.step.retry !== undefined && !state.of(parent).ended) || mayStartOver(parent))
+    );
+  };
+  return new Set(
+    state.nodes.filter(({ ended, node }) => ended && !mayStartOver(node)).map(({ node }) => node.path),
+  );
+}
+
+describe('resuming from every prefix of a history', () => {
+  it('ends the same and runs nothing that had ended', async () => {
+    const spec = workflowSpec({ depth: 1, maxSteps: 5, onFailure: fc.constant('continue') });
+    await fc.assert(
+      fc.asyncProperty(spec, turnTable, fc.integer({ min: 1, max: 3 }), async (spec, table, places) => {
+        const ran = new Set<string>();
+        const turns = turnsFrom(table);
+        const model = buildWorkflow(spec, {
+          work: (path, attempt) => {
+            ran.add(path);
+            return turns(path, attempt);
+          },
+        });
+        const whole = testEngine();
+        await whole.engine.start({ workflow: model, maxConcurrentWorkers: places });
+        for (let length = 1; length < whole.events.length; length++) {
+          const prefix = whole.events.slice(0, length);
+          const store = await storeWith(prefix);
+          ran.clear();
+          await testEngine({ store }).engine.resume({
+            workflow: model,
+            runId: 'r',
+            maxConcurrentWorkers: places,
+          });
+          const history = await store.read('r');
+          expect(digestsOf(history).outcome, `after ${length} events`).toBe(digestsOf(whole.events).outcome);
+          const again = [...settledBy(model, prefix)].filter(path => ran.has(path));
+          expect(again, `after ${length} events`).toEqual([]);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('also while steps sleep, wait for people and signals, and try again', async () => {
+    const ran: string[] = [];
+    const flaky = step('flaky', {
+      retry: { attempts: 3, backoff: 1 },
+      run: (_, ctx) => {
+        if (ctx.attempt < 3) throw new Error('not yet');
+        return ctx.attempt;
+      },
+    });
+    const sleeps = step('sleeps', {
+      run: async (_, ctx) => {
+        await ctx.sleep(1);
+        await ctx.sleep(2);
+        return 'slept';
+      },
+    });
+    const gate = approve('gate', { after: { flaky }, message: 'go on?' });
+    const signalled = step('signalled', {
+      after: { gate },
+      run: (_, ctx) => ctx.waitForSignal<string>('go'),
+    });
+    const inner = workflow('inner', { steps: [sleeps, gate, flaky, signalled] });
+    const early = step('early', { run: () => void ran.push('early') });
+    const nested = step('nested', { after: { early }, uses: inner });
+    const last = step('last', {
+      after: { nested, signalled, sleeps },
+      run: ({ signalled, sleeps }) => [signalled, sleeps],
+    });
+    const { model } = workflow('w', { steps: [early, flaky, sleeps, gate, signalled, nested, last] });
+
+    const whole = testEngine();
+    const { runId } = await whole.engine.start({ workflow: model });
+    const complete = await seeThrough(whole, model, runId);
+    expect(complete.at(-1)?.type).toBe('run.completed');
+    for (let length = 1; length < complete.length; length++) {
+      const prefix = complete.slice(0, length);
+      ran.length = 0;
+      const history = await seeThrough(testEngine({ store: await storeWith(prefix) }), model, 'r');
+      expect(digestsOf(history).outcome, `after ${length} events`).toBe(digestsOf(complete).outcome);
+      if (settledBy(model, prefix).has('early')) expect(ran).toEqual([]);
+    }
+  });
+});
