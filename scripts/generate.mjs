@@ -2,6 +2,7 @@
  * Writes the references and schemas that follow from the code. With `--check` it writes nothing, names every file that
  * is not what it would write, and exits with 1. Reads the build: run `npm run build` first.
  */
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,16 +14,29 @@ import { eventsReference } from './reference/events.mjs';
 import { yamlReference } from './reference/yaml.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const biome = join(root, 'node_modules', '@biomejs', 'biome', 'bin', 'biome');
 const json = value => `${JSON.stringify(value, null, 2)}\n`;
+
+/** As the formatter would leave the page, so that both checks agree. */
+const formatted = (name, text) =>
+  execFileSync(process.execPath, [biome, 'format', `--stdin-file-path=${name}`], {
+    cwd: root,
+    input: text,
+    encoding: 'utf8',
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
 
 const files = {
   'schemas/workflow.schema.json': json(workflowJsonSchema()),
   'schemas/config.schema.json': json(configJsonSchema()),
+};
+const pages = {
   'docs/reference/errors.md': errorsReference(),
   'docs/reference/events.md': eventsReference(),
   'docs/reference/yaml.md': yamlReference(),
   'docs/reference/cli.md': await cliReference(),
 };
+for (const [name, text] of Object.entries(pages)) files[name] = formatted(name, text);
 
 function isCurrent(file, text) {
   try {

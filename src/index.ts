@@ -9,13 +9,13 @@ export type {
   Definition,
   Engine,
   ForkOptions,
-  ReplayResult,
   ResumeOptions,
   RunOptions,
   StartOptions,
 } from './engine/engine.ts';
 export type { Observation, Observer } from './engine/environment.ts';
 export { findReadySteps } from './engine/plan.ts';
+export type { ReplayResult } from './engine/replay.ts';
 export type { RunResult, Waiting } from './engine/result.ts';
 export { memoryStore } from './store/memory.ts';
 export type { EventStore, RunStatus, RunSummary } from './store/port.ts';

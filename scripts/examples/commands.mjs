@@ -22,14 +22,12 @@ export function commandsIn(folder, cli) {
 
 /** A process under way. */
 class Running {
-  #child;
   #lines = [];
   #errors = '';
   #watchers = new Set();
   #ended;
 
   constructor(child) {
-    this.#child = child;
     child.stderr.on('data', chunk => {
       this.#errors += chunk;
     });

@@ -1,19 +1,19 @@
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
-import { canonicalJson } from '../core/json.ts';
 import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease, Owner } from '../store/port.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
-import { findChanges } from './changes.ts';
-import { activeMs, effectiveHistory, isRunEnd } from './effective-history.ts';
+import { activeMs } from './effective-history.ts';
 import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
-import { forkedEvents, unfinished } from './fork.ts';
-import { affectedBy, buildGraph, type Graph, type GraphNode } from './graph.ts';
-import { decide } from './plan.ts';
+import { foldHistory } from './fold.ts';
+import { forkedEvents } from './fork.ts';
+import { buildGraph, type Graph } from './graph.ts';
+import { type ReplayResult, replayHistory } from './replay.ts';
 import { type RunResult, resultOf } from './result.ts';
+import { interruptedSteps, resumeEvent } from './resume.ts';
 import { RunLoop } from './run-loop.ts';
-import { RunState } from './state.ts';
+import type { RunState } from './state.ts';
 
 /** How a run is to be gone about; none of it changes what the run is. */
 export interface RunOptions {
@@ -49,13 +49,6 @@ export interface ForkOptions extends RunOptions {
   readonly runId: string;
   /** Path of the first step to run again. */
   readonly from: string;
-}
-
-export interface ReplayResult {
-  readonly result: RunResult;
-  readonly history: readonly HistoryEvent[];
-  /** Whether the history has come to an end. */
-  readonly ended: boolean;
 }
 
 const defaultPlaces = 10;
@@ -152,21 +145,7 @@ export class Engine {
       const { runId } = options;
       const history = await this.#effects.read({ runId });
       const graph = buildGraph(modelOf(options.workflow));
-      const { changed, removed } = findChanges(graph, effectiveHistory(history).events);
-      const names = [...changed.map(({ path }) => path), ...removed];
-      if (names.length > 0) {
-        throw new RepriseError(
-          'HISTORY_DIVERGED',
-          `run ${runId} does not fit the definition: ${names.join(', ')} changed since`,
-          {
-            hint: `run what changed again: reprise resume ${runId} --rerun-changed`,
-          },
-        );
-      }
-      const last = history.at(-1);
-      const ended = last !== undefined && isRunEnd(last);
-      if (ended) checkEnd(foldHistory(graph, history.slice(0, -1)), last);
-      return { result: resultOf(runId, foldHistory(graph, history)), history, ended };
+      return replayHistory(graph, runId, history);
     });
   }
 
@@ -259,95 +238,4 @@ interface LoopStart {
   readonly lease: Lease;
   readonly options: RunOptions;
   readonly usedMs: number;
-}
-
-/** The state that a history leads to. */
-export function foldHistory(graph: Graph, history: readonly HistoryEvent[]): RunState {
-  const { events, attempts } = effectiveHistory(history);
-  const state = new RunState(graph, attempts);
-  for (const event of events) state.apply(event);
-  state.lastSeq = history.at(-1)?.seq ?? 0;
-  return state;
-}
-
-/** What a resume writes first; undefined if the run is completed and nothing is to run again. */
-function resumeEvent(
-  graph: Graph,
-  history: readonly HistoryEvent[],
-  { runId, rerunChanged }: ResumeOptions,
-): NewEvent | undefined {
-  const { events } = effectiveHistory(history);
-  const { changed, removed } = findChanges(graph, events);
-  const sameDefinition = changed.length === 0 && removed.length === 0;
-  if (!sameDefinition && !rerunChanged) throw definitionChanged(runId, changed, removed);
-
-  const last = events.at(-1);
-  if (last?.type === 'run.completed' && sameDefinition) return undefined;
-  const again = last && isRunEnd(last) ? unfinished(graph, events) : [];
-  const invalidated = [...affectedBy([...changed, ...again])].map(({ path }) => path).concat(removed);
-  const steps = graph.nodes.map(({ path }) => path);
-  return {
-    type: 'run.resumed',
-    data: {
-      ...(invalidated.length > 0 ? { invalidated } : {}),
-      ...(sameSteps(history, steps) ? {} : { steps }),
-    },
-  };
-}
-
-function sameSteps(history: readonly HistoryEvent[], steps: readonly string[]): boolean {
-  const last = history.findLast(
-    event => (event.type === 'run.started' || event.type === 'run.resumed') && event.data.steps !== undefined,
-  );
-  const before = last?.type === 'run.started' || last?.type === 'run.resumed' ? last.data.steps : undefined;
-  return before?.length === steps.length && before.every((path, index) => path === steps[index]);
-}
-
-/** Steps that were at work when the last owner died. */
-function interruptedSteps(
-  state: RunState,
-  { runId, at }: { readonly runId: string; readonly at: string },
-): HistoryEvent[] {
-  const running = [...state.active].filter(({ status, node }) => status === 'running' && !node.child);
-  return running.map(({ node, attempt }, index) => ({
-    seq: state.lastSeq + 1 + index,
-    runId,
-    at,
-    type: 'step.interrupted',
-    step: node.path,
-    attempt,
-    data: {},
-  }));
-}
-
-function checkEnd(state: RunState, recorded: HistoryEvent): void {
-  const decision = decide(state, { places: Number.POSITIVE_INFINITY });
-  const derived = decision?.kind === 'end' ? decision.events[0] : undefined;
-  const same =
-    derived?.type === recorded.type &&
-    canonicalJson(derived.data as never) === canonicalJson(recorded.data as never);
-  if (!same) {
-    throw new RepriseError(
-      'HISTORY_DIVERGED',
-      `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'more work'}`,
-    );
-  }
-}
-
-function definitionChanged(
-  runId: string,
-  changed: readonly GraphNode[],
-  removed: readonly string[],
-): RepriseError {
-  const lines = [
-    ...changed.map(({ path }) => `  ${path}: changed`),
-    ...removed.map(path => `  ${path}: removed`),
-  ];
-  return new RepriseError(
-    'DEFINITION_CHANGED',
-    `steps of run ${runId} that already ran have changed since:\n${lines.join('\n')}`,
-    {
-      hint: `run them and what depends on them again: reprise resume ${runId} --rerun-changed`,
-    },
-  );
 }

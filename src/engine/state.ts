@@ -107,55 +107,67 @@ export class RunState {
     }
     switch (event.type) {
       case 'step.started':
-        return this.#start(state, event);
+        this.#start(state, event);
+        break;
       case 'step.completed':
         this.#expect(event, state, state.active);
         state.output = event.data.output;
-        return this.#settle(state, 'completed', event.at);
+        this.#settle(state, 'completed', event.at);
+        break;
       case 'step.failed':
         this.#expect(event, state, state.active || state.interrupted);
         state.error = event.data.error;
-        return this.#fail(state, event.at);
+        this.#fail(state, event.at);
+        break;
       case 'step.cancelled':
         this.#expect(event, state, state.active || state.interrupted);
         state.tainted = true;
-        return this.#settle(state, 'cancelled', event.at);
+        this.#settle(state, 'cancelled', event.at);
+        break;
       case 'step.skipped':
         this.#expect(event, state, state.status === 'pending');
         state.tainted = this.#skippedForFailure(event.data);
-        return this.#settle(state, 'skipped', event.at);
+        this.#settle(state, 'skipped', event.at);
+        break;
       case 'step.interrupted':
         this.#expect(event, state, state.status === 'running');
-        return this.#interrupt(state);
+        this.#interrupt(state);
+        break;
       case 'step.retrying':
         this.#expect(event, state, state.active || state.interrupted);
         state.interrupted = false;
         state.timedOut = undefined;
         state.error = event.data.error;
-        return this.#setTimer(state, { timer: 'retry', setAt: event.at, ms: event.data.delayMs });
+        this.#setTimer(state, { timer: 'retry', setAt: event.at, ms: event.data.delayMs });
+        break;
       case 'timer.set':
         this.#expect(event, state, state.active && typeof event.data.timer === 'number');
         if (typeof event.data.timer === 'number')
           this.#setTimer(state, { timer: event.data.timer, setAt: event.at, ms: event.data.ms });
-        return;
+        break;
       case 'timer.fired':
         this.#expect(event, state, state.active);
-        return this.#fire(state, event.data.timer);
+        this.#fire(state, event.data.timer);
+        break;
       case 'step.suspended':
         this.#expect(event, state, state.active);
-        return this.#suspend(state, event);
+        this.#suspend(state, event);
+        break;
       case 'step.resumed':
         this.#expect(event, state, state.status === 'woken');
         state.attemptStartedAt = event.at;
-        return this.#setStatus(state, 'running');
+        this.#setStatus(state, 'running');
+        break;
       case 'approval.requested':
         this.#expect(event, state, state.active);
         state.approval = { ...event.data, given: undefined };
-        return this.#setStatus(state, 'waiting');
+        this.#setStatus(state, 'waiting');
+        break;
       case 'approval.given':
         this.#expect(event, state, state.approval !== undefined && state.status === 'waiting');
         if (state.approval) state.approval.given = event.data;
-        return this.#wake(state);
+        this.#wake(state);
+        break;
     }
   }
 

@@ -109,10 +109,18 @@ describe('approve', () => {
       "
     `);
     expect(await project.run(['approve', id, 'a'])).toMatchObject({ code: 0 });
-    expect(await refusal('a')).toMatchInlineSnapshot();
+    expect(await refusal('a')).toMatchInlineSnapshot(`
+      "error[NOT_WAITING]: step a of run <run> was answered already, with approve
+        hint: continue with: reprise resume <run>
+      "
+    `);
     expect(await project.run(['approve', id])).toMatchObject({ code: 0 });
     expect(await project.run(['resume'])).toMatchObject({ code: 0 });
-    expect(await refusal('a')).toMatchInlineSnapshot();
+    expect(await refusal('a')).toMatchInlineSnapshot(`
+      "error[RUN_ENDED]: run <run> has completed at <at>, so there is nothing to approve
+        hint: see how it went: reprise show <run>
+      "
+    `);
   });
 });
 

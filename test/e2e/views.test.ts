@@ -162,16 +162,16 @@ describe('history', () => {
     const project = createProject({ files });
     await project.run(['run', 'diamond']);
     expect(await output(project, 'history')).toMatchInlineSnapshot(`
-      " 1  <time>.218  run.started  diamond
-       2  <time>.235  step.started  a
-       3  <time>.314  step.completed  a  {}
-       4  <time>.314  step.started  b
-       5  <time>.418  step.completed  b  {}
-       6  <time>.314  step.started  c
-       7  <time>.431  step.completed  c  {}
-       8  <time>.431  step.started  d
-       9  <time>.474  step.completed  d  {}
-      10  <time>.474  run.completed  {"d":{}}
+      " 1  <time>  run.started  diamond
+       2  <time>  step.started  a
+       3  <time>  step.completed  a  {}
+       4  <time>  step.started  b
+       5  <time>  step.completed  b  {}
+       6  <time>  step.started  c
+       7  <time>  step.completed  c  {}
+       8  <time>  step.started  d
+       9  <time>  step.completed  d  {}
+      10  <time>  run.completed  {"d":{}}
       "
     `);
     const canonical = parseLines<{ seq: number; type: string; step?: string }>(

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { HistoryEvent, NewEvent } from '../../src/core/event.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
-import { foldHistory } from '../../src/engine/engine.ts';
+import { foldHistory } from '../../src/engine/fold.ts';
 import { buildGraph, type GraphNode } from '../../src/engine/graph.ts';
 import { thisProcess } from '../../src/process/identity.ts';
 import { memoryStore } from '../../src/store/memory.ts';

@@ -1,0 +1,13 @@
+import type { HistoryEvent } from '../core/event.ts';
+import { effectiveHistory } from './effective-history.ts';
+import type { Graph } from './graph.ts';
+import { RunState } from './state.ts';
+
+/** The state that a history leads to. */
+export function foldHistory(graph: Graph, history: readonly HistoryEvent[]): RunState {
+  const { events, attempts } = effectiveHistory(history);
+  const state = new RunState(graph, attempts);
+  for (const event of events) state.apply(event);
+  state.lastSeq = history.at(-1)?.seq ?? 0;
+  return state;
+}
