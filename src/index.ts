@@ -21,16 +21,26 @@ export { memoryStore } from './store/memory.ts';
 export type { EventStore, RunStatus, RunSummary } from './store/port.ts';
 export { openSqliteStore } from './store/sqlite/open.ts';
 export {
+  type After,
   type Approval,
+  type ApproveOptions,
   approve,
+  type FunctionStepOptions,
   isWorkflow,
+  type Maybe,
   maybe,
   type OutputOf,
+  type Outputs,
+  type Retry,
+  type Schema,
+  type ShellStepOptions,
   type StepHandle,
   shell,
   step,
+  type Timeout,
   type Workflow,
   type WorkflowInput,
+  type WorkflowOptions,
   type WorkflowOutput,
   workflow,
 } from './workflow/define/index.ts';

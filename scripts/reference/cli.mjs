@@ -60,7 +60,7 @@ export async function cliReference() {
     ),
     ...commands.map(section),
     '## Exit codes',
-    table(['code', 'meaning'], [...exits, ['130, 143', 'Stopped by Ctrl-C or SIGTERM.']]),
+    table(['code', 'meaning'], [...exits, ['129, 130, 143', 'Stopped by SIGHUP, Ctrl-C or SIGTERM.']]),
     '## Environment',
     table(['variable', 'meaning'], variables),
   );

@@ -4,8 +4,8 @@ import { safeText } from '../report/safe-text.ts';
 import type { Stop } from './stop.ts';
 
 export interface Terminal {
-  readonly input: NodeJS.ReadStream;
-  readonly output: NodeJS.WriteStream;
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
   readonly stop: Pick<Stop, 'signal' | 'interrupt'>;
 }
 

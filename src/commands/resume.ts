@@ -24,9 +24,6 @@ export async function resumeCommand(
   const { runId } = run;
   const { model: workflow } = definition;
   const { from, rerunChanged } = options;
-  if (from === undefined && run.status === 'completed' && !options.quiet) {
-    writeLines(io.err, `run ${runId} is completed; nothing that it did is done again`);
-  }
   let forked: string | undefined;
   const exitCode = await drive({
     io,
@@ -41,6 +38,8 @@ export async function resumeCommand(
       return result;
     },
   });
+  if (run.status === 'completed' && from === undefined && !rerunChanged && !options.quiet)
+    writeLines(io.err, `run ${runId} was completed already; nothing was done again`);
   if (forked !== undefined) writeLines(io.err, `run ${forked} was forked from run ${runId} at step ${from}`);
   return exitCode;
 }

@@ -37,7 +37,10 @@ export class RepriseError extends Error {
   }
 }
 
-/** The catalogue. `docs/reference/errors.md` is generated from it; a code never changes its meaning. */
+/**
+ * The catalogue. `docs/reference/errors.md` is generated from it; a code never changes its meaning.
+ * @public
+ */
 export const errorCatalogue = {
   // Definitions and input
   DEFINITION_INVALID: 'The workflow definition has problems; all of them are listed with their positions.',

@@ -114,7 +114,7 @@ export class ScopeState {
   constructor(readonly scope: GraphScope) {}
 }
 
-export const isEnd = (status: NodeStatus): status is EndStatus =>
+const isEnd = (status: NodeStatus): status is EndStatus =>
   status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'skipped';
 
 /** Whether the step takes one of the `max_concurrent_workers` places while it runs. */

@@ -39,7 +39,7 @@ export function resultOf(runId: string, state: RunState): RunResult {
 }
 
 /** What the steps under way wait for, in the order of the graph. */
-export function waitingOf(state: RunState): readonly Waiting[] {
+function waitingOf(state: RunState): readonly Waiting[] {
   const active = [...state.active].sort((a, b) => a.node.index - b.node.index);
   return active.flatMap(({ node, status, approval, waits, timers }): Waiting[] => {
     if (status !== 'waiting') return [];

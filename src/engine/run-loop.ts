@@ -53,13 +53,13 @@ export class RunLoop {
     this.#state = options.state;
     this.#mail = options.environment.world.mailbox<Message>(`run:${options.runId}`);
     this.#timers = new Timers((node, { timer, at }) => {
-      const lane = options.environment.world.fork(() =>
-        untilCancelled(async () => {
+      const lane = options.environment.world.fork(async () => {
+        await untilCancelled(async () => {
           await options.effects.sleepUntil(at);
-          this.#timerLanes.delete(lane);
           await this.#mail.send({ kind: 'fired', node, timer });
-        }),
-      );
+        });
+        this.#timerLanes.delete(lane);
+      });
       this.#timerLanes.add(lane);
       return lane;
     });
@@ -166,7 +166,6 @@ export class RunLoop {
       if (node) unwanted.push(...this.#timers.sync(node));
     }
     if (unwanted.length === 0) return;
-    for (const lane of unwanted) this.#timerLanes.delete(lane);
     await world.cancel(unwanted);
   }
 

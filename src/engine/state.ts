@@ -313,9 +313,9 @@ export class RunState {
   }
 }
 
-/** A step that waits for a person or a signal might never end; a timer will. */
+/** A step that waits for a person or a signal might never end; a timer will. One that was interrupted is not done yet. */
 function canFinish(state: NodeState): boolean {
-  if (state.status === 'running' || state.status === 'woken') return true;
+  if (state.interrupted || state.status === 'running' || state.status === 'woken') return true;
   return [...(state.timers?.keys() ?? [])].some(timer => timer !== 'retry');
 }
 

@@ -23,9 +23,10 @@ function definitionText({ code, problems }: DefinitionError, paint: Paint): stri
 }
 
 function problemText(code: string, { message, position, excerpt, hint }: Problem, paint: Paint): string {
+  const where = position && positionText(position);
   const lines = [
     headline(code, message, paint),
-    ...(position ? [`  ${paint('dim', 'at')} ${positionText(position)}`] : []),
+    ...(where !== undefined && !message.includes(where) ? [`  ${paint('dim', 'at')} ${where}`] : []),
     ...(excerpt ? [paint('dim', safeText(excerpt))] : []),
     ...(hint ? [hintLine(hint, paint)] : []),
   ];

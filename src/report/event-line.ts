@@ -18,6 +18,8 @@ export interface EventLineContext {
   /** How often a step may be tried, the first time included. */
   readonly attemptLimit: (path: string) => number | undefined;
   readonly isOptional: (path: string) => boolean;
+  /** Whether the step asks a person, and does no work of its own. */
+  readonly isGate: (path: string) => boolean;
 }
 
 /** One line for each event that a person would want to know of; the others give none. */
@@ -60,9 +62,10 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
     case 'signal.received':
       return line('running', `received signal ${safeLine(event.data.name)}${by(event.data.by)}`);
     case 'step.started':
-      return step?.status === 'waiting' ? undefined : line('running', `started${again}`);
+      return path !== undefined && context.isGate(path) ? undefined : line('running', `started${again}`);
     case 'step.completed':
       if (step?.reused) return line('completed', 'ok, taken over');
+      if (step?.answer) return line('completed', 'ok');
       return line('completed', `ok ${formatDuration(step?.durationMs(undefined) ?? 0)}${again}`);
     case 'step.failed': {
       const optional = path !== undefined && context.isOptional(path) ? ' (optional)' : '';

@@ -80,7 +80,8 @@ function stepRows(step: StepModel, { scope, depth, index, size }: Place): readon
   const tree = `${scope.indent}${number} ${index === 0 ? line : ' '}${turn} `;
   const row: Cell[] = [
     {
-      text: `${tree}${word ? `${glyphs[word]} ` : ''}${safeLine(step.id)}`,
+      lead: tree,
+      text: `${word ? `${glyphs[word]} ` : ''}${safeLine(step.id)}`,
       colour: word && statusColour(word),
     },
     { text: marksOf(step).join(` ${glyphs.dot} `), colour: 'dim' },

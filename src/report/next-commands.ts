@@ -13,14 +13,20 @@ interface Next {
 
 const mostAnswers = 3;
 
-/** What to type next, with the reason beside it. */
-export function nextLines(standing: Standing, runId: string, waiting: readonly Waiting[]): readonly string[] {
+export interface NextOptions {
+  readonly standing: Standing;
+  readonly runId: string;
+  readonly waiting: readonly Waiting[];
+  readonly columns: number;
+}
+
+/** What to type next, with the reason beside it where there is room for all of them. */
+export function nextLines({ standing, runId, waiting, columns }: NextOptions): readonly string[] {
   const next = nextCommands(standing, runId, waiting);
-  const width = Math.max(...next.map(({ command }) => displayWidth(command)));
-  return next.map(({ command, why }, index) => {
-    const label = index === 0 ? 'next:' : '     ';
-    return `${label} ${command}${' '.repeat(width - displayWidth(command))}  ${why}`;
-  });
+  const lines = next.map(({ command }, index) => `${index === 0 ? 'next:' : '     '} ${command}`);
+  const width = Math.max(...lines.map(displayWidth)) + 2;
+  const explained = lines.map((line, index) => `${line.padEnd(width)}${next[index]?.why ?? ''}`);
+  return explained.every(line => displayWidth(line) <= columns) ? explained : lines;
 }
 
 function nextCommands(standing: Standing, runId: string, waiting: readonly Waiting[]): readonly Next[] {
@@ -30,11 +36,11 @@ function nextCommands(standing: Standing, runId: string, waiting: readonly Waiti
     case 'completed':
       return [{ command: `reprise show ${runId}`, why: 'the run and its output' }, history];
     case 'failed':
-      return [resume('once the cause is mended: finished steps are kept'), history];
+      return [resume('once it is mended; finished steps are kept'), history];
     case 'cancelled':
       return [resume('go on where it stopped'), history];
     case 'interrupted':
-      return [resume('go on where it stopped: finished steps are kept'), history];
+      return [resume('go on; finished steps are kept'), history];
     case 'running':
       return [
         { command: `reprise show ${runId}`, why: 'look again' },

@@ -96,10 +96,9 @@ describe('the plain log', () => {
       12:00:02 test   failed (attempt 1 of 3), again in 2.0s: exited with code 1
       12:00:04 test   started (attempt 2 of 3)
       12:00:04 test   ok 3.2s (attempt 2 of 3)
-      12:00:04 land   started
       12:00:04 land   waits for approval: Land it? (reprise approve k7x2 land)
       12:01:04 land   answered: approve by ana: nice
-      12:01:04 land   ok 1m 00s
+      12:01:04 land   ok
       12:01:04 order  completed in 1m 04s
       "
     `);

@@ -86,6 +86,7 @@ class PlainReporter implements Reporter {
       view: this.#view,
       attemptLimit: path => this.#steps.get(path)?.step.retry?.attempts,
       isOptional: path => this.#steps.get(path)?.step.optional ?? false,
+      isGate: path => this.#steps.get(path)?.step.body.kind === 'approve',
     });
     if (!line) return;
     const at = toEpochMs(event.at);

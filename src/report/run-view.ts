@@ -196,7 +196,10 @@ export class RunView {
     this.resumes++;
     this.end = undefined;
     this.cancelling = undefined;
-    for (const step of this.active) this.overlap.stop(step, diedAt);
+    for (const step of this.active) {
+      this.overlap.stop(step, diedAt);
+      step.idleMs += at - diedAt;
+    }
     if (data.steps) this.#setSteps(data.steps);
     if (data.invalidated) this.#invalidate(data.invalidated, at);
   }

@@ -22,6 +22,8 @@ export class StepProgress {
   /** Since it was last pending, attempts and waits included. */
   startedAt: number | undefined;
   endedAt: number | undefined;
+  /** How much of the time since then nobody worked on the run. */
+  idleMs = 0;
   waits: WaitingFor[] = [];
   /** When the next attempt starts. */
   retryAt: number | undefined;
@@ -66,7 +68,7 @@ export class StepProgress {
   durationMs(now: number | undefined): number | undefined {
     const until = this.endedAt ?? now;
     if (this.startedAt === undefined || until === undefined || this.reused) return undefined;
-    return Math.max(0, until - this.startedAt);
+    return Math.max(0, until - this.startedAt - this.idleMs);
   }
 
   /** As if it had never run; its attempts and its time at work stay. */

@@ -11,6 +11,8 @@ export interface StepTableOptions {
   readonly glyphs: Glyphs;
   readonly paint: Paint;
   readonly width: number;
+  /** Nobody works on the run any more. */
+  readonly interrupted: boolean;
 }
 
 const allUpTo = 16;
@@ -24,8 +26,12 @@ export function stepTable(view: RunView, options: StepTableOptions): readonly st
   const shown = all ? view.steps : interesting(view);
   const nameOf = (step: StepProgress) =>
     all && step.parent ? `${'  '.repeat(step.depth)}${safeLine(step.name)}` : safeLine(step.path);
+  const noteFor = (step: StepProgress) =>
+    options.interrupted && step.status === 'running' ? 'was at work' : noteOf(step, view);
   const lines = tableLines(
-    shown.map(step => stepRow(step, view, { name: nameOf(step), glyph: options.glyphs[step.status] })),
+    shown.map(step =>
+      stepRow(step, { name: nameOf(step), glyph: options.glyphs[step.status], note: noteFor(step) }),
+    ),
     {
       columns: [{}, { shrinks: true }, { align: 'right' }, {}, {}],
       width: options.width,
@@ -40,8 +46,7 @@ export function stepTable(view: RunView, options: StepTableOptions): readonly st
 
 function stepRow(
   step: StepProgress,
-  view: RunView,
-  look: { readonly name: string; readonly glyph: string },
+  look: { readonly name: string; readonly glyph: string; readonly note: string },
 ): readonly Cell[] {
   const took = step.durationMs(undefined);
   // How long somebody thought about an answer says nothing about the run.
@@ -51,7 +56,7 @@ function stepRow(
     { text: look.name },
     { text: took === undefined || isGate ? '' : formatDuration(took), colour: 'dim' },
     { text: step.attempt > 1 ? count(step.attempt, 'attempt') : '', colour: 'yellow' },
-    { text: noteOf(step, view), colour: step.status === 'failed' ? 'red' : 'dim' },
+    { text: look.note, colour: step.status === 'failed' ? 'red' : 'dim' },
   ];
 }
 

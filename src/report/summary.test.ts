@@ -88,7 +88,7 @@ describe('the summary of a run', () => {
         |   expected 1
         hint: The whole output is in logs/k7x2/test.2.log
 
-      next: reprise resume k7x2   once the cause is mended: finished steps are kept
+      next: reprise resume k7x2   once it is mended; finished steps are kept
             reprise history k7x2  everything that happened
       "
     `);
@@ -150,12 +150,12 @@ describe('the summary of a run', () => {
       "■ order was interrupted after 1.5s: its process is gone
 
         ✓  plan  400ms
-        ●  code
-        ●  docs
-        ●  lint         2 attempts
+        ●  code                     was at work
+        ●  docs                     was at work
+        ●  lint         2 attempts  was at work
         4 steps, 3 at once at most, 1.5s (500ms of work)
 
-      next: reprise resume k7x2   go on where it stopped: finished steps are kept
+      next: reprise resume k7x2   go on; finished steps are kept
             reprise history k7x2  everything that happened
       "
     `);
@@ -187,10 +187,10 @@ describe('the summary of a run', () => {
     ).toMatchInlineSnapshot(`
       "✓ order completed in 900ms, resumed once
 
-        ✓  release  15m 00s
-        ✓    pack     500ms
-        ✓    push     300ms
-        ✓  tell       100ms
+        ✓  release  800ms
+        ✓    pack   500ms
+        ✓    push   300ms
+        ✓  tell     100ms
         3 steps, 1 at once at most, 900ms (900ms of work)
 
       next: reprise show k7x2     the run and its output
@@ -220,7 +220,7 @@ describe('the summary of a run', () => {
 
       item-7: exited with code 1 [EXIT_NONZERO]
 
-      next: reprise resume k7x2   once the cause is mended: finished steps are kept
+      next: reprise resume k7x2   once it is mended; finished steps are kept
             reprise history k7x2  everything that happened
       "
     `);
@@ -240,8 +240,8 @@ describe('the summary of a run', () => {
 
       code: exited with code 1 [EXIT_NONZERO]
 
-      next: reprise resume k7x2   once the cause is mended: finished steps are kept
-            reprise history k7x2  everything that happened
+      next: reprise resume k7x2
+            reprise history k7x2
       "
     `);
     expect(text).toMatch(/^[\n\u0020-\u007E]*$/);

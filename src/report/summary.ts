@@ -36,12 +36,12 @@ export function formatSummary(options: SummaryOptions): string {
   const waiting = result?.status === 'suspended' ? result.waiting : waitingOf(view);
   const standing = standingOf(view, waiting, options);
   const cause = causeOf(view, options);
-  const table = stepTable(view, { glyphs, paint, width: columns });
+  const table = stepTable(view, { glyphs, paint, width: columns, interrupted: standing === 'interrupted' });
   const blocks = [
     [headline(standing, view, { glyphs, paint })],
     [...table, ...overlapLines(view, paint)],
     ...(standing === 'failed' && cause ? [causeLines(cause, paint)] : []),
-    nextLines(standing, runId, waiting),
+    nextLines({ standing, runId, waiting, columns }),
   ];
   const text = blocks.filter(block => block.length > 0).map(block => block.join('\n'));
   return `${text.join('\n\n')}\n`;
@@ -62,7 +62,7 @@ function standingOf(
       return 'cancelled';
     case undefined:
       if (running) return 'running';
-      return isStuck(view, waiting) ? 'suspended' : 'interrupted';
+      return 'interrupted';
   }
 }
 
@@ -116,8 +116,13 @@ function reasonOf({ end }: RunView): string {
 /** `4 steps, 3 at once at most, 2.3s (6.1s of work)` */
 function overlapLines(view: RunView, paint: Paint): readonly string[] {
   const { most, workedMs } = view.overlap;
-  const times = `${formatDuration(view.elapsedMs())} (${formatDuration(workedMs)} of work)`;
-  return [`  ${paint('dim', `${count(view.total, 'step')}, ${most} at once at most, ${times}`)}`];
+  const steps = count(view.total, 'step');
+  const took = formatDuration(view.elapsedMs());
+  const text =
+    most === 0
+      ? `${steps}, ${took}`
+      : `${steps}, ${most} at once at most, ${took} (${formatDuration(workedMs)} of work)`;
+  return [`  ${paint('dim', text)}`];
 }
 
 function causeOf(view: RunView, { result, workflow, stateDir }: SummaryOptions): Cause | undefined {

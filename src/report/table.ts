@@ -3,6 +3,8 @@ import { displayWidth, filled, filledBefore, truncate } from './width.ts';
 
 /** Text without escape sequences and line feeds. */
 export interface Cell {
+  /** Stands before the text and has no colour. */
+  readonly lead?: string | undefined;
   readonly text: string;
   readonly colour?: Colour | undefined;
 }
@@ -35,19 +37,34 @@ export function tableLines(rows: readonly (readonly Cell[])[], options: TableOpt
     const cells = columns.flatMap((column, index) => {
       const width = widths[index] ?? 0;
       if (width === 0) return [];
-      const { text = '', colour } = row[index] ?? {};
-      if (index === columns.length - 1) return [paint(colour, truncate(text, width, ellipsis))];
-      const padded = column.align === 'right' ? filledBefore(text, width) : filled(text, width, ellipsis);
-      return [padded.replace(padded.trim(), visible => paint(colour, visible))];
+      const cell = row[index];
+      const text = textOf(cell);
+      if (index === columns.length - 1) return [paintCell(cell, truncate(text, width, ellipsis), paint)];
+      return [
+        paintCell(
+          cell,
+          column.align === 'right' ? filledBefore(text, width) : filled(text, width, ellipsis),
+          paint,
+        ),
+      ];
     });
     return `${indent}${cells.join(' '.repeat(gap))}`.trimEnd();
   });
 }
 
+const textOf = (cell: Cell | undefined): string => `${cell?.lead ?? ''}${cell?.text ?? ''}`;
+
+/** Colours what is there of the text, and no blank around it. */
+function paintCell(cell: Cell | undefined, shown: string, paint: Paint): string {
+  const lead = shown.slice(0, cell?.lead?.length ?? 0);
+  const rest = shown.slice(lead.length);
+  return lead + rest.replace(rest.trim(), visible => paint(cell?.colour, visible));
+}
+
 function columnWidths(rows: readonly (readonly Cell[])[], options: TableOptions): readonly number[] {
   const { columns, width, indent = '' } = options;
   const widths = columns.map((_, index) =>
-    rows.reduce((widest, row) => Math.max(widest, displayWidth(row[index]?.text ?? '')), 0),
+    rows.reduce((widest, row) => Math.max(widest, displayWidth(textOf(row[index]))), 0),
   );
   const total = () => widths.reduce((sum, each) => sum + (each > 0 ? each + gap : 0), indent.length - gap);
   const give = (index: number, least: number) => {

@@ -48,18 +48,3 @@ function circle(path: readonly string[], again: string): string[] {
   const around = path.slice(path.indexOf(again)).reverse();
   return [again, ...around.slice(0, -1), again];
 }
-
-/** The step and all that comes after it, directly or not. */
-export function downstreamOf(nodes: readonly DagNode[], ids: Iterable<string>): ReadonlySet<string> {
-  const dependants = new Map<string, string[]>();
-  for (const { id, needs } of nodes) {
-    for (const need of needs) {
-      const list = dependants.get(need.id);
-      if (list) list.push(id);
-      else dependants.set(need.id, [id]);
-    }
-  }
-  const reached = new Set(ids);
-  for (const id of reached) for (const dependant of dependants.get(id) ?? []) reached.add(dependant);
-  return reached;
-}

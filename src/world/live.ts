@@ -34,7 +34,7 @@ class LiveWorld implements World {
   #looking = false;
   #changed = false;
   #turnArmed = false;
-  #checkArmed = false;
+  #endArmed = false;
 
   constructor(options: LiveOptions) {
     this.#refuseStrays = options.refuseStrays ?? false;
@@ -140,7 +140,7 @@ class LiveWorld implements World {
     const arrived = this.#arrived;
     this.#arrived = [];
     for (const entry of arrived) this.#consider(entry, false);
-    if (this.#parked.size > 0) this.#armCheck();
+    if (this.#parked.size > 0) this.#armEndOfTurn();
   }
 
   /** Grants the entry, or parks it. Returns whether it was granted. */
@@ -209,7 +209,7 @@ class LiveWorld implements World {
   #finish(entry: Entry, outcome: Outcome): void {
     this.#parked.delete(entry);
     entry.settle(outcome);
-    if (this.#refuseStrays) this.#armCheck();
+    if (this.#refuseStrays) this.#armEndOfTurn();
   }
 
   /** Keys came free, or state behind a wait changed: somebody who is parked may go on now. */
@@ -224,13 +224,23 @@ class LiveWorld implements World {
       for (const entry of this.#parked) this.#consider(entry, false);
     }
     this.#looking = false;
-    this.#armCheck();
+    this.#armEndOfTurn();
   }
 
   #armTurn(): void {
-    if (this.#turnArmed) return;
     this.#turnArmed = true;
+    this.#armEndOfTurn();
+  }
+
+  /** Microtasks are exhausted before an immediate runs, so what is seen here is what each lane really waits for. */
+  #armEndOfTurn(): void {
+    if (this.#endArmed) return;
+    this.#endArmed = true;
     setImmediate(() => {
+      this.#endArmed = false;
+      this.#reportDeadlock();
+      if (this.#refuseStrays) this.#reportStrays();
+      if (!this.#turnArmed) return;
       this.#turnArmed = false;
       for (const entry of this.#parked) this.#consider(entry, true);
     });
@@ -244,17 +254,6 @@ class LiveWorld implements World {
       if (entry.phase === 'granted') entry.cancel();
       else if (entry.phase === 'waiting') this.#finish(entry, { kind: 'cancelled' });
     }
-  }
-
-  /** Microtasks are exhausted before an immediate runs, so what is seen here is what each lane really waits for. */
-  #armCheck(): void {
-    if (this.#checkArmed) return;
-    this.#checkArmed = true;
-    setImmediate(() => {
-      this.#checkArmed = false;
-      this.#reportDeadlock();
-      if (this.#refuseStrays) this.#reportStrays();
-    });
   }
 
   #reportDeadlock(): void {

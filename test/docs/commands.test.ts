@@ -29,9 +29,9 @@ async function refusalOf(declare: () => Promise<Command>, line: string): Promise
 const silent = (command: Command): Command =>
   command.exitOverride().configureOutput({ writeErr: () => {}, writeOut: () => {} });
 
-/** Also behind a pipe, an operator or `$(`. */
+/** Also behind a pipe, an operator, `$(` or a word of the shell. */
 const commandsIn = (line: string): readonly string[] =>
-  [...line.matchAll(/(?:^|[|&;]\s*|\$\()(reprise .*)$/g)].map(([, command = '']) => command);
+  [...line.matchAll(/(?:^|[|&;]\s*|\$\(|then |else )(reprise .*)$/g)].map(([, command = '']) => command);
 
 const written = pages().filter(page => !isGenerated(page));
 

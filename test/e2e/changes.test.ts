@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createProject, parseLines, type TestProject } from './run-inline.ts';
 
@@ -25,7 +26,7 @@ describe('resume', () => {
     const first = await project.run(['run', 'chain.yaml']);
     const again = await project.run(['resume']);
     expect(again).toMatchObject({ code: 0, stdout: first.stdout });
-    expect(again.stderr).toContain('is completed; nothing that it did is done again');
+    expect(again.stderr).toContain('was completed already; nothing was done again');
     expect(project.read('marks')).toBe('a\nb\nc\n');
   });
 
@@ -36,8 +37,7 @@ describe('resume', () => {
     const refused = await project.run(['resume']);
     expect(refused.code).toBe(2);
     expect(project.stable(refused.stderr)).toMatchInlineSnapshot(`
-      "run <run> is completed; nothing that it did is done again
-      error[DEFINITION_CHANGED]: steps of run <run> that already ran have changed since:
+      "error[DEFINITION_CHANGED]: steps of run <run> that already ran have changed since:
         b: changed
         hint: run them and what depends on them again: reprise resume <run> --rerun-changed
       "
@@ -50,7 +50,6 @@ describe('resume', () => {
   it('says so when the definition is gone', async () => {
     const project = createProject({ files: { 'old/chain.yaml': chain('exit 1') } });
     await project.run(['run', 'old/chain.yaml']);
-    const { rmSync } = await import('node:fs');
     rmSync(`${project.root}/old`, { recursive: true });
     const { code, stderr } = await project.run(['resume']);
     expect(code).toBe(2);

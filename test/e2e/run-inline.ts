@@ -158,6 +158,7 @@ const stableText = (text: string, root: string): string =>
     .replace(/\b\d\d:\d\d:\d\d(\.\d+)?\b/g, '<time>')
     .replace(/\bprocess \d+ on \S+( pid:\[\d+\])?/g, 'process <pid> on <host>')
     .replace(/\b\d+(\.\d+)?(ms|s)\b/g, '<took>')
+    .replace(/\bjust now\b|<took> ago\b/g, '<ago>')
     // Columns are as wide as what differs.
     .replace(/(\S) {2,}/g, '$1  ');
 

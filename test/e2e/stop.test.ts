@@ -134,8 +134,8 @@ describe('kill -9', () => {
     const project = createProject({ files: { 'gated.yaml': gated } });
     await killInTheMiddle(project);
     const both = [project.start(['resume']), project.start(['resume'])];
-    const loser = await Promise.race(both.map(({ ended }) => ended));
-    const winner = both.find(({ stdout, stderr }) => stdout + stderr !== loser.stdout + loser.stderr);
+    const ends = both.map(async (run, index) => ({ ...(await run.ended), other: both[1 - index] }));
+    const { other: winner, ...loser } = await Promise.race(ends);
     expect(loser.code).toBe(1);
     expect(loser.stderr).toContain(`error[RUN_OWNED]: run`);
     expect(loser.stderr).toContain(`process ${winner?.pid} on`);

@@ -50,6 +50,24 @@ describe('waiting for a signal', () => {
     expect(eventsOf(await history(runId), 'signal.received')).toHaveLength(2);
   });
 
+  it('can be for several at once, which may come in any order and in different lives', async () => {
+    const model = waiting(ctx => Promise.all([ctx.waitForSignal('one'), ctx.waitForSignal('two')]));
+    const both = testEngine();
+    const { runId } = await both.engine.start({ workflow: model });
+    await both.store.post(runId, { kind: 'signal', name: 'two', payload: 2 }, at);
+    await both.store.post(runId, { kind: 'signal', name: 'one', payload: 1 }, at);
+    expect(await both.engine.resume({ workflow: model, runId })).toMatchObject({ output: { waits: [1, 2] } });
+
+    const watch = eventWatch();
+    const apart = testEngine({ observe: watch.observe });
+    const started = await apart.engine.start({ workflow: model });
+    await apart.store.post(started.runId, { kind: 'signal', name: 'two', payload: 2 }, at);
+    const running = apart.engine.resume({ workflow: model, runId: started.runId });
+    await watch.seenType('step.resumed');
+    await apart.store.post(started.runId, { kind: 'signal', name: 'one', payload: 1 }, at);
+    expect(await running).toMatchObject({ output: { waits: [1, 2] } });
+  });
+
   it('checks the payload with a schema', async () => {
     const schema = z.object({ n: z.number() });
     const model = waiting(ctx => ctx.waitForSignal('go', { schema }));

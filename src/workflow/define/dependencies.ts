@@ -30,7 +30,7 @@ const notAStepHint = (value: unknown): string =>
 
 /** One need per step: a step that stands under several names must succeed unless all of them are `maybe`. */
 export function needsOf(dependencies: readonly Dependency[]): readonly Need[] {
-  if (dependencies.length === 0) return [];
+  if (dependencies.length <= 1) return dependencies.map(({ step, tolerant }) => ({ id: step.id, tolerant }));
   const tolerances = new Map<string, boolean>();
   for (const { step, tolerant } of dependencies) {
     tolerances.set(step.id, tolerant && (tolerances.get(step.id) ?? true));

@@ -21,7 +21,7 @@ export function stepProblems({ workflow, steps: listed, output }: StepsToCheck):
   const members = new Set(steps);
   const ids = new Set(steps.map(({ id }) => id));
   // Ids alone do not show that a dependency is another step than the listed one of the same id.
-  const isNamesake = ({ step }: Dependency) => ids.has(step.id) && !members.has(step);
+  const isNamesake = ({ step }: Dependency) => !members.has(step) && ids.has(step.id);
   return [
     ...notSteps(workflow, listed),
     ...steps.flatMap(step => step[stepKey].problems),

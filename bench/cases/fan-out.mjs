@@ -1,0 +1,60 @@
+import { inChild } from '../lib/child.mjs';
+import { count, rate, table, times } from '../lib/format.mjs';
+import { alternate } from '../lib/stats.mjs';
+
+const workers = 1000;
+
+/** What ends together is committed together, so this shows what an engine costs beside its commits. */
+export function fanOut({ peer, rounds }) {
+  const results = alternate(
+    {
+      floor: () => inChild('floor', 'rows', workers, 100),
+      wide: () => inChild('reprise', 'run', 'fanOut', workers, workers),
+      narrow: () => inChild('reprise', 'run', 'fanOut', workers, 10),
+      ...(peer && {
+        graph: () => inChild('langgraph', 'fan-out-graph', workers, workers),
+        tasks: () => inChild('langgraph', 'fan-out-tasks', workers, workers),
+        narrowGraph: () => inChild('langgraph', 'fan-out-graph', workers, 10),
+      }),
+    },
+    rounds,
+  );
+  const { floor, wide, narrow, graph, tasks, narrowGraph } = results;
+  const best = graph && Math.min(graph.ms, tasks.ms);
+  const row = (name, { ms, coldMs, commits }, peerMs) => [
+    name,
+    rate(workers, ms),
+    rate(workers, coldMs),
+    peerMs ? times(peerMs / ms) : '',
+    count(commits),
+  ];
+  return {
+    title: `Fan-out of ${count(workers)} with a join`,
+    body: table(
+      ['', 'warm', 'in a fresh process', "LangGraph's rate", 'commits'],
+      [
+        row('floor: SQLite alone, 100 rows a commit', floor, best),
+        row('**Reprise**, all at once', wide, best),
+        row('**Reprise**, 10 at a time (the default)', narrow, narrowGraph?.ms),
+        ...(graph
+          ? [
+              row('LangGraph, `Send`, all at once', graph),
+              row('LangGraph, tasks, all at once', tasks),
+              row('LangGraph, `Send`, 10 at a time', narrowGraph),
+            ]
+          : []),
+      ],
+    ),
+    targets: best
+      ? [
+          {
+            what: 'a fan-out runs at 10 times the rate of LangGraph',
+            value: best / wide.ms,
+            least: 10,
+            tolerance: 0.5,
+            show: times,
+          },
+        ]
+      : [],
+  };
+}

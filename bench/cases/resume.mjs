@@ -1,0 +1,49 @@
+import { inChild } from '../lib/child.mjs';
+import { finishedButOne } from '../lib/finished-but-one.mjs';
+import { count, ms, table } from '../lib/format.mjs';
+import { alternate } from '../lib/stats.mjs';
+
+const sizes = [1000, 10_000];
+
+/** How long somebody waits who resumes a run: from the start of the process, with all of its imports. */
+export function resume({ rounds }) {
+  const runs = sizes.map(steps => ({ steps, ...finishedButOne(steps) }));
+  const contenders = runs.map(({ steps, runId, copy }) => [
+    steps,
+    () => inChild('resume', steps, copy(), runId),
+  ]);
+  const results = alternate(
+    { bare: () => inChild('bare'), ...Object.fromEntries(contenders) },
+    Math.max(rounds, 5),
+  );
+  for (const run of runs) run.remove();
+  const beyond = results[10_000].totalMs - results.bare.totalMs;
+  return {
+    title: 'Resume of a run of which all but the last step is done, in a fresh process',
+    body: table(
+      ['', 'from process start to result', 'of it imports', 'defining the workflow', 'resuming'],
+      [
+        ['node alone', ms(results.bare.totalMs), '', '', ''],
+        ...sizes.map(steps => {
+          const { totalMs, importMs, defineMs, resumeMs } = results[steps];
+          return [
+            `**Reprise**, ${count(steps)} steps`,
+            ms(totalMs),
+            ms(importMs),
+            ms(defineMs),
+            ms(resumeMs),
+          ];
+        }),
+      ],
+    ),
+    targets: [
+      {
+        what: '10,000 steps are resumed within 300 ms of bare start-up',
+        value: beyond,
+        most: 300,
+        tolerance: 2,
+        show: ms,
+      },
+    ],
+  };
+}

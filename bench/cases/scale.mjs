@@ -1,0 +1,66 @@
+import { inChild } from '../lib/child.mjs';
+import { bytes, count, ms, table } from '../lib/format.mjs';
+import { alternate } from '../lib/stats.mjs';
+
+const planned = [1000, 10_000, 100_000].flatMap(steps => [
+  { shape: 'chain', steps, places: 10, store: 'memory' },
+  { shape: 'fanOut', steps, places: 1000, store: 'memory' },
+]);
+const durable = [
+  { shape: 'layers', steps: 10_000, places: 10, store: 'sqlite' },
+  { shape: 'fanOut', steps: 100_000, places: 1000, store: 'sqlite' },
+];
+const words = { chain: 'chain', fanOut: 'fan-out', layers: 'layers of ten' };
+
+/** Planning is constant in time for each step, so a graph a hundred times as large takes a hundred times as long. */
+export function scale() {
+  const cases = [...planned, ...durable];
+  const run =
+    ({ shape, steps, places, store }) =>
+    () =>
+      inChild('reprise', 'scale', shape, steps, places, store);
+  const results = alternate(Object.fromEntries(cases.map((one, index) => [`#${index}`, run(one)])), 3);
+  const measured = cases.map((one, index) => ({ ...one, ...results[`#${index}`] }));
+  const perStep = (shape, steps) => {
+    const found = measured.find(one => one.shape === shape && one.steps === steps && one.store === 'memory');
+    return found.ms / steps;
+  };
+  const growth = shape => perStep(shape, 100_000) / perStep(shape, 10_000);
+  return {
+    title: 'Large graphs, once each in a fresh process',
+    body: table(
+      ['', 'steps', 'store', 'defining', 'running', 'per step', 'peak RSS', 'RSS per step'],
+      measured.map(one => [
+        words[one.shape],
+        count(one.steps),
+        one.store === 'sqlite' ? 'SQLite' : one.store,
+        ms(one.definedMs),
+        ms(one.ms),
+        `${count((one.ms * 1000) / one.steps)} µs`,
+        bytes(one.peakRss),
+        bytes(one.rssPerStep),
+      ]),
+    ),
+    notes: [
+      'A store in memory keeps the whole history there. Small graphs are dearer per step because the code is still cold.',
+    ],
+    targets: [
+      ...['chain', 'fanOut'].map(shape => ({
+        what: `the time per step of a ${words[shape]} is the same with 100,000 steps as with 10,000`,
+        value: growth(shape),
+        most: 1.25,
+        tolerance: 1.6,
+        show: value => `${value.toFixed(2)} times`,
+      })),
+      ...measured
+        .filter(one => one.store === 'sqlite')
+        .map(one => ({
+          what: `a ${words[one.shape]} of ${count(one.steps)} steps on SQLite takes at most 8 KiB of memory a step`,
+          value: one.rssPerStep,
+          most: 8192,
+          tolerance: 1.5,
+          show: bytes,
+        })),
+    ],
+  };
+}

@@ -1,0 +1,52 @@
+import { inChild } from '../lib/child.mjs';
+import { count, percent, rate, table, times } from '../lib/format.mjs';
+import { alternate } from '../lib/stats.mjs';
+
+const steps = 1000;
+
+/** A step cannot start before the one before it is durable, so this is a race of commits. */
+export function sequence({ peer, rounds }) {
+  const results = alternate(
+    {
+      floor: () => inChild('floor', 'rows', steps, 1),
+      reprise: () => inChild('reprise', 'run', 'chain', steps, 10),
+      ...(peer && {
+        graph: () => inChild('langgraph', 'sequence-graph', steps),
+        tasks: () => inChild('langgraph', 'sequence-tasks', steps),
+      }),
+    },
+    rounds,
+  );
+  const { floor, reprise, graph, tasks } = results;
+  const row = (name, { ms, coldMs, commits }) => [
+    name,
+    rate(steps, ms),
+    rate(steps, coldMs),
+    percent(floor.ms / ms),
+    count(commits),
+  ];
+  const ratio = floor.ms / reprise.ms;
+  return {
+    title: `${count(steps)} steps in sequence, each durable before the next begins`,
+    body: table(
+      ['', 'warm', 'in a fresh process', 'of the floor', 'commits'],
+      [
+        row('floor: SQLite alone, one row a commit', floor),
+        row('**Reprise**', reprise),
+        ...(graph ? [row('LangGraph, one node in a circle', graph), row('LangGraph, tasks', tasks)] : []),
+      ],
+    ),
+    notes: tasks
+      ? [`Reprise is at ${times(Math.min(graph.ms, tasks.ms) / reprise.ms)} LangGraph's better rate.`]
+      : [],
+    targets: [
+      {
+        what: 'a sequence runs at 70 % of the floor',
+        value: ratio,
+        least: 0.7,
+        tolerance: 0.75,
+        show: percent,
+      },
+    ],
+  };
+}

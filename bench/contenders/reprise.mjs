@@ -1,0 +1,77 @@
+import { join } from 'node:path';
+import { memoryStore, openEngine, openSqliteStore } from '../../dist/index.js';
+import { coldAndWarm, contend } from '../lib/contend.mjs';
+import { chain, shapes } from './workflows.mjs';
+
+/** The store, counting its commits. */
+function counting(store) {
+  const counts = { commits: 0 };
+  const counted = { ...store };
+  for (const method of [
+    'createRun',
+    'acquire',
+    'renew',
+    'release',
+    'append',
+    'addProcess',
+    'removeProcess',
+    'post',
+  ]) {
+    counted[method] = (...args) => {
+      counts.commits++;
+      return store[method](...args);
+    };
+  }
+  return { counted, counts };
+}
+
+const openStore = (kind, folder) =>
+  kind === 'memory' ? memoryStore() : openSqliteStore({ file: join(folder, 'reprise.db') });
+
+function expectStatus(result, status) {
+  if (result.status !== status)
+    throw new Error(`the run ended ${result.status}: ${JSON.stringify(result).slice(0, 300)}`);
+}
+
+await contend({
+  /** `<shape> <steps> <places>`: the same workflow several times over. */
+  async run({ folder, args: [shape, steps, places] }) {
+    const workflow = shapes[shape](Number(steps));
+    const { counted, counts } = counting(await openStore('sqlite', folder));
+    const { engine, close } = await openEngine({ root: folder, env: {}, store: counted });
+    const times = await coldAndWarm(async () => {
+      counts.commits = 0;
+      expectStatus(await engine.start({ workflow, maxConcurrentWorkers: Number(places) }), 'completed');
+    });
+    await close();
+    return { ...times, commits: counts.commits };
+  },
+
+  /** `<shape> <steps> <places> <store>`: once, with the memory that it takes. */
+  async scale({ folder, args: [shape, steps, places, kind] }) {
+    const before = process.memoryUsage.rss();
+    const began = performance.now();
+    const workflow = shapes[shape](Number(steps));
+    const definedMs = performance.now() - began;
+    const { engine, close } = await openEngine({
+      root: folder,
+      env: {},
+      store: await openStore(kind, folder),
+    });
+    const started = performance.now();
+    expectStatus(await engine.start({ workflow, maxConcurrentWorkers: Number(places) }), 'completed');
+    const ms = performance.now() - started;
+    await close();
+    const peakRss = process.resourceUsage().maxRSS * 1024;
+    return { definedMs, ms, peakRss, rssPerStep: (peakRss - before) / Number(steps) };
+  },
+
+  /** `<steps> <folder>`: a run in which everything but the last step is done. */
+  async prepare({ args: [steps, root] }) {
+    const { engine, close } = await openEngine({ root, env: {} });
+    const result = await engine.start({ workflow: chain(Number(steps), { failLast: true }) });
+    expectStatus(result, 'failed');
+    await close();
+    return { runId: result.runId };
+  },
+});

@@ -1,0 +1,23 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inChild } from './child.mjs';
+
+/** A folder with a run whose last step is still to be done, to be copied for every round. */
+export function finishedButOne(steps) {
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-bench-'));
+  const original = join(folder, 'original');
+  mkdirSync(original);
+  const { runId } = inChild('reprise', 'prepare', steps, original);
+  return {
+    runId,
+    original,
+    copy() {
+      const copy = join(folder, 'copy');
+      rmSync(copy, { recursive: true, force: true });
+      cpSync(original, copy, { recursive: true });
+      return copy;
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,131 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import ts from 'typescript';
+import { openEngine } from '../dist/commands/open-engine.js';
+import { eventTypes } from '../dist/core/event.js';
+import { digestsOf } from '../dist/engine/digest.js';
+import { memoryStore } from '../dist/store/memory.js';
+
+/**
+ * Records the histories that every later version must be able to read, below test/history/<version>.
+ * What is recorded stays as it is: a file that exists is never written again.
+ */
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+const target = join('test', 'history', version);
+const root = mkdtempSync(join(tmpdir(), 'reprise-histories-'));
+const { workflows, earlier } = await loadWorkflows();
+
+async function loadWorkflows() {
+  const { outputText } = ts.transpileModule(readFileSync('test/history/workflows.ts', 'utf8'), {
+    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
+  });
+  const file = join(root, 'workflows.mjs');
+  writeFileSync(file, outputText);
+  return import(pathToFileURL(file).href);
+}
+
+const at = () => new Date().toISOString();
+const approve = (step, choice, rest) => ({ kind: 'approval', step, choice, ...rest });
+const signal = payload => ({ kind: 'signal', name: 'go', payload, by: 'ana' });
+
+/** How each run comes about, where that is more than starting it. Each gives the id of the run to keep. */
+const stories = {
+  approved: async run =>
+    run.resumeWith(await run.start(), approve('gate', 'approve', { by: 'ana', comment: 'looks good' })),
+  rejected: async run => run.resumeWith(await run.start(), approve('gate', 'reject', { by: 'ana' })),
+  signalled: async run =>
+    run.resumeWith(await run.resumeWith(await run.start(), signal({ n: 1 })), signal(null)),
+  cancelled: async run =>
+    run.startAnd('step.started', 'held', { kind: 'cancel', reason: 'enough', by: 'ana' }),
+  'child-resumed': async run => run.resume(await run.start()),
+  'timed-out': async run => run.start({ wait: true }),
+  interrupted: async run => run.resume(await run.startAndAbandon('step.started', 'second')),
+  changed: async run => run.resume(await run.start({ workflow: earlier.changed }), { rerunChanged: true }),
+  forked: async run => run.fork(await run.start(), 'outer/next'),
+};
+
+async function open(name) {
+  const store = memoryStore();
+  const watchers = new Set();
+  const { engine } = await openEngine({
+    root,
+    env: process.env,
+    store,
+    settings: { inboxMs: 5, graceMs: 200 },
+    observe: observation => {
+      if (observation.kind === 'events')
+        for (const event of observation.events) for (const watch of watchers) watch(event);
+    },
+  });
+  const workflow = workflows[name];
+  const when = (type, step) =>
+    new Promise(resolve =>
+      watchers.add(event => event.type === type && event.step === step && resolve(event.runId)),
+    );
+  const start = async (options = {}) =>
+    (await engine.start({ workflow, source: 'workflows.ts', ...options })).runId;
+  const resume = async (runId, options = {}) => (await engine.resume({ workflow, runId, ...options })).runId;
+  return {
+    store,
+    start,
+    resume,
+    fork: async (runId, from) => (await engine.fork({ workflow, runId, from })).runId,
+    resumeWith: async (runId, message) => {
+      await store.post(runId, message, at());
+      return resume(runId);
+    },
+    startAnd: async (type, step, message) => {
+      const seen = when(type, step);
+      const running = start();
+      await store.post(await seen, message, at());
+      return running;
+    },
+    /** Leaves the run as a process would that died at that moment. */
+    startAndAbandon: async (type, step) => {
+      const seen = when(type, step);
+      const running = start();
+      const runId = await seen;
+      const events = (await store.read(runId)).map(({ seq, runId: _, at: __, ...event }) => event);
+      await running;
+      const owner = { incarnation: 'gone', host: 'gone', pid: 1, processStart: 'gone' };
+      const copy = `${runId}-left`;
+      const lease = await store.createRun({
+        runId: copy,
+        workflow: workflow.name,
+        owner,
+        expiresAt: at(),
+        at: at(),
+        events,
+      });
+      await store.release(copy, lease, 'running');
+      return copy;
+    },
+  };
+}
+
+const kinds = new Set();
+mkdirSync(target, { recursive: true });
+for (const name of Object.keys(workflows)) {
+  const run = await open(name);
+  const runId = await (stories[name] ?? (it => it.start()))(run);
+  const history = await run.store.read(runId);
+  for (const { type } of history) kinds.add(type);
+  const file = join(target, `${name}.ndjson`);
+  if (existsSync(file)) {
+    console.error(`kept     ${file}`);
+    continue;
+  }
+  const text = history.map(event => JSON.stringify({ ...event, runId: name })).join('\n');
+  writeFileSync(file, `${text.replaceAll(root, '/project').replaceAll(runId, name)}\n`);
+  writeFileSync(
+    join(target, `${name}.json`),
+    `${JSON.stringify({ last: history.at(-1).type, ...digestsOf(history) }, null, 2)}\n`,
+  );
+  console.error(`recorded ${file}`);
+}
+rmSync(root, { recursive: true, force: true });
+
+const missing = eventTypes.filter(type => !kinds.has(type));
+if (missing.length > 0) throw new Error(`no history has ${missing.join(', ')}`);

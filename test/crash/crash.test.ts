@@ -1,0 +1,225 @@
+import { spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, it } from 'vitest';
+import type { HistoryEvent } from '../../src/core/event.ts';
+import { digestsOf } from '../../src/engine/digest.ts';
+import { markedWith } from '../../src/process/tree.ts';
+import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+
+const program = join(import.meta.dirname, 'program.mjs');
+const names = [
+  'diamond',
+  'retry',
+  'sleep',
+  'approval',
+  'signal',
+  'child',
+  'fan-out',
+  'fail-fast',
+  'finish-running',
+  'continue',
+  'shell',
+] as const;
+const root = mkdtempSync(join(tmpdir(), 'reprise-crash-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** The state of one run on disk, and what its steps left outside. */
+class Case {
+  readonly folder: string;
+  readonly id: string;
+
+  constructor(
+    readonly name: string,
+    variant: string,
+    base?: Case,
+  ) {
+    this.id = `${name}-${variant}`;
+    this.folder = join(root, this.id);
+    if (base) cpSync(base.folder, this.folder, { recursive: true });
+    else mkdirSync(this.folder);
+  }
+
+  /** Runs a process to its end; `killed` if it did not get to it. */
+  live(killAfter = 0): Promise<'killed' | 'ended' | 'suspended'> {
+    const env = { ...process.env, CRASH_MARKS: join(this.folder, 'marks'), CRASH_CASE: this.id };
+    const child = spawn(process.execPath, [program, this.folder, this.name, String(killAfter)], {
+      env,
+      stdio: ['ignore', 'inherit', 'pipe'],
+    });
+    const errors: Buffer[] = [];
+    child.stderr.on('data', (data: Buffer) => errors.push(data));
+    return new Promise((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (code, signal) => {
+        if (signal === 'SIGKILL') resolve('killed');
+        else if (code === 0) resolve('ended');
+        else if (code === 3) resolve('suspended');
+        else reject(new Error(`${this.id} ended with ${code ?? signal}:\n${Buffer.concat(errors)}`));
+      });
+    });
+  }
+
+  /** Answers what the run waits for, or will wait for. */
+  async answer(): Promise<void> {
+    await this.#withStore(async (store, runId) => {
+      const events = await store.read(runId);
+      const open = new Set(
+        events.filter(({ type }) => type === 'approval.requested').map(({ step }) => step),
+      );
+      for (const { type, step } of events) if (type === 'approval.given') open.delete(step);
+      for (const step of open)
+        if (step) await store.post(runId, { kind: 'approval', step, choice: 'approve' }, at);
+      if (this.name !== 'signal') return;
+      const sent =
+        events.filter(({ type }) => type === 'signal.received').length + (await store.inbox(runId)).length;
+      for (let n = sent; n < 2; n++) await store.post(runId, { kind: 'signal', name: 'go', payload: n }, at);
+    });
+  }
+
+  /** Lives on until the run has ended; resuming one that failed would be another go at it. */
+  async seeThrough(): Promise<void> {
+    while (!(await this.hasEnded())) {
+      await this.answer();
+      await this.live();
+    }
+  }
+
+  async hasEnded(): Promise<boolean> {
+    return /^run\.(completed|failed|cancelled)$/.test((await this.history()).at(-1)?.type ?? '');
+  }
+
+  async history(): Promise<readonly HistoryEvent[]> {
+    let events: readonly HistoryEvent[] = [];
+    await this.#withStore(async (store, runId) => {
+      events = await store.read(runId);
+    });
+    return events;
+  }
+
+  /** How often each attempt of each step began to work. */
+  marks(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    const file = join(this.folder, 'marks');
+    if (!existsSync(file)) return counts;
+    for (const mark of readFileSync(file, 'utf8').split('\n').filter(Boolean))
+      counts.set(mark, (counts.get(mark) ?? 0) + 1);
+    return counts;
+  }
+
+  async #withStore(
+    use: (store: Awaited<ReturnType<typeof openSqliteStore>>, runId: string) => Promise<void>,
+  ): Promise<void> {
+    const store = await openSqliteStore({ file: join(this.folder, 'reprise.db') });
+    try {
+      const [run] = await store.list();
+      if (run) await use(store, run.runId);
+    } finally {
+      await store.close();
+    }
+  }
+}
+
+const at = '2026-01-01T00:00:00.000Z';
+
+/** Attempts whose success is part of a history. */
+const completed = (events: readonly HistoryEvent[]): string[] =>
+  events.flatMap(({ type, step, attempt }) => (type === 'step.completed' ? [`${step}#${attempt ?? 1}`] : []));
+
+/** What must hold once a run has been killed, perhaps again, and has come to its end. */
+class Promises {
+  readonly #kept = new Map<string, number>();
+
+  constructor(
+    readonly run: Case,
+    readonly digest: string,
+  ) {}
+
+  /** Called right after a kill: what is finished now must not be done again. */
+  async remember(): Promise<void> {
+    const marks = this.run.marks();
+    for (const attempt of completed(await this.run.history())) {
+      const count = marks.get(attempt);
+      if (count !== undefined && !this.#kept.has(attempt)) this.#kept.set(attempt, count);
+    }
+  }
+
+  async check(context: string): Promise<void> {
+    const history = await this.run.history();
+    const { outcome } = digestsOf(history);
+    if (outcome !== this.digest)
+      throw new Error(
+        `${context}: the run came to another end:\n${history.map(e => JSON.stringify(e)).join('\n')}`,
+      );
+    const marks = this.run.marks();
+    for (const [attempt, count] of this.#kept) {
+      if (marks.get(attempt) !== count) throw new Error(`${context}: ${attempt} was finished and ran again`);
+    }
+    const orphans = markedWith({ CRASH_CASE: this.run.id });
+    if (orphans.length > 0) throw new Error(`${context}: ${orphans.length} processes were left running`);
+  }
+
+  /** After a single kill of the first life, finished means done exactly once. */
+  expectOnce(context: string): void {
+    for (const [attempt, count] of this.#kept)
+      if (count !== 1) throw new Error(`${context}: ${attempt} ran ${count} times`);
+  }
+}
+
+interface KillPoint {
+  readonly name: string;
+  readonly base: Case | undefined;
+  readonly phase: string;
+  readonly digest: string;
+  readonly commit: number;
+}
+
+/** Kills after one commit, and then resumes; or kills the resume as well, early on, and resumes again. */
+async function killAt({ name, base, phase, digest, commit }: KillPoint, again: number): Promise<boolean> {
+  const context = `${name}, ${phase}, killed after commit ${commit}${again ? ` and ${again} of the resume` : ''}`;
+  const run = new Case(name, `${phase}-${commit}-${again}`, base);
+  if ((await run.live(commit)) !== 'killed') return false;
+  const promises = new Promises(run, digest);
+  await promises.remember();
+  // A function that waited for somebody starts from the top in its next life, so only first lives can be held to it.
+  if (!base) promises.expectOnce(context);
+  if (again > 0 && !(await run.hasEnded())) {
+    await run.answer();
+    if ((await run.live(again)) === 'killed') await promises.remember();
+  }
+  await run.seeThrough();
+  await promises.check(context);
+  rmSync(run.folder, { recursive: true, force: true });
+  return true;
+}
+
+async function killAtEveryCommit(point: Omit<KillPoint, 'commit'>): Promise<number> {
+  for (let commit = 1; ; commit++) {
+    const [once] = await Promise.all([
+      killAt({ ...point, commit }, 0),
+      killAt({ ...point, commit }, 1 + (commit % 3)),
+    ]);
+    if (!once) return commit - 1;
+  }
+}
+
+describe('a run that is killed after any commit', () => {
+  it.concurrent.each(names)(
+    '%s: goes on, ends as if nothing had happened, and does nothing twice',
+    async name => {
+      const clean = new Case(name, 'clean');
+      const suspends = (await clean.live()) === 'suspended';
+      const suspended = suspends ? new Case(name, 'suspended', clean) : undefined;
+      if (suspends) await clean.seeThrough();
+      await suspended?.answer();
+      const digest = digestsOf(await clean.history()).outcome;
+      const points = await killAtEveryCommit({ name, base: undefined, phase: 'first', digest });
+      const later = suspended
+        ? await killAtEveryCommit({ name, base: suspended, phase: 'second', digest })
+        : 1;
+      if (points < 4 || later < 1)
+        throw new Error(`only ${points} and ${later} commits could be found to kill after`);
+    },
+  );
+});
