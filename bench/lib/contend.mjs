@@ -15,7 +15,7 @@ export async function contend(cases) {
 }
 
 /** Times a workload in a process that is cold, and again when its code is warm. */
-export async function coldAndWarm(work, warmRounds = 3) {
+export async function coldAndWarm(work, warmRounds = 5) {
   const times = [];
   for (let round = 0; round <= warmRounds; round++) {
     const before = performance.now();

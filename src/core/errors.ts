@@ -75,6 +75,14 @@ export const errorCatalogue = {
   WAIT_CHANGED: 'A step asked for other waits than it did before it was resumed.',
   BUDGET_EXCEEDED: 'The run used up its budget.',
   CANCELLED: 'The work was cancelled.',
+  // Agents
+  AGENT_NOT_FOUND: 'The program of an agent is not installed or not on PATH.',
+  AGENT_LOGIN: 'The agent is not logged in, or its key was refused.',
+  AGENT_FAILED: 'The agent said that it could not do the work.',
+  AGENT_PROTOCOL: 'The agent ended without a result, or said something that it must not say.',
+  AGENT_STALLED: 'The agent was silent for longer than its `stall_timeout`.',
+  AGENT_LIMIT: 'The agent ran into a rate limit, or its plan is used up for now.',
+  PERMISSION_DENIED: 'The agent needed something that its permissions do not allow.',
   // Inside
   LANE_MISUSE: 'Code inside a lane broke the rules of the effects boundary.',
   DEADLOCK: 'Every lane waits and nothing outside can wake one of them.',

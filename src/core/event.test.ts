@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RepriseError } from './errors.ts';
 import { type EventType, eventSchemas, eventTypes } from './event.ts';
+import { isRecord } from './fields.ts';
 import { parseEvent } from './parse-event.ts';
 
 const error = { code: 'EXIT_NONZERO', message: '', hint: 'h', name: 'Error', stack: 's', exitCode: 1.5 };
@@ -48,153 +49,59 @@ const eventOf = (type: EventType) => ({
   data: complete[type],
 });
 
-/** Values at the edges of what the rules say, of every kind. */
-const value = fc.oneof(
-  fc.constantFrom<unknown>(
-    undefined,
-    null,
-    '',
-    'x',
-    0,
-    -0,
-    1,
-    -1,
-    1.5,
-    2 ** 53,
-    Number.NaN,
-    Number.POSITIVE_INFINITY,
-    true,
-    [],
-    {},
-  ),
-  fc.constantFrom<unknown>(
-    'retry',
-    'attempt',
-    'step',
-    'timer',
-    'signal',
-    'approval',
-    'condition',
-    'failure',
-    ['a'],
-    [''],
-    ['a', 1],
-  ),
-  fc.constantFrom<unknown>(
-    error,
-    { ...error, code: '' },
-    { code: 'X', message: 'm' },
-    { run: 'r', step: 's' },
-  ),
-  fc.jsonValue(),
-);
+/** Values of every kind, and at the edges of what the rules say. */
+const edges: readonly unknown[] = [
+  ...[undefined, null, true, '', 'x', [], {}, ['a'], [''], ['a', 1]],
+  ...[0, -0, 1, -1, 0.5, -0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY],
+  ...['retry', 'attempt', 'step', 'timer', 'signal', 'approval'],
+  ...['condition', 'dependency', 'failure', 'cancelled'],
+  ...[error, { code: 'X', message: 'm' }, { run: 'r', step: 's' }],
+];
 
-const keys = [
-  'seq',
-  'runId',
-  'at',
-  'type',
-  'step',
-  'worker',
-  'attempt',
-  'data',
-  'format',
-  'input',
-  'steps',
-  'output',
-  'error',
-  'reason',
-  'fingerprint',
-].concat([
-  'timer',
-  'ms',
-  'wait',
-  'on',
-  'signal',
-  'choices',
-  'by',
-  'code',
-  'message',
-  'exitCode',
-  'run',
-  'constructor',
-  '__proto__',
-  '',
-]);
+const strangers = ['x', '', 'constructor', '__proto__', 'worker', 'error'];
 
-const change = fc.record({
-  deep: fc.nat(2),
-  pick: fc.nat(),
-  other: fc.option(fc.constantFrom(...keys)),
-  value: fc.option(value, { nil: 'remove' as const }),
-});
-
-/** The event with one field of it, of its data or of a map therein removed, replaced or added. */
-function changed(
-  event: object,
-  { deep, pick, other, value }: { deep: number; pick: number; other: string | null; value: unknown },
-): unknown {
-  const own = Object.keys(event);
-  const inner = own.filter(key => isMap(Reflect.get(event, key)));
-  const into = deep > 0 ? inner[pick % inner.length] : undefined;
-  const copy = { ...event };
-  if (into !== undefined)
-    set(copy, into, changed(Reflect.get(event, into), { deep: deep - 1, pick, other, value }));
-  else {
-    const key = other ?? own[pick % own.length] ?? 'x';
-    if (value === 'remove') Reflect.deleteProperty(copy, key);
-    else set(copy, key, value);
+/** The event with one field removed, replaced or added: of its own, of its data, and of the maps therein. */
+function* changed(event: object): Generator<object> {
+  for (const key of new Set([...Object.keys(event), ...strangers])) {
+    for (const value of edges) yield replace(event, key, value);
+    const { [key]: inner, ...rest } = event as Readonly<Record<string, unknown>>;
+    yield rest;
+    if (Object.hasOwn(event, key) && isRecord(inner)) {
+      for (const other of changed(inner)) yield replace(event, key, other);
+    }
   }
-  return copy;
 }
 
-const isMap = (given: unknown): given is object =>
-  typeof given === 'object' && given !== null && !Array.isArray(given);
-
 /** As JSON.parse does: `__proto__` is a key like any other. */
-const set = (target: object, key: string, given: unknown) =>
-  Object.defineProperty(target, key, { value: given, enumerable: true, configurable: true, writable: true });
+const replace = (target: object, key: string, value: unknown): object =>
+  Object.defineProperty({ ...target }, key, { value, enumerable: true, configurable: true, writable: true });
 
 function accepts(raw: unknown): boolean {
   try {
-    expect(parseEvent(raw)).toBe(raw);
-    return true;
+    return parseEvent(raw) === raw;
   } catch (thrown) {
-    expect((thrown as RepriseError).code).toBe('HISTORY_INVALID');
-    return false;
+    if ((thrown as RepriseError).code === 'HISTORY_INVALID') return false;
+    throw thrown;
   }
 }
 
 describe('an event that is read', () => {
-  it.each(eventTypes)(
-    'of type %s may have every field that its schema knows, and none but the required ones',
-    type => {
-      expect(accepts(eventOf(type))).toBe(true);
-      for (const key of Object.keys(complete[type])) {
-        const { [key]: _, ...rest } = complete[type];
-        const raw = { ...eventOf(type), data: rest };
-        expect(accepts(raw), `without ${key}`).toBe(eventSchemas[type].safeParse(raw).success);
-      }
-    },
-  );
+  it.each(eventTypes)('of type %s is accepted exactly if its schema accepts it', type => {
+    const schema = eventSchemas[type];
+    expect(accepts(eventOf(type))).toBe(true);
+    const misjudged = [...changed(eventOf(type))].filter(
+      raw => accepts(raw) !== schema.safeParse(raw).success,
+    );
+    expect(misjudged).toEqual([]);
+  });
 
-  it('is accepted exactly if its schema accepts it', () => {
-    const event = fc.constantFrom(...eventTypes).map(eventOf);
-    const altered = fc
-      .tuple(event, fc.array(change, { minLength: 1, maxLength: 2 }))
-      .map(([original, changes]) =>
-        changes.reduce<unknown>((raw, next) => changed(raw as object, next), original),
-      );
+  it('is accepted exactly if its schema accepts it, whatever stands in its data', () => {
+    const data = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(
-      fc.property(altered, raw => {
-        const type: unknown = Reflect.get(raw as object, 'type');
-        const schema =
-          typeof type === 'string' && Object.hasOwn(eventSchemas, type)
-            ? eventSchemas[type as EventType]
-            : undefined;
-        expect(accepts(raw)).toBe(schema?.safeParse(raw).success ?? false);
+      fc.property(fc.constantFrom(...eventTypes), data, (type, more) => {
+        const raw = { ...eventOf(type), data: { ...complete[type], ...more } };
+        expect(accepts(raw)).toBe(eventSchemas[type].safeParse(raw).success);
       }),
-      { numRuns: 5000 },
     );
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
+import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import { step, workflow } from '../workflow/define/index.ts';
 import { systemClock } from '../world/system.ts';
 import { createEffects } from './effects.ts';
@@ -15,10 +16,10 @@ describe('the loop of a run', () => {
     const { environment, store } = testEngine();
     const { world } = environment;
     const runId = 'stuck';
-    const started = {
+    const started: NewEvent = {
       type: 'run.started',
       data: { format: 1, workflow: 'w', input: {}, steps: ['a'] },
-    } as const;
+    };
     const owner = { ...environment.self, incarnation: 'i' };
     const lease = await store.createRun({
       runId,
@@ -29,7 +30,7 @@ describe('the loop of a run', () => {
       events: [started],
     });
     const state = new RunState(buildGraph(model));
-    state.apply({ ...started, seq: 1, runId, at });
+    state.apply({ ...started, seq: 1, runId, at } as HistoryEvent);
     state.ready.clear();
     const effects = createEffects(environment, () => {});
     const loop = new RunLoop({

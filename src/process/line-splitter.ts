@@ -6,11 +6,13 @@ export const maxLineLength = 8192;
 /** Cuts a stream of bytes into lines, and keeps no more than one line in memory, however long it gets. */
 export class LineSplitter {
   readonly #decoder = new StringDecoder('utf8');
-  readonly #onLine: (line: string) => void;
+  readonly #onLine: (line: string, isCut: boolean) => void;
+  readonly #maxLength: number;
   #open = '';
 
-  constructor(onLine: (line: string) => void) {
+  constructor(onLine: (line: string, isCut: boolean) => void, maxLength = maxLineLength) {
     this.#onLine = onLine;
+    this.#maxLength = maxLength;
   }
 
   push(chunk: Buffer): void {
@@ -30,13 +32,13 @@ export class LineSplitter {
 
   #extend(text: string): void {
     // One character beyond the limit is kept, which says that there was more.
-    this.#open += text.slice(0, maxLineLength + 1 - this.#open.length);
+    this.#open += text.slice(0, this.#maxLength + 1 - this.#open.length);
   }
 
   #handOn(): void {
     const line = this.#open;
     this.#open = '';
-    if (line.length > maxLineLength) this.#onLine(`${line.slice(0, maxLineLength)}…`);
-    else this.#onLine(line.endsWith('\r') ? line.slice(0, -1) : line);
+    if (line.length > this.#maxLength) this.#onLine(`${line.slice(0, this.#maxLength)}…`, true);
+    else this.#onLine(line.endsWith('\r') ? line.slice(0, -1) : line, false);
   }
 }

@@ -5,7 +5,8 @@ import { LineSplitter } from './line-splitter.ts';
 import { Tail } from './tail.ts';
 
 export type OutputStream = 'stdout' | 'stderr';
-export type OnLine = (stream: OutputStream, line: string) => void;
+/** `isCut`: it was longer than is kept in memory. */
+export type OnLine = (stream: OutputStream, line: string, isCut: boolean) => void;
 
 export interface OutputOptions {
   /** Both streams are appended to it, in the order in which they come in. */
@@ -14,6 +15,8 @@ export interface OutputOptions {
   readonly tailBytes?: number | undefined;
   /** Must not throw. */
   readonly onLine?: OnLine | undefined;
+  /** Longer lines lose their end. */
+  readonly maxLineLength?: number | undefined;
 }
 
 const defaultTailBytes = 16 * 1024;
@@ -31,11 +34,11 @@ export class OutputCollector {
   #caughtUp: Promise<void> | undefined;
 
   /** Opens the log file, with its folder; throws if that is impossible. */
-  constructor({ logFile, tailBytes = defaultTailBytes, onLine }: OutputOptions) {
+  constructor({ logFile, tailBytes = defaultTailBytes, onLine, maxLineLength }: OutputOptions) {
     this.#tail = new Tail(tailBytes);
     this.#lines = onLine && {
-      stdout: new LineSplitter(line => onLine('stdout', line)),
-      stderr: new LineSplitter(line => onLine('stderr', line)),
+      stdout: new LineSplitter((line, isCut) => onLine('stdout', line, isCut), maxLineLength),
+      stderr: new LineSplitter((line, isCut) => onLine('stderr', line, isCut), maxLineLength),
     };
     if (logFile !== undefined) this.#log = this.#openLog(logFile);
   }

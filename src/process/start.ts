@@ -13,7 +13,8 @@ export interface StartOptions extends OutputOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Put into the environment, so that whatever the process starts can be found again. Unique to this process. */
   readonly marker: Marker;
-  readonly stdin?: 'ignore' | { readonly text: string };
+  /** `open`: it is written to with `write`, until `endInput`. */
+  readonly stdin?: 'ignore' | 'open' | { readonly text: string };
   /** How long to go on reading once it has exited while something that it left behind still holds its output. */
   readonly settleMs?: number;
 }
@@ -26,6 +27,9 @@ export interface RunningProcess {
    * behind keeps the output open, reading stops after `settleMs`, and that something is left alone.
    */
   readonly ended: Promise<ProcessEnd>;
+  /** Only with `stdin: 'open'`; otherwise, and once it no longer reads, the text is lost. */
+  write(text: string): void;
+  endInput(): void;
   /**
    * Ends it and all that it started, also what it left behind after it has exited. Resolves when nothing of it is
    * left and `ended` has resolved, or when no signal helps.
@@ -65,6 +69,10 @@ function follow(child: ChildProcess, output: OutputCollector, options: StartOpti
   return {
     identity,
     ended,
+    write: text => {
+      if (child.stdin?.writable) child.stdin.write(text);
+    },
+    endInput: () => child.stdin?.end(),
     stop: async ({ graceMs }) => {
       const trees = await endTrees({ roots, marked: options.marker, graceMs });
       // One that no signal ends would be waited for for ever.
@@ -85,7 +93,7 @@ function spawnChild({ argv, cwd, env, marker, stdin = 'ignore' }: StartOptions):
   if (stdin !== 'ignore') {
     // A program may end, or close its input, without having read all of it.
     child.stdin?.on('error', () => {});
-    child.stdin?.end(stdin.text);
+    if (stdin !== 'open') child.stdin?.end(stdin.text);
   }
   return child;
 }
@@ -122,5 +130,7 @@ async function followToEnd(
 const neverStarted = (error: ErrorData): RunningProcess => ({
   identity: undefined,
   ended: Promise.resolve({ kind: 'couldNotStart', error, tail: '' }),
+  write: () => {},
+  endInput: () => {},
   stop: async () => ({ ended: [], survived: [] }),
 });

@@ -62,7 +62,7 @@ function standingOf(
       return 'cancelled';
     case undefined:
       if (running) return 'running';
-      return 'interrupted';
+      return isStuck(view, waiting) ? 'suspended' : 'interrupted';
   }
 }
 

@@ -11,7 +11,7 @@ export const count = (amount: number, noun: string): string => `${amount} ${noun
 export const errorLine = (error: ErrorData): string => firstLine(error.message) || error.code;
 
 /** `now` is left out where time stands still. */
-export function waitText(wait: WaitingFor, now?: number): string {
+function waitText(wait: WaitingFor, now?: number): string {
   switch (wait.on) {
     case 'approval':
       return `waits for approval: ${safeLine(wait.message)}`;

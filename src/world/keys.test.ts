@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { conflicts, type Keys } from './effect.ts';
 import { createLiveWorld } from './live.ts';
+import { turn } from './test-support.ts';
 import type { World } from './world.ts';
-
-const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
 interface Work {
   readonly name: string;

@@ -51,7 +51,7 @@ function expectWholeLives({ path, scope }: GraphNode, lives: ReadonlyMap<string,
   expect(parts.length, `number of lives of ${path}`).toBe(starts);
 }
 
-export function* insideOf(node: GraphNode): Generator<GraphNode> {
+function* insideOf(node: GraphNode): Generator<GraphNode> {
   for (const inner of node.child?.nodes ?? []) {
     yield inner;
     yield* insideOf(inner);

@@ -47,7 +47,7 @@ describe('any workflow', () => {
         expectSoundHistory(workflow, events);
         expect(await store.read(result.runId)).toEqual(events);
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     );
   });
 
@@ -58,7 +58,7 @@ describe('any workflow', () => {
         await run(buildWorkflow(spec, { work }), limit);
         expect(seen.most).toBeLessThanOrEqual(limit);
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -75,7 +75,7 @@ describe('any workflow', () => {
           expect(second.result.status).toBe(first.result.status);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -95,7 +95,7 @@ describe('any workflow', () => {
           before = [...before, ...batch];
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -115,7 +115,7 @@ describe('any workflow', () => {
         expect(watched.writes).toEqual([]);
         expect(seen.most).toBe(0);
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 });

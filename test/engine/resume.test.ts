@@ -1,32 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
-import type { HistoryEvent } from '../../src/core/event.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { approve, maybe, step, workflow } from '../../src/workflow/define/index.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';
 import { testEngine } from '../support/engine.ts';
 import { at, countingStore, endsOf, eventsOf } from './support.ts';
-
-/** Steps that note that they ran; `version` changes a definition without changing the id. */
-function diamond(
-  runs: string[],
-  version: Partial<Record<'a' | 'b' | 'c' | 'd', number>> = {},
-): WorkflowModel {
-  const note = (id: string, number: number | undefined) => () => {
-    runs.push(id);
-    return `${id}${number ?? ''}`;
-  };
-  const a = step('a', { run: note('a', version.a) });
-  const b = step('b', { after: { a }, run: note('b', version.b) });
-  const c = step('c', { after: { a }, run: note('c', version.c) });
-  const d = step('d', { after: { b, c }, run: note('d', version.d) });
-  const { model } = workflow('diamond', { steps: [a, b, c, d] });
-  const numbered = (id: string) => version[id as 'a'] ?? 0;
-  return {
-    ...model,
-    steps: model.steps.map(step => ({ ...step, fingerprint: `${step.id}-${numbered(step.id)}` })),
-  };
-}
+import { diamond } from './versions.ts';
 
 describe('a changed definition', () => {
   it('is noticed, and nothing is written or run', async () => {
@@ -197,123 +175,5 @@ describe('resuming', () => {
     const clean = await engine.start({ workflow: model });
     const digest = async (runId: string) => digestsOf(await history(runId)).outcome;
     expect(await digest(first.runId)).toBe(await digest(clean.runId));
-  });
-});
-
-describe('forking', () => {
-  it('keeps what is not downstream, and leaves the old run as it was', async () => {
-    const runs: string[] = [];
-    const model = diamond(runs);
-    const { engine, history } = testEngine();
-    const { runId } = await engine.start({ workflow: model });
-    const before = await history(runId);
-    runs.length = 0;
-    const forked = await engine.fork({ workflow: model, runId, from: 'b' });
-    expect(forked).toMatchObject({ status: 'completed', output: { d: 'd' } });
-    expect(forked.runId).not.toBe(runId);
-    expect(runs).toEqual(['b', 'd']);
-    expect(await history(runId)).toEqual(before);
-    const [started] = eventsOf(await history(forked.runId), 'run.started');
-    expect(started?.data.forkedFrom).toEqual({ run: runId, step: 'b' });
-    await expect(engine.replay({ workflow: model, runId: forked.runId })).resolves.toMatchObject({
-      ended: true,
-    });
-  });
-
-  it('of a failed run runs again what failed as well', async () => {
-    let broken = true;
-    const runs: string[] = [];
-    const a = step('a', { run: () => void runs.push('a') });
-    const bad = step('bad', {
-      after: { a },
-      run: () => {
-        runs.push('bad');
-        if (broken) throw new Error('no');
-      },
-    });
-    const c = step('c', { run: () => void runs.push('c') });
-    const { model } = workflow('w', { steps: [a, bad, c], onFailure: 'continue' });
-    const { engine } = testEngine();
-    const { runId } = await engine.start({ workflow: model });
-    runs.length = 0;
-    broken = false;
-    expect(await engine.fork({ workflow: model, runId, from: 'c' })).toMatchObject({ status: 'completed' });
-    expect(runs.sort()).toEqual(['bad', 'c']);
-  });
-
-  it('inside a child workflow that was tried several times keeps only its last life', async () => {
-    let tries = 0;
-    const runs: string[] = [];
-    const input = z.object({ n: z.number() });
-    const paid = step('paid', {
-      run: () => {
-        runs.push('paid');
-        return runs.length;
-      },
-    });
-    const flaky = step('flaky', {
-      after: { paid },
-      run: ({ paid }) => {
-        if (++tries === 1) throw new Error('no');
-        return paid;
-      },
-    });
-    const child = workflow('child', { input, steps: [paid, flaky] });
-    const outer = step('outer', { uses: child, with: () => ({ n: 1 }), retry: { attempts: 2, backoff: 1 } });
-    const { model } = workflow('w', { steps: [outer] });
-    const { engine } = testEngine();
-    const first = await engine.start({ workflow: model });
-    expect(first).toMatchObject({ status: 'completed', output: { outer: { flaky: 2 } } });
-    const forked = await engine.fork({ workflow: model, runId: first.runId, from: 'outer/flaky' });
-    expect(forked).toMatchObject({ status: 'completed', output: { outer: { flaky: 2 } } });
-    expect(runs).toHaveLength(2);
-  });
-
-  it('names the step that was probably meant', async () => {
-    const { engine } = testEngine();
-    const model = diamond([]);
-    const { runId } = await engine.start({ workflow: { ...model, steps: model.steps } });
-    await expect(engine.fork({ workflow: model, runId, from: 'e' })).rejects.toMatchObject({ code: 'USAGE' });
-  });
-});
-
-describe('replaying', () => {
-  it('runs and writes nothing, and gives what was recorded', async () => {
-    const runs: string[] = [];
-    const model = diamond(runs);
-    const { engine, store } = testEngine();
-    const first = await engine.start({ workflow: model });
-    runs.length = 0;
-    const counted = countingStore(store);
-    const replayed = await testEngine({ store: counted.store }).engine.replay({
-      workflow: model,
-      runId: first.runId,
-    });
-    expect(replayed).toMatchObject({ result: first, ended: true });
-    expect(counted.writes).toEqual([]);
-    expect(runs).toEqual([]);
-  });
-
-  it('notices an end that does not follow from the steps', async () => {
-    const model = diamond([]);
-    const { engine, store } = testEngine();
-    const { runId } = await engine.start({ workflow: model });
-    const forged = (await store.read(runId)).map(event =>
-      event.type === 'run.completed' ? ({ ...event, data: { output: 'forged' } } as HistoryEvent) : event,
-    );
-    const liar = testEngine({ store: { ...store, read: async () => forged } });
-    await expect(liar.engine.replay({ workflow: model, runId })).rejects.toMatchObject({
-      code: 'HISTORY_DIVERGED',
-    });
-  });
-
-  it('notices steps that the workflow does not have', async () => {
-    const model = diamond([]);
-    const { engine } = testEngine();
-    const { runId } = await engine.start({ workflow: model });
-    const fewer = { ...model, steps: model.steps.filter(({ id }) => id !== 'd') };
-    await expect(engine.replay({ workflow: fewer, runId })).rejects.toMatchObject({
-      code: 'HISTORY_DIVERGED',
-    });
   });
 });

@@ -103,7 +103,10 @@ export const workflows: Readonly<Record<string, WorkflowModel>> = {
   shell: flow('shell', [sh('good', 'echo "answer=42" >> "$REPRISE_OUTPUT"'), sh('bad', 'echo sorry >&2; exit 3', { needs: ['good'] })]),
 };
 
-/** What a definition was when its run started, where that was something else. */
+/**
+ * What a definition was when its run started, where that was something else. For whoever records.
+ * @public
+ */
 export const earlier: Readonly<Record<string, WorkflowModel>> = {
   changed: flow('changed', [value('kept'), call('changes', () => 'old', { needs: ['kept'] }), call('removed', () => 'removed', { needs: ['changes'] })]),
 };

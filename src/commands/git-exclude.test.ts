@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { excludeFromGit } from './git-exclude.ts';
+import { temporaryProject } from './test-support.ts';
+
+const git = (cwd: string, ...args: string[]) => execFileSync('git', args, { cwd, encoding: 'utf8' });
+
+describe('excludeFromGit', () => {
+  it('hides the state of a project below the top of the repository, whatever its folder is called', () => {
+    const top = temporaryProject();
+    git(top, 'init', '--quiet');
+    const root = join(top, 'odd [name] #1');
+    mkdirSync(join(root, '.reprise', 'state'), { recursive: true });
+    writeFileSync(join(root, '.reprise', 'state', 'reprise.db'), '');
+    expect(git(top, 'status', '--porcelain', '-uall')).not.toBe('');
+    excludeFromGit(root);
+    expect(git(top, 'status', '--porcelain', '-uall')).toBe('');
+  });
+
+  it('adds what is missing to the file as it is, once', () => {
+    const root = temporaryProject();
+    git(root, 'init', '--quiet');
+    const file = join(root, '.git', 'info', 'exclude');
+    writeFileSync(file, '*.log\n.reprise/state/');
+    excludeFromGit(root);
+    excludeFromGit(root);
+    expect(readFileSync(file, 'utf8')).toBe('*.log\n.reprise/state/\n.reprise/workspaces/\n');
+  });
+
+  it('does nothing outside a repository', () => {
+    expect(() => excludeFromGit(temporaryProject())).not.toThrow();
+  });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { step, workflow } from '../workflow/define/index.ts';
+import { loadWorkflow } from '../workflow/yaml/load.ts';
+import { type InputOptions, readInput } from './inputs.ts';
+import type { Definition } from './load-definition.ts';
+import { temporaryProject, testIo } from './test-support.ts';
+
+const yaml = (inputs: string): Definition => ({
+  kind: 'yaml',
+  source: 'w.yaml',
+  model: loadWorkflow({ file: '/w.yaml', text: `inputs: ${inputs}\nsteps:\n  - { id: a, run: "true" }\n` }),
+});
+const typed = (input: z.ZodType<object>): Definition => ({
+  kind: 'module',
+  source: 'w.mjs',
+  model: workflow('w', { steps: [step('a', { run: () => 1 })], input }).model,
+});
+const read = (definition: Definition, options: InputOptions) =>
+  readInput(options, { definition, io: testIo(temporaryProject()) });
+
+describe('the inputs of a YAML workflow', () => {
+  it('are read as their types say, and stay text where they do not fit', async () => {
+    const declared = yaml('{ s: {}, n: { type: number }, b: { type: boolean }, j: { type: json } }');
+    expect(await read(declared, { input: ['s=1', 'n=-1.5e3', 'b=false', 'j=[1]'] })).toEqual({
+      s: '1',
+      n: -1500,
+      b: false,
+      j: [1],
+    });
+    expect(await read(declared, { input: ['n=', 'b=yes', 'j={'] })).toEqual({ n: '', b: 'yes', j: '{' });
+    expect(await read(declared, { input: ['j=null', 's=a=b', 'other=1'] })).toEqual({
+      j: null,
+      s: 'a=b',
+      other: '1',
+    });
+  });
+
+  it('keep a name that means something else to JavaScript', async () => {
+    const input = await read(yaml('{ s: {} }'), { input: ['__proto__=x'] });
+    expect(Object.keys(input)).toEqual(['__proto__']);
+  });
+});
+
+describe('the inputs of a workflow in code', () => {
+  it('are text where the schema takes text, and JSON where it does not', async () => {
+    const schema = z.object({
+      list: z.array(z.number()),
+      either: z.union([z.string(), z.number()]),
+      flag: z.literal(true).or(z.date()),
+      any: z.unknown(),
+    });
+    const input = await read(typed(schema), {
+      input: ['list=[1,2]', 'either=5', 'flag=true', 'any={"a":1}'],
+    });
+    expect(input).toEqual({ list: [1, 2], either: '5', flag: true, any: '{"a":1}' });
+  });
+
+  it('stay as they were typed when no reading fits, so that the message shows them', async () => {
+    const schema = z.object({ list: z.array(z.number()) });
+    expect(await read(typed(schema), { input: ['list={"a":1}'] })).toEqual({ list: '{"a":1}' });
+  });
+});
