@@ -10,7 +10,7 @@ const durable = [
   { shape: 'layers', steps: 10_000, places: 10, store: 'sqlite' },
   { shape: 'fanOut', steps: 100_000, places: 1000, store: 'sqlite' },
 ];
-const words = { chain: 'chain', fanOut: 'fan-out', layers: 'layers of ten' };
+const words = { chain: 'chain', fanOut: 'fan-out', layers: 'graph of layers' };
 
 /** Planning is constant in time for each step, so a graph a hundred times as large takes a hundred times as long. */
 export function scale() {
@@ -46,7 +46,7 @@ export function scale() {
     ],
     targets: [
       ...['chain', 'fanOut'].map(shape => ({
-        what: `the time per step of a ${words[shape]} is the same with 100,000 steps as with 10,000`,
+        what: `${words[shape]}: time per step with 100,000 steps, of that with 10,000`,
         value: growth(shape),
         most: 1.25,
         tolerance: 1.6,
@@ -55,7 +55,7 @@ export function scale() {
       ...measured
         .filter(one => one.store === 'sqlite')
         .map(one => ({
-          what: `a ${words[one.shape]} of ${count(one.steps)} steps on SQLite takes at most 8 KiB of memory a step`,
+          what: `${words[one.shape]} of ${count(one.steps)} steps on SQLite: memory for each`,
           value: one.rssPerStep,
           most: 8192,
           tolerance: 1.5,

@@ -18,7 +18,7 @@ export const isYamlFile = (file: string): boolean => yamlExtensions.includes(ext
 const isWorkflowFile = (file: string): boolean =>
   isYamlFile(file) || (moduleExtensions.includes(extname(file)) && !/\.(test|spec|d)\.m?[jt]s$/.test(file));
 
-export const workflowsFolder = ({ root }: Project): string => join(root, '.reprise', 'workflows');
+const workflowsFolder = ({ root }: Project): string => join(root, '.reprise', 'workflows');
 
 /** The workflows of the project by name; a name stands for the file that the order of extensions puts first. */
 export function knownWorkflows(project: Project): ReadonlyMap<string, string> {

@@ -83,6 +83,12 @@ export const errorCatalogue = {
   AGENT_STALLED: 'The agent was silent for longer than its `stall_timeout`.',
   AGENT_LIMIT: 'The agent ran into a rate limit, or its plan is used up for now.',
   PERMISSION_DENIED: 'The agent needed something that its permissions do not allow.',
+  // Git
+  GIT_FAILED: 'A git command failed; the message holds the end of what it said.',
+  GIT_NOT_FOUND: 'There is no git on this machine.',
+  NOT_A_REPOSITORY: 'The folder is not in a git repository.',
+  WORKSPACE_FAILED: 'A workspace could not be made, saved or removed; nothing in it was lost.',
+  CANNOT_LAND: 'There is no such branch to land on, or nothing that could be landed on it.',
   // Inside
   LANE_MISUSE: 'Code inside a lane broke the rules of the effects boundary.',
   DEADLOCK: 'Every lane waits and nothing outside can wake one of them.',

@@ -133,5 +133,8 @@ export const eventSchemas = Object.fromEntries(
   ]),
 ) as unknown as Readonly<Record<EventType, z.ZodType>>;
 
-/** For documentation: the schema of each event's data. */
+/**
+ * For documentation: the schema of each event's data.
+ * @public
+ */
 export const eventDataSchemas: Readonly<Record<EventType, z.ZodType>> = dataSchemas;

@@ -17,6 +17,8 @@ export interface OutputOptions {
   readonly onLine?: OnLine | undefined;
   /** Longer lines lose their end. */
   readonly maxLineLength?: number | undefined;
+  /** A stream was closed, by the process itself or because it ended. Must not throw. */
+  readonly onStreamEnd?: ((stream: OutputStream) => void) | undefined;
 }
 
 const defaultTailBytes = 16 * 1024;
@@ -29,13 +31,16 @@ const logBufferBytes = 1024 * 1024;
 export class OutputCollector {
   readonly #tail: Tail;
   readonly #lines: Readonly<Record<OutputStream, LineSplitter>> | undefined;
+  readonly #onStreamEnd: OutputOptions['onStreamEnd'];
   readonly #sources: Readable[] = [];
   #log: WriteStream | undefined;
   #caughtUp: Promise<void> | undefined;
 
   /** Opens the log file, with its folder; throws if that is impossible. */
-  constructor({ logFile, tailBytes = defaultTailBytes, onLine, maxLineLength }: OutputOptions) {
+  constructor(options: OutputOptions) {
+    const { logFile, tailBytes = defaultTailBytes, onLine, maxLineLength } = options;
     this.#tail = new Tail(tailBytes);
+    this.#onStreamEnd = options.onStreamEnd;
     this.#lines = onLine && {
       stdout: new LineSplitter((line, isCut) => onLine('stdout', line, isCut), maxLineLength),
       stderr: new LineSplitter((line, isCut) => onLine('stderr', line, isCut), maxLineLength),
@@ -46,6 +51,10 @@ export class OutputCollector {
   read(stream: OutputStream, source: Readable): void {
     this.#sources.push(source);
     source.on('data', (chunk: Buffer) => this.#take(stream, chunk));
+    source.once('end', () => {
+      this.#lines?.[stream].end();
+      this.#onStreamEnd?.(stream);
+    });
   }
 
   /** Reads no more. What has already come in is still taken, however far the log file is behind. */

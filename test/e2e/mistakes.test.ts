@@ -150,7 +150,6 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
       "error[CONFIG_INVALID]: reprise.yaml:1:36: \`runtime.max_concurrent_workers\` must be at least 1, not \`0\`
          1 | runtime: { max_concurrent_workers: 0 }
            |  ^
-        at reprise.yaml:1:36
       "
     `);
     const { code, stderr } = await runInline({

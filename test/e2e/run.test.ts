@@ -184,7 +184,7 @@ steps:
         | no compiler
         hint: The whole output is in <root>/.reprise/state/logs/<run>/build.1.log
 
-      next: reprise resume <run>  once the cause is mended: finished steps are kept
+      next: reprise resume <run>  once it is mended; finished steps are kept
             reprise history <run>  everything that happened
       "
     `);

@@ -64,7 +64,7 @@ describe('signals', () => {
   );
 
   it('a second Ctrl-C kills what does not want to end, and leaves at once', async () => {
-    const stubborn = `steps:\n  - id: stubborn\n    run: |\n      exec > /dev/null 2>&1; trap 'echo deaf >> marks' TERM\n      echo $$ >> pids\n      while :; do sleep 0.05; done\n`;
+    const stubborn = `steps:\n  - id: stubborn\n    run: |\n      exec > /dev/null 2>&1; trap 'echo deaf >> marks' TERM\n      echo $$ >> pids\n      while :; do sleep 0.05 || true; done\n`;
     const project = createProject({ files: { 'stubborn.yaml': stubborn } });
     const run = project.start(['run', 'stubborn.yaml']);
     await until(() => project.read('pids') !== '');

@@ -35,9 +35,9 @@ describe('list', () => {
     expect(await project.run(['list', '--json'])).toMatchObject({ code: 0, stdout: '', stderr: '' });
     for (const name of ['diamond', 'failing', 'gate']) await project.run(['run', name]);
     expect(await output(project, 'list')).toMatchInlineSnapshot(`
-      "◔  <run>  gate  suspended  just now
-      ✗  <run>  failing  failed  <took> ago  took <took>
-      ✓  <run>  diamond  completed  <took> ago  took <took>
+      "◔  <run>  gate  suspended  <ago>
+      ✗  <run>  failing  failed  <ago>  took <took>
+      ✓  <run>  diamond  completed  <ago>  took <took>
       "
     `);
     const rows = parseLines<Record<string, unknown>>((await project.run(['list', '--json'])).stdout);
@@ -87,7 +87,7 @@ describe('show', () => {
       b: exited with code 9 [EXIT_NONZERO]
         hint: The whole output is in <root>/.reprise/state/logs/<run>/b.1.log
 
-      next: reprise resume <run>  once the cause is mended: finished steps are kept
+      next: reprise resume <run>  once it is mended; finished steps are kept
             reprise history <run>  everything that happened
       "
     `);
@@ -115,7 +115,7 @@ describe('show', () => {
       … gate waits for you
 
         ◔  ok  waits for approval: Well?
-        1 step, 0 at once at most, <took> (<took> of work)
+        1 step, <took>
 
       next: reprise approve <run> ok  your answer: approve or reject
             reprise resume <run>  then go on
@@ -349,7 +349,6 @@ describe('validate', () => {
          1 | runtme: {}
            | ^^^^^^
         hint: did you mean \`runtime\`?
-        at reprise.yaml:1:1
       "
     `);
     const lines = parseLines(
