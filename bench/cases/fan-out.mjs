@@ -15,11 +15,12 @@ export function fanOut({ peer, rounds }) {
         graph: () => inChild('langgraph', 'fan-out-graph', workers, workers),
         tasks: () => inChild('langgraph', 'fan-out-tasks', workers, workers),
         narrowGraph: () => inChild('langgraph', 'fan-out-graph', workers, 10),
+        narrowTasks: () => inChild('langgraph', 'fan-out-tasks', workers, 10),
       }),
     },
     rounds,
   );
-  const { floor, wide, narrow, graph, tasks, narrowGraph } = results;
+  const { floor, wide, narrow, graph, tasks, narrowGraph, narrowTasks } = results;
   const best = graph && Math.min(graph.ms, tasks.ms);
   const row = (name, { ms, coldMs, commits }, peerMs) => [
     name,
@@ -31,16 +32,21 @@ export function fanOut({ peer, rounds }) {
   return {
     title: `Fan-out of ${count(workers)} with a join`,
     body: table(
-      ['', 'warm', 'in a fresh process', "LangGraph's rate", 'commits'],
+      ['', 'warm', 'in a fresh process', "LangGraph's better rate, warm", 'commits'],
       [
         row('floor: SQLite alone, 100 rows a commit', floor, best),
         row('**Reprise**, all at once', wide, best),
-        row('**Reprise**, 10 at a time (the default)', narrow, narrowGraph?.ms),
+        row(
+          '**Reprise**, 10 at a time (the default)',
+          narrow,
+          graph && Math.min(narrowGraph.ms, narrowTasks.ms),
+        ),
         ...(graph
           ? [
               row('LangGraph, `Send`, all at once', graph),
               row('LangGraph, tasks, all at once', tasks),
               row('LangGraph, `Send`, 10 at a time', narrowGraph),
+              row('LangGraph, tasks, 10 at a time', narrowTasks),
             ]
           : []),
       ],
@@ -48,7 +54,7 @@ export function fanOut({ peer, rounds }) {
     targets: best
       ? [
           {
-            what: 'a fan-out runs at 10 times the rate of LangGraph',
+            what: 'a fan-out runs at 10 times the better rate of LangGraph, warm',
             value: best / wide.ms,
             least: 10,
             tolerance: 0.5,

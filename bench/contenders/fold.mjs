@@ -14,6 +14,6 @@ const times = await coldAndWarm(async () => {
   const history = await store.read(runId);
   events = history.length;
   if (foldHistory(graph, history).phase !== 'failed') throw new Error('the history does not lead to its end');
-}, 9);
+});
 await store.close();
 process.stdout.write(`${JSON.stringify({ ...times, events })}\n`);

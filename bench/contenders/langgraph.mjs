@@ -37,7 +37,7 @@ async function measure({ folder, compile, input, expected, maxConcurrency }) {
     if (db.pragma('synchronous', { simple: true }) !== 2) throw new Error('LangGraph is not durable');
     commits = counts.commits;
     db.close();
-  }, 1);
+  });
   return { ...times, commits };
 }
 

@@ -73,28 +73,20 @@ describe('failure policies', () => {
       },
     });
     const first = step('first', { run: () => 'kept' });
-    const heeds = step('heeds', {
-      after: { first },
-      run: async (_, ctx) => {
-        await together();
-        if (onFailure !== 'fail-fast') return failed.promise.then(() => 'finished');
-        await new Promise((_, reject) =>
-          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
-        );
-        return 'never';
-      },
-    });
-    const alsoHeeds = step('also', {
-      after: { first },
-      run: async (_, ctx) => {
-        await together();
-        if (onFailure !== 'fail-fast') return failed.promise.then(() => 'finished');
-        await new Promise((_, reject) =>
-          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
-        );
-        return 'never';
-      },
-    });
+    const sibling = (id: string) =>
+      step(id, {
+        after: { first },
+        run: async (_, ctx) => {
+          await together();
+          if (onFailure !== 'fail-fast') return failed.promise.then(() => 'finished');
+          await new Promise((_, reject) =>
+            ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
+          );
+          return 'never';
+        },
+      });
+    const heeds = sibling('heeds');
+    const alsoHeeds = sibling('also');
     const later = step('later', { after: { heeds }, run: () => 'later' });
     const dependant = step('dependant', { after: { bad }, run: () => 'never' });
     const model = workflow('trio', {

@@ -5,6 +5,7 @@ import type { Graph, GraphNode, GraphScope } from './graph.ts';
 import { type EndStatus, NodeState, newTicket, ScopeState, type Ticket, takesPlace } from './node-state.ts';
 import { Queue } from './queue.ts';
 import { SignalBook } from './signal-book.ts';
+import { isPossible, type StepEvent } from './transitions.ts';
 
 export type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
 
@@ -97,7 +98,7 @@ export class RunState {
     }
   }
 
-  #applyToStep(event: Extract<HistoryEvent, { type: `${'step' | 'timer' | 'approval'}.${string}` }>): void {
+  #applyToStep(event: StepEvent): void {
     const state = event.step === undefined ? undefined : this.at(event.step);
     if (!state) {
       throw new RepriseError(
@@ -105,75 +106,61 @@ export class RunState {
         `event ${event.seq} (${event.type}) is about step ${event.step}, which the workflow does not have`,
       );
     }
+    if (this.phase !== 'running' || !isPossible(event, state)) {
+      throw impossible(event, `${state.node.path} is ${state.status} and the run ${this.phase}`);
+    }
     switch (event.type) {
       case 'step.started':
         this.#start(state, event);
         break;
       case 'step.completed':
-        this.#expect(event, state, state.active);
         state.output = event.data.output;
         this.#settle(state, 'completed', event.at);
         break;
       case 'step.failed':
-        this.#expect(event, state, state.active || state.interrupted);
         state.error = event.data.error;
         this.#fail(state, event.at);
         break;
       case 'step.cancelled':
-        this.#expect(event, state, state.active || state.interrupted);
         state.tainted = true;
         this.#settle(state, 'cancelled', event.at);
         break;
       case 'step.skipped':
-        this.#expect(event, state, state.status === 'pending');
         state.tainted = this.#skippedForFailure(event.data);
         this.#settle(state, 'skipped', event.at);
         break;
       case 'step.interrupted':
-        this.#expect(event, state, state.status === 'running');
         this.#interrupt(state);
         break;
       case 'step.retrying':
-        this.#expect(event, state, state.active || state.interrupted);
         state.interrupted = false;
         state.timedOut = undefined;
         state.error = event.data.error;
         this.#setTimer(state, { timer: 'retry', setAt: event.at, ms: event.data.delayMs });
         break;
       case 'timer.set':
-        this.#expect(event, state, state.active && typeof event.data.timer === 'number');
         if (typeof event.data.timer === 'number')
           this.#setTimer(state, { timer: event.data.timer, setAt: event.at, ms: event.data.ms });
         break;
       case 'timer.fired':
-        this.#expect(event, state, state.active);
         this.#fire(state, event.data.timer);
         break;
       case 'step.suspended':
-        this.#expect(event, state, state.active);
         this.#suspend(state, event);
         break;
       case 'step.resumed':
-        this.#expect(event, state, state.status === 'woken');
         state.attemptStartedAt = event.at;
         this.#setStatus(state, 'running');
         break;
       case 'approval.requested':
-        this.#expect(event, state, state.active);
         state.approval = { ...event.data, given: undefined };
         this.#setStatus(state, 'waiting');
         break;
       case 'approval.given':
-        this.#expect(event, state, state.approval !== undefined && state.status === 'waiting');
         if (state.approval) state.approval.given = event.data;
         this.#wake(state);
         break;
     }
-  }
-
-  #expect(event: HistoryEvent, state: NodeState, possible: boolean): void {
-    if (!possible || this.phase !== 'running')
-      throw impossible(event, `${state.node.path} is ${state.status} and the run ${this.phase}`);
   }
 
   #open(scope: GraphScope, input: ScopeState['input']): void {
@@ -185,8 +172,6 @@ export class RunState {
   }
 
   #start(state: NodeState, event: EventOf<'step.started'>): void {
-    const retrying = state.status === 'woken' && state.timers?.has('retry') === true;
-    this.#expect(event, state, (state.status === 'pending' || retrying) && state.unmet === 0);
     const again = state.node.child && state.attempt > 0 && !state.interrupted;
     state.timers?.delete('retry');
     state.interrupted = false;
@@ -279,7 +264,7 @@ export class RunState {
       state.timedOut = timer;
       this.#cancelNode(state);
     } else if (timer === 'retry') {
-      this.#wake(state);
+      this.#wakeUp(state);
     } else {
       state.timers?.delete(timer);
       const wait = state.waits?.get(timer);
@@ -297,8 +282,13 @@ export class RunState {
     if (data.on === 'signal' && data.signal && this.signals.wait(data.signal, state, wait)) this.#wake(state);
   }
 
+  /** What one of its waits was for has come. A step that waits for its next attempt is not woken by the last one's waits. */
   #wake(state: NodeState): void {
     if (state.status === 'running') this.answered.push(state);
+    if (!state.timers?.has('retry')) this.#wakeUp(state);
+  }
+
+  #wakeUp(state: NodeState): void {
     if (state.status !== 'waiting') return;
     this.#setStatus(state, 'woken');
     this.woken.push(newTicket(state));

@@ -31,6 +31,23 @@ describe('retries', () => {
     expect(eventsOf(events, 'step.started').map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5]);
   });
 
+  it('are not hastened by a sleep that the failed attempt had not waited out', async () => {
+    let tries = 0;
+    const flaky = step('flaky', {
+      retry: { attempts: 2, backoff: '10s' },
+      run: async (_, ctx) => {
+        if (++tries > 1) return 'done';
+        void ctx.sleep('1s');
+        await ctx.sleep(0);
+        throw new Error('too early');
+      },
+    });
+    const { engine, events, clock } = timedEngine();
+    await clock.until(engine.start({ workflow: workflow('w', { steps: [flaky] }).model }));
+    const [first, second] = eventsOf(events, 'step.started').map(event => Date.parse(event.at));
+    expect((second ?? 0) - (first ?? 0)).toBe(10_000);
+  });
+
   it('end with the last error when attempts are used up', async () => {
     let tries = 0;
     const flaky = step('flaky', {

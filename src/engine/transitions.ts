@@ -1,0 +1,35 @@
+import type { HistoryEvent } from '../core/event.ts';
+import type { NodeState } from './node-state.ts';
+
+/** An event that concerns a step. */
+export type StepEvent = Extract<HistoryEvent, { type: `${'step' | 'timer' | 'approval'}.${string}` }>;
+
+/** Whether the event can follow what the step has been through, in a run that is going on. */
+export function isPossible(event: StepEvent, state: NodeState): boolean {
+  switch (event.type) {
+    case 'step.started':
+      return state.unmet === 0 && (state.status === 'pending' || isRetried(state));
+    case 'step.skipped':
+      return state.status === 'pending';
+    case 'step.interrupted':
+      return state.status === 'running';
+    case 'step.resumed':
+      return state.status === 'woken';
+    case 'step.failed':
+    case 'step.cancelled':
+    case 'step.retrying':
+      return state.active || state.interrupted;
+    case 'timer.set':
+      return state.active && typeof event.data.timer === 'number';
+    case 'approval.given':
+      return state.status === 'waiting' && state.approval !== undefined;
+    case 'step.completed':
+    case 'step.suspended':
+    case 'timer.fired':
+    case 'approval.requested':
+      return state.active;
+  }
+}
+
+const isRetried = ({ status, timers }: NodeState): boolean =>
+  status === 'woken' && timers?.has('retry') === true;
