@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import type { Json } from './json.ts';
 
-export { parseEvent } from './parse-event.ts';
-
 /**
  * The history of a run: a gapless list of events. Every event that was ever written can be read for ever,
  * so a schema is only ever widened. Times stand in `at` alone: two runs that did the same work differ

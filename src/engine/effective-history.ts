@@ -10,6 +10,7 @@ export interface EffectiveHistory {
 /** Leaves out what later resumes took back: ends of the run, the cancellation that led there, and invalidated steps. */
 export function effectiveHistory(history: readonly HistoryEvent[]): EffectiveHistory {
   const attempts = new Map<string, number>();
+  if (!history.some(({ type }) => type === 'run.resumed')) return { events: history, attempts };
   let events: HistoryEvent[] = [];
   for (const event of history) {
     if (event.type === 'run.resumed' && (event.data.invalidated || events.some(isRunEnd))) {

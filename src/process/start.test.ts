@@ -194,3 +194,43 @@ describe('stopping', () => {
     expect(await child.stop(patient)).toEqual({ ended: [], survived: [] });
   });
 });
+
+describe('an input that stays open', () => {
+  test('is written to line by line, until it is ended', async () => {
+    const child = lab().sh('while read -r line; do echo "got $line"; done; echo over', { stdin: 'open' });
+    child.write('one\n');
+    expect(await child.lines.after('got ')).toBe('one');
+    child.write('two\n');
+    child.endInput();
+    expect(await child.ended).toMatchObject({
+      kind: 'exited',
+      exitCode: 0,
+      tail: 'got one\ngot two\nover\n',
+    });
+    child.write('lost\n');
+  });
+});
+
+test('a stream that the process closes by itself is told, after its last line', async () => {
+  const told: string[] = [];
+  const child = lab().sh('printf last; exec >&-; echo still here >&2; read -r line', {
+    stdin: 'open',
+    onLine: (stream, line) => void told.push(`${stream}: ${line}`),
+    onStreamEnd: stream => {
+      told.push(`${stream} ended`);
+      if (stream === 'stdout') child.endInput();
+    },
+  });
+  await child.ended;
+  expect(told.filter(line => line.startsWith('stdout'))).toEqual(['stdout: last', 'stdout ended']);
+});
+
+test('lines may be as long as is said', async () => {
+  const told: unknown[] = [];
+  const onLine = (_stream: string, line: string, isCut: boolean) => void told.push([line, isCut]);
+  await lab().sh('echo 12345; echo 123456', { onLine, maxLineLength: 5 }).ended;
+  expect(told).toEqual([
+    ['12345', false],
+    ['12345…', true],
+  ]);
+});

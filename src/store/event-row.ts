@@ -1,5 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
-import { type HistoryEvent, type NewEvent, parseEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import { parseEvent } from '../core/parse-event.ts';
 import type { Timestamp } from '../core/time.ts';
 
 /** An event as a store keeps it. A tuple, because a history is read as a whole and objects cost three times as much. */

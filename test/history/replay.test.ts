@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type HistoryEvent, parseEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/event.ts';
+import { parseEvent } from '../../src/core/parse-event.ts';
 import { canonicalOrder } from '../../src/engine/canonical.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { memoryStore } from '../../src/store/memory.ts';
