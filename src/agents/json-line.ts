@@ -41,3 +41,7 @@ export const listAt = (value: Json | undefined, ...path: readonly string[]): rea
   const found = at(value, ...path);
   return Array.isArray(found) ? found : [];
 };
+
+/** An entry of a record whose keys an agent chose: `constructor` is one like any other. */
+export const own = <Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined =>
+  Object.hasOwn(record, key) ? record[key] : undefined;

@@ -59,6 +59,8 @@ export interface Adapter<State> {
   /** Throws a RepriseError if the request cannot be met by this kind of agent. */
   readonly launch: (request: SessionRequest, folder: string) => Launch;
   readonly protocol: (context: ProtocolContext) => Protocol<State>;
+  /** The result can come on standard output only, so that closing it is the end. */
+  readonly speaksOnStdout: boolean;
 }
 
 export const event = (given: AgentEvent): Signal => ({ kind: 'event', event: given });

@@ -1,6 +1,6 @@
 import type { Json } from '../core/json.ts';
-import type { HostAnswer, HostQuestion } from './port.ts';
 import type { Decision } from './permissions.ts';
+import type { HostAnswer, HostQuestion } from './port.ts';
 import { event, type Signal } from './protocol.ts';
 
 /** What becomes of a wish: decided here, or for the host to decide. */
@@ -27,19 +27,12 @@ export function permissionSignals(wish: Wish, ruling: Ruling): readonly Signal[]
   }
 }
 
-/** What the host decided about a question of ours; `undefined` if it is no answer to a permission. */
+/** What the host decided. An answer that fits another question allows nothing. */
 export function decisionOf(
   question: Extract<HostQuestion, { kind: 'permission' }>,
   answer: HostAnswer,
 ): Decision {
-  switch (answer.kind) {
-    case 'allow':
-    case 'continue':
-      return { kind: 'allow' };
-    case 'deny':
-    case 'stop': {
-      const message = (answer.kind === 'deny' && answer.message) || `${question.tool} was not allowed.`;
-      return { kind: 'deny', message, ...(question.lineToAdd ? { lineToAdd: question.lineToAdd } : {}) };
-    }
-  }
+  if (answer.kind === 'allow') return { kind: 'allow' };
+  const message = (answer.kind === 'deny' && answer.message) || `${question.tool} was not allowed.`;
+  return { kind: 'deny', message, ...(question.lineToAdd ? { lineToAdd: question.lineToAdd } : {}) };
 }

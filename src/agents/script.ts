@@ -1,5 +1,6 @@
+import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { toJson } from '../core/json.ts';
+import { RepriseError } from '../core/errors.ts';
 
 const path = z.string().min(1).describe('A path inside the workspace.');
 const only = <Shape extends z.ZodRawShape>(shape: Shape, description: string) =>
@@ -22,7 +23,10 @@ const scriptStepSchema = z.union(
     only({ run: z.string().min(1) }, 'Runs a shell command; fails if it does.'),
     only({ commit: z.string().min(1) }, 'Commits everything that has changed.'),
     only({ sleep: z.number().nonnegative() }, 'Waits, in milliseconds.'),
-    only({ ask: z.strictObject({ tool: z.string().min(1), input: json.optional() }) }, 'Asks for permission.'),
+    only(
+      { ask: z.strictObject({ tool: z.string().min(1), input: json.optional() }) },
+      'Asks for permission.',
+    ),
     only({ fail: z.string().min(1) }, 'Fails.'),
     only(
       { limit: z.strictObject({ resets_at: z.string().optional(), reason: z.string().optional() }) },
@@ -42,5 +46,12 @@ export const scriptSchema = z.array(scriptStepSchema);
 export type ScriptStep = z.infer<typeof scriptStepSchema>;
 export type Script = readonly ScriptStep[];
 
-/** Throws if it is not a script. */
-export const parseScript = (value: unknown): Script => scriptSchema.parse(toJson(value, 'script'));
+/** A script as YAML or JSON. Throws INPUT_INVALID if it is none. */
+export function parseScript(text: string): Script {
+  const parsed = scriptSchema.safeParse(parseYaml(text));
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map(
+    ({ path, message }) => `${['script', ...path].join('.')} ${message}`,
+  );
+  throw new RepriseError('INPUT_INVALID', issues.join('\n'));
+}

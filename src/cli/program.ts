@@ -56,7 +56,13 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
       command.showHelpAfterError(`  hint: see what it takes: reprise ${command.name()} --help`);
       command.action(async (...given: unknown[]) => {
         const typed = given.slice(0, -2).flat() as (string | undefined)[];
-        exitCode = await work(typed, command.opts());
+        const options = command.opts<{ readonly stateDir?: string }>();
+        try {
+          exitCode = await work(typed, options);
+        } catch (error) {
+          const { carryStateDir } = await import('./carry-state-dir.ts');
+          throw carryStateDir(error, options.stateDir);
+        }
       });
       return command;
     },

@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { exitCodeOfError, exitCodes } from '../commands/exit-codes.ts';
 import { type CommandIo, writeLines } from '../commands/io.ts';
@@ -36,8 +37,16 @@ export async function runProcess(args: readonly string[]): Promise<void> {
       : {}),
   };
 
+  let isLeaving = false;
+  // A step's function that calls process.exit() must not make an unfinished run look like a success.
+  process.on('exit', code => {
+    if (isLeaving || code !== 0) return;
+    writeSync(stderr.fd, 'error[INTERNAL]: something ended the process before the command was done\n');
+    process.exitCode = exitCodes.failed;
+  });
   const leave = async (code: number): Promise<never> => {
     await Promise.all([out.flushed(), err.flushed()]);
+    isLeaving = true;
     process.exit(stop.exitCode !== undefined && code !== exitCodes.ok ? stop.exitCode : code);
   };
   const fail = async (error: unknown): Promise<number> => {

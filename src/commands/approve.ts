@@ -5,7 +5,7 @@ import type { Waiting } from '../engine/result.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
-import { findProject, type ProjectOptions } from './project.ts';
+import { findProject, type Project, type ProjectOptions } from './project.ts';
 import { standingOf } from './standing.ts';
 import { requireNotEnded, selectRun, withStoredRuns } from './stored-runs.ts';
 import { userName } from './user-name.ts';
@@ -39,7 +39,7 @@ export async function approveCommand(
     const { runId } = run;
     const { waiting } = standingOf(runId, await store.read(runId));
     const asking = waiting.filter((wait): wait is Gate => wait.on === 'approval');
-    const gates = await withoutAnswer(asking, { io, store, run, step: options.step });
+    const gates = await withoutAnswer(asking, { io, project, store, run, step: options.step });
     const gate = chooseGate({ runId, gates, step: options.step });
     const answer = chooseAnswer({ runId, gate, choice: reject ? 'reject' : choice });
     const by = options.by ?? userName(io);
@@ -54,13 +54,17 @@ export async function approveCommand(
       },
       toTimestamp(io.now()),
     );
-    writeLines(io.err, `answered ${gate.step} of run ${runId} with ${answer}; ${whatHappensNext(run, io)}`);
+    writeLines(
+      io.err,
+      `answered ${gate.step} of run ${runId} with ${answer}; ${whatHappensNext(run, { io, project })}`,
+    );
     return exitCodes.ok;
   });
 }
 
 interface Answered {
   readonly io: CommandIo;
+  readonly project: Project;
   readonly store: EventStore;
   readonly run: RunSummary;
   readonly step: string | undefined;
@@ -69,7 +73,7 @@ interface Answered {
 /** Those that nobody has answered: an answer that waits to be read counts, and a second one would be lost. */
 async function withoutAnswer(
   gates: readonly Gate[],
-  { io, store, run, step }: Answered,
+  { io, project, store, run, step }: Answered,
 ): Promise<readonly Gate[]> {
   const answers = new Map<string, string>();
   for (const { message } of await store.inbox(run.runId)) {
@@ -83,7 +87,7 @@ async function withoutAnswer(
     'NOT_WAITING',
     `step ${closed.step} of run ${run.runId} was answered already, with ${answer}`,
     {
-      hint: whatHappensNext(run, io),
+      hint: whatHappensNext(run, { io, project }),
     },
   );
 }

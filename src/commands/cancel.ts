@@ -46,20 +46,21 @@ export async function cancelCommand(
 }
 
 async function leaveToOwner(cancellation: Cancellation): Promise<ExitCode> {
-  const { io, store, run, options } = cancellation;
+  const { io, project, store, run, options } = cancellation;
+  const look = `see where it stands: reprise show ${run.runId}${project.commandSuffix}`;
   const { runId, owner } = run;
   const who = owner ? `process ${owner.pid} on ${owner.host}` : 'its process';
   if (options.wait === false) {
-    writeLines(io.err, `asked ${who} to cancel run ${runId}; see where it stands: reprise show ${runId}`);
+    writeLines(io.err, `asked ${who} to cancel run ${runId}; ${look}`);
     return exitCodes.ok;
   }
   const end = await waitForEnd({ io, store, runId, timeoutMs: options.timeoutMs ?? defaultTimeoutMs });
   if (!end) {
-    writeLines(io.err, `${who} has not ended run ${runId} yet; see where it stands: reprise show ${runId}`);
+    writeLines(io.err, `${who} has not ended run ${runId} yet; ${look}`);
     return exitCodes.failed;
   }
   // The owner left, or died, without having read the message.
-  return hasEnded(end) ? sayEnd(io, end) : endHere({ ...cancellation, run: end });
+  return hasEnded(end) ? sayEnd(cancellation, end) : endHere({ ...cancellation, run: end });
 }
 
 /** The message waits in the inbox, and a resume reads that first: nothing else is run. */
@@ -70,14 +71,14 @@ async function endHere(cancellation: Cancellation): Promise<ExitCode> {
     const { model: workflow } = await loadRecordedDefinition(await store.read(runId), { project, io });
     const { engine } = await openEngine({ ...project, env: io.env, store });
     const { status } = await engine.resume({ workflow, runId });
-    return sayEnd(io, { runId, status });
+    return sayEnd(cancellation, { runId, status });
   } catch (thrown) {
     if (!(thrown instanceof RepriseError)) throw thrown;
     if (thrown.code === 'RUN_OWNED') return leaveToOwner(cancellation);
     if (!needsDefinition.has(thrown.code)) throw thrown;
     writeLines(
       io.err,
-      `${thrown.message}\nrun ${runId} will be cancelled as soon as it is resumed: reprise resume ${runId}`,
+      `${thrown.message}\nrun ${runId} will be cancelled as soon as it is resumed: reprise resume ${runId}${project.commandSuffix}`,
     );
     return exitCodes.ok;
   }
@@ -90,14 +91,20 @@ const needsDefinition: ReadonlySet<string> = new Set([
   'HISTORY_DIVERGED',
 ]);
 
-function sayEnd(io: CommandIo, { runId, status }: Pick<RunSummary, 'runId' | 'status'>): ExitCode {
+function sayEnd(
+  { io, project: { commandSuffix } }: Cancellation,
+  { runId, status }: Pick<RunSummary, 'runId' | 'status'>,
+): ExitCode {
   if (status === 'cancelled') {
-    writeLines(io.err, `run ${runId} is cancelled; take it up again: reprise resume ${runId}`);
+    writeLines(
+      io.err,
+      `run ${runId} is cancelled; take it up again: reprise resume ${runId}${commandSuffix}`,
+    );
     return exitCodes.ok;
   }
   writeLines(
     io.err,
-    `run ${runId} ended ${status} before it could be cancelled; see how it went: reprise show ${runId}`,
+    `run ${runId} ended ${status} before it could be cancelled; see how it went: reprise show ${runId}${commandSuffix}`,
   );
   return exitCodes.failed;
 }

@@ -43,7 +43,7 @@ export async function drive({ io, project, definition, options, runId, begin }: 
   });
   const leg = async (before: string | undefined, work: () => Promise<RunResult>): Promise<RunResult> => {
     const history = before === undefined ? [] : await store.read(before);
-    progress = await openProgress({ io, display: options }, { workflow: definition.model, history });
+    progress = await openProgress({ io, project, display: options }, { workflow: definition.model, history });
     let result: RunResult | undefined;
     try {
       result = await work();
@@ -128,10 +128,18 @@ async function showEnd({
     const { formatSummary } = await import('../report/index.ts');
     const history = await store.read(result.runId);
     const stateDir = displayPath(io, project.stateDir);
+    const { commandSuffix } = project;
     if (!(options.json || options.quiet)) writeLines(io.err, '');
     writeLines(
       io.err,
-      formatSummary({ result, history, workflow: definition.model, stateDir, ...lookOf(io, 'err') }),
+      formatSummary({
+        result,
+        history,
+        workflow: definition.model,
+        stateDir,
+        commandSuffix,
+        ...lookOf(io, 'err'),
+      }),
     );
   }
   if (result.status === 'completed' && !options.json) writeOutput(io, result.output);

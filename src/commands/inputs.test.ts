@@ -28,12 +28,22 @@ describe('the inputs of a YAML workflow', () => {
       b: false,
       j: [1],
     });
-    expect(await read(declared, { input: ['n=', 'b=yes', 'j={'] })).toEqual({ n: '', b: 'yes', j: '{' });
+    expect(await read(declared, { input: ['n=', 'b=yes'] })).toEqual({ n: '', b: 'yes' });
     expect(await read(declared, { input: ['j=null', 's=a=b', 'other=1'] })).toEqual({
       j: null,
       s: 'a=b',
       other: '1',
     });
+  });
+
+  it('refuse what is no JSON where that is declared, and show how text is passed', async () => {
+    const declared = yaml('{ j: { type: json } }');
+    await expect(read(declared, { input: ['j={bad'] })).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+      message: 'input `j` must be JSON, not "{bad"',
+      hint: `text needs quotes of its own: --input j='"text"'`,
+    });
+    expect(await read(declared, { input: ['j="text"'] })).toEqual({ j: 'text' });
   });
 
   it('keep a name that means something else to JavaScript', async () => {

@@ -16,7 +16,7 @@ export interface InputOptions {
 
 /**
  * The input that a command line describes: the file first, then the JSON, then single values. Whether it fits is for
- * the workflow to say. Throws USAGE if it cannot be read.
+ * the workflow to say. Throws USAGE if it cannot be read, INPUT_INVALID for text where JSON is wanted.
  */
 export async function readInput(
   options: InputOptions,
@@ -72,7 +72,8 @@ function withTexts(
     const field = fields.get(name);
     const asJson = kind === 'module' && (!field || field.type === 'json') ? readJson(text) : undefined;
     if (asJson !== undefined && asJson !== text) ambiguous.push([name, asJson]);
-    read.set(name, field && asJson === undefined ? byType(field, text) : text);
+    if (kind === 'yaml' && field?.type === 'json') read.set(name, requireJson(name, text));
+    else read.set(name, field && asJson === undefined ? byType(field, text) : text);
   }
   return firstAccepted(Object.fromEntries(read), ambiguous, model.input.parse);
 }
@@ -90,6 +91,15 @@ function byType({ type }: InputField, text: string): Json {
     case 'json':
       return jsonOrText(text);
   }
+}
+
+/** Every text would be accepted for it, so one that was meant as JSON must not pass. Throws INPUT_INVALID. */
+function requireJson(name: string, text: string): Json {
+  const value = readJson(text);
+  if (value !== undefined) return value;
+  throw new RepriseError('INPUT_INVALID', `input \`${name}\` must be JSON, not ${JSON.stringify(text)}`, {
+    hint: `text needs quotes of its own: --input ${name}='"text"'`,
+  });
 }
 
 const mostAmbiguous = 6;

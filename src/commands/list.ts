@@ -17,16 +17,28 @@ export async function listCommand(
   options: ListCommandOptions,
 ): Promise<ExitCode> {
   const { json, limit, workflow } = options;
-  const store = await openStoredRuns(findProject(io, options), 'readonly');
+  const project = findProject(io, options);
+  const store = await openStoredRuns(project, 'readonly');
   const query = {
     ...(limit === undefined ? {} : { limit }),
     ...(workflow === undefined ? {} : { workflow }),
   };
-  const runs = store ? await store.list(query).finally(() => store.close()) : [];
+  let runs: readonly RunSummary[] = [];
+  let others: readonly RunSummary[] = [];
+  try {
+    if (store) runs = await store.list(query);
+    if (store && runs.length === 0 && workflow !== undefined) others = await store.list();
+  } finally {
+    await store?.close();
+  }
   const now = io.now();
   const rows = runs.map(run => ({ ...run, status: standingStatus(run, now) }));
   if (json) for (const row of rows) writeLines(io.out, JSON.stringify(toLine(row)));
-  else if (rows.length === 0) writeLines(io.err, 'no runs yet; start a workflow: reprise run <workflow>');
+  else if (others.length > 0) {
+    const names = [...new Set(others.map(run => run.workflow))];
+    writeLines(io.err, `there is no run of workflow ${workflow}; there are runs of ${names.join(', ')}`);
+  } else if (rows.length === 0)
+    writeLines(io.err, `no runs yet; start a workflow: reprise run <workflow>${project.commandSuffix}`);
   else {
     const { formatRunList } = await import('../report/index.ts');
     writeLines(io.out, formatRunList(rows, { ...lookOf(io, 'out'), now }));

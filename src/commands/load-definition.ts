@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent } from '../core/event.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
+import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import type { WorkflowText } from '../workflow/yaml/load.ts';
 import type { CommandIo } from './io.ts';
 import {
@@ -13,6 +14,7 @@ import {
   type WorkflowLocation,
 } from './locate-workflow.ts';
 import { displayPath, type Project } from './project.ts';
+import { readText } from './read-text.ts';
 
 /** A workflow and where it came from. */
 export interface Definition {
@@ -62,11 +64,11 @@ async function loadLocation(location: WorkflowLocation, place: Place): Promise<D
 
 async function loadYaml(file: string, { project, io }: Place): Promise<WorkflowModel> {
   const { loadWorkflow } = await import('../workflow/yaml/load.ts');
-  const read = (path: string): WorkflowText => ({
-    file: path,
-    displayFile: displayPath(io, path),
-    text: readFileSync(path, 'utf8'),
-  });
+  const refuse = (problem: Problem) => new DefinitionError([problem]);
+  const read = (path: string): WorkflowText => {
+    const displayFile = displayPath(io, path);
+    return { file: path, displayFile, text: readText({ file: path, displayFile, refuse }) };
+  };
   return loadWorkflow({
     ...read(file),
     resolve: (reference, fromFile) => {

@@ -5,6 +5,7 @@ import type { Reporter } from '../report/index.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
+import type { Project } from './project.ts';
 
 export interface DisplayOptions {
   /** NDJSON on standard output: the events as they are committed, then the result. */
@@ -17,7 +18,11 @@ export interface DisplayOptions {
 
 /** What is shown while a run goes on: the view that fits the flags and the terminal. */
 export async function openProgress(
-  { io, display }: { readonly io: CommandIo; readonly display: DisplayOptions },
+  {
+    io,
+    project,
+    display,
+  }: { readonly io: CommandIo; readonly project: Project; readonly display: DisplayOptions },
   shown: { readonly workflow: WorkflowModel; readonly history: readonly HistoryEvent[] },
 ): Promise<Reporter> {
   if (display.json) return jsonReporter(io);
@@ -27,7 +32,9 @@ export async function openProgress(
   const now = () => io.now();
   if (io.terminal && !display.verbose)
     return createLiveReporter({ stdout: io.terminal, ...shown, color, unicode, now });
-  return createPlainReporter({ write: text => io.err(text), ...shown, color, now, verbose: display.verbose });
+  const { commandSuffix } = project;
+  const { verbose } = display;
+  return createPlainReporter({ write: text => io.err(text), ...shown, color, now, verbose, commandSuffix });
 }
 
 function jsonReporter(io: CommandIo): Reporter {

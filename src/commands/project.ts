@@ -1,7 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import { RepriseError } from '../core/errors.ts';
+import { shellWord } from '../report/words.ts';
+import { formatProblem, type Problem } from '../workflow/problems.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import type { CommandIo } from './io.ts';
+import { readText } from './read-text.ts';
 
 /** Where a command works. */
 export interface Project {
@@ -9,6 +13,8 @@ export interface Project {
   readonly root: string;
   /** The store, logs and scratch files. */
   readonly stateDir: string;
+  /** What a command for this project ends with: ` --state-dir x` if that was given, or else nothing. */
+  readonly commandSuffix: string;
 }
 
 export interface ProjectOptions {
@@ -22,9 +28,16 @@ const marks = ['.reprise', 'reprise.yaml', '.git'];
 export function findProject({ cwd, env }: CommandIo, { stateDir }: ProjectOptions = {}): Project {
   const root = findUpwards(cwd, folder => marks.some(mark => existsSync(join(folder, mark)))) ?? cwd;
   const fromEnv = env['REPRISE_STATE_DIR'];
-  if (stateDir) return { root, stateDir: resolve(cwd, stateDir) };
-  return { root, stateDir: fromEnv ? resolve(root, fromEnv) : join(root, '.reprise', 'state') };
+  if (stateDir) return { root, stateDir: resolve(cwd, stateDir), commandSuffix: commandSuffix(stateDir) };
+  return {
+    root,
+    stateDir: fromEnv ? resolve(root, fromEnv) : join(root, '.reprise', 'state'),
+    commandSuffix: '',
+  };
 }
+
+/** What a command has to end with to work in the same state folder, as it was typed. */
+export const commandSuffix = (stateDir: string): string => ` --state-dir ${shellWord(stateDir)}`;
 
 /** The first folder that fits, from `start` up. */
 export function findUpwards(start: string, fits: (folder: string) => boolean): string | undefined {
@@ -41,7 +54,10 @@ export async function readConfig(project: Project, io: CommandIo): Promise<Confi
   const file = configFile(project);
   if (!existsSync(file)) return {};
   const { loadConfig } = await import('../workflow/yaml/config.ts');
-  return loadConfig({ file, displayFile: displayPath(io, file), text: readFileSync(file, 'utf8') });
+  const displayFile = displayPath(io, file);
+  const refuse = (problem: Problem) =>
+    new RepriseError('CONFIG_INVALID', formatProblem(problem), { position: problem.position });
+  return loadConfig({ file, displayFile, text: readText({ file, displayFile, refuse }) });
 }
 
 /** The path as somebody in the current folder would type it. */

@@ -34,8 +34,12 @@ export async function replayCommand(
       `replayed ${length} event${length === 1 ? '' : 's'}; nothing was run, nothing was written`,
     );
     if (!ended)
-      writeLines(io.err, `run ${runId} has not come to its end; see where it stands: reprise show ${runId}`);
-    else if (result.status !== 'completed') writeLines(io.err, endedBadly(result));
+      writeLines(
+        io.err,
+        `run ${runId} has not come to its end; see where it stands: reprise show ${runId}${project.commandSuffix}`,
+      );
+    else if (result.status !== 'completed')
+      writeLines(io.err, `${endedBadly(result)}${project.commandSuffix}`);
     return exitCodeOfResult(result);
   });
 }

@@ -34,7 +34,10 @@ export async function showCommand(
     const standing = standingOf(run.runId, history);
     const ownership = ownershipOf(run, io.now());
     if (options.json) {
-      writeLines(io.out, JSON.stringify(describe({ run, standing, ownership }, io.now())));
+      const next = nextCommands({ run, standing, ownership }).map(
+        command => `${command}${project.commandSuffix}`,
+      );
+      writeLines(io.out, JSON.stringify({ ...describe({ run, standing, ownership }, io.now()), next }));
       return exitCodes.ok;
     }
     const { formatSummary } = await import('../report/index.ts');
@@ -47,6 +50,7 @@ export async function showCommand(
         history,
         running,
         stateDir: displayPath(io, project.stateDir),
+        commandSuffix: project.commandSuffix,
         ...lookOf(io, 'out'),
       }),
     );
@@ -105,8 +109,7 @@ function answerCommand(runId: string, waiting: Waiting): string[] {
   }
 }
 
-function describe(shown: Shown, now: number) {
-  const { run, standing, ownership } = shown;
+function describe({ run, standing, ownership }: Shown, now: number) {
   const { status: _status, runId: _runId, ...end } = standing.result;
   return {
     id: run.runId,
@@ -128,7 +131,6 @@ function describe(shown: Shown, now: number) {
     steps: standing.view.steps.map(describeStep),
     waiting: standing.waiting,
     ...('waiting' in end ? {} : end),
-    next: nextCommands(shown),
   };
 }
 
@@ -138,5 +140,6 @@ const describeStep = ({ path, status, attempt, startedAt, endedAt, error }: Step
   attempts: attempt,
   started_at: startedAt === undefined ? null : toTimestamp(startedAt),
   ended_at: endedAt === undefined ? null : toTimestamp(endedAt),
-  ...(error === undefined ? {} : { error }),
+  // What an earlier attempt failed with is no error of a step that completed.
+  ...(error === undefined || status === 'completed' ? {} : { error }),
 });

@@ -31,7 +31,7 @@ export async function signalCommand(
       { kind: 'signal', name, payload, ...(by ? { by } : {}) },
       toTimestamp(io.now()),
     );
-    writeLines(io.err, `sent ${name} to run ${run.runId}; ${whatHappensNext(run, io)}`);
+    writeLines(io.err, `sent ${name} to run ${run.runId}; ${whatHappensNext(run, { io, project })}`);
     return exitCodes.ok;
   });
 }

@@ -1,11 +1,15 @@
 import type { RunSummary } from '../store/port.ts';
 import type { CommandIo } from './io.ts';
+import type { Project } from './project.ts';
 import { ownershipOf } from './stored-runs.ts';
 
 /** Who takes a message that was left for a run. */
-export function whatHappensNext(run: RunSummary, io: CommandIo): string {
+export function whatHappensNext(
+  run: RunSummary,
+  { io, project }: { readonly io: CommandIo; readonly project: Project },
+): string {
   const ownership = ownershipOf(run, io.now());
   return ownership.kind === 'held'
     ? `process ${ownership.owner.pid} on ${ownership.owner.host} goes on with it`
-    : `continue with: reprise resume ${run.runId}`;
+    : `continue with: reprise resume ${run.runId}${project.commandSuffix}`;
 }

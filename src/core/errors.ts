@@ -110,10 +110,16 @@ export function toErrorData(thrown: unknown): ErrorData {
       code,
       message: thrown.message || thrown.name,
       name: thrown.name,
-      ...(thrown.stack ? { stack: thrown.stack } : {}),
+      ...(thrown.stack ? { stack: withoutInternals(thrown.stack) } : {}),
     };
   }
   return { code: 'STEP_FAILED', message: describeThrown(thrown) };
+}
+
+/** Frames of Node itself tell nothing, and come and go with timing. */
+function withoutInternals(stack: unknown): string {
+  const lines = String(stack).split('\n');
+  return lines.filter(line => !/^\s+at .*\bnode:/.test(line)).join('\n');
 }
 
 function describeThrown(thrown: unknown): string {

@@ -267,3 +267,15 @@ describe('suspension', () => {
     );
   });
 });
+
+it('refuses limits and workflows that make no sense before anything is written', async () => {
+  const { engine, store } = testEngine();
+  const { model } = workflow('w', { steps: [step('a', { run: () => 1 })] });
+  for (const maxConcurrentWorkers of [0, -1, 1.5, Number.NaN]) {
+    await expect(engine.start({ workflow: model, maxConcurrentWorkers })).rejects.toMatchObject({
+      code: 'USAGE',
+    });
+  }
+  await expect(engine.start({} as never)).rejects.toMatchObject({ code: 'USAGE' });
+  expect(await store.list()).toEqual([]);
+});

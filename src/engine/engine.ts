@@ -53,8 +53,19 @@ export interface ForkOptions extends RunOptions {
 
 const defaultPlaces = 10;
 
-const modelOf = (definition: Definition): WorkflowModel =>
-  'model' in definition ? definition.model : definition;
+/** Throws USAGE for what TypeScript would have refused. */
+function modelOf(definition: Definition): WorkflowModel {
+  const model = typeof definition === 'object' && 'model' in definition ? definition.model : definition;
+  if (typeof model === 'object' && Array.isArray(model.steps)) return model;
+  throw new RepriseError('USAGE', '`workflow` is not a workflow', {
+    hint: 'give it what workflow() returned',
+  });
+}
+
+function checkOptions({ maxConcurrentWorkers: limit }: RunOptions): void {
+  if (limit === undefined || (Number.isInteger(limit) && limit >= 1)) return;
+  throw new RepriseError('USAGE', `maxConcurrentWorkers must be a whole number from 1, not ${limit}`);
+}
 
 /** Runs workflows, one history each. Calls may overlap. */
 export class Engine {
@@ -77,6 +88,7 @@ export class Engine {
 
   /** Starts a run and sees it through. Throws INPUT_INVALID before anything is written. */
   async start(options: StartOptions): Promise<RunResult> {
+    checkOptions(options);
     const { source } = options;
     const workflow = modelOf(options.workflow);
     const input = workflow.input.parse(options.input ?? {});
@@ -100,6 +112,7 @@ export class Engine {
    * defined otherwise now; then nothing was done.
    */
   async resume(options: ResumeOptions): Promise<RunResult> {
+    checkOptions(options);
     return this.#inLane(async () => {
       const { runId } = options;
       const lease = await this.#acquire(runId);
@@ -129,6 +142,7 @@ export class Engine {
 
   /** A new run that reuses everything that is not downstream of `from`. The old one stays as it is. */
   async fork(options: ForkOptions): Promise<RunResult> {
+    checkOptions(options);
     return this.#inLane(async () => {
       const history = await this.#effects.read({ runId: options.runId });
       const graph = buildGraph(modelOf(options.workflow));

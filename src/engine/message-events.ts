@@ -2,7 +2,7 @@ import { formatDuration } from '../core/duration.ts';
 import type { NewEvent } from '../core/event.ts';
 import type { InboxEntry } from '../store/port.ts';
 import type { Question } from './function-call.ts';
-import type { Message } from './messages.ts';
+import type { Message, TimerName } from './messages.ts';
 import type { NodeState } from './node-state.ts';
 import type { RunState } from './state.ts';
 import { endEvent } from './step-end.ts';
@@ -43,14 +43,15 @@ function questionEvents({ node, attempt }: NodeState, question: Question): NewEv
 }
 
 function firedEvents({ node, timer }: Extract<Message, { kind: 'fired' }>): NewEvent[] {
-  const isDue =
-    timer === 'attempt'
-      ? node.status === 'running'
-      : timer === 'step'
-        ? node.active
-        : node.timers?.has(timer);
-  if (!node.active || !isDue || node.timedOut) return [];
+  if (!node.active || node.timedOut || !isDue(node, timer)) return [];
   return [{ type: 'timer.fired', step: node.node.path, attempt: node.attempt, data: { timer } }];
+}
+
+function isDue(node: NodeState, timer: TimerName): boolean {
+  if (timer === 'attempt') return node.status === 'running';
+  // A gate that was answered in time is as good as ended.
+  if (timer === 'step') return node.approval?.given === undefined;
+  return node.timers?.has(timer) === true;
 }
 
 const overBudget = (budgetMs: number): NewEvent => ({

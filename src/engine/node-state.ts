@@ -40,7 +40,10 @@ export class NodeState {
   /** A failure, its own or of what it needed, keeps it from having succeeded. */
   tainted = false;
   startedAt: Timestamp | undefined;
+  /** When this attempt was last put to work. */
   attemptStartedAt: Timestamp | undefined;
+  /** How long this attempt had been at work before its last wait: waiting does not count towards its limit. */
+  workedMs = 0;
   endedAt: Timestamp | undefined;
   waits: Map<number, Wait> | undefined;
   timers: Map<number | 'retry', PendingTimer> | undefined;

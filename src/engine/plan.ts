@@ -2,7 +2,7 @@ import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent, NewEvent } from '../core/event.ts';
 import { type Json, toJson } from '../core/json.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
-import { buildGraph } from './graph.ts';
+import { buildGraph, type GraphNode } from './graph.ts';
 import { holderOf, type NodeState, type ScopeState, takesPlace } from './node-state.ts';
 import { outputOfScope, scopeOfStep } from './scope-view.ts';
 import { RunState } from './state.ts';
@@ -82,13 +82,16 @@ function closeNext(state: RunState): Decision | undefined {
     if (!parent) return { kind: 'end', events: [runEnd(state, scope)] };
     const node = state.of(parent);
     if (node.status === 'running')
-      return { kind: 'note', events: [endEvent(state, node, childEnd(state, scope))] };
+      return { kind: 'note', events: [endEvent(state, node, childEnd(state, node, scope))] };
   }
   return undefined;
 }
 
-function childEnd(state: RunState, scope: ScopeState): StepEnd {
-  if (scope.stop === 'cancel') return { kind: 'cancelled', reason: cancelReason(state, scope) };
+/** A failure of its own outweighs that it was told to stop, unless the time for all of it ran out. */
+function childEnd(state: RunState, { timedOut }: NodeState, scope: ScopeState): StepEnd {
+  if (scope.stop === 'cancel' && (timedOut || !scope.cause)) {
+    return { kind: 'cancelled', reason: cancelReason(state, scope) };
+  }
   if (scope.cause) return { kind: 'failed', error: scope.cause.error };
   try {
     return { kind: 'completed', output: outputOfScope(state, scope) };
@@ -153,7 +156,7 @@ function verdictOn(state: RunState, nodeState: NodeState): readonly NewEvent[] |
   const skipped = (data: Omit<EventOf<'step.skipped'>['data'], 'fingerprint'>): readonly NewEvent[] => [
     { type: 'step.skipped', step: node.path, data: { fingerprint: node.step.fingerprint, ...data } },
   ];
-  if (scope.stop === 'cancel') return skipped({ reason: 'cancelled' });
+  if (scope.stop === 'cancel') return skipped(whyStopped(state, scope));
   const missing = node.needs.find(need => !node.tolerates.has(need) && state.of(need).status !== 'completed');
   if (missing) return skipped({ reason: 'dependency', because: missing.path });
   if (scope.stop && node.tolerates.size === 0)
@@ -225,13 +228,29 @@ function approvalEnd(answer: NonNullable<NonNullable<NodeState['approval']>['giv
 
 /** Why a step that is under way has to end. */
 export function cancelReason(state: RunState, scope: ScopeState): string {
-  if (state.cancel) return state.cancel.reason;
-  for (
-    let at: ScopeState | undefined = scope;
-    at;
-    at = at.scope.parent && state.scopeOf(at.scope.parent.scope)
-  ) {
-    if (at.cause) return `${at.cause.path} failed`;
+  const stopper = state.cancel ? undefined : stopperOf(state, scope);
+  if (!stopper) return state.cancel?.reason ?? 'cancelled';
+  return `${stopper.path} ${stopper.did}`;
+}
+
+function whyStopped(
+  state: RunState,
+  scope: ScopeState,
+): Omit<EventOf<'step.skipped'>['data'], 'fingerprint'> {
+  const stopper = state.cancel ? undefined : stopperOf(state, scope);
+  return stopper ? { reason: 'failure', because: stopper.path } : { reason: 'cancelled' };
+}
+
+/** The step that made a scope stop: one in it that failed, one further out, or the one that it belongs to. */
+function stopperOf(
+  state: RunState,
+  scope: ScopeState,
+): { readonly path: string; readonly did: string } | undefined {
+  for (let at: ScopeState | undefined = scope; at; ) {
+    if (at.cause) return { path: at.cause.path, did: 'failed' };
+    const { parent }: { parent: GraphNode | undefined } = at.scope;
+    if (parent && state.of(parent).timedOut) return { path: parent.path, did: 'took too long' };
+    at = parent && state.scopeOf(parent.scope);
   }
-  return 'cancelled';
+  return undefined;
 }

@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
-import { toTimestamp } from '../core/time.ts';
+import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease } from '../store/port.ts';
 import type { Mailbox } from '../world/mailbox.ts';
 import type { LaneRef } from '../world/world.ts';
@@ -14,7 +14,7 @@ import { scopeOfStep } from './scope-view.ts';
 import type { RunState } from './state.ts';
 import { endEvent } from './step-end.ts';
 import { callKey, runStepLane } from './step-lane.ts';
-import { Timers } from './timers.ts';
+import { Timers, timersOf } from './timers.ts';
 
 export interface RunLoopOptions {
   readonly environment: Environment;
@@ -70,8 +70,8 @@ export class RunLoop {
     const { world } = this.#options.environment;
     try {
       this.#startHelpers();
+      await this.#turn(await this.#missed());
       for (const node of this.#state.active) this.#timers.sync(node);
-      await this.#turn(await this.#newMail());
       while (this.#state.phase === 'running') {
         const messages = this.#isStuck() ? await this.#newMail() : await this.#mail.receiveAll();
         if (messages.length === 0) break;
@@ -82,6 +82,25 @@ export class RunLoop {
       await world.cancel(lanes);
       await world.join(lanes);
     }
+  }
+
+  /** What happened while nobody was at work, as it happened: a limit that ran out before an answer came outweighs it. */
+  async #missed(): Promise<readonly Message[]> {
+    const { effects, runId } = this.#options;
+    const now = await effects.now();
+    const entries = await effects.inbox(runId);
+    const mail = entries.map(entry => ({
+      at: toEpochMs(entry.at),
+      message: { kind: 'inbox', entries: [entry] } satisfies Message,
+    }));
+    const timers = [...this.#state.active].flatMap(node =>
+      timersOf(node).map(({ timer, at }) => ({
+        at,
+        message: { kind: 'fired', node, timer } satisfies Message,
+      })),
+    );
+    const missed = [...timers.filter(({ at }) => at <= now), ...mail];
+    return missed.sort((a, b) => a.at - b.at).map(({ message }) => message);
   }
 
   /** What other processes have left and we have not seen: looked for before the run is left alone. */

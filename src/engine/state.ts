@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent } from '../core/event.ts';
-import type { Timestamp } from '../core/time.ts';
+import { type Timestamp, toEpochMs } from '../core/time.ts';
 import type { Graph, GraphNode, GraphScope } from './graph.ts';
 import { type EndStatus, NodeState, newTicket, ScopeState, type Ticket, takesPlace } from './node-state.ts';
 import { Queue } from './queue.ts';
@@ -178,6 +178,7 @@ export class RunState {
     state.attempt = event.attempt ?? 1;
     state.startedAt ??= event.at;
     state.attemptStartedAt = event.at;
+    state.workedMs = 0;
     state.timedOut = undefined;
     this.#setStatus(state, 'running');
     if (!state.node.child) return;
@@ -273,8 +274,11 @@ export class RunState {
     }
   }
 
-  #suspend(state: NodeState, { data }: EventOf<'step.suspended'>): void {
+  #suspend(state: NodeState, { data, at }: EventOf<'step.suspended'>): void {
     if (data.on === 'approval') return;
+    if (state.status === 'running' && state.attemptStartedAt !== undefined) {
+      state.workedMs += toEpochMs(at) - toEpochMs(state.attemptStartedAt);
+    }
     state.waits ??= new Map();
     const wait = { on: data.on, signal: data.signal, answer: undefined };
     state.waits.set(data.wait, wait);

@@ -40,7 +40,8 @@ export class Timers {
   }
 }
 
-function timersOf(node: NodeState): Due[] {
+/** What the step waits for the clock to say, and when. */
+export function timersOf(node: NodeState): readonly Due[] {
   const { timeout } = node.node.step;
   const due: Due[] = [];
   if (!node.active || node.timedOut) return due;
@@ -48,7 +49,7 @@ function timersOf(node: NodeState): Due[] {
     if (node.status === 'waiting' || timer !== 'retry') due.push({ timer, at: toEpochMs(setAt) + ms });
   }
   if (timeout.attemptMs !== undefined && node.status === 'running' && node.attemptStartedAt) {
-    due.push({ timer: 'attempt', at: toEpochMs(node.attemptStartedAt) + timeout.attemptMs });
+    due.push({ timer: 'attempt', at: toEpochMs(node.attemptStartedAt) + timeout.attemptMs - node.workedMs });
   }
   if (timeout.stepMs !== undefined && node.startedAt)
     due.push({ timer: 'step', at: toEpochMs(node.startedAt) + timeout.stepMs });

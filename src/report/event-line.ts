@@ -3,7 +3,15 @@ import type { HistoryEvent } from '../core/event.ts';
 import type { StatusWord } from './glyphs.ts';
 import type { RunView } from './run-view.ts';
 import { safeLine } from './safe-text.ts';
-import { answerText, approveCommand, attemptText, count, errorLine, skipText } from './words.ts';
+import {
+  answerText,
+  approveCommand,
+  attemptText,
+  count,
+  errorLine,
+  skipText,
+  stepsToRunAgain,
+} from './words.ts';
 
 /** What the log says of an event; `step` is absent on what concerns the run as a whole. */
 export interface EventLine {
@@ -20,6 +28,8 @@ export interface EventLineContext {
   readonly isOptional: (path: string) => boolean;
   /** Whether the step asks a person, and does no work of its own. */
   readonly isGate: (path: string) => boolean;
+  /** What a command to type ends with. */
+  readonly commandSuffix?: string | undefined;
 }
 
 /** One line for each event that a person would want to know of; the others give none. */
@@ -39,7 +49,7 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
       return line('running', `run ${event.runId} started: ${count(view.total, 'step')}${origin}`);
     }
     case 'run.resumed': {
-      const again = event.data.invalidated?.length ?? 0;
+      const again = stepsToRunAgain(event.data).length;
       return line(
         'running',
         `run ${event.runId} resumed${again > 0 ? `: ${count(again, 'step')} to run again` : ''}`,
@@ -94,7 +104,10 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
       return undefined;
     case 'approval.requested': {
       const command = approveCommand({ runId: event.runId, step: path ?? '', choices: event.data.choices });
-      return line('waiting', `waits for approval: ${safeLine(event.data.message)} (${command})`);
+      return line(
+        'waiting',
+        `waits for approval: ${safeLine(event.data.message)} (${command}${context.commandSuffix ?? ''})`,
+      );
     }
     case 'approval.given':
       return line('running', `answered: ${answerText(event.data)}`);

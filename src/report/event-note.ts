@@ -2,7 +2,7 @@ import { formatDuration } from '../core/duration.ts';
 import type { HistoryEvent } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import { safeLine } from './safe-text.ts';
-import { answerText, count, errorLine } from './words.ts';
+import { answerText, count, errorLine, stepsToRunAgain } from './words.ts';
 
 /** What an event says, in a few words; long values are for the view to cut. */
 export function eventNote(event: HistoryEvent): string {
@@ -13,9 +13,9 @@ export function eventNote(event: HistoryEvent): string {
       return safeLine(`${workflow}${isEmpty(input) ? '' : ` ${short(input)}`}${origin}`);
     }
     case 'run.resumed': {
-      const { invalidated } = event.data;
-      return invalidated
-        ? safeLine(`${count(invalidated.length, 'step')} to run again: ${invalidated.join(', ')}`)
+      const again = stepsToRunAgain(event.data);
+      return again.length > 0
+        ? safeLine(`${count(again.length, 'step')} to run again: ${again.join(', ')}`)
         : '';
     }
     case 'run.completed':

@@ -18,12 +18,17 @@ export interface NextOptions {
   readonly runId: string;
   readonly waiting: readonly Waiting[];
   readonly columns: number;
+  /** What every command ends with, such as ` --state-dir x`; nothing by default. */
+  readonly commandSuffix?: string | undefined;
 }
 
 /** What to type next, with the reason beside it where there is room for all of them. */
-export function nextLines({ standing, runId, waiting, columns }: NextOptions): readonly string[] {
+export function nextLines(options: NextOptions): readonly string[] {
+  const { standing, runId, waiting, columns, commandSuffix = '' } = options;
   const next = nextCommands(standing, runId, waiting);
-  const lines = next.map(({ command }, index) => `${index === 0 ? 'next:' : '     '} ${command}`);
+  const lines = next.map(
+    ({ command }, index) => `${index === 0 ? 'next:' : '     '} ${command}${commandSuffix}`,
+  );
   const width = Math.max(...lines.map(displayWidth)) + 2;
   const explained = lines.map((line, index) => `${line.padEnd(width)}${next[index]?.why ?? ''}`);
   return explained.every(line => displayWidth(line) <= columns) ? explained : lines;

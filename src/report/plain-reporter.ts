@@ -24,6 +24,8 @@ export interface PlainReporterOptions {
   readonly verbose?: boolean | undefined;
   /** What happened before the run was resumed: known, but not shown. */
   readonly history?: readonly HistoryEvent[] | undefined;
+  /** What commands to type end with. */
+  readonly commandSuffix?: string | undefined;
 }
 
 const widestColumn = 32;
@@ -87,6 +89,7 @@ class PlainReporter implements Reporter {
       attemptLimit: path => this.#steps.get(path)?.step.retry?.attempts,
       isOptional: path => this.#steps.get(path)?.step.optional ?? false,
       isGate: path => this.#steps.get(path)?.step.body.kind === 'approve',
+      commandSuffix: this.#options.commandSuffix,
     });
     if (!line) return;
     const at = toEpochMs(event.at);

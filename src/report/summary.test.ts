@@ -261,6 +261,24 @@ describe('the summary of a run', () => {
     );
   });
 
+  it('names no log where the step failed before there was a process', () => {
+    const error = { code: 'EXPRESSION_FAILED', message: 'no such output' };
+    const { model } = workflow('order', { steps: [shell('slow', { run: 'sleep 9' })] });
+    const history: Entries = [
+      [0, runStarted('order', ['slow'])],
+      [0, started('slow')],
+      [0, failed('slow', error)],
+      [0, runFailed('slow', error)],
+    ];
+    expect(summaryOf(history, { workflow: model, stateDir: '.reprise/state' })).not.toContain('log:');
+  });
+
+  it('ends every command as it is told to', () => {
+    const text = summaryOf([...parallel, [2300, runCompleted]], { commandSuffix: ' --state-dir /tmp/ss' });
+    expect(text).toContain('next: reprise show k7x2 --state-dir /tmp/ss     the run and its output\n');
+    expect(text).toContain('      reprise history k7x2 --state-dir /tmp/ss  everything that happened\n');
+  });
+
   it('has colours only if it may', () => {
     expect(summaryOf([...parallel, [2300, runCompleted]], { color: true })).toContain(
       '\u001B[32m✓\u001B[39m',

@@ -24,11 +24,13 @@ export interface SummaryOptions {
   readonly running?: boolean | undefined;
   /** Where the logs of shell steps are: `<stateDir>/logs`. */
   readonly stateDir?: string | undefined;
+  /** What commands to type next end with. */
+  readonly commandSuffix?: string | undefined;
 }
 
 /** How a run went, for somebody who sees Reprise for the first time, ending with what to type next. */
 export function formatSummary(options: SummaryOptions): string {
-  const { result, history, color, columns } = options;
+  const { result, history, color, columns, commandSuffix } = options;
   const view = viewOf(history);
   const paint = painter(color);
   const glyphs = glyphsFor(options.unicode);
@@ -41,7 +43,7 @@ export function formatSummary(options: SummaryOptions): string {
     [headline(standing, view, { glyphs, paint })],
     [...table, ...overlapLines(view, paint)],
     ...(standing === 'failed' && cause ? [causeLines(cause, paint)] : []),
-    nextLines({ standing, runId, waiting, columns }),
+    nextLines({ standing, runId, waiting, columns, commandSuffix }),
   ];
   const text = blocks.filter(block => block.length > 0).map(block => block.join('\n'));
   return `${text.join('\n\n')}\n`;
@@ -125,6 +127,9 @@ function overlapLines(view: RunView, paint: Paint): readonly string[] {
   return [`  ${paint('dim', text)}`];
 }
 
+/** What can go wrong only once a process was started, so that there is a log of it. */
+const processErrors: ReadonlySet<string> = new Set(['EXIT_NONZERO', 'KILLED', 'TIMEOUT', 'OUTPUT_INVALID']);
+
 function causeOf(view: RunView, { result, workflow, stateDir }: SummaryOptions): Cause | undefined {
   const failure =
     result?.status === 'failed' ? result : view.end?.type === 'run.failed' ? view.end.data : undefined;
@@ -134,7 +139,8 @@ function causeOf(view: RunView, { result, workflow, stateDir }: SummaryOptions):
     workflow && step !== undefined
       ? stepsOf(workflow).find(({ path }) => path === step)?.step.body.kind
       : undefined;
-  if (stateDir === undefined || step === undefined || kind !== 'run') return { error, step };
+  const hasLog = kind === 'run' && processErrors.has(error.code);
+  if (stateDir === undefined || step === undefined || !hasLog) return { error, step };
   const attempt = view.step(step)?.attempt ?? 1;
   return {
     error,

@@ -39,6 +39,16 @@ export function skipText({ reason, because }: EventOf<'step.skipped'>['data'], v
   }
 }
 
+/** What a resume runs again, counted like the steps of a run: without those that only hold others or are gone. */
+export function stepsToRunAgain({
+  invalidated = [],
+  steps,
+}: EventOf<'run.resumed'>['data']): readonly string[] {
+  const known = new Set(steps ?? invalidated);
+  const holders = new Set([...known].map(path => path.slice(0, Math.max(0, path.lastIndexOf('/')))));
+  return invalidated.filter(path => known.has(path) && !holders.has(path));
+}
+
 /** `(attempt 2 of 3)`; attempts from before a step was started over make the number pass the limit, which then is left out. */
 export function attemptText(attempt: number, limit: number | undefined): string {
   return limit !== undefined && attempt <= limit ? `attempt ${attempt} of ${limit}` : `attempt ${attempt}`;

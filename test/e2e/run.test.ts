@@ -354,4 +354,42 @@ describe('the state', () => {
     );
     expect(parseLines((await project.run(['list', '--json', '--state-dir', 'a'])).stdout)).toHaveLength(1);
   });
+
+  it('is named by every command to type next if the flag named it, and only then', async () => {
+    const project = createProject({ files: { 'gate.yaml': 'steps:\n  - { id: ok, approve: "Well?" }\n' } });
+    const suffixes = (text: string) =>
+      [
+        ...project.stable(text).matchAll(/reprise \w+ <run>( ok)?(?: --choice \w+)?( --state-dir '[^']*')?/g),
+      ].map(found => found[2]);
+    const flag = ['--state-dir', 'my state'];
+    const run = await project.run(['run', 'gate.yaml', ...flag]);
+    const [{ id } = { id: '' }] = parseLines<{ id: string }>(
+      (await project.run(['list', '--json', ...flag])).stdout,
+    );
+    const shown = await project.run(['show', ...flag]);
+    const data = await project.run(['show', '--json', ...flag]);
+    const unknown = await project.run(['approve', id, '--choice', 'maybe', ...flag]);
+    const answered = await project.run(['approve', id, ...flag]);
+    const twice = await project.run(['approve', id, ...flag]);
+    const cancelled = await project.run(['cancel', id, ...flag]);
+    const ended = await project.run(['cancel', id, ...flag]);
+    const suffix = " --state-dir 'my state'";
+    expect(suffixes(run.stderr)).toEqual([suffix, suffix, suffix]);
+    expect(suffixes(shown.stdout)).toEqual([suffix, suffix]);
+    for (const { stdout, stderr } of [data, unknown, answered, twice, cancelled, ended])
+      expect(suffixes(stdout + stderr)).toEqual([suffix]);
+    const other = await project.run(['run', 'gate.yaml'], { env: { REPRISE_STATE_DIR: 'b' } });
+    expect(suffixes(other.stderr)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('is named by the hint of a resume that is refused', async () => {
+    const failing = 'steps:\n  - { id: a, run: "true" }\n  - { id: b, needs: [a], run: "false" }\n';
+    const { project } = await runInline({
+      files: { 'w.yaml': failing },
+      args: ['run', 'w.yaml', '--state-dir', 'a'],
+    });
+    project.write({ 'w.yaml': failing.replace('"true"', 'ls') });
+    const { stderr } = await project.run(['resume', '--state-dir', 'a']);
+    expect(project.stable(stderr)).toContain('reprise resume <run> --rerun-changed --state-dir a\n');
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isSameProcess, processStart } from '../../src/process/identity.ts';
-import { createProject, parseLines, type TestProject, until } from './run-inline.ts';
+import { createProject, defineModule, parseLines, type TestProject, until } from './run-inline.ts';
 
 interface Line {
   readonly type: string;
@@ -176,3 +176,16 @@ steps:
 
 const at = (events: readonly (Line & { readonly at?: string })[], type: string): string =>
   events.find(event => event.type === type)?.at ?? '';
+
+it('a function that ends the process does not make its run look like a success', async () => {
+  const project = createProject({
+    files: {
+      'exits.mjs': `import { step, workflow } from '${defineModule}';
+export default workflow('exits', { steps: [step('a', { run: () => process.exit(0) })] });
+`,
+    },
+  });
+  const { code, stderr } = await project.run(['run', 'exits.mjs']);
+  expect(code).toBe(1);
+  expect(stderr).toContain('something ended the process before the command was done');
+});

@@ -60,6 +60,16 @@ describe('list', () => {
     expect(parseLines((await project.run(['ls', '--json', '--workflow', 'failing'])).stdout)).toHaveLength(1);
   });
 
+  it('names the workflows that there are runs of if there are none of the one that is asked for', async () => {
+    const project = createProject({ files });
+    for (const name of ['diamond', 'gate']) await project.run(['run', name]);
+    expect(await project.run(['list', '--workflow', 'none'])).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: 'there is no run of workflow none; there are runs of gate, diamond\n',
+    });
+  });
+
   it('ends quietly when whoever reads it has seen enough', async () => {
     const project = createProject({ files });
     await project.run(['run', 'diamond']);
@@ -104,6 +114,15 @@ describe('show', () => {
       ],
       next: [expect.stringMatching(/^reprise resume \w+$/)],
     });
+  });
+
+  it('gives no error for a step that completed in the end', async () => {
+    const flaky =
+      'steps:\n  - { id: a, run: "if mkdir once; then exit 1; fi", retry: { attempts: 2, backoff: { initial: 1ms } } }\n';
+    const { project } = await runInline({ files: { 'flaky.yaml': flaky }, args: ['run', 'flaky.yaml'] });
+    const [shown] = parseLines<{ steps: object[] }>((await project.run(['show', '--json'])).stdout);
+    expect(shown?.steps).toMatchObject([{ status: 'completed', attempts: 2 }]);
+    expect(shown?.steps[0]).not.toHaveProperty('error');
   });
 
   it('tells what a run waits for', async () => {

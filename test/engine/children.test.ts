@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { approve, maybe, step, workflow } from '../../src/workflow/define/index.ts';
-import { deferred, summary, testEngine } from '../support/engine.ts';
+import { barrier, deferred, summary, testEngine } from '../support/engine.ts';
 import { at, endsOf, eventsOf, timedEngine } from './support.ts';
 
 const input = z.object({ n: z.number() });
@@ -112,6 +112,56 @@ describe('child workflows', () => {
       outer: 'cancelled',
     });
     expect(eventsOf(events, 'step.cancelled', 'outer')[0]?.data.reason).toBe('bad failed');
+    expect(eventsOf(events, 'step.skipped', 'outer/next')[0]?.data).toMatchObject({
+      reason: 'failure',
+      because: 'bad',
+    });
+  });
+
+  it('skip what had not been reached because of the failure outside, not because anybody cancelled', async () => {
+    const failNow = deferred();
+    const waiting = step('waiting', {
+      run: (_, ctx) =>
+        new Promise<string>((_, reject) => {
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason));
+          failNow.resolve();
+        }),
+    });
+    const queued = step('queued', { run: () => 'never' });
+    const outer = step('outer', { uses: workflow('child', { steps: [waiting, queued] }) });
+    const bad = step('bad', {
+      run: async (): Promise<string> => {
+        await failNow.promise;
+        throw new Error('bad');
+      },
+    });
+    const { engine, events } = testEngine();
+    await engine.start({ workflow: workflow('w', { steps: [bad, outer] }).model, maxConcurrentWorkers: 2 });
+    expect(eventsOf(events, 'step.skipped', 'outer/queued')[0]?.data).toMatchObject({
+      reason: 'failure',
+      because: 'bad',
+    });
+  });
+
+  it('that failed by themselves are failed, even if a sibling failed at the same moment', async () => {
+    const together = barrier(2);
+    const bad = step('bad', {
+      run: async (): Promise<string> => {
+        await together();
+        throw new Error('bad');
+      },
+    });
+    const child = workflow('child', { steps: [bad] });
+    const steps = [step('one', { uses: child }), step('two', { uses: child })];
+    const { engine, events } = testEngine();
+    const result = await engine.start({ workflow: workflow('w', { steps }).model });
+    expect(endsOf(events)).toEqual({
+      'one/bad': 'failed',
+      one: 'failed',
+      'two/bad': 'failed',
+      two: 'failed',
+    });
+    expect(result).toMatchObject({ status: 'failed', step: 'one/bad' });
   });
 
   it('follow their own failure policy', async () => {

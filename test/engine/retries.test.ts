@@ -221,6 +221,22 @@ describe('timeouts', () => {
     expect(result).toMatchObject({ status: 'completed', output: { patient: 'slept' } });
   });
 
+  it('of an attempt count all the time that it works, before and after its waits', async () => {
+    const { engine, clock, environment } = timedEngine();
+    const work = (ctx: { signal: AbortSignal }) =>
+      environment.clock.waitUntil(clock.now() + 7000, ctx.signal);
+    const busy = step('busy', {
+      timeout: '10s',
+      run: async (_, ctx) => {
+        await work(ctx);
+        await ctx.sleep('1h');
+        await work(ctx);
+      },
+    });
+    const result = await clock.until(engine.start({ workflow: workflow('w', { steps: [busy] }).model }));
+    expect(result).toMatchObject({ status: 'failed', error: { code: 'TIMEOUT' } });
+  });
+
   it('of a step count attempts and waits, and are final', async () => {
     const slow = step('slow', {
       timeout: { step: '25s' },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { toTimestamp } from '../../src/core/time.ts';
 import { approve, step, workflow } from '../../src/workflow/define/index.ts';
 import type { StepContext } from '../../src/workflow/model.ts';
 import { summary, testEngine } from '../support/engine.ts';
@@ -252,6 +253,23 @@ describe('approvals', () => {
     expect(result).toMatchObject({ status: 'failed', step: 'bad' });
     expect(endsOf(events)).toEqual({ gate: 'cancelled', bad: 'failed' });
   });
+
+  it.each([
+    { answeredAfterMs: 3_599_000, status: 'completed' },
+    { answeredAfterMs: 3_601_000, status: 'failed' },
+  ])(
+    'that nobody watched over end $status if answered after $answeredAfterMs ms',
+    async ({ answeredAfterMs, status }) => {
+      const timed = approve('gate', { message: 'ok?', timeout: '1h' });
+      const { engine, clock, store } = timedEngine();
+      const { model } = workflow('w', { steps: [timed] });
+      const { runId } = await clock.until(engine.start({ workflow: model }));
+      const answeredAt = toTimestamp(clock.now() + answeredAfterMs);
+      await clock.advance(7_200_000);
+      await store.post(runId, { kind: 'approval', step: 'gate', choice: 'approve' }, answeredAt);
+      expect(await clock.until(engine.resume({ workflow: model, runId }))).toMatchObject({ status });
+    },
+  );
 
   it('run out of time', async () => {
     const timed = approve('gate', { message: 'ok?', timeout: '1h' });

@@ -34,7 +34,12 @@ interface CompiledTimeout {
   readonly complaints: readonly Complaint[];
 }
 
-/** What `timeout` and `timeout-minutes` say. */
+const ruleOf = (attemptMs: number | undefined, stepMs: number | undefined): TimeoutRule => ({
+  ...(attemptMs === undefined ? {} : { attemptMs }),
+  ...(stepMs === undefined ? {} : { stepMs }),
+});
+
+/** What `timeout` and `timeout-minutes` say. A gate has no attempts: whatever limits it limits the step. */
 export function compileTimeout(definition: StepDefinition, path: Path): CompiledTimeout {
   const { timeout, 'timeout-minutes': minutes } = definition;
   const { attempt, step } =
@@ -53,10 +58,8 @@ export function compileTimeout(definition: StepDefinition, path: Path): Compiled
   };
   const attemptMs = read(attempt, typeof timeout === 'string' ? [] : ['attempt']);
   const stepMs = read(step, ['step']) ?? (minutes === undefined ? undefined : minutes * 60_000);
-  return {
-    rule: { ...(attemptMs === undefined ? {} : { attemptMs }), ...(stepMs === undefined ? {} : { stepMs }) },
-    complaints,
-  };
+  if (definition.approve !== undefined) return { rule: ruleOf(undefined, stepMs ?? attemptMs), complaints };
+  return { rule: ruleOf(attemptMs, stepMs), complaints };
 }
 
 /** The schema has let only durations through. */

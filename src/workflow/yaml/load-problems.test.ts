@@ -15,6 +15,12 @@ const steps = (...lines: readonly string[]): string => `steps:\n${lines.map(line
 
 const mistakes: readonly Mistake[] = [
   { name: 'YAML that does not close', text: 'name: x\nsteps: [ {id: a, run: "true" }\nenv: {}\n' },
+  { name: 'a quote that does not close', text: `name: "unclosed\n${steps('- { id: a, run: ls }')}` },
+  { name: 'a quote that does not close in a list', text: "steps:\n  - id: a\n    needs: ['b, c]\n" },
+  {
+    name: 'a mistake after wide characters',
+    text: steps('- { id: 漢字, run: ls }', '- { run: 👍, retyr: 1 }'),
+  },
   { name: 'a colon in plain text', text: steps('- id: a', '  run: echo one: two') },
   { name: 'a tab as indentation', text: 'steps:\n  - id: a\n\trun: make\n' },
   { name: 'a key twice', text: steps('- id: a', '  run: one', '  run: two') },

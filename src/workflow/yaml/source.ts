@@ -1,4 +1,15 @@
-import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLError } from 'yaml';
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  parseDocument,
+  visit,
+  type YAMLError,
+} from 'yaml';
 import type { Position } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
 import { isTooDeep } from './depth.ts';
@@ -109,7 +120,26 @@ function parse(text: string): { readonly root: Node | null; readonly errors: rea
     return { root: null, errors: [{ code: 'IMPOSSIBLE', message: 'it is nested too deeply', pos: [0, 1] }] };
   }
   const document = parseDocument(text, { prettyErrors: false, schema: 'core', logLevel: 'error' });
-  return { root: document.contents, errors: [...document.errors, ...document.warnings] };
+  const errors = document.errors.map(error => (isOpenQuote(error) ? atOpening(error, document) : error));
+  return { root: document.contents, errors: [...errors, ...document.warnings] };
+}
+
+const isOpenQuote = ({ code, message }: Objection): boolean =>
+  code === 'MISSING_CHAR' && /^Missing closing ["']quote/.test(message);
+
+/** The parser complains where the text ends that it took for quoted; the mistake is where that begins. */
+function atOpening(error: Objection, document: Document): Objection {
+  const [noticedAt] = error.pos;
+  let start: number | undefined;
+  visit(document, {
+    Scalar: (_, { range }) => {
+      if (range?.[1] !== noticedAt) return undefined;
+      start = range[0];
+      return visit.BREAK;
+    },
+  });
+  const { code } = error;
+  return start === undefined ? error : { code, message: error.message, pos: [start, start + 1] };
 }
 
 const isSyntaxError = ({ code }: Objection): boolean =>
@@ -146,12 +176,26 @@ function explain({ code, message, pos: [start, end] }: Objection, text: string):
         start,
         end,
       };
+    case 'MISSING_CHAR':
+      if (!isOpenQuote({ code, message, pos: [start, end] })) return notYaml(message, { start, end });
+      return {
+        message: 'this quote is never closed',
+        hint: 'put the same quote where the text ends',
+        start,
+        end,
+      };
     case 'TAG_RESOLVE_FAILED':
       return { message: 'tags (`!...`) have no meaning here', start, end };
     default:
-      return { message: `not valid YAML: ${lowerFirst(message)}`, hint: hintFor(message), start, end };
+      return notYaml(message, { start, end });
   }
 }
+
+const notYaml = (message: string, range: Range): SyntaxFault => ({
+  message: `not valid YAML: ${lowerFirst(message)}`,
+  hint: hintFor(message),
+  ...range,
+});
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 

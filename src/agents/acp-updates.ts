@@ -1,0 +1,109 @@
+import type { Json } from '../core/json.ts';
+import type { AcpState } from './acp.ts';
+import { acpWish, mergeTool, noTool } from './acp-tools.ts';
+import { at, listAt, numberAt, own, rawEvent, textAt } from './json-line.ts';
+import { event, type Signal, type Step } from './protocol.ts';
+
+/** What is longer is handed on in several parts, so that a flood does not fill memory. */
+const longestMessage = 1_000_000;
+
+/** One `session/update`: what the agent does. */
+export function acpUpdate(state: AcpState, update: Json | undefined, line: string): Step<AcpState> {
+  const kind = textAt(update, 'sessionUpdate');
+  if (!state.isPrompted) return { state, signals: [] };
+  switch (kind) {
+    case 'agent_message_chunk':
+      return takeChunk(state, 'text', update);
+    case 'agent_thought_chunk':
+      return takeChunk(state, 'thought', update);
+    case 'tool_call':
+    case 'tool_call_update':
+      return takeTool(state, update);
+    case 'usage_update': {
+      const isDollars = textAt(update, 'cost', 'currency') === 'USD';
+      const costUsd = isDollars ? numberAt(update, 'cost', 'amount') : undefined;
+      return { state: { ...state, costUsd: costUsd ?? state.costUsd }, signals: [] };
+    }
+    case 'session_info_update': {
+      const status = textAt(update, '_meta', 'codex', 'threadStatus', 'type');
+      return {
+        state: { ...state, hasSystemError: state.hasSystemError || status === 'systemError' },
+        signals: [],
+      };
+    }
+    case 'user_message_chunk':
+    case 'plan':
+    case 'available_commands_update':
+    case 'current_mode_update':
+    case 'config_option_update':
+    case 'notice':
+    case 'compaction_update':
+    case 'compaction_summary_chunk':
+      return { state, signals: [] };
+    default:
+      return { state, signals: [event(rawEvent(line))] };
+  }
+}
+
+function takeChunk(state: AcpState, type: 'text' | 'thought', update: Json | undefined): Step<AcpState> {
+  const piece = textAt(update, 'content', 'text') ?? '';
+  const id = textAt(update, 'messageId');
+  const { open } = state;
+  const goesOn = open?.type === type && open.id === id && open.text.length + piece.length <= longestMessage;
+  if (goesOn) return { state: { ...state, open: { ...open, text: open.text + piece } }, signals: [] };
+  const flushed = flushText(state);
+  return { ...flushed, state: { ...flushed.state, open: { type, text: piece, id } } };
+}
+
+/** Hands on the message that has been put together. */
+export function flushText(state: AcpState): Step<AcpState> {
+  const { open } = state;
+  if (!open) return { state, signals: [] };
+  const text = open.type === 'text' ? open.text : state.text;
+  return {
+    state: { ...state, open: undefined, text },
+    signals: [event({ type: open.type, text: open.text })],
+  };
+}
+
+function takeTool(before: AcpState, update: Json | undefined): Step<AcpState> {
+  const { state, signals } = flushText(before);
+  const id = textAt(update, 'toolCallId') ?? '';
+  const status = textAt(update, 'status');
+  const merged = { ...state, tools: { ...state.tools, [id]: mergeTool(own(state.tools, id), update) } };
+  // While it is pending, its input may still be on its way.
+  if (status === undefined || status === 'pending') return { state: merged, signals };
+  const started = startTool(merged, id);
+  if (status !== 'completed' && status !== 'failed')
+    return { state: started.state, signals: [...signals, ...started.signals] };
+  const output = outputOf(update);
+  const end: Signal = event({
+    type: 'tool-end',
+    id,
+    ok: status === 'completed',
+    ...(output ? { output } : {}),
+  });
+  const { [id]: _, ...tools } = started.state.tools;
+  return { state: { ...started.state, tools }, signals: [...signals, ...started.signals, end] };
+}
+
+/** Tells the start of a tool, once. */
+export function startTool(before: AcpState, id: string): Step<AcpState> {
+  const { state, signals } = flushText(before);
+  const known = own(state.tools, id) ?? noTool;
+  if (known.isStarted) return { state, signals };
+  const { tool: name, input } = acpWish(known);
+  const title = known.title === undefined ? {} : { title: known.title };
+  return {
+    state: { ...state, tools: { ...state.tools, [id]: { ...known, isStarted: true } } },
+    signals: [...signals, event({ type: 'tool-start', id, name, input, ...title })],
+  };
+}
+
+function outputOf(update: Json | undefined): string | undefined {
+  const raw = at(update, 'rawOutput');
+  if (typeof raw === 'string') return raw;
+  const texts = listAt(update, 'content').flatMap(part => textAt(part, 'content', 'text') ?? []);
+  const terminal = textAt(update, '_meta', 'terminal_output_delta', 'data');
+  return texts.join('\n') || terminal;
+}

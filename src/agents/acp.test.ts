@@ -1,0 +1,188 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { acpProtocol } from './acp.ts';
+import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from './test-support.ts';
+
+const lab = agentLab();
+const program = join(import.meta.dirname, '../../test/support/acp-agent/program.mjs');
+const agent = agentOf({ kind: 'acp', command: [process.execPath, program] });
+const file = () => join(lab.workspace(), 'hello.txt');
+
+describe('a session', () => {
+  test('answers', async () => {
+    const { result, events } = await lab.run({ agent, prompt: '[[hello]]' });
+    expect(result).toMatchObject({ kind: 'ok', text: 'Hello.', sessionId: 'session-1' });
+    expect(events.map(event => event.type)).toEqual(['started', 'text', 'done']);
+  });
+
+  test('edits a file in its workspace', async () => {
+    const { result, events } = await lab.run({ agent, prompt: '[[write]]' });
+    expect(result).toMatchObject({ kind: 'ok', text: 'Done.' });
+    expect(readFileSync(file(), 'utf8')).toBe('hello\n');
+    expect(events.map(event => event.type)).toEqual([
+      'started',
+      'text',
+      'tool-start',
+      'permission',
+      'tool-end',
+      'text',
+      'done',
+    ]);
+  });
+
+  test('does not edit one when it may only read', async () => {
+    const permissions = policyOf({ preset: 'read-only' });
+    const { result } = await lab.run({ agent, prompt: '[[write]]', permissions });
+    expect(result).toMatchObject({
+      kind: 'ok',
+      text: 'Not allowed.',
+      denials: [{ tool: 'Edit', lineToAdd: 'allow: ["Edit(/hello.txt)"]' }],
+    });
+    expect(existsSync(file())).toBe(false);
+  });
+
+  test('asks the host', async () => {
+    const permissions = policyOf({ preset: 'read-only', otherwise: 'ask' });
+    const { session } = lab.open({ agent, prompt: '[[write]]', permissions });
+    expect(await session.next()).toMatchObject({ kind: 'question', question: { tool: 'Edit' } });
+    expect(resultOf(await session.next({ kind: 'allow' }))).toMatchObject({ kind: 'ok', text: 'Done.' });
+    await session.close();
+    expect(existsSync(file())).toBe(true);
+  });
+
+  test('goes on with an old session without telling it again', async () => {
+    const { result, events } = await lab.run({ agent, prompt: '[[hello]]', resume: { sessionId: 'old' } });
+    expect(result).toMatchObject({ kind: 'ok', text: 'Hello.', sessionId: 'old' });
+    expect(events.filter(event => event.type === 'text')).toHaveLength(1);
+  });
+
+  test('cannot go on in a copy if the agent cannot', async () => {
+    const { result } = await lab.run({ agent, resume: { sessionId: 'old', fork: true } });
+    expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED' } });
+  });
+
+  test('gives data from a code fence', async () => {
+    const outputSchema = { type: 'object', properties: { files: { type: 'array' } }, required: ['files'] };
+    const { result } = await lab.run({ agent, prompt: '[[json]]', outputSchema });
+    expect(result).toMatchObject({
+      kind: 'ok',
+      structured: { files: ['a.txt'] },
+      usage: { inputTokens: 5, outputTokens: 7 },
+    });
+  });
+
+  test.each([
+    [
+      '[[fail]]',
+      { kind: 'failed', error: { code: 'AGENT_FAILED', message: 'Internal error: the script says so' } },
+    ],
+    ['[[refuse]]', { kind: 'failed', error: { code: 'AGENT_FAILED', message: 'the model refused' } }],
+    ['[[crash]]', { kind: 'failed', error: { code: 'AGENT_FAILED', exitCode: 3 } }],
+    ['[[limit]]', { kind: 'limit', resetsAt: '2026-01-01T00:01:30.000Z' }],
+    ['[[read-file]]', { kind: 'ok', text: 'fs/read_text_file is not offered: use your own tools' }],
+  ])('ends as the agent says: %s', async (prompt, expected) => {
+    const now = () => Date.parse('2026-01-01T00:00:00Z');
+    const { result } = await lab.run({ agent, prompt }, { now });
+    expect(result).toMatchObject(expected);
+  });
+
+  test('is cancelled in the words of the protocol', async () => {
+    const { session, told } = lab.open({ agent, prompt: '[[hang]]' }, { graceMs: 60_000 });
+    const turn = session.next();
+    await told('started');
+    await session.cancel();
+    expect(resultOf(await turn)).toMatchObject({ kind: 'cancelled' });
+    await session.close();
+  });
+});
+
+describe('the protocol', () => {
+  const opened = [
+    { id: 1, result: { protocolVersion: 1, agentCapabilities: {} } },
+    { id: 2, result: { sessionId: 's' } },
+  ];
+  const update = (given: object) => ({ method: 'session/update', params: { sessionId: 's', update: given } });
+  const text = (given: string) => update({ sessionUpdate: 'agent_message_chunk', content: { text: given } });
+  const verdictOf = (...lines: readonly object[]) =>
+    signalsOf(
+      acpProtocol,
+      [...opened, ...lines].map(line => JSON.stringify(line)),
+    ).at(-1);
+
+  test('sees a failure behind an ordinary answer', () => {
+    const status = { codex: { threadStatus: { type: 'systemError' } } };
+    const error = update({ sessionUpdate: 'session_info_update', _meta: status });
+    expect(verdictOf(text('status 500'), error, { id: 3, result: { stopReason: 'end_turn' } })).toMatchObject(
+      {
+        verdict: { kind: 'failed', error: { code: 'AGENT_FAILED', message: 'status 500' } },
+      },
+    );
+  });
+
+  test.each([
+    ['max_tokens', 'AGENT_FAILED'],
+    ['max_turn_requests', 'AGENT_FAILED'],
+    ['whatever', 'AGENT_PROTOCOL'],
+  ])('calls %s a failure', (stopReason, code) => {
+    expect(verdictOf({ id: 3, result: { stopReason } })).toMatchObject({ verdict: { error: { code } } });
+  });
+
+  test('refuses another version', () => {
+    expect(signalsOf(acpProtocol, [{ id: 1, result: { protocolVersion: 2 } }])).toMatchObject([
+      { verdict: { kind: 'failed', error: { code: 'AGENT_PROTOCOL' } } },
+    ]);
+  });
+
+  test('offers neither files nor terminals', () => {
+    const { signals } = acpProtocol({
+      request: requestOf(),
+      rule: () => ({ kind: 'decided', decision: { kind: 'allow' } }),
+      now: () => 0,
+    }).open();
+    expect(signals).toMatchObject([
+      {
+        message: {
+          method: 'initialize',
+          params: {
+            protocolVersion: 1,
+            clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+          },
+        },
+      },
+    ]);
+  });
+
+  test('takes names that objects have anyway as ids', () => {
+    const lines = ['constructor', '__proto__', 'toString'].flatMap(toolCallId => [
+      update({ sessionUpdate: 'tool_call', toolCallId, kind: 'execute', title: 'ls' }),
+      update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'completed' }),
+    ]);
+    const told = eventsIn(
+      signalsOf(
+        acpProtocol,
+        [...opened, ...lines].map(line => JSON.stringify(line)),
+      ),
+    );
+    expect(told.filter(event => event.type === 'tool-end')).toHaveLength(3);
+  });
+
+  test('denies what is called harmless and changes files elsewhere', () => {
+    const wishes: unknown[] = [];
+    const request = {
+      id: 0,
+      method: 'session/request_permission',
+      params: {
+        toolCall: { toolCallId: 't', name: 'Read', kind: 'edit', locations: [{ path: '/etc/hosts' }] },
+        options: [],
+      },
+    };
+    signalsOf(acpProtocol, [...opened.map(line => JSON.stringify(line)), request], {
+      rule: (tool, input) => {
+        wishes.push({ tool, input });
+        return { kind: 'decided', decision: { kind: 'deny', message: 'no' } };
+      },
+    });
+    expect(wishes).toEqual([{ tool: 'Edit', input: { paths: ['/etc/hosts'] } }]);
+  });
+});

@@ -1,0 +1,251 @@
+import type { Json } from '../core/json.ts';
+import { type AcpTool, acpWish, mergeTool } from './acp-tools.ts';
+import { acpTurnEnd } from './acp-turn-end.ts';
+import { acpUpdate, flushText, startTool } from './acp-updates.ts';
+import { failed, protocolError, reportedFailure } from './failures.ts';
+import { at, listAt, own, rawEvent, textAt } from './json-line.ts';
+import type { Decision } from './permissions.ts';
+import type { SessionRequest } from './port.ts';
+import { processSessions } from './process-session.ts';
+import { commandOf } from './program.ts';
+import { continuePrompt, promptWithSchema } from './prompt.ts';
+import {
+  type Adapter,
+  event,
+  type Launch,
+  type Protocol,
+  type ProtocolContext,
+  type Signal,
+  type Step,
+  send,
+  verdict,
+} from './protocol.ts';
+import { parseRpc, type RpcId, type RpcMessage, rpcErrorText } from './rpc.ts';
+import { decisionOf, permissionSignals } from './ruling.ts';
+
+/** Any agent that speaks the Agent Client Protocol on its standard streams. */
+const acpLaunch = ({ agent }: SessionRequest): Launch => ({
+  argv: [...commandOf(agent), ...agent.args],
+  stdin: 'open',
+});
+
+export interface AcpState {
+  readonly sessionId: string | undefined;
+  /** The old conversation is told again while a session is loaded. */
+  readonly isPrompted: boolean;
+  /** The message that is being put together. */
+  readonly open: OpenMessage | undefined;
+  /** The last whole message. */
+  readonly text: string;
+  readonly tools: Readonly<Record<string, AcpTool>>;
+  /** One agent reports a broken connection as an ordinary answer, and only this tells. */
+  readonly hasSystemError: boolean;
+  /** What the session has cost so far, if the agent says so, and how much of that has been told. */
+  readonly costUsd: number | undefined;
+  readonly costTold: number;
+  /** Requests that wait for the host. */
+  readonly asked: Readonly<Record<string, { readonly wireId: RpcId; readonly options: readonly Json[] }>>;
+  readonly wasDenied: boolean;
+}
+
+interface OpenMessage {
+  readonly type: 'text' | 'thought';
+  readonly text: string;
+  readonly id?: string | undefined;
+}
+
+const initial: AcpState = {
+  sessionId: undefined,
+  isPrompted: false,
+  open: undefined,
+  text: '',
+  tools: {},
+  hasSystemError: false,
+  costUsd: undefined,
+  costTold: 0,
+  asked: {},
+  wasDenied: false,
+};
+
+const ids = { initialize: 1, session: 2, prompt: 3 } as const;
+
+/** The Agent Client Protocol, version 1, as its client. Files and terminals are the agent's own business. */
+export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
+  const { request } = context;
+  return {
+    open: () => ({
+      state: initial,
+      signals: [
+        call(ids.initialize, 'initialize', {
+          protocolVersion: 1,
+          clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+          clientInfo: { name: 'reprise', title: 'Reprise', version: '1' },
+        }),
+      ],
+    }),
+    take: (state, line) => {
+      const message = parseRpc(line);
+      return message ? takeMessage(state, message, line) : { state, signals: [event(rawEvent(line))] };
+    },
+    answer: (state, question, answer) => {
+      if (question.kind === 'limit') {
+        const text = answer.kind === 'continue' ? (answer.prompt ?? continuePrompt) : continuePrompt;
+        return { state, signals: [prompt(state.sessionId ?? '', text)] };
+      }
+      const asked = own(state.asked, question.id);
+      if (!asked) return { state, signals: [] };
+      const { [question.id]: _, ...others } = state.asked;
+      const decision = decisionOf(question, answer);
+      const { id, tool, input } = question;
+      const wasDenied = state.wasDenied || decision.kind === 'deny';
+      return {
+        state: { ...state, asked: others, wasDenied },
+        signals: [
+          event({ type: 'permission', id, tool, input, decision }),
+          respond(asked.wireId, decision, asked.options),
+        ],
+      };
+    },
+    interrupt: state => {
+      if (state.sessionId === undefined) return { state, signals: [] };
+      const waiting = Object.values(state.asked).map(({ wireId }) =>
+        reply(wireId, { outcome: { outcome: 'cancelled' } }),
+      );
+      const cancel = send({
+        jsonrpc: '2.0',
+        method: 'session/cancel',
+        params: { sessionId: state.sessionId },
+      });
+      return { state: { ...state, asked: {} }, signals: [cancel, ...waiting] };
+    },
+    ended: () => undefined,
+  };
+
+  function takeMessage(state: AcpState, message: RpcMessage, line: string): Step<AcpState> {
+    switch (message.kind) {
+      case 'notification':
+        if (message.method === 'session/update') return acpUpdate(state, at(message.params, 'update'), line);
+        return { state, signals: message.method.startsWith('_') ? [] : [event(rawEvent(line))] };
+      case 'request':
+        return takeRequest(state, message);
+      case 'result':
+        return takeResult(state, message.id, message.result);
+      case 'error': {
+        const { error } = message;
+        const flushed = flushText(state);
+        const status = error.code === -32000 ? 401 : error.code > 0 ? error.code : undefined;
+        const failure = reportedFailure({
+          kind: 'acp',
+          message: rpcErrorText(error),
+          status,
+          now: context.now(),
+        });
+        return { state: flushed.state, signals: [...flushed.signals, verdict(failure)] };
+      }
+    }
+  }
+
+  function takeResult(state: AcpState, id: RpcId, result: Json): Step<AcpState> {
+    switch (id) {
+      case ids.initialize:
+        return { state, signals: [openSession(request, result)] };
+      case ids.session: {
+        const sessionId = textAt(result, 'sessionId') ?? request.resume?.sessionId;
+        if (sessionId === undefined)
+          return {
+            state,
+            signals: [verdict(failed(protocolError('the agent opened a session without an id')))],
+          };
+        const started = event({ type: 'started', sessionId, cwd: request.cwd });
+        return {
+          state: { ...state, sessionId, isPrompted: true },
+          signals: [started, prompt(sessionId, promptWithSchema(request))],
+        };
+      }
+      case ids.prompt:
+        return acpTurnEnd(state, result, context.now());
+      default:
+        return { state, signals: [] };
+    }
+  }
+
+  function takeRequest(
+    state: AcpState,
+    { id: wireId, method, params }: Extract<RpcMessage, { kind: 'request' }>,
+  ): Step<AcpState> {
+    if (method !== 'session/request_permission') {
+      const error = { code: -32601, message: `${method} is not offered: use your own tools` };
+      return { state, signals: [send({ jsonrpc: '2.0', id: wireId, error })] };
+    }
+    const call = at(params, 'toolCall');
+    const id = textAt(call, 'toolCallId') ?? String(wireId);
+    const merged = { ...state, tools: { ...state.tools, [id]: mergeTool(own(state.tools, id), call) } };
+    const started = startTool(merged, id);
+    const { tool, input } = acpWish(own(started.state.tools, id));
+    const ruling = context.rule(tool, input);
+    const signals: readonly Signal[] = [
+      ...started.signals,
+      ...permissionSignals({ id, tool, input }, ruling),
+    ];
+    const options = listAt(params, 'options');
+    switch (ruling.kind) {
+      case 'decided': {
+        const wasDenied = state.wasDenied || ruling.decision.kind === 'deny';
+        return {
+          state: { ...started.state, wasDenied },
+          signals: [...signals, respond(wireId, ruling.decision, options)],
+        };
+      }
+      case 'ask':
+        return {
+          state: { ...started.state, asked: { ...state.asked, [id]: { wireId, options } } },
+          signals,
+        };
+    }
+  }
+}
+
+const call = (id: RpcId, method: string, params: Json) => send({ jsonrpc: '2.0', id, method, params });
+const reply = (id: RpcId, result: Json) => send({ jsonrpc: '2.0', id, result });
+
+const prompt = (sessionId: string, text: string) =>
+  call(ids.prompt, 'session/prompt', { sessionId, prompt: [{ type: 'text', text }] });
+
+/** Goes on where the agent can: silently, or by telling all of the conversation again. */
+function openSession({ cwd, resume }: SessionRequest, answer: Json): Signal {
+  const can = (name: string) => at(answer, 'agentCapabilities', 'sessionCapabilities', name) !== undefined;
+  const params = { cwd, mcpServers: [] };
+  if (at(answer, 'protocolVersion') !== 1) {
+    return verdict(
+      failed(protocolError('the agent speaks another version of the protocol than 1', 'update the agent')),
+    );
+  }
+  if (!resume) return call(ids.session, 'session/new', params);
+  const { sessionId } = resume;
+  if (resume.fork) {
+    return can('fork')
+      ? call(ids.session, 'session/fork', { sessionId, ...params })
+      : cannot('go on in a copy of a session');
+  }
+  if (can('resume')) return call(ids.session, 'session/resume', { sessionId, ...params });
+  return at(answer, 'agentCapabilities', 'loadSession') === true
+    ? call(ids.session, 'session/load', { sessionId, ...params })
+    : cannot('go on with an old session');
+}
+
+const cannot = (what: string): Signal =>
+  verdict(failed({ code: 'AGENT_FAILED', message: `the agent cannot ${what}`, hint: 'begin a new session' }));
+
+/** Agents name their options as they like; what counts is the kind. */
+function respond(wireId: RpcId, decision: Decision, options: readonly Json[]) {
+  const kinds = decision.kind === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
+  const chosen = kinds.flatMap(kind => options.find(option => textAt(option, 'kind') === kind) ?? [])[0];
+  const optionId = textAt(chosen, 'optionId');
+  const outcome = optionId === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId };
+  return reply(wireId, { outcome });
+}
+
+const acpAdapter: Adapter<AcpState> = { launch: acpLaunch, protocol: acpProtocol, speaksOnStdout: true };
+
+/** Sessions with agents that speak ACP. */
+export const acpSessions = processSessions(acpAdapter);

@@ -1,0 +1,178 @@
+import type { Json } from '../core/json.ts';
+import { claudeLaunch } from './claude-argv.ts';
+import { claudeEvents } from './claude-events.ts';
+import { claudeResult } from './claude-result.ts';
+import { failed, protocolError } from './failures.ts';
+import { at, own, parseObject, rawEvent, textAt } from './json-line.ts';
+import { resetFromEpoch } from './limits.ts';
+import type { Decision } from './permissions.ts';
+import { processSessions } from './process-session.ts';
+import { continuePrompt } from './prompt.ts';
+import {
+  type Adapter,
+  event,
+  type Protocol,
+  type ProtocolContext,
+  type Step,
+  send,
+  verdict,
+} from './protocol.ts';
+import { decisionOf, permissionSignals } from './ruling.ts';
+
+export interface ClaudeState {
+  readonly sessionId: string | undefined;
+  /** What the process has reported so far: its cost counts on from turn to turn. */
+  readonly costUsd: number;
+  /** When the limit resets that was reported last. */
+  readonly resetsAt: string | undefined;
+  /** Inputs of the permissions that it waits for, by request. */
+  readonly asked: Readonly<Record<string, Json>>;
+}
+
+const initial: ClaudeState = {
+  sessionId: undefined,
+  costUsd: 0,
+  resetsAt: undefined,
+  asked: {},
+};
+
+type Message = NonNullable<ReturnType<typeof parseObject>>;
+
+/** Claude Code's stream-json, both ways. */
+export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> {
+  return {
+    open: () => ({
+      state: initial,
+      signals: [
+        send({
+          type: 'control_request',
+          request_id: 'initialize',
+          request: { subtype: 'initialize', hooks: null },
+        }),
+        send(userMessage(context.request.prompt)),
+      ],
+    }),
+    take: (state, line) => {
+      const message = parseObject(line);
+      return message
+        ? takeMessage(state, { message, line, context })
+        : { state, signals: [event(rawEvent(line))] };
+    },
+    answer: (state, question, answer) => {
+      if (question.kind === 'limit') {
+        const prompt = answer.kind === 'continue' ? (answer.prompt ?? continuePrompt) : continuePrompt;
+        return { state, signals: [send(userMessage(prompt))] };
+      }
+      const input = own(state.asked, question.id);
+      if (input === undefined) return { state, signals: [] };
+      const decision = decisionOf(question, answer);
+      const { id, tool } = question;
+      const { [id]: _, ...asked } = state.asked;
+      return {
+        state: { ...state, asked },
+        signals: [event({ type: 'permission', id, tool, input, decision }), respond(id, decision, input)],
+      };
+    },
+    interrupt: state => ({
+      state,
+      signals: [
+        send({ type: 'control_request', request_id: 'interrupt', request: { subtype: 'interrupt' } }),
+      ],
+    }),
+    ended: () => undefined,
+  };
+}
+
+interface Taken {
+  readonly message: Message;
+  readonly line: string;
+  readonly context: ProtocolContext;
+}
+
+function takeMessage(state: ClaudeState, taken: Taken): Step<ClaudeState> {
+  const { message, context } = taken;
+  switch (message['type']) {
+    case 'result':
+      return claudeResult(state, message, context.now());
+    case 'control_request':
+      return takeRequest(state, taken);
+    case 'control_response':
+      return { state, signals: responseSignals(message) };
+    case 'control_cancel_request': {
+      const id = textAt(message, 'request_id') ?? '';
+      const { [id]: _, ...asked } = state.asked;
+      return { state: { ...state, asked }, signals: [{ kind: 'withdraw', id }] };
+    }
+    case 'rate_limit_event': {
+      const resets = at(message, 'rate_limit_info', 'resetsAt');
+      const isReached = textAt(message, 'rate_limit_info', 'status') === 'rejected';
+      const resetsAt = isReached && typeof resets === 'number' ? resetFromEpoch(resets) : state.resetsAt;
+      return { state: { ...state, resetsAt }, signals: [] };
+    }
+    default:
+      return claudeEvents(state, taken);
+  }
+}
+
+/** Anything else than a permission is refused at once: an unanswered request would stop it for ever. */
+function takeRequest(state: ClaudeState, { message, line, context }: Taken): Step<ClaudeState> {
+  const id = textAt(message, 'request_id') ?? '';
+  const request = at(message, 'request');
+  if (textAt(request, 'subtype') !== 'can_use_tool') {
+    const error = { subtype: 'error', request_id: id, error: 'not supported' };
+    return { state, signals: [event(rawEvent(line)), send({ type: 'control_response', response: error })] };
+  }
+  const tool = textAt(request, 'tool_name') ?? '';
+  const input = at(request, 'input') ?? {};
+  const ruling = context.rule(tool, input);
+  const signals = permissionSignals({ id, tool, input }, ruling);
+  switch (ruling.kind) {
+    case 'decided':
+      return { state, signals: [...signals, respond(id, ruling.decision, input)] };
+    case 'ask':
+      return { state: { ...state, asked: { ...state.asked, [id]: input } }, signals };
+  }
+}
+
+function respond(requestId: string, decision: Decision, input: Json) {
+  const response =
+    decision.kind === 'allow'
+      ? { behavior: 'allow', updatedInput: input }
+      : { behavior: 'deny', message: decision.message, interrupt: false };
+  return send({
+    type: 'control_response',
+    response: { subtype: 'success', request_id: requestId, response },
+  });
+}
+
+function responseSignals(message: Message) {
+  const isRefused = textAt(message, 'response', 'subtype') === 'error';
+  if (!isRefused || textAt(message, 'response', 'request_id') !== 'initialize') return [];
+  const reason = textAt(message, 'response', 'error') ?? 'no reason was given';
+  return [
+    verdict(
+      failed(
+        protocolError(
+          `claude refused to begin: ${reason}`,
+          'update it: npm install -g @anthropic-ai/claude-code',
+        ),
+      ),
+    ),
+  ];
+}
+
+const userMessage = (text: string) => ({
+  type: 'user',
+  message: { role: 'user', content: [{ type: 'text', text }] },
+  parent_tool_use_id: null,
+  session_id: '',
+});
+
+const claudeAdapter: Adapter<ClaudeState> = {
+  launch: claudeLaunch,
+  protocol: claudeProtocol,
+  speaksOnStdout: true,
+};
+
+/** Sessions with Claude Code. */
+export const claudeSessions = processSessions(claudeAdapter);

@@ -1,0 +1,101 @@
+import type { Json } from '../core/json.ts';
+import type { AppServerState } from './codex-app-server.ts';
+import { itemEvents } from './codex-items.ts';
+import { failed, protocolError, reportedFailure } from './failures.ts';
+import { at, numberAt, rawEvent, textAt } from './json-line.ts';
+import { resetFromEpoch } from './limits.ts';
+import type { Usage } from './port.ts';
+import { event, type ProtocolContext, type Step, verdict } from './protocol.ts';
+import type { RpcMessage } from './rpc.ts';
+import { usageSince } from './usage.ts';
+
+interface Taken {
+  readonly message: Extract<RpcMessage, { kind: 'notification' }>;
+  readonly line: string;
+  readonly context: ProtocolContext;
+}
+
+const noise =
+  /^(thread\/(started|status\/changed|name\/updated|settings\/updated)|turn\/(diff|plan)\/updated|item\/.*([dD]elta|summaryPartAdded|progress)$|serverRequest\/resolved|configWarning|remoteControl\/|mcpServer\/|skills\/|account\/updated)/;
+
+/** What the server tells without being asked. */
+export function appServerNotification(state: AppServerState, taken: Taken): Step<AppServerState> {
+  const { params, method } = taken.message;
+  switch (method) {
+    case 'turn/started':
+      return { state: { ...state, turnId: textAt(params, 'turn', 'id') ?? state.turnId }, signals: [] };
+    case 'item/started':
+    case 'item/completed':
+      return takeItem(state, taken);
+    case 'thread/tokenUsage/updated':
+      return takeUsage(state, params);
+    case 'account/rateLimits/updated':
+      return { state: { ...state, resetsAt: resetOf(params) ?? state.resetsAt }, signals: [] };
+    case 'error': {
+      const reason =
+        textAt(params, 'error', 'message') ?? textAt(params, 'message') ?? 'the model did not answer';
+      const willRetry = at(params, 'willRetry') === true;
+      return {
+        state,
+        signals: [event(willRetry ? { type: 'retry', attempt: 1, reason } : rawEvent(taken.line))],
+      };
+    }
+    case 'turn/completed':
+      return { state, signals: [turnVerdict(state, at(params, 'turn'), taken.context.now())] };
+    default:
+      return { state, signals: noise.test(method) ? [] : [event(rawEvent(taken.line))] };
+  }
+}
+
+function takeItem(state: AppServerState, { message, line }: Taken): Step<AppServerState> {
+  const item = at(message.params, 'item');
+  const id = textAt(item, 'id') ?? '';
+  const isOver = message.method === 'item/completed';
+  const { events, open } = itemEvents({ item, isOver, open: state.open, line });
+  const text = isOver && textAt(item, 'type') === 'agentMessage' ? textAt(item, 'text') : undefined;
+  const { [id]: _, ...others } = state.items;
+  const items = isOver || item === undefined ? others : { ...others, [id]: item };
+  return { state: { ...state, open, items, text: text ?? state.text }, signals: events.map(event) };
+}
+
+/** Both numbers are given: all of the thread, and the last request. The first time, only the last one is ours. */
+function takeUsage(state: AppServerState, params: Json): Step<AppServerState> {
+  const total = usageOf(at(params, 'tokenUsage', 'total'));
+  const before = state.used ?? usageSince(usageOf(at(params, 'tokenUsage', 'last')), total);
+  return {
+    state: { ...state, used: total },
+    signals: [event({ type: 'usage', ...usageSince(before, total) })],
+  };
+}
+
+const usageOf = (counts: Json | undefined): Usage => ({
+  inputTokens: numberAt(counts, 'inputTokens') ?? 0,
+  outputTokens: numberAt(counts, 'outputTokens') ?? 0,
+  cachedTokens: numberAt(counts, 'cachedInputTokens') ?? 0,
+  costUsd: null,
+});
+
+/** The later of the two windows is the one that a full limit waits for. */
+function resetOf(params: Json): string | undefined {
+  const resets = ['primary', 'secondary'].flatMap(window => {
+    const isFull = (numberAt(params, 'rateLimits', window, 'usedPercent') ?? 0) >= 100;
+    return isFull ? (numberAt(params, 'rateLimits', window, 'resetsAt') ?? []) : [];
+  });
+  return resets.length > 0 ? resetFromEpoch(Math.max(...resets)) : undefined;
+}
+
+/** The end of a turn as the server tells it. */
+function turnVerdict(state: AppServerState, turn: Json | undefined, now: number) {
+  switch (textAt(turn, 'status')) {
+    case 'completed':
+      return verdict({ kind: 'ok', text: state.text });
+    case 'interrupted':
+      return verdict({ kind: 'stopped' });
+    case 'failed': {
+      const message = textAt(turn, 'error', 'message') ?? '';
+      return verdict(reportedFailure({ kind: 'codex', message, resetsAt: state.resetsAt, now }));
+    }
+    default:
+      return verdict(failed(protocolError(`codex ended a turn as \`${textAt(turn, 'status')}\``)));
+  }
+}

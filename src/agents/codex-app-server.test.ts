@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import { appServerLaunch, appServerProtocol } from './codex-app-server.ts';
+import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from './test-support.ts';
+
+const lab = agentLab();
+
+test('the command line', () => {
+  const agent = agentOf({ kind: 'codex', args: ['-c', 'x=1'] });
+  expect(appServerLaunch(requestOf({ agent }))).toEqual({
+    argv: ['codex', 'app-server', '-c', 'x=1'],
+    stdin: 'open',
+  });
+});
+
+test('the thread begins with the sandbox of the preset, and asks about everything that is not trusted', () => {
+  const request = requestOf({ permissions: policyOf({ preset: 'read-only' }), cwd: '/work' });
+  expect(signalsOf(appServerProtocol, [{ id: 1, result: {} }], { request })).toEqual([
+    { kind: 'send', message: { method: 'initialized' } },
+    {
+      kind: 'send',
+      message: {
+        id: 2,
+        method: 'thread/start',
+        params: { cwd: '/work', approvalPolicy: 'untrusted', sandbox: 'read-only' },
+      },
+    },
+  ]);
+});
+
+test('usage that was there before a resumed thread is not counted', () => {
+  const counts = (inputTokens: number) => ({ inputTokens, outputTokens: 1, cachedInputTokens: 0 });
+  const update = (total: number, last: number) => ({
+    method: 'thread/tokenUsage/updated',
+    params: { tokenUsage: { total: counts(total), last: counts(last) } },
+  });
+  const told = eventsIn(
+    signalsOf(appServerProtocol, [update(1000, 100), update(1000, 100), update(1050, 50)]),
+  );
+  expect(told.map(event => (event.type === 'usage' ? event.inputTokens : undefined))).toEqual([100, 0, 50]);
+});
+
+/** Asks about one command and one change, and tells what it was answered. */
+const server = `
+  import { createInterface } from 'node:readline';
+  const print = message => console.log(JSON.stringify(message));
+  const answers = [];
+  createInterface({ input: process.stdin }).on('line', line => {
+    const { id, method, result } = JSON.parse(line);
+    if (method === 'initialize') print({ id, result: {} });
+    if (method === 'thread/start') print({ id, result: { thread: { id: 't1' }, model: 'none' } });
+    if (method === 'turn/interrupt') {
+      print({ id, result: {} });
+      print({ method: 'turn/completed', params: { turn: { id: 'u1', status: 'interrupted' } } });
+    }
+    if (method === 'turn/start') {
+      print({ id, result: { turn: { id: 'u1' } } });
+      const change = { type: 'fileChange', id: 'i2', changes: [{ path: '/etc/hosts', kind: { type: 'update' } }] };
+      print({ method: 'item/started', params: { item: change } });
+      print({ id: 0, method: 'item/commandExecution/requestApproval', params: { itemId: 'i1', command: 'npm test' } });
+      print({ id: 'x', method: 'item/fileChange/requestApproval', params: { itemId: 'i2' } });
+      print({ id: 7, method: 'item/tool/requestUserInput', params: {} });
+    }
+    if (result) answers.push(result.decision);
+    if (answers.length === 2) {
+      const item = { type: 'agentMessage', id: 'm', text: answers.join(' ') };
+      print({ method: 'item/completed', params: { item } });
+      print({ method: 'turn/completed', params: { turn: { id: 'u1', status: 'completed' } } });
+    }
+  });`;
+
+describe('a session', () => {
+  const agent = () => agentOf({ kind: 'codex', command: lab.program(server) });
+
+  test('is asked for approvals, which the policy gives or not', async () => {
+    const permissions = policyOf({ allow: ['Bash(npm test)'] });
+    const { result } = await lab.run({ agent: agent(), permissions });
+    expect(result).toMatchObject({
+      kind: 'ok',
+      text: 'accept decline',
+      sessionId: 't1',
+      denials: [{ tool: 'Edit', lineToAdd: 'allow: ["Bash(npm test)", "Edit(//etc/hosts)"]' }],
+    });
+  });
+
+  test('hands them on to the host where the policy says so', async () => {
+    const permissions = policyOf({ otherwise: 'ask' });
+    const { session } = lab.open({ agent: agent(), permissions });
+    expect(await session.next()).toMatchObject({
+      question: { tool: 'Bash', input: { command: 'npm test' } },
+    });
+    expect(await session.next({ kind: 'deny' })).toMatchObject({ question: { tool: 'Edit' } });
+    expect(resultOf(await session.next({ kind: 'allow' }))).toMatchObject({ text: 'decline accept' });
+    await session.close();
+  });
+
+  test('is interrupted in its own words', async () => {
+    const permissions = policyOf({ otherwise: 'ask' });
+    const { session } = lab.open({ agent: agent(), permissions }, { graceMs: 60_000 });
+    await session.next();
+    await session.cancel();
+    expect(resultOf(await session.next())).toMatchObject({ kind: 'cancelled' });
+    await session.close();
+  });
+});

@@ -1,0 +1,87 @@
+import type { Json } from '../core/json.ts';
+import { at, listAt, numberAt, rawEvent, textAt } from './json-line.ts';
+import type { AgentEvent } from './port.ts';
+
+interface Item {
+  readonly item: Json | undefined;
+  readonly isOver: boolean;
+  /** Tools whose start has been told. */
+  readonly open: readonly string[];
+  readonly line: string;
+}
+
+/** Things that codex does, under the names of `exec` and those of the app server. */
+export function itemEvents({ item, isOver, open, line }: Item): {
+  readonly events: readonly AgentEvent[];
+  readonly open: readonly string[];
+} {
+  const tell = (...events: readonly AgentEvent[]) => ({ events, open });
+  switch (textAt(item, 'type')) {
+    case 'agent_message':
+    case 'agentMessage':
+      return isOver ? tell({ type: 'text', text: textAt(item, 'text') ?? '' }) : tell();
+    case 'reasoning': {
+      const summary = listAt(item, 'summary').filter(part => typeof part === 'string');
+      const text = textAt(item, 'text') ?? summary.join('\n');
+      return isOver && text !== '' ? tell({ type: 'thought', text }) : tell();
+    }
+    case 'userMessage':
+    case 'todo_list':
+    case 'plan':
+      return tell();
+    default: {
+      const tool = codexTool(item);
+      return tool ? toolEvents(tool, { item, isOver, open }) : tell(...(isOver ? [rawEvent(line)] : []));
+    }
+  }
+}
+
+/** What an item does, as a tool of the common vocabulary; `undefined` if it is none. */
+export function codexTool(item: Json | undefined): { name: string; input: Json } | undefined {
+  switch (textAt(item, 'type')) {
+    case 'command_execution':
+    case 'commandExecution':
+      return { name: 'Bash', input: { command: commandText(item) } };
+    case 'file_change':
+    case 'fileChange':
+      return { name: 'Edit', input: { changes: listAt(item, 'changes').flatMap(changesOf) } };
+    case 'mcp_tool_call':
+    case 'mcpToolCall':
+      return {
+        name: `mcp__${textAt(item, 'server') ?? ''}__${textAt(item, 'tool') ?? ''}`,
+        input: at(item, 'arguments') ?? {},
+      };
+    case 'web_search':
+    case 'webSearch':
+      return { name: 'WebSearch', input: { query: textAt(item, 'query') ?? '' } };
+    default:
+      return undefined;
+  }
+}
+
+export const commandText = (item: Json | undefined): string =>
+  textAt(item, 'command') ?? listAt(item, 'command').join(' ');
+
+/** A file that is moved is changed in two places. */
+function changesOf(change: Json): readonly Json[] {
+  const moved = textAt(change, 'kind', 'move_path') ?? textAt(change, 'kind', 'movePath');
+  const kind = textAt(change, 'kind') ?? textAt(change, 'kind', 'type') ?? 'update';
+  return [textAt(change, 'path') ?? '', ...(moved ? [moved] : [])].map(path => ({ path, kind }));
+}
+
+function toolEvents(
+  { name, input }: { readonly name: string; readonly input: Json },
+  { item, isOver, open }: Omit<Item, 'line'>,
+): { readonly events: readonly AgentEvent[]; readonly open: readonly string[] } {
+  const id = textAt(item, 'id') ?? '';
+  const start: readonly AgentEvent[] = open.includes(id) ? [] : [{ type: 'tool-start', id, name, input }];
+  if (!isOver) return { events: start, open: start.length > 0 ? [...open, id] : open };
+  const output = textAt(item, 'aggregated_output') ?? textAt(item, 'aggregatedOutput');
+  const end: AgentEvent = { type: 'tool-end', id, ok: isOk(item), ...(output ? { output } : {}) };
+  return { events: [...start, end], open: open.filter(other => other !== id) };
+}
+
+function isOk(item: Json | undefined): boolean {
+  const exitCode = numberAt(item, 'exit_code') ?? numberAt(item, 'exitCode') ?? 0;
+  return exitCode === 0 && !['failed', 'declined'].includes(textAt(item, 'status') ?? '');
+}

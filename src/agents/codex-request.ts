@@ -1,0 +1,19 @@
+import { RepriseError } from '../core/errors.ts';
+import type { SessionRequest } from './port.ts';
+
+const sandboxes = { 'read-only': 'read-only', edit: 'workspace-write', full: 'danger-full-access' } as const;
+
+/** The sandbox that keeps what a preset promises. */
+export const sandboxOf = ({ permissions }: SessionRequest) => sandboxes[permissions.preset];
+
+/** `codex exec` never asks, so that rules would mean nothing to it. */
+export const asksForApproval = ({ permissions: { allow, deny, otherwise } }: SessionRequest): boolean =>
+  allow.length > 0 || deny.length > 0 || otherwise === 'ask';
+
+/** Throws if the session is to go on in a copy. */
+export function refuseFork({ resume }: SessionRequest): void {
+  if (!resume?.fork) return;
+  throw new RepriseError('AGENT_FAILED', 'codex cannot go on in a copy of a session', {
+    hint: 'resume the session itself, or begin a new one',
+  });
+}

@@ -1,0 +1,149 @@
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { codexLaunch, codexProtocol } from './codex.ts';
+import { nativeCodex } from './codex-binary.ts';
+import { agentLab, agentOf, eventsIn, policyOf, requestOf, signalsOf } from './test-support.ts';
+
+const lab = agentLab();
+const codex = agentOf({ kind: 'codex' });
+
+describe('the command line', () => {
+  const begin = ['codex', 'exec', '--json', '--skip-git-repo-check', '-s'];
+
+  test.each([
+    ['nothing special', {}, [...begin, 'workspace-write', 'Do it.']],
+    ['read-only', { permissions: policyOf({ preset: 'read-only' }) }, [...begin, 'read-only', 'Do it.']],
+    [
+      'everything allowed',
+      { permissions: policyOf({ preset: 'full' }) },
+      [...begin, 'danger-full-access', 'Do it.'],
+    ],
+    [
+      'a model and more',
+      { agent: { ...codex, model: 'gpt-5.5', args: ['-c', 'x=1'] } },
+      [...begin, 'workspace-write', '-m', 'gpt-5.5', '-c', 'x=1', 'Do it.'],
+    ],
+    [
+      'an old session',
+      { resume: { sessionId: 'old' } },
+      [...begin, 'workspace-write', 'resume', 'old', 'Do it.'],
+    ],
+    [
+      'a schema',
+      { outputSchema: { type: 'object' } },
+      [...begin, 'workspace-write', '--output-schema', '/tmp/x/schema.json', 'Do it.'],
+    ],
+    ['a prompt like an option', { prompt: '-h' }, [...begin, 'workspace-write', '--', '-h']],
+  ])('with %s', (_what, given, argv) => {
+    const launch = codexLaunch(requestOf({ agent: codex, ...given }), '/tmp/x');
+    expect(launch).toMatchObject({ argv, stdin: 'ignore' });
+  });
+
+  test('hands a prompt that is too long for an argument over on an input that ends', () => {
+    const prompt = 'x'.repeat(200_000);
+    const launch = codexLaunch(requestOf({ agent: codex, prompt }), '/tmp/x');
+    expect(launch.stdin).toEqual({ text: prompt });
+    expect(launch.argv.at(-1)).toBe('-');
+  });
+
+  test('refuses a copy of a session', () => {
+    const request = requestOf({ agent: codex, resume: { sessionId: 'old', fork: true } });
+    expect(() => codexLaunch(request, '/tmp/x')).toThrow('cannot go on in a copy');
+  });
+});
+
+describe('the events', () => {
+  const completed = {
+    type: 'turn.completed',
+    usage: { input_tokens: 300, cached_input_tokens: 100, output_tokens: 30 },
+  };
+
+  test('count on when a thread is resumed: only what is new is told', () => {
+    const usage = { inputTokens: 200, cachedTokens: 50, outputTokens: 20, costUsd: null };
+    const request = requestOf({ resume: { sessionId: 'old', usage } });
+    expect(eventsIn(signalsOf(codexProtocol, [completed], { request }))).toEqual([
+      { type: 'usage', inputTokens: 100, cachedTokens: 50, outputTokens: 10, costUsd: null },
+    ]);
+  });
+
+  test('call a command that fails a tool that fails', () => {
+    const item = {
+      id: 'item_0',
+      type: 'command_execution',
+      command: 'false',
+      exit_code: 1,
+      aggregated_output: 'no',
+    };
+    expect(eventsIn(signalsOf(codexProtocol, [{ type: 'item.completed', item }]))).toEqual([
+      { type: 'tool-start', id: 'item_0', name: 'Bash', input: { command: 'false' } },
+      { type: 'tool-end', id: 'item_0', ok: false, output: 'no' },
+    ]);
+  });
+
+  test('do not end with an error that is only a warning', () => {
+    const signals = signalsOf(codexProtocol, [{ type: 'error', message: 'Reconnecting... 1/5' }, completed]);
+    expect(eventsIn(signals)).toContainEqual({ type: 'retry', attempt: 1, reason: 'Reconnecting... 1/5' });
+    expect(signals.at(-1)).toMatchObject({ verdict: { kind: 'ok' } });
+  });
+
+  test.each([
+    ['stream disconnected', { kind: 'failed', error: { code: 'AGENT_FAILED' } }],
+    [
+      "You've hit your usage limit. Try again in 2 hours 5 minutes.",
+      { kind: 'limit', resetsAt: '2026-01-01T02:05:00.000Z' },
+    ],
+    ['unexpected status 401 Unauthorized', { kind: 'failed', error: { code: 'AGENT_LOGIN' } }],
+  ])('fail with "%s"', (message, verdict) => {
+    expect(signalsOf(codexProtocol, [{ type: 'turn.failed', error: { message } }])).toMatchObject([
+      { verdict },
+    ]);
+  });
+});
+
+test('a session goes from thread to result', async () => {
+  const source = `
+    for (const line of [
+      { type: 'thread.started', thread_id: 't1' },
+      { type: 'item.completed', item: { id: 'item_0', type: 'agent_message', text: process.argv.at(-1) } },
+      { type: 'turn.completed', usage: { input_tokens: 1, output_tokens: 2 } },
+    ]) console.log(JSON.stringify(line));`;
+  const agent = agentOf({ kind: 'codex', command: lab.program(source) });
+  const { result } = await lab.run({ agent });
+  expect(result).toMatchObject({ kind: 'ok', text: 'Do it.', sessionId: 't1', usage: { outputTokens: 2 } });
+});
+
+describe('the program behind the wrapper', () => {
+  const platform = `codex-${process.platform}-${process.arch}`;
+  const wrapper = () => place('node_modules/@openai/codex/bin/codex.js');
+
+  function place(path: string): string {
+    const file = join(lab.folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, '');
+    chmodSync(file, 0o755);
+    return file;
+  }
+
+  test.each([
+    `node_modules/@openai/${platform}/vendor/some/codex/codex`,
+    `node_modules/@openai/codex/node_modules/@openai/${platform}/bin/codex`,
+    'node_modules/@openai/codex/vendor/here/codex/codex',
+  ])('is found at %s', path => {
+    const native = place(path);
+    const link = join(lab.folder, 'codex');
+    symlinkSync(wrapper(), link);
+    expect(nativeCodex(link)).toBe(native);
+  });
+
+  test('is not one for another machine', () => {
+    place('node_modules/@openai/codex/vendor/aarch64-pc-windows-msvc/codex/codex');
+    place('node_modules/@openai/codex/vendor/x86_64-pc-windows-msvc/codex/codex');
+    expect(nativeCodex(wrapper())).toBeUndefined();
+  });
+
+  test('is not looked for where there is no wrapper', () => {
+    expect(nativeCodex(place('bin/codex'))).toBeUndefined();
+    expect(nativeCodex('/no/such/file')).toBeUndefined();
+  });
+});

@@ -1,0 +1,145 @@
+import type { JsonObject } from '../core/json.ts';
+import { codexAppServerSessions } from './codex-app-server.ts';
+import { itemEvents } from './codex-items.ts';
+import { asksForApproval, refuseFork, sandboxOf } from './codex-request.ts';
+import { reportedFailure } from './failures.ts';
+import { at, numberAt, parseObject, rawEvent, textAt } from './json-line.ts';
+import type { SessionFactory, SessionRequest, Usage } from './port.ts';
+import { processSessions } from './process-session.ts';
+import { commandOf } from './program.ts';
+import { wholePrompt } from './prompt.ts';
+import {
+  type Adapter,
+  event,
+  type Launch,
+  type Protocol,
+  type ProtocolContext,
+  type Step,
+  verdict,
+} from './protocol.ts';
+import { noUsage, usageSince } from './usage.ts';
+
+/** Linux takes no longer argument. */
+const longestArgument = 100_000;
+
+/** `codex exec --json`. It waits for ever for an input that stays open, so it gets none, or one that ends. */
+export function codexLaunch(request: SessionRequest, folder: string): Launch {
+  const { agent, outputSchema, resume } = request;
+  refuseFork(request);
+  const prompt = wholePrompt(request);
+  const isLong = Buffer.byteLength(prompt) > longestArgument;
+  const argument = isLong ? ['-'] : prompt.startsWith('-') ? ['--', prompt] : [prompt];
+  return {
+    argv: [
+      ...commandOf(agent),
+      ...['exec', '--json', '--skip-git-repo-check', '-s', sandboxOf(request)],
+      ...(agent.model ? ['-m', agent.model] : []),
+      ...(outputSchema ? ['--output-schema', `${folder}/schema.json`] : []),
+      ...agent.args,
+      ...(resume ? ['resume', resume.sessionId] : []),
+      ...argument,
+    ],
+    stdin: isLong ? { text: prompt } : 'ignore',
+    ...(outputSchema ? { files: { 'schema.json': JSON.stringify(outputSchema) } } : {}),
+  };
+}
+
+export interface CodexState {
+  readonly text: string;
+  /** Tools that are under way. */
+  readonly open: readonly string[];
+  /** What the thread has used, which counts on when it is resumed. */
+  readonly used: Usage;
+}
+
+/** The events of `codex exec --json`. */
+export function codexProtocol(context: ProtocolContext): Protocol<CodexState> {
+  const { resume } = context.request;
+  const stay = (state: CodexState) => ({ state, signals: [] });
+  return {
+    open: () => stay({ text: '', open: [], used: resume?.usage ?? noUsage }),
+    take: (state, line) => {
+      const message = parseObject(line);
+      return message
+        ? takeMessage(state, message, line, context)
+        : { state, signals: [event(rawEvent(line))] };
+    },
+    answer: stay,
+    interrupt: stay,
+    ended: () => undefined,
+  };
+}
+
+function takeMessage(
+  state: CodexState,
+  message: JsonObject,
+  line: string,
+  context: ProtocolContext,
+): Step<CodexState> {
+  switch (message['type']) {
+    case 'thread.started':
+      return {
+        state,
+        signals: [event({ type: 'started', sessionId: textAt(message, 'thread_id') ?? '' })],
+      };
+    case 'turn.started':
+      return { state, signals: [] };
+    case 'item.started':
+    case 'item.updated':
+    case 'item.completed':
+      return takeItem(state, message, line);
+    case 'turn.completed': {
+      const used = usageOf(message);
+      const signals = [
+        event({ type: 'usage', ...usageSince(state.used, used) }),
+        verdict({ kind: 'ok', text: state.text }),
+      ];
+      return { state: { ...state, used }, signals };
+    }
+    case 'turn.failed': {
+      const said = textAt(message, 'error', 'message') ?? '';
+      return {
+        state,
+        signals: [verdict(reportedFailure({ kind: 'codex', message: said, now: context.now() }))],
+      };
+    }
+    case 'error':
+      return { state, signals: [event(warning(message, line))] };
+    default:
+      return { state, signals: [event(rawEvent(line))] };
+  }
+}
+
+function takeItem(state: CodexState, message: JsonObject, line: string): Step<CodexState> {
+  const item = at(message, 'item');
+  const isOver = message['type'] === 'item.completed';
+  const { events, open } = itemEvents({ item, isOver, open: state.open, line });
+  const text = isOver && textAt(item, 'type') === 'agent_message' ? textAt(item, 'text') : undefined;
+  return { state: { ...state, open, text: text ?? state.text }, signals: events.map(event) };
+}
+
+/** An `error` is never the end: that is `turn.failed`. */
+function warning(message: JsonObject, line: string) {
+  const text = textAt(message, 'message') ?? '';
+  const attempt = /reconnecting\D*(\d+)/i.exec(text)?.[1];
+  return attempt ? ({ type: 'retry', attempt: Number(attempt), reason: text } as const) : rawEvent(line);
+}
+
+const usageOf = (message: JsonObject): Usage => ({
+  inputTokens: numberAt(message, 'usage', 'input_tokens') ?? 0,
+  outputTokens: numberAt(message, 'usage', 'output_tokens') ?? 0,
+  cachedTokens: numberAt(message, 'usage', 'cached_input_tokens') ?? 0,
+  costUsd: null,
+});
+
+const codexAdapter: Adapter<CodexState> = {
+  launch: codexLaunch,
+  protocol: codexProtocol,
+  speaksOnStdout: true,
+};
+
+const execSessions = processSessions(codexAdapter);
+
+/** Sessions with Codex: `exec` in a sandbox, or the app server where there are rules or a host to ask. */
+export const codexSessions: SessionFactory = (request, host) =>
+  asksForApproval(request) ? codexAppServerSessions(request, host) : execSessions(request, host);

@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest';
+import { commandLaunch } from './command.ts';
+import { agentLab, agentOf, requestOf } from './test-support.ts';
+
+const lab = agentLab();
+const run = (source: string, prompt = 'Do it.') =>
+  lab.run({ agent: agentOf({ command: lab.program(source) }), prompt });
+
+describe('the prompt', () => {
+  test.each([
+    ['on standard input', ['cat'], { argv: ['cat'], stdin: { text: 'Do it.' } }],
+    ['as an argument', ['echo', '-n', '{prompt}!'], { argv: ['echo', '-n', 'Do it.!'], stdin: 'ignore' }],
+    ['in a file', ['cat', '{prompt_file}'], { argv: ['cat', '/tmp/x/prompt.md'], stdin: 'ignore' }],
+  ])('is given %s', (_where, command, launch) => {
+    const request = requestOf({ agent: agentOf({ command }) });
+    expect(commandLaunch(request, '/tmp/x')).toMatchObject(launch);
+  });
+
+  test('is never code: quotes, dollars and braces arrive as they are', async () => {
+    const prompt = `"'\`$(touch x) {prompt_file} \\ $HOME`;
+    const agent = agentOf({ command: ['printf', '%s', '{prompt}'] });
+    const { result } = await lab.run({ agent, prompt });
+    expect(result).toMatchObject({ kind: 'ok', text: prompt });
+  });
+
+  test('comes after the system prompt', async () => {
+    const agent = agentOf({ command: ['cat'], systemPrompt: 'You plan.' });
+    const { result } = await lab.run({ agent });
+    expect(result).toMatchObject({ kind: 'ok', text: 'You plan.\n\nDo it.' });
+  });
+
+  test('and the schema can be read from files', async () => {
+    const agent = agentOf({ command: ['cat', '{prompt_file}', '{schema_file}'] });
+    const { result } = await lab.run({
+      agent,
+      prompt: '```json\n[1]\n```\n',
+      outputSchema: { type: 'array' },
+    });
+    expect(result).toMatchObject({ kind: 'ok', structured: [1] });
+  });
+});
+
+describe('a program that prints text', () => {
+  test('gives it as its answer', async () => {
+    const { result, events } = await run("console.log('one\\ntwo')");
+    expect(result).toMatchObject({ kind: 'ok', text: 'one\ntwo' });
+    expect(events.map(event => event.type)).toEqual(['text', 'text', 'done']);
+  });
+
+  test('fails if it exits with an error, whatever it printed', async () => {
+    const { result } = await run("console.log('all is well'); process.exitCode = 3");
+    expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', exitCode: 3 } });
+  });
+
+  test('may print 100 MB: the end of it is the answer', async () => {
+    const flood = `
+      const part = ('x'.repeat(995) + 'line\\n').repeat(1000);
+      const write = left => (left === 0 ? console.log('the end') : process.stdout.write(part, () => write(left - 1)));
+      write(100);`;
+    const agent = agentOf({ command: lab.program(flood) });
+    const { session } = lab.open({ agent }, { onEvent: () => {} });
+    const turn = await session.next();
+    await session.close();
+    const text = turn.kind === 'end' && turn.result.kind === 'ok' ? turn.result.text : '';
+    expect(text.length).toBeLessThanOrEqual(1_000_000);
+    expect(text.endsWith('line\nthe end')).toBe(true);
+  });
+});
+
+describe('a program that prints events', () => {
+  const lines = (...messages: readonly object[]) =>
+    messages.map(message => `console.log(${JSON.stringify(JSON.stringify(message))});`).join('\n');
+  const text = { type: 'text', text: 'Working.' };
+
+  test('is understood', async () => {
+    const { result, events } = await run(
+      lines(
+        { type: 'started', sessionId: 's1' },
+        text,
+        { type: 'tool-start', id: '1', name: 'Bash', input: { command: 'ls' } },
+        { type: 'tool-end', id: '1', ok: true },
+        { type: 'usage', inputTokens: 3, outputTokens: 4 },
+        { type: 'result', text: 'Done.', output: { n: 1 } },
+      ),
+    );
+    expect(result).toEqual({
+      kind: 'ok',
+      text: 'Done.',
+      structured: { n: 1 },
+      sessionId: 's1',
+      usage: { inputTokens: 3, outputTokens: 4, cachedTokens: 0, costUsd: null },
+      denials: [],
+    });
+    expect(events.map(event => event.type)).toEqual([
+      'started',
+      'text',
+      'tool-start',
+      'tool-end',
+      'usage',
+      'done',
+    ]);
+  });
+
+  test('fails by its result, although it exits with 0', async () => {
+    const { result } = await run(lines(text, { type: 'result', error: 'I cannot.' }));
+    expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', message: 'I cannot.' } });
+  });
+
+  test('fails by its exit code, although its result is good', async () => {
+    const { result } = await run(`${lines(text, { type: 'result', text: 'Done.' })} process.exitCode = 1;`);
+    expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', exitCode: 1 } });
+  });
+
+  test('fails without a result', async () => {
+    const { result } = await run(lines(text));
+    expect(result).toMatchObject({
+      kind: 'failed',
+      error: { code: 'AGENT_PROTOCOL', hint: expect.stringContaining('"type":"result"') },
+    });
+  });
+
+  test('can tell a limit', async () => {
+    const { result } = await run(lines({ type: 'result', limit: { resetsAt: '2026-01-01T00:00:00Z' } }));
+    expect(result).toMatchObject({ kind: 'limit', resetsAt: '2026-01-01T00:00:00Z' });
+  });
+});
+
+test('a price makes tokens cost something', async () => {
+  const usage = { type: 'usage', inputTokens: 1_000_000, outputTokens: 500_000 };
+  const source = `console.log('${JSON.stringify(usage)}'); console.log('{"type":"result"}')`;
+  const agent = agentOf({ command: lab.program(source), price: { inputPerMtok: 2, outputPerMtok: 8 } });
+  const { result } = await lab.run({ agent });
+  expect(result.usage.costUsd).toBe(6);
+});
+
+test("the environment is the host's, then the agent's, then the step's", async () => {
+  const agent = agentOf({
+    command: ['sh', '-c', 'echo $A $B $C $REPRISE_INCARNATION'],
+    env: { B: 'agent', C: 'agent' },
+  });
+  const inheritEnv = { PATH: process.env['PATH'], A: 'host', B: 'host', C: 'host' };
+  const { result } = await lab.run({ agent, env: { C: 'step' } }, { inheritEnv });
+  expect(result).toMatchObject({ text: expect.stringMatching(/^host agent step [\w-]+$/) });
+});

@@ -1,0 +1,115 @@
+import { eventOf, type ResultLine, resultOf } from './event-line.ts';
+import { failed, limitError, protocolError, reportedFailure } from './failures.ts';
+import { parseObject } from './json-line.ts';
+import type { SessionRequest } from './port.ts';
+import { processSessions } from './process-session.ts';
+import { commandOf } from './program.ts';
+import { wholePrompt } from './prompt.ts';
+import {
+  type Adapter,
+  event,
+  type Launch,
+  type Protocol,
+  type ProtocolContext,
+  type Step,
+  type Verdict,
+} from './protocol.ts';
+
+/** Of a longer output, the end is kept. */
+const longestText = 1_000_000;
+
+/**
+ * Any program. The prompt stands where its arguments say `{prompt}` or `{prompt_file}`, and otherwise on its standard
+ * input; `{schema_file}` is the JSON Schema of the answer.
+ */
+export function commandLaunch(request: SessionRequest, folder: string): Launch {
+  const { agent, outputSchema } = request;
+  const prompt = wholePrompt(request);
+  const written = [...commandOf(agent), ...agent.args];
+  const isPlaced = written.some(word => /\{prompt(_file)?\}/.test(word));
+  const values: Readonly<Record<string, string>> = {
+    prompt,
+    prompt_file: `${folder}/prompt.md`,
+    schema_file: `${folder}/schema.json`,
+  };
+  const fill = (word: string) =>
+    word.replace(/\{(prompt|prompt_file|schema_file)\}/g, (_, name: string) => values[name] ?? '');
+  return {
+    argv: [...written.slice(0, 1), ...written.slice(1).map(fill)],
+    stdin: isPlaced ? 'ignore' : { text: prompt },
+    files: { 'prompt.md': prompt, 'schema.json': JSON.stringify(outputSchema ?? {}) },
+  };
+}
+
+export interface CommandState {
+  readonly text: string;
+  /** It prints events, so that a result must follow. */
+  readonly hasEvents: boolean;
+  readonly result: ResultLine | undefined;
+}
+
+/** Plain text is the answer; lines in our own event shapes are understood as such. */
+function commandProtocol(context: ProtocolContext): Protocol<CommandState> {
+  const stay = (state: CommandState) => ({ state, signals: [] });
+  return {
+    open: () => stay({ text: '', hasEvents: false, result: undefined }),
+    take: takeLine,
+    answer: stay,
+    interrupt: stay,
+    ended: (state, exitCode) => verdictOf(state, exitCode, context),
+  };
+}
+
+function takeLine(state: CommandState, line: string): Step<CommandState> {
+  const message = parseObject(line);
+  const result = message && resultOf(message);
+  if (result) return { state: { ...state, result }, signals: [] };
+  const known = message && eventOf(message);
+  if (known) {
+    const text = known.type === 'text' ? known.text : state.text;
+    return { state: { ...state, hasEvents: true, text }, signals: [event(known)] };
+  }
+  if (state.hasEvents) return { state, signals: [event({ type: 'raw', line: line.slice(0, 2000) })] };
+  const text = state.text === '' ? line : `${state.text}\n${line}`;
+  return {
+    state: { ...state, text: text.length > 2 * longestText ? text.slice(-longestText) : text },
+    signals: [event({ type: 'text', text: line })],
+  };
+}
+
+/** A program is judged by both: what it says and how it ends. */
+function verdictOf(
+  { result, hasEvents, text }: CommandState,
+  exitCode: number | undefined,
+  context: ProtocolContext,
+): Verdict | undefined {
+  const now = context.now();
+  switch (result?.kind) {
+    case 'failed':
+      return reportedFailure({ kind: 'command', message: result.message, now });
+    case 'limit': {
+      const { resetsAt, message } = result;
+      return { kind: 'limit', error: limitError(message, resetsAt), ...(resetsAt ? { resetsAt } : {}) };
+    }
+    case 'ok':
+    case undefined: {
+      if (exitCode !== 0) return undefined;
+      if (result) return result;
+      return hasEvents ? failed(noResult) : { kind: 'ok', text: text.slice(-longestText).trim() };
+    }
+  }
+}
+
+const noResult = protocolError(
+  'the agent printed events and ended without a result',
+  'let its last line be {"type":"result","text":"..."}',
+);
+
+const commandAdapter: Adapter<CommandState> = {
+  launch: commandLaunch,
+  protocol: commandProtocol,
+  speaksOnStdout: false,
+};
+
+/** Sessions with programs of the user's own. */
+export const commandSessions = processSessions(commandAdapter);

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import type { Json } from '../core/json.ts';
+import { DefinitionError } from '../workflow/problems.ts';
+import { agentJsonSchema } from './agent-schema.ts';
+import { parseAgents } from './definitions.ts';
+
+function problemsOf(config: Json, files: { name: string; text: string }[] = []): readonly string[] {
+  try {
+    parseAgents({ config, files });
+  } catch (error) {
+    if (error instanceof DefinitionError) {
+      return error.problems.map(({ message, hint, position }) => {
+        const where = position ? `${position.file}:${position.line}:${position.column}: ` : '';
+        return `${where}${message}${hint ? ` (${hint})` : ''}`;
+      });
+    }
+    throw error;
+  }
+  return [];
+}
+
+describe('agents', () => {
+  test('come from the configuration and from files, with defaults', () => {
+    const agents = parseAgents({
+      config: {
+        planner: { kind: 'claude', model: 'opus', permissions: 'read-only' },
+        toy: { kind: 'command', command: ['node', 'agent.js'], stall_timeout: '30s', timeout: 1000 },
+        robot: {
+          kind: 'scripted',
+          script: [{ say: 'hello' }],
+          price: { input_per_mtok: 1, output_per_mtok: 2 },
+        },
+      },
+      files: [
+        {
+          name: 'coder',
+          text: '---\nkind: codex\nallow: ["Bash(npm test)"]\n---\n\nYou write code.\n\nMuch.\n',
+        },
+      ],
+    });
+    expect([...agents.keys()]).toEqual(['planner', 'toy', 'robot', 'coder']);
+    expect(agents.get('planner')).toMatchObject({
+      kind: 'claude',
+      model: 'opus',
+      permissions: 'read-only',
+      allow: [],
+    });
+    expect(agents.get('toy')).toMatchObject({ permissions: 'edit', stallTimeoutMs: 30_000, timeoutMs: 1000 });
+    expect(agents.get('robot')).toMatchObject({ price: { inputPerMtok: 1, outputPerMtok: 2 } });
+    expect(agents.get('coder')).toMatchObject({
+      name: 'coder',
+      kind: 'codex',
+      allow: ['Bash(npm test)'],
+      systemPrompt: 'You write code.\n\nMuch.',
+    });
+  });
+
+  test('may be none', () => {
+    expect(parseAgents({ config: null, files: [] }).size).toBe(0);
+  });
+
+  test('have all of their problems told at once', () => {
+    const config = {
+      a: { kind: 'cloude' },
+      b: { model: 'x' },
+      c: { kind: 'claude', modle: 'x', permissions: 'all' },
+      d: { kind: 'acp' },
+      e: { kind: 'command', command: ['x'], permissions: 'read-only', script: [] },
+      f: { kind: 'scripted' },
+      g: { kind: 'claude', allow: ['Bash(', 'Edit(~/x)', 'Bash()'], timeout: 'soon', max_concurrency: 0 },
+      h: { kind: 'scripted', script: [{ shout: 'x' }] },
+      'no way': { kind: 'claude' },
+      i: 'claude',
+    };
+    expect(problemsOf(config)).toMatchInlineSnapshot(`
+      [
+        "agents.a: \`kind\` must be claude, codex, acp, command or scripted, not \`cloude\` (did you mean \`claude\`?)",
+        "agents.b: \`kind\` must be claude, codex, acp, command or scripted, not empty",
+        "agents.c: \`permissions\` must be read-only, edit or full, not \`all\`",
+        "agents.c: unknown key \`modle\` (did you mean \`model\`?)",
+        "agents.d: \`kind: acp\` needs \`command\` (for example: command: ["gemini", "--acp"])",
+        "agents.e: \`permissions\` means nothing for \`kind: command\` (nothing can hold such a program back: remove the key, or use another kind of agent)",
+        "agents.e: \`script\` means nothing for \`kind: command\` (write \`kind: scripted\`)",
+        "agents.f: \`kind: scripted\` needs \`script\` or \`script_file\` (for example: script: [{ say: "hello" }])",
+        "agents.g: \`allow[0]\` \`Bash(\` is not a rule: write \`Tool\` or \`Tool(what)\`",
+        "agents.g: \`allow[1]\` \`Edit(~/x)\` names a home folder: write the whole path, \`Edit(//home/...)\`",
+        "agents.g: \`allow[2]\` \`Bash()\` says nothing in its parentheses: write \`Bash\` for all of it",
+        "agents.g: \`max_concurrency\` must be at least 1, not \`0\`",
+        "agents.g: \`timeout\` must be a duration such as \`30s\`, \`5m\` or \`1h30m\`",
+        "agents.h: \`script[0]\` must be a step of a script: one of say, think, write, append, delete, replace, run, commit, sleep, ask, fail, limit and result, not a map",
+        "agents.no way: has a name that cannot be used (use letters, digits, \`-\` and \`_\`)",
+        "agents.i: it must be a map, not \`claude\`",
+      ]
+    `);
+  });
+
+  test('in files have their problems told with places', () => {
+    const files = [
+      { name: 'one', text: '---\nkind: claude\npermissions: all\nmodle: x\n---\nText\n' },
+      { name: 'two', text: 'Just text, no front matter.\n' },
+      { name: 'three', text: '---\nkind: claude\nsystem_prompt: a\n---\nb\n' },
+      { name: 'four', text: '---\nkind: [\n---\n' },
+      { name: 'five', text: '\uFEFF---\r\nkind: claude\r\nallow:\r\n  - "Bash("\r\n---\r\n' },
+      { name: 'coder', text: '---\nkind: claude\n---\n' },
+    ];
+    expect(problemsOf({ coder: { kind: 'claude' } }, files)).toMatchInlineSnapshot(`
+      [
+        ".reprise/agents/one.md:3:14: \`permissions\` must be read-only, edit or full, not \`all\`",
+        ".reprise/agents/one.md:4:1: unknown key \`modle\` (did you mean \`model\`?)",
+        ".reprise/agents/two.md:1:1: the file does not begin with front matter (begin it with the lines \`---\`, \`kind: claude\` and \`---\`; the system prompt follows them)",
+        ".reprise/agents/three.md:3:1: the system prompt stands both in \`system_prompt\` and below the front matter (keep one of them)",
+        ".reprise/agents/four.md:3:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ] (look at the indentation of this line and the one before)",
+        ".reprise/agents/five.md:4:5: \`allow[0]\` \`Bash(\` is not a rule: write \`Tool\` or \`Tool(what)\`",
+        ".reprise/agents/coder.md:1:1: the agent \`coder\` is defined twice: in reprise.yaml and in .reprise/agents/coder.md (remove one of them)",
+      ]
+    `);
+  });
+});
+
+test('the JSON Schema describes every key', () => {
+  const { properties } = agentJsonSchema() as { properties: Record<string, { description?: string }> };
+  expect(Object.keys(properties)).toContain('stall_timeout');
+  for (const [key, { description }] of Object.entries(properties)) expect(description, key).toMatch(/\.$/);
+});

@@ -1,0 +1,124 @@
+import { parseDuration } from '../core/duration.ts';
+import type { Json } from '../core/json.ts';
+import { isJsonObject } from '../core/json.ts';
+import { DefinitionError, type Problem } from '../workflow/problems.ts';
+import { explainIssues } from '../workflow/yaml/issues.ts';
+import { type Complaint, ProblemList } from '../workflow/yaml/problem-list.ts';
+import { schemaKeys } from '../workflow/yaml/schema-keys.ts';
+import { YamlSource } from '../workflow/yaml/source.ts';
+import type { AgentDefinition } from './agent.ts';
+import { agentProblems } from './agent-rules.ts';
+import { agentJsonSchema, agentSchema, type WrittenAgent } from './agent-schema.ts';
+import { splitFrontMatter } from './front-matter.ts';
+
+export interface AgentSources {
+  /** The `agents` map of `reprise.yaml`; `null` if there is none. */
+  readonly config: Json;
+  /** The files under `.reprise/agents`, named without `.md`. */
+  readonly files: readonly { readonly name: string; readonly text: string }[];
+}
+
+/** The agents of a project by name. Throws a DefinitionError with every problem, those in files with their places. */
+export function parseAgents({ config, files }: AgentSources): ReadonlyMap<string, AgentDefinition> {
+  const agents = new Map<string, AgentDefinition>();
+  const problems: Problem[] = [];
+  const named = config === null ? {} : config;
+  if (!isJsonObject(named))
+    throw new DefinitionError([{ message: '`agents` must be a map of agents by name' }]);
+  for (const [name, value] of Object.entries(named)) {
+    const { agent, complaints } = readAgent(name, value);
+    problems.push(...[...nameProblem(name), ...complaints].map(complaint => atConfig(name, complaint)));
+    if (agent) agents.set(name, agent);
+  }
+  for (const file of files) {
+    const read = readFile(file);
+    problems.push(...read.problems);
+    if (agents.has(file.name)) {
+      problems.push({
+        message: `the agent \`${file.name}\` is defined twice: in reprise.yaml and in ${pathOf(file.name)}`,
+        hint: 'remove one of them',
+        position: { file: pathOf(file.name), line: 1, column: 1 },
+      });
+    }
+    if (read.agent) agents.set(file.name, read.agent);
+  }
+  if (problems.length > 0) throw new DefinitionError(problems);
+  return agents;
+}
+
+const pathOf = (name: string): string => `.reprise/agents/${name}.md`;
+
+const nameProblem = (name: string): readonly Complaint[] =>
+  /^[A-Za-z_][\w-]*$/.test(name)
+    ? []
+    : [{ path: [], message: 'has a name that cannot be used', hint: 'use letters, digits, `-` and `_`' }];
+
+/** `reprise.yaml` has been read by somebody else, so that the way to the value must do. */
+const atConfig = (name: string, { path, message, hint }: Complaint): Problem => ({
+  // What is said of a file as a whole is said of the agent here.
+  message: `agents.${name}: ${path.length === 0 ? message.replace(/^the file /, 'it ') : message}`,
+  hint,
+});
+
+function readAgent(name: string, value: Json) {
+  const parsed = agentSchema.safeParse(value);
+  if (!parsed.success) {
+    const keysAt = (parent: readonly (string | number)[]) => schemaKeys(agentJsonSchema() as Json, parent);
+    const wording = { unknownKey: () => undefined, keysAt };
+    return { complaints: explainIssues(parsed.error.issues, value, wording) };
+  }
+  const complaints = agentProblems(parsed.data).map(
+    ({ key, message, hint }): Complaint => ({
+      path: key ? [key] : [],
+      atKey: key !== undefined,
+      message,
+      hint,
+    }),
+  );
+  return { agent: definitionOf(name, parsed.data), complaints };
+}
+
+const noFrontMatter = (name: string): Problem => ({
+  message: 'the file does not begin with front matter',
+  hint: 'begin it with the lines `---`, `kind: claude` and `---`; the system prompt follows them',
+  position: { file: pathOf(name), line: 1, column: 1 },
+});
+
+function readFile({ name, text }: AgentSources['files'][number]) {
+  const { yaml, body } = splitFrontMatter(text);
+  if (yaml === undefined) return { problems: [noFrontMatter(name)] };
+  const source = new YamlSource({ file: pathOf(name), text: yaml });
+  const list = new ProblemList();
+  list.open(source);
+  if (!source.isReadable) return { problems: list.all() };
+  const { agent, complaints } = readAgent(name, source.value ?? {});
+  for (const complaint of [...nameProblem(name), ...complaints]) list.add(source, complaint);
+  if (agent?.systemPrompt !== undefined && body !== '') {
+    const message = 'the system prompt stands both in `system_prompt` and below the front matter';
+    list.add(source, { path: ['system_prompt'], atKey: true, message, hint: 'keep one of them' });
+  }
+  const whole = agent && body !== '' ? { ...agent, systemPrompt: body } : agent;
+  return { agent: whole, problems: list.all() };
+}
+
+function definitionOf(name: string, written: WrittenAgent): AgentDefinition {
+  const { price } = written;
+  return {
+    name,
+    kind: written.kind,
+    model: written.model,
+    permissions: written.permissions ?? 'edit',
+    allow: written.allow ?? [],
+    deny: written.deny ?? [],
+    command: written.command,
+    args: written.args ?? [],
+    env: written.env ?? {},
+    systemPrompt: written.system_prompt,
+    maxConcurrency: written.max_concurrency,
+    timeoutMs: written.timeout === undefined ? undefined : parseDuration(written.timeout),
+    stallTimeoutMs: written.stall_timeout === undefined ? undefined : parseDuration(written.stall_timeout),
+    script: written.script,
+    scriptFile: written.script_file,
+    price: price && { inputPerMtok: price.input_per_mtok, outputPerMtok: price.output_per_mtok },
+  };
+}

@@ -1,0 +1,63 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inspectAgent } from './doctor.ts';
+import { agentOf } from './test-support.ts';
+
+let bin = '';
+beforeEach(() => {
+  bin = mkdtempSync(join(tmpdir(), 'reprise-bin-'));
+});
+afterEach(() => rmSync(bin, { recursive: true }));
+
+const install = (name: string, script: string) => {
+  writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(bin, name), 0o755);
+};
+const inspect = (given: Parameters<typeof agentOf>[0]) =>
+  inspectAgent(agentOf(given), { path: bin, env: { PATH: process.env['PATH'] } });
+
+test('an agent that is installed tells its version', async () => {
+  install('claude', '[ "$1" = --version ] && echo "2.1.325 (Claude Code)"');
+  expect(await inspect({ kind: 'claude' })).toEqual({
+    name: 'coder',
+    kind: 'claude',
+    installed: true,
+    program: join(bin, 'claude'),
+    version: '2.1.325',
+    usable: true,
+  });
+});
+
+test('an agent that is not installed tells how to install it', async () => {
+  expect(await inspect({ kind: 'codex' })).toMatchObject({
+    installed: false,
+    usable: false,
+    problem: '`codex` was not found on PATH',
+    whatToDo: 'install it: npm install -g @openai/codex',
+  });
+});
+
+test('an agent that cannot run says why', async () => {
+  install('gemini', 'echo "needs Node 99" >&2; exit 1');
+  expect(await inspect({ kind: 'acp', command: ['gemini', '--acp'] })).toMatchObject({
+    installed: true,
+    usable: false,
+    problem: expect.stringContaining('needs Node 99'),
+    whatToDo: 'install it: npm install -g @google/gemini-cli',
+  });
+});
+
+test('a program of the user is looked for and not run', async () => {
+  install('toy', `touch ${join(bin, 'ran')}`);
+  expect(await inspect({ kind: 'command', command: ['toy'] })).toMatchObject({ usable: true });
+  expect(await inspect({ kind: 'command', command: ['./missing'] })).toMatchObject({
+    usable: false,
+    whatToDo: expect.stringContaining('correct `command`'),
+  });
+});
+
+test('a scripted agent needs nothing', async () => {
+  expect(await inspect({ kind: 'scripted' })).toMatchObject({ installed: true, usable: true });
+});

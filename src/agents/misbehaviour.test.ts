@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { isSameProcess, processStart } from '../process/identity.ts';
+import type { AgentKind } from './agent.ts';
+import type { AgentEvent } from './port.ts';
+import { agentLab, agentOf, resultOf } from './test-support.ts';
+
+const lab = agentLab();
+
+/** Kinds that are driven by what they print. They get the same bad programs. */
+const talkers = ['claude', 'codex', 'acp'] as const satisfies readonly AgentKind[];
+
+const agentThat = (kind: AgentKind, source: string) => agentOf({ kind, command: lab.program(source) });
+const run = (kind: AgentKind, source: string) => lab.run({ agent: agentThat(kind, source) });
+
+const forever = 'setInterval(() => {}, 1000);';
+const failedWith = (code: string, message: RegExp, hint: RegExp = /./) => ({
+  kind: 'failed',
+  error: { code, message: expect.stringMatching(message), hint: expect.stringMatching(hint) },
+});
+
+describe.each(talkers)('%s, when its program', kind => {
+  test('exits with an error: its last complaint is told', async () => {
+    const { result } = await run(kind, "console.error('out of cheese'); process.exit(1)");
+    expect(result).toMatchObject(failedWith('AGENT_FAILED', /code 1.*\nout of cheese/s, /by hand/));
+    expect(result).toMatchObject({ error: { exitCode: 1 } });
+  });
+
+  test('exits well without a word: that is no success', async () => {
+    const { result } = await run(kind, 'process.exit(0)');
+    expect(result).toMatchObject(failedWith('AGENT_PROTOCOL', /ended without a result/));
+  });
+
+  test('complains about its login', async () => {
+    const { result } = await run(kind, "console.error('Not logged in'); process.exit(1)");
+    expect(result).toMatchObject(failedWith('AGENT_LOGIN', /Not logged in/, /log ?in/));
+  });
+
+  test('is killed by somebody else', async () => {
+    const { result } = await run(kind, "process.kill(process.pid, 'SIGKILL')");
+    expect(result).toMatchObject(failedWith('KILLED', /SIGKILL/));
+  });
+
+  test('prints broken JSON and ends', async () => {
+    const { result, events } = await run(kind, `console.log('{"type":"result"'); console.log('hm')`);
+    expect(result).toMatchObject(failedWith('AGENT_PROTOCOL', /last words: hm/));
+    expect(events.filter(event => event.type === 'raw')).toHaveLength(2);
+  });
+
+  test('closes its output and goes on: nothing more can come', async () => {
+    const { result } = await run(kind, `import fs from 'node:fs'; fs.closeSync(1); ${forever}`);
+    expect(result).toMatchObject(failedWith('AGENT_PROTOCOL', /closed its output/));
+  });
+
+  test('prints a line of 100 MB', async () => {
+    const flood = `
+      const part = 'x'.repeat(1e6);
+      const write = left => (left === 0 ? process.stdout.write('\\n') : process.stdout.write(part, () => write(left - 1)));
+      write(100);`;
+    const { result, events } = await run(kind, flood);
+    expect(result).toMatchObject(failedWith('AGENT_PROTOCOL', /too long to be read/));
+    expect(events.find(event => event.type === 'raw')).toMatchObject({
+      line: expect.stringMatching(/^x{1,2000}…$/),
+    });
+  });
+
+  test('hangs: cancelling ends it', async () => {
+    const { session, told } = lab.open(
+      { agent: agentThat(kind, `console.log('here'); ${forever}`) },
+      { graceMs: 200 },
+    );
+    const turn = session.next();
+    await told('raw');
+    await session.cancel();
+    expect(resultOf(await turn)).toMatchObject({ kind: 'cancelled' });
+    await session.close();
+  });
+
+  test('hangs silently: after the stall timeout it is ended', async () => {
+    const agent = { ...agentThat(kind, forever), stallTimeoutMs: 50 };
+    const { result } = await lab.run({ agent }, { graceMs: 200 });
+    expect(result).toMatchObject(failedWith('AGENT_STALLED', /said nothing/, /stall_timeout.*coder/));
+  });
+
+  test('ignores every polite signal: it is killed', async () => {
+    const deaf = `for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => {}); console.log('here'); ${forever}`;
+    const { session, told } = lab.open({ agent: agentThat(kind, deaf) }, { graceMs: 100 });
+    const turn = session.next();
+    await told('raw');
+    await session.cancel();
+    expect(resultOf(await turn)).toMatchObject({ kind: 'cancelled' });
+    await session.close();
+  });
+
+  test('leaves a child in a session of its own: it is ended with the agent', async () => {
+    const parent = `
+      import { spawn } from 'node:child_process';
+      const child = spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' });
+      child.unref();
+      console.log(child.pid);`;
+    const { events } = await run(kind, parent);
+    const pid = Number(events.flatMap(event => (event.type === 'raw' ? event.line : []))[0]);
+    expect(pid).toBeGreaterThan(1);
+    expect(isSameProcess({ pid, processStart: processStart(pid) ?? '' })).toBe(false);
+  });
+});
+
+describe('a child that outlives a cancelled agent', () => {
+  test('is ended too, although it left the tree', async () => {
+    const source = `
+      import { spawn } from 'node:child_process';
+      const child = spawn('sh', ['-c', 'trap "" TERM INT; sleep 1000 & wait; sleep 1000'], { detached: true, stdio: 'ignore' });
+      console.log(JSON.stringify({ type: 'text', text: String(child.pid) }));
+      ${forever}`;
+    const { session, told } = lab.open({ agent: agentThat('command', source) }, { graceMs: 100 });
+    const turn = session.next();
+    const pid = Number(textOf(await told('text')));
+    const child = { pid, processStart: processStart(pid) ?? '' };
+    expect(isSameProcess(child)).toBe(true);
+    await session.cancel();
+    expect(isSameProcess(child)).toBe(false);
+    expect(resultOf(await turn)).toMatchObject({ kind: 'cancelled' });
+    await session.close();
+  });
+});
+
+describe('the start', () => {
+  test('of a program that is not installed says how to install it', async () => {
+    const env = { PATH: lab.folder };
+    const { result } = await lab.run({ agent: agentOf({ kind: 'claude' }) }, { inheritEnv: env });
+    expect(result).toMatchObject(
+      failedWith('AGENT_NOT_FOUND', /`coder` needs `claude`/, /npm install -g @anthropic-ai\/claude-code/),
+    );
+  });
+
+  test('in a folder that does not exist says so', async () => {
+    const { result } = await lab.run({ agent: agentThat('command', ''), cwd: '/no/such/folder' });
+    expect(result).toMatchObject(failedWith('SPAWN_FAILED', /folder \/no\/such\/folder does not exist/));
+  });
+
+  test('that the host cannot note down is taken back', async () => {
+    const onProcess = () => Promise.reject(new Error('disk full'));
+    const { session } = lab.open({ agent: agentThat('command', forever) }, { onProcess });
+    await expect(session.next()).rejects.toThrow('disk full');
+    await session.close();
+  });
+});
+
+test('what an agent prints is kept in the log file', async () => {
+  const logFile = join(lab.folder, 'logs/agent.log');
+  await lab.run({ agent: agentThat('command', "console.log('one'); console.error('two')") }, { logFile });
+  expect(readFileSync(logFile, 'utf8').split('\n').toSorted()).toEqual(['', 'one', 'two']);
+});
+
+test('closing a session that has not ended ends it', async () => {
+  const { session, told } = lab.open({ agent: agentThat('command', `console.log('here'); ${forever}`) });
+  const turn = session.next();
+  await told('text');
+  await session.close();
+  expect(resultOf(await turn)).toMatchObject({ kind: 'cancelled' });
+});
+
+test('nothing is told after the end', async () => {
+  const late = `
+    console.log(JSON.stringify({ type: 'result', is_error: false, result: 'Fine.' }));
+    console.log(JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text: 'late' }] } }));`;
+  const { result, events } = await run('claude', late);
+  expect(result).toMatchObject({ kind: 'ok', text: 'Fine.' });
+  expect(events.at(-1)).toEqual({ type: 'done', outcome: 'ok' });
+});
+
+const textOf = (event: AgentEvent): string => (event.type === 'text' ? event.text : '');

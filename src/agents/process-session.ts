@@ -1,0 +1,291 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { toErrorData } from '../core/errors.ts';
+import { type RunningProcess, startProcess } from '../process/start.ts';
+import { applyPolicy } from './apply-policy.ts';
+import { endAgent, within } from './ending.ts';
+import { failed } from './failures.ts';
+import { judge, silentEnd } from './judge.ts';
+import { Listener, longestLine } from './listener.ts';
+import type {
+  HostAnswer,
+  HostQuestion,
+  Session,
+  SessionFactory,
+  SessionHost,
+  SessionRequest,
+  SessionResult,
+  Turn,
+} from './port.ts';
+import { locateProgram } from './program.ts';
+import { Progress } from './progress.ts';
+import type { Adapter, Launch, Protocol, Signal, Step, Verdict } from './protocol.ts';
+import { Turns } from './turns.ts';
+
+/** How long an agent whose work is done, or whose output is closed, may take to end by itself. */
+const patienceMs = 1000;
+
+/** Sessions with a program that is started for each of them. */
+export const processSessions =
+  <State>(adapter: Adapter<State>): SessionFactory =>
+  (request, host) =>
+    new ProcessSession(adapter, request, host);
+
+class ProcessSession<State> implements Session {
+  readonly #adapter: Adapter<State>;
+  readonly #request: SessionRequest;
+  readonly #host: SessionHost;
+  readonly #protocol: Protocol<State>;
+  readonly #progress: Progress;
+  readonly #turns = new Turns();
+  readonly #listener: Listener;
+  readonly #reported: Promise<void>;
+  readonly #onAbort = () => void this.cancel();
+  #report = () => {};
+  #state: State;
+  #folder: string | undefined;
+  #running: RunningProcess | undefined;
+  #hasEnded = false;
+  /** The agent has said how it ended, or we know: what it does afterwards changes nothing. */
+  #isSettled = false;
+  #isCancelled = false;
+  #beginning: Promise<void> | undefined;
+  #cancelling: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(adapter: Adapter<State>, request: SessionRequest, host: SessionHost) {
+    this.#adapter = adapter;
+    this.#request = request;
+    this.#host = host;
+    this.#progress = new Progress(request, host);
+    this.#protocol = adapter.protocol({ request, rule: applyPolicy(request), now: () => this.#now() });
+    this.#state = this.#protocol.open().state;
+    this.#listener = new Listener({
+      onLine: line => this.#apply(this.#protocol.take(this.#state, line)),
+      onCut: event => this.#progress.tell(event),
+      onStall: () => void this.#onStall(),
+      stallMs: request.agent.stallTimeoutMs,
+    });
+    this.#reported = new Promise(resolve => {
+      this.#report = resolve;
+    });
+  }
+
+  async next(answer?: HostAnswer): Promise<Turn> {
+    this.#beginning ??= this.#begin();
+    await this.#beginning;
+    if (!this.#isSettled) this.#listener.expectWords();
+    const turn = await this.#turns.next(answer);
+    this.#listener.stopWaiting();
+    return turn;
+  }
+
+  cancel(): Promise<void> {
+    this.#cancelling ??= this.#cancel();
+    return this.#cancelling;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #begin(): Promise<void> {
+    const { signal } = this.#host;
+    if (signal?.aborted) {
+      this.#isCancelled = true;
+      return this.#end({ kind: 'cancelled', ...this.#progress.soFar() });
+    }
+    signal?.addEventListener('abort', this.#onAbort);
+    try {
+      this.#folder = await mkdtemp(join(tmpdir(), 'reprise-agent-'));
+      await this.#start(this.#folder);
+    } catch (error) {
+      this.#settle(failed(toErrorData(error)));
+    }
+    const running = this.#running;
+    if (!running) return;
+    if (running.identity) await this.#announce(running);
+    void running.ended.then(end => {
+      this.#hasEnded = true;
+      if (this.#isSettled) return;
+      const exitCode = end.kind === 'exited' ? end.exitCode : undefined;
+      this.#settle(this.#protocol.ended(this.#state, exitCode) ?? silentEnd(end, this.#whatIsKnown()));
+    });
+    if (!this.#isCancelled) this.#apply(this.#protocol.open());
+  }
+
+  async #start(folder: string): Promise<void> {
+    const { agent, cwd } = this.#request;
+    const launch = this.#adapter.launch(this.#request, folder);
+    const env = this.#environment(launch);
+    const program = locateProgram(agent, launch.argv, { path: env['PATH'], cwd });
+    for (const [name, text] of Object.entries(launch.files ?? {}))
+      await writeFile(join(folder, name), text, { mode: 0o600 });
+    if (this.#isCancelled) return;
+    this.#running = startProcess({
+      argv: [program, ...launch.argv.slice(1)],
+      cwd,
+      env,
+      marker: this.#host.marker,
+      stdin: launch.stdin,
+      logFile: this.#host.logFile,
+      maxLineLength: longestLine,
+      onLine: this.#listener.take,
+      onStreamEnd: stream => void (stream === 'stdout' && this.#onOutputClosed()),
+    });
+  }
+
+  #environment({ env }: Launch): Record<string, string | undefined> {
+    const { agent } = this.#request;
+    return { ...this.#host.inheritEnv, ...env, ...agent.env, ...this.#request.env };
+  }
+
+  async #announce(running: RunningProcess): Promise<void> {
+    try {
+      if (running.identity) await this.#host.onProcess?.(running.identity);
+    } catch (error) {
+      this.#isSettled = true;
+      await running.stop({ graceMs: 0 });
+      throw error;
+    }
+  }
+
+  #apply({ state, signals }: Step<State>): void {
+    this.#state = state;
+    for (const signal of signals) this.#perform(signal);
+  }
+
+  #perform(signal: Signal): void {
+    switch (signal.kind) {
+      case 'event':
+        this.#progress.tell(signal.event);
+        break;
+      case 'send':
+        this.#running?.write(`${JSON.stringify(signal.message)}\n`);
+        break;
+      case 'question':
+        this.#ask(signal.question);
+        break;
+      case 'withdraw':
+        this.#turns.withdraw(signal.id);
+        break;
+      case 'verdict':
+        this.#settle(signal.verdict);
+        break;
+    }
+  }
+
+  #ask(question: HostQuestion): void {
+    this.#turns.ask(question, answer => this.#apply(this.#protocol.answer(this.#state, question, answer)));
+  }
+
+  #settle(verdict: Verdict): void {
+    this.#report();
+    if (this.#isSettled || this.#isCancelled) return;
+    this.#isSettled = true;
+    if (verdict.kind === 'limit') this.#onLimit(verdict);
+    else void this.#finish(verdict);
+  }
+
+  #onLimit(verdict: Extract<Verdict, { kind: 'limit' }>): void {
+    const { resetsAt, error } = verdict;
+    const when = resetsAt === undefined ? {} : { resetsAt };
+    this.#progress.tell({ type: 'limit', reason: error.message, ...when });
+    if (this.#request.onLimit !== 'ask') return void this.#finish(verdict);
+    const question = { kind: 'limit', error, ...when } as const;
+    this.#turns.ask(question, answer => {
+      if (answer.kind !== 'continue' || this.#hasEnded) return void this.#finish(verdict);
+      this.#isSettled = false;
+      this.#apply(this.#protocol.answer(this.#state, question, answer));
+    });
+  }
+
+  async #finish(verdict: Verdict): Promise<void> {
+    this.#running?.endInput();
+    const result = await judge(verdict, { request: this.#request, progress: this.#progress });
+    if (!this.#isCancelled) this.#end(result);
+  }
+
+  #end(result: SessionResult): void {
+    this.#listener.stopWaiting();
+    this.#host.signal?.removeEventListener('abort', this.#onAbort);
+    this.#progress.tell({ type: 'done', outcome: result.kind });
+    this.#turns.end(result);
+  }
+
+  async #onOutputClosed(): Promise<void> {
+    if (!this.#adapter.speaksOnStdout || !this.#running) return;
+    await within(this.#running.ended, patienceMs);
+    if (this.#hasEnded || this.#isSettled) return;
+    await this.#fail(silentEnd('closed its output', this.#whatIsKnown()));
+  }
+
+  async #onStall(): Promise<void> {
+    const seconds = (this.#request.agent.stallTimeoutMs ?? 0) / 1000;
+    await this.#fail(
+      failed({
+        code: 'AGENT_STALLED',
+        message: `the agent said nothing for ${seconds} s`,
+        hint: `raise \`stall_timeout\` of the agent \`${this.#request.agent.name}\`, or add \`retry\` to the step`,
+      }),
+    );
+  }
+
+  /** Ends an agent that has not ended itself, and only then says so. */
+  async #fail(verdict: Verdict): Promise<void> {
+    if (this.#isSettled || this.#isCancelled) return;
+    this.#isSettled = true;
+    await this.#stop();
+    await this.#finish(verdict);
+  }
+
+  async #cancel(): Promise<void> {
+    if (this.#turns.isOver) return;
+    this.#isCancelled = true;
+    await this.#stop();
+    this.#end({ kind: 'cancelled', ...this.#progress.soFar() });
+  }
+
+  async #stop(): Promise<void> {
+    await this.#beginning?.catch(() => {});
+    if (!this.#running) return;
+    const interrupt = () => {
+      const step = this.#protocol.interrupt(this.#state);
+      this.#apply(step);
+      return step.signals.length > 0;
+    };
+    const { graceMs } = this.#host;
+    const { survived } = await endAgent({
+      running: this.#running,
+      interrupt,
+      reported: this.#reported,
+      graceMs,
+    });
+    if (survived.length > 0) this.#host.onSurvived?.(survived);
+  }
+
+  async #close(): Promise<void> {
+    await this.#beginning?.catch(() => {});
+    if (!this.#turns.isOver) await this.cancel();
+    const running = this.#running;
+    if (running) {
+      running.endInput();
+      const { graceMs } = this.#host;
+      await within(running.ended, Math.min(graceMs, patienceMs));
+      const { survived } = await running.stop({ graceMs });
+      if (survived.length > 0) this.#host.onSurvived?.(survived);
+    }
+    if (this.#folder) await rm(this.#folder, { recursive: true, force: true }).catch(() => {});
+  }
+
+  #whatIsKnown() {
+    const circumstances = { request: this.#request, now: this.#now(), logFile: this.#host.logFile };
+    return { ...circumstances, ...this.#listener.lastWords() };
+  }
+
+  #now(): number {
+    return this.#host.now?.() ?? Date.now();
+  }
+}
