@@ -9,20 +9,17 @@ export interface DefinitionChanges {
   readonly removed: readonly string[];
 }
 
-/** Steps that never ran may change freely: nothing depends on what they were. */
+/** Steps that never ran may change freely: nothing depends on what they were. The last start of a step counts. */
 export function findChanges(graph: Graph, history: readonly HistoryEvent[]): DefinitionChanges {
-  const fingerprints = new Map<string, string>();
+  const changed = new Set<GraphNode>();
+  const removed = new Set<string>();
   for (const event of history) {
-    if (event.step === undefined) continue;
-    if (event.type === 'step.started' || event.type === 'step.skipped')
-      fingerprints.set(event.step, event.data.fingerprint);
+    if ((event.type !== 'step.started' && event.type !== 'step.skipped') || event.step === undefined)
+      continue;
+    const node = graph.byPath.get(event.step);
+    if (!node) removed.add(event.step);
+    else if (node.step.fingerprint !== event.data.fingerprint) changed.add(node);
+    else if (changed.size > 0) changed.delete(node);
   }
-  const changed: GraphNode[] = [];
-  const removed: string[] = [];
-  for (const [path, fingerprint] of fingerprints) {
-    const node = graph.byPath.get(path);
-    if (!node) removed.push(path);
-    else if (node.step.fingerprint !== fingerprint) changed.push(node);
-  }
-  return { changed, removed };
+  return { changed: [...changed], removed: [...removed] };
 }

@@ -1,0 +1,166 @@
+import { RepriseError } from '../core/errors.ts';
+import type { Owner } from '../store/port.ts';
+import { noteLanded } from './branch-records.ts';
+import type { Git } from './git.ts';
+import { type CheckoutInTheWay, moveBranch, obstacle } from './move-branch.ts';
+import { isBranchName } from './names.ts';
+import { replayCommits } from './replay-commits.ts';
+import { type Repository, resolveCommit } from './repository.ts';
+import { type HeldLock, type LockRequest, withRepositoryLock } from './repository-lock.ts';
+import { withScratchWorktree } from './scratch-worktree.ts';
+
+export interface LandRequest {
+  readonly repository: Repository;
+  readonly owner: Owner;
+  readonly source: { readonly branch: string } | { readonly commit: string };
+  /** The branch to land on. */
+  readonly onto: string;
+  readonly verify?: Verification | undefined;
+  /** How often to begin again when somebody else moves the branch in the meantime. */
+  readonly maxAttempts?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onWait?: LockRequest['onWait'];
+}
+
+/** What has to pass before anything moves. */
+export interface Verification {
+  /** A folder that does not exist: the result is checked out there for as long as it is verified. */
+  readonly path: string;
+  /** Patterns of ignored files to copy there. */
+  readonly include?: readonly string[] | undefined;
+  readonly run: (checkout: { readonly path: string; readonly commit: string }) => Promise<Verdict>;
+}
+
+export interface Verdict {
+  readonly passed: boolean;
+  /** The end of what the command printed. */
+  readonly output: string;
+}
+
+export type Landing =
+  | {
+      readonly kind: 'landed';
+      readonly commit: string;
+      /** Where the branch was before. */
+      readonly from: string;
+      /** Of the commits that came onto the branch, oldest first. */
+      readonly subjects: readonly string[];
+      /** Where the branch is checked out, and has been brought up to date. */
+      readonly checkout: string | undefined;
+      /** Of the lock: grows from landing to landing. */
+      readonly token: number;
+    }
+  /** All of it is on the branch already. */
+  | { readonly kind: 'nothing-to-land'; readonly commit: string }
+  /** The work stays where it is. */
+  | {
+      readonly kind: 'conflict';
+      readonly files: readonly string[];
+      /** Of the commit that does not fit. */
+      readonly subject: string;
+      readonly onto: string;
+    }
+  | { readonly kind: 'verify-failed'; readonly output: string; readonly commit: string }
+  | { readonly kind: 'lost-the-race'; readonly attempts: number }
+  | (Omit<CheckoutInTheWay, 'kind'> & { readonly kind: 'main-checkout-in-the-way' });
+
+const outputLimit = 8 * 1024;
+
+/**
+ * Brings finished work onto a branch: its commits are replayed on top of it, verified, and the branch is fast-forwarded
+ * if it has not moved since. One landing at a time per repository, across processes. Until the last step only objects
+ * and a scratch folder are written; the work itself is never changed. Throws CANNOT_LAND if a branch is missing.
+ */
+export function land(request: LandRequest): Promise<Landing> {
+  return withRepositoryLock({ ...request, name: 'land' }, held =>
+    attempt({ ...request, repository: held.repository }, held),
+  );
+}
+
+async function attempt(request: LandRequest, held: HeldLock): Promise<Landing> {
+  const { repository, source, onto, maxAttempts = 5, signal } = request;
+  const { git } = repository;
+  let verified: string | undefined;
+  for (let attempts = 1; attempts <= maxAttempts; attempts++) {
+    signal?.throwIfAborted();
+    const from = await branchTip(git, onto);
+    const tip = await sourceTip(git, source);
+    const replayed = await replayCommits(git, { onto: from, tip });
+    if (replayed.kind === 'conflict') return { ...replayed, onto: from };
+    if (replayed.kind === 'nothing') {
+      noteSource(repository, { source, tip, commit: from });
+      return { kind: 'nothing-to-land', commit: from };
+    }
+    const { commit } = replayed;
+    const move = { ...request, branch: onto, from, to: commit };
+    const early = await obstacle(move);
+    if (early) return { ...early, kind: 'main-checkout-in-the-way' };
+    if (request.verify && verified !== commit) {
+      const verdict = await verify(request, request.verify, commit);
+      if (!verdict.passed)
+        return { kind: 'verify-failed', output: verdict.output.slice(-outputLimit), commit };
+      verified = commit;
+    }
+    signal?.throwIfAborted();
+    // Somebody who took this process for dead may be landing by now.
+    const moved = held.isHeld() ? await moveBranch(move) : { kind: 'lost' as const };
+    switch (moved.kind) {
+      case 'lost':
+        break;
+      case 'in-the-way':
+        return { ...moved, kind: 'main-checkout-in-the-way' };
+      case 'moved': {
+        noteSource(repository, { source, tip, commit });
+        const subjects = await subjectsOf(git, from, commit);
+        return { kind: 'landed', commit, from, subjects, checkout: moved.checkout, token: held.token };
+      }
+    }
+  }
+  return { kind: 'lost-the-race', attempts: maxAttempts };
+}
+
+const verify = (request: LandRequest, { path, include, run }: Verification, commit: string) =>
+  withScratchWorktree({ ...request, path, commit, include }, () => run({ path, commit }));
+
+/** If this does not come about, the branch is merely kept for longer than needed. */
+function noteSource(
+  repository: Repository,
+  { source, tip, commit }: { source: LandRequest['source']; tip: string; commit: string },
+): void {
+  if ('branch' in source) noteLanded(repository, { branch: source.branch, tip, commit });
+}
+
+async function sourceTip(git: Git, source: LandRequest['source']): Promise<string> {
+  const [what, name] = 'branch' in source ? ['branch', source.branch] : ['commit', source.commit];
+  const tip = what === 'branch' ? await tipOf(git, name) : await resolveCommit(git, name);
+  if (tip !== undefined) return tip;
+  throw new RepriseError('CANNOT_LAND', `there is no ${what} ${show(name)}`);
+}
+
+const tipOf = async (git: Git, branch: string): Promise<string | undefined> =>
+  isBranchName(branch) ? resolveCommit(git, `refs/heads/${branch}`) : undefined;
+
+async function branchTip(git: Git, branch: string): Promise<string> {
+  const tip = await tipOf(git, branch);
+  if (tip !== undefined) return tip;
+  const { stdout } = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
+  const current = stdout.trim();
+  if (current === branch) {
+    throw new RepriseError('CANNOT_LAND', `${show(branch)} has no commit yet`, {
+      hint: 'make one first: git commit --allow-empty -m "Begin"',
+    });
+  }
+  throw new RepriseError('CANNOT_LAND', `there is no branch ${show(branch)} to land on`, {
+    hint:
+      current === ''
+        ? `make it first: git branch ${branch}`
+        : `the current branch is ${current}: land on that, or make the other: git branch ${branch}`,
+  });
+}
+
+async function subjectsOf(git: Git, from: string, to: string): Promise<readonly string[]> {
+  const output = await git.ok(['log', '--reverse', '-z', '--format=%s', `${from}..${to}`]);
+  return output.split('\0').filter(subject => subject !== '');
+}
+
+const show = (name: string): string => (isBranchName(name) ? name : JSON.stringify(name));

@@ -1,0 +1,108 @@
+import { existsSync } from 'node:fs';
+import { RepriseError } from '../core/errors.ts';
+import type { Owner } from '../store/port.ts';
+import type { Git } from './git.ts';
+import { branchPrefix, safeSegment } from './names.ts';
+import { type Repository, resolveCommit } from './repository.ts';
+import { type LockRequest, withRepositoryLock } from './repository-lock.ts';
+import { worktreeStatus } from './status.ts';
+import { type BranchFate, commitsNowhereElse, prepareToTidy, tidyBranch } from './unlanded.ts';
+import { discardUnfinished } from './workspaces.ts';
+import { unmarkReady, type WorktreeEntry, worktreeAt } from './worktree-entries.ts';
+
+export interface RemoveRequest {
+  readonly repository: Repository;
+  readonly owner: Owner;
+  readonly path: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly onWait?: LockRequest['onWait'];
+}
+
+export type Removal =
+  | {
+      readonly kind: 'removed';
+      /** `undefined` if there was no workspace, and so nothing to do. */
+      readonly branch: BranchFate | undefined;
+      /** Commits that were on no branch at all are on this one now. */
+      readonly parked: ParkedCommits | undefined;
+    }
+  /** Nothing was touched. `commitAll` puts the files on the branch. */
+  | { readonly kind: 'uncommitted-changes'; readonly files: readonly string[] };
+
+export interface ParkedCommits {
+  readonly branch: string;
+  readonly commit: string;
+  readonly commits: number;
+}
+
+/**
+ * Removes a workspace and, if all its commits are elsewhere, its branch. Commits that are nowhere else stay on a branch,
+ * which the result names. Refuses while there are uncommitted changes. Throws WORKSPACE_FAILED if Reprise did not make
+ * what is at the path.
+ */
+export function removeWorkspace(request: RemoveRequest): Promise<Removal> {
+  return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
+    remove(repository, request.path),
+  );
+}
+
+async function remove(repository: Repository, path: string): Promise<Removal> {
+  const entry = worktreeAt(repository, path);
+  if (entry?.label === undefined) {
+    if (entry === undefined && !existsSync(path)) {
+      return { kind: 'removed', branch: undefined, parked: undefined };
+    }
+    throw new RepriseError('WORKSPACE_FAILED', `${path} is not a workspace that Reprise made`);
+  }
+  return entry.ready && !entry.missing ? removeFinished(repository, entry) : removeEmpty(repository, entry);
+}
+
+async function removeFinished(repository: Repository, entry: WorktreeEntry): Promise<Removal> {
+  const branch = entry.label?.branch;
+  const [status, tidy] = await Promise.all([
+    worktreeStatus(repository.git.with({ cwd: entry.path })),
+    branch === undefined ? undefined : prepareToTidy(repository, branch, entry.gitDir),
+  ]);
+  if (status.uncommitted.length > 0) return { kind: 'uncommitted-changes', files: status.uncommitted };
+  const parked = await parkHead(repository, entry, status.detachedAt);
+  unmarkReady(entry.gitDir);
+  const [fate] = await Promise.all([tidy?.(), discardUnfinished({ ...entry, ready: false })]);
+  return { kind: 'removed', branch: fate, parked };
+}
+
+/** Nobody has worked in it, or its folder is gone; then its git folder still knows where HEAD was. */
+async function removeEmpty(repository: Repository, entry: WorktreeEntry): Promise<Removal> {
+  const own = repository.git.with({ env: { GIT_DIR: entry.gitDir } });
+  const { code } = await own.run(['symbolic-ref', '--quiet', 'HEAD']);
+  const detachedAt = code === 0 ? undefined : await resolveCommit(own, 'HEAD');
+  const parked = await parkHead(repository, entry, detachedAt);
+  await discardUnfinished(entry);
+  const branch = entry.label?.branch;
+  return {
+    kind: 'removed',
+    branch: branch === undefined ? undefined : await tidyBranch(repository, branch),
+    parked,
+  };
+}
+
+/** An agent may have left the branch and committed on a HEAD that nothing else points to. */
+async function parkHead(
+  { git }: Repository,
+  { path, label }: WorktreeEntry,
+  commit: string | undefined,
+): Promise<ParkedCommits | undefined> {
+  const commits = commit === undefined ? 0 : await commitsNowhereElse(git, commit);
+  if (commit === undefined || commits === 0) return undefined;
+  const branch = parkedBranch(label?.branch ?? path, commit);
+  await park(git, branch, commit);
+  return { branch, commit, commits };
+}
+
+const parkedBranch = (name: string, commit: string): string =>
+  `${branchPrefix}parked/${safeSegment(name.replace(branchPrefix, '').replaceAll('/', '-'))}-${commit.slice(0, 12)}`;
+
+async function park(git: Git, branch: string, commit: string): Promise<void> {
+  const ref = `refs/heads/${branch}`;
+  if ((await resolveCommit(git, ref)) === commit) return;
+  await git.ok(['update-ref', '-m', 'reprise: park', ref, commit, ''], { hooks: 'skip' });
+}

@@ -1,0 +1,136 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { endTrees } from '../process/end-trees.ts';
+import type { Marker } from '../process/process-table.ts';
+import { markedWith } from '../process/tree.ts';
+import type { Owner } from '../store/port.ts';
+import { LocalQueue } from './local-queue.ts';
+import {
+  abandonedTokens,
+  holdsToken,
+  type LockState,
+  readLock,
+  releaseToken,
+  takeToken,
+} from './lock-file.ts';
+import { drawTicket, dropTicket, othersWaitLonger } from './lock-tickets.ts';
+import type { Repository } from './repository.ts';
+
+export interface LockRequest {
+  readonly repository: Repository;
+  /** `worktrees` is taken inside of `land`, never the other way round. */
+  readonly name: 'land' | 'worktrees';
+  readonly owner: Owner;
+  readonly signal?: AbortSignal | undefined;
+  /** Called once if another process has the lock. */
+  readonly onWait?: ((holder: Owner) => void) | undefined;
+}
+
+/** Proof that the lock is held, for as long as the body runs. */
+export interface HeldLock {
+  /** Greater than that of everybody who held the lock before. */
+  readonly token: number;
+  /** Its commands are marked as the holder's, so that they can be waited for if this process dies before them. */
+  readonly repository: Repository;
+  isHeld(): boolean;
+}
+
+const pollMs = { first: 2, longest: 50 };
+/** How long a free lock is left to those who have waited longer, in case one of them is asleep. */
+const courtesyMs = 150;
+/** How long commands of an owner that died may take to end by themselves. */
+const orphanPatienceMs = 10_000;
+
+const localQueue = new LocalQueue();
+
+/**
+ * Runs the body while no other process and no other call holds the lock of that name in the repository. A lock is taken
+ * over only from an owner that is provably dead, never because of its age. Rejects with the signal's reason while it
+ * waits; throws what the body throws.
+ */
+export async function withRepositoryLock<T>(
+  request: LockRequest,
+  body: (held: HeldLock) => Promise<T>,
+): Promise<T> {
+  const { repository, name, owner, signal } = request;
+  const folder = join(repository.commonDir, 'reprise', 'locks', name);
+  const leave = await localQueue.enter(folder, signal);
+  try {
+    const { token, before } = await take(folder, request);
+    try {
+      if (before.kind === 'abandoned') {
+        for (const old of abandonedTokens(folder, before.token)) {
+          await settleOrphans(commandMarker(folder, old), signal);
+        }
+      }
+      return await body({
+        token,
+        repository: { ...repository, git: repository.git.with({ env: commandMarker(folder, token) }) },
+        isHeld: () => holdsToken(folder, { token, owner }),
+      });
+    } finally {
+      releaseToken(folder, { token, owner });
+    }
+  } finally {
+    leave();
+  }
+}
+
+interface Taken {
+  readonly token: number;
+  readonly before: LockState;
+}
+
+async function take(folder: string, { owner, signal, onWait }: LockRequest): Promise<Taken> {
+  let ticket: string | undefined;
+  let freeSince: number | undefined;
+  let tell = onWait;
+  try {
+    for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 1.5, pollMs.longest)) {
+      signal?.throwIfAborted();
+      const before = readLock(folder);
+      if (before.kind === 'held') {
+        freeSince = undefined;
+        tell?.(before.owner);
+        tell = undefined;
+      } else {
+        freeSince ??= performance.now();
+        const mayGo = performance.now() - freeSince > courtesyMs || !othersWaitLonger(folder, ticket);
+        const token = before.token + 1;
+        if (mayGo && takeToken(folder, { token, owner })) return { token, before };
+      }
+      ticket ??= drawTicket(folder, owner);
+      await pause(pauseMs, signal);
+    }
+  } finally {
+    if (ticket !== undefined) dropTicket(folder, ticket);
+  }
+}
+
+const commandMarker = (folder: string, token: number): Marker => ({
+  REPRISE_REPOSITORY_LOCK: `${folder}:${token}`,
+});
+
+/**
+ * Killing a process leaves its git commands running. The next owner must not act beside them: they would meet in the
+ * same worktree or ref. Only a hook that hangs is ended.
+ */
+async function settleOrphans(marker: Marker, signal: AbortSignal | undefined): Promise<void> {
+  const began = performance.now();
+  while (markedWith(marker).length > 0) {
+    if (performance.now() - began > orphanPatienceMs) {
+      await endTrees({ roots: [], marked: marker, graceMs: 2000 });
+      return;
+    }
+    await pause(pollMs.longest, signal);
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await delay(ms, undefined, signal ? { signal } : {});
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
+}

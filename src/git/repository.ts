@@ -1,0 +1,43 @@
+import { RepriseError } from '../core/errors.ts';
+import { createGit, type Git, type GitOptions, lastLines } from './git.ts';
+
+/** A repository as Reprise sees it: the checkout that it was opened from, and what all its checkouts share. */
+export interface Repository {
+  /** Top of the checkout; `undefined` in a bare repository. */
+  readonly root: string | undefined;
+  /** The git folder that all worktrees share. */
+  readonly commonDir: string;
+  /** Runs at the root, or in the git folder of a bare repository. */
+  readonly git: Git;
+}
+
+/** Finds the repository that a folder is in. Throws NOT_A_REPOSITORY, GIT_NOT_FOUND. */
+export async function openRepository(options: GitOptions): Promise<Repository> {
+  const git = createGit(options);
+  const common = await git.run(['rev-parse', '--path-format=absolute', '--git-common-dir']);
+  if (common.code !== 0) {
+    throw new RepriseError('NOT_A_REPOSITORY', `${options.cwd}: ${lastLines(common.stderr)}`, {
+      hint: 'run it inside a git repository, or make one: git init',
+    });
+  }
+  const commonDir = withoutNewline(common.stdout);
+  // Fails in a bare repository, and inside the git folder itself.
+  const top = await git.run(['rev-parse', '--path-format=absolute', '--show-toplevel']);
+  const root = top.code === 0 ? withoutNewline(top.stdout) : undefined;
+  return { root, commonDir, git: git.with({ cwd: root ?? commonDir }) };
+}
+
+/** The id of a commit; `undefined` if the name means none. Any name is safe. */
+export async function resolveCommit(git: Git, name: string): Promise<string | undefined> {
+  const { code, stdout } = await git.run([
+    'rev-parse',
+    '--verify',
+    '--quiet',
+    '--end-of-options',
+    `${name}^{commit}`,
+  ]);
+  return code === 0 ? withoutNewline(stdout) : undefined;
+}
+
+/** Only the last one: paths may hold newlines of their own. */
+const withoutNewline = (text: string): string => text.replace(/\n$/, '');
