@@ -33,19 +33,24 @@ export function graphProblems(steps: readonly DagNode[]): GraphProblem[] {
 
   const problems: GraphProblem[] = [];
   let suggestions = 0;
+  let looksAhead = false;
   for (const [index, { id, needs }] of steps.entries()) {
     const firstIndex = firstIndexes.get(id) ?? index;
     if (firstIndex !== index) problems.push({ kind: 'duplicate-id', id, index, firstIndex });
     for (const { id: need } of needs) {
+      const needIndex = firstIndexes.get(need);
       if (need === id) {
         problems.push({ kind: 'self-need', id, index });
-      } else if (!firstIndexes.has(need)) {
+      } else if (needIndex !== undefined) {
+        looksAhead ||= needIndex > index;
+      } else {
         const suggestion = suggestions++ < maxSuggestions ? nearest(need, firstIndexes.keys()) : undefined;
         problems.push({ kind: 'unknown-need', id, index, need, nearest: suggestion });
       }
     }
   }
-  return [...problems, ...cycles(steps)];
+  // Where every step needs only earlier ones, there is no way back.
+  return looksAhead ? [...problems, ...cycles(steps)] : problems;
 }
 
 function cycles(steps: readonly DagNode[]): GraphProblem[] {
