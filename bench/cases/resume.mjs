@@ -17,9 +17,8 @@ export function resume({ rounds }) {
     Math.max(rounds, 5),
   );
   for (const run of runs) run.remove();
-  const beyond = results[10_000].totalMs - results.bare.totalMs;
   return {
-    title: 'Resume of a run of which all but the last step is done, in a fresh process',
+    title: 'Resume of a run that was killed in its last step, in a fresh process',
     body: table(
       ['', 'from process start to result', 'of it imports', 'defining the workflow', 'resuming'],
       [
@@ -38,8 +37,8 @@ export function resume({ rounds }) {
     ),
     targets: [
       {
-        what: '10,000 steps are resumed within 300 ms of bare start-up',
-        value: beyond,
+        what: '10,000 steps are resumed within 300 ms of start-up (node, imports, the definition)',
+        value: results[10_000].resumeMs,
         most: 300,
         tolerance: 2,
         show: ms,

@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { memoryStore, openEngine, openSqliteStore } from '../../dist/index.js';
 import { coldAndWarm, contend } from '../lib/contend.mjs';
@@ -67,11 +68,16 @@ await contend({
   },
 
   /** `<steps> <folder>`: a run in which everything but the last step is done. */
+  /** `<steps> <folder>`: a run that is killed in the middle of its last step. */
   async prepare({ args: [steps, root] }) {
-    const { engine, close } = await openEngine({ root, env: {} });
-    const result = await engine.start({ workflow: chain(Number(steps), { failLast: true }) });
-    expectStatus(result, 'failed');
-    await close();
-    return { runId: result.runId };
+    const { engine } = await openEngine({
+      root,
+      env: {},
+      observe: ({ kind, events }) => {
+        if (kind === 'events' && events[0].seq === 1)
+          writeSync(1, JSON.stringify({ runId: events[0].runId }));
+      },
+    });
+    await engine.start({ workflow: chain(Number(steps), { dieLast: true }) });
   },
 });

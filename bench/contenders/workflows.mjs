@@ -1,12 +1,12 @@
 import { step, workflow } from '../../dist/index.js';
 
 /** Steps that do next to nothing, one after another. */
-export function chain(length, { failLast = false } = {}) {
+export function chain(length, { dieLast = false } = {}) {
   const steps = [step('s0', { run: () => 0 })];
   for (let index = 1; index < length; index++) {
     const isLast = index === length - 1;
     const run = ({ before }) => {
-      if (isLast && failLast) throw new Error('not this time');
+      if (isLast && dieLast) process.kill(process.pid, 'SIGKILL');
       return before + 1;
     };
     steps.push(step(`s${index}`, { after: { before: steps[index - 1] }, run }));

@@ -17,6 +17,20 @@ export function inChild(contender, ...args) {
   return JSON.parse(stdout.trim().split('\n').at(-1));
 }
 
+/** The same for one that ends by killing itself. */
+export function killedChild(contender, ...args) {
+  const { signal, stdout, stderr } = spawnSync(
+    process.execPath,
+    [contenderFile(contender), ...args.map(String)],
+    {
+      encoding: 'utf8',
+    },
+  );
+  if (signal !== 'SIGKILL')
+    throw new Error(`${contender} ${args.join(' ')} was not killed:\n${stderr || stdout}`);
+  return JSON.parse(stdout);
+}
+
 /** Milliseconds from the start of a process that runs this code to its end. */
 export function wallMs(args) {
   const before = performance.now();

@@ -1,14 +1,14 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inChild } from './child.mjs';
+import { killedChild } from './child.mjs';
 
-/** A folder with a run whose last step is still to be done, to be copied for every round. */
+/** A folder with a run that was killed in its last step, to be copied for every round. */
 export function finishedButOne(steps) {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-bench-'));
   const original = join(folder, 'original');
   mkdirSync(original);
-  const { runId } = inChild('reprise', 'prepare', steps, original);
+  const { runId } = killedChild('reprise', 'prepare', steps, original);
   return {
     runId,
     original,

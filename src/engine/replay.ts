@@ -43,6 +43,7 @@ function checkEnd(state: RunState, recorded: HistoryEvent): void {
     throw new RepriseError(
       'HISTORY_DIVERGED',
       `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'more work'}`,
+      { hint: 'the workflow may have gained steps since: start a new run of it' },
     );
   }
 }
