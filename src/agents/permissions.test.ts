@@ -6,7 +6,7 @@ import { decide, type PermissionPolicy } from './permissions.ts';
 import { policyOf } from './test-support.ts';
 import { actionOf, pathsOf } from './tool-use.ts';
 
-const workspace = '/work/tree';
+const workspace = '/home/ana/tree';
 
 /** As the caller resolves them, without links. */
 const decideOn = (policy: Partial<PermissionPolicy>, tool: string, input: Json = {}) =>
@@ -24,7 +24,7 @@ describe('a preset', () => {
   test.each([
     // tool, input, read-only, edit, full
     ['Read', file('src/a.ts'), 'allow', 'allow', 'allow'],
-    ['Read', file('/work/tree/src/a.ts'), 'allow', 'allow', 'allow'],
+    ['Read', file('/home/ana/tree/src/a.ts'), 'allow', 'allow', 'allow'],
     ['Read', file('../other/a.ts'), 'deny', 'deny', 'allow'],
     ['Read', file('/etc/passwd'), 'deny', 'deny', 'allow'],
     ['Glob', { pattern: '**/*.ts' }, 'allow', 'allow', 'allow'],
@@ -35,7 +35,7 @@ describe('a preset', () => {
     ['Edit', file('src/a.ts'), 'deny', 'allow', 'allow'],
     ['Write', file('new/file.ts'), 'deny', 'allow', 'allow'],
     ['Write', file('../file.ts'), 'deny', 'deny', 'allow'],
-    ['Write', file('/work/tree-2/file.ts'), 'deny', 'deny', 'allow'],
+    ['Write', file('/home/ana/tree-2/file.ts'), 'deny', 'deny', 'allow'],
     ['Write', {}, 'deny', 'deny', 'allow'],
     ['Write', file('.git/hooks/pre-commit'), 'deny', 'deny', 'allow'],
     ['Write', file('vendor/x/.git/config'), 'deny', 'deny', 'allow'],
