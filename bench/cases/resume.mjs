@@ -37,8 +37,8 @@ export function resume({ rounds }) {
     ),
     targets: [
       {
-        what: '10,000 steps are resumed within 300 ms of start-up (node, imports, the definition)',
-        value: results[10_000].resumeMs,
+        what: '10,000 steps are resumed within 300 ms of bare start-up',
+        value: results[10_000].totalMs - results.bare.totalMs,
         most: 300,
         tolerance: 2,
         show: ms,

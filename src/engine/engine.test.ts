@@ -279,3 +279,29 @@ it('refuses limits and workflows that make no sense before anything is written',
   await expect(engine.start({} as never)).rejects.toMatchObject({ code: 'USAGE' });
   expect(await store.list()).toEqual([]);
 });
+
+it('keeps of a stack what the step itself did, which does not depend on timing', async () => {
+  const atOnce = step('atOnce', {
+    optional: true,
+    run: (): string => {
+      throw new Error('at once');
+    },
+  });
+  const later = step('later', {
+    optional: true,
+    run: async (): Promise<string> => {
+      await new Promise(resolve => setTimeout(resolve, 1));
+      throw new Error('later');
+    },
+  });
+  const { engine, events } = testEngine();
+  await engine.start({ workflow: workflow('w', { steps: [atOnce, later] }) });
+  const stacks = events.flatMap(event =>
+    event.type === 'step.failed' ? [event.data.error.stack ?? ''] : [],
+  );
+  expect(stacks).toHaveLength(2);
+  for (const stack of stacks) {
+    expect(stack).toContain('engine.test.ts');
+    expect(stack).not.toMatch(/node:|function-call|live\.ts/);
+  }
+});

@@ -61,8 +61,16 @@ function timeoutError({ node, timedOut }: NodeState): ErrorData {
 /** What a function threw, as history can keep it: anything at all may stand in the fields of an error. */
 export function thrownError(thrown: unknown): ErrorData {
   const { code, message, hint, name, stack } = toErrorData(thrown);
-  const texts = Object.entries({ hint, name, stack }).filter(([, value]) => typeof value === 'string');
+  const fields = { hint, name, stack: typeof stack === 'string' ? aboveTheEngine(stack) : undefined };
+  const texts = Object.entries(fields).filter(([, value]) => typeof value === 'string');
   return { code: code || 'STEP_FAILED', message: String(message), ...Object.fromEntries(texts) };
+}
+
+/** From where the engine called is nobody's concern, and not the same on every path through it. */
+function aboveTheEngine(stack: string): string {
+  const lines = stack.split('\n');
+  const first = lines.findIndex(line => /[/\\]function-call\.[jt]s/.test(line));
+  return (first === -1 ? lines : lines.slice(0, first)).join('\n');
 }
 
 /** For what a person wrote and the planner calls: conditions, selectors, templates. */

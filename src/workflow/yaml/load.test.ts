@@ -174,6 +174,13 @@ describe('a step', () => {
   ])('with %s is limited', (keys, expected) => {
     expect(stepOf(load(`steps: [{ id: a, run: ls, ${keys} }]`), 'a').timeout).toEqual(expected);
   });
+
+  test('has no attempts if it is a gate: every limit is one of the step', () => {
+    const timeoutOf = (keys: string) =>
+      stepOf(load(`steps: [{ id: a, approve: "ok?", ${keys} }]`), 'a').timeout;
+    expect(timeoutOf('timeout: 30s')).toEqual({ stepMs: 30_000 });
+    expect(timeoutOf('timeout: { attempt: 1m, step: 1h }')).toEqual({ stepMs: 3_600_000 });
+  });
 });
 
 describe('a script', () => {
