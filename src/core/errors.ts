@@ -75,7 +75,13 @@ export const errorCatalogue = {
   WAIT_CHANGED: 'A step asked for other waits than it did before it was resumed.',
   BUDGET_EXCEEDED: 'The run used up its budget.',
   CANCELLED: 'The work was cancelled.',
+  SETUP_FAILED: 'A command that makes a workspace ready failed.',
+  CHECK_FAILED: 'A check of a step did not pass on the work that was done.',
+  ARTIFACT_INVALID: 'A declared artifact is missing, is not a file, or is outside of the workspace.',
+  READONLY_CHANGED: 'Something was changed in a workspace in which nothing may be.',
+  NO_CANDIDATE: 'None of the workers that succeeded could be selected.',
   // Agents
+  AGENT_UNKNOWN: 'No agent with that name is defined.',
   AGENT_NOT_FOUND: 'The program of an agent is not installed or not on PATH.',
   AGENT_LOGIN: 'The agent is not logged in, or its key was refused.',
   AGENT_FAILED: 'The agent said that it could not do the work.',

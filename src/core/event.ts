@@ -24,8 +24,28 @@ const errorData = z.strictObject({
 /** The number of the `ctx` call, from 0, so that the same call finds its answer again after a resume. */
 const wait = z.number().int().nonnegative();
 
-/** What a timer is for: a sleep, the backoff before the next attempt, or the end of what an attempt or step may take. */
-const timer = z.union([wait, z.enum(['retry', 'attempt', 'step'])]);
+/** What a timer is for: a sleep, the backoff before the next attempt, the end of what an attempt or step may take, or of a pause. */
+const timer = z.union([wait, z.enum(['retry', 'attempt', 'step', 'pause'])]);
+
+const count = z.number().int().nonnegative();
+
+/** What sessions used up. `costUsd` is null when nobody knows it. */
+const usage = z.strictObject({
+  inputTokens: count,
+  outputTokens: count,
+  cachedTokens: count,
+  costUsd: z.number().nonnegative().nullable(),
+});
+
+const denial = z.strictObject({ tool: name, message: z.string(), lineToAdd: z.string().optional() });
+
+/** How one worker fared when the best was chosen. */
+const candidate = z.strictObject({
+  worker: count,
+  passed: z.boolean(),
+  score: z.number().optional(),
+  reason: z.string().optional(),
+});
 
 /** What each event says beyond its envelope. `null` marks the ones that belong to the run and not to a step. */
 const dataSchemas = {
@@ -39,6 +59,8 @@ const dataSchemas = {
     /** Paths of all steps in their stable topological order: the places of the canonical order. */
     steps: z.array(name),
     forkedFrom: z.strictObject({ run: name, step: name }).optional(),
+    /** The commit that workspaces begin with, if a step works in one. */
+    base: z.strictObject({ ref: name, commit: name }).optional(),
   }),
   'run.resumed': z.strictObject({
     /** Paths of steps whose earlier end no longer counts: they run again. */
@@ -54,9 +76,17 @@ const dataSchemas = {
     /** The input of a child workflow. */
     input: json.optional(),
   }),
-  'step.completed': z.strictObject({ output: json }),
-  'step.failed': z.strictObject({ error: errorData }),
-  'step.cancelled': z.strictObject({ reason: z.string() }),
+  'step.completed': z.strictObject({
+    output: json,
+    /** Files that it hands on; paths are relative to the project's root. */
+    artifacts: z.array(z.strictObject({ name, path: name })).optional(),
+  }),
+  'step.failed': z.strictObject({
+    error: errorData,
+    /** What the workers of a fan-out came to. */
+    output: json.optional(),
+  }),
+  'step.cancelled': z.strictObject({ reason: z.string(), output: json.optional() }),
   'step.skipped': z.strictObject({
     fingerprint: name,
     reason: z.enum(['condition', 'dependency', 'failure', 'cancelled']),
@@ -72,6 +102,74 @@ const dataSchemas = {
   }),
   /** A wait is over and the step goes on; its code may run again from the top. */
   'step.resumed': z.strictObject({}),
+  /** A limit of its agent: the step goes on, in the same session, when the time has passed. */
+  'step.paused': z.strictObject({ reason: z.string(), delayMs: z.number().nonnegative() }),
+  /** The step has become so many workers. */
+  'fanout.expanded': z.strictObject({
+    kind: z.enum(['concurrency', 'matrix']),
+    total: count,
+    /** The values of each worker; absent if they are all the same. */
+    items: z.array(json).optional(),
+  }),
+  'selection.made': z.strictObject({
+    winner: count,
+    by: z.enum(['gates', 'rank', 'judge']),
+    candidates: z.array(candidate),
+    reason: z.string().optional(),
+  }),
+  'workspace.created': z.strictObject({
+    /** Relative to the project's root. */
+    path: name,
+    branch: name,
+    /** The commit that it began with. */
+    base: name,
+    /** The first of its ports, and how many it has. */
+    ports: z.strictObject({ first: count, size: count }).optional(),
+  }),
+  /** The work in it was committed. */
+  'workspace.saved': z.strictObject({
+    commit: name,
+    /** Beyond the base. */
+    commits: count,
+    files: count,
+    insertions: count,
+    deletions: count,
+  }),
+  'workspace.removed': z.strictObject({ path: name }),
+  'session.started': z.strictObject({
+    agent: name,
+    kind: name,
+    /** The number of the session within its attempt, from 0: rework adds one. */
+    number: count,
+    /** Known before the agent starts if it lets us choose. */
+    sessionId: name.optional(),
+    resumes: z.boolean().optional(),
+  }),
+  /** The agent has said which session it is. */
+  'session.named': z.strictObject({ sessionId: name }),
+  'session.ended': z.strictObject({
+    outcome: z.enum(['ok', 'failed', 'cancelled', 'limit']),
+    sessionId: name.optional(),
+    usage,
+    denials: z.array(denial).optional(),
+  }),
+  'landing.started': z.strictObject({ onto: name, branch: name }),
+  'landing.ended': z.strictObject({
+    outcome: z.enum([
+      'landed',
+      'nothing-to-land',
+      'conflict',
+      'verify-failed',
+      'lost-the-race',
+      'main-checkout-in-the-way',
+    ]),
+    onto: name,
+    branch: name,
+    /** Where `onto` stands now. */
+    commit: name.optional(),
+    commits: count.optional(),
+    message: z.string().optional(),
+  }),
   'timer.set': z.strictObject({ timer, ms: z.number().nonnegative() }),
   'timer.fired': z.strictObject({ timer }),
   'approval.requested': z.strictObject({ message: z.string(), choices: z.array(name).min(1) }),

@@ -6,6 +6,7 @@ import {
   firstProblem,
   isRecord,
   json,
+  list,
   map,
   name,
   names,
@@ -14,13 +15,14 @@ import {
   oneOf,
   type Rule,
   text,
+  truth,
   wholeFrom,
 } from './fields.ts';
 
 const wait = wholeFrom(0);
-const timerNames = oneOf('retry', 'attempt', 'step');
+const timerNames = oneOf('retry', 'attempt', 'step', 'pause');
 const timer: Rule = {
-  expected: 'the number of a wait, retry, attempt or step',
+  expected: 'the number of a wait, retry, attempt, step or pause',
   holds: value => wait.holds(value) || timerNames.holds(value),
 };
 const choices: Rule = {
@@ -32,6 +34,26 @@ const error = map(
   fields({ code: name, message: text }, { hint: text, name: text, stack: text, exitCode: number }),
 );
 
+const count = wholeFrom(0);
+const amountOrNull: Rule = {
+  expected: 'a number from 0, or null',
+  holds: value => value === null || numberFrom(0).holds(value),
+};
+const usage = map(
+  fields({ inputTokens: count, outputTokens: count, cachedTokens: count, costUsd: amountOrNull }),
+);
+const denials = list(map(fields({ tool: name, message: text }, { lineToAdd: text })));
+const candidates = list(map(fields({ worker: count, passed: truth }, { score: number, reason: text })));
+const artifacts = list(map(fields({ name, path: name })));
+const outcomes = oneOf(
+  'landed',
+  'nothing-to-land',
+  'conflict',
+  'verify-failed',
+  'lost-the-race',
+  'main-checkout-in-the-way',
+);
+
 const envelope = fields(
   { seq: wholeFrom(1), runId: name, at: name, type: name, data: json },
   { step: name, worker: wait, attempt: wholeFrom(1) },
@@ -41,16 +63,20 @@ const envelope = fields(
 const dataFields: Readonly<Record<EventType, Fields>> = {
   'run.started': fields(
     { format: oneOf(1), workflow: name, input: json, steps: names },
-    { source: text, forkedFrom: map(fields({ run: name, step: name })) },
+    {
+      source: text,
+      forkedFrom: map(fields({ run: name, step: name })),
+      base: map(fields({ ref: name, commit: name })),
+    },
   ),
   'run.resumed': fields({}, { invalidated: names, steps: names }),
   'run.completed': fields({ output: json }),
   'run.failed': fields({ error }, { step: name }),
   'run.cancelled': fields({ reason: text }),
   'step.started': fields({ fingerprint: name }, { input: json }),
-  'step.completed': fields({ output: json }),
-  'step.failed': fields({ error }),
-  'step.cancelled': fields({ reason: text }),
+  'step.completed': fields({ output: json }, { artifacts }),
+  'step.failed': fields({ error }, { output: json }),
+  'step.cancelled': fields({ reason: text }, { output: json }),
   'step.skipped': fields(
     { fingerprint: name, reason: oneOf('condition', 'dependency', 'failure', 'cancelled') },
     { because: name },
@@ -59,6 +85,35 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
   'step.interrupted': fields({}),
   'step.suspended': fields({ on: oneOf('timer', 'signal', 'approval'), wait }, { signal: name }),
   'step.resumed': fields({}),
+  'step.paused': fields({ reason: text, delayMs: numberFrom(0) }),
+  'fanout.expanded': fields({ kind: oneOf('concurrency', 'matrix'), total: count }, { items: list(json) }),
+  'selection.made': fields(
+    { winner: count, by: oneOf('gates', 'rank', 'judge'), candidates },
+    { reason: text },
+  ),
+  'workspace.created': fields(
+    { path: name, branch: name, base: name },
+    { ports: map(fields({ first: count, size: count })) },
+  ),
+  'workspace.saved': fields({
+    commit: name,
+    commits: count,
+    files: count,
+    insertions: count,
+    deletions: count,
+  }),
+  'workspace.removed': fields({ path: name }),
+  'session.started': fields({ agent: name, kind: name, number: count }, { sessionId: name, resumes: truth }),
+  'session.named': fields({ sessionId: name }),
+  'session.ended': fields(
+    { outcome: oneOf('ok', 'failed', 'cancelled', 'limit'), usage },
+    { sessionId: name, denials },
+  ),
+  'landing.started': fields({ onto: name, branch: name }),
+  'landing.ended': fields(
+    { outcome: outcomes, onto: name, branch: name },
+    { commit: name, commits: count, message: text },
+  ),
   'timer.set': fields({ timer, ms: numberFrom(0) }),
   'timer.fired': fields({ timer }),
   'approval.requested': fields({ message: text, choices }),
@@ -66,6 +121,13 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
   'signal.received': fields({ name, payload: json }, { by: text }),
   'cancel.requested': fields({ reason: text }, { by: text, error }),
 };
+
+const types: ReadonlyMap<string, EventType> = new Map(
+  Object.keys(dataFields).map(type => [type, type as EventType]),
+);
+
+/** The one text that all events of this type share: comparing it costs less than comparing copies. */
+export const knownType = (type: string): EventType | undefined => types.get(type);
 
 /** Checks an event that was read from a store or a file. Throws HISTORY_INVALID. */
 export function parseEvent(raw: unknown): HistoryEvent {
