@@ -7,13 +7,14 @@ import { resume } from './cases/resume.mjs';
 import { scale } from './cases/scale.mjs';
 import { sequence } from './cases/sequence.mjs';
 import { startUp } from './cases/start-up.mjs';
+import { worktrees } from './cases/worktrees.mjs';
 import { table } from './lib/format.mjs';
 import { machine } from './lib/machine.mjs';
 import { preparePeer } from './lib/peer.mjs';
 import { published } from './lib/published.mjs';
 import { describeTarget, isMissed } from './lib/targets.mjs';
 
-const cases = { sequence, 'fan-out': fanOut, resume, fold, scale, 'start-up': startUp };
+const cases = { sequence, 'fan-out': fanOut, resume, fold, scale, 'start-up': startUp, worktrees };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

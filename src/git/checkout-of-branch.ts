@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Repository } from './repository.ts';
 import { type LockRequest, withRepositoryLock } from './repository-lock.ts';
 import { namesIn, readIfThere } from './small-files.ts';
+import { shellWord } from './words.ts';
 
 export interface CheckoutRequest extends Omit<LockRequest, 'name'> {
   readonly branch: string;
@@ -39,7 +40,7 @@ async function find(repository: Repository, branch: string): Promise<BranchCheck
     kind: 'busy',
     path: second,
     why: `${branch} is checked out twice: in ${first} and in ${second}`,
-    hint: `switch one of them to another branch: git -C ${JSON.stringify(second)} switch --detach`,
+    hint: `switch one of them to another branch: git -C ${shellWord(second)} switch --detach`,
   };
 }
 

@@ -1,6 +1,8 @@
 import { RepriseError } from '../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
 import type { Git } from './git.ts';
+import { untrackedFiles } from './side-index.ts';
+import { printable, shellWord } from './words.ts';
 
 export interface CommitAllRequest {
   /** In the workspace. */
@@ -46,21 +48,26 @@ async function refuseUnfinished(git: Git): Promise<void> {
   const unmerged = await git.ok(['diff', '--name-only', '-z', '--diff-filter=U']);
   const files = unmerged.split('\0').filter(name => name !== '');
   if (files.length === 0) return;
-  throw new RepriseError('WORKSPACE_FAILED', `a merge in ${git.cwd} is unfinished: ${files.join(', ')}`, {
-    hint: `finish it, or give it up: git -C ${JSON.stringify(git.cwd)} merge --abort`,
-  });
+  throw new RepriseError(
+    'WORKSPACE_FAILED',
+    `a merge in ${git.cwd} is unfinished: ${files.map(printable).join(', ')}`,
+    {
+      hint: `finish it, or give it up: git -C ${shellWord(git.cwd)} merge --abort`,
+    },
+  );
 }
 
 /** Git would keep only the name of a commit in it, and nothing at all if it has none. */
-async function refuseEmbedded(git: Git): Promise<void> {
-  const untracked = await git.ok(['ls-files', '-z', '--others', '--exclude-standard']);
-  const folders = untracked.split('\0').filter(name => name.endsWith('/'));
+export async function refuseEmbedded(git: Git): Promise<void> {
+  const folders = (await untrackedFiles(git)).filter(name => name.endsWith('/')).map(asText);
   if (folders.length === 0) return;
   throw new RepriseError(
     'WORKSPACE_FAILED',
-    `there is another repository in ${git.cwd}: ${folders.join(', ')}`,
+    `there is another repository in ${git.cwd}: ${folders.map(printable).join(', ')}`,
     {
       hint: 'move it out of the workspace, or remove its .git folder to commit its files',
     },
   );
 }
+
+const asText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString();

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { branchRecords } from './branch-records.ts';
 import { applyGc, gatherGcFacts } from './gc.ts';
-import { type GcFacts, planGc, type RunStanding } from './gc-plan.ts';
+import { bytesToFree, type GcFacts, planGc, type RunStanding } from './gc-plan.ts';
 import { land } from './landing.ts';
 import { Lab } from './test-support.ts';
 import { createWorkspace } from './workspaces.ts';
@@ -13,6 +13,8 @@ const runs = new Map<string, RunStanding>([
   ['ended', 'ended'],
   ['active', 'active'],
 ]);
+
+const sized = expect.toSatisfy((bytes: number) => bytes > 0);
 
 async function gcLab() {
   const lab = new Lab();
@@ -40,7 +42,7 @@ describe('collecting garbage', () => {
     const { lab, repository, owner, make, collect, branches } = await gcLab();
     const empty = await make('empty', 'ended');
     const unlanded = await make('unlanded', 'ended');
-    lab.commit(unlanded.path, 'b.txt', 'b\n');
+    const commit = lab.commit(unlanded.path, 'b.txt', 'b\n');
     const landed = await make('landed', 'ended');
     lab.commit(landed.path, 'c.txt', 'c\n');
     const active = await make('active', 'active');
@@ -52,16 +54,23 @@ describe('collecting garbage', () => {
 
     const { plan, done } = await collect();
     expect(plan.leave).toEqual([
-      { what: active.path, why: 'run active may go on' },
-      { what: dirty.path, why: 'it has uncommitted changes: d.txt' },
-      { what: foreign.path, why: 'run elsewhere is not known here' },
+      { kind: 'workspace', what: active.path, why: 'run active may go on', bytes: sized },
+      { kind: 'workspace', what: dirty.path, why: 'it has uncommitted changes: d.txt', bytes: sized },
+      { kind: 'workspace', what: foreign.path, why: 'run elsewhere is not known here', bytes: sized },
     ]);
-    expect(plan.park).toEqual([{ branch: unlanded.branch, commits: 1 }]);
+    expect(plan.park).toEqual([{ branch: unlanded.branch, commit, commits: 1 }]);
     expect(done).toEqual({
-      removed: [empty.path, empty.branch, landed.path, landed.branch, unlanded.path],
-      parked: [{ branch: unlanded.branch, commits: 1 }],
+      removed: [
+        { kind: 'workspace', what: empty.path, bytes: sized },
+        { kind: 'branch', what: empty.branch, bytes: 0 },
+        { kind: 'workspace', what: landed.path, bytes: sized },
+        { kind: 'branch', what: landed.branch, bytes: 0 },
+        { kind: 'workspace', what: unlanded.path, bytes: sized },
+      ],
+      parked: [{ branch: unlanded.branch, commit, commits: 1 }],
       left: [],
     });
+    expect(bytesToFree(plan)).toBe(done.removed.reduce((sum, { bytes }) => sum + bytes, 0));
     expect(branches()).toEqual(['main', active.branch, dirty.branch, foreign.branch, unlanded.branch]);
     for (const { path } of [active, foreign, dirty]) expect(existsSync(path)).toBe(true);
     expect((await collect()).done).toEqual({ removed: [], parked: done.parked, left: [] });
@@ -97,10 +106,10 @@ describe('collecting garbage', () => {
     lab.git('merge', '--quiet', '--ff-only', branch);
     lab.git('worktree', 'add', '--quiet', lab.workspace('user'), branch);
     expect((await collect()).plan.leave).toEqual([
-      { what: branch, why: `it is checked out in ${lab.workspace('user')}` },
+      { kind: 'branch', what: branch, why: `it is checked out in ${lab.workspace('user')}`, bytes: 0 },
     ]);
     lab.git('worktree', 'remove', lab.workspace('user'));
-    expect((await collect()).done).toMatchObject({ removed: [branch], parked: [] });
+    expect((await collect()).done).toMatchObject({ removed: [{ kind: 'branch', what: branch }], parked: [] });
     expect(branches()).toEqual(['main']);
   });
 
@@ -112,8 +121,10 @@ describe('collecting garbage', () => {
     const commit = lab.commit(late.path, 'b.txt', 'b\n');
     lab.write('c.txt', 'c\n', dirty.path);
     const done = await applyGc({ repository, owner, plan });
-    expect(done.parked).toEqual([{ branch: late.branch, commits: 1 }]);
-    expect(done.left).toEqual([{ what: dirty.path, why: 'it has uncommitted changes' }]);
+    expect(done.parked).toEqual([{ branch: late.branch, commit, commits: 1 }]);
+    expect(done.left).toEqual([
+      { kind: 'workspace', what: dirty.path, why: 'it has uncommitted changes: c.txt', bytes: sized },
+    ]);
     expect(lab.git('rev-parse', late.branch)).toBe(commit);
   });
 
@@ -127,7 +138,12 @@ describe('collecting garbage', () => {
     mkdirSync(unborn);
     writeFileSync(join(unborn, 'locked'), reason);
     const { done } = await collect();
-    expect(done.removed).toEqual([lost.path, lost.branch, lab.workspace('scratch'), unborn]);
+    expect(done.removed.map(({ what }) => what)).toEqual([
+      lost.path,
+      lost.branch,
+      lab.workspace('scratch'),
+      unborn,
+    ]);
     expect(existsSync(lab.workspace('scratch'))).toBe(false);
     expect(existsSync(unborn)).toBe(false);
     expect(branchRecords(repository)).toEqual([]);
@@ -145,6 +161,7 @@ describe('a plan', () => {
         run,
         empty: fc.boolean(),
         uncommitted: fc.constantFrom([], ['x']),
+        bytes: fc.nat(),
       }),
       { selector: each => each.path },
     ),
@@ -152,12 +169,13 @@ describe('a plan', () => {
       fc.record({
         branch: name,
         run,
-        unlanded: fc.constantFrom<number | 'gone'>(0, 1, 3, 'gone'),
+        tip: fc.constantFrom('c0ffee', undefined),
+        unlanded: fc.constantFrom(0, 1, 3),
         checkedOut: fc.constantFrom(undefined, '/user'),
       }),
       { selector: each => each.branch },
     ),
-    scratch: fc.constantFrom([], ['/w/scratch']),
+    scratch: fc.constantFrom([], [{ path: '/w/scratch', bytes: 1 }]),
     landing: fc.boolean(),
     unborn: fc.constantFrom([], ['/g/unborn']),
   });
@@ -171,7 +189,7 @@ describe('a plan', () => {
           switch (action.kind) {
             case 'delete-branch': {
               const fact = given.branches.find(each => each.branch === action.branch);
-              expect(fact && over(fact) && (fact.unlanded === 'gone' || fact.unlanded === 0)).toBe(true);
+              expect(fact && over(fact) && (fact.tip === undefined || fact.unlanded === 0)).toBe(true);
               expect(fact?.checkedOut).toBeUndefined();
               break;
             }

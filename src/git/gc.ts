@@ -2,19 +2,43 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Owner } from '../store/port.ts';
 import { type BranchRecord, branchRecords } from './branch-records.ts';
-import type { BranchFact, GcAction, GcFacts, GcPlan, WorkspaceFact } from './gc-plan.ts';
+import { diskUse } from './disk-use.ts';
+import {
+  type BranchFact,
+  type GcAction,
+  type GcFacts,
+  type GcPlan,
+  type Kept,
+  type ParkedBranch,
+  uncommittedText,
+  type WorkspaceFact,
+} from './gc-plan.ts';
 import { readLock } from './lock-file.ts';
-import { type ParkedCommits, removeWorkspace } from './remove-workspace.ts';
+import { type Removal, removeWorkspace } from './remove-workspace.ts';
 import { type Repository, resolveCommit } from './repository.ts';
 import { type LockRequest, withRepositoryLock } from './repository-lock.ts';
 import { discardScratch } from './scratch-worktree.ts';
 import { uncommittedFiles } from './status.ts';
+import { submodulesWithOwnCommits } from './submodules.ts';
 import { type BranchFate, tidyBranch, unlandedCommits } from './unlanded.ts';
 import { unbornEntries, type WorktreeEntry, worktreeEntries } from './worktree-entries.ts';
 
 /** Looks at everything that Reprise made in the repository, and touches nothing. */
-export const gatherGcFacts = (request: Omit<LockRequest, 'name'>): Promise<GcFacts> =>
-  withRepositoryLock({ ...request, name: 'worktrees' }, held => gather(held.repository));
+export async function gatherGcFacts(request: Omit<LockRequest, 'name'>): Promise<GcFacts> {
+  const facts = await withRepositoryLock({ ...request, name: 'worktrees' }, held => gather(held.repository));
+  // Without the lock: it takes long, and nothing depends on it.
+  return {
+    ...facts,
+    workspaces: await measured(facts.workspaces),
+    scratch: await measured(facts.scratch),
+  };
+}
+
+async function measured<T extends { readonly path: string }>(things: readonly T[]): Promise<readonly T[]> {
+  const result: T[] = [];
+  for (const thing of things) result.push({ ...thing, bytes: await diskUse(thing.path) });
+  return result;
+}
 
 async function gather(repository: Repository): Promise<GcFacts> {
   const entries = worktreeEntries(repository);
@@ -31,7 +55,7 @@ async function gather(repository: Repository): Promise<GcFacts> {
   return {
     workspaces,
     branches,
-    scratch: entries.flatMap(({ label, path }) => (label?.kind === 'landing' ? path : [])),
+    scratch: entries.flatMap(({ label, path }) => (label?.kind === 'landing' ? { path, bytes: 0 } : [])),
     landing: readLock(join(repository.commonDir, 'reprise', 'locks', 'land')).kind === 'held',
     unborn: unbornEntries(repository),
   };
@@ -39,7 +63,7 @@ async function gather(repository: Repository): Promise<GcFacts> {
 
 async function workspaceFact(
   { git }: Repository,
-  { path, label, ready, missing }: WorktreeEntry,
+  { path, gitDir, label, ready, missing }: WorktreeEntry,
 ): Promise<WorkspaceFact> {
   const empty = !ready || missing;
   return {
@@ -47,7 +71,13 @@ async function workspaceFact(
     branch: label?.branch ?? '',
     run: label?.run,
     empty,
-    uncommitted: empty ? [] : await uncommittedFiles(git.with({ cwd: path })),
+    uncommitted: empty
+      ? []
+      : [
+          ...(await uncommittedFiles(git.with({ cwd: path }))),
+          ...(await submodulesWithOwnCommits(git, gitDir)),
+        ],
+    bytes: 0,
   };
 }
 
@@ -55,11 +85,12 @@ async function branchFact({ git }: Repository, record: BranchRecord): Promise<Br
   const { branch, run } = record;
   const ref = `refs/heads/${branch}`;
   const tip = await resolveCommit(git, ref);
-  if (tip === undefined) return { branch, run, unlanded: 'gone', checkedOut: undefined };
+  if (tip === undefined) return { branch, run, tip, unlanded: 0, checkedOut: undefined };
   const path = await git.line(['for-each-ref', '--format=%(worktreepath)', ref]);
   return {
     branch,
     run,
+    tip,
     unlanded: await unlandedCommits(git, tip, record),
     checkedOut: path === '' ? undefined : path,
   };
@@ -73,75 +104,83 @@ export interface GcRequest {
 }
 
 export interface GcDone {
-  readonly removed: readonly string[];
+  readonly removed: readonly Removed[];
   /** Branches that were kept because of their commits, or made for them. */
-  readonly parked: readonly { readonly branch: string; readonly commits: number }[];
+  readonly parked: readonly ParkedBranch[];
   /** What has changed since the plan was made, and was left. */
-  readonly left: readonly { readonly what: string; readonly why: string }[];
+  readonly left: readonly Kept[];
 }
+
+export interface Removed {
+  readonly kind: 'workspace' | 'branch' | 'scratch' | 'unborn';
+  /** A path, or the name of a branch. */
+  readonly what: string;
+  /** As the plan has it; 0 for a branch. */
+  readonly bytes: number;
+}
+
+const nothing: GcDone = { removed: [], parked: [], left: [] };
 
 /** Does what the plan says. Everything is looked at again first: what has become worth keeping is kept. */
 export async function applyGc({ plan, ...request }: GcRequest): Promise<GcDone> {
-  const done = {
-    removed: [] as string[],
-    parked: [...plan.park],
-    left: [] as { what: string; why: string }[],
-  };
+  const removed: Removed[] = [];
+  const left: Kept[] = [];
+  const parked = new Map(plan.park.map(each => [each.branch, each]));
   for (const action of plan.remove) {
-    const { removed, parked, left } = await perform(action, request);
-    done.removed.push(...removed);
-    done.left.push(...left);
-    for (const each of parked) {
-      if (!done.parked.some(({ branch }) => branch === each.branch)) done.parked.push(each);
-    }
+    const done = await perform(action, request);
+    removed.push(...done.removed);
+    left.push(...done.left);
+    for (const each of done.parked) parked.set(each.branch, each);
   }
-  return done;
+  return { removed, parked: [...parked.values()], left };
 }
 
 async function perform(action: GcAction, request: Omit<GcRequest, 'plan'>): Promise<GcDone> {
   const underLock = <T>(name: 'land' | 'worktrees', body: (repository: Repository) => Promise<T>) =>
     withRepositoryLock({ ...request, name }, held => body(held.repository));
   switch (action.kind) {
-    case 'remove-workspace': {
-      const removal = await removeWorkspace({ ...request, path: action.path });
-      if (removal.kind === 'removed') return removed(action.path, removal);
-      return { removed: [], parked: [], left: [{ what: action.path, why: 'it has uncommitted changes' }] };
-    }
+    case 'remove-workspace':
+      return workspaceDone(action, await removeWorkspace({ ...request, path: action.path }));
     case 'delete-branch':
-      return fateOf(await underLock('worktrees', repository => tidyBranch(repository, action.branch)));
+      return branchDone(await underLock('worktrees', repository => tidyBranch(repository, action.branch)));
     case 'remove-scratch':
       await underLock('land', () => underLock('worktrees', discardScratch));
-      return { removed: [action.path], parked: [], left: [] };
+      return { ...nothing, removed: [{ kind: 'scratch', what: action.path, bytes: action.bytes }] };
     case 'remove-unborn':
       await underLock('worktrees', async repository => {
         if (unbornEntries(repository).includes(action.path)) await rm(action.path, { recursive: true });
       });
-      return { removed: [action.path], parked: [], left: [] };
+      return { ...nothing, removed: [{ kind: 'unborn', what: action.path, bytes: 0 }] };
   }
 }
 
-function removed(
-  path: string,
-  { branch, parked }: { branch: BranchFate | undefined; parked: ParkedCommits | undefined },
+function workspaceDone(
+  { path, bytes }: Extract<GcAction, { kind: 'remove-workspace' }>,
+  removal: Removal,
 ): GcDone {
-  const rest = branch ? fateOf(branch) : { removed: [], parked: [], left: [] };
+  if (removal.kind === 'uncommitted-changes') {
+    const why = uncommittedText(removal.files);
+    return { ...nothing, left: [{ kind: 'workspace', what: path, why, bytes }] };
+  }
+  const { branch, parked } = removal;
+  const rest = branch ? branchDone(branch) : nothing;
   return {
-    removed: [path, ...rest.removed],
+    removed: [{ kind: 'workspace', what: path, bytes }, ...rest.removed],
     parked: [...(parked ? [parked] : []), ...rest.parked],
     left: rest.left,
   };
 }
 
-function fateOf(fate: BranchFate): GcDone {
+function branchDone(fate: BranchFate): GcDone {
   const { branch } = fate;
   switch (fate.kind) {
     case 'deleted':
-      return { removed: [branch], parked: [], left: [] };
+      return { ...nothing, removed: [{ kind: 'branch', what: branch, bytes: 0 }] };
     case 'gone':
-      return { removed: [], parked: [], left: [] };
+      return nothing;
     case 'kept':
       return fate.why === 'unlanded commits'
-        ? { removed: [], parked: [{ branch, commits: fate.commits }], left: [] }
-        : { removed: [], parked: [], left: [{ what: branch, why: fate.why }] };
+        ? { ...nothing, parked: [{ branch, commit: fate.tip, commits: fate.commits }] }
+        : { ...nothing, left: [{ kind: 'branch', what: branch, why: fate.why, bytes: 0 }] };
   }
 }

@@ -1,30 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type LandRequest, land } from './landing.ts';
 import { openRepository } from './repository.ts';
-import { compiledRoom, Lab, plainEnvironment, runTogether, Worker } from './test-support.ts';
-
-const compiled = compiledRoom();
-
-/** A branch `work` with its own worktree, which began where main is. */
-function labWithWork() {
-  const lab = new Lab();
-  const work = lab.workspace('work');
-  lab.git('worktree', 'add', '--quiet', '-b', 'work', work);
-  return { lab, work };
-}
-
-const landIn = async (lab: Lab, changes: Partial<LandRequest> = {}) =>
-  land({
-    repository: await lab.open(),
-    owner: lab.owner,
-    source: { branch: 'work' },
-    onto: 'main',
-    ...changes,
-  });
-
-const subjects = (lab: Lab) => lab.git('log', '--reverse', '--format=%s', 'main').split('\n');
+import { labWithWork, landIn, plainEnvironment } from './test-support.ts';
 
 describe('landing', () => {
   it('fast-forwards main, and with it the checkout that it is in', async () => {
@@ -33,15 +11,17 @@ describe('landing', () => {
     const from = lab.git('rev-parse', 'main');
     expect(await landIn(lab)).toEqual({
       kind: 'landed',
+      branch: 'main',
       commit,
       from,
+      commits: [{ commit, subject: 'Write b.txt' }],
       subjects: ['Write b.txt'],
       checkout: lab.root,
       token: 1,
     });
     expect(lab.git('status', '--porcelain')).toBe('');
     expect(readFileSync(join(lab.root, 'b.txt'), 'utf8')).toBe('b\n');
-    expect(await landIn(lab)).toEqual({ kind: 'nothing-to-land', commit });
+    expect(await landIn(lab)).toEqual({ kind: 'nothing-to-land', branch: 'main', commit });
   });
 
   it('replays the work on a main that has moved, with its authors, dates and messages', async () => {
@@ -103,7 +83,7 @@ describe('landing', () => {
     lab.commit(work, 'b.txt', 'b\n');
     lab.commit(lab.root, 'main.txt', 'main\n');
     const main = lab.commit(lab.root, 'b.txt', 'b\n');
-    expect(await landIn(lab)).toEqual({ kind: 'nothing-to-land', commit: main });
+    expect(await landIn(lab)).toEqual({ kind: 'nothing-to-land', branch: 'main', commit: main });
   });
 
   it('says which files conflict, and leaves everything as it was', async () => {
@@ -114,9 +94,12 @@ describe('landing', () => {
     const before = lab.fingerprint();
     expect(await landIn(lab)).toEqual({
       kind: 'conflict',
+      branch: 'main',
       files: ['a.txt'],
       subject: 'Write a.txt',
       onto: main,
+      why: '"Write a.txt" does not fit onto main: a.txt',
+      hint: `solve the conflicts, then land again: git -C '${work}' rebase main`,
     });
     expect(lab.fingerprint()).toEqual(before);
     expect(lab.git('rev-parse', 'work')).toBe(tip);
@@ -148,89 +131,17 @@ describe('landing', () => {
     });
     expect(lab.git('ls-tree', '--name-only', 'main')).toBe('a.txt\nb.txt');
   });
-});
 
-describe('a checkout of main', () => {
-  it('keeps uncommitted changes of other files', async () => {
+  it('says how to solve a conflict also where the work is checked out nowhere', async () => {
     const { lab, work } = labWithWork();
-    lab.commit(lab.root, 'c.txt', 'c\n');
-    lab.write('a.txt', 'dirty\n');
-    lab.write('c.txt', 'staged\n');
-    lab.git('add', 'c.txt');
-    lab.write('untracked.txt', 'untracked\n');
-    lab.commit(work, 'b.txt', 'b\n');
-    expect(await landIn(lab)).toMatchObject({ kind: 'landed', checkout: lab.root });
-    expect(lab.git('status', '--porcelain')).toBe(' M a.txt\nM  c.txt\n?? untracked.txt');
-    expect(readFileSync(join(lab.root, 'a.txt'), 'utf8')).toBe('dirty\n');
-  });
-
-  it.each([
-    ['changed', 'a.txt', (lab: Lab) => lab.write('a.txt', 'dirty\n')],
-    ['untracked', 'b.txt', (lab: Lab) => lab.write('b.txt', 'mine\n')],
-    [
-      'staged',
-      'a.txt',
-      (lab: Lab) => {
-        lab.write('a.txt', 'staged\n');
-        lab.git('add', 'a.txt');
-      },
-    ],
-  ])('is in the way if a %s file would be overwritten', async (_, file, disturb) => {
-    const { lab, work } = labWithWork();
-    lab.commit(work, file, 'landed\n');
-    disturb(lab);
-    const before = lab.fingerprint();
-    const verify = { path: lab.workspace('scratch'), run: () => expect.unreachable() };
-    expect(await landIn(lab, { verify })).toMatchObject({
-      kind: 'main-checkout-in-the-way',
-      path: lab.root,
-      files: [file],
-      why: expect.stringContaining('would overwrite uncommitted changes'),
-      hint: expect.stringContaining('stash push'),
-    });
-    expect(lab.fingerprint()).toEqual(before);
-  });
-
-  it('is in the way if an ignored file would be overwritten', async () => {
-    const { lab, work } = labWithWork();
-    writeFileSync(join(lab.root, '.git/info/exclude'), '.env\n');
-    lab.write('.env', 'SECRET=1\n');
-    lab.write('.env', 'landed\n', work);
-    lab.gitAt(work, 'add', '--force', '.env');
-    lab.gitAt(work, 'commit', '--quiet', '--message=Add .env');
-    expect(await landIn(lab)).toMatchObject({ kind: 'main-checkout-in-the-way', path: lab.root });
-    expect(readFileSync(join(lab.root, '.env'), 'utf8')).toBe('SECRET=1\n');
-  });
-
-  it('is in the way while it is rebased or merged', async () => {
-    const { lab, work } = labWithWork();
-    lab.commit(work, 'b.txt', 'b\n');
+    const commit = lab.commit(work, 'a.txt', 'theirs\n');
+    lab.gitAt(work, 'switch', '--quiet', '--detach');
     lab.commit(lab.root, 'a.txt', 'ours\n');
-    lab.git('branch', 'other', 'main~1');
-    lab.git('switch', '--quiet', 'other');
-    lab.commit(lab.root, 'a.txt', 'theirs\n');
-    lab.git('switch', '--quiet', 'main');
-    expect(() => lab.git('rebase', '--quiet', 'other')).toThrow();
-    expect(await landIn(lab)).toMatchObject({
-      kind: 'main-checkout-in-the-way',
-      why: 'main is being rebased',
+    const again = 'solve the conflicts, then land again:';
+    expect(await landIn(lab)).toMatchObject({ hint: `${again} git switch work && git rebase main` });
+    expect(await landIn(lab, { source: { commit } })).toMatchObject({
+      hint: `${again} git switch --create work ${commit} && git rebase main`,
     });
-    lab.git('rebase', '--abort');
-    expect(() => lab.git('merge', '--quiet', 'other')).toThrow();
-    const main = lab.git('rev-parse', 'main');
-    expect(await landIn(lab)).toMatchObject({ kind: 'main-checkout-in-the-way' });
-    expect(lab.git('rev-parse', 'main')).toBe(main);
-  });
-
-  it.each(['--detach', 'feat/x'])('that is switched to %s is left alone', async to => {
-    const { lab, work } = labWithWork();
-    lab.git('switch', '--quiet', ...(to === '--detach' ? [to] : ['--create', to]));
-    lab.write('a.txt', 'dirty\n');
-    const commit = lab.commit(work, 'a.txt', 'landed\n');
-    const before = lab.fingerprint();
-    expect(await landIn(lab)).toMatchObject({ kind: 'landed', commit, checkout: undefined });
-    expect(lab.fingerprint()).toEqual(before);
-    expect(lab.git('rev-parse', 'main')).toBe(commit);
   });
 });
 
@@ -274,181 +185,4 @@ describe('the branch to land on', () => {
       await expect(landIn(lab, { source: { branch: name } })).rejects.toMatchObject({ code: 'CANNOT_LAND' });
     },
   );
-});
-
-describe('verifying', () => {
-  it('sees exactly what would land, in a folder that is gone afterwards', async () => {
-    const { lab, work } = labWithWork();
-    lab.commit(work, 'b.txt', 'b\n');
-    lab.commit(lab.root, 'main.txt', 'main\n');
-    const path = lab.workspace('scratch');
-    const seen: string[] = [];
-    const verify = {
-      path,
-      run: async (checkout: { path: string; commit: string }) => {
-        seen.push(lab.gitAt(checkout.path, 'ls-files'), lab.gitAt(checkout.path, 'rev-parse', 'HEAD'));
-        writeFileSync(join(checkout.path, 'left.txt'), 'left');
-        return { passed: true, output: '' };
-      },
-    };
-    const landing = await landIn(lab, { verify });
-    expect(landing).toMatchObject({ kind: 'landed' });
-    expect(seen).toEqual(['a.txt\nb.txt\nmain.txt', 'commit' in landing && landing.commit]);
-    expect(existsSync(path)).toBe(false);
-    expect(lab.git('worktree', 'list').split('\n')).toHaveLength(2);
-  });
-
-  it('that fails moves nothing, and gives the end of its output', async () => {
-    const { lab, work } = labWithWork();
-    const commit = lab.commit(work, 'b.txt', 'b\n');
-    const before = lab.fingerprint();
-    const output = `${'x'.repeat(100_000)}\n1 test failed\n`;
-    const landing = await landIn(lab, {
-      verify: { path: lab.workspace('scratch'), run: async () => ({ passed: false, output }) },
-    });
-    expect(landing).toMatchObject({
-      kind: 'verify-failed',
-      commit,
-      output: expect.stringMatching(/1 test failed\n$/),
-    });
-    expect(lab.fingerprint()).toEqual(before);
-  });
-
-  it('begins again when main has moved in the meantime, and gives up after the bound', async () => {
-    const { lab, work } = labWithWork();
-    lab.git('switch', '--quiet', '--detach');
-    lab.commit(work, 'b.txt', 'b\n');
-    let rounds = 0;
-    const race = (times: number) => ({
-      path: lab.workspace('scratch'),
-      run: async () => {
-        if (rounds++ < times) {
-          const commit = lab.commit(lab.root, `race-${rounds}.txt`, 'x\n');
-          lab.git('update-ref', 'refs/heads/main', commit);
-        }
-        return { passed: true, output: '' };
-      },
-    });
-    expect(await landIn(lab, { verify: race(9), maxAttempts: 2 })).toEqual({
-      kind: 'lost-the-race',
-      attempts: 2,
-    });
-    expect(rounds).toBe(2);
-    expect(await landIn(lab, { verify: race(3), maxAttempts: 2 })).toMatchObject({ kind: 'landed' });
-    expect(subjects(lab)).toEqual([
-      'Begin',
-      'Write race-1.txt',
-      'Write race-2.txt',
-      'Write race-3.txt',
-      'Write b.txt',
-    ]);
-  });
-
-  it('notices when main was set back in the meantime', async () => {
-    const lab = new Lab();
-    const begin = lab.git('rev-parse', 'main');
-    lab.commit(lab.root, 'taken-back.txt', 'x\n');
-    lab.git('worktree', 'add', '--quiet', '-b', 'work', lab.workspace('work'));
-    lab.commit(lab.workspace('work'), 'b.txt', 'b\n');
-    const run = async () => {
-      lab.git('reset', '--quiet', '--hard', begin);
-      return { passed: true, output: '' };
-    };
-    expect(await landIn(lab, { verify: { path: lab.workspace('scratch'), run } })).toMatchObject({
-      kind: 'landed',
-      from: begin,
-      subjects: ['Write taken-back.txt', 'Write b.txt'],
-    });
-  });
-
-  it('is done for one landing at a time', async () => {
-    const { lab, work } = labWithWork();
-    lab.commit(work, 'b.txt', 'b\n');
-    lab.git('branch', 'second', 'main');
-    lab.gitAt(work, 'switch', '--quiet', 'second');
-    lab.commit(work, 'c.txt', 'c\n');
-    const order: string[] = [];
-    const verify = (branch: string) => ({
-      path: lab.workspace('scratch'),
-      run: async () => {
-        order.push(`${branch} in`);
-        for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
-        order.push(`${branch} out`);
-        return { passed: true, output: '' };
-      },
-    });
-    const landings = await Promise.all(
-      ['work', 'second'].map(branch => landIn(lab, { source: { branch }, verify: verify(branch) })),
-    );
-    expect(landings.map(each => each.kind)).toEqual(['landed', 'landed']);
-    expect(order.map(each => each.split(' ')[1])).toEqual(['in', 'out', 'in', 'out']);
-  });
-
-  it('clears away the folder that a crash left, but no folder of the user', async () => {
-    const { lab, work } = labWithWork();
-    lab.commit(work, 'b.txt', 'b\n');
-    const path = lab.workspace('scratch');
-    const reason = 'reprise {"kind":"landing","base":"x"}';
-    lab.git('worktree', 'add', '--quiet', '--detach', '--lock', '--reason', reason, path);
-    const verify = { path, run: async () => ({ passed: true, output: '' }) };
-    expect(await landIn(lab, { verify })).toMatchObject({ kind: 'landed' });
-    lab.commit(work, 'c.txt', 'c\n');
-    mkdirSync(path);
-    await expect(landIn(lab, { verify })).rejects.toThrow('is needed for landing');
-    expect(existsSync(path)).toBe(true);
-  });
-
-  it('can be given up, and leaves nothing behind', async () => {
-    const { lab, work } = labWithWork();
-    lab.commit(work, 'b.txt', 'b\n');
-    const main = lab.git('rev-parse', 'main');
-    const stop = new AbortController();
-    const path = lab.workspace('scratch');
-    const run = async () => {
-      stop.abort(new Error('enough'));
-      return { passed: true, output: '' };
-    };
-    await expect(landIn(lab, { verify: { path, run }, signal: stop.signal })).rejects.toThrow('enough');
-    expect(existsSync(path)).toBe(false);
-    expect(lab.git('rev-parse', 'main')).toBe(main);
-  });
-});
-
-describe('two processes', () => {
-  const workersOn = (lab: Lab, rounds: number, names = ['a', 'b']) =>
-    names.map(name => new Worker(compiled(), { task: 'land', root: lab.root, name, rounds }));
-
-  it('land at once: all of it lands, in one line, and nothing is lost', async () => {
-    const lab = new Lab();
-    const workers = workersOn(lab, 6);
-    await runTogether(workers);
-    const landings = workers.flatMap(each => each.said<{ kind: string }>('landing'));
-    expect(landings.map(each => each.kind)).toEqual(Array(12).fill('landed'));
-    const committed = workers.flatMap(each => each.said<string>('committed'));
-    expect(subjects(lab).toSorted()).toEqual(['Begin', ...committed].toSorted());
-    expect(lab.git('rev-list', '--merges', 'main')).toBe('');
-    expect(lab.git('status', '--porcelain')).toBe('');
-    expect(lab.git('branch', '--list')).toBe('* main');
-  });
-
-  it('recover when one is killed: main is whole, and its work is on main or on its branch', async () => {
-    const lab = new Lab();
-    for (const [round, lines] of [2, 3, 4, 5].entries()) {
-      const [victim, other] = workersOn(lab, 2, [`victim${round}`, `other${round}`]);
-      if (!victim || !other) throw new Error('two workers');
-      await Promise.all([victim.printed(1), other.printed(1)]);
-      victim.start();
-      other.start();
-      await victim.printed(lines);
-      await victim.kill();
-      await other.done();
-      const log = lab.git('log', '--all', '--format=%s').split('\n');
-      for (const subject of [...victim.said<string>('committed'), ...other.said<string>('committed')]) {
-        expect(log).toContain(subject);
-      }
-    }
-    lab.git('fsck', '--strict');
-    expect(lab.git('status', '--porcelain')).toBe('');
-    expect(lab.git('rev-list', '--merges', 'main')).toBe('');
-  });
 });

@@ -8,6 +8,7 @@ import { replayCommits } from './replay-commits.ts';
 import { type Repository, resolveCommit } from './repository.ts';
 import { type HeldLock, type LockRequest, withRepositoryLock } from './repository-lock.ts';
 import { withScratchWorktree } from './scratch-worktree.ts';
+import { printable, shellWord } from './words.ts';
 
 export interface LandRequest {
   readonly repository: Repository;
@@ -37,13 +38,17 @@ export interface Verdict {
   readonly output: string;
 }
 
+/** What came of it. `branch` is the branch to land on. */
 export type Landing =
   | {
       readonly kind: 'landed';
+      readonly branch: string;
       readonly commit: string;
       /** Where the branch was before. */
       readonly from: string;
-      /** Of the commits that came onto the branch, oldest first. */
+      /** That came onto the branch, oldest first. */
+      readonly commits: readonly LandedCommit[];
+      /** Of those commits. */
       readonly subjects: readonly string[];
       /** Where the branch is checked out, and has been brought up to date. */
       readonly checkout: string | undefined;
@@ -51,18 +56,33 @@ export type Landing =
       readonly token: number;
     }
   /** All of it is on the branch already. */
-  | { readonly kind: 'nothing-to-land'; readonly commit: string }
-  /** The work stays where it is. */
+  | { readonly kind: 'nothing-to-land'; readonly branch: string; readonly commit: string }
+  | LandingRefused;
+
+export interface LandedCommit {
+  readonly commit: string;
+  readonly subject: string;
+}
+
+/** Nothing has moved, and the work stays where it is. */
+export type LandingRefused = {
+  readonly branch: string;
+  readonly why: string;
+  /** What to do or type next. */
+  readonly hint: string;
+} & (
   | {
       readonly kind: 'conflict';
       readonly files: readonly string[];
       /** Of the commit that does not fit. */
       readonly subject: string;
+      /** Where the branch was. */
       readonly onto: string;
     }
   | { readonly kind: 'verify-failed'; readonly output: string; readonly commit: string }
   | { readonly kind: 'lost-the-race'; readonly attempts: number }
-  | (Omit<CheckoutInTheWay, 'kind'> & { readonly kind: 'main-checkout-in-the-way' });
+  | { readonly kind: 'main-checkout-in-the-way'; readonly path: string; readonly files: readonly string[] }
+);
 
 const outputLimit = 8 * 1024;
 
@@ -86,19 +106,18 @@ async function attempt(request: LandRequest, held: HeldLock): Promise<Landing> {
     const from = await branchTip(git, onto);
     const tip = await sourceTip(git, source);
     const replayed = await replayCommits(git, { onto: from, tip });
-    if (replayed.kind === 'conflict') return { ...replayed, onto: from };
+    if (replayed.kind === 'conflict') return conflict(request, { ...replayed, onto: from });
     if (replayed.kind === 'nothing') {
       noteSource(repository, { source, tip, commit: from });
-      return { kind: 'nothing-to-land', commit: from };
+      return { kind: 'nothing-to-land', branch: onto, commit: from };
     }
     const { commit } = replayed;
     const move = { ...request, branch: onto, from, to: commit };
     const early = await obstacle(move);
-    if (early) return { ...early, kind: 'main-checkout-in-the-way' };
+    if (early) return inTheWay(onto, early);
     if (request.verify && verified !== commit) {
       const verdict = await verify(request, request.verify, commit);
-      if (!verdict.passed)
-        return { kind: 'verify-failed', output: verdict.output.slice(-outputLimit), commit };
+      if (!verdict.passed) return verifyFailed(request, { commit, output: verdict.output });
       verified = commit;
     }
     signal?.throwIfAborted();
@@ -108,15 +127,68 @@ async function attempt(request: LandRequest, held: HeldLock): Promise<Landing> {
       case 'lost':
         break;
       case 'in-the-way':
-        return { ...moved, kind: 'main-checkout-in-the-way' };
+        return inTheWay(onto, moved);
       case 'moved': {
         noteSource(repository, { source, tip, commit });
-        const subjects = await subjectsOf(git, from, commit);
-        return { kind: 'landed', commit, from, subjects, checkout: moved.checkout, token: held.token };
+        const commits = await commitsBetween(git, from, commit);
+        const subjects = commits.map(({ subject }) => subject);
+        const { checkout } = moved;
+        return { kind: 'landed', branch: onto, commit, from, commits, subjects, checkout, token: held.token };
       }
     }
   }
-  return { kind: 'lost-the-race', attempts: maxAttempts };
+  return {
+    kind: 'lost-the-race',
+    branch: onto,
+    attempts: maxAttempts,
+    why: `${onto} moved ${maxAttempts} times while this was landing`,
+    hint: 'land again when less is going on',
+  };
+}
+
+const inTheWay = (branch: string, found: CheckoutInTheWay): Landing => ({
+  ...found,
+  kind: 'main-checkout-in-the-way',
+  branch,
+});
+
+async function conflict(
+  request: LandRequest,
+  { files, subject, onto }: { files: readonly string[]; subject: string; onto: string },
+): Promise<Landing> {
+  const { onto: branch } = request;
+  return {
+    kind: 'conflict',
+    branch,
+    files,
+    subject,
+    onto,
+    why: `${JSON.stringify(subject)} does not fit onto ${branch}: ${files.map(printable).join(', ')}`,
+    hint: `solve the conflicts, then land again: ${await workOn(request)} rebase ${shellWord(branch)}`,
+  };
+}
+
+async function verifyFailed(
+  request: LandRequest,
+  { commit, output }: { commit: string; output: string },
+): Promise<Landing> {
+  const { onto: branch } = request;
+  return {
+    kind: 'verify-failed',
+    branch,
+    commit,
+    output: output.slice(-outputLimit),
+    why: `what would be ${branch} did not pass its verification`,
+    hint: `see what changed, commit a fix, then land again: ${await workOn(request)} diff ${shellWord(`${branch}...`)}`,
+  };
+}
+
+/** How to type a git command where the work is. */
+async function workOn({ repository: { git }, source }: LandRequest): Promise<string> {
+  if (!('branch' in source)) return `git switch --create work ${shellWord(source.commit)} && git`;
+  const { branch } = source;
+  const path = await git.line(['for-each-ref', '--format=%(worktreepath)', `refs/heads/${branch}`]);
+  return path === '' ? `git switch ${shellWord(branch)} && git` : `git -C ${shellWord(path)}`;
 }
 
 const verify = (request: LandRequest, { path, include, run }: Verification, commit: string) =>
@@ -153,14 +225,17 @@ async function branchTip(git: Git, branch: string): Promise<string> {
   throw new RepriseError('CANNOT_LAND', `there is no branch ${show(branch)} to land on`, {
     hint:
       current === ''
-        ? `make it first: git branch ${branch}`
-        : `the current branch is ${current}: land on that, or make the other: git branch ${branch}`,
+        ? `make it first: git branch ${shellWord(branch)}`
+        : `the current branch is ${current}: land on that, or make the other: git branch ${shellWord(branch)}`,
   });
 }
 
-async function subjectsOf(git: Git, from: string, to: string): Promise<readonly string[]> {
-  const output = await git.ok(['log', '--reverse', '-z', '--format=%s', `${from}..${to}`]);
-  return output.split('\0').filter(subject => subject !== '');
+async function commitsBetween(git: Git, from: string, to: string): Promise<readonly LandedCommit[]> {
+  const output = await git.ok(['log', '--reverse', '-z', '--format=%H %s', `${from}..${to}`]);
+  return output
+    .split('\0')
+    .filter(line => line !== '')
+    .map(line => ({ commit: line.slice(0, line.indexOf(' ')), subject: line.slice(line.indexOf(' ') + 1) }));
 }
 
 const show = (name: string): string => (isBranchName(name) ? name : JSON.stringify(name));

@@ -2,6 +2,7 @@ import { type BranchCheckout, type CheckoutRequest, checkoutOfBranch } from './c
 import { type Git, lastLines } from './git.ts';
 import { resolveCommit } from './repository.ts';
 import { uncommittedFiles } from './status.ts';
+import { printable, shellWord } from './words.ts';
 
 export interface Move extends CheckoutRequest {
   readonly from: string;
@@ -72,7 +73,7 @@ async function moveCheckout({ repository, branch, from, to }: Move, path: string
     kind: 'in-the-way',
     path,
     why: `git cannot fast-forward ${branch} in ${path}: ${lastLines(stderr)}`,
-    hint: `see for yourself: git -C ${JSON.stringify(path)} status`,
+    hint: `see for yourself: git -C ${shellWord(path)} status`,
     files: [],
   };
 }
@@ -97,7 +98,7 @@ const overwriting = (
 ): CheckoutInTheWay => ({
   kind: 'in-the-way',
   path,
-  why: `${branch} is checked out in ${path}, and landing would overwrite uncommitted changes there: ${files.join(', ')}`,
-  hint: `put them aside, then land again: git -C ${JSON.stringify(path)} stash push --include-untracked`,
+  why: `${branch} is checked out in ${path}, and landing would overwrite uncommitted changes there: ${files.map(printable).join(', ')}`,
+  hint: `put them aside, then land again: git -C ${shellWord(path)} stash push --include-untracked`,
   files,
 });

@@ -122,6 +122,15 @@ describe('removing a workspace', () => {
     expect(room.git('worktree', 'list').split('\n')).toHaveLength(1);
   });
 
+  it('is refused for the checkout of the user', async () => {
+    const { lab: room, repository, owner } = await lab();
+    await expect(removeWorkspace({ repository, owner, path: room.root })).rejects.toMatchObject({
+      code: 'WORKSPACE_FAILED',
+      message: `${room.root} is not a workspace that Reprise made`,
+    });
+    expect(existsSync(join(room.root, 'a.txt'))).toBe(true);
+  });
+
   it('leaves branches that an agent made itself', async () => {
     const { lab: room, path, remove, branches, branch } = await lab();
     room.gitAt(path, 'switch', '--quiet', '--create', 'idea');

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import type { Owner } from '../store/port.ts';
-import type { Git } from './git.ts';
-import { branchPrefix, safeSegment } from './names.ts';
+import { park, parkedBranch } from './parking.ts';
 import { type Repository, resolveCommit } from './repository.ts';
 import { type LockRequest, withRepositoryLock } from './repository-lock.ts';
 import { worktreeStatus } from './status.ts';
+import { submodulesWithOwnCommits } from './submodules.ts';
 import { type BranchFate, commitsNowhereElse, prepareToTidy, tidyBranch } from './unlanded.ts';
 import { discardUnfinished } from './workspaces.ts';
-import { unmarkReady, type WorktreeEntry, worktreeAt } from './worktree-entries.ts';
+import { realPath, unmarkReady, type WorktreeEntry, worktreeAt } from './worktree-entries.ts';
 
 export interface RemoveRequest {
   readonly repository: Repository;
@@ -26,7 +26,7 @@ export type Removal =
       /** Commits that were on no branch at all are on this one now. */
       readonly parked: ParkedCommits | undefined;
     }
-  /** Nothing was touched. `commitAll` puts the files on the branch. */
+  /** Nothing was touched. `commitAll` puts the files on the branch; submodules with commits of their own are among them. */
   | { readonly kind: 'uncommitted-changes'; readonly files: readonly string[] };
 
 export interface ParkedCommits {
@@ -42,8 +42,15 @@ export interface ParkedCommits {
  */
 export function removeWorkspace(request: RemoveRequest): Promise<Removal> {
   return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
-    remove(repository, request.path),
+    remove(standingOutside(repository, request.path), request.path),
   );
+}
+
+/** No command can run in a folder that is gone. */
+function standingOutside(repository: Repository, path: string): Repository {
+  const { root, commonDir, git } = repository;
+  const isInside = root !== undefined && `${root}/`.startsWith(`${realPath(path)}/`);
+  return isInside ? { ...repository, git: git.with({ cwd: commonDir }) } : repository;
 }
 
 async function remove(repository: Repository, path: string): Promise<Removal> {
@@ -63,11 +70,18 @@ async function removeFinished(repository: Repository, entry: WorktreeEntry): Pro
     worktreeStatus(repository.git.with({ cwd: entry.path })),
     branch === undefined ? undefined : prepareToTidy(repository, branch, entry.gitDir),
   ]);
-  if (status.uncommitted.length > 0) return { kind: 'uncommitted-changes', files: status.uncommitted };
+  const files = [...status.uncommitted, ...(await submodulesWithOwnCommits(repository.git, entry.gitDir))];
+  if (files.length > 0) return { kind: 'uncommitted-changes', files };
   const parked = await parkHead(repository, entry, status.detachedAt);
   unmarkReady(entry.gitDir);
-  const [fate] = await Promise.all([tidy?.(), discardUnfinished({ ...entry, ready: false })]);
+  const [fate] = await Promise.all([tidy?.(), discardFinished(repository, entry)]);
   return { kind: 'removed', branch: fate, parked };
+}
+
+/** Git deletes many files with less effort than Node does. What it could not delete is tried again. */
+async function discardFinished({ git }: Repository, entry: WorktreeEntry): Promise<void> {
+  await git.run(['worktree', 'remove', '--force', '--force', '--', entry.path], { hooks: 'skip' });
+  if (existsSync(entry.path) || existsSync(entry.gitDir)) await discardUnfinished({ ...entry, ready: false });
 }
 
 /** Nobody has worked in it, or its folder is gone; then its git folder still knows where HEAD was. */
@@ -94,15 +108,6 @@ async function parkHead(
   const commits = commit === undefined ? 0 : await commitsNowhereElse(git, commit);
   if (commit === undefined || commits === 0) return undefined;
   const branch = parkedBranch(label?.branch ?? path, commit);
-  await park(git, branch, commit);
+  await park(git, `refs/heads/${branch}`, commit);
   return { branch, commit, commits };
-}
-
-const parkedBranch = (name: string, commit: string): string =>
-  `${branchPrefix}parked/${safeSegment(name.replace(branchPrefix, '').replaceAll('/', '-'))}-${commit.slice(0, 12)}`;
-
-async function park(git: Git, branch: string, commit: string): Promise<void> {
-  const ref = `refs/heads/${branch}`;
-  if ((await resolveCommit(git, ref)) === commit) return;
-  await git.ok(['update-ref', '-m', 'reprise: park', ref, commit, ''], { hooks: 'skip' });
 }

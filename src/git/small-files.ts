@@ -15,12 +15,12 @@ export function replaceFile(file: string, text: string): void {
   renameSync(beside, file);
 }
 
-/** `undefined` if there is no such file. */
+/** `undefined` if there is no such file; a folder is none. */
 export function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isMissing(error) || hasCode(error, 'EISDIR')) return undefined;
     throw error;
   }
 }

@@ -17,6 +17,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { thisProcess } from '../process/identity.ts';
 import type { Owner } from '../store/port.ts';
+import { type Landing, type LandRequest, land } from './landing.ts';
 import { openRepository, type Repository } from './repository.ts';
 
 /** Nothing of whoever runs the tests. */
@@ -105,6 +106,27 @@ export class Lab {
     };
   }
 }
+
+/** A branch `work` with its own worktree, which began where main is. */
+export function labWithWork(): { readonly lab: Lab; readonly work: string } {
+  const lab = new Lab();
+  const work = lab.workspace('work');
+  lab.git('worktree', 'add', '--quiet', '-b', 'work', work);
+  return { lab, work };
+}
+
+/** Lands `work` on main. */
+export const landIn = async (lab: Lab, changes: Partial<LandRequest> = {}): Promise<Landing> =>
+  land({
+    repository: await lab.open(),
+    owner: lab.owner,
+    source: { branch: 'work' },
+    onto: 'main',
+    ...changes,
+  });
+
+export const subjectsOnMain = (lab: Lab): readonly string[] =>
+  lab.git('log', '--reverse', '--format=%s', 'main').split('\n');
 
 const source = fileURLToPath(new URL('../../', import.meta.url));
 const program = fileURLToPath(new URL('./fixtures/worker.mjs', import.meta.url));

@@ -31,7 +31,13 @@ export async function unlandedCommits(git: Git, tip: string, record: BranchRecor
 /** What became of a branch. */
 export type BranchFate =
   | { readonly kind: 'deleted'; readonly branch: string; readonly tip: string }
-  | { readonly kind: 'kept'; readonly branch: string; readonly commits: number; readonly why: KeptBecause }
+  | {
+      readonly kind: 'kept';
+      readonly branch: string;
+      readonly tip: string;
+      readonly commits: number;
+      readonly why: KeptBecause;
+    }
   | { readonly kind: 'gone'; readonly branch: string };
 
 export type KeptBecause = 'not made by Reprise' | 'unlanded commits' | 'checked out' | 'it moved';
@@ -46,16 +52,29 @@ async function lookAt(repository: Repository, branch: string): Promise<BranchSta
   const { git } = repository;
   const tip = await tipOf(repository, branch);
   if (tip === undefined) return { tip, commits: 0 };
+  if (isTipOfMain(repository, { tip, branch })) return { tip, commits: 0 };
   const record = readBranchRecord(repository, branch);
   const commits = await (record ? unlandedCommits(git, tip, record) : commitsNowhereElse(git, tip, branch));
   return { tip, commits };
 }
 
 /** Most branches are a file of their own, which spares a process. */
-async function tipOf({ git, commonDir }: Repository, branch: string): Promise<string | undefined> {
-  const ref = `refs/heads/${branch}`;
-  const loose = readIfThere(join(commonDir, ref))?.trim() ?? '';
-  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(loose) ? loose : resolveCommit(git, ref);
+const tipOf = async (repository: Repository, branch: string): Promise<string | undefined> =>
+  looseTip(repository, branch) ?? resolveCommit(repository.git, `refs/heads/${branch}`);
+
+function looseTip({ commonDir }: Repository, branch: string): string | undefined {
+  const text = readIfThere(join(commonDir, 'refs/heads', branch))?.trim() ?? '';
+  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(text) ? text : undefined;
+}
+
+/**
+ * Whether the first checkout is on another branch with the same tip: so it is with most workspaces in which nothing was
+ * committed, and asking files spares a process. `false` may also mean that files do not tell.
+ */
+function isTipOfMain(repository: Repository, { tip, branch }: { tip: string; branch: string }): boolean {
+  const head = readIfThere(join(repository.commonDir, 'HEAD'))?.trim() ?? '';
+  const current = /^ref: refs\/heads\/(.+)$/.exec(head)?.[1];
+  return current !== undefined && current !== branch && looseTip(repository, current) === tip;
 }
 
 /**
@@ -75,12 +94,12 @@ export async function prepareToTidy(
   leaving?: string,
 ): Promise<() => Promise<BranchFate>> {
   const { tip, commits } = await lookAt(repository, branch);
-  const kept = (why: KeptBecause): BranchFate => ({ kind: 'kept', branch, commits, why });
   return async () => {
     if (tip === undefined) {
       forgetBranch(repository, branch);
       return { kind: 'gone', branch };
     }
+    const kept = (why: KeptBecause): BranchFate => ({ kind: 'kept', branch, tip, commits, why });
     if (readBranchRecord(repository, branch) === undefined) return kept('not made by Reprise');
     if (commits > 0) return kept('unlanded commits');
     if (await isCheckedOut(repository, branch, leaving)) return kept('checked out');

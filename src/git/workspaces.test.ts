@@ -82,7 +82,7 @@ describe('making a workspace', () => {
     lab.git('update-ref', '-d', 'HEAD');
     await expect(make(lab, 'one')).rejects.toMatchObject({
       code: 'WORKSPACE_FAILED',
-      message: '"main" is no commit to begin a workspace from',
+      message: `${lab.root} has no commit to begin from`,
       hint: expect.stringContaining('git commit --allow-empty'),
     });
   });

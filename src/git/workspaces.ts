@@ -1,8 +1,9 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { Owner } from '../store/port.ts';
+import { resolveBase } from './base.ts';
 import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import { lastLines } from './git.ts';
 import { copyIncluded } from './include-files.ts';
@@ -63,7 +64,7 @@ export async function createWorkspace(request: WorkspaceRequest): Promise<Create
   const { path, branch, run, step, worker } = request;
   if (!isAbsolute(path)) throw failed(`the path of a workspace must be absolute: ${path}`);
   if (!isBranchName(branch)) throw failed(`${JSON.stringify(branch)} cannot be the name of a branch`);
-  const base = await commitOf(request.repository, request.base);
+  const base = await resolveBase(request.repository, request.base);
   const label: WorktreeLabel = { kind: 'workspace', base, branch, run, step, worker };
   return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
     makeOrFind({ ...request, repository, base }, label),
@@ -91,7 +92,7 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
     await discardUnfinished(entry);
     made = 'remade';
   }
-  await mkdir(dirname(path), { recursive: true });
+  mkdirSync(dirname(path), { recursive: true });
   let refusal = await addWorktree(request, label);
   if (refusal !== undefined) {
     const entry = worktreeAt(repository, path);
@@ -157,15 +158,6 @@ export async function discardUnfinished({ path, gitDir, ready, missing }: Worktr
   if (ready && !missing) throw failed(`${path} is a finished workspace`);
   if (!ready) await rm(path, { recursive: true, force: true });
   await rm(gitDir, { recursive: true, force: true });
-}
-
-async function commitOf({ git }: Repository, name: string): Promise<string> {
-  if (/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(name)) return name;
-  const commit = await resolveCommit(git, name);
-  if (commit !== undefined) return commit;
-  throw failed(`${JSON.stringify(name)} is no commit to begin a workspace from`, {
-    hint: 'a repository needs a commit first: git commit --allow-empty -m "Begin"',
-  });
 }
 
 const failed = (message: string, options: { hint?: string } = {}): RepriseError =>

@@ -1,0 +1,139 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { resolveBase } from './base.ts';
+import { land } from './landing.ts';
+import { removeWorkspace } from './remove-workspace.ts';
+import { openRepository } from './repository.ts';
+import { resetWorkspace } from './reset-workspace.ts';
+import { Lab, plainEnvironment, temporaryFolder } from './test-support.ts';
+import { createWorkspace, listWorkspaces } from './workspaces.ts';
+
+const open = (cwd: string) => openRepository({ cwd, inheritEnv: plainEnvironment });
+
+/** Makes a workspace, commits in it, lands it on main and removes it. */
+async function workIn(lab: Lab, cwd: string) {
+  const repository = await open(cwd);
+  const { owner } = lab;
+  const path = lab.workspace('one');
+  const branch = 'reprise/w/one';
+  await createWorkspace({ repository, owner, path, base: await resolveBase(repository, 'main'), branch });
+  const commit = lab.commit(path, 'b.txt', 'b\n');
+  const landing = await land({ repository, owner, source: { branch }, onto: 'main' });
+  expect(landing).toMatchObject({ kind: 'landed', commit });
+  expect(await removeWorkspace({ repository, owner, path })).toMatchObject({ branch: { kind: 'deleted' } });
+  expect(listWorkspaces(repository)).toEqual([]);
+  return { landing, commit };
+}
+
+describe('a repository', () => {
+  it('without a commit is refused, with what to type', async () => {
+    const root = temporaryFolder();
+    new Lab().gitAt(root, 'init', '--quiet', '--initial-branch=main');
+    const repository = await open(root);
+    for (const name of ['HEAD', 'main']) {
+      await expect(resolveBase(repository, name)).rejects.toMatchObject({
+        code: 'WORKSPACE_FAILED',
+        message: `${root} has no commit to begin from`,
+        hint: 'make one first: git commit --allow-empty -m "Begin"',
+      });
+    }
+  });
+
+  it('without the branch that was named is refused, with where to look', async () => {
+    const repository = await new Lab().open();
+    await expect(resolveBase(repository, 'nowhere')).rejects.toMatchObject({
+      code: 'WORKSPACE_FAILED',
+      message: '"nowhere" is no commit to begin from',
+      hint: 'name a branch, a tag or a commit; git branch --all lists the branches',
+    });
+  });
+
+  it('with a detached HEAD begins where that is', async () => {
+    const lab = new Lab();
+    lab.git('switch', '--quiet', '--detach');
+    const detached = lab.commit(lab.root, 'c.txt', 'c\n');
+    expect(await resolveBase(await lab.open())).toBe(detached);
+    const { landing } = await workIn(lab, lab.root);
+    expect(landing).toMatchObject({ checkout: undefined });
+    expect(lab.git('rev-parse', 'HEAD')).toBe(detached);
+  });
+
+  it('that is bare works like any other', async () => {
+    const lab = new Lab();
+    const bare = join(lab.folder, 'bare.git');
+    lab.git('clone', '--quiet', '--bare', lab.root, bare);
+    const { commit } = await workIn(lab, bare);
+    expect(lab.gitAt(bare, 'rev-parse', 'main')).toBe(commit);
+  });
+
+  it('that is opened in a linked worktree is the whole repository', async () => {
+    const lab = new Lab();
+    const linked = join(lab.folder, 'linked');
+    lab.git('worktree', 'add', '--quiet', '-b', 'feature', linked);
+    await workIn(lab, join(linked));
+    expect(lab.gitAt(linked, 'status', '--porcelain')).toBe('');
+    expect(lab.git('show', 'main:b.txt')).toBe('b');
+  });
+
+  it('that is opened in a workspace can remove that very workspace', async () => {
+    const lab = new Lab();
+    const request = { owner: lab.owner, path: lab.workspace('one'), base: 'main', branch: 'reprise/w/one' };
+    await createWorkspace({ repository: await lab.open(), ...request });
+    const repository = await open(request.path);
+    expect(await removeWorkspace({ repository, owner: lab.owner, path: request.path })).toMatchObject({
+      branch: { kind: 'deleted' },
+    });
+    expect(existsSync(request.path)).toBe(false);
+    expect(lab.git('branch', '--list')).toBe('* main');
+  });
+
+  it('that is a submodule of another works like any other', async () => {
+    const { lab, submodule } = labWithSubmodule();
+    const before = lab.git('rev-parse', 'HEAD');
+    const { commit } = await workIn(lab, submodule);
+    expect(lab.gitAt(submodule, 'rev-parse', 'HEAD')).toBe(commit);
+    expect(lab.git('rev-parse', 'HEAD')).toBe(before);
+    expect(lab.git('status', '--porcelain')).toBe('M sub'.padStart(6));
+  });
+});
+
+function labWithSubmodule() {
+  const lab = new Lab();
+  const other = new Lab(temporaryFolder());
+  lab.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', other.root, 'sub');
+  lab.git('commit', '--quiet', '--message=Add a submodule');
+  return { lab, submodule: join(lab.root, 'sub') };
+}
+
+describe('a workspace with a submodule', () => {
+  async function withClonedSubmodule() {
+    const { lab } = labWithSubmodule();
+    const repository = await lab.open();
+    const request = { repository, owner: lab.owner, path: lab.workspace('one') };
+    const { workspace } = await createWorkspace({ ...request, base: 'main', branch: 'reprise/w/one' });
+    const allow = ['-c', 'protocol.file.allow=always'];
+    lab.gitAt(workspace.path, ...allow, 'submodule', '--quiet', 'update', '--init');
+    return { lab, request, workspace };
+  }
+
+  it('is removed if nothing was done in it, cloned or not', async () => {
+    const { request } = await withClonedSubmodule();
+    expect(await removeWorkspace(request)).toMatchObject({ branch: { kind: 'deleted' } });
+    expect(existsSync(request.path)).toBe(false);
+  });
+
+  it('stays while the submodule has commits that are nowhere else, also if the workspace is clean', async () => {
+    const { lab, request, workspace } = await withClonedSubmodule();
+    lab.commit(join(workspace.path, 'sub'), 'lost.txt', 'lost?\n');
+    expect(await removeWorkspace(request)).toMatchObject({ kind: 'uncommitted-changes' });
+    lab.gitAt(workspace.path, 'commit', '--quiet', '--all', '--message=Use it');
+    expect(lab.gitAt(workspace.path, 'status', '--porcelain')).toBe('');
+    expect(await removeWorkspace(request)).toEqual({ kind: 'uncommitted-changes', files: ['sub'] });
+    await expect(resetWorkspace({ ...request, commit: 'main' })).rejects.toMatchObject({
+      code: 'WORKSPACE_FAILED',
+      message: `submodules in ${request.path} have commits that were not pushed: sub`,
+    });
+    expect(existsSync(join(workspace.path, 'sub/lost.txt'))).toBe(true);
+  });
+});
