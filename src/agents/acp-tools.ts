@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from '../core/json.ts';
+import { actionOf } from '../core/tool-actions.ts';
 import { at, listAt, textAt } from './json-line.ts';
-import { actionOf } from './tool-use.ts';
 
 /** What is known of a tool call: agents tell it bit by bit, in any order. */
 export interface AcpTool {

@@ -10,9 +10,9 @@ import { event, type Step, type Verdict, verdict } from './protocol.ts';
 export function acpTurnEnd(before: AcpState, result: Json, now: number): Step<AcpState> {
   const { state, signals } = flushText(before);
   const { costUsd, costTold } = state;
-  const usage = usageOf(result, costUsd === undefined ? undefined : Math.max(0, costUsd - costTold));
+  const usage = usageOf(result, costUsd === undefined ? undefined : costSince(costTold, costUsd));
   return {
-    state: { ...state, tools: {}, costTold: costUsd ?? 0 },
+    state: { ...state, tools: {}, costTold: costUsd ?? costTold },
     signals: [
       ...signals,
       ...(usage ? [event({ type: 'usage', ...usage })] : []),
@@ -20,6 +20,9 @@ export function acpTurnEnd(before: AcpState, result: Json, now: number): Step<Ac
     ],
   };
 }
+
+/** An agent that lost count, because it was killed, begins again from nothing. */
+const costSince = (told: number, now: number): number => (now < told ? now : now - told);
 
 function verdictOf(state: AcpState, stopReason: string | undefined, now: number): Verdict {
   if (state.hasSystemError) return reportedFailure({ kind: 'acp', message: state.text, now });

@@ -74,7 +74,7 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
   const { request } = context;
   return {
     open: () => ({
-      state: initial,
+      state: { ...initial, costTold: request.resume?.usage?.costUsd ?? 0 },
       signals: [
         call(ids.initialize, 'initialize', {
           protocolVersion: 1,
@@ -245,7 +245,12 @@ function respond(wireId: RpcId, decision: Decision, options: readonly Json[]) {
   return reply(wireId, { outcome });
 }
 
-const acpAdapter: Adapter<AcpState> = { launch: acpLaunch, protocol: acpProtocol, speaksOnStdout: true };
+const acpAdapter: Adapter<AcpState> = {
+  launch: acpLaunch,
+  protocol: acpProtocol,
+  speaksOnStdout: true,
+  canGoOn: true,
+};
 
 /** Sessions with agents that speak ACP. */
 export const acpSessions = processSessions(acpAdapter);

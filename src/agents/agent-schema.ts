@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseDuration } from '../core/duration.ts';
+import { parseRule } from '../core/permission-rule.ts';
 import { agentKinds, presets } from './agent.ts';
-import { parseRule } from './permission-rule.ts';
 import { scriptSchema } from './script.ts';
 
 const rule = z

@@ -1,25 +1,45 @@
-import type { JsonObject } from '../core/json.ts';
+import type { ErrorData } from '../core/errors.ts';
+import { isJsonObject, type JsonObject } from '../core/json.ts';
 import type { ClaudeState } from './claude.ts';
-import { reportedFailure } from './failures.ts';
+import { failed, reportedFailure } from './failures.ts';
 import { at, listAt, numberAt, own, textAt } from './json-line.ts';
 import type { Usage } from './port.ts';
 import { event, type Step, type Verdict, verdict } from './protocol.ts';
 
 /**
  * The last line of a turn. Only `is_error` tells a failure: the exit code and `subtype: success` do not.
- * Its usage is that of the turn, its cost that of the whole process.
+ * Its usage is that of the turn, its cost that of the whole session as far as claude knows it.
  */
 export function claudeResult(state: ClaudeState, message: JsonObject, now: number): Step<ClaudeState> {
+  const usage = usageOf(message);
   const costSoFar = numberAt(message, 'total_cost_usd');
-  const costUsd = costSoFar === undefined ? null : Math.max(0, costSoFar - state.costUsd);
+  const known = state.costUsd + costBefore(state.before, message, usage);
+  const costUsd = costSoFar === undefined ? null : Math.max(0, costSoFar - known);
   return {
-    state: { ...state, costUsd: costSoFar ?? state.costUsd },
-    signals: [
-      event({ type: 'usage', ...usageOf(message), costUsd }),
-      verdict(verdictOf(state, message, now)),
-    ],
+    state: { ...state, costUsd: costSoFar ?? state.costUsd, before: undefined },
+    signals: [event({ type: 'usage', ...usage, costUsd }), verdict(verdictOf(state, message, now))],
   };
 }
+
+/**
+ * What of its cost the session had before this process. It counts on where the last process ended by itself, and from
+ * nothing where that was killed: the tokens beside the cost tell which.
+ */
+function costBefore(before: Usage | undefined, message: JsonObject, turn: Omit<Usage, 'costUsd'>): number {
+  if (!before) return 0;
+  const models = at(message, 'modelUsage');
+  const counted = Object.values(isJsonObject(models) ? models : {}).reduce<number>(
+    (sum, model) => sum + modelTokens.reduce((tokens, name) => tokens + (numberAt(model, name) ?? 0), 0),
+    0,
+  );
+  const isCountedOn = counted >= tokensOf(before) + tokensOf(turn);
+  return isCountedOn ? (before.costUsd ?? 0) : 0;
+}
+
+const modelTokens = ['inputTokens', 'outputTokens', 'cacheReadInputTokens', 'cacheCreationInputTokens'];
+
+const tokensOf = ({ inputTokens, outputTokens }: Omit<Usage, 'costUsd'>): number =>
+  inputTokens + outputTokens;
 
 function usageOf(message: JsonObject): Omit<Usage, 'costUsd'> {
   const count = (name: string) => numberAt(message, 'usage', name) ?? 0;
@@ -40,13 +60,15 @@ function verdictOf(state: ClaudeState, message: JsonObject, now: number): Verdic
     return { kind: 'ok', text, ...(structured === undefined ? {} : { structured }) };
   }
   const errors = listAt(message, 'errors').filter(error => typeof error === 'string');
-  const said = text || errors.join('\n') || textAt(message, 'subtype') || 'claude failed without saying why';
+  const subtype = textAt(message, 'subtype');
+  const said = text || errors.join('\n') || subtype || 'claude failed without saying why';
+  if (subtype === 'error_max_structured_output_retries') return failed(outputInvalid(said));
   return reportedFailure({
     kind: 'claude',
     message: said,
     status: numberAt(message, 'api_error_status'),
     resetsAt: state.resetsAt,
-    hint: own(hints, reason) ?? own(hints, textAt(message, 'subtype') ?? ''),
+    hint: own(hints, reason),
     now,
   });
 }
@@ -55,8 +77,10 @@ const hints: Readonly<Record<string, string | undefined>> = {
   max_turns: 'allow more turns, or make the step smaller',
   budget_exhausted: 'raise the budget that the agent was given under `args`',
   prompt_too_long: 'make the prompt shorter, or split the step',
-  structured_output_retry_exhausted:
-    'make the output schema simpler, or say in the prompt what the answer must look like',
-  error_max_structured_output_retries:
-    'make the output schema simpler, or say in the prompt what the answer must look like',
 };
+
+const outputInvalid = (message: string): ErrorData => ({
+  code: 'OUTPUT_INVALID',
+  message,
+  hint: 'make the output schema simpler, or say in the prompt what the answer must look like',
+});

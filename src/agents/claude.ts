@@ -6,6 +6,7 @@ import { failed, protocolError } from './failures.ts';
 import { at, own, parseObject, rawEvent, textAt } from './json-line.ts';
 import { resetFromEpoch } from './limits.ts';
 import type { Decision } from './permissions.ts';
+import type { Usage } from './port.ts';
 import { processSessions } from './process-session.ts';
 import { continuePrompt } from './prompt.ts';
 import {
@@ -23,6 +24,8 @@ export interface ClaudeState {
   readonly sessionId: string | undefined;
   /** What the process has reported so far: its cost counts on from turn to turn. */
   readonly costUsd: number;
+  /** What the session had used before this process, until its first result tells whether that is counted on. */
+  readonly before: Usage | undefined;
   /** When the limit resets that was reported last. */
   readonly resetsAt: string | undefined;
   /** Inputs of the permissions that it waits for, by request. */
@@ -32,6 +35,7 @@ export interface ClaudeState {
 const initial: ClaudeState = {
   sessionId: undefined,
   costUsd: 0,
+  before: undefined,
   resetsAt: undefined,
   asked: {},
 };
@@ -42,7 +46,7 @@ type Message = NonNullable<ReturnType<typeof parseObject>>;
 export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> {
   return {
     open: () => ({
-      state: initial,
+      state: { ...initial, before: context.request.resume?.usage },
       signals: [
         send({
           type: 'control_request',
@@ -172,6 +176,7 @@ const claudeAdapter: Adapter<ClaudeState> = {
   launch: claudeLaunch,
   protocol: claudeProtocol,
   speaksOnStdout: true,
+  canGoOn: true,
 };
 
 /** Sessions with Claude Code. */

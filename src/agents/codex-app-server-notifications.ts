@@ -1,8 +1,8 @@
-import type { Json } from '../core/json.ts';
+import { isJsonObject, type Json } from '../core/json.ts';
 import type { AppServerState } from './codex-app-server.ts';
 import { itemEvents } from './codex-items.ts';
 import { failed, protocolError, reportedFailure } from './failures.ts';
-import { at, numberAt, rawEvent, textAt } from './json-line.ts';
+import { at, numberAt, own, rawEvent, textAt } from './json-line.ts';
 import { resetFromEpoch } from './limits.ts';
 import type { Usage } from './port.ts';
 import { event, type ProtocolContext, type Step, verdict } from './protocol.ts';
@@ -32,19 +32,20 @@ export function appServerNotification(state: AppServerState, taken: Taken): Step
     case 'account/rateLimits/updated':
       return { state: { ...state, resetsAt: resetOf(params) ?? state.resetsAt }, signals: [] };
     case 'error': {
-      const reason =
-        textAt(params, 'error', 'message') ?? textAt(params, 'message') ?? 'the model did not answer';
       const willRetry = at(params, 'willRetry') === true;
-      return {
-        state,
-        signals: [event(willRetry ? { type: 'retry', attempt: 1, reason } : rawEvent(taken.line))],
-      };
+      return { state, signals: [event(willRetry ? retryOf(params) : rawEvent(taken.line))] };
     }
     case 'turn/completed':
       return { state, signals: [turnVerdict(state, at(params, 'turn'), taken.context.now())] };
     default:
       return { state, signals: noise.test(method) ? [] : [event(rawEvent(taken.line))] };
   }
+}
+
+function retryOf(params: Json) {
+  const message = textAt(params, 'error', 'message') ?? 'the model did not answer';
+  const attempt = Number(/reconnecting\D*(\d+)/i.exec(message)?.[1] ?? 1);
+  return { type: 'retry', attempt, reason: textAt(params, 'error', 'additionalDetails') ?? message } as const;
 }
 
 function takeItem(state: AppServerState, { message, line }: Taken): Step<AppServerState> {
@@ -58,9 +59,15 @@ function takeItem(state: AppServerState, { message, line }: Taken): Step<AppServ
   return { state: { ...state, open, items, text: text ?? state.text }, signals: events.map(event) };
 }
 
-/** Both numbers are given: all of the thread, and the last request. The first time, only the last one is ours. */
+/**
+ * Both numbers are given: all of the thread, and the last request. The first time, only the last one is ours. A
+ * thread that is resumed begins with what its turns before have used.
+ */
 function takeUsage(state: AppServerState, params: Json): Step<AppServerState> {
   const total = usageOf(at(params, 'tokenUsage', 'total'));
+  const turnId = textAt(params, 'turnId');
+  if (turnId !== undefined && turnId !== state.turnId)
+    return { state: { ...state, used: total }, signals: [] };
   const before = state.used ?? usageSince(usageOf(at(params, 'tokenUsage', 'last')), total);
   return {
     state: { ...state, used: total },
@@ -93,9 +100,25 @@ function turnVerdict(state: AppServerState, turn: Json | undefined, now: number)
       return verdict({ kind: 'stopped' });
     case 'failed': {
       const message = textAt(turn, 'error', 'message') ?? '';
-      return verdict(reportedFailure({ kind: 'codex', message, resetsAt: state.resetsAt, now }));
+      const status = statusOf(at(turn, 'error', 'codexErrorInfo'));
+      return verdict(reportedFailure({ kind: 'codex', message, status, resetsAt: state.resetsAt, now }));
     }
     default:
       return verdict(failed(protocolError(`codex ended a turn as \`${textAt(turn, 'status')}\``)));
   }
+}
+
+const statuses: Readonly<Record<string, number>> = {
+  unauthorized: 401,
+  usageLimitExceeded: 429,
+  rateLimitExceeded: 429,
+  internalServerError: 500,
+  serverOverloaded: 503,
+};
+
+/** The status of the model's answer: a number inside of the kind of failure, or known from its kind. */
+function statusOf(info: Json | undefined): number | undefined {
+  if (typeof info === 'string') return own(statuses, info);
+  if (!isJsonObject(info)) return undefined;
+  return Object.values(info).flatMap(detail => numberAt(detail, 'httpStatusCode') ?? [])[0];
 }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../core/json.ts';
 import { appServerLaunch, appServerProtocol } from './codex-app-server.ts';
+import type { ProtocolContext } from './protocol.ts';
 import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from './test-support.ts';
 
 const lab = agentLab();
@@ -37,6 +39,73 @@ test('usage that was there before a resumed thread is not counted', () => {
     signalsOf(appServerProtocol, [update(1000, 100), update(1000, 100), update(1050, 50)]),
   );
   expect(told.map(event => (event.type === 'usage' ? event.inputTokens : undefined))).toEqual([100, 0, 50]);
+});
+
+test('a resumed thread does not tell its turns again, and a schema goes with the turn', () => {
+  const outputSchema = { type: 'object' };
+  const request = requestOf({ resume: { sessionId: 'old' }, outputSchema });
+  const lines = [
+    { id: 1, result: {} },
+    { id: 2, result: { thread: { id: 'old' } } },
+  ];
+  expect(signalsOf(appServerProtocol, lines, { request })).toMatchObject([
+    {},
+    { message: { method: 'thread/resume', params: { threadId: 'old', excludeTurns: true } } },
+    { event: { type: 'started', sessionId: 'old' } },
+    { message: { method: 'turn/start', params: { threadId: 'old', outputSchema } } },
+  ]);
+});
+
+describe('what it asks for', () => {
+  const wishes: unknown[] = [];
+  const rule: ProtocolContext['rule'] = (tool, input) => {
+    wishes.push([tool, input]);
+    return { kind: 'decided', decision: { kind: 'allow' } };
+  };
+  const wishOf = (params: JsonObject) => {
+    wishes.length = 0;
+    signalsOf(appServerProtocol, [{ id: 0, method: 'item/commandExecution/requestApproval', params }], {
+      rule,
+    });
+    return wishes[0];
+  };
+
+  test('is the command itself and not the shell around it', () => {
+    expect(wishOf({ command: "/bin/bash -lc 'npm test'" })).toEqual(['Bash', { command: 'npm test' }]);
+  });
+
+  test('is a host, where a command wants to reach one', () => {
+    const networkApprovalContext = { host: 'example.com', protocol: 'https' };
+    expect(wishOf({ command: 'npm test', networkApprovalContext })).toEqual([
+      'WebFetch',
+      { url: 'https://example.com' },
+    ]);
+  });
+
+  test('is another thing than the command that is typed into', () => {
+    expect(wishOf({ kind: 'writeStdin', command: 'npm test' })).toMatchObject(['WriteStdin', {}]);
+  });
+});
+
+test('an error that it will try again is told with its reason', () => {
+  const error = { message: 'Reconnecting... 2/5', additionalDetails: 'high demand' };
+  const line = { method: 'error', params: { error, willRetry: true } };
+  expect(eventsIn(signalsOf(appServerProtocol, [line]))).toEqual([
+    { type: 'retry', attempt: 2, reason: 'high demand' },
+  ]);
+});
+
+test.each([
+  ['unauthorized', { kind: 'failed', error: { code: 'AGENT_LOGIN' } }],
+  ['usageLimitExceeded', { kind: 'limit' }],
+  [{ responseTooManyFailedAttempts: { httpStatusCode: 429 } }, { kind: 'limit' }],
+  [{ httpConnectionFailed: { httpStatusCode: null } }, { kind: 'failed', error: { code: 'AGENT_FAILED' } }],
+  ['constructor', { kind: 'failed', error: { code: 'AGENT_FAILED' } }],
+])('a turn that failed by %j', (codexErrorInfo, verdict) => {
+  const turn = { status: 'failed', error: { message: 'no', codexErrorInfo } };
+  expect(signalsOf(appServerProtocol, [{ method: 'turn/completed', params: { turn } }])).toMatchObject([
+    { verdict },
+  ]);
 });
 
 /** Asks about one command and one change, and tells what it was answered. */

@@ -8,7 +8,7 @@ import type { Decision } from './permissions.ts';
 import type { SessionRequest, Usage } from './port.ts';
 import { processSessions } from './process-session.ts';
 import { commandOf } from './program.ts';
-import { continuePrompt, promptWithSchema } from './prompt.ts';
+import { continuePrompt, wholePrompt } from './prompt.ts';
 import {
   type Adapter,
   event,
@@ -79,7 +79,7 @@ export function appServerProtocol(context: ProtocolContext): Protocol<AppServerS
     answer: (state, question, answer) => {
       if (question.kind === 'limit') {
         const prompt = answer.kind === 'continue' ? (answer.prompt ?? continuePrompt) : continuePrompt;
-        return { state, signals: [startTurn(state.threadId ?? '', prompt)] };
+        return { state, signals: [startTurn(request, state.threadId ?? '', prompt)] };
       }
       const wireId = own(state.asked, question.id);
       if (wireId === undefined) return { state, signals: [] };
@@ -127,7 +127,7 @@ export function appServerProtocol(context: ProtocolContext): Protocol<AppServerS
           cwd: request.cwd,
           ...(model ? { model } : {}),
         } as const;
-        const signals = [event(started), startTurn(threadId, promptWithSchema(request))];
+        const signals = [event(started), startTurn(request, threadId, wholePrompt(request))];
         return { state: { ...state, threadId }, signals };
       }
       case ids.turn:
@@ -160,7 +160,8 @@ function takeRequest(
     const error = { code: -32601, message: `${method} is not supported` };
     return { state, signals: [event(rawEvent(line)), send({ id: wireId, error })] };
   }
-  const id = itemId || String(wireId);
+  // One item may ask several times.
+  const id = textAt(params, 'approvalId') ?? (itemId || String(wireId));
   const ruling = context.rule(wish.name, wish.input);
   const signals = permissionSignals({ id, tool: wish.name, input: wish.input }, ruling);
   switch (ruling.kind) {
@@ -174,6 +175,10 @@ function takeRequest(
 function wishOf(method: string, params: Json, item: Json | undefined) {
   switch (method) {
     case 'item/commandExecution/requestApproval': {
+      const host = textAt(params, 'networkApprovalContext', 'host');
+      if (host !== undefined) return { name: 'WebFetch', input: { url: `https://${host}` } };
+      // What is typed into a program that runs is not what that program was allowed for.
+      if ((textAt(params, 'kind') ?? 'command') !== 'command') return { name: 'WriteStdin', input: params };
       const command = commandText(params) || commandText(item);
       return { name: 'Bash', input: { command } };
     }
@@ -196,13 +201,18 @@ const openThread = (request: SessionRequest) => {
     sandbox: sandboxOf(request),
     ...(agent.model ? { model: agent.model } : {}),
   };
+  // The whole of an old conversation would come as one line.
+  const old = { threadId: resume?.sessionId ?? '', excludeTurns: true };
   return resume
-    ? send({ id: ids.thread, method: 'thread/resume', params: { threadId: resume.sessionId, ...settings } })
+    ? send({ id: ids.thread, method: 'thread/resume', params: { ...old, ...settings } })
     : send({ id: ids.thread, method: 'thread/start', params: settings });
 };
 
-const startTurn = (threadId: string, text: string) =>
-  send({ id: ids.turn, method: 'turn/start', params: { threadId, input: [{ type: 'text', text }] } });
+const startTurn = ({ outputSchema }: SessionRequest, threadId: string, text: string) => {
+  const input = [{ type: 'text', text }];
+  const params = { threadId, input, ...(outputSchema ? { outputSchema } : {}) };
+  return send({ id: ids.turn, method: 'turn/start', params });
+};
 
 const respond = (id: RpcId, decision: Decision) =>
   send({ id, result: { decision: decision.kind === 'allow' ? 'accept' : 'decline' } });
@@ -211,6 +221,7 @@ const appServerAdapter: Adapter<AppServerState> = {
   launch: appServerLaunch,
   protocol: appServerProtocol,
   speaksOnStdout: true,
+  canGoOn: true,
 };
 
 /** Sessions with `codex app-server`. */

@@ -1,6 +1,7 @@
 import type { Json } from '../core/json.ts';
 import { at, listAt, numberAt, rawEvent, textAt } from './json-line.ts';
 import type { AgentEvent } from './port.ts';
+import { insideShell } from './shell-wrapper.ts';
 
 interface Item {
   readonly item: Json | undefined;
@@ -59,8 +60,9 @@ export function codexTool(item: Json | undefined): { name: string; input: Json }
   }
 }
 
+/** What runs in the shell that codex puts around every command. */
 export const commandText = (item: Json | undefined): string =>
-  textAt(item, 'command') ?? listAt(item, 'command').join(' ');
+  insideShell(textAt(item, 'command') ?? listAt(item, 'command').join(' '));
 
 /** A file that is moved is changed in two places. */
 function changesOf(change: Json): readonly Json[] {

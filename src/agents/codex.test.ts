@@ -113,6 +113,14 @@ test('a session goes from thread to result', async () => {
   expect(result).toMatchObject({ kind: 'ok', text: 'Do it.', sessionId: 't1', usage: { outputTokens: 2 } });
 });
 
+test('a limit ends the session, whatever the host would say: nothing is left to go on', async () => {
+  const message = 'exceeded retry limit, last status: 429 Too Many Requests';
+  const source = `console.log(JSON.stringify({ type: 'turn.failed', error: { message: ${JSON.stringify(message)} } }));`;
+  const agent = agentOf({ kind: 'codex', command: lab.program(source) });
+  const { result } = await lab.run({ agent, onLimit: 'ask' });
+  expect(result).toMatchObject({ kind: 'limit', error: { message } });
+});
+
 describe('the program behind the wrapper', () => {
   const platform = `codex-${process.platform}-${process.arch}`;
   const wrapper = () => place('node_modules/@openai/codex/bin/codex.js');

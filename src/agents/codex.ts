@@ -136,6 +136,7 @@ const codexAdapter: Adapter<CodexState> = {
   launch: codexLaunch,
   protocol: codexProtocol,
   speaksOnStdout: true,
+  canGoOn: false,
 };
 
 const execSessions = processSessions(codexAdapter);

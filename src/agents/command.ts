@@ -109,6 +109,7 @@ const commandAdapter: Adapter<CommandState> = {
   launch: commandLaunch,
   protocol: commandProtocol,
   speaksOnStdout: false,
+  canGoOn: false,
 };
 
 /** Sessions with programs of the user's own. */

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../core/json.ts';
 import { DefinitionError } from '../workflow/problems.ts';
+import { loadConfig } from '../workflow/yaml/config.ts';
 import { agentJsonSchema } from './agent-schema.ts';
-import { parseAgents } from './definitions.ts';
+import { agentRules, parseAgents } from './definitions.ts';
 
 function problemsOf(config: Json, files: { name: string; text: string }[] = []): readonly string[] {
   try {
@@ -88,7 +89,7 @@ describe('agents', () => {
         "agents.g: \`max_concurrency\` must be at least 1, not \`0\`",
         "agents.g: \`timeout\` must be a duration such as \`30s\`, \`5m\` or \`1h30m\`",
         "agents.h: \`script[0]\` must be a step of a script: one of say, think, write, append, delete, replace, run, commit, sleep, ask, fail, limit and result, not a map",
-        "agents.no way: has a name that cannot be used (use letters, digits, \`-\` and \`_\`)",
+        "agents.no way: an agent cannot be called \`no way\` (use letters, digits, \`-\` and \`_\`)",
         "agents.i: it must be a map, not \`claude\`",
       ]
     `);
@@ -115,6 +116,38 @@ describe('agents', () => {
       ]
     `);
   });
+});
+
+test('agents in reprise.yaml have their problems told at their places', () => {
+  const text = `agents:
+  coder: { kind: claude, permisions: edit }
+  toy: { kind: command }
+  no way: { kind: claude }
+  old: { kind: codex, script_file: x.yaml, allow: ["Bash()"] }
+`;
+  const load = () => loadConfig({ file: 'reprise.yaml', text }, agentRules);
+  expect(load).toThrowErrorMatchingInlineSnapshot(`
+    [RepriseError: reprise.yaml:2:26: unknown key \`permisions\`
+       2 |   coder: { kind: claude, permisions: edit }
+         |                          ^^^^^^^^^^
+      hint: did you mean \`permissions\`?
+
+    reprise.yaml:3:8: \`kind: command\` needs \`command\`
+       3 |   toy: { kind: command }
+         |        ^^^^^^^^^^^^^^^^^
+      hint: for example: command: ["node", "agent.js"]
+
+    reprise.yaml:4:3: an agent cannot be called \`no way\`
+       4 |   no way: { kind: claude }
+         |   ^^^^^^
+      hint: use letters, digits, \`-\` and \`_\`
+
+    reprise.yaml:5:52: \`agents.old.allow[0]\` \`Bash()\` says nothing in its parentheses: write \`Bash\` for all of it
+       5 |   old: { kind: codex, script_file: x.yaml, allow: ["Bash()"] }
+         |                                                    ^^^^^^^^]
+  `);
+  const fine = { file: 'reprise.yaml', text: 'agents: { coder: { kind: claude } }' };
+  expect(loadConfig(fine, agentRules)).toEqual({ agents: { coder: { kind: 'claude' } } });
 });
 
 test('the JSON Schema describes every key', () => {

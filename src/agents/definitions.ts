@@ -2,6 +2,7 @@ import { parseDuration } from '../core/duration.ts';
 import type { Json } from '../core/json.ts';
 import { isJsonObject } from '../core/json.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
+import type { AgentRules } from '../workflow/yaml/config.ts';
 import { explainIssues } from '../workflow/yaml/issues.ts';
 import { type Complaint, ProblemList } from '../workflow/yaml/problem-list.ts';
 import { schemaKeys } from '../workflow/yaml/schema-keys.ts';
@@ -51,9 +52,16 @@ const pathOf = (name: string): string => `.reprise/agents/${name}.md`;
 const nameProblem = (name: string): readonly Complaint[] =>
   /^[A-Za-z_][\w-]*$/.test(name)
     ? []
-    : [{ path: [], message: 'has a name that cannot be used', hint: 'use letters, digits, `-` and `_`' }];
+    : [
+        {
+          path: [],
+          atKey: true,
+          message: `an agent cannot be called \`${name}\``,
+          hint: 'use letters, digits, `-` and `_`',
+        },
+      ];
 
-/** `reprise.yaml` has been read by somebody else, so that the way to the value must do. */
+/** Without the text of `reprise.yaml`, the way to the value must do. */
 const atConfig = (name: string, { path, message, hint }: Complaint): Problem => ({
   // What is said of a file as a whole is said of the agent here.
   message: `agents.${name}: ${path.length === 0 ? message.replace(/^the file /, 'it ') : message}`,
@@ -67,16 +75,22 @@ function readAgent(name: string, value: Json) {
     const wording = { unknownKey: () => undefined, keysAt };
     return { complaints: explainIssues(parsed.error.issues, value, wording) };
   }
-  const complaints = agentProblems(parsed.data).map(
-    ({ key, message, hint }): Complaint => ({
-      path: key ? [key] : [],
-      atKey: key !== undefined,
-      message,
-      hint,
-    }),
-  );
-  return { agent: definitionOf(name, parsed.data), complaints };
+  return { agent: definitionOf(name, parsed.data), complaints: complaintsAbout(parsed.data) };
 }
+
+const complaintsAbout = (agent: WrittenAgent): readonly Complaint[] =>
+  agentProblems(agent).map(({ key, message, hint }) => ({
+    path: key ? [key] : [],
+    atKey: key !== undefined,
+    message,
+    hint,
+  }));
+
+/** For whoever reads `reprise.yaml` and knows where everything stands in it. */
+export const agentRules: AgentRules = {
+  schema: agentSchema,
+  problemsOf: (name, agent) => [...nameProblem(name), ...complaintsAbout(agentSchema.parse(agent))],
+};
 
 const noFrontMatter = (name: string): Problem => ({
   message: 'the file does not begin with front matter',

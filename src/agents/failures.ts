@@ -64,8 +64,14 @@ const isLoginText = (text: string): boolean =>
     text,
   );
 
+const isServerFailureText = (text: string): boolean =>
+  /\b(API Error:|status:?) 5\d\d\b|high demand|overloaded|internal server error|stream disconnected/i.test(
+    text,
+  );
+
 function hintFor(status: number | undefined, message: string): string {
-  if (status !== undefined && status >= 500) return "the model's server failed: add `retry` to the step";
+  if (status === undefined ? isServerFailureText(message) : status >= 500)
+    return "the model's server failed: add `retry` to the step";
   if (/too long|context (window|length)|maximum context/i.test(message))
     return 'make the prompt shorter, or split the step';
   return 'read what the agent said, and change the prompt or the agent';

@@ -1,32 +1,11 @@
 import { relative } from 'node:path';
+import type { Rule } from '../core/permission-rule.ts';
+import { actionOf } from '../core/tool-actions.ts';
 import { textAt } from './json-line.ts';
 import type { PermissionRequest } from './permissions.ts';
 import { possibleCommands, simpleCommands } from './shell-commands.ts';
-import { actionOf, commandOf } from './tool-use.ts';
+import { commandOf } from './tool-use.ts';
 import { fitsPath, fitsWildcard } from './wildcard.ts';
-
-/** A rule in Claude Code's notation: `Edit`, `Bash(npm run *)`, `Read(src/**)`, `WebFetch(domain:example.com)`. */
-export interface Rule {
-  readonly tool: string;
-  /** What stands in the parentheses. */
-  readonly about?: string | undefined;
-}
-
-/** A sentence about what is wrong, if it is not a rule. */
-export function parseRule(text: string): Rule | string {
-  const parts = /^([A-Za-z_][\w-]*\*?)(?:\(([\s\S]*)\))?$/.exec(text.trim());
-  const tool = parts?.[1];
-  if (tool === undefined) return `\`${text}\` is not a rule: write \`Tool\` or \`Tool(what)\``;
-  const about = parts?.[2];
-  if (about === undefined || about === '*') return { tool };
-  if (about.trim() === '')
-    return `\`${text}\` says nothing in its parentheses: write \`${tool}\` for all of it`;
-  if (about.startsWith('~') && isAboutPaths(tool))
-    return `\`${text}\` names a home folder: write the whole path, \`${tool}(//home/...)\``;
-  return { tool, about };
-}
-
-const isAboutPaths = (tool: string): boolean => actionOf(tool) === 'read' || actionOf(tool) === 'edit';
 
 type RuleUse = 'to allow' | 'to deny';
 

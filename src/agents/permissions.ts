@@ -1,9 +1,11 @@
 import type { Json } from '../core/json.ts';
+import { parseRule, type Rule } from '../core/permission-rule.ts';
+import { actionOf } from '../core/tool-actions.ts';
 import type { Preset } from './agent.ts';
 import { textAt } from './json-line.ts';
-import { covers, parseRule, pathInside, type Rule } from './permission-rule.ts';
+import { covers, pathInside } from './permission-rule.ts';
 import { simpleCommands } from './shell-commands.ts';
-import { actionOf, commandOf } from './tool-use.ts';
+import { commandOf } from './tool-use.ts';
 import { fitsPath } from './wildcard.ts';
 
 /** What an agent may do, as data. */

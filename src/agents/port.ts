@@ -75,7 +75,10 @@ export interface SessionRequest {
   readonly resume?: ResumeRequest | undefined;
   /** Only `claude` knows it. */
   readonly maxTurns?: number | undefined;
-  /** `ask` makes a limit a question to the host while the agent stays alive; otherwise it ends the session. */
+  /**
+   * `ask` makes a limit a question to the host, where the agent stays alive to go on (not `codex exec` and `command`);
+   * otherwise it ends the session.
+   */
   readonly onLimit?: 'end' | 'ask' | undefined;
 }
 
@@ -83,7 +86,7 @@ export interface ResumeRequest {
   readonly sessionId: string;
   /** Leaves the old session as it is and goes on in a copy. */
   readonly fork?: boolean | undefined;
-  /** What the session had used before, because `codex exec` counts on from there. */
+  /** What was told that the session had used before, because agents count on from there. */
   readonly usage?: Usage | undefined;
 }
 

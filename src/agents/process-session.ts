@@ -193,7 +193,7 @@ class ProcessSession<State> implements Session {
     const { resetsAt, error } = verdict;
     const when = resetsAt === undefined ? {} : { resetsAt };
     this.#progress.tell({ type: 'limit', reason: error.message, ...when });
-    if (this.#request.onLimit !== 'ask') return void this.#finish(verdict);
+    if (this.#request.onLimit !== 'ask' || !this.#adapter.canGoOn) return void this.#finish(verdict);
     const question = { kind: 'limit', error, ...when } as const;
     this.#turns.ask(question, answer => {
       if (answer.kind !== 'continue' || this.#hasEnded) return void this.#finish(verdict);

@@ -61,6 +61,8 @@ export interface Adapter<State> {
   readonly protocol: (context: ProtocolContext) => Protocol<State>;
   /** The result can come on standard output only, so that closing it is the end. */
   readonly speaksOnStdout: boolean;
+  /** After a limit, the same process can be told to go on. */
+  readonly canGoOn: boolean;
 }
 
 export const event = (given: AgentEvent): Signal => ({ kind: 'event', event: given });

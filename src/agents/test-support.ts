@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Json } from '../core/json.ts';
+import type { Marker } from '../process/process-table.ts';
 import { type Lab, labPerTest } from '../process/test-support.ts';
 import type { AgentDefinition } from './agent.ts';
 import type { PermissionPolicy } from './permissions.ts';
@@ -51,6 +52,8 @@ export function agentLab() {
       return lab().folder;
     },
     workspace: (): string => workspaceOf(lab()),
+    /** By it, all processes of the agents of this test are found. */
+    marker: (): Marker => lab().marker,
     /** Writes a Node program and gives the command that runs it. */
     program(source: string): readonly string[] {
       const file = join(lab().folder, 'agent.mjs');

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import type { Json } from '../core/json.ts';
+import { acpProtocol } from './acp.ts';
+import { claudeProtocol } from './claude.ts';
+import { appServerProtocol } from './codex-app-server.ts';
+import type { Protocol, ProtocolContext } from './protocol.ts';
+import { eventsIn, requestOf, signalsOf } from './test-support.ts';
+
+const before = { inputTokens: 1000, outputTokens: 100, cachedTokens: 0, costUsd: 5 };
+const request = requestOf({ resume: { sessionId: 'old', usage: before } });
+
+const usageIn = <State>(make: (context: ProtocolContext) => Protocol<State>, lines: readonly Json[]) =>
+  eventsIn(signalsOf(make, lines, { request })).flatMap(event => (event.type === 'usage' ? event : []));
+
+describe('claude', () => {
+  const result = (counted: { readonly tokens: number; readonly costUsd: number }) => ({
+    type: 'result',
+    is_error: false,
+    total_cost_usd: counted.costUsd,
+    usage: { input_tokens: 90, output_tokens: 10 },
+    modelUsage: { opus: { inputTokens: counted.tokens - 10, outputTokens: 10 } },
+  });
+
+  test('counts on from what the session had cost', () => {
+    const lines = [result({ tokens: 1200, costUsd: 6 }), result({ tokens: 1300, costUsd: 6.5 })];
+    expect(usageIn(claudeProtocol, lines)).toMatchObject([
+      { inputTokens: 90, outputTokens: 10, costUsd: 1 },
+      { inputTokens: 90, outputTokens: 10, costUsd: 0.5 },
+    ]);
+  });
+
+  test('begins again from nothing if its last process was killed', () => {
+    const lines = [result({ tokens: 100, costUsd: 7 }), result({ tokens: 200, costUsd: 8 })];
+    expect(usageIn(claudeProtocol, lines).map(({ costUsd }) => costUsd)).toEqual([7, 1]);
+  });
+});
+
+describe('an agent that speaks ACP', () => {
+  const turn = (amount: number) => [
+    { id: 2, result: {} },
+    {
+      method: 'session/update',
+      params: { update: { sessionUpdate: 'usage_update', cost: { amount, currency: 'USD' } } },
+    },
+    { id: 3, result: { stopReason: 'end_turn', usage: { inputTokens: 90, outputTokens: 10 } } },
+  ];
+
+  test('counts on from what the session had cost, or begins again', () => {
+    expect(usageIn(acpProtocol, turn(6))).toMatchObject([{ inputTokens: 90, costUsd: 1 }]);
+    expect(usageIn(acpProtocol, turn(2))).toMatchObject([{ costUsd: 2 }]);
+  });
+});
+
+test('codex app-server tells the usage of an old turn first, which is not counted again', () => {
+  const update = (turnId: string, total: number) => ({
+    method: 'thread/tokenUsage/updated',
+    params: { turnId, tokenUsage: { total: { inputTokens: total }, last: { inputTokens: 100 } } },
+  });
+  const lines = [
+    { id: 2, result: { thread: { id: 'old' } } },
+    update('old-turn', 1000),
+    { id: 3, result: { turn: { id: 'new-turn' } } },
+    update('new-turn', 1100),
+    update('new-turn', 1250),
+  ];
+  expect(usageIn(appServerProtocol, lines).map(({ inputTokens }) => inputTokens)).toEqual([100, 150]);
+});

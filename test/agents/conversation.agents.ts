@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { resultOf } from '../../src/agents/test-support.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import { installedAgents } from './support/install.ts';
+import { realAgentLab } from './support/lab.ts';
+import { acp, claude, codex, codexServer } from './support/players.ts';
+
+const lab = realAgentLab();
+const players = [claude, codex, codexServer, acp];
+const schema: JsonObject = {
+  type: 'object',
+  properties: { files: { type: 'array', items: { type: 'string' } } },
+  required: ['files'],
+  additionalProperties: false,
+};
+
+/** Codex asks again at once only if it is told when. */
+const momentary = { status: 429, message: 'Slow down.', times: 1, headers: { 'retry-after': '0' } };
+
+describe.skipIf(!installedAgents()).each(players)('$name', player => {
+  test('answers', async () => {
+    const { run, model } = await lab.invite(player, { hello: [{ say: 'Hello there.' }] });
+    const { result, events } = await run({ prompt: 'Say [[hello]].' });
+    expect(result).toMatchObject({
+      kind: 'ok',
+      text: 'Hello there.',
+      sessionId: expect.stringMatching(/./),
+      usage: { inputTokens: 100, outputTokens: 10 },
+      denials: [],
+    });
+    expect(events.map(({ type }) => type)).toEqual(['started', 'text', 'usage', 'done']);
+    expect(model.outside).toEqual([]);
+  });
+
+  test('is told what its definition says, and only that model is asked', async () => {
+    const { run, model } = await lab.invite(player, { hello: [{ say: 'Hello.' }] });
+    await run({ prompt: 'Say [[hello]].', agent: { ...player.agent, systemPrompt: 'You are a pirate.' } });
+    const [request] = model.requestsFor('hello');
+    const told = [
+      request?.conversation.system,
+      ...(request?.conversation.turns.map(turn => turn.text) ?? []),
+    ];
+    expect(told.join('\n')).toContain('You are a pirate.');
+  });
+
+  test('edits a file in its workspace', async () => {
+    const { run } = await lab.invite(player, {
+      edit: [
+        { say: 'I write it.', actions: [{ write: { path: 'hello.txt', content: 'hello\n' } }] },
+        { say: 'Done.' },
+      ],
+    });
+    const { result, events } = await run({ prompt: 'Please [[edit]].' });
+    expect(result).toMatchObject({ kind: 'ok', text: 'Done.', denials: [] });
+    expect(result.usage).toMatchObject({ inputTokens: 200, outputTokens: 20 });
+    expect(readFileSync(lab.path('hello.txt'), 'utf8')).toBe('hello\n');
+    const tools = events.filter(({ type }) => type === 'tool-start' || type === 'tool-end');
+    expect(tools).toMatchObject([
+      { type: 'tool-start', name: expect.stringMatching(/^(Write|Edit)$/) },
+      { type: 'tool-end', ok: true },
+    ]);
+  });
+
+  test('goes on after the model refused it for a moment', async () => {
+    const { run, model } = await lab.invite(player, {
+      flaky: [{ fail: momentary, say: 'Recovered.' }],
+    });
+    const { result } = await run({ prompt: 'Be [[flaky]].' });
+    expect(result).toMatchObject({ kind: 'ok', text: 'Recovered.', usage: { inputTokens: 100 } });
+    expect(model.requestsFor('flaky')).toHaveLength(2);
+  });
+
+  test('meets a limit that does not go away: that is a pause and not a failure', async () => {
+    const { run } = await lab.invite(player, { limit: [{ fail: { status: 429, message: 'Too many.' } }] });
+    const { result, events } = await run({ prompt: 'Meet a [[limit]].' });
+    expect(result).toMatchObject({ kind: 'limit', error: { code: 'AGENT_LIMIT' } });
+    expect(events.at(-2)).toMatchObject({ type: 'limit' });
+  });
+
+  test('goes on in the same session when the host says that the limit is over', async () => {
+    const { open } = await lab.invite(player, {
+      limit: [{ fail: { status: 429, message: 'Too many.' } }],
+      on: [{ say: 'Here I am again.' }],
+    });
+    const { session, events } = open({ prompt: 'Meet a [[limit]].', onLimit: 'ask' });
+    const turn = await session.next();
+    // It ends with its turn, and has to be resumed.
+    if (player === codex) expect(turn).toMatchObject({ kind: 'end', result: { kind: 'limit' } });
+    else {
+      expect(turn).toMatchObject({ kind: 'question', question: { kind: 'limit' } });
+      const last = resultOf(await session.next({ kind: 'continue', prompt: 'Go [[on]].' }));
+      expect(last).toMatchObject({ kind: 'ok', text: 'Here I am again.' });
+    }
+    expect(events.filter(({ type }) => type === 'started')).toHaveLength(1);
+    await session.close();
+  });
+
+  test("fails with the model's server", async () => {
+    const { run } = await lab.invite(player, { broken: [{ fail: { status: 500, message: 'It broke.' } }] });
+    const { result } = await run({ prompt: 'Be [[broken]].' });
+    expect(result).toMatchObject({
+      kind: 'failed',
+      error: { code: 'AGENT_FAILED', hint: expect.stringContaining('add `retry`') },
+    });
+  });
+
+  test('is not logged in', async () => {
+    const { run } = await lab.invite(player, {
+      key: [{ fail: { status: 401, message: 'invalid x-api-key' } }],
+    });
+    const { result } = await run({ prompt: 'Use the [[key]].' });
+    expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_LOGIN' } });
+  });
+
+  test('gives data that fits the schema', async () => {
+    const { run } = await lab.invite(player, {
+      list: [{ actions: [{ answer: { files: ['a', 'b'] } }] }, { say: 'Ok.' }],
+    });
+    const { result } = await run({ prompt: 'Make a [[list]].', outputSchema: schema });
+    expect(result).toMatchObject({ kind: 'ok', structured: { files: ['a', 'b'] } });
+  });
+
+  test('gives words where data is asked for', async () => {
+    const { run } = await lab.invite(player, { list: [{ say: 'There are two.' }, { say: 'Two, I said.' }] });
+    const { result } = await run({ prompt: 'Make a [[list]].', outputSchema: schema });
+    expect(result).toMatchObject({
+      kind: 'failed',
+      error: { code: 'OUTPUT_INVALID', message: expect.stringContaining('without data') },
+    });
+  });
+
+  test('gives data that does not fit the schema', async () => {
+    const wrong = { actions: [{ answer: { files: 'none' } }] };
+    const { run } = await lab.invite(player, { list: Array.from({ length: 10 }, () => wrong) });
+    const { result } = await run({ prompt: 'Make a [[list]].', outputSchema: schema });
+    expect(result).toMatchObject({ kind: 'failed', error: { code: 'OUTPUT_INVALID' } });
+  });
+});

@@ -1,0 +1,143 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { SessionRequest } from '../../src/agents/port.ts';
+import { policyOf, resultOf } from '../../src/agents/test-support.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import type { ModelScript } from '../support/fake-model/script.ts';
+import { installedAgents } from './support/install.ts';
+import { realAgentLab } from './support/lab.ts';
+import { acp, claude, codex, codexServer } from './support/players.ts';
+
+const lab = realAgentLab();
+const author = ['-c', 'user.name=Nobody', '-c', 'user.email=nobody@example.com'];
+const command = 'echo made > made.txt';
+const runs = { run: [{ say: 'I run it.', actions: [{ run: command }] }, { say: 'That was it.' }] };
+
+describe.skipIf(!installedAgents()).each([claude, codexServer, acp])('$name', player => {
+  const { allow } = player.permissions;
+  const line = `allow: ${JSON.stringify([...allow, `Bash(${command})`]).replaceAll('","', '", "')}`;
+
+  test('is denied a command, and told so; the result has the line that would allow it', async () => {
+    const { run } = await lab.invite(player, runs);
+    const { result, events } = await run({ prompt: 'Please [[run]].' });
+    expect(result).toMatchObject({
+      kind: 'ok',
+      text: 'That was it.',
+      denials: [{ tool: 'Bash', message: expect.stringContaining(command), lineToAdd: line }],
+    });
+    expect(existsSync(lab.path('made.txt'))).toBe(false);
+    expect(events.find(({ type }) => type === 'tool-end')).toMatchObject({ ok: false });
+  });
+
+  test('runs the command with that line', async () => {
+    const { run } = await lab.invite(player, runs);
+    const permissions = policyOf({ allow: JSON.parse(line.slice('allow: '.length)) as string[] });
+    const { result, events } = await run({ prompt: 'Please [[run]].', permissions });
+    expect(result).toMatchObject({ kind: 'ok', denials: [] });
+    expect(readFileSync(lab.path('made.txt'), 'utf8')).toBe('made\n');
+    expect(events.find(({ type }) => type === 'tool-start')).toMatchObject({
+      name: 'Bash',
+      input: { command },
+    });
+    expect(events.find(({ type }) => type === 'tool-end')).toMatchObject({ ok: true });
+  });
+
+  test('asks the host, whose answer counts', async () => {
+    const { open } = await lab.invite(player, {
+      run: [{ actions: [{ run: command }] }, { actions: [{ run: 'echo two > two.txt' }] }, { say: 'Both.' }],
+    });
+    const { session } = open({ prompt: 'Please [[run]].', permissions: policyOf({ otherwise: 'ask' }) });
+    expect(await session.next()).toMatchObject({
+      question: { kind: 'permission', tool: 'Bash', input: { command } },
+    });
+    expect(await session.next({ kind: 'allow' })).toMatchObject({
+      question: { input: { command: 'echo two > two.txt' } },
+    });
+    expect(resultOf(await session.next({ kind: 'deny', message: 'One is enough.' }))).toMatchObject({
+      kind: 'ok',
+      text: 'Both.',
+      denials: [{ message: 'One is enough.' }],
+    });
+    expect([existsSync(lab.path('made.txt')), existsSync(lab.path('two.txt'))]).toEqual([true, false]);
+    await session.close();
+  });
+
+  test('must not edit with `read-only`, nor outside of its workspace with `edit`', async () => {
+    const edits = (path: string) => [{ actions: [{ write: { path, content: 'x\n' } }] }, { say: 'Done.' }];
+    const outside = lab.path('../outside.txt');
+    const { run } = await lab.invite(player, { inside: edits('inside.txt'), outside: edits(outside) });
+    const readOnly = policyOf({ preset: 'read-only', allow: player.permissions.allow });
+    await run({ prompt: 'Write [[inside]].', permissions: readOnly });
+    expect(existsSync(lab.path('inside.txt'))).toBe(false);
+    const { result } = await run({ prompt: 'Write [[outside]].' });
+    expect(existsSync(outside)).toBe(false);
+    expect(result.denials).toMatchObject([{ lineToAdd: expect.stringContaining(`Edit(/${outside})`) }]);
+  });
+});
+
+describe.skipIf(!installedAgents())('claude in a repository with settings', () => {
+  /** A worktree in a repository that the user has trusted once: otherwise they do not count. */
+  const inviteTo = async (settings: JsonObject, script: ModelScript) => {
+    const repository = lab.path('repository');
+    const cwd = join(repository, '.reprise/workspaces/one');
+    mkdirSync(join(repository, '.claude'), { recursive: true });
+    writeFileSync(join(repository, '.claude/settings.json'), JSON.stringify(settings));
+    const invited = await lab.invite(claude, script);
+    const git = (...args: readonly string[]) =>
+      execFileSync('git', [...author, ...args], { cwd: repository, env: invited.inheritEnv });
+    git('init', '--quiet');
+    git('add', '.');
+    git('commit', '--quiet', '--message', 'Settings');
+    git('worktree', 'add', '--quiet', cwd);
+    const folder = invited.inheritEnv['CLAUDE_CONFIG_DIR'] ?? '';
+    mkdirSync(folder, { recursive: true });
+    const projects = { [repository]: { hasTrustDialogAccepted: true } };
+    writeFileSync(join(folder, '.claude.json'), JSON.stringify({ projects }));
+    return { run: (given: Partial<SessionRequest>) => invited.run({ cwd, ...given }), cwd };
+  };
+
+  test('does what they allow without asking', async () => {
+    const { run, cwd } = await inviteTo(
+      { permissions: { allow: ['Bash(mkdir *)'] } },
+      { run: [{ actions: [{ run: 'mkdir made' }] }, { say: 'Ok.' }] },
+    );
+    const { result, events } = await run({ prompt: 'Please [[run]].' });
+    expect(result).toMatchObject({ kind: 'ok', denials: [] });
+    expect(events.find(({ type }) => type === 'tool-end')).toMatchObject({ ok: true });
+    expect(existsSync(join(cwd, 'made'))).toBe(true);
+    expect(events.filter(({ type }) => type === 'permission')).toEqual([]);
+  });
+
+  test('does not do what the agent is denied, even if they allow it', async () => {
+    const { run, cwd } = await inviteTo(
+      { permissions: { allow: ['Bash(mkdir *)', 'Edit', 'Write'] } },
+      {
+        run: [{ actions: [{ run: 'mkdir made' }] }, { say: 'Ok.' }],
+        edit: [{ actions: [{ write: { path: 'made.txt', content: 'made' } }] }, { say: 'Ok.' }],
+      },
+    );
+    const denied = await run({
+      prompt: 'Please [[run]].',
+      permissions: policyOf({ deny: ['Bash(mkdir *)'] }),
+    });
+    expect(denied.events.find(({ type }) => type === 'tool-end')).toMatchObject({ ok: false });
+    expect(existsSync(join(cwd, 'made'))).toBe(false);
+    await run({ prompt: 'Please [[edit]].', permissions: policyOf({ preset: 'read-only' }) });
+    expect(existsSync(join(cwd, 'made.txt'))).toBe(false);
+  });
+});
+
+describe.skipIf(!installedAgents())('codex without rules', () => {
+  test('runs commands in its sandbox, which holds it back without a word', async () => {
+    const { run } = await lab.invite(codex, runs);
+    const readOnly = policyOf({ preset: 'read-only' });
+    const { result } = await run({ prompt: 'Please [[run]].', permissions: readOnly });
+    expect(existsSync(lab.path('made.txt'))).toBe(false);
+    expect(result).toMatchObject({ kind: 'ok', denials: [] });
+    const { events } = await run({ prompt: 'Please [[run]].' });
+    expect(existsSync(lab.path('made.txt'))).toBe(true);
+    expect(events.find(({ type }) => type === 'tool-start')).toMatchObject({ input: { command } });
+  });
+});

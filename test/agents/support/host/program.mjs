@@ -1,0 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { openSession } from '../../../../dist/agents/sessions.js';
+
+/**
+ * A host of one session, to be killed: prints what it is told, one event a line.
+ * Usage: program.mjs <file with { request, inheritEnv, marker }>
+ */
+const { request, inheritEnv, marker } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+const onEvent = event => process.stdout.write(`${JSON.stringify(event)}\n`);
+const session = openSession(request, { onEvent, graceMs: 2000, inheritEnv, marker });
+await session.next();
+await session.close();

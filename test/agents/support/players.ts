@@ -1,0 +1,41 @@
+import type { AgentDefinition } from '../../../src/agents/agent.ts';
+import type { PermissionPolicy } from '../../../src/agents/permissions.ts';
+import { agentOf, policyOf } from '../../../src/agents/test-support.ts';
+import { acpEnvironment, claudeEnvironment, codexEnvironment, type Surroundings } from './environment.ts';
+
+/** An agent that takes part in a test, with all that it needs to be started. */
+export interface Player {
+  readonly name: string;
+  readonly agent: AgentDefinition;
+  readonly permissions: PermissionPolicy;
+  readonly environment: (surroundings: Surroundings) => Readonly<Record<string, string>>;
+}
+
+export const claude: Player = {
+  name: 'claude',
+  agent: agentOf({ kind: 'claude' }),
+  permissions: policyOf(),
+  environment: claudeEnvironment,
+};
+
+/** Without rules it is `codex exec`. */
+export const codex: Player = {
+  name: 'codex',
+  agent: agentOf({ kind: 'codex' }),
+  permissions: policyOf(),
+  environment: codexEnvironment,
+};
+
+/** A rule makes it the app server. */
+export const codexServer: Player = {
+  ...codex,
+  name: 'codex app-server',
+  permissions: policyOf({ allow: ['Bash(npm test)'] }),
+};
+
+export const acp: Player = {
+  name: 'acp',
+  agent: agentOf({ kind: 'acp', command: ['claude-agent-acp'] }),
+  permissions: policyOf(),
+  environment: acpEnvironment,
+};

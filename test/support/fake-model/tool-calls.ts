@@ -1,0 +1,57 @@
+import { isAbsolute, join } from 'node:path';
+import type { Json } from '../../../src/core/json.ts';
+import type { Action, Conversation, OfferedTool, Part, Reply } from './script.ts';
+
+/** What a reply says and wants, in the tools that the agent offers. */
+export function partsOf(reply: Reply, conversation: Conversation): readonly Part[] {
+  return [
+    ...(reply.think ? [{ kind: 'thought', text: reply.think } as const] : []),
+    ...(reply.say ? [{ kind: 'text', text: reply.say } as const] : []),
+    ...(reply.actions ?? []).map(action => partOf(action, conversation)),
+  ];
+}
+
+function partOf(action: Action, conversation: Conversation): Part {
+  const call = (name: string, input: Json): Part | undefined => {
+    const tool = conversation.tools.find(offered => offered.name === name);
+    return tool && { kind: 'call', name, input, ...inNamespace(tool) };
+  };
+  if ('answer' in action)
+    return call('StructuredOutput', action.answer) ?? { kind: 'text', text: JSON.stringify(action.answer) };
+  if ('run' in action) {
+    return (
+      call('Bash', { command: action.run, description: 'Run a command' }) ??
+      call('exec_command', { cmd: action.run }) ??
+      cannot(action, conversation)
+    );
+  }
+  const { content } = action.write;
+  const path = absolute(action.write.path, conversation);
+  return (
+    call('Write', { file_path: path, content }) ??
+    call('apply_patch', patchThatAdds(path, content)) ??
+    cannot(action, conversation)
+  );
+}
+
+const inNamespace = ({ namespace }: OfferedTool) => (namespace === undefined ? {} : { namespace });
+
+const cannot = (action: Action, { tools }: Conversation): Part => ({
+  kind: 'text',
+  text: `No tool for ${JSON.stringify(action)} among ${tools.map(({ name }) => name).join(', ')}`,
+});
+
+const patchThatAdds = (path: string, content: string): string => {
+  const lines = content.replace(/\n$/, '').split('\n');
+  return `*** Begin Patch\n*** Add File: ${path}\n${lines.map(line => `+${line}`).join('\n')}\n*** End Patch\n`;
+};
+
+const whereAgentsSayIt = [/Primary working directory: (\/[^\s<`'"]+)/, /<cwd>(\/[^<]+)<\/cwd>/];
+
+/** Agents tell the model which folder they work in. */
+function absolute(path: string, { system, turns }: Conversation): string {
+  if (isAbsolute(path)) return path;
+  const told = [system, ...turns.map(({ text }) => text)].join('\n');
+  const folder = whereAgentsSayIt.flatMap(form => form.exec(told)?.[1] ?? [])[0];
+  return folder === undefined ? path : join(folder, path);
+}
