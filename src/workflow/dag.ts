@@ -43,10 +43,11 @@ export function topologicalOrder<T extends DagNode>(nodes: readonly T[]): Topolo
 function isOrdered(nodes: readonly DagNode[]): boolean {
   const seen = new Set<string>();
   for (const { id, needs } of nodes) {
-    if (seen.has(id) || needs.some(need => !seen.has(need.id))) return false;
+    for (const need of needs) if (!seen.has(need.id)) return false;
     seen.add(id);
   }
-  return true;
+  // An id that is there twice would be one step too many.
+  return seen.size === nodes.length;
 }
 
 function visit<T extends DagNode>(node: T, open: Set<string>) {

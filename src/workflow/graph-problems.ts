@@ -26,15 +26,24 @@ const maxSuggestions = 20;
 /** Each search looks at the whole graph. */
 const maxCycles = 20;
 
-/** Every problem at once: those of single steps in their order, then one cycle from each knot, up to 20. */
-export function graphProblems(steps: readonly DagNode[]): GraphProblem[] {
-  const firstIndexes = new Map<string, number>();
-  for (const [index, { id }] of steps.entries()) if (!firstIndexes.has(id)) firstIndexes.set(id, index);
+/** Where each id stands first. */
+export function indexById(steps: readonly { readonly id: string }[]): ReadonlyMap<string, number> {
+  const indexes = new Map<string, number>();
+  steps.forEach(({ id }, index) => {
+    if (!indexes.has(id)) indexes.set(id, index);
+  });
+  return indexes;
+}
 
+/** Every problem at once: those of single steps in their order, then one cycle from each knot, up to 20. */
+export function graphProblems(
+  steps: readonly DagNode[],
+  firstIndexes: ReadonlyMap<string, number> = indexById(steps),
+): GraphProblem[] {
   const problems: GraphProblem[] = [];
   let suggestions = 0;
   let looksAhead = false;
-  for (const [index, { id, needs }] of steps.entries()) {
+  steps.forEach(({ id, needs }, index) => {
     const firstIndex = firstIndexes.get(id) ?? index;
     if (firstIndex !== index) problems.push({ kind: 'duplicate-id', id, index, firstIndex });
     for (const { id: need } of needs) {
@@ -48,7 +57,7 @@ export function graphProblems(steps: readonly DagNode[]): GraphProblem[] {
         problems.push({ kind: 'unknown-need', id, index, need, nearest: suggestion });
       }
     }
-  }
+  });
   // Where every step needs only earlier ones, there is no way back.
   return looksAhead ? [...problems, ...cycles(steps)] : problems;
 }

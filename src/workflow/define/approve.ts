@@ -45,7 +45,7 @@ export function approve<
       const text = toSelector(dependencies, typeof message === 'function' ? message : () => message);
       return { kind: 'approve', request: scope => ({ message: text(scope), choices }) };
     },
-    describe: () => [typeof message === 'function' ? String(message) : message, choices],
+    describe: () => JSON.stringify([typeof message === 'function' ? String(message) : message, choices]),
   });
 }
 

@@ -1,9 +1,19 @@
 import { RepriseError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
-import { fingerprintOf } from '../fingerprint.ts';
-import type { Body, StepModel } from '../model.ts';
+import { fingerprintOfText } from '../fingerprint.ts';
+import type {
+  Body,
+  FanOut,
+  Need,
+  RetryRule,
+  Selector,
+  SpendingLimit,
+  StepModel,
+  TimeoutRule,
+} from '../model.ts';
+import type { WorkPlace } from '../work-place.ts';
 import { needsOf, readDependencies, type Select, toSelector } from './dependencies.ts';
-import { type After, type Dependency, type StepHandle, stepKey } from './handle.ts';
+import { type After, type Dependency, type StepDefinition, type StepHandle, stepKey } from './handle.ts';
 import { OptionReader, type Retry, type Timeout } from './rules.ts';
 import type { Schema } from './schema.ts';
 
@@ -30,14 +40,16 @@ export interface StepParts<A extends After, Input> {
   readonly options: WorkOptions<A, Input>;
   readonly reader: OptionReader;
   readonly body: (dependencies: readonly Dependency[]) => Body;
+  readonly fanOut?: ((dependencies: readonly Dependency[]) => FanOut | undefined) | undefined;
+  readonly budget?: SpendingLimit | undefined;
+  readonly place?: WorkPlace | undefined;
   /** What the body adds to the fingerprint, in an order that does not depend on how it was written. */
-  readonly describe: () => readonly Json[];
+  readonly describe: () => string;
 }
 
 const idPattern = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
-export const optionReader = (id: string): OptionReader =>
-  new OptionReader(`step ${JSON.stringify(id) ?? String(id)}`);
+export const optionReader = (id: string): OptionReader => new OptionReader('step', id);
 
 /** Makes a handle. Throws nothing: what is wrong is kept for `workflow` to report. */
 export function buildStep<Output, A extends After, Input>(
@@ -47,29 +59,102 @@ export function buildStep<Output, A extends After, Input>(
   if (typeof id !== 'string' || !idPattern.test(id)) {
     reader.problem('this is not a valid id', 'letters, digits, _ and -, beginning with a letter or _');
   }
-  const { dependencies, problems } = readDependencies(options.after, `step ${JSON.stringify(id)}: after`);
-  let fingerprint: string | undefined;
-  const model: StepModel = {
-    id,
-    needs: needsOf(dependencies),
-    condition: options.if && toCondition(id, toSelector(dependencies, options.if)),
-    optional: options.optional ?? false,
-    retry: reader.retry(options.retry),
-    timeout: reader.timeout(options.timeout),
-    body: parts.body(dependencies),
-    get fingerprint() {
-      fingerprint ??= fingerprintOf(describeStep(parts, { model, dependencies }));
-      return fingerprint;
-    },
-  };
-  return { id, [stepKey]: { model, dependencies, problems: [...reader.problems, ...problems] } };
+  const retry = reader.retry(options.retry);
+  const timeout = reader.timeout(options.timeout);
+  const dependencies = readDependencies(options.after, { reader, option: 'after' });
+  const model = new DefinedStep(parts, { retry, timeout, dependencies });
+  return new DefinedHandle(id, { model, place: parts.place, dependencies, problems: reader.problems });
 }
 
+/** Handles and models are classes because there may be many: a literal with a getter or a computed key costs far more. */
+class DefinedHandle {
+  readonly id: string;
+  readonly [stepKey]: StepDefinition;
+
+  constructor(id: string, definition: StepDefinition) {
+    this.id = id;
+    this[stepKey] = definition;
+  }
+}
+
+interface ReadOptions {
+  readonly retry: RetryRule | undefined;
+  readonly timeout: TimeoutRule;
+  readonly dependencies: readonly Dependency[];
+}
+
+class DefinedStep<A extends After, Input> implements StepModel {
+  readonly id: string;
+  readonly needs: readonly Need[];
+  readonly condition: Selector<boolean> | undefined;
+  readonly optional: boolean;
+  readonly retry: RetryRule | undefined;
+  readonly timeout: TimeoutRule;
+  readonly budget: SpendingLimit | undefined;
+  readonly fanOut: FanOut | undefined;
+  readonly body: Body;
+  /** Of steps that may get another body; the others let go of it. */
+  readonly #parts: StepParts<A, Input> | undefined;
+  readonly #options: WorkOptions<A, Input>;
+  readonly #describe: () => string;
+  readonly #dependencies: readonly Dependency[];
+  #fingerprint: string | undefined;
+
+  constructor(parts: StepParts<A, Input>, { retry, timeout, dependencies }: ReadOptions, placed?: Body) {
+    const { id, options, body } = parts;
+    this.id = id;
+    this.needs = needsOf(dependencies);
+    this.condition = options.if && toCondition(id, toSelector(dependencies, options.if));
+    this.optional = options.optional ?? false;
+    this.retry = retry;
+    this.timeout = timeout;
+    this.budget = parts.budget;
+    this.fanOut = parts.fanOut?.(dependencies);
+    this.body = placed ?? body(dependencies);
+    this.#parts = parts.place && parts;
+    this.#options = options;
+    this.#describe = parts.describe;
+    this.#dependencies = dependencies;
+  }
+
+  withBody(body: Body): StepModel {
+    const { retry, timeout } = this;
+    if (!this.#parts) return this;
+    return new DefinedStep(this.#parts, { retry, timeout, dependencies: this.#dependencies }, body);
+  }
+
+  get fingerprint(): string {
+    this.#fingerprint ??= fingerprintOfText(this.#description());
+    return this.#fingerprint;
+  }
+
+  /**
+   * Functions count as their text; what they close over does not. Put together by hand: a resume wants the
+   * fingerprint of every step that ran, and JSON of all this would take twice as long.
+   */
+  #description(): string {
+    const needs = this.#dependencies.map(describeDependency).sort().join();
+    return `${this.id}\0${this.body.kind}\0${needs}\0${this.#rules()}\0${this.#describe()}`;
+  }
+
+  /** What was said beyond the body; most steps say nothing. */
+  #rules(): string {
+    const { optional, retry, timeout } = this;
+    const options = this.#options;
+    const rules: Json[] = [];
+    if (options.if) rules.push(['if', String(options.if)]);
+    if (optional) rules.push('optional');
+    if (retry) rules.push(['retry', retry.attempts, retry.backoff, describeRetried(options.retry)]);
+    if (options.timeout !== undefined)
+      rules.push(['timeout', timeout.attemptMs ?? null, timeout.stepMs ?? null, ...stalls(timeout)]);
+    return rules.length === 0 ? '' : JSON.stringify(rules);
+  }
+}
+
+const stalls = ({ stallMs }: TimeoutRule): readonly number[] => (stallMs === undefined ? [] : [stallMs]);
+
 /** A promise is always truthy, so an `async` condition would be a condition that never skips. */
-function toCondition(
-  id: string,
-  select: NonNullable<StepModel['condition']>,
-): NonNullable<StepModel['condition']> {
+function toCondition(id: string, select: Selector<boolean>): Selector<boolean> {
   return scope => {
     const answer: unknown = select(scope);
     if (typeof answer === 'boolean') return answer;
@@ -86,26 +171,8 @@ function toCondition(
 const describeAnswer = (answer: unknown): string =>
   answer instanceof Promise ? 'a promise' : `a value of type ${typeof answer}`;
 
-/**
- * Functions count as their text; what they close over does not.
- * One string in all: there may be many steps, and canonical JSON of a list costs several times as much.
- */
-function describeStep<A extends After, Input>(
-  { options, describe }: StepParts<A, Input>,
-  { model, dependencies }: { readonly model: StepModel; readonly dependencies: readonly Dependency[] },
-): string {
-  const { id, optional, retry, timeout, body } = model;
-  return JSON.stringify([
-    id,
-    body.kind,
-    dependencies.map(({ alias, step, tolerant }) => `${alias}=${step.id}${tolerant ? '?' : ''}`).sort(),
-    options.if ? String(options.if) : null,
-    optional,
-    retry ? [retry.attempts, retry.backoff, describeRetried(options.retry)] : null,
-    timeout,
-    describe(),
-  ]);
-}
+const describeDependency = ({ alias, step, tolerant }: Dependency): string =>
+  `${alias}=${step.id}${tolerant ? '?' : ''}`;
 
 function describeRetried(retry: Retry | undefined): Json {
   const on = typeof retry === 'object' ? retry.on : undefined;

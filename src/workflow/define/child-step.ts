@@ -1,41 +1,57 @@
 import { buildStep, optionReader, type WorkOptions } from './build.ts';
-import { type Select, toSelector } from './dependencies.ts';
+import { type ItemSelect, toItemSelector } from './dependencies.ts';
+import { checkFanOut, describeFanOut, type FanOutOptions, fansOut, readFanOut } from './fan-out.ts';
 import type { After, StepHandle } from './handle.ts';
 import { isWorkflow, type Workflow } from './workflow-value.ts';
 
-export type ChildStepOptions<A extends After, Input, ChildInput, Output> = WorkOptions<A, Input> & {
-  readonly uses: Workflow<ChildInput, Output>;
-  readonly run?: undefined;
-} & WithInput<A, Input, ChildInput>;
+export type ChildStepOptions<
+  A extends After,
+  Input,
+  ChildInput,
+  Output,
+  Copies extends number = 1,
+  Item extends object = never,
+> = WorkOptions<A, Input> &
+  FanOutOptions<A, Input, Copies, Item> & {
+    readonly uses: Workflow<ChildInput, Output>;
+    readonly run?: undefined;
+  } & WithInput<A, Input, ChildInput, Item>;
 
 /** `with` is required exactly when the child declares an input. */
-export type WithInput<A extends After, Input, ChildInput> = [ChildInput] extends [undefined]
+export type WithInput<A extends After, Input, ChildInput, Item> = [ChildInput] extends [undefined]
   ? { readonly with?: undefined }
   : {
       /** A pure function: the child's input, before the child's own schema has checked it. */
-      readonly with: Select<A, Input, NoInfer<ChildInput>>;
+      readonly with: ItemSelect<A, Input, Item, NoInfer<ChildInput>>;
     };
 
-export function childStep<A extends After, Input, ChildInput, Output>(
+export function childStep<A extends After, Input, ChildInput, Output, Item extends object>(
   id: string,
-  options: ChildStepOptions<A, Input, ChildInput, Output>,
+  options: ChildStepOptions<A, Input, ChildInput, Output, number, Item>,
 ): StepHandle<unknown, Input> {
   const {
     uses,
     with: select,
-  }: { uses: Workflow<ChildInput, Output>; with?: Select<A, Input, unknown> | undefined } = options;
+  }: {
+    uses: Workflow<ChildInput, Output>;
+    with?: ItemSelect<A, Input, Item, unknown> | undefined;
+  } = options;
   const reader = optionReader(id);
   if (!isWorkflow(uses)) reader.problem('`uses` is not a workflow', 'give it what workflow() returned');
+  checkFanOut(options, reader);
   return buildStep({
     id,
     options,
     reader,
+    fanOut: fansOut(options) ? dependencies => readFanOut(options, { id, dependencies }) : undefined,
     body: dependencies => ({
       kind: 'uses',
       workflow: uses.model,
-      input: select ? toSelector(dependencies, select) : () => ({}),
+      input: select ? toItemSelector(dependencies, select) : () => ({}),
     }),
     // The child's steps have fingerprints of their own: a change inside runs only what it concerns again.
-    describe: () => [uses.model.name, uses.model.onFailure, select ? String(select) : null],
+    describe: () =>
+      JSON.stringify([uses.model.name, uses.model.onFailure, select ? String(select) : null]) +
+      describeFanOut(options),
   });
 }

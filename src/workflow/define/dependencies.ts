@@ -1,36 +1,47 @@
 import type { Json } from '../../core/json.ts';
 import type { Need, Scope, Selector } from '../model.ts';
-import type { Problem } from '../problems.ts';
 import { type After, type Dependency, isMaybe, isStep, maybeKey, type Outputs } from './handle.ts';
+import type { OptionReader } from './rules.ts';
 
 /** A pure function of what a step may read. */
 export type Select<A extends After, Input, T> = (outputs: Outputs<A>, input: Input) => T;
 
-export interface ReadDependencies {
-  readonly dependencies: readonly Dependency[];
-  readonly problems: readonly Problem[];
-}
+/** The same for one copy of a step: the item is its own, if the step has a matrix. */
+export type ItemSelect<A extends After, Input, Item, T> = (
+  outputs: Outputs<A>,
+  input: Input,
+  item: Item,
+) => T;
 
-/** Reads `after` (or a workflow's `output`); `place` names it in messages. */
-export function readDependencies(after: After | undefined, place: string): ReadDependencies {
+const none: readonly never[] = [];
+
+/** Reads `after` (or a workflow's `output`), which `option` names in messages. */
+export function readDependencies(
+  after: After | undefined,
+  { reader, option }: { readonly reader: OptionReader; readonly option: string },
+): readonly Dependency[] {
+  if (!after) return none;
   const dependencies: Dependency[] = [];
-  const problems: Problem[] = [];
-  for (const [alias, value] of Object.entries<unknown>(after ?? {})) {
-    const step = isMaybe(value) ? value[maybeKey] : value;
-    if (isStep(step)) dependencies.push({ alias, step, tolerant: isMaybe(value) });
-    else problems.push({ message: `${place}.${alias} is not a step`, hint: notAStepHint(value) });
+  for (const alias of Object.keys(after)) {
+    const value: unknown = after[alias];
+    const tolerant = isMaybe(value);
+    const step = tolerant ? value[maybeKey] : value;
+    if (isStep(step)) dependencies.push({ alias, step, tolerant });
+    else reader.problem(`${option}.${alias} is not a step`, notAStepHint(value));
   }
-  return { dependencies, problems };
+  // The copy has no room for more: lists that grow keep some, and there may be many of them.
+  return dependencies.slice();
 }
 
 const notAStepHint = (value: unknown): string =>
   value === undefined
     ? 'it is undefined: define the step above this one, and look for modules that import each other'
-    : 'give it what step(), shell() or approve() returned';
+    : 'give it what step(), shell(), agent(), approve() or land() returned';
 
 /** One need per step: a step that stands under several names must succeed unless all of them are `maybe`. */
 export function needsOf(dependencies: readonly Dependency[]): readonly Need[] {
-  if (dependencies.length <= 1) return dependencies.map(({ step, tolerant }) => ({ id: step.id, tolerant }));
+  if (dependencies.length === 0) return none;
+  if (dependencies.length === 1) return dependencies.map(({ step, tolerant }) => ({ id: step.id, tolerant }));
   const tolerances = new Map<string, boolean>();
   for (const { step, tolerant } of dependencies) {
     tolerances.set(step.id, tolerant && (tolerances.get(step.id) ?? true));
@@ -53,3 +64,20 @@ export function toSelector<A extends After, Input, T>(
 ): Selector<T> {
   return scope => select(readOutputs(dependencies, scope) as Outputs<A>, scope.inputs as Input);
 }
+
+/** The same for one copy of a step; what is not a function is the value itself. */
+export function toItemSelector<A extends After, Input, Item, T>(
+  dependencies: readonly Dependency[],
+  given: T | ItemSelect<A, Input, Item, T>,
+): Selector<T> {
+  if (!isFunction(given)) return () => given;
+  return scope =>
+    given(
+      readOutputs(dependencies, scope) as Outputs<A>,
+      scope.inputs as Input,
+      (scope.matrix ?? {}) as Item,
+    );
+}
+
+const isFunction = <T, F extends (...args: never) => T>(value: T | F): value is F =>
+  typeof value === 'function';

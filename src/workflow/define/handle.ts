@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../core/json.ts';
-import type { StepModel } from '../model.ts';
+import type { Body, StepModel } from '../model.ts';
 import type { Problem } from '../problems.ts';
+import type { WorkPlace } from '../work-place.ts';
 
 declare const types: unique symbol;
 
@@ -28,7 +29,11 @@ export interface Maybe<out Output = unknown> {
 
 /** What stands behind a handle. Problems are kept until `workflow` can report all of them at once. */
 export interface StepDefinition {
-  readonly model: StepModel;
+  readonly model: StepModel & {
+    /** The same step with another body: a workflow decides where its workspaces begin. */
+    withBody?(body: Body): StepModel;
+  };
+  readonly place?: WorkPlace | undefined;
   readonly dependencies: readonly Dependency[];
   readonly problems: readonly Problem[];
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { OptionReader, type Retry, type Timeout } from './rules.ts';
 
-const retryOf = (retry: Retry) => new OptionReader('step "x"').retry(retry);
+const retryOf = (retry: Retry) => new OptionReader('step', 'x').retry(retry);
 
 function messages(read: (reader: OptionReader) => unknown): string[] {
-  const reader = new OptionReader('step "x"');
+  const reader = new OptionReader('step', 'x');
   read(reader);
   return reader.problems.map(({ message }) => message);
 }
@@ -70,7 +70,7 @@ describe('a timeout', () => {
       { attemptMs: 60_000, stepMs: 3_600_000 },
     ],
   ])('of %j is for attempts or for the whole step', (timeout, rule) => {
-    expect(new OptionReader('step "x"').timeout(timeout)).toEqual(rule);
+    expect(new OptionReader('step', 'x').timeout(timeout)).toEqual(rule);
   });
 
   test.each<[Timeout, string]>([

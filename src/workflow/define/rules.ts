@@ -1,6 +1,6 @@
 import { type Duration, parseDuration } from '../../core/duration.ts';
 import type { ErrorData } from '../../core/errors.ts';
-import type { RetryRule, TimeoutRule } from '../model.ts';
+import type { RetryRule, SpendingLimit, TimeoutRule } from '../model.ts';
 import type { Problem } from '../problems.ts';
 
 /** The number of attempts in all, or more exactly when and how to try again. */
@@ -30,21 +30,44 @@ export interface TimeoutOptions {
   readonly attempt?: Duration | undefined;
   /** From the first start to the end, retries and waits included. */
   readonly step?: Duration | undefined;
+  /** How long an agent may be silent. */
+  readonly stall?: Duration | undefined;
+}
+
+/** What a step, or a run, may use up. */
+export interface Budget {
+  /** What agents may cost, in US dollars. */
+  readonly costUsd?: number | undefined;
+  /** How many tokens agents may read and write. */
+  readonly tokens?: number | undefined;
+  /** Wall time. */
+  readonly minutes?: number | undefined;
 }
 
 const defaultBackoff = { initialMs: 1000, factor: 2, maxMs: 300_000 } as const;
 
+const noProblems: readonly Problem[] = [];
+const noLimits: TimeoutRule = {};
+
 /** Reads option values and keeps what is wrong with them; a wrong value becomes a harmless one. */
 export class OptionReader {
-  readonly problems: Problem[] = [];
-  readonly #place: string;
+  readonly #kind: 'step' | 'workflow';
+  readonly #name: string;
+  #problems: Problem[] | undefined;
 
-  constructor(place: string) {
-    this.#place = place;
+  constructor(kind: 'step' | 'workflow', name: string) {
+    this.#kind = kind;
+    this.#name = name;
+  }
+
+  get problems(): readonly Problem[] {
+    return this.#problems ?? noProblems;
   }
 
   problem(message: string, hint?: string): void {
-    this.problems.push({ message: `${this.#place}: ${message}`, hint });
+    const place = `${this.#kind} ${JSON.stringify(this.#name) ?? String(this.#name)}`;
+    this.#problems ??= [];
+    this.#problems.push({ message: `${place}: ${message}`, hint });
   }
 
   retry(retry: Retry | undefined): RetryRule | undefined {
@@ -61,12 +84,37 @@ export class OptionReader {
   }
 
   timeout(timeout: Timeout | undefined): TimeoutRule {
-    if (timeout === undefined) return {};
-    const { attempt, step } = typeof timeout === 'object' ? timeout : { attempt: timeout };
+    if (timeout === undefined) return noLimits;
+    const { attempt, step, stall }: TimeoutOptions =
+      typeof timeout === 'object' ? timeout : { attempt: timeout };
     return {
       attemptMs: attempt === undefined ? undefined : this.#positive('timeout', attempt),
       stepMs: step === undefined ? undefined : this.#positive('timeout', step),
+      ...(stall === undefined ? {} : { stallMs: this.#positive('timeout.stall', stall) }),
     };
+  }
+
+  /** Without the minutes, which are a limit like that of `timeout`. */
+  spending(budget: Budget | undefined): SpendingLimit | undefined {
+    if (budget === undefined) return undefined;
+    for (const name of ['costUsd', 'tokens', 'minutes'] as const) {
+      const value = budget[name];
+      if (value !== undefined && !(Number.isFinite(value) && value > 0))
+        this.problem(`budget.${name} is ${show(value)}`, 'a number above 0');
+    }
+    const { costUsd, tokens } = budget;
+    return costUsd === undefined && tokens === undefined ? undefined : { costUsd, tokens };
+  }
+
+  /** A whole number. */
+  count(option: string, value: number | undefined, minimum: number): void {
+    if (value === undefined || (Number.isInteger(value) && value >= minimum)) return;
+    this.problem(`${option} is ${show(value)}`, `a whole number from ${minimum}`);
+  }
+
+  someText(option: string, value: unknown): void {
+    if (typeof value !== 'string') this.problem(`${option} is not a text`);
+    else if (value.trim() === '') this.problem(`${option} is empty`);
   }
 
   #positive(option: string, duration: Duration): number {
@@ -107,6 +155,13 @@ export class OptionReader {
     }
     return ms;
   }
+}
+
+/** The minutes of a budget limit the step as a whole, unless its timeout says how. */
+export function withMinutes(timeout: Timeout | undefined, budget: Budget | undefined): Timeout | undefined {
+  if (budget?.minutes === undefined) return timeout;
+  const written: TimeoutOptions = typeof timeout === 'object' ? timeout : { attempt: timeout };
+  return { ...written, step: written.step ?? budget.minutes * 60_000 };
 }
 
 const namesError = (names: readonly string[], { code, name }: ErrorData): boolean =>

@@ -1,24 +1,45 @@
 import { canonicalJson, type Json } from '../../core/json.ts';
 import type { ShellCommand } from '../model.ts';
 import { buildStep, optionReader, type WorkOptions } from './build.ts';
-import { type Select, toSelector } from './dependencies.ts';
+import { commandMaker, type Environment, toTexts } from './commands.ts';
+import { type ItemSelect, toItemSelector } from './dependencies.ts';
+import { describeOptions } from './describe.ts';
+import {
+  type AnyFanOut,
+  checkFanOut,
+  type FanOutOptions,
+  fansOut,
+  readFanOut,
+  type SelectOptions,
+} from './fan-out.ts';
 import type { After, StepHandle } from './handle.ts';
 import { outputParser, type Stored } from './output.ts';
+import { type Budget, withMinutes } from './rules.ts';
 import type { Schema } from './schema.ts';
+import { type AnyWorkspace, checkWork, placeOf, readWork, type WorkspaceOptions } from './work.ts';
+import type { FannedOut } from './worker-results.ts';
 
-/** The values of environment variables. */
-export type Environment = Readonly<Record<string, string | number | boolean>>;
-
-export interface ShellStepOptions<A extends After, Input, Output> extends WorkOptions<A, Input> {
+export interface ShellStepOptions<
+  A extends After,
+  Input,
+  Output,
+  Copies extends number = 1,
+  Item extends object = never,
+> extends WorkOptions<A, Input>,
+    WorkspaceOptions<A, Input, Item>,
+    FanOutOptions<A, Input, Copies, Item> {
   /** A fixed script, so that no value can become code: values go through `env`, as in `"$TITLE"`. */
   readonly run: string;
-  readonly env?: Environment | Select<A, Input, Environment> | undefined;
+  readonly env?: Environment | ItemSelect<A, Input, Item, Environment> | undefined;
   /** `bash` by default. */
   readonly shell?: ShellCommand['shell'] | undefined;
-  /** Relative to the project's root. */
+  /** Relative to its workspace, or to the project's root without one. */
   readonly workingDirectory?: string | undefined;
   /** Checks the outputs of the script; steps after this one get what the schema makes of them. */
   readonly output?: Schema<Output> | undefined;
+  readonly budget?: Budget | undefined;
+  /** Picks the best copy. One that succeeds is then enough. */
+  readonly select?: SelectOptions<A, Input> | undefined;
 }
 
 /** A step that is a shell script. Throws nothing: `workflow` reports what is wrong with it. */
@@ -26,7 +47,12 @@ export function shell<
   A extends After = Record<never, never>,
   Input = unknown,
   Output = Readonly<Record<string, Json>>,
->(id: string, options: ShellStepOptions<A, Input, Output>): StepHandle<Stored<Output>, Input> {
+  Copies extends number = 1,
+  Item extends object = never,
+>(
+  id: string,
+  options: ShellStepOptions<A, Input, Output, Copies, Item>,
+): StepHandle<FannedOut<Copies, Item, Stored<Output>>, Input> {
   const { run: script, env = {}, shell: program = 'bash', workingDirectory } = options;
   const reader = optionReader(id);
   if (typeof script !== 'string') {
@@ -39,27 +65,62 @@ export function shell<
   }
   if (program !== 'bash' && program !== 'sh')
     reader.problem(`shell ${JSON.stringify(program)} is not known`, 'bash or sh');
+  const isMany = fansOut(options);
+  checkFanOut(options, reader);
+  checkWork(options, isMany, reader);
+  const place = placeOf(options, { kind: 'run', isMany });
   const fixed = { script, shell: program, workingDirectory };
   return buildStep({
     id,
-    options,
+    options: options.budget ? { ...options, timeout: withMinutes(options.timeout, options.budget) } : options,
     reader,
+    budget: reader.spending(options.budget),
+    place,
+    fanOut: isMany
+      ? dependencies => {
+          const command = commandMaker(toItemSelector(dependencies, env), program);
+          return readFanOut(options, { id, dependencies, command });
+        }
+      : undefined,
     body: dependencies => {
-      const environment = toSelector(dependencies, typeof env === 'function' ? env : () => env);
+      const environment = toItemSelector(dependencies, env);
+      const command = commandMaker(environment, program);
       return {
         kind: 'run',
         command: scope => ({ ...fixed, env: toTexts(environment(scope)) }),
         parseOutput: outputParser(options.output),
+        work: readWork(options, { kind: 'run', isMany, dependencies, command }),
       };
     },
-    describe: () => [
-      script,
-      program,
-      workingDirectory ?? null,
-      typeof env === 'function' ? String(env) : canonicalJson(env),
-    ],
+    describe: () => {
+      const values = typeof env === 'function' ? String(env) : canonicalJson(env);
+      const plain = JSON.stringify([script, program, workingDirectory ?? null, values]);
+      return place.mode === 'inherited' ? plain : `${plain}${describeOptions(workOf(options))}`;
+    },
   });
 }
 
-const toTexts = (environment: Environment): Record<string, string> =>
-  Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)]));
+/** What a script says beyond what every script does. */
+const workOf = ({
+  workspace,
+  setup,
+  checks,
+  teardown,
+  artifacts,
+  concurrency,
+  matrix,
+  maxParallel,
+  onFailure,
+  select,
+}: AnyFanOut & AnyWorkspace) => ({
+  workspace,
+  setup,
+  checks,
+  teardown,
+  artifacts,
+  concurrency,
+  matrix,
+  maxParallel,
+  onFailure,
+  select,
+});

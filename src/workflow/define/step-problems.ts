@@ -1,5 +1,5 @@
 import type { DagNode } from '../dag.ts';
-import { type GraphProblem, graphProblems } from '../graph-problems.ts';
+import { type GraphProblem, graphProblems, indexById } from '../graph-problems.ts';
 import type { Problem } from '../problems.ts';
 import { needsOf } from './dependencies.ts';
 import { type AnyStep, type Dependency, isStep, stepKey } from './handle.ts';
@@ -18,26 +18,44 @@ export function stepProblems({ workflow, steps: listed, output }: StepsToCheck):
     ];
   }
   const steps = listed.filter(isStep);
-  const members = new Set(steps);
-  const ids = new Set(steps.map(({ id }) => id));
-  // Ids alone do not show that a dependency is another step than the listed one of the same id.
-  const isNamesake = ({ step }: Dependency) => !members.has(step) && ids.has(step.id);
+  const indexes = indexById(steps);
+  const { nodes, namesakes } = withoutNamesakes(steps, indexes);
   return [
-    ...notSteps(workflow, listed),
+    ...(steps.length < listed.length ? notSteps(workflow, listed) : []),
     ...steps.flatMap(step => step[stepKey].problems),
-    ...steps.flatMap(step =>
-      step[stepKey].dependencies.filter(isNamesake).map(({ step: other }) => mixedUp(step, other)),
-    ),
-    ...graphProblems(steps.map(step => toNode(step, isNamesake))).map(problem => explain(workflow, problem)),
-    ...output.filter(({ step }) => !members.has(step)).map(dependency => missingOutput(workflow, dependency)),
+    ...namesakes,
+    ...graphProblems(nodes, indexes).map(problem => explain(workflow, problem)),
+    ...output
+      .filter(({ step }) => !isListed(step, steps, indexes))
+      .map(dependency => missingOutput(workflow, dependency)),
   ];
 }
 
-/** Without namesakes: they would look like steps that wait for themselves. */
-function toNode(step: AnyStep, isNamesake: (dependency: Dependency) => boolean): DagNode {
-  const { dependencies, model } = step[stepKey];
-  if (!dependencies.some(isNamesake)) return model;
-  return { id: step.id, needs: needsOf(dependencies.filter(dependency => !isNamesake(dependency))) };
+type Indexes = ReadonlyMap<string, number>;
+
+/** Several steps of one id are a problem by themselves, so the list is searched only when things are wrong already. */
+const isListed = (step: AnyStep, steps: readonly AnyStep[], indexes: Indexes): boolean => {
+  const index = indexes.get(step.id);
+  return index !== undefined && (steps[index] === step || steps.includes(step, index));
+};
+
+/**
+ * Ids alone do not show that a dependency is another step than the listed one of the same id. The graph is looked at
+ * without these namesakes: they would look like steps that wait for themselves.
+ */
+function withoutNamesakes(
+  steps: readonly AnyStep[],
+  indexes: Indexes,
+): { readonly nodes: readonly DagNode[]; readonly namesakes: readonly Problem[] } {
+  const isNamesake = ({ step }: Dependency) => indexes.has(step.id) && !isListed(step, steps, indexes);
+  const namesakes: Problem[] = [];
+  const nodes = steps.map((step): DagNode => {
+    const { dependencies, model } = step[stepKey];
+    if (!dependencies.some(isNamesake)) return model;
+    namesakes.push(...dependencies.filter(isNamesake).map(({ step: other }) => mixedUp(step, other)));
+    return { id: step.id, needs: needsOf(dependencies.filter(dependency => !isNamesake(dependency))) };
+  });
+  return { nodes, namesakes };
 }
 
 function notSteps(workflow: string, listed: readonly unknown[]): Problem[] {
@@ -47,7 +65,7 @@ function notSteps(workflow: string, listed: readonly unknown[]): Problem[] {
       : [
           {
             message: `workflow "${workflow}": steps[${index}] is not a step`,
-            hint: 'list what step(), shell() or approve() returned',
+            hint: 'list what step(), shell(), agent(), approve() or land() returned',
           },
         ],
   );

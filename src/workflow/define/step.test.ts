@@ -18,7 +18,9 @@ const fraud = step('fraud-check', { run: async () => 0.2 });
 describe('a function step', () => {
   test('becomes a model that needs what it comes after', () => {
     const charge = step('charge', { after: { validate, risk: maybe(fraud) }, optional: true, run: () => 1 });
-    expect(modelOf(charge)).toEqual({
+    const { fingerprint, ...model } = modelOf(charge);
+    expect(fingerprint).toMatch(/^[0-9a-f]{16}$/);
+    expect(model).toEqual({
       id: 'charge',
       needs: [
         { id: 'validate', tolerant: false },
@@ -27,7 +29,6 @@ describe('a function step', () => {
       optional: true,
       timeout: {},
       body: { kind: 'function', run: expect.any(Function) },
-      fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
     });
   });
 

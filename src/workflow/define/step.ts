@@ -2,21 +2,47 @@ import type { StepContext } from '../model.ts';
 import { buildStep, optionReader, type WorkOptions } from './build.ts';
 import { type ChildStepOptions, childStep } from './child-step.ts';
 import { readOutputs } from './dependencies.ts';
+import { checkFanOut, describeFanOut, type FanOutOptions, fansOut, readFanOut } from './fan-out.ts';
 import type { After, Outputs, StepHandle } from './handle.ts';
 import { type DeepReadonly, outputParser, type Stored } from './output.ts';
 import type { Schema } from './schema.ts';
+import type { FannedOut } from './worker-results.ts';
 
-export interface FunctionStepOptions<A extends After, Input, Returned> extends WorkOptions<A, Input> {
+/** What a copy of a step with a matrix is given on top. */
+export type ItemContext<Item> = [Item] extends [never]
+  ? unknown
+  : {
+      /** From 0. */
+      readonly worker: number;
+      readonly matrix: Item;
+    };
+
+export interface FunctionStepOptions<
+  A extends After,
+  Input,
+  Returned,
+  Copies extends number = 1,
+  Item extends object = never,
+> extends WorkOptions<A, Input>,
+    FanOutOptions<A, Input, Copies, Item> {
   /** Gets the outputs of `after` under the same names. What it returns, or resolves to, is stored as JSON. */
-  readonly run: (outputs: Outputs<A>, ctx: StepContext<Input>) => Returned;
+  readonly run: (outputs: Outputs<A>, ctx: StepContext<Input> & ItemContext<Item>) => Returned;
   readonly output?: undefined;
   readonly uses?: undefined;
 }
 
-export interface CheckedStepOptions<A extends After, Input, Returned, Unparsed, Parsed>
-  extends WorkOptions<A, Input> {
+export interface CheckedStepOptions<
+  A extends After,
+  Input,
+  Returned,
+  Unparsed,
+  Parsed,
+  Copies extends number,
+  Item extends object,
+> extends WorkOptions<A, Input>,
+    FanOutOptions<A, Input, Copies, Item> {
   /** Gets the outputs of `after` under the same names, and returns what `output` takes. */
-  readonly run: (outputs: Outputs<A>, ctx: StepContext<Input>) => Returned;
+  readonly run: (outputs: Outputs<A>, ctx: StepContext<Input> & ItemContext<Item>) => Returned;
   /** Checks what `run` returned; steps after this one get what the schema makes of it. */
   readonly output: Schema<Parsed, Unparsed>;
   readonly uses?: undefined;
@@ -38,30 +64,40 @@ export function step<
   Input = unknown,
   Unparsed = never,
   Parsed = never,
+  Copies extends number = 1,
+  Item extends object = never,
 >(
   id: string,
   options:
-    | FunctionStepOptions<A, Input, Returned>
-    | CheckedStepOptions<A, Input, CheckedReturn, Unparsed, Parsed>,
-): StepHandle<Stored<[Parsed] extends [never] ? Awaited<Returned> : Parsed>, Input>;
+    | FunctionStepOptions<A, Input, Returned, Copies, Item>
+    | CheckedStepOptions<A, Input, CheckedReturn, Unparsed, Parsed, Copies, Item>,
+): StepHandle<FannedOut<Copies, Item, Stored<[Parsed] extends [never] ? Awaited<Returned> : Parsed>>, Input>;
 /** A step that runs another workflow; `with` gives it its input. */
-export function step<ChildInput, Output, A extends After = Record<never, never>, Input = unknown>(
+export function step<
+  ChildInput,
+  Output,
+  A extends After = Record<never, never>,
+  Input = unknown,
+  Copies extends number = 1,
+  Item extends object = never,
+>(
   id: string,
-  options: ChildStepOptions<A, Input, ChildInput, Output>,
-): StepHandle<Output, Input>;
-export function step<A extends After, Input, ChildInput>(
+  options: ChildStepOptions<A, Input, ChildInput, Output, Copies, Item>,
+): StepHandle<FannedOut<Copies, Item, Output>, Input>;
+export function step<A extends After, Input, ChildInput, Item extends object>(
   id: string,
-  options:
-    | FunctionStepOptions<A, Input, unknown>
-    | CheckedStepOptions<A, Input, unknown, unknown, unknown>
-    | ChildStepOptions<A, Input, ChildInput, unknown>,
+  options: AnyFunctionStep<A, Input, Item> | ChildStepOptions<A, Input, ChildInput, unknown, number, Item>,
 ): StepHandle<unknown, Input> {
   return options.uses ? childStep(id, options) : functionStep(id, options);
 }
 
-function functionStep<A extends After, Input>(
+type AnyFunctionStep<A extends After, Input, Item extends object> =
+  | FunctionStepOptions<A, Input, unknown, number, Item>
+  | CheckedStepOptions<A, Input, unknown, unknown, unknown, number, Item>;
+
+function functionStep<A extends After, Input, Item extends object>(
   id: string,
-  options: FunctionStepOptions<A, Input, unknown> | CheckedStepOptions<A, Input, unknown, unknown, unknown>,
+  options: AnyFunctionStep<A, Input, Item>,
 ): StepHandle<unknown, Input> {
   const { run } = options;
   const reader = optionReader(id);
@@ -71,15 +107,18 @@ function functionStep<A extends After, Input>(
       '`uses` is undefined too if two modules import each other',
     );
   }
+  checkFanOut(options, reader);
   return buildStep({
     id,
     options,
     reader,
+    fanOut: fansOut(options) ? dependencies => readFanOut(options, { id, dependencies }) : undefined,
     body: dependencies => ({
       kind: 'function',
-      run: (scope, ctx) => run(readOutputs(dependencies, scope) as Outputs<A>, ctx as StepContext<Input>),
+      run: (scope, ctx) =>
+        run(readOutputs(dependencies, scope) as Outputs<A>, ctx as StepContext<Input> & ItemContext<Item>),
       parseOutput: outputParser(options.output),
     }),
-    describe: () => [String(run)],
+    describe: () => String(run) + describeFanOut(options),
   });
 }

@@ -4,12 +4,17 @@ import * as mini from 'zod/mini';
 import type { Json } from '../../core/json.ts';
 import type { StepContext } from '../model.ts';
 import {
+  type AgentText,
+  agent,
   approve,
+  type Landed,
+  land,
   maybe,
   type OutputOf,
   type StepHandle,
   shell,
   step,
+  type WorkerResults,
   type Workflow,
   type WorkflowInput,
   type WorkflowOutput,
@@ -264,5 +269,101 @@ describe('a shell step', () => {
     shell('undeclared', { after: { validate }, run: 'echo', env: ({ fraud }) => ({ SCORE: fraud.score }) });
     // @ts-expect-error: an object is no value of a variable
     shell('object', { after: { validate }, run: 'echo', env: ({ validate }) => ({ ALL: validate }) });
+  });
+});
+
+describe('what copies of a step give', () => {
+  const plan = agent('plan', {
+    agent: 'planner',
+    prompt: 'p',
+    output: z.object({ files: z.array(z.string()) }),
+  });
+
+  test('is the same shape for agents, scripts, functions and child workflows', () => {
+    const child = workflow('child', { steps: [validate], output: { validate } });
+    const fix = agent('fix', { agent: 'coder', prompt: 'p', concurrency: 3 });
+    const judged = agent('judged', {
+      after: { plan },
+      agent: 'coder',
+      prompt: 'p',
+      matrix: [{ n: 1 }],
+      output: order,
+    });
+    const lint = shell('lint', { run: 'ls', concurrency: 2, output: z.object({ n: z.number() }) });
+    const count = step('count', { concurrency: 2, run: () => 5 });
+    const checked = step('checked', { matrix: [{ n: 1 }], output: z.number(), run: () => 5 });
+    const sub = step('sub', { uses: child, concurrency: 2 });
+    expectTypeOf<OutputOf<typeof fix>>().toEqualTypeOf<WorkerResults<AgentText>>();
+    expectTypeOf<OutputOf<typeof judged>>().toEqualTypeOf<WorkerResults<{ id: string; rush: boolean }>>();
+    expectTypeOf<OutputOf<typeof lint>>().toEqualTypeOf<WorkerResults<{ n: number }>>();
+    expectTypeOf<OutputOf<typeof count>>().toEqualTypeOf<WorkerResults<number>>();
+    expectTypeOf<OutputOf<typeof checked>>().toEqualTypeOf<WorkerResults<number>>();
+    expectTypeOf<OutputOf<typeof sub>>().toEqualTypeOf<
+      WorkerResults<{ readonly validate: { valid: boolean; total: number } }>
+    >();
+    step('read', {
+      after: { judged },
+      run: ({ judged }) => {
+        expectTypeOf(judged.worker_results[0]?.output?.id).toEqualTypeOf<string | undefined>();
+        return judged.success_count;
+      },
+    });
+  });
+
+  test('is that of an ordinary step without copies', () => {
+    const plain = agent('plain', { agent: 'coder', prompt: 'p' });
+    const one = agent('one', { agent: 'coder', prompt: 'p', concurrency: 1, output: order });
+    const copies: number = [3].length;
+    const some = step('some', { concurrency: copies, run: () => 'text' });
+    expectTypeOf<OutputOf<typeof plain>>().toEqualTypeOf<AgentText>();
+    expectTypeOf<OutputOf<typeof one>>().toEqualTypeOf<{ id: string; rush: boolean }>();
+    expectTypeOf<OutputOf<typeof some>>().toEqualTypeOf<string | WorkerResults<string>>();
+  });
+
+  test('comes from the items of a matrix, which they read with their types', () => {
+    agent('docs', {
+      after: { plan },
+      matrix: ({ plan }) => plan.files.map(file => ({ file, deep: { n: 1 } })),
+      agent: 'coder',
+      prompt: (outputs, _, item) => {
+        expectTypeOf(outputs).toEqualTypeOf<{ readonly plan: { files: string[] } }>();
+        expectTypeOf(item).toEqualTypeOf<{ file: string; deep: { n: number } }>();
+        return item.file;
+      },
+    });
+    step('function', {
+      matrix: [{ file: 'a' }],
+      run: (_, ctx) => {
+        expectTypeOf(ctx.matrix.file).toEqualTypeOf<string>();
+        expectTypeOf(ctx.worker).toEqualTypeOf<number>();
+        return ctx.attempt;
+      },
+    });
+    step('ordinary', {
+      run: (_, ctx) => {
+        expectTypeOf(ctx.worker).toEqualTypeOf<number | undefined>();
+        return 1;
+      },
+    });
+    // @ts-expect-error: an item is an object
+    step('texts', { matrix: ['a'], run: () => 1 });
+    // @ts-expect-error: there is no such field in the items
+    shell('script', { matrix: [{ file: 'a' }], run: 'ls', env: (_, __, { name }) => ({ NAME: name }) });
+    // @ts-expect-error: an agent needs a prompt
+    agent('silent', { agent: 'coder' });
+  });
+});
+
+describe('a landing', () => {
+  const fix = agent('fix', { agent: 'coder', prompt: 'p' });
+
+  test('names one of the steps that it comes after', () => {
+    const landed = land('land', { after: { fix, validate }, from: 'fix', onto: 'main' });
+    expectTypeOf<OutputOf<typeof landed>>().toEqualTypeOf<Landed>();
+    land('computed', { after: { validate }, onto: ({ validate }) => `release/${validate.total}` });
+    // @ts-expect-error: there is no such name in `after`
+    land('land', { after: { fix }, from: 'fxi', onto: 'main' });
+    // @ts-expect-error: it must say where to
+    land('land', { after: { fix } });
   });
 });

@@ -213,16 +213,16 @@ describe('the definition of a workflow', () => {
         hint: one of fail-fast, finish-running, continue
 
       workflow "loose": steps[5] is not a step
-        hint: list what step(), shell() or approve() returned
+        hint: list what step(), shell(), agent(), approve() or land() returned
 
       workflow "loose": steps[6] is not a step
-        hint: list what step(), shell() or approve() returned
+        hint: list what step(), shell(), agent(), approve() or land() returned
 
       step "early": after.later is not a step
         hint: it is undefined: define the step above this one, and look for modules that import each other
 
       step "early": after.text is not a step
-        hint: give it what step(), shell() or approve() returned
+        hint: give it what step(), shell(), agent(), approve() or land() returned
 
       step "idle": it has neither a \`run\` function nor a workflow in \`uses\`
         hint: \`uses\` is undefined too if two modules import each other
@@ -237,7 +237,7 @@ describe('the definition of a workflow', () => {
         hint: bash or sh
 
       workflow "loose": output.a is not a step
-        hint: give it what step(), shell() or approve() returned"
+        hint: give it what step(), shell(), agent(), approve() or land() returned"
     `);
   });
 

@@ -1,11 +1,19 @@
 import { RepriseError } from '../../core/errors.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
-import { type FailurePolicy, failurePolicies, type Selector } from '../model.ts';
+import { type FailurePolicy, failurePolicies, type Selector, type StepModel } from '../model.ts';
 import { DefinitionError, type Problem } from '../problems.ts';
+import { isWork, placeWork } from '../work-place.ts';
 import { readDependencies } from './dependencies.ts';
-import { type After, type Dependency, type Outputs, type StepHandle, stepKey } from './handle.ts';
+import {
+  type After,
+  type AnyStep,
+  type Dependency,
+  type Outputs,
+  type StepHandle,
+  stepKey,
+} from './handle.ts';
 import { inputContract } from './input-contract.ts';
-import { OptionReader } from './rules.ts';
+import { type Budget, OptionReader } from './rules.ts';
 import type { Schema } from './schema.ts';
 import { stepProblems } from './step-problems.ts';
 import { type Workflow, workflowKey } from './workflow-value.ts';
@@ -22,8 +30,8 @@ export interface WorkflowOptions<Input, RunInput, O extends After> {
   readonly onFailure?: FailurePolicy | undefined;
   /** Overrides `runtime.max_concurrent_workers`. */
   readonly maxConcurrentWorkers?: number | undefined;
-  /** Wall time that a run may take, over all resumes. */
-  readonly budget?: { readonly minutes?: number | undefined } | undefined;
+  /** What a run may use up, over all resumes. */
+  readonly budget?: Budget | undefined;
   readonly description?: string | undefined;
 }
 
@@ -36,13 +44,15 @@ export function workflow<Input = undefined, RunInput = JsonObject, O extends Aft
   options: WorkflowOptions<Input, RunInput, O>,
 ): Workflow<Input, RunOutput<O>> {
   const { onFailure = 'fail-fast', maxConcurrentWorkers, budget, description, input } = options;
-  const output = readDependencies(options.output, `workflow ${JSON.stringify(name)}: output`);
+  const reader = new OptionReader('workflow', name);
+  const output = readDependencies(options.output, { reader, option: 'output' });
   const problems = [
     ...optionProblems(name, options),
-    ...stepProblems({ workflow: name, steps: options.steps, output: output.dependencies }),
-    ...output.problems,
+    ...stepProblems({ workflow: name, steps: options.steps, output }),
+    ...reader.problems,
   ];
   if (problems.length > 0) throw new DefinitionError(problems);
+  const spending = reader.spending(budget);
   return {
     name,
     [workflowKey]: true,
@@ -50,11 +60,12 @@ export function workflow<Input = undefined, RunInput = JsonObject, O extends Aft
       name,
       description,
       input: inputContract(name, input),
-      steps: options.steps.map(step => step[stepKey].model),
+      steps: placedSteps(options.steps),
       onFailure,
       maxConcurrentWorkers,
       budgetMs: budget?.minutes === undefined ? undefined : budget.minutes * 60_000,
-      output: options.output && outputSelector(output.dependencies),
+      budget: spending,
+      output: options.output && outputSelector(output),
     },
   };
 }
@@ -63,7 +74,7 @@ function optionProblems<Input, RunInput, O extends After>(
   name: string,
   { onFailure, maxConcurrentWorkers, budget }: WorkflowOptions<Input, RunInput, O>,
 ): readonly Problem[] {
-  const reader = new OptionReader(`workflow ${JSON.stringify(name)}`);
+  const reader = new OptionReader('workflow', name);
   if (typeof name !== 'string' || name.trim() === '') reader.problem('its name is empty');
   if (onFailure !== undefined && !failurePolicies.includes(onFailure)) {
     reader.problem(`onFailure is ${JSON.stringify(onFailure)}`, `one of ${failurePolicies.join(', ')}`);
@@ -74,11 +85,27 @@ function optionProblems<Input, RunInput, O extends After>(
   ) {
     reader.problem(`maxConcurrentWorkers is ${maxConcurrentWorkers}`, 'a whole number from 1');
   }
-  const minutes = budget?.minutes;
-  if (minutes !== undefined && !(Number.isFinite(minutes) && minutes > 0)) {
-    reader.problem(`budget.minutes is ${minutes}`, 'a number above 0');
-  }
+  reader.spending(budget);
   return reader.problems;
+}
+
+/** Decides where workspaces begin, and what is landed. */
+function placedSteps(steps: readonly AnyStep[]): readonly StepModel[] {
+  const definitions = steps.map(step => step[stepKey]);
+  if (!definitions.some(({ place }) => isWork(place))) return definitions.map(({ model }) => model);
+  const { bodies, problems } = placeWork(definitions);
+  if (problems.length > 0) {
+    throw new DefinitionError(
+      problems.map(({ index, message, hint }) => ({
+        message: `step ${JSON.stringify(steps[index]?.id)}: ${message}`,
+        hint,
+      })),
+    );
+  }
+  return definitions.map(({ model }, index) => {
+    const body = bodies[index];
+    return body === undefined || body === model.body ? model : (model.withBody?.(body) ?? model);
+  });
 }
 
 /** A skipped step has no output, though the type promises one: failing here beats an `undefined` in the caller. */

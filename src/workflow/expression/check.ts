@@ -9,7 +9,16 @@ export interface Visible {
   readonly inputs: ReadonlySet<string> | undefined;
   readonly env: ReadonlySet<string> | undefined;
   readonly steps: VisibleSteps;
+  /** The names of the artifacts of each step. */
+  readonly artifacts?: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  readonly matrix: VisibleMatrix;
 }
+
+export type VisibleMatrix =
+  /** Here there is no matrix, and why. */
+  | { readonly kind: 'none'; readonly because: string }
+  /** The keys; `undefined` where they are known only when it runs. */
+  | { readonly kind: 'some'; readonly known: ReadonlySet<string> | undefined };
 
 export type VisibleSteps =
   /** Here no step can be read, and why. */
@@ -45,7 +54,9 @@ function checkNode(expression: Expression, visible: Visible): readonly Fault[] {
     case 'steps':
       return field === undefined
         ? checkStep(name, visible.steps, at)
-        : checkStepField({ name, field, path, at });
+        : checkStepField({ name, field, path, at, artifacts: visible.artifacts?.get(name) });
+    case 'matrix':
+      return field === undefined ? checkMatrixKey(name, visible.matrix, at) : [];
     case 'needs':
       return [needsInsteadOfSteps(name, at)];
     default:
@@ -55,10 +66,18 @@ function checkNode(expression: Expression, visible: Visible): readonly Fault[] {
 
 function checkContext(
   { name, start, end }: Span & { readonly name: string },
-  { steps }: Visible,
+  { steps, matrix }: Visible,
 ): readonly Fault[] {
-  if (name !== 'steps' || steps.kind !== 'none') return [];
-  return [{ message: `\`steps\` cannot be read here: ${steps.because}`, start, end }];
+  const wanted = name === 'steps' ? steps : name === 'matrix' ? matrix : undefined;
+  if (wanted?.kind !== 'none') return [];
+  return [{ message: `\`${name}\` cannot be read here: ${wanted.because}`, start, end }];
+}
+
+function checkMatrixKey(name: string, matrix: VisibleMatrix, at: Span): readonly Fault[] {
+  if (matrix.kind === 'none' || !matrix.known || matrix.known.has(name)) return [];
+  const guess = nearestName(name, matrix.known);
+  const hint = guess ? `did you mean \`matrix.${guess}\`?` : `it has ${[...matrix.known].join(', ')}`;
+  return [{ message: `\`${name}\` is not in the matrix of this step`, hint, ...at }];
 }
 
 /** `['steps', 'a', 'outputs']` for `steps.a['outputs']`; `undefined` if part of it is computed. */
@@ -94,7 +113,6 @@ const foreignContexts: Readonly<Record<string, string>> = {
   github: 'pass what you need as an input',
   secrets: 'read secrets from the environment in the script: "$NAME"',
   vars: 'read variables from the environment in the script: "$NAME"',
-  matrix: '`strategy.matrix` is not supported by this version',
   runner: 'ask the machine in the script, for example `uname`',
   job: 'there are no jobs: a workflow is a list of steps',
 };
@@ -104,7 +122,9 @@ function unknownContext({ name, start, end }: Span & { readonly name: string }):
   const guess = nearest(name, contextNames);
   const hint =
     foreign ??
-    (guess ? `did you mean \`${guess}\`?` : "there are inputs, steps and env; text is quoted: 'text'");
+    (guess
+      ? `did you mean \`${guess}\`?`
+      : "there are inputs, steps, env and matrix; text is quoted: 'text'");
   return { message: `there is no context \`${name}\``, hint, start, end };
 }
 
@@ -156,20 +176,27 @@ function checkStep(name: string, steps: VisibleSteps, at: Span): readonly Fault[
   ];
 }
 
-const stepFields = ['outputs', 'outcome', 'conclusion'] as const;
+const stepFields = ['outputs', 'outcome', 'conclusion', 'artifacts', 'branch', 'commit'] as const;
 
 interface FieldCheck {
   readonly name: string;
   readonly field: string;
   readonly path: readonly string[] | undefined;
   readonly at: Span;
+  readonly artifacts: ReadonlySet<string> | undefined;
 }
 
-function checkStepField({ name, field, path, at }: FieldCheck): readonly Fault[] {
+function checkStepField({ name, field, path, at, artifacts }: FieldCheck): readonly Fault[] {
+  const artifact = field === 'artifacts' && path?.length === 4 ? path[3] : undefined;
+  if (artifact !== undefined && artifacts && !artifacts.has(artifact)) {
+    const near = nearestName(artifact, artifacts);
+    const hint = near ? `did you mean \`${near}\`?` : `declare it under \`artifacts:\` of \`${name}\``;
+    return [{ message: `step \`${name}\` has no artifact \`${artifact}\``, hint, ...at }];
+  }
   if (path?.length !== 3 || stepFields.some(known => known === field)) return [];
   const guess = field === 'result' ? 'outcome' : nearest(field, stepFields);
   const hint = guess
     ? `did you mean \`steps.${name}.${guess}\`?`
-    : 'a step has `outputs`, `outcome` and `conclusion`';
+    : `a step has ${stepFields.map(known => `\`${known}\``).join(', ')}`;
   return [{ message: `a step has no \`${field}\``, hint, ...at }];
 }

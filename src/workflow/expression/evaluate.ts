@@ -5,7 +5,7 @@ import type { Binary, Expression } from './ast.ts';
 import { functionNamed, member } from './functions.ts';
 import { compare, isEqual, isTruthy } from './values.ts';
 
-export const contextNames = ['inputs', 'steps', 'env'] as const;
+export const contextNames = ['inputs', 'steps', 'env', 'matrix'] as const;
 export type KnownContext = (typeof contextNames)[number];
 
 export const isKnownContext = (name: string): name is KnownContext =>

@@ -8,6 +8,7 @@ export interface Given {
   readonly inputs?: Json;
   readonly steps?: Json;
   readonly env?: Json;
+  readonly matrix?: Json;
   readonly status?: Scope['status'];
 }
 

@@ -1,59 +1,31 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import { nearest } from '../../core/suggest.ts';
-import type { Surroundings } from '../expression/evaluate.ts';
-import type { ApproveBody, RunBody, Scope, UsesBody, WorkflowModel } from '../model.ts';
-import { compileText, compileValue, isConstant, reportUnknownNames, type Site } from './compile.ts';
-import type { Environment } from './environment.ts';
+import type { ApproveBody, RunBody, UsesBody, WorkflowModel, WorkRules } from '../model.ts';
+import { compileScript } from './command.ts';
+import { compileText, compileValue, isConstant } from './compile.ts';
 import { objectToValue } from './inputs.ts';
-import { compileOutputSchema } from './output-schema.ts';
+import { compileOutput } from './output.ts';
 import type { StepDefinition } from './schema.ts';
-import { environmentText, parseShellTemplate } from './shell-template.ts';
-import type { Path } from './source.ts';
+import type { BodySite } from './site.ts';
 
-/** Where the body of a step stands and what it sees when it runs. */
-export interface BodySite extends Site {
-  readonly path: Path;
-  readonly surroundings: (scope: Scope) => Surroundings;
-  readonly environment: (scope: Scope) => Environment;
+interface RunParts {
+  readonly script: string;
+  readonly definition: StepDefinition;
+  readonly work: WorkRules | undefined;
 }
 
 /** A shell command. */
-export function compileRun(script: string, definition: StepDefinition, site: BodySite): RunBody {
-  const { shell = 'bash', 'working-directory': directory } = definition;
-  const path = [...site.path, 'run'];
-  const template = parseShellTemplate(script, shell);
-  site.problems.addFaults(site.source, path, template.faults);
-  for (const { expression } of template.values) reportUnknownNames(expression, path, site);
+export function compileRun({ script, definition, work }: RunParts, site: BodySite): RunBody {
+  const { shell, 'working-directory': directory, output } = definition;
   const workingDirectory =
     directory === undefined ? undefined : compileText(directory, [...site.path, 'working-directory'], site);
-  const parseOutput = definition.output && compileOutput(definition.output, site);
+  const parseOutput = output && compileOutput(output, site);
   return {
     kind: 'run',
-    command: scope => {
-      const surroundings = site.surroundings(scope);
-      const values = template.values.map(
-        ({ name, expression }) => [name, environmentText(expression, surroundings)] as const,
-      );
-      return {
-        script: template.script,
-        shell,
-        env: { ...site.environment(scope), ...Object.fromEntries(values) },
-        ...(workingDirectory ? { workingDirectory: workingDirectory(surroundings) } : {}),
-      };
-    },
+    command: compileScript(script, [...site.path, 'run'], site, { shell, workingDirectory }),
     ...(parseOutput ? { parseOutput } : {}),
+    ...(work ? { work } : {}),
   };
-}
-
-function compileOutput(schema: JsonObject, { source, problems, path }: BodySite): RunBody['parseOutput'] {
-  const compiled = compileOutputSchema(schema);
-  if (compiled.kind === 'parser') return compiled.parse;
-  problems.add(source, {
-    path: [...path, 'output'],
-    atKey: true,
-    message: `\`output\` is not a JSON Schema that can be checked: ${compiled.reason}`,
-  });
-  return undefined;
 }
 
 /** A gate for a person. */

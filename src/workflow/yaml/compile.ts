@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from '../../core/json.ts';
-import type { Expression } from '../expression/ast.ts';
+import type { Expression, Fault } from '../expression/ast.ts';
 import { checkExpression, type Visible } from '../expression/check.ts';
 import { parseCondition, readsStatus } from '../expression/condition.ts';
 import { evaluate, type Surroundings } from '../expression/evaluate.ts';
@@ -53,11 +53,25 @@ export function isConstant(value: Json): boolean {
 }
 
 function compileScalar(text: string, path: Path, site: Site): Compiled<Json> {
-  if (!text.includes(openingMark)) return () => text;
+  const { faults, value } = compileTemplate(text, site.visible);
+  site.problems.addFaults(site.source, path, faults);
+  return value;
+}
+
+/** Text with `${{ }}` in it, wherever it comes from. */
+export function compileTemplate(
+  text: string,
+  visible: Visible,
+): { readonly faults: readonly Fault[]; readonly value: Compiled<Json> } {
+  if (!text.includes(openingMark)) return { faults: [], value: () => text };
   const template = parseTemplate(text);
-  site.problems.addFaults(site.source, path, template.faults);
-  for (const part of template.parts) if (typeof part !== 'string') reportUnknownNames(part, path, site);
-  return surroundings => evaluateTemplate(template, surroundings);
+  const unknown = template.parts.flatMap(part =>
+    typeof part === 'string' ? [] : checkExpression(part, visible),
+  );
+  return {
+    faults: [...template.faults, ...unknown],
+    value: surroundings => evaluateTemplate(template, surroundings),
+  };
 }
 
 interface CompiledCondition {

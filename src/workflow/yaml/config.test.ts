@@ -8,8 +8,14 @@ describe('reprise.yaml', () => {
     ['', {}],
     ['# nothing yet\n', {}],
     ['runtime:\n  max_concurrent_workers: 4\n', { maxConcurrentWorkers: 4 }],
-    ['runtime: { budget: { minutes: 120, cost_usd: 20 } }', { budgetMs: 7_200_000 }],
-    ['agents: { toy: { kind: command } }\nworktrees: { setup: [npm ci] }\n', {}],
+    ['runtime: { budget: { minutes: 120, cost_usd: 20 } }', { budgetMs: 7_200_000, budget: { costUsd: 20 } }],
+    ['runtime: { budget: { tokens: 5000 } }', { budget: { tokens: 5000 } }],
+    ['agents: { toy: { kind: command } }', { agents: { toy: { kind: 'command' } } }],
+    ['worktrees: { setup: npm ci }', { worktrees: { setup: ['npm ci'], include: [] } }],
+    [
+      'worktrees: { setup: [npm ci, npm run build], include: [.env], folder: ../trees }',
+      { worktrees: { setup: ['npm ci', 'npm run build'], include: ['.env'], folder: '../trees' } },
+    ],
   ])('%j says %j', (text, expected) => {
     expect(load(text)).toEqual(expected);
   });

@@ -42,13 +42,18 @@ export function surroundingsOf(scope: Scope, environment: () => Environment): Su
       case 'env':
         known ??= environment();
         return known;
+      case 'matrix':
+        return scope.matrix ?? {};
     }
   };
   return { status: scope.status, read };
 }
 
-const viewAsJson = ({ outcome, conclusion, outputs }: StepView): Json => ({
+const viewAsJson = ({ outcome, conclusion, outputs, artifacts, branch, commit }: StepView): Json => ({
   outcome,
   conclusion,
   outputs: outputs ?? null,
+  artifacts: artifacts ?? {},
+  branch: branch ?? null,
+  commit: commit ?? null,
 });

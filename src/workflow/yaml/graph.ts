@@ -16,8 +16,9 @@ export function stepIdsOf(steps: readonly ShapedStep[]): ReadonlySet<string> {
   return new Set(steps.map(({ written }) => written['id']).filter(id => typeof id === 'string'));
 }
 
-/** Reports ids that are used twice, needs that do not exist, and circles. */
-export function checkGraph(steps: readonly ShapedStep[], source: YamlSource, problems: ProblemList): void {
+/** Reports ids that are used twice, needs that do not exist, and circles. Whether there is nothing of the kind. */
+export function checkGraph(steps: readonly ShapedStep[], source: YamlSource, problems: ProblemList): boolean {
+  const before = problems.count;
   const ids = stepIdsOf(steps);
   const first = new Map<string, ShapedStep>();
   const nodes: GraphNode[] = [];
@@ -36,6 +37,7 @@ export function checkGraph(steps: readonly ShapedStep[], source: YamlSource, pro
     nodes.push({ id, step, needs: knownNeeds(step, ids, { source, problems }) });
   }
   reportCircle(nodes, source, problems);
+  return problems.count === before;
 }
 
 interface Reporter {

@@ -13,6 +13,8 @@ export interface Wording {
     key: string,
     parent: Path,
   ) => { message: string; hint?: string | undefined } | 'silent' | undefined;
+  /** What to say beside what does not fit at a path. */
+  readonly hintAt?: (path: Path) => string | undefined;
   /** The keys that are allowed at a path, for suggestions. */
   readonly keysAt: (parent: Path) => readonly string[];
 }
@@ -27,7 +29,7 @@ function explainIssue(issue: Issue, value: Json, wording: Wording): readonly Com
   const name = nameOf(path);
   const found = valueAt(value, path);
   const say = (rest: string, hint?: string): readonly Complaint[] => [
-    { path, message: `${name} ${rest}`, hint },
+    { path, message: `${name} ${rest}`, hint: hint ?? wording.hintAt?.(path) },
   ];
   switch (issue.code) {
     case 'unrecognized_keys':

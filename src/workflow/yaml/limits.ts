@@ -1,5 +1,5 @@
 import { parseDuration } from '../../core/duration.ts';
-import type { RetryRule, TimeoutRule } from '../model.ts';
+import type { RetryRule, SpendingLimit, TimeoutRule } from '../model.ts';
 import type { Complaint } from './problem-list.ts';
 import type { StepDefinition } from './schema.ts';
 import type { Path } from './source.ts';
@@ -34,16 +34,29 @@ interface CompiledTimeout {
   readonly complaints: readonly Complaint[];
 }
 
-const ruleOf = (attemptMs: number | undefined, stepMs: number | undefined): TimeoutRule => ({
+const ruleOf = ({ attemptMs, stepMs, stallMs }: TimeoutRule): TimeoutRule => ({
   ...(attemptMs === undefined ? {} : { attemptMs }),
   ...(stepMs === undefined ? {} : { stepMs }),
+  ...(stallMs === undefined ? {} : { stallMs }),
 });
 
-/** What `timeout` and `timeout-minutes` say. A gate has no attempts: whatever limits it limits the step. */
+/** What agents may use up; `undefined` if nothing limits it. */
+export function compileSpending(budget: Spending | undefined): SpendingLimit | undefined {
+  const { cost_usd: costUsd, tokens } = budget ?? {};
+  if (costUsd === undefined && tokens === undefined) return undefined;
+  return { ...(costUsd === undefined ? {} : { costUsd }), ...(tokens === undefined ? {} : { tokens }) };
+}
+
+interface Spending {
+  readonly cost_usd?: number | undefined;
+  readonly tokens?: number | undefined;
+}
+
+/** What `timeout`, `timeout-minutes` and `budget.minutes` say. A gate has no attempts: whatever limits it limits the step. */
 export function compileTimeout(definition: StepDefinition, path: Path): CompiledTimeout {
   const { timeout, 'timeout-minutes': minutes } = definition;
-  const { attempt, step } =
-    typeof timeout === 'string' ? { attempt: timeout, step: undefined } : (timeout ?? {});
+  const { attempt, step, stall } =
+    typeof timeout === 'string' ? { attempt: timeout, step: undefined, stall: undefined } : (timeout ?? {});
   const complaints: Complaint[] = [];
   if (minutes !== undefined && step !== undefined) {
     const message = '`timeout-minutes` and `timeout.step` say the same thing';
@@ -57,9 +70,15 @@ export function compileTimeout(definition: StepDefinition, path: Path): Compiled
     return ms;
   };
   const attemptMs = read(attempt, typeof timeout === 'string' ? [] : ['attempt']);
-  const stepMs = read(step, ['step']) ?? (minutes === undefined ? undefined : minutes * 60_000);
-  if (definition.approve !== undefined) return { rule: ruleOf(undefined, stepMs ?? attemptMs), complaints };
-  return { rule: ruleOf(attemptMs, stepMs), complaints };
+  const wholeMinutes = minutes ?? definition.budget?.minutes;
+  const stepMs = read(step, ['step']) ?? (wholeMinutes === undefined ? undefined : wholeMinutes * 60_000);
+  const stallMs = read(stall, ['stall']);
+  if (stallMs !== undefined && definition.agent === undefined) {
+    const message = '`timeout.stall` limits the silence of an agent, and this step has none';
+    complaints.push({ path: [...path, 'timeout', 'stall'], atKey: true, message });
+  }
+  if (definition.approve !== undefined) return { rule: ruleOf({ stepMs: stepMs ?? attemptMs }), complaints };
+  return { rule: ruleOf({ attemptMs, stepMs, stallMs }), complaints };
 }
 
 /** The schema has let only durations through. */

@@ -198,17 +198,6 @@ const mistakes: readonly Mistake[] = [
     name: 'choices that do not fit',
     text: `inputs:\n  a: { type: choice }\n  b: { options: [x] }\n  c: { type: choice, options: [x, y], default: z }\n  d: { type: choice, options: [] }\n  e: { type: txt }\n${steps('- { id: a, run: ls }')}`,
   },
-  {
-    name: 'an agent step',
-    text: steps(
-      '- id: plan',
-      '  agent: planner',
-      '  prompt: Plan it.',
-      '  concurrency: 3',
-      '- { id: land, needs: [plan], land: main, from: plan }',
-    ),
-  },
-  { name: 'a negative concurrency', text: steps('- { id: a, run: ls, concurrency: -1 }') },
   { name: 'empty choices', text: steps('- id: a', '  approve: { message: "Sure?", choices: [] }') },
   {
     name: 'a choice twice',

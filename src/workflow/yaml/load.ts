@@ -3,6 +3,7 @@ import type { WorkflowModel } from '../model.ts';
 import { DefinitionError } from '../problems.ts';
 import type { ChildLoader, LoadedWorkflow } from './children.ts';
 import { ProblemList } from './problem-list.ts';
+import type { PromptReader } from './prompt.ts';
 import { type Path, YamlSource } from './source.ts';
 import { isGitHubAction } from './words.ts';
 import { compileWorkflow } from './workflow.ts';
@@ -19,6 +20,8 @@ export interface WorkflowText {
 export interface LoadOptions extends WorkflowText {
   /** Finds what a `uses:` names: a path relative to `fromFile` (`./child.yaml`), or the name of a workflow. */
   readonly resolve?: ((reference: string, fromFile: string) => WorkflowText | undefined) | undefined;
+  /** Finds what a `prompt: { file }` names: a path relative to `fromFile`. */
+  readonly readPrompt?: PromptReader | undefined;
   /** The names that `resolve` knows, for suggestions. */
   readonly known?: (() => Iterable<string>) | undefined;
 }
@@ -50,7 +53,10 @@ class Loader {
     const source = new YamlSource(text);
     this.problems.open(source);
     this.#open.push(source);
-    const loaded = compileWorkflow(source, this.problems, this.#loadChild);
+    const loaded = compileWorkflow(source, this.problems, {
+      loadChild: this.#loadChild,
+      readPrompt: this.#options.readPrompt,
+    });
     this.#open.pop();
     this.#loaded.set(source.file, loaded);
     return loaded;

@@ -1,6 +1,8 @@
 import { isScalar } from 'yaml';
+import type { Position } from '../../core/errors.ts';
 import type { Fault, Span } from '../expression/ast.ts';
 import type { Problem } from '../problems.ts';
+import type { LineIndex } from './lines.ts';
 import { offsetInFile } from './scalar-position.ts';
 import type { Path, Range, YamlSource } from './source.ts';
 
@@ -15,10 +17,20 @@ export interface Complaint {
   readonly hint?: string | undefined;
 }
 
+/** A file that problems may be in. */
+export interface TextSource {
+  readonly lines: LineIndex;
+  positionOf(offset: number): Position;
+}
+
 /** Collects what is wrong in one file and in those that it uses. Positions are worked out for problems only. */
 export class ProblemList {
-  readonly #sources: YamlSource[] = [];
-  readonly #found: { readonly source: YamlSource; readonly range: Range; readonly problem: Problem }[] = [];
+  readonly #sources: TextSource[] = [];
+  readonly #found: { readonly source: TextSource; readonly range: Range; readonly problem: Problem }[] = [];
+
+  get count(): number {
+    return this.#found.length;
+  }
 
   /** Adds a file, with what YAML itself objects to. */
   open(source: YamlSource): void {
@@ -40,6 +52,12 @@ export class ProblemList {
       this.add(source, { path, within: { start, end }, message, hint });
   }
 
+  /** Problems in a file that is not YAML, by their offsets. */
+  addText(source: TextSource, faults: readonly Fault[]): void {
+    if (!this.#sources.includes(source)) this.#sources.push(source);
+    for (const { start, end, message, hint } of faults) this.#add(source, { start, end }, { message, hint });
+  }
+
   /** In the order of the files, and within a file from top to bottom. */
   all(): readonly Problem[] {
     const order = new Map(this.#sources.map((source, index) => [source, index]));
@@ -51,7 +69,7 @@ export class ProblemList {
   }
 
   #add(
-    source: YamlSource,
+    source: TextSource,
     range: Range,
     { message, hint }: { message: string; hint?: string | undefined },
   ): void {

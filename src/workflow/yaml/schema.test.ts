@@ -29,7 +29,11 @@ test('the schema of a step wants exactly one kind', () => {
     required: ['steps'],
     additionalProperties: false,
     properties: {
-      steps: { items: { oneOf: [{ required: ['run'] }, { required: ['uses'] }, { required: ['approve'] }] } },
+      steps: {
+        items: {
+          oneOf: ['run', 'agent', 'uses', 'approve', 'land'].map(kind => ({ required: [kind] })),
+        },
+      },
     },
   });
 });

@@ -1,39 +1,22 @@
 import { z } from 'zod';
-import type { Json } from '../../core/json.ts';
 import { failurePolicies } from '../model.ts';
+import {
+  duration,
+  environment,
+  identifier,
+  json,
+  positiveInteger,
+  someText,
+  spendingLimits,
+  text,
+  withUnit,
+} from './schema-parts.ts';
+import { agentKeys, fanOutKeys, landKeys, workKeys } from './schema-work.ts';
 
 /**
  * The shape of a workflow file: what files are checked against, and what editors and the reference are generated from.
  * Messages are the second half of a sentence that begins with the name of the key.
  */
-
-/** What was read from YAML is JSON already: nothing is left to check. */
-const json = z.unknown() as unknown as z.ZodType<Json>;
-const text = z.string();
-const someText = z.string().min(1, 'must not be empty');
-
-const identifier = z
-  .string()
-  .regex(
-    /^[A-Za-z_][A-Za-z0-9_-]*$/,
-    'must begin with a letter or `_` and go on with letters, digits, `_` or `-`',
-  );
-
-const withUnit = (input: unknown): string | undefined =>
-  typeof input === 'number' ? `must be a duration with a unit, such as \`${input}s\`` : undefined;
-
-const duration = z
-  .string({ error: ({ input }) => withUnit(input) })
-  .regex(/^(\d+(\.\d+)?(ms|s|m|h|d))+$/, 'must be a duration such as `250ms`, `30s`, `5m` or `1h30m`');
-
-const positiveInteger = z.int().min(1);
-
-const environment = z
-  .record(
-    z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not a name for an environment variable'),
-    z.union([text, z.number(), z.boolean(), z.null()], 'must be text, a number, true or false'),
-  )
-  .describe('Environment variables. Values may contain `${{ }}`.');
 
 const input = z.strictObject({
   type: z
@@ -97,11 +80,12 @@ const timeout = z.union(
         .optional()
         .describe('For each attempt. Running over is an error that may be retried.'),
       step: duration.optional().describe('For the whole step, attempts and waits included.'),
+      stall: duration.optional().describe('How long an agent may be silent.'),
     }),
   ],
   {
     error: ({ input }) =>
-      withUnit(input) ?? 'must be a duration such as `30s`, or a map with `attempt` and `step`',
+      withUnit(input) ?? 'must be a duration such as `30s`, or a map with `attempt`, `step` and `stall`',
   },
 );
 
@@ -121,7 +105,7 @@ const approve = z.union(
 );
 
 /** The keys that say what a step does; a step has exactly one of them. */
-export const stepKinds = ['run', 'uses', 'approve'] as const;
+export const stepKinds = ['run', 'agent', 'uses', 'approve', 'land'] as const;
 export type StepKind = (typeof stepKinds)[number];
 
 export const stepSchema = z
@@ -143,12 +127,22 @@ export const stepSchema = z
     retry: retry.optional().describe('Tries the step again when it fails.'),
     timeout: timeout.optional().describe('How long it may take.'),
     'timeout-minutes': z.number().positive().optional().describe('How many minutes the whole step may take.'),
+    budget: z
+      .strictObject({
+        ...spendingLimits,
+        minutes: z.number().positive().optional().describe('How many minutes the whole step may take.'),
+      })
+      .optional()
+      .describe('What the step may use up, over all attempts and workers.'),
     run: someText.optional().describe('A shell script. A `${{ }}` in it is a value, never code.'),
     shell: z.enum(['bash', 'sh']).optional().describe('What runs the script; `bash` unless said otherwise.'),
     'working-directory': someText
       .optional()
-      .describe("Where the script runs, relative to the project's root."),
-    output: z.record(text, json).optional().describe('A JSON Schema that the output of the script must fit.'),
+      .describe("Where the script runs, relative to its workspace, or to the project's root without one."),
+    ...agentKeys,
+    output: z.record(text, json).optional().describe('A JSON Schema that the output must fit.'),
+    ...workKeys,
+    ...fanOutKeys,
     uses: someText
       .optional()
       .describe('Runs another workflow: its name, or the path of its file (`./child.yaml`).'),
@@ -157,6 +151,7 @@ export const stepSchema = z
       .optional()
       .describe('The inputs of the workflow that is used. Values may contain `${{ }}`.'),
     approve: approve.optional().describe('Waits until a person answers.'),
+    ...landKeys,
   })
   .meta({
     description: 'One step of the workflow.',
@@ -181,6 +176,7 @@ export const workflowSchema = z
         budget: z
           .strictObject({
             minutes: z.number().positive().optional().describe('Wall time that a run may take.'),
+            ...spendingLimits,
           })
           .optional()
           .describe('What a run may use up.'),

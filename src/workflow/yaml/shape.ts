@@ -11,7 +11,7 @@ import {
 } from './schema.ts';
 import { schemaKeys } from './schema-keys.ts';
 import type { Path, YamlSource } from './source.ts';
-import { objectToStepKey, objectToWorkflowKey } from './words.ts';
+import { hintForStepKey, objectToStepKey, objectToWorkflowKey } from './words.ts';
 
 /** A step as it was written, and as far as it has the right shape. */
 export interface ShapedStep {
@@ -39,8 +39,7 @@ export function shapeOf(source: YamlSource, problems: ProblemList): ShapedWorkfl
   const parsed = workflowSchema.safeParse(value);
   const issues = parsed.success ? [] : parsed.error.issues;
   if (issues.length > 0) {
-    for (const complaint of explainIssues(issues, value, workflowWording(value)))
-      problems.add(source, complaint);
+    for (const complaint of explainIssues(issues, value, workflowWording())) problems.add(source, complaint);
   }
   if (!isJsonObject(value)) return undefined;
   if (parsed.success) {
@@ -110,14 +109,14 @@ const withoutKeys = (map: JsonObject, keys: ReadonlySet<string>): JsonObject =>
 /** Made for the first mistake, since most files have none. */
 let keySchema: Json | undefined;
 
-function workflowWording(value: Json): Wording {
-  const written = isJsonObject(value) ? writtenSteps(value) : [];
+function workflowWording(): Wording {
   return {
     unknownKey: (key, parent) => {
       if (parent.length === 0) return objectToWorkflowKey(key);
       if (parent.length !== 2 || parent[0] !== 'steps') return undefined;
-      return objectToStepKey(key, Object.keys(written[Number(parent[1])] ?? {}));
+      return objectToStepKey(key);
     },
+    hintAt: path => (path[0] === 'steps' && path.length === 3 ? hintForStepKey(String(path[2])) : undefined),
     keysAt: parent => {
       keySchema ??= workflowJsonSchema() as JsonObject;
       return schemaKeys(keySchema, parent);

@@ -1,29 +1,30 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { VisibleSteps } from '../expression/check.ts';
 import { fingerprintOf } from '../fingerprint.ts';
-import type { Body, Scope, StepModel } from '../model.ts';
-import { type BodySite, compileApprove, compileRun, compileUses } from './body.ts';
+import type { Body, FanOut, Scope } from '../model.ts';
+import type { Draft, WorkPlace } from '../work-place.ts';
+import { compileAgent } from './agent.ts';
+import { compileApprove, compileRun, compileUses } from './body.ts';
 import type { ChildLoader, LoadedWorkflow } from './children.ts';
-import { type Compiled, compileCondition, type Site } from './compile.ts';
-import { compileEnvironment, type Environment, surroundingsOf } from './environment.ts';
-import { compileRetry, compileTimeout } from './limits.ts';
-import type { ProblemList } from './problem-list.ts';
-import { type StepDefinition, type StepKind, stepKinds } from './schema.ts';
+import { compileCondition } from './compile.ts';
+import { compileFanOut } from './fan-out.ts';
+import { kindOf } from './kind.ts';
+import { compileLand } from './land.ts';
+import { compileRetry, compileSpending, compileTimeout } from './limits.ts';
+import { visibleMatrix } from './matrix.ts';
+import type { PromptReader } from './prompt.ts';
+import type { StepDefinition, StepKind } from './schema.ts';
 import type { ShapedStep } from './shape.ts';
-import type { Path, YamlSource } from './source.ts';
+import { type BodySite, bodySite, type SharedSite, withoutMatrix } from './site.ts';
+import { compileWork } from './work.ts';
 
 /** What the steps of one file have in common. */
-export interface StepsContext {
-  readonly source: YamlSource;
-  readonly problems: ProblemList;
-  /** Names of the declared inputs; `undefined` if they could not be read. */
-  readonly inputs: ReadonlySet<string> | undefined;
+export interface StepsContext extends SharedSite {
   readonly stepIds: ReadonlySet<string>;
-  /** The `env` of the workflow: compiled, its names, and as written. */
-  readonly environment: Compiled<Environment>;
-  readonly environmentNames: ReadonlySet<string> | undefined;
+  /** The `env` of the workflow as written. */
   readonly writtenEnvironment: JsonObject;
   readonly loadChild: ChildLoader;
+  readonly readPrompt: PromptReader | undefined;
 }
 
 /** The ids in a `needs`, each once. */
@@ -32,124 +33,93 @@ export function needsOf({ needs = [] }: Pick<StepDefinition, 'needs'>): readonly
 }
 
 /** One step; `undefined` if its problems leave nothing to build. */
-export function compileStep(step: ShapedStep, context: StepsContext): StepModel | undefined {
-  const { definition, path } = step;
+export function compileStep(step: ShapedStep, context: StepsContext): Draft | undefined {
+  const { definition, path, written } = step;
   if (!definition) return undefined;
   const { source, problems } = context;
   const needs = needsOf(definition);
   const steps: VisibleSteps = { kind: 'needed', known: context.stepIds, needs, self: definition.id };
-  const site = bodySite({ definition, path, context, steps });
-  const conditionPath = [...path, 'if'];
+  const site = bodySite({ definition, path, shared: context, steps, matrix: visibleMatrix(written) });
   const condition =
-    definition.if === undefined ? undefined : compileCondition(definition.if, conditionPath, site);
+    definition.if === undefined
+      ? undefined
+      : compileCondition(definition.if, [...path, 'if'], withoutMatrix(site, decidedOnce));
   const timeout = compileTimeout(definition, path);
   for (const complaint of timeout.complaints) problems.add(source, complaint);
   const kind = kindOf(step, definition, context);
   const child =
     definition.uses === undefined ? undefined : context.loadChild(definition.uses, source, [...path, 'uses']);
-  const body = kind && compileBody({ kind, definition, site, child });
-  if (!body) return undefined;
+  const fanOut = kind && mayFanOut(kind) ? compileFanOut({ kind, definition, written }, site) : undefined;
+  const compiled = kind && compileBody({ kind, definition, written, site, child, fanOut, context });
+  if (!compiled) return undefined;
   const retry = compileRetry(definition.retry);
+  const budget = compileSpending(definition.budget);
   return {
-    id: definition.id,
-    needs: needs.map(id => ({ id, tolerant: condition?.readsStatus ?? false })),
-    ...(condition ? { condition: (scope: Scope) => condition.test(site.surroundings(scope)) } : {}),
-    optional: definition.optional ?? false,
-    ...(retry ? { retry } : {}),
-    timeout: timeout.rule,
-    body,
-    fingerprint: fingerprintOf({
-      step: step.written,
-      env: context.writtenEnvironment,
-      child: child?.fingerprint ?? null,
-    }),
-    position: source.positionOf(source.rangeOf(path).start),
+    place: compiled.place,
+    model: {
+      id: definition.id,
+      needs: needs.map(id => ({ id, tolerant: condition?.readsStatus ?? false })),
+      ...(condition ? { condition: (scope: Scope) => condition.test(site.surroundings(scope)) } : {}),
+      optional: definition.optional ?? false,
+      ...(retry ? { retry } : {}),
+      timeout: timeout.rule,
+      ...(budget ? { budget } : {}),
+      ...(fanOut ? { fanOut } : {}),
+      body: compiled.body,
+      fingerprint: fingerprintOf({
+        step: written,
+        env: context.writtenEnvironment,
+        child: child?.fingerprint ?? null,
+        ...(compiled.promptText === undefined ? {} : { prompt: compiled.promptText }),
+      }),
+      position: source.positionOf(source.rangeOf(path).start),
+    },
   };
 }
 
-interface SiteOptions {
-  readonly definition: StepDefinition;
-  readonly path: Path;
-  readonly context: StepsContext;
-  readonly steps: VisibleSteps;
-}
+const decidedOnce = 'a condition is decided once, before the step becomes many';
 
-/** `env` of a step reads that of the workflow; everything else in the step reads both, its own first. */
-function bodySite({ definition, path, context, steps }: SiteOptions): BodySite {
-  const { source, problems, inputs } = context;
-  const outerNames = context.environmentNames;
-  const outerSite: Site = { source, problems, visible: { inputs, steps, env: outerNames } };
-  const own = compileEnvironment(definition.env ?? {}, [...path, 'env'], outerSite);
-  const environment = (scope: Scope): Environment => {
-    const outer = context.environment(surroundingsOf(scope, () => ({})));
-    return { ...outer, ...own(surroundingsOf(scope, () => outer)) };
-  };
-  const env = outerNames && new Set([...outerNames, ...Object.keys(definition.env ?? {})]);
-  return {
-    source,
-    problems,
-    path,
-    visible: { inputs, steps, env },
-    environment,
-    surroundings: scope => surroundingsOf(scope, () => environment(scope)),
-  };
-}
+const mayFanOut = (kind: StepKind): boolean => kind === 'run' || kind === 'agent' || kind === 'uses';
 
 interface BodyOptions {
   readonly kind: StepKind;
   readonly definition: StepDefinition;
+  readonly written: JsonObject;
   readonly site: BodySite;
   readonly child: LoadedWorkflow | undefined;
+  readonly fanOut: FanOut | undefined;
+  readonly context: StepsContext;
 }
 
-function compileBody({ kind, definition, site, child }: BodyOptions): Body | undefined {
+interface CompiledBody {
+  readonly body: Body;
+  readonly place?: WorkPlace | undefined;
+  readonly promptText?: string | undefined;
+}
+
+function compileBody({ kind, definition, site, child, ...rest }: BodyOptions): CompiledBody | undefined {
+  const fansOut = rest.fanOut !== undefined;
   switch (kind) {
-    case 'run':
-      return definition.run === undefined ? undefined : compileRun(definition.run, definition, site);
+    case 'run': {
+      if (definition.run === undefined) return undefined;
+      const { rules: work, place } = compileWork(definition, site, { kind, fansOut });
+      return { body: compileRun({ script: definition.run, definition, work }, site), place };
+    }
+    case 'agent': {
+      const { rules: work, place } = compileWork(definition, site, { kind, fansOut });
+      if (definition.agent === undefined || !work) return undefined;
+      const { readPrompt } = rest.context;
+      const { agent } = definition;
+      const compiled = compileAgent({ agent, definition, written: rest.written, work, readPrompt }, site);
+      return compiled && { ...compiled, place };
+    }
     case 'uses':
-      return child && compileUses(child.model, definition.with ?? {}, site);
+      return child && { body: compileUses(child.model, definition.with ?? {}, site) };
     case 'approve':
-      return definition.approve === undefined ? undefined : compileApprove(definition.approve, site);
+      return definition.approve === undefined
+        ? undefined
+        : { body: compileApprove(definition.approve, site) };
+    case 'land':
+      return definition.land === undefined ? undefined : compileLand(definition.land, definition, site);
   }
-}
-
-const keysOfKind: Readonly<Record<StepKind, readonly (keyof StepDefinition)[]>> = {
-  run: ['shell', 'working-directory', 'output'],
-  uses: ['with'],
-  approve: [],
-};
-
-/** The one thing that a step does. Reports none, several, and keys that belong to another kind. */
-function kindOf(
-  step: ShapedStep,
-  definition: StepDefinition,
-  { source, problems }: StepsContext,
-): StepKind | undefined {
-  const [kind, second] = stepKinds.filter(key => Object.hasOwn(step.written, key));
-  if (kind === undefined) {
-    if (!step.isDamaged) {
-      const hint =
-        'add one of `run` (a shell script), `uses` (another workflow), `approve` (a question to a person)';
-      problems.add(source, { path: step.path, message: `step \`${definition.id}\` does nothing`, hint });
-    }
-    return undefined;
-  }
-  if (second !== undefined) {
-    const message = `a step has either \`${kind}\` or \`${second}\`, not both`;
-    problems.add(source, {
-      path: [...step.path, second],
-      atKey: true,
-      message,
-      hint: 'make two steps of it',
-    });
-    return undefined;
-  }
-  for (const other of stepKinds) {
-    for (const key of other === kind ? [] : keysOfKind[other]) {
-      if (definition[key] === undefined) continue;
-      const message = `\`${key}\` belongs to steps with \`${other}\`, and this one has \`${kind}\``;
-      problems.add(source, { path: [...step.path, key], atKey: true, message });
-    }
-  }
-  return kind;
 }

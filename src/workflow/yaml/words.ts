@@ -5,24 +5,6 @@ interface Objection {
   readonly hint?: string | undefined;
 }
 
-/** Keys of steps that are understood but cannot run yet. Delete a line when its feature is there. */
-const unsupportedKinds = ['agent', 'land'] as const;
-const unsupportedStepKeys = [
-  'prompt',
-  'concurrency',
-  'strategy',
-  'workspace',
-  'setup',
-  'teardown',
-  'permissions',
-  'checks',
-  'on_fail',
-  'select',
-  'artifacts',
-  'from',
-  'verify',
-] as const;
-
 const stepWords: Readonly<Record<string, string>> = {
   'continue-on-error': 'write `optional: true`',
   continue_on_error: 'write `optional: true`',
@@ -35,6 +17,16 @@ const stepWords: Readonly<Record<string, string>> = {
   working_directory: 'write `working-directory`',
   cwd: 'write `working-directory`',
   when: 'write `if`',
+  matrix: 'write `strategy: { matrix: ... }`',
+  'max-parallel': 'write `strategy: { max-parallel: N }`',
+  'fail-fast': 'write `strategy: { fail-fast: ... }`',
+  on_failure:
+    'write `strategy: { on_failure: ... }` for the copies of a step; that of the workflow stands at the top',
+  'max-turns': 'write `max_turns`',
+  worktree: 'write `workspace`',
+  model: 'say it where the agent is defined, in `reprise.yaml`',
+  allow: 'write `permissions: { allow: [...] }`',
+  deny: 'write `permissions: { deny: [...] }`',
   steps: 'a step has no steps of its own: put them into another workflow and run it with `uses`',
 };
 
@@ -46,31 +38,22 @@ const workflowWords: Readonly<Record<string, string>> = {
   'timeout-minutes': 'write `runtime: { budget: { minutes: N } }`',
   'fail-fast': 'write `on_failure: fail-fast`',
   defaults: 'write `shell` and `working-directory` in the steps',
-  permissions: 'leave it out: steps run with your own rights',
+  permissions: 'write `permissions` in the steps of agents; scripts run with your own rights',
+  strategy: 'write `strategy` in the step',
 };
 
-const includes = (words: readonly string[], word: string): boolean => words.includes(word);
 const lookup = (words: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(words, key) ? words[key] : undefined;
 
-/** Whether a step asks for something that only a later version can do. */
-const isUnsupportedStep = (keys: readonly string[]): boolean =>
-  keys.some(key => includes(unsupportedKinds, key));
+/** What to say about a key that a step cannot have; `undefined` if there is nothing special to say. */
+export const objectToStepKey = (key: string): Objection | undefined =>
+  pointed('a step', key, lookup(stepWords, key));
 
-/**
- * What to say about a key that a step cannot have; `undefined` if there is nothing special to say,
- * and `'silent'` if another key of the same step has said it.
- */
-export function objectToStepKey(key: string, siblings: readonly string[]): Objection | 'silent' | undefined {
-  if (includes(unsupportedKinds, key))
-    return { message: `\`${key}\` steps are not supported by this version` };
-  if (includes(unsupportedStepKeys, key)) {
-    return isUnsupportedStep(siblings)
-      ? 'silent'
-      : { message: `\`${key}\` is not supported by this version` };
-  }
-  return pointed('a step', key, lookup(stepWords, key));
-}
+/** What to say beside a value that does not fit a key of a step. */
+export const hintForStepKey = (key: string): string | undefined =>
+  key === 'concurrency'
+    ? 'write how many copies of the step run, such as `concurrency: 3`; for one copy for each item use `strategy.matrix`'
+    : undefined;
 
 export const objectToWorkflowKey = (key: string): Objection | undefined =>
   pointed('a workflow', key, lookup(workflowWords, key));

@@ -1,31 +1,42 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
 import { fingerprintOf } from '../fingerprint.ts';
 import type { Scope, WorkflowModel } from '../model.ts';
+import { type PlaceProblem, placeWork } from '../work-place.ts';
 import type { ChildLoader, LoadedWorkflow } from './children.ts';
 import { compileValue, type Site } from './compile.ts';
 import { compileEnvironment, surroundingsOf } from './environment.ts';
 import { checkGraph, stepIdsOf } from './graph.ts';
 import { compileInputs } from './inputs.ts';
-import type { ProblemList } from './problem-list.ts';
+import { compileSpending } from './limits.ts';
+import type { Complaint, ProblemList } from './problem-list.ts';
+import type { PromptReader } from './prompt.ts';
 import { type ShapedWorkflow, shapeOf } from './shape.ts';
 import type { YamlSource } from './source.ts';
 import { compileStep, type StepsContext } from './step.ts';
+import { namesOfArtifacts } from './work.ts';
 
 /** Builds the workflow of one file, reporting all that is wrong with it; with problems the result means nothing. */
 export function compileWorkflow(
   source: YamlSource,
   problems: ProblemList,
-  loadChild: ChildLoader,
+  outside: Outside,
 ): LoadedWorkflow | undefined {
   const shaped = source.isReadable ? shapeOf(source, problems) : undefined;
   if (!shaped) return undefined;
   const { definition, written } = shaped;
   const input = compileInputs(definition.inputs ?? {}, source, problems);
-  const context = stepsContext(shaped, { source, problems, loadChild });
-  checkGraph(shaped.steps, source, problems);
-  const steps = shaped.steps.map(step => compileStep(step, context)).filter(step => step !== undefined);
+  const context = stepsContext(shaped, { source, problems, ...outside });
+  const isSound = checkGraph(shaped.steps, source, problems);
+  const drafts = shaped.steps.map(step => compileStep(step, context)).filter(step => step !== undefined);
+  const { bodies, problems: misplaced } = placeWork(drafts);
+  const steps = drafts.map(({ model }, index) => ({ ...model, body: bodies[index] ?? model.body }));
+  // Where a step is missing, what it would have left behind is missing too, which is no news.
+  if (isSound && drafts.length === shaped.steps.length) {
+    for (const problem of misplaced) problems.add(source, complaintOf(problem));
+  }
   const output = compileOutputs(definition.outputs, context);
   const { max_concurrent_workers: maxConcurrentWorkers, budget } = definition.runtime ?? {};
+  const spending = compileSpending(budget);
   const model: WorkflowModel = {
     name: definition.name ?? nameFromFile(source.file),
     ...(definition.description === undefined ? {} : { description: definition.description }),
@@ -35,15 +46,26 @@ export function compileWorkflow(
     onFailure: definition.on_failure ?? 'fail-fast',
     ...(maxConcurrentWorkers === undefined ? {} : { maxConcurrentWorkers }),
     ...(budget?.minutes === undefined ? {} : { budgetMs: budget.minutes * 60_000 }),
+    ...(spending ? { budget: spending } : {}),
     ...(output ? { output } : {}),
   };
   return { model, fingerprint: fingerprintOfWorkflow(model, written) };
 }
 
-interface StepsContextOptions {
+/** How a file gets at others. */
+export interface Outside {
+  readonly loadChild: ChildLoader;
+  readonly readPrompt: PromptReader | undefined;
+}
+
+interface StepsContextOptions extends Outside {
   readonly source: YamlSource;
   readonly problems: ProblemList;
-  readonly loadChild: ChildLoader;
+}
+
+function complaintOf({ index, key, message, hint }: PlaceProblem): Complaint {
+  const path = ['steps', index, ...(key === 'base' ? ['workspace', key] : [key])];
+  return { path, atKey: key === 'land', message, hint };
 }
 
 const sharedEnvironment = 'every step shares this environment, whatever it needs';
@@ -58,16 +80,31 @@ function stepsContext(
   const site: Site = {
     source,
     problems,
-    visible: { inputs, env: new Set(), steps: { kind: 'none', because: sharedEnvironment } },
+    visible: {
+      inputs,
+      env: new Set(),
+      steps: { kind: 'none', because: sharedEnvironment },
+      matrix: { kind: 'none', because: sharedEnvironment },
+    },
   };
   return {
     ...options,
     inputs,
     stepIds: stepIdsOf(steps),
+    artifacts: artifactNamesOf(steps),
     environment: compileEnvironment(environment, ['env'], site),
     environmentNames: namesIn(written['env']),
     writtenEnvironment: environment,
   };
+}
+
+/** A step that was reported may have meant to leave some. */
+function artifactNamesOf(steps: ShapedWorkflow['steps']): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map(
+    steps.flatMap(({ definition, isDamaged }) =>
+      definition && !isDamaged ? [[definition.id, namesOfArtifacts(definition.artifacts)] as const] : [],
+    ),
+  );
 }
 
 /** As written: what was reported for its shape is declared all the same. `undefined` if nothing can be said. */
@@ -82,6 +119,8 @@ function compileOutputs(outputs: JsonObject | undefined, context: StepsContext):
     inputs: context.inputs,
     env: context.environmentNames,
     steps: { kind: 'all', known: context.stepIds },
+    artifacts: context.artifacts,
+    matrix: { kind: 'none', because: 'it belongs to the copies of a step' },
   } as const;
   const value = compileValue(outputs, ['outputs'], { ...context, visible });
   return (scope: Scope) =>

@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../core/json.ts';
+import { expandMatrix, matrixFaults } from './matrix.ts';
+
+describe('a matrix', () => {
+  test('has a combination for each pair, the first key varying slowest', () => {
+    expect(expandMatrix({ os: ['linux', 'mac'], node: [20, 22] })).toEqual([
+      { os: 'linux', node: 20 },
+      { os: 'linux', node: 22 },
+      { os: 'mac', node: 20 },
+      { os: 'mac', node: 22 },
+    ]);
+  });
+
+  test('may be the combinations themselves', () => {
+    expect(expandMatrix([{ a: 1 }, { b: 2 }])).toEqual([{ a: 1 }, { b: 2 }]);
+  });
+
+  test('of one empty list has none', () => {
+    expect(expandMatrix({ os: [], node: [20] })).toEqual([]);
+  });
+
+  test('loses what `exclude` fits, in part or as a whole', () => {
+    expect(
+      expandMatrix({
+        os: ['linux', 'mac'],
+        node: [20, { version: 22, lts: true }],
+        exclude: [{ os: 'mac', node: { lts: true, version: 22 } }, { node: 20 }],
+      }),
+    ).toEqual([{ os: 'linux', node: { version: 22, lts: true } }]);
+  });
+
+  // The example of GitHub's documentation.
+  test('gains what `include` says', () => {
+    expect(
+      expandMatrix({
+        fruit: ['apple', 'pear'],
+        animal: ['cat', 'dog'],
+        include: [
+          { color: 'green' },
+          { color: 'pink', animal: 'cat' },
+          { fruit: 'apple', shape: 'circle' },
+          { fruit: 'banana' },
+          { fruit: 'banana', animal: 'cat' },
+        ],
+      }),
+    ).toEqual([
+      { fruit: 'apple', animal: 'cat', color: 'pink', shape: 'circle' },
+      { fruit: 'apple', animal: 'dog', color: 'green', shape: 'circle' },
+      { fruit: 'pear', animal: 'cat', color: 'pink' },
+      { fruit: 'pear', animal: 'dog', color: 'green' },
+      { fruit: 'banana' },
+      { fruit: 'banana', animal: 'cat' },
+    ]);
+  });
+
+  test('may have nothing but `include`', () => {
+    expect(expandMatrix({ include: [{ a: 1 }, { a: 1 }] })).toEqual([{ a: 1 }, { a: 1 }]);
+  });
+
+  test('with any keys and values is what a plain reading of the rules gives', () => {
+    const key = fc.constantFrom('a', 'b', 'c', '__proto__');
+    const value = fc.constantFrom<Json>(1, 2, 'x', null, ['x'], { y: 1 });
+    const axes = fc.dictionary(key, fc.array(value, { maxLength: 3 }), { maxKeys: 3 });
+    const patterns = fc.array(
+      fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd', 'e'), value, { maxKeys: 3 }),
+      {
+        maxLength: 4,
+      },
+    );
+    fc.assert(
+      fc.property(axes, patterns, patterns, (given, include, exclude) => {
+        const known = exclude.filter(pattern =>
+          Object.keys(pattern).every(name => Object.hasOwn(given, name)),
+        );
+        const matrix = { ...given, include, exclude: known } as JsonObject;
+        expect(matrixFaults(matrix)).toEqual([]);
+        expect(expandMatrix(matrix)).toEqual(naive(given, include, known));
+      }),
+    );
+  });
+});
+
+type Lists = Readonly<Record<string, readonly Json[]>>;
+
+/** Counts through the combinations by their number, and applies one rule after the other. */
+function naive(axes: Lists, include: readonly JsonObject[], exclude: readonly JsonObject[]): JsonObject[] {
+  const names = Object.keys(axes);
+  const size =
+    names.length === 0 ? 0 : names.reduce((product, name) => product * (axes[name]?.length ?? 0), 1);
+  const originals: Map<string, Json>[] = [];
+  for (let number = 0; number < size; number++) {
+    let rest = number;
+    const digits = new Map<string, Json>();
+    for (const name of names.toReversed()) {
+      const values = axes[name] ?? [];
+      digits.set(name, values[rest % values.length] ?? null);
+      rest = Math.floor(rest / values.length);
+    }
+    originals.push(new Map(names.map(name => [name, digits.get(name) ?? null])));
+  }
+  const same = (left: Json | undefined, right: Json) =>
+    left !== undefined && canonicalJson(left) === canonicalJson(right);
+  const kept = originals.filter(
+    item =>
+      !exclude.some(pattern => Object.entries(pattern).every(([name, value]) => same(item.get(name), value))),
+  );
+  const grown = kept.map(item => new Map(item));
+  const extra: JsonObject[] = [];
+  for (const addition of include) {
+    const pairs = Object.entries(addition);
+    const fitting = kept.flatMap((item, index) =>
+      pairs.every(([name, value]) => !item.has(name) || same(item.get(name), value)) ? [index] : [],
+    );
+    for (const index of fitting) for (const [name, value] of pairs) grown[index]?.set(name, value);
+    if (fitting.length === 0) extra.push(addition);
+  }
+  return [...grown.map(item => Object.fromEntries(item)), ...extra];
+}
+
+describe('what is no matrix', () => {
+  test.each<[Json, readonly string[]]>([
+    ['linux', [' must be a map of lists, or a list of maps, not `linux`']],
+    [null, [' must be a map of lists, or a list of maps, not empty']],
+    [{ os: 'linux', node: { a: 1 } }, ['os must be a list, not `linux`', 'node must be a list, not a map']],
+    [
+      [{ a: 1 }, 'x', ['y']],
+      ['1 must be a map, not `x`', '2 must be a map, not a list'],
+    ],
+    [{ include: { a: 1 } }, ['include must be a list, not a map']],
+    [{ a: [1], include: ['x'] }, ['include.0 must be a map, not `x`']],
+    [{ a: [1], exclude: [{ b: 1 }] }, ['exclude.0.b is not a key of the matrix, so it excludes nothing']],
+  ])('%j', (matrix, expected) => {
+    expect(matrixFaults(matrix).map(({ path, message }) => `${path.join('.')} ${message}`)).toEqual(expected);
+  });
+
+  test('is not said of what nobody knows yet', () => {
+    const isPending = (value: Json) => value === '?';
+    const matrix = { os: '?', include: '?', exclude: ['?', { os: 1 }] };
+    expect(matrixFaults(matrix, isPending)).toEqual([]);
+    expect(matrixFaults('?', isPending)).toEqual([]);
+    expect(isJsonObject(matrix)).toBe(true);
+  });
+});

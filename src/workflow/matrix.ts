@@ -1,0 +1,130 @@
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../core/json.ts';
+
+/** Something that is no matrix, at its place in one. */
+export interface MatrixFault {
+  readonly path: readonly (string | number)[];
+  /** The rest of a sentence that begins with the name of the place. */
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+/** A value that nobody knows yet: nothing can be wrong with it. */
+type IsPending = (value: Json) => boolean;
+
+const modifiers = ['include', 'exclude'] as const;
+const isModifier = (key: string): boolean => key === 'include' || key === 'exclude';
+
+/** What is wrong with a matrix, as it was written or as it was computed. */
+export function matrixFaults(matrix: Json, isPending: IsPending = () => false): readonly MatrixFault[] {
+  if (isPending(matrix)) return [];
+  if (Array.isArray(matrix)) return objectsFaults(matrix, [], isPending);
+  if (!isJsonObject(matrix)) {
+    return [{ path: [], message: `must be a map of lists, or a list of maps, not ${describe(matrix)}` }];
+  }
+  const axes = axisNames(matrix);
+  return Object.entries(matrix).flatMap(([key, value]) => {
+    if (isPending(value)) return [];
+    if (!Array.isArray(value)) return [notAList(key, value)];
+    if (!isModifier(key)) return [];
+    const faults = objectsFaults(value, [key], isPending);
+    return key === 'exclude' ? [...faults, ...unknownExclusions(value, axes)] : faults;
+  });
+}
+
+function objectsFaults(list: readonly Json[], path: MatrixFault['path'], isPending: IsPending) {
+  return list.flatMap((item, index): readonly MatrixFault[] =>
+    isJsonObject(item) || isPending(item)
+      ? []
+      : [{ path: [...path, index], message: `must be a map, not ${describe(item)}` }],
+  );
+}
+
+const notAList = (key: string, value: Json): MatrixFault => ({
+  path: [key],
+  message: `must be a list, not ${describe(value)}`,
+  hint: looksLikeList(value) ? 'read the list in it with `fromJSON( )`' : undefined,
+});
+
+const looksLikeList = (value: Json): boolean => typeof value === 'string' && value.trim().startsWith('[');
+
+function unknownExclusions(list: readonly Json[], axes: readonly string[]): readonly MatrixFault[] {
+  return list.flatMap((item, index) =>
+    Object.keys(isJsonObject(item) ? item : {})
+      .filter(key => !axes.includes(key))
+      .map(key => ({
+        path: ['exclude', index, key],
+        message: 'is not a key of the matrix, so it excludes nothing',
+      })),
+  );
+}
+
+function describe(value: Json): string {
+  if (value === null) return 'empty';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a map';
+  const text = String(value);
+  return `\`${text.length > 40 ? `${text.slice(0, 40)}…` : text.replaceAll('\n', ' ')}\``;
+}
+
+/** The keys that combinations are made of. */
+export const axisNames = (matrix: JsonObject): readonly string[] =>
+  Object.keys(matrix).filter(key => !isModifier(key));
+
+/**
+ * The combinations of a matrix without faults, with the meaning that GitHub gives it: the first key varies slowest,
+ * `exclude` takes away whatever it fits, and then `include` adds to every combination whose own values it does not
+ * contradict, or else becomes a combination itself.
+ */
+export function expandMatrix(matrix: Json): readonly JsonObject[] {
+  if (Array.isArray(matrix)) return matrix.filter(isJsonObject);
+  if (!isJsonObject(matrix)) return [];
+  const [include, exclude] = modifiers.map(key => listAt(matrix, key).filter(isJsonObject));
+  const axes = axisNames(matrix).map(key => ({ key, values: listAt(matrix, key) }));
+  const kept = combinations(axes).filter(item => !exclude?.some(pattern => fits(item, pattern)));
+  return withIncluded(kept, include ?? []);
+}
+
+const listAt = (matrix: JsonObject, key: string): readonly Json[] => {
+  const value = Object.hasOwn(matrix, key) ? matrix[key] : undefined;
+  return Array.isArray(value) ? value : [];
+};
+
+interface Axis {
+  readonly key: string;
+  readonly values: readonly Json[];
+}
+
+function combinations(axes: readonly Axis[]): readonly JsonObject[] {
+  if (axes.length === 0) return [];
+  return axes.reduce<readonly JsonObject[]>(
+    (items, { key, values }) => items.flatMap(item => values.map(value => ({ ...item, [key]: value }))),
+    [{}],
+  );
+}
+
+const isSame = (left: Json | undefined, right: Json): boolean =>
+  left !== undefined && canonicalJson(left) === canonicalJson(right);
+
+const fits = (item: JsonObject, pattern: JsonObject): boolean =>
+  Object.entries(pattern).every(([key, value]) => isSame(item[key], value));
+
+/** What was added may be replaced by a later addition; the values of the matrix itself may not. */
+function withIncluded(originals: readonly JsonObject[], include: readonly JsonObject[]): JsonObject[] {
+  const items = [...originals];
+  const added: JsonObject[] = [];
+  for (const addition of include) {
+    let fitted = false;
+    for (const [index, original] of originals.entries()) {
+      if (!agrees(original, addition)) continue;
+      items[index] = { ...items[index], ...addition };
+      fitted = true;
+    }
+    if (!fitted) added.push(addition);
+  }
+  return [...items, ...added];
+}
+
+const agrees = (original: JsonObject, addition: JsonObject): boolean =>
+  Object.entries(addition).every(
+    ([key, value]) => !Object.hasOwn(original, key) || isSame(original[key], value),
+  );
