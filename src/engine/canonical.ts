@@ -1,5 +1,6 @@
 import type { HistoryEvent } from '../core/event.ts';
 import { isRunEnd } from './effective-history.ts';
+import { definitionPath, unitOfEvent } from './unit.ts';
 
 /**
  * The history in an order that does not depend on timing: the start of the run, what concerns the run as a whole,
@@ -16,7 +17,7 @@ export function canonicalOrder(history: readonly HistoryEvent[]): readonly Histo
   ranked.sort((a, b) =>
     a.place !== b.place
       ? a.place - b.place
-      : (a.event.worker ?? -1) - (b.event.worker ?? -1) ||
+      : byWorkers(a.event, b.event) ||
         (a.event.attempt ?? 0) - (b.event.attempt ?? 0) ||
         a.event.seq - b.event.seq,
   );
@@ -37,4 +38,16 @@ function placesOf(history: readonly HistoryEvent[]): ReadonlyMap<string, number>
 }
 
 const placeOf = (event: HistoryEvent, places: ReadonlyMap<string, number>): number =>
-  event.step === undefined ? -1 : (places.get(event.step) ?? places.size);
+  event.step === undefined ? -1 : (places.get(definitionPath(event.step)) ?? places.size);
+
+/** Events of one step: those of the step itself first, then worker by worker, at every depth. */
+function byWorkers(a: HistoryEvent, b: HistoryEvent): number {
+  if (a.worker === undefined && b.worker === undefined && a.step === b.step) return 0;
+  const [left, right] = [workersOf(a), workersOf(b)];
+  const at = left.findIndex((worker, index) => worker !== right[index]);
+  if (at === -1) return left.length - right.length;
+  return (left[at] ?? -1) - (right[at] ?? -1);
+}
+
+const workersOf = (event: HistoryEvent): readonly number[] =>
+  Array.from(unitOfEvent(event)?.matchAll(/:(\d+)/g) ?? [], ([, worker]) => Number(worker));

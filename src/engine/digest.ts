@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { HistoryEvent } from '../core/event.ts';
 import { canonicalJson, type Json } from '../core/json.ts';
 import { effectiveHistory } from './effective-history.ts';
+import { withoutVolatile } from './worker-results.ts';
 
 export interface Digests {
   /** Equal if the same work came to the same end: status, output and error code of the run and of each step. */
@@ -18,7 +19,7 @@ interface StepOutcome {
   attempts: number;
 }
 
-/** Neither digest holds times, durations, ids or paths, nor that a run was interrupted and resumed. */
+/** Neither digest holds times, durations, costs, ids, paths or branches, nor that a run was interrupted and resumed. */
 export function digestsOf(history: readonly HistoryEvent[]): Digests {
   const steps = new Map<string, StepOutcome>();
   let run: Json = { status: 'running' };
@@ -26,7 +27,7 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
     const key = `${event.step ?? ''}\u0000${event.worker ?? ''}`;
     switch (event.type) {
       case 'run.completed':
-        run = { status: 'completed', output: event.data.output };
+        run = { status: 'completed', output: withoutVolatile(event.data.output) };
         break;
       case 'run.failed':
         run = { status: 'failed' };
@@ -50,7 +51,7 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
         change(steps, key, { choice: event.data.choice });
         break;
       case 'step.completed':
-        change(steps, key, { status: 'completed', output: event.data.output });
+        change(steps, key, { status: 'completed', output: withoutVolatile(event.data.output) });
         break;
       case 'step.failed':
         change(steps, key, { status: 'failed', error: event.data.error.code });
@@ -58,6 +59,21 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
       case 'step.cancelled':
         change(steps, key, { status: 'cancelled' });
         break;
+      case 'selection.made':
+        change(steps, key, { choice: event.data.winner });
+        break;
+      case 'landing.ended':
+        change(steps, key, { choice: event.data.outcome });
+        break;
+      case 'fanout.expanded':
+      case 'step.paused':
+      case 'workspace.created':
+      case 'workspace.saved':
+      case 'workspace.removed':
+      case 'session.started':
+      case 'session.named':
+      case 'session.ended':
+      case 'landing.started':
       case 'run.started':
       case 'run.resumed':
       case 'step.retrying':

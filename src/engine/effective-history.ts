@@ -1,21 +1,22 @@
 import type { HistoryEvent } from '../core/event.ts';
+import { outerUnits, unitOfEvent } from './unit.ts';
 
 /** What still counts of a history. */
 export interface EffectiveHistory {
   readonly events: readonly HistoryEvent[];
-  /** How often steps were tried whose earlier life no longer counts. */
+  /** How often units were tried whose earlier life no longer counts. */
   readonly attempts: ReadonlyMap<string, number>;
 }
 
 /** Leaves out what later resumes took back: ends of the run, the cancellation that led there, and invalidated steps. */
 export function effectiveHistory(history: readonly HistoryEvent[]): EffectiveHistory {
   const attempts = new Map<string, number>();
-  if (!history.some(({ type }) => type === 'run.resumed')) return { events: history, attempts };
+  if (!takesBack(history)) return { events: history, attempts };
   let events: HistoryEvent[] = [];
   for (const event of history) {
     if (event.type === 'run.resumed' && (event.data.invalidated || events.some(isRunEnd))) {
-      const left = withoutSteps(events, new Set(event.data.invalidated));
-      for (const [step, attempt] of left.attempts) attempts.set(step, attempt);
+      const left = withoutUnits(events, new Set(event.data.invalidated));
+      for (const [unit, attempt] of left.attempts) attempts.set(unit, attempt);
       events = [...left.events];
     }
     events.push(event);
@@ -23,67 +24,74 @@ export function effectiveHistory(history: readonly HistoryEvent[]): EffectiveHis
   return { events, attempts };
 }
 
+/** Whether a resume began by leaving something out. Most do not, and then the history is long and need not be copied. */
+function takesBack(history: readonly HistoryEvent[]): boolean {
+  let ended = false;
+  for (const event of history) {
+    if (event.type === 'run.resumed' && (event.data.invalidated || ended)) return true;
+    ended ||= isRunEnd(event);
+  }
+  return false;
+}
+
 /**
- * Takes back the events of some steps, and how the run ended. A step whose child workflow is taken back only in part
- * keeps its last start, and of what is inside only what came after that: earlier lives of the child led nowhere.
+ * Takes back the events of some units, and how the run ended. A unit whose inside is taken back only in part keeps its
+ * last start, and of what is inside only what came after that: earlier lives of it led nowhere.
  */
-export function withoutSteps(
+export function withoutUnits(
   history: readonly HistoryEvent[],
   invalidated: ReadonlySet<string>,
 ): EffectiveHistory {
-  const reopened = reopenedSteps(history, invalidated);
+  const reopened = reopenedUnits(history, invalidated);
   const attempts = new Map<string, number>();
   const events: HistoryEvent[] = [];
   for (const event of history) {
-    const { step, attempt } = event;
-    if (stillCounts(event, invalidated, reopened)) events.push(event);
-    else if (step !== undefined && attempt !== undefined) attempts.set(step, attempt);
+    const unit = unitOfEvent(event);
+    if (stillCounts(event, { unit, invalidated, reopened })) events.push(event);
+    else if (unit !== undefined && event.attempt !== undefined) attempts.set(unit, event.attempt);
   }
   // The start that is kept is the first of the attempts that count from now on.
-  for (const { step, attempt = 1 } of reopened.values())
-    if (step !== undefined) attempts.set(step, attempt - 1);
+  for (const [unit, { attempt = 1 }] of reopened) attempts.set(unit, attempt - 1);
   return { events, attempts };
 }
 
 export const isRunEnd = ({ type }: HistoryEvent): boolean =>
   type === 'run.completed' || type === 'run.failed' || type === 'run.cancelled';
 
-/** For each invalidated step with inner steps that stay: the last of its starts. */
-function reopenedSteps(
+/** For each invalidated unit with something inside that stays: the last of its starts. */
+function reopenedUnits(
   events: readonly HistoryEvent[],
   invalidated: ReadonlySet<string>,
 ): ReadonlyMap<string, HistoryEvent> {
   const staying = new Set<string>();
-  for (const { step } of events) {
-    if (step !== undefined && !invalidated.has(step))
-      for (const outer of outerSteps(step)) staying.add(outer);
+  const units = new Set(events.map(unitOfEvent));
+  for (const unit of units) {
+    if (unit !== undefined && !invalidated.has(unit))
+      for (const outer of outerUnits(unit)) staying.add(outer);
   }
   const starts = new Map<string, HistoryEvent>();
   for (const event of events) {
-    const { type, step } = event;
-    if (type === 'step.started' && step !== undefined && invalidated.has(step) && staying.has(step))
-      starts.set(step, event);
+    const unit = unitOfEvent(event);
+    if (event.type === 'step.started' && unit !== undefined && invalidated.has(unit) && staying.has(unit))
+      starts.set(unit, event);
   }
   return starts;
 }
 
-function stillCounts(
-  event: HistoryEvent,
-  invalidated: ReadonlySet<string>,
-  reopened: ReadonlyMap<string, HistoryEvent>,
-): boolean {
-  const { step, seq } = event;
-  if (step === undefined) return !isRunEnd(event) && event.type !== 'cancel.requested';
-  if (invalidated.has(step)) return reopened.get(step) === event;
-  return reopened.size === 0 || outerSteps(step).every(outer => seq > (reopened.get(outer)?.seq ?? 0));
+interface Place {
+  readonly unit: string | undefined;
+  readonly invalidated: ReadonlySet<string>;
+  readonly reopened: ReadonlyMap<string, HistoryEvent>;
 }
 
-/** `a/b` and `a` for `a/b/c`. */
-function outerSteps(path: string): readonly string[] {
-  const outer: string[] = [];
-  for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1))
-    outer.push(path.slice(0, slash));
-  return outer;
+function stillCounts(event: HistoryEvent, { unit, invalidated, reopened }: Place): boolean {
+  const { seq } = event;
+  if (unit === undefined) return !isRunEnd(event) && event.type !== 'cancel.requested';
+  if (invalidated.has(unit)) {
+    const start = reopened.get(unit);
+    return start === event || (start !== undefined && event.type === 'fanout.expanded' && seq > start.seq);
+  }
+  return reopened.size === 0 || outerUnits(unit).every(outer => seq > (reopened.get(outer)?.seq ?? 0));
 }
 
 /** Wall time during which somebody worked on the run. */

@@ -1,10 +1,9 @@
-import { join } from 'node:path';
+import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import { toTimestamp } from '../core/time.ts';
 import { endTrees } from '../process/end-trees.ts';
 import { isSameProcess } from '../process/identity.ts';
-import { runShellStep, type ShellEnd } from '../process/shell-step.ts';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -14,20 +13,18 @@ import type {
   NewRun,
   RunStatus,
 } from '../store/port.ts';
-import type { ShellCommand } from '../workflow/model.ts';
 import { Cancelled } from '../world/outcome.ts';
+import { type PinnedBase, pinBase } from './base.ts';
 import type { Environment, Observer } from './environment.ts';
 import type { FunctionCall, Turn } from './function-call.ts';
+import { createWorkEffects } from './work/effects.ts';
 
 /** Every call of the engine to the outside, declared once. */
 export type EngineEffects = ReturnType<typeof createEffects>;
 
-interface ShellRequest {
+interface Receipt {
   readonly runId: string;
-  readonly step: string;
-  readonly attempt: number;
-  readonly lease: Lease;
-  readonly command: ShellCommand;
+  readonly receipt: string;
 }
 
 export function createEffects(environment: Environment, observe: Observer) {
@@ -42,10 +39,15 @@ export function createEffects(environment: Environment, observe: Observer) {
     const giveUp = () => call.abandon(new Cancelled('the step'));
     clock.waitUntil(clock.now() + settings.graceMs, patience.signal).then(giveUp, () => {});
   };
+  /** Notes of lanes that are durable, and whose senders have not heard of it. */
+  const receipts = new Set<string>();
+  /** Runs whose engine lane has left: nothing of theirs becomes durable any more. */
+  const left = new Set<string>();
   const ownsRun = ({ runId }: { readonly runId: string }) => ({ writes: [`store:${runId}`] });
 
   return {
     calls,
+    work: createWorkEffects(environment, observe),
 
     /** Used inside the performance of a function, not by lanes. */
     endOfTurn: () => clock.endOfTurn(),
@@ -62,6 +64,48 @@ export function createEffects(environment: Environment, observe: Observer) {
       name: 'ids.new',
       span: 'short',
       perform: () => ({ runId: ids.runId(), incarnation: ids.incarnation() }),
+    }),
+
+    newReceipt: world.effect<void, string>({
+      name: 'ids.receipt',
+      span: 'short',
+      perform: () => ids.incarnation(),
+    }),
+
+    /** Says that what a lane asked to be remembered is durable. */
+    acknowledge: world.effect<Receipt, void>({
+      name: 'receipt.give',
+      span: 'short',
+      keys: ({ runId }) => ({ writes: [`receipts:${runId}`] }),
+      perform: ({ receipt }) => void receipts.add(receipt),
+    }),
+
+    /** Whoever waits for a receipt, or asks for one, is told that the run has another owner; or no longer. */
+    leave: world.effect<{ readonly runId: string; readonly gone: boolean }, void>({
+      name: 'receipt.leave',
+      span: 'short',
+      keys: ({ runId }) => ({ writes: [`receipts:${runId}`] }),
+      perform: ({ runId, gone }) => void (gone ? left.add(runId) : left.delete(runId)),
+    }),
+
+    /** Waits until it is durable. Throws FENCED if it never will be. */
+    committed: world.effect<Receipt, void>({
+      name: 'receipt.await',
+      span: 'short',
+      cleanup: true,
+      keys: ({ runId }) => ({ writes: [`receipts:${runId}`] }),
+      enabled: ({ runId, receipt }) => receipts.has(receipt) || left.has(runId),
+      perform: ({ runId, receipt }) => {
+        if (!receipts.delete(receipt)) throw new RepriseError('FENCED', `run ${runId} is no longer ours`);
+      },
+    }),
+
+    /** The commit that workspaces begin with. */
+    pinBase: world.effect<void, PinnedBase>({
+      name: 'git.base',
+      span: 'short',
+      keys: () => ({ reads: ['ref:HEAD'] }),
+      perform: () => pinBase({ cwd: environment.projectRoot, env: environment.env }),
     }),
 
     createRun: world.effect<NewRun, Lease>({
@@ -173,12 +217,6 @@ export function createEffects(environment: Environment, observe: Observer) {
       },
     }),
 
-    shell: world.effect<ShellRequest, ShellEnd>({
-      name: 'shell.run',
-      span: 'long',
-      perform: (request, { signal }) => runShell(environment, observe, request, signal),
-    }),
-
     /** Lets a function go on until it ends or asks for something. One that ignores its cancellation is left alone. */
     functionNext: world.effect<string, Turn>({
       name: 'function.next',
@@ -200,37 +238,6 @@ export function createEffects(environment: Environment, observe: Observer) {
       },
     ),
   };
-}
-
-async function runShell(
-  environment: Environment,
-  observe: Observer,
-  request: ShellRequest,
-  signal: AbortSignal,
-): Promise<ShellEnd> {
-  const { store, projectRoot, stateDir, env, settings } = environment;
-  const { runId, step, attempt, lease, command } = request;
-  const name = `${step.replaceAll('/', '.')}.${attempt}`;
-  let pid: number | undefined;
-  try {
-    return await runShellStep({
-      command,
-      projectRoot,
-      scratchDir: join(stateDir, 'scratch', runId, name),
-      logFile: join(stateDir, 'logs', runId, `${name}.log`),
-      identity: { runId, step, attempt, incarnation: lease.incarnation },
-      inheritEnv: env,
-      signal,
-      graceMs: settings.graceMs,
-      onStarted: async child => {
-        pid = child.pid;
-        await store.addProcess(runId, lease, { ...child, step });
-      },
-      onLine: (stream, line) => observe({ kind: 'output', step, stream, line }),
-    });
-  } finally {
-    if (pid !== undefined) await store.removeProcess(runId, pid);
-  }
 }
 
 export const expiry = (now: number, leaseMs: number): string => toTimestamp(now + leaseMs);

@@ -2,7 +2,8 @@ import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease, Owner } from '../store/port.ts';
-import type { WorkflowModel } from '../workflow/model.ts';
+import type { SpendingLimit, WorkflowModel } from '../workflow/model.ts';
+import { needsRepository } from './base.ts';
 import { activeMs } from './effective-history.ts';
 import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
@@ -21,6 +22,8 @@ export interface RunOptions {
   readonly maxConcurrentWorkers?: number | undefined;
   /** Wall time over all resumes. */
   readonly budgetMs?: number | undefined;
+  /** What the agents of the run may use up. */
+  readonly budget?: SpendingLimit | undefined;
   /** Aborting it cancels the run; the reason is recorded. */
   readonly interrupt?: AbortSignal | undefined;
   /** Stay even if only a person or a signal can bring the run forward. */
@@ -93,17 +96,21 @@ export class Engine {
     const workflow = modelOf(options.workflow);
     const input = workflow.input.parse(options.input ?? {});
     const graph = buildGraph(workflow);
-    const started: NewEvent = {
-      type: 'run.started',
-      data: {
-        format: 1,
-        workflow: workflow.name,
-        input,
-        steps: graph.nodes.map(({ path }) => path),
-        ...(source ? { source } : {}),
-      },
-    };
-    return this.#inLane(() => this.#create(graph, [started], options));
+    return this.#inLane(async () => {
+      const base = needsRepository(workflow) ? await this.#effects.pinBase() : undefined;
+      const started: NewEvent = {
+        type: 'run.started',
+        data: {
+          format: 1,
+          workflow: workflow.name,
+          input,
+          steps: graph.nodes.map(({ path }) => path),
+          ...(source ? { source } : {}),
+          ...(base ? { base } : {}),
+        },
+      };
+      return this.#create(graph, [started], options);
+    });
   }
 
   /**
@@ -229,6 +236,7 @@ export class Engine {
 
   async #loop({ state, runId, lease, options, usedMs }: LoopStart): Promise<void> {
     const { workflow } = state.graph.root;
+    state.root = this.#environment.projectRoot;
     const totalMs = options.budgetMs ?? workflow.budgetMs;
     const loop = new RunLoop({
       environment: this.#environment,
@@ -238,6 +246,7 @@ export class Engine {
       lease,
       state,
       places: options.maxConcurrentWorkers ?? workflow.maxConcurrentWorkers ?? defaultPlaces,
+      spending: options.budget ?? workflow.budget,
       budget: totalMs === undefined ? undefined : { totalMs, leftMs: Math.max(0, totalMs - usedMs) },
       interrupt: options.interrupt,
       wait: options.wait ?? false,

@@ -1,3 +1,5 @@
+import type { AgentDefinition } from '../agents/agent.ts';
+import type { AgentEvent, SessionFactory } from '../agents/port.ts';
 import type { HistoryEvent } from '../core/event.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Clock, Ids } from '../core/ports.ts';
@@ -19,6 +21,20 @@ export interface Environment {
   /** What shell steps inherit. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly settings: EngineSettings;
+  /** The agents of the project, by name. */
+  readonly agents: ReadonlyMap<string, AgentDefinition>;
+  readonly openSession: SessionFactory;
+  readonly worktrees: WorktreeSettings;
+}
+
+/** How workspaces are made. */
+export interface WorktreeSettings {
+  /** Absolute; workspaces are below it. */
+  readonly folder: string;
+  /** Shell commands that make a new workspace ready. */
+  readonly setup: readonly string[];
+  /** Patterns of ignored files to copy into it. */
+  readonly include: readonly string[];
 }
 
 export interface EngineSettings {
@@ -39,14 +55,23 @@ export type Observation =
   | {
       readonly kind: 'output';
       readonly step: string;
+      readonly worker?: number | undefined;
       readonly stream: 'stdout' | 'stderr';
       readonly line: string;
     }
   | {
       readonly kind: 'log';
       readonly step: string;
+      readonly worker?: number | undefined;
       readonly message: string;
       readonly fields?: JsonObject | undefined;
+    }
+  /** What an agent does, as it happens. */
+  | {
+      readonly kind: 'agent';
+      readonly step: string;
+      readonly worker?: number | undefined;
+      readonly event: AgentEvent;
     }
   | { readonly kind: 'notice'; readonly message: string };
 

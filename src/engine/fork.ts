@@ -1,29 +1,39 @@
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import { nearest } from '../core/suggest.ts';
+import { affectedBy } from './affected.ts';
 import { findChanges } from './changes.ts';
-import { effectiveHistory, withoutSteps } from './effective-history.ts';
-import { affectedBy, type Graph, type GraphNode } from './graph.ts';
+import { effectiveHistory, withoutUnits } from './effective-history.ts';
+import { type Graph, hasInside } from './graph.ts';
+import { definitionPath, outerUnits, unitOfEvent } from './unit.ts';
 
 /**
- * Steps that did not come to an end of their own: they failed, were cancelled, or were skipped because of that.
- * A step that ended so because of what is inside its child workflow is not among them: only that is.
+ * Units that did not come to an end of their own: they failed, were cancelled, or were skipped because of that.
+ * A unit that ended so because of what is inside of it is not among them: only that is.
  */
-export function unfinished(graph: Graph, events: readonly HistoryEvent[]): readonly GraphNode[] {
-  const found = new Set<GraphNode>();
+export function unfinished(graph: Graph, events: readonly HistoryEvent[]): readonly string[] {
+  const found = new Set<string>();
+  const completed = new Set<string>();
   for (const event of events) {
-    const node = event.step === undefined ? undefined : graph.byPath.get(event.step);
-    if (!node) continue;
-    if (event.type === 'step.completed' || event.type === 'step.started') found.delete(node);
+    const unit = unitOfEvent(event);
+    const node = unit === undefined ? undefined : graph.byPath.get(definitionPath(unit));
+    if (!node || unit === undefined) continue;
+    if (event.type === 'step.completed') completed.add(unit);
+    else if (event.type === 'step.started') completed.delete(unit);
+    if (event.type === 'step.completed' || event.type === 'step.started') found.delete(unit);
+    // A worker is never optional by itself, and an optional fan-out keeps what its workers came to.
     const failed = event.type === 'step.failed' && !node.step.optional;
     const skipped = event.type === 'step.skipped' && event.data.reason !== 'condition';
-    if (failed || skipped || event.type === 'step.cancelled') found.add(node);
+    if (failed || skipped || event.type === 'step.cancelled') found.add(unit);
   }
-  const inner = new Set<GraphNode>();
-  for (const node of found)
-    for (let outer = node.scope.parent; outer; outer = outer.scope.parent) inner.add(outer);
-  return [...found].filter(node => !inner.has(node));
+  const outer = new Set([...found].flatMap(outerUnits));
+  // The losers of a selection are done with.
+  return [...found].filter(unit => !outer.has(unit) && !outerUnits(unit).some(each => completed.has(each)));
 }
+
+/** The units that a history tells of. */
+export const unitsOf = (events: readonly HistoryEvent[]): ReadonlySet<string> =>
+  new Set(events.flatMap(event => unitOfEvent(event) ?? []));
 
 export interface ForkPoint {
   readonly runId: string;
@@ -36,8 +46,7 @@ export function forkedEvents(
   history: readonly HistoryEvent[],
   { runId, from }: ForkPoint,
 ): readonly NewEvent[] {
-  const root = graph.byPath.get(from);
-  if (!root) {
+  if (!graph.byPath.has(definitionPath(from))) {
     const meant = nearest(from, graph.byPath.keys());
     throw new RepriseError('USAGE', `the workflow has no step ${from}`, {
       hint: meant ? `did you mean ${meant}?` : `steps: ${[...graph.byPath.keys()].join(', ')}`,
@@ -48,9 +57,8 @@ export function forkedEvents(
   if (started?.type !== 'run.started') throw new RepriseError('HISTORY_INVALID', `run ${runId} has no start`);
 
   const { changed } = findChanges(graph, events);
-  const ends = endsOf(events);
-  const open = graph.nodes.filter(({ path }) => !ends.has(path));
-  const again = affectedBy([root, ...changed, ...open.filter(({ child }) => !child)]);
+  const known = unitsOf(events);
+  const again = affectedBy(graph, [from, ...changed, ...openUnits(graph, events, known)], known);
   const data = {
     ...started.data,
     steps: graph.nodes.map(({ path }) => path),
@@ -59,25 +67,45 @@ export function forkedEvents(
   return [{ type: 'run.started', data }, ...keptEvents(graph, events, again)];
 }
 
-/** Steps whose end can be reused. */
+/** What has no end that can be reused, and does its work itself. */
+function openUnits(
+  graph: Graph,
+  events: readonly HistoryEvent[],
+  known: ReadonlySet<string>,
+): readonly string[] {
+  const ended = endsOf(events);
+  const units = new Set([...graph.nodes.map(({ unit }) => unit), ...known]);
+  return [...units].filter(unit => {
+    const node = graph.byPath.get(definitionPath(unit));
+    if (!node || ended.has(unit)) return false;
+    const isWorker = /:\d+$/.test(unit);
+    // What stands inside a fan-out in the definition is but the pattern of what is inside its workers.
+    const isPattern = !known.has(unit) && insideFanOut(graph, unit);
+    return !isPattern && (isWorker ? node.child === undefined : !hasInside(node));
+  });
+}
+
+const insideFanOut = (graph: Graph, path: string): boolean =>
+  outerUnits(path).some(outer => graph.byPath.get(outer)?.fanOut !== undefined);
+
+/** Units whose end can be reused. */
 function endsOf(events: readonly HistoryEvent[]): ReadonlySet<string> {
   const ends = new Set<string>();
   for (const event of events) {
     const reusable =
       event.type === 'step.completed' || (event.type === 'step.skipped' && event.data.reason === 'condition');
-    if (event.step !== undefined && reusable) ends.add(event.step);
+    const unit = unitOfEvent(event);
+    if (unit !== undefined && reusable) ends.add(unit);
   }
   return ends;
 }
 
-function keptEvents(
-  graph: Graph,
-  events: readonly HistoryEvent[],
-  again: ReadonlySet<GraphNode>,
-): NewEvent[] {
-  const left = withoutSteps(events, new Set(Array.from(again, ({ path }) => path)));
+function keptEvents(graph: Graph, events: readonly HistoryEvent[], again: ReadonlySet<string>): NewEvent[] {
+  const left = withoutUnits(events, again);
   return left.events.flatMap(({ seq: _seq, runId: _runId, at: _at, ...event }) => {
-    const isKept = event.step === undefined ? event.type === 'signal.received' : graph.byPath.has(event.step);
+    const unit = unitOfEvent(event);
+    const isKept =
+      unit === undefined ? event.type === 'signal.received' : graph.byPath.has(definitionPath(unit));
     return isKept ? [event as NewEvent] : [];
   });
 }

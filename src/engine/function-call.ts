@@ -19,6 +19,7 @@ export interface FunctionCallOptions {
   readonly scope: Scope;
   readonly runId: string;
   readonly step: string;
+  readonly worker: number | undefined;
   readonly attempt: number;
   /** The waits that history knows of, with their answers as far as they have come. */
   readonly known: ReadonlyMap<number, Wait> | undefined;
@@ -123,10 +124,12 @@ export class FunctionCall {
 
   #context(): StepContext {
     const signal = () => this.#signal;
-    const { runId, step, attempt, scope, log } = this.#options;
+    const { runId, step, worker, attempt, scope, log } = this.#options;
     return {
       runId,
       step,
+      worker,
+      matrix: scope.matrix,
       attempt,
       input: scope.inputs,
       get signal() {

@@ -1,6 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import { topologicalOrder } from '../workflow/dag.ts';
-import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+import type { FailurePolicy, FanOut, StepModel, WorkflowModel } from '../workflow/model.ts';
+import { unitOf } from './unit.ts';
 
 /** A step in its place. Child workflows are laid out below the step that uses them, so one graph holds all. */
 export interface GraphNode {
@@ -8,6 +9,10 @@ export interface GraphNode {
   readonly index: number;
   /** `deploy`, or inside a child workflow `deploy/build`. */
   readonly path: string;
+  /** Index of the copy, for a worker of a step that fans out. */
+  readonly worker: number | undefined;
+  /** What tells it from all others: its path, and for a worker `path:worker`. */
+  readonly unit: string;
   readonly step: StepModel;
   readonly scope: GraphScope;
   /** Each once. */
@@ -15,21 +20,37 @@ export interface GraphNode {
   readonly dependants: readonly GraphNode[];
   /** Those of its needs that may end in any way. */
   readonly tolerates: ReadonlySet<GraphNode>;
-  /** The steps of the child workflow that it uses. */
-  readonly child: GraphScope | undefined;
+  /** The steps of the child workflow that it uses; if it fans out, what they are for each worker. */
+  readonly child: WorkflowScope | undefined;
+  /** It becomes workers, and does nothing itself. */
+  readonly fanOut: FanOut | undefined;
+}
+
+interface Scope {
+  readonly index: number;
+  /** The step that it is inside of; undefined for the run itself. */
+  readonly parent: GraphNode | undefined;
+  readonly nodes: readonly GraphNode[];
+  readonly onFailure: FailurePolicy;
 }
 
 /** The steps of one workflow: of the run itself, or of a child. */
-export interface GraphScope {
-  readonly index: number;
+export interface WorkflowScope extends Scope {
+  readonly kind: 'workflow';
   readonly workflow: WorkflowModel;
-  /** The step that uses it; undefined for the run itself. */
-  readonly parent: GraphNode | undefined;
-  readonly nodes: readonly GraphNode[];
 }
 
+/** The workers of a step that fanned out. */
+export interface WorkersScope extends Scope {
+  readonly kind: 'workers';
+  readonly parent: GraphNode;
+  readonly fanOut: FanOut;
+}
+
+export type GraphScope = WorkflowScope | WorkersScope;
+
 export interface Graph {
-  readonly root: GraphScope;
+  readonly root: WorkflowScope;
   readonly scopes: readonly GraphScope[];
   readonly nodes: readonly GraphNode[];
   readonly byPath: ReadonlyMap<string, GraphNode>;
@@ -37,9 +58,61 @@ export interface Graph {
 
 /** Lays a workflow and its children out as one graph. O(V+E). */
 export function buildGraph(workflow: WorkflowModel): Graph {
-  const layout: Layout = { nodes: [], scopes: [], byPath: new Map() };
+  const layout: Layout = { nodes: [], scopes: [], byPath: new Map(), firstNode: 0, firstScope: 0 };
   const root = layOut(layout, workflow, undefined);
-  return { root, ...layout };
+  const { nodes, scopes, byPath } = layout;
+  return { root, nodes, scopes, byPath };
+}
+
+/** What a fan-out adds to a graph. */
+export interface Expansion {
+  readonly workers: WorkersScope;
+  /** All that is new, in the order of their indexes: the workers, and what is inside them. */
+  readonly nodes: readonly GraphNode[];
+  readonly scopes: readonly GraphScope[];
+}
+
+/** The workers of a step that fans out; new indexes begin with those given. */
+export function expand(
+  parent: GraphNode,
+  total: number,
+  { firstNode, firstScope }: Pick<Layout, 'firstNode' | 'firstScope'>,
+): Expansion {
+  const { fanOut } = parent;
+  if (!fanOut) throw new RepriseError('INTERNAL', `${parent.unit} does not fan out`);
+  const layout: Layout = { nodes: [], scopes: [], byPath: new Map(), firstNode, firstScope };
+  const nodes: GraphNode[] = [];
+  const { onFailure } = fanOut;
+  const workers: WorkersScope = { kind: 'workers', index: firstScope, parent, nodes, onFailure, fanOut };
+  layout.scopes.push(workers);
+  const step: StepModel = {
+    ...parent.step,
+    needs: [],
+    condition: undefined,
+    optional: false,
+    fanOut: undefined,
+    // It may be a getter, which a spread leaves behind.
+    fingerprint: parent.step.fingerprint,
+  };
+  for (let worker = 0; worker < total; worker++) {
+    const node: Mutable<GraphNode> = {
+      index: firstNode + layout.nodes.length,
+      path: parent.path,
+      worker,
+      unit: unitOf(parent.path, worker),
+      step,
+      scope: workers,
+      needs: [],
+      tolerates: none,
+      dependants: [],
+      child: undefined,
+      fanOut: undefined,
+    };
+    nodes.push(node);
+    layout.nodes.push(node);
+    if (step.body.kind === 'uses') node.child = layOut(layout, step.body.workflow, node);
+  }
+  return { workers, nodes: layout.nodes, scopes: layout.scopes };
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -48,9 +121,11 @@ interface Layout {
   readonly nodes: GraphNode[];
   readonly scopes: GraphScope[];
   readonly byPath: Map<string, GraphNode>;
+  readonly firstNode: number;
+  readonly firstScope: number;
 }
 
-function layOut(layout: Layout, workflow: WorkflowModel, parent: GraphNode | undefined): GraphScope {
+function layOut(layout: Layout, workflow: WorkflowModel, parent: GraphNode | undefined): WorkflowScope {
   const sorted = topologicalOrder(workflow.steps);
   if (sorted.kind === 'cycle') {
     throw new RepriseError(
@@ -59,56 +134,67 @@ function layOut(layout: Layout, workflow: WorkflowModel, parent: GraphNode | und
     );
   }
   const nodes: GraphNode[] = [];
-  const scope: GraphScope = { index: layout.scopes.length, workflow, parent, nodes };
+  const index = layout.firstScope + layout.scopes.length;
+  const { onFailure } = workflow;
+  const scope: WorkflowScope = { kind: 'workflow', index, workflow, parent, nodes, onFailure };
   layout.scopes.push(scope);
   for (const step of sorted.order) nodes.push(place(layout, scope, step));
   return scope;
 }
 
+const none: ReadonlySet<GraphNode> = new Set();
+
 function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode {
-  const path = scope.parent ? `${scope.parent.path}/${step.id}` : step.id;
-  const needs = new Set<GraphNode>();
-  const tolerates = new Set<GraphNode>();
-  for (const { id, tolerant } of step.needs) {
-    const need = layout.byPath.get(scope.parent ? `${scope.parent.path}/${id}` : id);
-    if (!need) throw new RepriseError('DEFINITION_INVALID', `${path} needs ${id}, which does not exist`);
-    needs.add(need);
-    if (tolerant) tolerates.add(need);
-  }
+  const path = pathIn(scope, step.id);
+  const { needs, tolerates } = needsOf(layout, { path, scope, step });
   const node: Mutable<GraphNode> = {
-    index: layout.nodes.length,
+    index: layout.firstNode + layout.nodes.length,
     path,
+    worker: undefined,
+    unit: path,
     step,
     scope,
-    needs: [...needs],
+    needs,
     tolerates,
     dependants: [],
     child: undefined,
+    fanOut: step.fanOut,
   };
-  for (const need of needs) (need.dependants as GraphNode[]).push(node);
+  for (const need of needs) addDependant(need, node);
   layout.nodes.push(node);
   layout.byPath.set(path, node);
   if (step.body.kind === 'uses') node.child = layOut(layout, step.body.workflow, node);
   return node;
 }
 
-/**
- * What has to run again when the given steps do: they, what is inside them and what comes after them. The steps
- * whose child workflows contain them are opened again, without the rest of what is inside, and what comes after
- * those runs again too.
- */
-export function affectedBy(roots: Iterable<GraphNode>): ReadonlySet<GraphNode> {
-  const whole = new Set<GraphNode>();
-  const reopened = new Set<GraphNode>();
-  const queue = [...roots];
-  for (let node = queue.pop(); node; node = queue.pop()) {
-    if (whole.has(node)) continue;
-    whole.add(node);
-    queue.push(...node.dependants, ...(node.child?.nodes ?? []));
-    for (let outer = node.scope.parent; outer && !reopened.has(outer); outer = outer.scope.parent) {
-      reopened.add(outer);
-      queue.push(...outer.dependants);
-    }
+const pathIn = ({ parent }: GraphScope, id: string): string => (parent ? `${parent.unit}/${id}` : id);
+
+/** Most steps need none or one other: no sets for those, as there may be many thousand. */
+function needsOf(
+  layout: Layout,
+  { path, scope, step }: Pick<GraphNode, 'path' | 'scope' | 'step'>,
+): Pick<GraphNode, 'needs' | 'tolerates'> {
+  const needs: GraphNode[] = [];
+  let tolerates: Set<GraphNode> | undefined;
+  for (const { id, tolerant } of step.needs) {
+    const need = layout.byPath.get(pathIn(scope, id));
+    if (!need) throw new RepriseError('DEFINITION_INVALID', `${path} needs ${id}, which does not exist`);
+    needs.push(need);
+    if (tolerant) tolerates = (tolerates ?? new Set<GraphNode>()).add(need);
   }
-  return new Set([...whole, ...reopened]);
+  return { needs: needs.length > 1 ? [...new Set(needs)] : needs.slice(), tolerates: tolerates ?? none };
 }
+
+/** A list that something is pushed to gets room for seventeen; a step rarely has more than one dependant. */
+function addDependant(need: Mutable<GraphNode>, dependant: GraphNode): void {
+  if (need.dependants.length === 0) need.dependants = [dependant];
+  else (need.dependants as GraphNode[]).push(dependant);
+}
+
+/** Whether it is there for what is inside of it: it takes no place and does no work. */
+export const hasInside = ({ child, fanOut }: GraphNode): boolean =>
+  child !== undefined || fanOut !== undefined;
+
+/** How its events are addressed. */
+export const placeOf = ({ path, worker }: GraphNode): { step: string; worker?: number } =>
+  worker === undefined ? { step: path } : { step: path, worker };

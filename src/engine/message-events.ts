@@ -2,10 +2,12 @@ import { formatDuration } from '../core/duration.ts';
 import type { NewEvent } from '../core/event.ts';
 import type { InboxEntry } from '../store/port.ts';
 import type { Question } from './function-call.ts';
+import { placeOf } from './graph.ts';
 import type { Message, TimerName } from './messages.ts';
 import type { NodeState } from './node-state.ts';
 import type { RunState } from './state.ts';
-import { endEvent } from './step-end.ts';
+import { endEvent, type StepEnd } from './step-end.ts';
+import { fanOutOutput } from './worker-results.ts';
 
 /** What a message means for history. One that comes too late to mean anything gives no event. */
 export function eventsOf(
@@ -14,7 +16,12 @@ export function eventsOf(
 ): readonly NewEvent[] {
   switch (message.kind) {
     case 'ended':
-      return message.node.active ? [endEvent(state, message.node, message.end)] : [];
+      return message.node.active ? [endEvent(state, message.node, withWorkers(state, message))] : [];
+    case 'noted': {
+      const { node, attempt, active } = message.node;
+      if (!active) return [];
+      return message.notes.map(note => ({ ...placeOf(node), attempt, ...note }) as NewEvent);
+    }
     case 'asked':
       return message.node.active
         ? message.questions.flatMap(question => questionEvents(message.node, question))
@@ -30,8 +37,17 @@ export function eventsOf(
   }
 }
 
+/** A fan-out always ends with what all of its workers came to. */
+export function withWorkers(
+  state: RunState,
+  { node, end }: { readonly node: NodeState; readonly end: StepEnd },
+): StepEnd {
+  if (!node.workers || end.kind === 'paused') return end;
+  return { ...end, output: fanOutOutput(state, node, node.workers) };
+}
+
 function questionEvents({ node, attempt }: NodeState, question: Question): NewEvent[] {
-  const envelope = { step: node.path, attempt };
+  const envelope = { ...placeOf(node), attempt };
   const { wait } = question;
   if (question.on === 'signal') {
     return [{ ...envelope, type: 'step.suspended', data: { on: 'signal', wait, signal: question.signal } }];
@@ -44,7 +60,7 @@ function questionEvents({ node, attempt }: NodeState, question: Question): NewEv
 
 function firedEvents({ node, timer }: Extract<Message, { kind: 'fired' }>): NewEvent[] {
   if (!node.active || node.timedOut || !isDue(node, timer)) return [];
-  return [{ type: 'timer.fired', step: node.node.path, attempt: node.attempt, data: { timer } }];
+  return [{ type: 'timer.fired', ...placeOf(node.node), attempt: node.attempt, data: { timer } }];
 }
 
 function isDue(node: NodeState, timer: TimerName): boolean {
@@ -83,7 +99,7 @@ export function inboxEvent(state: RunState, { message }: InboxEntry): NewEvent |
       const node = state.at(step);
       if (node?.status !== 'waiting' || !node.approval?.choices.includes(choice)) return undefined;
       const data = { choice, ...(by ? { by } : {}), ...(comment ? { comment } : {}) };
-      return { type: 'approval.given', step, attempt: node.attempt, data };
+      return { type: 'approval.given', ...placeOf(node.node), attempt: node.attempt, data };
     }
   }
 }

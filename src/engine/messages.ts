@@ -1,15 +1,23 @@
 import type { InboxEntry } from '../store/port.ts';
 import type { Question } from './function-call.ts';
-import type { NodeState } from './node-state.ts';
+import type { DurableTimer, NodeState } from './node-state.ts';
 import type { StepEnd } from './step-end.ts';
+import type { WorkNote } from './work/port.ts';
 
 /** What a timer of a step is for. */
-export type TimerName = number | 'retry' | 'attempt' | 'step';
+export type TimerName = DurableTimer | 'attempt' | 'step';
 
 /** What lanes tell the engine lane of their run. Everything that happens comes through here. */
 export type Message =
   | { readonly kind: 'ended'; readonly node: NodeState; readonly end: StepEnd }
   | { readonly kind: 'asked'; readonly node: NodeState; readonly questions: readonly Question[] }
+  /** Something of its work is to be remembered; whoever sent it waits for the receipt. */
+  | {
+      readonly kind: 'noted';
+      readonly node: NodeState;
+      readonly notes: readonly WorkNote[];
+      readonly receipt: string;
+    }
   | { readonly kind: 'fired'; readonly node: NodeState; readonly timer: TimerName }
   | { readonly kind: 'inbox'; readonly entries: readonly InboxEntry[] }
   | { readonly kind: 'interrupted'; readonly reason: string }

@@ -1,7 +1,10 @@
 import type { ErrorData } from '../core/errors.ts';
+import type { EventOf } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import type { Timestamp } from '../core/time.ts';
-import type { GraphNode, GraphScope } from './graph.ts';
+import { type GraphNode, type GraphScope, hasInside } from './graph.ts';
+import { Queue } from './queue.ts';
+import type { WorkState } from './work-state.ts';
 
 /**
  * Where a step stands.
@@ -20,9 +23,12 @@ export interface Wait {
   answer: { readonly value: Json } | undefined;
 }
 
+/** A sleep by the number of its call, the backoff before the next attempt, or a pause. */
+export type DurableTimer = number | 'retry' | 'pause';
+
 /** A timer that history knows of: how long, and since when. */
 export interface PendingTimer {
-  readonly timer: number | 'retry';
+  readonly timer: DurableTimer;
   readonly setAt: Timestamp;
   readonly ms: number;
 }
@@ -46,7 +52,7 @@ export class NodeState {
   workedMs = 0;
   endedAt: Timestamp | undefined;
   waits: Map<number, Wait> | undefined;
-  timers: Map<number | 'retry', PendingTimer> | undefined;
+  timers: Map<DurableTimer, PendingTimer> | undefined;
   approval:
     | { readonly message: string; readonly choices: readonly string[]; given: ApprovalAnswer | undefined }
     | undefined;
@@ -54,6 +60,14 @@ export class NodeState {
   timedOut: 'attempt' | 'step' | undefined;
   /** It was at work when its process died. */
   interrupted = false;
+  /** The workers that it has become. */
+  workers: ScopeState | undefined;
+  /** The values of each worker. */
+  items: readonly Json[] | undefined;
+  selection: EventOf<'selection.made'>['data'] | undefined;
+  artifacts: EventOf<'step.completed'>['data']['artifacts'];
+  /** Its workspace and sessions. */
+  work: WorkState | undefined;
   /** Its place in a line of the planner; older ones no longer count. */
   ticket: Ticket | undefined;
 
@@ -114,6 +128,9 @@ export class ScopeState {
   /** The first failure that counts, of whatever depth. */
   cause: { readonly path: string; readonly error: ErrorData } | undefined;
 
+  /** Workers of a limited fan-out that wait until others have ended. */
+  readonly held = new Queue<Ticket>();
+
   constructor(readonly scope: GraphScope) {}
 }
 
@@ -121,5 +138,4 @@ const isEnd = (status: NodeStatus): status is EndStatus =>
   status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'skipped';
 
 /** Whether the step takes one of the `max_concurrent_workers` places while it runs. */
-export const takesPlace = ({ step }: GraphNode): boolean =>
-  step.body.kind === 'function' || step.body.kind === 'run';
+export const takesPlace = (node: GraphNode): boolean => !hasInside(node) && node.step.body.kind !== 'approve';

@@ -1,20 +1,22 @@
 import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent, NewEvent } from '../core/event.ts';
 import { type Json, toJson } from '../core/json.ts';
-import type { WorkflowModel } from '../workflow/model.ts';
-import { buildGraph, type GraphNode } from './graph.ts';
+import type { SpendingLimit, WorkflowModel } from '../workflow/model.ts';
+import { overspent } from './budget.ts';
+import { buildGraph, type GraphNode, placeOf } from './graph.ts';
 import { holderOf, type NodeState, type ScopeState, takesPlace } from './node-state.ts';
 import { outputOfScope, scopeOfStep } from './scope-view.ts';
 import { RunState } from './state.ts';
 import { endEvent, expressionError, type StepEnd } from './step-end.ts';
+import { fanOutOutput } from './worker-results.ts';
 
 /**
  * What to do next. Its events are made durable first; then it is carried out.
- * `start` and `resume` put a step to work, `answer` hands a running step what one of its waits was for,
- * `cancel` ends one that is under way, and `note` asks for nothing beyond its events.
+ * `start` and `resume` put a step to work, `answer` hands a running step what one of its waits was for, `select` has the
+ * best worker of a fan-out chosen, `cancel` ends one that is under way, and `note` asks for nothing beyond its events.
  */
 export interface Decision {
-  readonly kind: 'start' | 'resume' | 'answer' | 'cancel' | 'note' | 'end';
+  readonly kind: 'start' | 'resume' | 'answer' | 'select' | 'cancel' | 'note' | 'end';
   readonly node?: NodeState;
   readonly events: readonly NewEvent[];
 }
@@ -22,12 +24,15 @@ export interface Decision {
 export interface Limits {
   /** How many steps may be at work at once. */
   readonly places: number;
+  /** What the agents of the run may use up. */
+  readonly spending?: SpendingLimit | undefined;
 }
 
 /** The next decision, or none until something happens. A pure function of the state, in constant time over a run. */
 export function decide(state: RunState, limits: Limits): Decision | undefined {
   if (state.phase !== 'running') return undefined;
   return (
+    stopOverBudget(state, limits) ??
     cancelNext(state) ??
     closeNext(state) ??
     answerNext(state) ??
@@ -47,7 +52,7 @@ export function findReadySteps(
   const [last] = history.slice(-1);
   const ready: string[] = [];
   for (let decision = decide(state, limits); decision; decision = decide(state, limits)) {
-    if (decision.kind === 'start' && decision.node) ready.push(decision.node.node.path);
+    if (decision.kind === 'start' && decision.node) ready.push(decision.node.node.unit);
     for (const event of decision.events) {
       state.apply({
         seq: state.lastSeq + 1,
@@ -58,6 +63,15 @@ export function findReadySteps(
     }
   }
   return ready;
+}
+
+/** Once more has been used up than the run may, it ends. */
+function stopOverBudget(state: RunState, { spending }: Limits): Decision | undefined {
+  const message = spending && !state.cancel ? overspent(state.spent, spending) : undefined;
+  if (message === undefined) return undefined;
+  const hint = 'raise runtime.budget, then resume the run';
+  const error = { code: 'BUDGET_EXCEEDED', message: `the run ${message}`, hint };
+  return { kind: 'note', events: [{ type: 'cancel.requested', data: { reason: 'budget', error } }] };
 }
 
 function cancelNext(state: RunState): Decision | undefined {
@@ -81,18 +95,31 @@ function closeNext(state: RunState): Decision | undefined {
     const { parent } = scope.scope;
     if (!parent) return { kind: 'end', events: [runEnd(state, scope)] };
     const node = state.of(parent);
-    if (node.status === 'running')
-      return { kind: 'note', events: [endEvent(state, node, childEnd(state, node, scope))] };
+    // Workers of an earlier life of the step have nothing to say any more.
+    if (node.status !== 'running' || state.insideOf(node) !== scope) continue;
+    if (scope.scope.kind === 'workers' && wantsSelection(state, node, scope)) {
+      state.toClose.shift();
+      return { kind: 'select', node, events: [] };
+    }
+    return { kind: 'note', events: [endEvent(state, node, insideEnd(state, node, scope))] };
   }
   return undefined;
 }
 
+/** The best worker is chosen once, from those that succeeded. */
+function wantsSelection(state: RunState, node: NodeState, { scope, stop }: ScopeState): boolean {
+  if (!node.node.fanOut?.select || node.selection || stop === 'cancel') return false;
+  return scope.nodes.some(worker => state.of(worker).status === 'completed');
+}
+
 /** A failure of its own outweighs that it was told to stop, unless the time for all of it ran out. */
-function childEnd(state: RunState, { timedOut }: NodeState, scope: ScopeState): StepEnd {
-  if (scope.stop === 'cancel' && (timedOut || !scope.cause)) {
-    return { kind: 'cancelled', reason: cancelReason(state, scope) };
+function insideEnd(state: RunState, node: NodeState, scope: ScopeState): StepEnd {
+  const output = scope.scope.kind === 'workers' ? fanOutOutput(state, node, scope) : undefined;
+  if (scope.stop === 'cancel' && (node.timedOut || !scope.cause)) {
+    return { kind: 'cancelled', reason: cancelReason(state, scope), output };
   }
-  if (scope.cause) return { kind: 'failed', error: scope.cause.error };
+  if (scope.cause && !node.selection) return { kind: 'failed', error: scope.cause.error, output };
+  if (output !== undefined) return { kind: 'completed', output };
   try {
     return { kind: 'completed', output: outputOfScope(state, scope) };
   } catch (thrown) {
@@ -130,14 +157,13 @@ function placeNext(state: RunState, { places }: Limits): Decision | undefined {
     if (node?.status !== 'woken') continue;
     if (node.approval?.given)
       return { kind: 'note', events: [endEvent(state, node, approvalEnd(node.approval.given))] };
+    const goesOn = { type: 'step.resumed', ...placeOf(node.node), attempt: node.attempt, data: {} } as const;
+    // Its judge met a limit.
+    if (node.workers) return { kind: 'select', node, events: [goesOn] };
     if (!takesPlace(node.node)) return startWithoutPlace(state, node);
     if (state.placesTaken >= places) return undefined;
     if (node.timers?.has('retry')) return { kind: 'start', node, events: [started(node)] };
-    return {
-      kind: 'resume',
-      node,
-      events: [{ type: 'step.resumed', step: node.node.path, attempt: node.attempt, data: {} }],
-    };
+    return { kind: 'resume', node, events: [goesOn] };
   }
   for (let ticket = state.queued.peek(); ticket; state.queued.shift(), ticket = state.queued.peek()) {
     const node = holderOf(ticket);
@@ -154,11 +180,11 @@ function verdictOn(state: RunState, nodeState: NodeState): readonly NewEvent[] |
   if (interrupted) return undefined; // it was decided on when it started first
   const scope = state.scopeOf(node.scope);
   const skipped = (data: Omit<EventOf<'step.skipped'>['data'], 'fingerprint'>): readonly NewEvent[] => [
-    { type: 'step.skipped', step: node.path, data: { fingerprint: node.step.fingerprint, ...data } },
+    { type: 'step.skipped', ...placeOf(node), data: { fingerprint: node.step.fingerprint, ...data } },
   ];
   if (scope.stop === 'cancel') return skipped(whyStopped(state, scope));
   const missing = node.needs.find(need => !node.tolerates.has(need) && state.of(need).status !== 'completed');
-  if (missing) return skipped({ reason: 'dependency', because: missing.path });
+  if (missing) return skipped({ reason: 'dependency', because: missing.unit });
   if (scope.stop && node.tolerates.size === 0)
     return skipped({ reason: 'failure', because: scope.cause?.path });
   if (!node.step.condition) return undefined;
@@ -169,12 +195,27 @@ function verdictOn(state: RunState, nodeState: NodeState): readonly NewEvent[] |
   }
 }
 
-/** Gates and child workflows do no work of their own. */
+/** Gates, child workflows and fan-outs do no work of their own. */
 function startWithoutPlace(state: RunState, nodeState: NodeState): Decision {
   const { node } = nodeState;
   const { body } = node.step;
-  const { path } = node;
+  const place = placeOf(node);
   try {
+    if (node.fanOut) {
+      const items = node.fanOut.items(scopeOfStep(state, node));
+      const isMatrix = node.fanOut.kind === 'matrix';
+      const data = {
+        kind: node.fanOut.kind,
+        total: items.length,
+        ...(isMatrix ? { items: [...items] } : {}),
+      };
+      const attempt = nextAttempt(nodeState);
+      return {
+        kind: 'note',
+        node: nodeState,
+        events: [started(nodeState), { type: 'fanout.expanded', ...place, attempt, data }],
+      };
+    }
     if (body.kind === 'uses') {
       const input = body.workflow.input.parse(body.input(scopeOfStep(state, node)));
       return { kind: 'note', node: nodeState, events: [started(nodeState, input)] };
@@ -187,19 +228,23 @@ function startWithoutPlace(state: RunState, nodeState: NodeState): Decision {
         node: nodeState,
         events: [
           started(nodeState),
-          { type: 'approval.requested', step: path, attempt, data: { message, choices: [...choices] } },
-          { type: 'step.suspended', step: path, attempt, data: { on: 'approval', wait: 0 } },
+          { type: 'approval.requested', ...place, attempt, data: { message, choices: [...choices] } },
+          { type: 'step.suspended', ...place, attempt, data: { on: 'approval', wait: 0 } },
         ],
       };
     }
   } catch (thrown) {
-    const what = body.kind === 'uses' ? 'the input of the child workflow' : 'its message';
+    const what = node.fanOut
+      ? 'the items of its matrix'
+      : body.kind === 'uses'
+        ? 'the input of the child workflow'
+        : 'its message';
     return {
       kind: 'note',
       events: [started(nodeState), failedAtOnce(nodeState, expressionError(what, thrown))],
     };
   }
-  throw new RepriseError('INTERNAL', `${path} takes a place`);
+  throw new RepriseError('INTERNAL', `${node.unit} takes a place`);
 }
 
 /** An interruption does not use up an attempt; a retry and a new life after an end do. */
@@ -207,14 +252,14 @@ const nextAttempt = ({ interrupted, attempt }: NodeState): number => (interrupte
 
 const started = (nodeState: NodeState, input?: Json): NewEvent => ({
   type: 'step.started',
-  step: nodeState.node.path,
+  ...placeOf(nodeState.node),
   attempt: nextAttempt(nodeState),
   data: { fingerprint: nodeState.node.step.fingerprint, ...(input === undefined ? {} : { input }) },
 });
 
 const failedAtOnce = (nodeState: NodeState, error: EventOf<'step.failed'>['data']['error']): NewEvent => ({
   type: 'step.failed',
-  step: nodeState.node.path,
+  ...placeOf(nodeState.node),
   attempt: nextAttempt(nodeState),
   data: { error },
 });
@@ -249,7 +294,7 @@ function stopperOf(
   for (let at: ScopeState | undefined = scope; at; ) {
     if (at.cause) return { path: at.cause.path, did: 'failed' };
     const { parent }: { parent: GraphNode | undefined } = at.scope;
-    if (parent && state.of(parent).timedOut) return { path: parent.path, did: 'took too long' };
+    if (parent && state.of(parent).timedOut) return { path: parent.unit, did: 'took too long' };
     at = parent && state.scopeOf(parent.scope);
   }
   return undefined;

@@ -19,7 +19,7 @@ export interface ReplayResult {
 /** Goes through a history, and checks that it fits the graph and that its end follows from its steps. Throws HISTORY_DIVERGED. */
 export function replayHistory(graph: Graph, runId: string, history: readonly HistoryEvent[]): ReplayResult {
   const { changed, removed } = findChanges(graph, effectiveHistory(history).events);
-  const names = [...changed.map(({ path }) => path), ...removed];
+  const names = [...changed, ...removed];
   if (names.length > 0) {
     throw new RepriseError(
       'HISTORY_DIVERGED',

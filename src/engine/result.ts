@@ -43,9 +43,9 @@ function waitingOf(state: RunState): readonly Waiting[] {
   const active = [...state.active].sort((a, b) => a.node.index - b.node.index);
   return active.flatMap(({ node, status, approval, waits, timers }): Waiting[] => {
     if (status !== 'waiting') return [];
-    const step = node.path;
+    const step = node.unit;
     if (approval) return [{ step, on: 'approval', message: approval.message, choices: approval.choices }];
-    if (timers?.has('retry')) return [{ step, on: 'timer' }];
+    if (timers?.has('retry') || timers?.has('pause')) return [{ step, on: 'timer' }];
     return [...(waits?.values() ?? [])].flatMap(({ on, signal, answer }): Waiting[] => {
       if (answer) return [];
       return on === 'signal' && signal ? [{ step, on, signal }] : on === 'timer' ? [{ step, on }] : [];

@@ -1,9 +1,11 @@
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import { affectedBy } from './affected.ts';
 import { findChanges } from './changes.ts';
 import { effectiveHistory, isRunEnd } from './effective-history.ts';
-import { unfinished } from './fork.ts';
-import { affectedBy, type Graph, type GraphNode } from './graph.ts';
+import { unfinished, unitsOf } from './fork.ts';
+import { type Graph, hasInside, placeOf } from './graph.ts';
+import type { NodeState } from './node-state.ts';
 import type { RunState } from './state.ts';
 
 /** What a resume writes first; undefined if the run is completed and nothing is to run again. */
@@ -20,51 +22,56 @@ export function resumeEvent(
   const last = events.at(-1);
   if (last?.type === 'run.completed' && sameDefinition) return undefined;
   const again = last && isRunEnd(last) ? unfinished(graph, events) : [];
-  const invalidated = [...affectedBy([...changed, ...again])].map(({ path }) => path).concat(removed);
-  const steps = graph.nodes.map(({ path }) => path);
+  const roots = [...changed, ...again];
+  const affected = roots.length > 0 ? affectedBy(graph, roots, unitsOf(events)) : [];
+  const invalidated = [...affected, ...removed];
   return {
     type: 'run.resumed',
     data: {
       ...(invalidated.length > 0 ? { invalidated } : {}),
-      ...(sameSteps(history, steps) ? {} : { steps }),
+      ...(sameSteps(history, graph) ? {} : { steps: graph.nodes.map(({ path }) => path) }),
     },
   };
 }
 
-function sameSteps(history: readonly HistoryEvent[], steps: readonly string[]): boolean {
+function sameSteps(history: readonly HistoryEvent[], { nodes }: Graph): boolean {
   const last = history.findLast(
     event => (event.type === 'run.started' || event.type === 'run.resumed') && event.data.steps !== undefined,
   );
   const before = last?.type === 'run.started' || last?.type === 'run.resumed' ? last.data.steps : undefined;
-  return before?.length === steps.length && before.every((path, index) => path === steps[index]);
+  return before?.length === nodes.length && before.every((path, index) => path === nodes[index]?.path);
 }
 
-/** Steps that were at work when the last owner died. */
+/** Steps that were at work when the last owner died, or that it was about to put to work. */
 export function interruptedSteps(
   state: RunState,
   { runId, at }: { readonly runId: string; readonly at: string },
 ): HistoryEvent[] {
-  const running = [...state.active].filter(({ status, node }) => status === 'running' && !node.child);
+  const running = [...state.active].filter(isInterrupted);
   return running.map(({ node, attempt }, index) => ({
     seq: state.lastSeq + 1 + index,
     runId,
     at,
     type: 'step.interrupted',
-    step: node.path,
+    ...placeOf(node),
     attempt,
     data: {},
   }));
 }
 
+const isInterrupted = ({ status, node, workers }: NodeState): boolean =>
+  status === 'running' && (!hasInside(node) || (node.fanOut !== undefined && workers === undefined));
+
+const mostShown = 20;
+
 function definitionChanged(
   runId: string,
-  changed: readonly GraphNode[],
+  changed: readonly string[],
   removed: readonly string[],
 ): RepriseError {
-  const lines = [
-    ...changed.map(({ path }) => `  ${path}: changed`),
-    ...removed.map(path => `  ${path}: removed`),
-  ];
+  const all = [...changed.map(unit => `  ${unit}: changed`), ...removed.map(unit => `  ${unit}: removed`)];
+  const more = all.length - mostShown;
+  const lines = more > 0 ? [...all.slice(0, mostShown), `  and ${more} more`] : all;
   return new RepriseError(
     'DEFINITION_CHANGED',
     `steps of run ${runId} that already ran have changed since:\n${lines.join('\n')}`,

@@ -2,19 +2,22 @@ import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease } from '../store/port.ts';
+import type { SpendingLimit } from '../workflow/model.ts';
 import type { Mailbox } from '../world/mailbox.ts';
 import type { LaneRef } from '../world/world.ts';
 import { type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
-import { eventsOf, inboxEvent } from './message-events.ts';
+import { hasInside } from './graph.ts';
+import { eventsOf, inboxEvent, withWorkers } from './message-events.ts';
 import type { Message } from './messages.ts';
 import type { NodeState } from './node-state.ts';
 import { cancelReason, type Decision, decide } from './plan.ts';
-import { scopeOfStep } from './scope-view.ts';
 import type { RunState } from './state.ts';
 import { endEvent } from './step-end.ts';
-import { callKey, runStepLane } from './step-lane.ts';
+import { factsOf } from './step-facts.ts';
+import { callKey, runSelectionLane, runStepLane } from './step-lane.ts';
 import { Timers, timersOf } from './timers.ts';
+import { unitOfEvent } from './unit.ts';
 
 export interface RunLoopOptions {
   readonly environment: Environment;
@@ -25,6 +28,7 @@ export interface RunLoopOptions {
   /** All that history says so far. */
   readonly state: RunState;
   readonly places: number;
+  readonly spending?: SpendingLimit | undefined;
   readonly budget: { readonly totalMs: number; readonly leftMs: number } | undefined;
   readonly interrupt: AbortSignal | undefined;
   /** Stay even if only a person or a signal can bring the run forward. */
@@ -67,7 +71,8 @@ export class RunLoop {
 
   /** Goes on until the run has ended, or only a person or a signal can bring it forward. */
   async run(): Promise<void> {
-    const { world } = this.#options.environment;
+    const { environment, effects, runId } = this.#options;
+    const { world } = environment;
     try {
       this.#startHelpers();
       await this.#turn(await this.#missed());
@@ -79,8 +84,10 @@ export class RunLoop {
       }
     } finally {
       const lanes = [...this.#stepLanes.values(), ...this.#timerLanes, ...this.#helpers];
+      await effects.leave({ runId, gone: true });
       await world.cancel(lanes);
       await world.join(lanes);
+      await effects.leave({ runId, gone: false });
     }
   }
 
@@ -111,7 +118,7 @@ export class RunLoop {
   }
 
   async #turn(messages: readonly Message[]): Promise<void> {
-    const { effects, runId, lease, places } = this.#options;
+    const { effects, runId, lease, places, spending } = this.#options;
     const state = this.#state;
     const at = toTimestamp(await effects.now());
     const expectedSeq = state.lastSeq;
@@ -125,12 +132,13 @@ export class RunLoop {
 
     const consumed = this.#receive(messages, record);
     const decisions: Decision[] = [];
-    for (let decision = decide(state, { places }); decision; decision = decide(state, { places })) {
+    const limits = { places, spending };
+    for (let decision = decide(state, limits); decision; decision = decide(state, limits)) {
       decision.events.forEach(record);
       if (decision.kind === 'cancel' && decision.node && !this.#stepLanes.has(decision.node)) {
         const { node } = decision;
         const reason = cancelReason(state, state.scopeOf(node.node.scope));
-        record(endEvent(state, node, { kind: 'cancelled', reason }));
+        record(endEvent(state, node, withWorkers(state, { node, end: { kind: 'cancelled', reason } })));
       } else decisions.push(decision);
     }
 
@@ -138,6 +146,8 @@ export class RunLoop {
       await effects.append({ runId, lease, expectedSeq, at, events: batch, consumed });
       this.#options.observe({ kind: 'events', events: batch });
     }
+    for (const message of messages)
+      if (message.kind === 'noted') await effects.acknowledge({ runId, receipt: message.receipt });
     await this.#carryOut(decisions, batch);
   }
 
@@ -176,12 +186,14 @@ export class RunLoop {
       if (!node) continue;
       const lane = this.#stepLanes.get(node);
       if (kind === 'cancel' && lane) unwanted.push(lane);
+      else if (kind === 'select' && node.status === 'running') this.#startSelection(node);
       else if (kind === 'start' && node.status === 'running') this.#startStep(node);
       else if (kind === 'resume' && !lane) this.#startStep(node);
       else if (kind === 'resume' || kind === 'answer') await this.#answer(node);
     }
-    for (const { step } of batch) {
-      const node = step === undefined ? undefined : this.#state.at(step);
+    for (const event of batch) {
+      const unit = unitOfEvent(event);
+      const node = unit === undefined ? undefined : this.#state.at(unit);
       if (node) unwanted.push(...this.#timers.sync(node));
     }
     if (unwanted.length === 0) return;
@@ -191,16 +203,25 @@ export class RunLoop {
   #startStep(node: NodeState): void {
     const { environment, effects, observe, runId, lease } = this.#options;
     this.#told.set(node, new Set(answeredWaits(node).map(([wait]) => wait)));
-    const scope = scopeOfStep(this.#state, node.node);
+    const facts = factsOf(this.#state, node, this.#options.spending);
     const lane = environment.world.fork(() =>
-      runStepLane({ effects, mail: this.#mail, observe, runId, lease, node, scope }),
+      runStepLane({ effects, mail: this.#mail, observe, runId, lease, node, ...facts }),
+    );
+    this.#stepLanes.set(node, lane);
+  }
+
+  #startSelection(node: NodeState): void {
+    const { environment, effects, observe, runId, lease } = this.#options;
+    const facts = factsOf(this.#state, node, this.#options.spending);
+    const lane = environment.world.fork(() =>
+      runSelectionLane({ effects, mail: this.#mail, observe, runId, lease, node, ...facts }),
     );
     this.#stepLanes.set(node, lane);
   }
 
   async #answer(node: NodeState): Promise<void> {
     const told = this.#told.get(node);
-    const key = callKey(this.#options.runId, node.node.path);
+    const key = callKey(this.#options.runId, node.node.unit);
     for (const [wait, { value }] of answeredWaits(node)) {
       if (told?.has(wait)) continue;
       told?.add(wait);
@@ -221,7 +242,7 @@ export class RunLoop {
     }
     if (this.#options.wait) return false;
     for (const node of this.#state.active) {
-      if (node.node.child && node.status === 'running') continue;
+      if (hasInside(node.node) && node.status === 'running' && !this.#stepLanes.has(node)) continue;
       if (node.status !== 'waiting' || (node.timers?.size ?? 0) > 0) return false;
     }
     return true;

@@ -1,11 +1,18 @@
-import { type Json, toJson } from '../core/json.ts';
+import { join } from 'node:path';
+import { isJsonObject, type Json, toJson } from '../core/json.ts';
 import type { Scope, StepView } from '../workflow/model.ts';
 import type { GraphNode } from './graph.ts';
 import type { NodeState, ScopeState } from './node-state.ts';
 import type { RunState } from './state.ts';
+import type { WorkState } from './work-state.ts';
 
 /** What a step may read: its workflow's input and the steps it needs. */
 export function scopeOfStep(state: RunState, node: GraphNode): Scope {
+  const { parent } = node.scope;
+  if (node.worker !== undefined && parent) {
+    const matrix = state.of(parent).items?.[node.worker];
+    return { ...scopeOfStep(state, parent), ...(isJsonObject(matrix) ? { matrix } : {}) };
+  }
   const scope = state.scopeOf(node.scope);
   return {
     inputs: scope.input,
@@ -21,7 +28,7 @@ export function scopeOfStep(state: RunState, node: GraphNode): Scope {
 
 /** What a workflow gives back: what it declares, or the output of every sink. */
 export function outputOfScope(state: RunState, { scope, input }: ScopeState): Json {
-  const { output } = scope.workflow;
+  const output = scope.kind === 'workflow' ? scope.workflow.output : undefined;
   if (output) return toJson(output({ inputs: input, steps: viewsOf(state, scope.nodes), status: 'success' }));
   const sinks = scope.nodes.filter(node => node.dependants.length === 0);
   return Object.fromEntries(sinks.map(node => [node.step.id, state.of(node).output ?? null]));
@@ -30,17 +37,29 @@ export function outputOfScope(state: RunState, { scope, input }: ScopeState): Js
 /** Without a prototype, so that a step may have any name. */
 function viewsOf(state: RunState, nodes: readonly GraphNode[]): Record<string, StepView> {
   const views: Record<string, StepView> = Object.create(null);
-  for (const node of nodes) views[node.step.id] = viewOf(state.of(node));
+  for (const node of nodes) views[node.step.id] = viewOf(state, state.of(node));
   return views;
 }
 
-function viewOf({ node, status, output }: NodeState): StepView {
+function viewOf(state: RunState, nodeState: NodeState): StepView {
+  const { node, status, output, artifacts } = nodeState;
   const outcome = outcomeOf(status);
+  const workspace = keptWork(state, nodeState)?.workspace;
   return {
     outcome,
     conclusion: outcome === 'failure' && node.step.optional ? 'success' : outcome,
     outputs: output,
+    ...(artifacts
+      ? { artifacts: Object.fromEntries(artifacts.map(({ name, path }) => [name, join(state.root, path)])) }
+      : {}),
+    ...(workspace ? { branch: workspace.branch, commit: workspace.commit ?? workspace.base } : {}),
   };
+}
+
+/** The work that others go on from: the step's own, or that of the selected worker. */
+export function keptWork(state: RunState, { work, workers, selection }: NodeState): WorkState | undefined {
+  const winner = selection && workers?.scope.nodes[selection.winner];
+  return winner ? state.of(winner).work : work;
 }
 
 function outcomeOf(status: NodeState['status']): StepView['outcome'] {

@@ -1,11 +1,21 @@
 import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent } from '../core/event.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
-import type { Graph, GraphNode, GraphScope } from './graph.ts';
-import { type EndStatus, NodeState, newTicket, ScopeState, type Ticket, takesPlace } from './node-state.ts';
+import { expand, type Graph, type GraphNode, type GraphScope } from './graph.ts';
+import {
+  type EndStatus,
+  NodeState,
+  newTicket,
+  type PendingTimer,
+  ScopeState,
+  type Ticket,
+  takesPlace,
+} from './node-state.ts';
 import { Queue } from './queue.ts';
 import { SignalBook } from './signal-book.ts';
 import { isPossible, type StepEvent } from './transitions.ts';
+import { unitOfEvent } from './unit.ts';
+import { nothingSpent, type Spent, spentWith, type WorkEvent, WorkState } from './work-state.ts';
 
 export type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
 
@@ -15,16 +25,26 @@ export type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
  * the ones before it is refused.
  */
 export class RunState {
-  readonly nodes: readonly NodeState[];
-  readonly scopes: readonly ScopeState[];
+  readonly nodes: NodeState[];
+  readonly scopes: ScopeState[];
+  /** Workers, and what is inside them, by unit: the graph does not know them. */
+  readonly #expanded = new Map<string, NodeState>();
+  readonly #attempts: ReadonlyMap<string, number>;
   phase: RunPhase = 'new';
   lastSeq = 0;
   startedAt: Timestamp | undefined;
+  /** Where the project is: history names folders relative to it, and steps are told of them in full. */
+  root = '';
+  /** The commit that its workspaces begin with. */
+  base: EventOf<'run.started'>['data']['base'];
   /** Why the run as a whole is to end. */
   cancel: EventOf<'cancel.requested'>['data'] | undefined;
   end: EventOf<'run.completed'> | EventOf<'run.failed'> | EventOf<'run.cancelled'> | undefined;
   /** How many steps hold one of the places. */
   placesTaken = 0;
+  spent: Spent = nothingSpent;
+  /** By path of the step, over its workers and attempts. */
+  readonly spentBySteps = new Map<string, Spent>();
 
   /** What the planner looks at next. Entries may have become stale: it checks. */
   readonly ready = new Queue<Ticket>();
@@ -39,30 +59,38 @@ export class RunState {
   /** Steps under way. */
   readonly active = new Set<NodeState>();
 
-  /** `attempts`: how often steps were tried before they were invalidated. */
+  /** `attempts`: how often units were tried before they were invalidated. */
   constructor(
     readonly graph: Graph,
     attempts: ReadonlyMap<string, number> = new Map(),
   ) {
-    this.nodes = graph.nodes.map(node => new NodeState(node, attempts.get(node.path)));
+    this.#attempts = attempts;
+    this.nodes = graph.nodes.map(node => new NodeState(node, attempts.get(node.unit)));
     this.scopes = graph.scopes.map(scope => new ScopeState(scope));
   }
 
   of(node: GraphNode): NodeState {
     const state = this.nodes[node.index];
-    if (!state) throw new RepriseError('INTERNAL', `${node.path} is not in this graph`);
+    if (!state) throw new RepriseError('INTERNAL', `${node.unit} is not in this graph`);
     return state;
   }
 
   scopeOf(scope: GraphScope): ScopeState {
     const state = this.scopes[scope.index];
-    if (!state) throw new RepriseError('INTERNAL', `${scope.workflow.name} is not in this graph`);
+    if (!state) throw new RepriseError('INTERNAL', `scope ${scope.index} is not in this graph`);
     return state;
   }
 
-  at(path: string): NodeState | undefined {
-    const node = this.graph.byPath.get(path);
-    return node && this.of(node);
+  /** The step or worker of that name. */
+  at(unit: string): NodeState | undefined {
+    const node = this.graph.byPath.get(unit);
+    return node ? this.of(node) : this.#expanded.get(unit);
+  }
+
+  /** What is inside of it: the steps of a child workflow, or the workers that it has become. */
+  insideOf({ node, workers }: NodeState): ScopeState | undefined {
+    if (node.fanOut) return workers;
+    return node.child && this.scopeOf(node.child);
   }
 
   apply(event: HistoryEvent): void {
@@ -73,6 +101,7 @@ export class RunState {
         if (this.phase !== 'new') throw impossible(event, 'the run had started');
         this.phase = 'running';
         this.startedAt = event.at;
+        this.base = event.data.base;
         this.#open(this.graph.root, event.data.input);
         return;
       case 'run.resumed':
@@ -99,15 +128,16 @@ export class RunState {
   }
 
   #applyToStep(event: StepEvent): void {
-    const state = event.step === undefined ? undefined : this.at(event.step);
+    const unit = unitOfEvent(event);
+    const state = unit === undefined ? undefined : this.at(unit);
     if (!state) {
       throw new RepriseError(
         'HISTORY_DIVERGED',
-        `event ${event.seq} (${event.type}) is about step ${event.step}, which the workflow does not have`,
+        `event ${event.seq} (${event.type}) is about step ${unit}, which the workflow does not have`,
       );
     }
     if (this.phase !== 'running' || !isPossible(event, state)) {
-      throw impossible(event, `${state.node.path} is ${state.status} and the run ${this.phase}`);
+      throw impossible(event, `${state.node.unit} is ${state.status} and the run ${this.phase}`);
     }
     switch (event.type) {
       case 'step.started':
@@ -115,14 +145,17 @@ export class RunState {
         break;
       case 'step.completed':
         state.output = event.data.output;
+        state.artifacts = event.data.artifacts;
         this.#settle(state, 'completed', event.at);
         break;
       case 'step.failed':
         state.error = event.data.error;
+        state.output = event.data.output;
         this.#fail(state, event.at);
         break;
       case 'step.cancelled':
         state.tainted = true;
+        state.output = event.data.output;
         this.#settle(state, 'cancelled', event.at);
         break;
       case 'step.skipped':
@@ -138,6 +171,26 @@ export class RunState {
         state.error = event.data.error;
         this.#setTimer(state, { timer: 'retry', setAt: event.at, ms: event.data.delayMs });
         break;
+      case 'step.paused':
+        this.#countWork(state, event.at);
+        this.#setTimer(state, { timer: 'pause', setAt: event.at, ms: event.data.delayMs });
+        break;
+      case 'fanout.expanded':
+        this.#expand(state, event.data);
+        break;
+      case 'selection.made':
+        state.selection = event.data;
+        break;
+      case 'workspace.created':
+      case 'workspace.saved':
+      case 'workspace.removed':
+      case 'session.started':
+      case 'session.named':
+      case 'session.ended':
+      case 'landing.started':
+      case 'landing.ended':
+        this.#applyToWork(state, event);
+        break;
       case 'timer.set':
         if (typeof event.data.timer === 'number')
           this.#setTimer(state, { timer: event.data.timer, setAt: event.at, ms: event.data.ms });
@@ -150,6 +203,7 @@ export class RunState {
         break;
       case 'step.resumed':
         state.attemptStartedAt = event.at;
+        state.timers?.delete('pause');
         this.#setStatus(state, 'running');
         break;
       case 'approval.requested':
@@ -168,11 +222,18 @@ export class RunState {
     state.input = input;
     state.open = scope.nodes.length;
     if (state.open === 0) this.toClose.push(state);
-    for (const node of scope.nodes) if (node.needs.length === 0) this.ready.push(newTicket(this.of(node)));
+    const limit = scope.kind === 'workers' ? scope.fanOut.maxParallel : undefined;
+    for (const [index, node] of scope.nodes.entries()) {
+      if (node.needs.length > 0) continue;
+      const line = limit !== undefined && index >= limit ? state.held : this.ready;
+      line.push(newTicket(this.of(node)));
+    }
   }
 
   #start(state: NodeState, event: EventOf<'step.started'>): void {
-    const again = state.node.child && state.attempt > 0 && !state.interrupted;
+    const { child, fanOut } = state.node;
+    const again = child && state.attempt > 0 && !state.interrupted;
+    if (!state.interrupted) state.work?.newAttempt();
     state.timers?.delete('retry');
     state.interrupted = false;
     state.attempt = event.attempt ?? 1;
@@ -181,16 +242,44 @@ export class RunState {
     state.workedMs = 0;
     state.timedOut = undefined;
     this.#setStatus(state, 'running');
-    if (!state.node.child) return;
-    if (again) this.#resetScope(state.node.child);
-    this.#open(state.node.child, event.data.input ?? null);
+    if (!child || fanOut) return;
+    if (again) this.#resetScope(child);
+    this.#open(child, event.data.input ?? null);
+  }
+
+  #expand(state: NodeState, { total, items }: EventOf<'fanout.expanded'>['data']): void {
+    const added = expand(state.node, total, {
+      firstNode: this.nodes.length,
+      firstScope: this.scopes.length,
+    });
+    for (const node of added.nodes) {
+      const before = this.#expanded.get(node.unit)?.attempt ?? this.#attempts.get(node.unit);
+      const inside = new NodeState(node, before);
+      this.nodes.push(inside);
+      this.#expanded.set(node.unit, inside);
+    }
+    for (const scope of added.scopes) this.scopes.push(new ScopeState(scope));
+    state.items = items;
+    state.workers = this.scopeOf(added.workers);
+    this.#open(added.workers, null);
+  }
+
+  #applyToWork(state: NodeState, event: WorkEvent): void {
+    state.work ??= new WorkState();
+    state.work.apply(event);
+    if (event.type !== 'session.ended') return;
+    const { path } = state.node;
+    const { usage } = event.data;
+    this.spent = spentWith(this.spent, usage);
+    this.spentBySteps.set(path, spentWith(this.spentBySteps.get(path) ?? nothingSpent, usage));
   }
 
   #resetScope(scope: GraphScope): void {
     Object.assign(this.scopeOf(scope), new ScopeState(scope));
     for (const node of scope.nodes) {
       this.of(node).reset();
-      if (node.child) this.#resetScope(node.child);
+      // Workers are made anew.
+      if (node.child && !node.fanOut) this.#resetScope(node.child);
     }
   }
 
@@ -201,6 +290,8 @@ export class RunState {
     state.timers = undefined;
     const scope = this.scopeOf(state.node.scope);
     scope.open--;
+    const next = scope.held.shift();
+    if (next) this.ready.push(next);
     for (const node of state.node.dependants) {
       const dependant = this.of(node);
       if (--dependant.unmet === 0) this.ready.push(newTicket(dependant));
@@ -218,11 +309,11 @@ export class RunState {
     const scope = this.scopeOf(node.scope);
     state.tainted = !node.step.optional;
     if (!node.step.optional && state.error) {
-      const inner = node.child && this.scopeOf(node.child).cause;
-      scope.cause ??= inner ?? { path: node.path, error: state.error };
+      const inner = this.insideOf(state)?.cause;
+      scope.cause ??= inner ?? { path: node.unit, error: state.error };
     }
     this.#settle(state, 'failed', at);
-    if (node.step.optional || node.scope.workflow.onFailure === 'continue') return;
+    if (node.step.optional || node.scope.onFailure === 'continue') return;
     this.#stop(scope, 'failure');
   }
 
@@ -230,7 +321,7 @@ export class RunState {
   #stop(scope: ScopeState, why: 'failure' | 'cancel'): void {
     if (scope.stop === 'cancel' || scope.stop === why) return;
     scope.stop = why;
-    const finishes = why === 'failure' && scope.scope.workflow.onFailure === 'finish-running';
+    const finishes = why === 'failure' && scope.scope.onFailure === 'finish-running';
     for (const node of scope.scope.nodes) {
       const state = this.of(node);
       if (state.status === 'pending' && state.unmet === 0 && !state.interrupted)
@@ -241,7 +332,9 @@ export class RunState {
   }
 
   #cancelNode(state: NodeState): void {
-    if (state.node.child && state.status === 'running') this.#stop(this.scopeOf(state.node.child), 'cancel');
+    const inside = this.insideOf(state);
+    const isSelecting = state.node.fanOut?.select !== undefined && inside?.open === 0;
+    if (inside && !isSelecting && state.status === 'running') this.#stop(inside, 'cancel');
     else this.toCancel.push(state);
   }
 
@@ -249,22 +342,22 @@ export class RunState {
     this.#setStatus(state, 'pending');
     state.interrupted = true;
     const stop = this.scopeOf(state.node.scope).stop;
-    if (state.timedOut || stop === 'cancel' || (stop && state.node.scope.workflow.onFailure === 'fail-fast'))
+    if (state.timedOut || stop === 'cancel' || (stop && state.node.scope.onFailure === 'fail-fast'))
       this.toCancel.push(state);
     else this.ready.push(newTicket(state));
   }
 
-  #setTimer(state: NodeState, timer: { timer: number | 'retry'; setAt: Timestamp; ms: number }): void {
+  #setTimer(state: NodeState, timer: PendingTimer): void {
     state.timers ??= new Map();
     state.timers.set(timer.timer, timer);
-    if (timer.timer === 'retry') this.#setStatus(state, 'waiting');
+    if (typeof timer.timer !== 'number') this.#setStatus(state, 'waiting');
   }
 
   #fire(state: NodeState, timer: EventOf<'timer.fired'>['data']['timer']): void {
     if (timer === 'attempt' || timer === 'step') {
       state.timedOut = timer;
       this.#cancelNode(state);
-    } else if (timer === 'retry') {
+    } else if (timer === 'retry' || timer === 'pause') {
       this.#wakeUp(state);
     } else {
       state.timers?.delete(timer);
@@ -276,14 +369,17 @@ export class RunState {
 
   #suspend(state: NodeState, { data, at }: EventOf<'step.suspended'>): void {
     if (data.on === 'approval') return;
-    if (state.status === 'running' && state.attemptStartedAt !== undefined) {
-      state.workedMs += toEpochMs(at) - toEpochMs(state.attemptStartedAt);
-    }
+    this.#countWork(state, at);
     state.waits ??= new Map();
     const wait = { on: data.on, signal: data.signal, answer: undefined };
     state.waits.set(data.wait, wait);
     if (state.status !== 'woken') this.#setStatus(state, 'waiting');
     if (data.on === 'signal' && data.signal && this.signals.wait(data.signal, state, wait)) this.#wake(state);
+  }
+
+  #countWork(state: NodeState, at: Timestamp): void {
+    if (state.status === 'running' && state.attemptStartedAt !== undefined)
+      state.workedMs += toEpochMs(at) - toEpochMs(state.attemptStartedAt);
   }
 
   /** What one of its waits was for has come. A step that waits for its next attempt is not woken by the last one's waits. */

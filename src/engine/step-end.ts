@@ -3,36 +3,62 @@ import { type ErrorData, toErrorData } from '../core/errors.ts';
 import type { NewEvent } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import type { RetryRule } from '../workflow/model.ts';
+import { placeOf } from './graph.ts';
 import type { NodeState } from './node-state.ts';
 import type { RunState } from './state.ts';
 
 /** How the work of a step ended. */
 export type StepEnd =
-  | { readonly kind: 'completed'; readonly output: Json }
-  | { readonly kind: 'failed'; readonly error: ErrorData }
-  | { readonly kind: 'cancelled'; readonly reason: string };
+  | {
+      readonly kind: 'completed';
+      readonly output: Json;
+      readonly artifacts?: readonly Artifact[] | undefined;
+    }
+  /** `output`: what the workers of a fan-out came to. */
+  | { readonly kind: 'failed'; readonly error: ErrorData; readonly output?: Json | undefined }
+  | { readonly kind: 'cancelled'; readonly reason: string; readonly output?: Json | undefined }
+  /** It goes on where it is after a while. */
+  | { readonly kind: 'paused'; readonly reason: string; readonly delayMs: number };
+
+/** A file that a step hands on; its path is relative to the project's root. */
+export interface Artifact {
+  readonly name: string;
+  readonly path: string;
+}
 
 /** The event that an end becomes: a failure may be tried again, and a cancellation may have been a timeout. */
 export function endEvent(state: RunState, node: NodeState, end: StepEnd): NewEvent {
-  const envelope = { step: node.node.path, attempt: node.attempt };
+  const envelope = { ...placeOf(node.node), attempt: node.attempt };
   switch (end.kind) {
-    case 'completed':
-      return { type: 'step.completed', ...envelope, data: { output: end.output } };
-    case 'cancelled':
-      if (node.timedOut) return endEvent(state, node, { kind: 'failed', error: timeoutError(node) });
-      return { type: 'step.cancelled', ...envelope, data: { reason: end.reason } };
-    case 'failed': {
-      const delayMs = delayBeforeRetry(state, node, end.error);
-      if (delayMs === undefined) return { type: 'step.failed', ...envelope, data: { error: end.error } };
-      return { type: 'step.retrying', ...envelope, data: { error: end.error, delayMs } };
+    case 'completed': {
+      const { output, artifacts } = end;
+      const data = { output, ...(artifacts && artifacts.length > 0 ? { artifacts: [...artifacts] } : {}) };
+      return { type: 'step.completed', ...envelope, data };
     }
+    case 'cancelled': {
+      if (node.timedOut) return endEvent(state, node, { kind: 'failed', error: timeoutError(node) });
+      return { type: 'step.cancelled', ...envelope, data: { reason: end.reason, ...outputIn(end) } };
+    }
+    case 'failed': {
+      const { error } = end;
+      const delayMs = delayBeforeRetry(state, node, error);
+      if (delayMs === undefined)
+        return { type: 'step.failed', ...envelope, data: { error, ...outputIn(end) } };
+      return { type: 'step.retrying', ...envelope, data: { error, delayMs } };
+    }
+    case 'paused':
+      return { type: 'step.paused', ...envelope, data: { reason: end.reason, delayMs: end.delayMs } };
   }
 }
 
+const outputIn = ({ output }: { readonly output?: Json | undefined }): { output?: Json } =>
+  output === undefined ? {} : { output };
+
 function delayBeforeRetry(state: RunState, node: NodeState, error: ErrorData): number | undefined {
-  const rule = node.node.step.retry;
+  const rule = node.node.fanOut ? undefined : node.node.step.retry;
   const tries = node.attempt - node.attemptsBefore;
   if (!rule || tries >= rule.attempts || node.timedOut === 'step') return undefined;
+  if (error.code === 'BUDGET_EXCEEDED') return undefined;
   if (state.scopeOf(node.node.scope).stop || !mayRetry(rule, error)) return undefined;
   return backoff(rule, tries);
 }

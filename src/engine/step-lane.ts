@@ -1,7 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import { toJson } from '../core/json.ts';
 import type { Lease } from '../store/port.ts';
-import type { Scope, StepModel } from '../workflow/model.ts';
 import type { Mailbox } from '../world/mailbox.ts';
 import { Cancelled } from '../world/outcome.ts';
 import type { EngineEffects } from './effects.ts';
@@ -9,26 +7,34 @@ import type { Observer } from './environment.ts';
 import { FunctionCall } from './function-call.ts';
 import type { Message } from './messages.ts';
 import type { NodeState } from './node-state.ts';
-import { expressionError, type StepEnd, thrownError } from './step-end.ts';
+import { expressionError, type StepEnd } from './step-end.ts';
+import type { StepFacts } from './step-facts.ts';
+import { doWork } from './work/do-work.ts';
+import type { WorkLane, WorkNote } from './work/port.ts';
+import { select } from './work/selection.ts';
 
-export interface StepLane {
+export interface StepLane extends StepFacts {
   readonly effects: EngineEffects;
   readonly mail: Mailbox<Message>;
   readonly observe: Observer;
   readonly runId: string;
   readonly lease: Lease;
   readonly node: NodeState;
-  readonly scope: Scope;
 }
 
 /** Under which name a function under way is known. */
-export const callKey = (runId: string, path: string): string => `${runId}:${path}`;
+export const callKey = (runId: string, unit: string): string => `${runId}:${unit}`;
 
 /** Does the work of one attempt of a step, and tells the engine lane how it ended, whatever happens. */
-export async function runStepLane(lane: StepLane): Promise<void> {
+export const runStepLane = (lane: StepLane): Promise<void> => report(lane, work);
+
+/** Has the best worker of a fan-out chosen, and tells the engine lane how that ended. */
+export const runSelectionLane = (lane: StepLane): Promise<void> => report(lane, choose);
+
+async function report(lane: StepLane, body: (lane: StepLane) => Promise<StepEnd>): Promise<void> {
   let end: StepEnd;
   try {
-    end = await work(lane);
+    end = await body(lane);
   } catch (thrown) {
     end =
       thrown instanceof Cancelled
@@ -44,17 +50,51 @@ function work(lane: StepLane): Promise<StepEnd> {
     case 'function':
       return runFunction(lane);
     case 'run':
-      return runCommand(lane, step);
+    case 'agent':
+    case 'land':
+      return doWork(workLane(lane));
     case 'uses':
     case 'approve':
       throw new RepriseError('INTERNAL', `a ${step.body.kind} step has no work of its own`);
   }
 }
 
+function choose(lane: StepLane): Promise<StepEnd> {
+  const rule = lane.node.node.fanOut?.select;
+  if (!rule) throw new RepriseError('INTERNAL', `${lane.node.node.unit} has nothing to select`);
+  return select({ ...workLane(lane), rule, candidates: lane.candidates });
+}
+
+function workLane(lane: StepLane): WorkLane {
+  const { effects, runId, lease, node, scope, known, base, left, workflow } = lane;
+  const { path, worker, step } = node.node;
+  return {
+    effects: effects.work,
+    runId,
+    workflow,
+    lease,
+    unit: { step: path, attempt: node.attempt, ...(worker === undefined ? {} : { worker }) },
+    model: step,
+    scope,
+    known,
+    base,
+    left,
+    workOf: lane.workOf,
+    record: (...notes) => record(lane, notes),
+  };
+}
+
+/** Returns when the events are durable. In a lane that is being cancelled too: what it tidies up is remembered. */
+async function record({ effects, mail, node, runId }: StepLane, notes: readonly WorkNote[]): Promise<void> {
+  const receipt = await effects.newReceipt();
+  await mail.send({ kind: 'noted', node, notes, receipt });
+  await effects.committed({ runId, receipt });
+}
+
 async function runFunction({ effects, mail, observe, runId, node, scope }: StepLane): Promise<StepEnd> {
-  const { path, step } = node.node;
-  if (step.body.kind !== 'function') throw new TypeError(`${path} is not a function step`);
-  const key = callKey(runId, path);
+  const { path, worker, unit, step } = node.node;
+  if (step.body.kind !== 'function') throw new TypeError(`${unit} is not a function step`);
+  const key = callKey(runId, unit);
   effects.calls.set(
     key,
     new FunctionCall({
@@ -62,9 +102,10 @@ async function runFunction({ effects, mail, observe, runId, node, scope }: StepL
       scope,
       runId,
       step: path,
+      worker,
       attempt: node.attempt,
       known: node.waits && new Map(node.waits),
-      log: (message, fields) => observe({ kind: 'log', step: path, message, fields }),
+      log: (message, fields) => observe({ kind: 'log', step: path, worker, message, fields }),
       endOfTurn: effects.endOfTurn,
     }),
   );
@@ -76,30 +117,5 @@ async function runFunction({ effects, mail, observe, runId, node, scope }: StepL
     }
   } finally {
     effects.calls.delete(key);
-  }
-}
-
-async function runCommand(
-  { effects, runId, lease, node, scope }: StepLane,
-  { body }: StepModel,
-): Promise<StepEnd> {
-  const { path } = node.node;
-  if (body.kind !== 'run') throw new TypeError(`${path} is not a shell step`);
-  const end = await effects.shell({
-    runId,
-    step: path,
-    attempt: node.attempt,
-    lease,
-    command: body.command(scope),
-  });
-  if (end.kind === 'cancelled') return { kind: 'cancelled', reason: 'cancelled' };
-  if (end.kind === 'failed') return { kind: 'failed', error: end.error };
-  try {
-    return {
-      kind: 'completed',
-      output: body.parseOutput ? toJson(body.parseOutput(end.output)) : end.output,
-    };
-  } catch (thrown) {
-    return { kind: 'failed', error: thrownError(thrown) };
   }
 }

@@ -42,11 +42,12 @@ export class Timers {
 
 /** What the step waits for the clock to say, and when. */
 export function timersOf(node: NodeState): readonly Due[] {
-  const { timeout } = node.node.step;
+  const timeout = node.node.fanOut ? {} : node.node.step.timeout;
   const due: Due[] = [];
   if (!node.active || node.timedOut) return due;
   for (const { timer, setAt, ms } of node.timers?.values() ?? []) {
-    if (node.status === 'waiting' || timer !== 'retry') due.push({ timer, at: toEpochMs(setAt) + ms });
+    if (node.status === 'waiting' || typeof timer === 'number')
+      due.push({ timer, at: toEpochMs(setAt) + ms });
   }
   if (timeout.attemptMs !== undefined && node.status === 'running' && node.attemptStartedAt) {
     due.push({ timer: 'attempt', at: toEpochMs(node.attemptStartedAt) + timeout.attemptMs - node.workedMs });

@@ -2,7 +2,10 @@ import type { HistoryEvent } from '../core/event.ts';
 import type { NodeState } from './node-state.ts';
 
 /** An event that concerns a step. */
-export type StepEvent = Extract<HistoryEvent, { type: `${'step' | 'timer' | 'approval'}.${string}` }>;
+export type StepEvent = Exclude<
+  HistoryEvent,
+  { type: `run.${string}` | 'cancel.requested' | 'signal.received' }
+>;
 
 /** Whether the event can follow what the step has been through, in a run that is going on. */
 export function isPossible(event: StepEvent, state: NodeState): boolean {
@@ -23,6 +26,21 @@ export function isPossible(event: StepEvent, state: NodeState): boolean {
       return state.active && typeof event.data.timer === 'number';
     case 'approval.given':
       return state.status === 'waiting' && state.approval !== undefined;
+    case 'fanout.expanded':
+      return state.status === 'running' && state.node.fanOut !== undefined && state.workers === undefined;
+    case 'selection.made':
+      return state.active && state.workers?.open === 0;
+    case 'step.paused':
+      return state.status === 'running';
+    case 'workspace.created':
+    case 'workspace.saved':
+    case 'workspace.removed':
+    case 'session.started':
+    case 'session.named':
+    case 'session.ended':
+    case 'landing.started':
+    case 'landing.ended':
+      return state.active;
     case 'step.completed':
     case 'step.suspended':
     case 'timer.fired':

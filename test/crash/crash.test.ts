@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
 import type { HistoryEvent } from '../../src/core/event.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
+import { unitOfEvent } from '../../src/engine/unit.ts';
 import { markedWith } from '../../src/process/tree.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
 
@@ -21,9 +22,19 @@ const names = [
   'finish-running',
   'continue',
   'shell',
+  'workers',
+  'agents',
 ] as const;
 const root = mkdtempSync(join(tmpdir(), 'reprise-crash-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+function makeRepository(folder: string): void {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, stdio: 'pipe' });
+  git('init', '--quiet', '--initial-branch=main');
+  git('config', 'user.name', 'Test');
+  git('config', 'user.email', 'test@example.com');
+  git('commit', '--quiet', '--allow-empty', '--message', 'Begin');
+}
 
 /** The state of one run on disk, and what its steps left outside. */
 class Case {
@@ -39,6 +50,7 @@ class Case {
     this.folder = join(root, this.id);
     if (base) cpSync(base.folder, this.folder, { recursive: true });
     else mkdirSync(this.folder);
+    if (name === 'agents') makeRepository(this.folder);
   }
 
   /** Runs a process to its end; `killed` if it did not get to it. */
@@ -125,7 +137,9 @@ const at = '2026-01-01T00:00:00.000Z';
 
 /** Attempts whose success is part of a history. */
 const completed = (events: readonly HistoryEvent[]): string[] =>
-  events.flatMap(({ type, step, attempt }) => (type === 'step.completed' ? [`${step}#${attempt ?? 1}`] : []));
+  events.flatMap(event =>
+    event.type === 'step.completed' ? [`${unitOfEvent(event)}#${event.attempt ?? 1}`] : [],
+  );
 
 /** What must hold once a run has been killed, perhaps again, and has come to its end. */
 class Promises {

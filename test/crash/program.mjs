@@ -1,5 +1,5 @@
 import { openEngine, openStore } from '../../dist/commands/open-engine.js';
-import { noteFailure, workflows } from './workflows.mjs';
+import { agents, noteFailure, workflows } from './workflows.mjs';
 
 /**
  * Starts the run in a folder, or resumes the one that is there, and is killed after so many commits.
@@ -40,6 +40,7 @@ const { engine, close } = await openEngine({
   stateDir: folder,
   env: process.env,
   store,
+  agents,
   settings: { inboxMs: 5, graceMs: 500 },
   observe: observation => {
     if (observation.kind === 'events' && observation.events.some(({ type }) => type === 'step.failed'))

@@ -1,6 +1,8 @@
 import { appendFileSync } from 'node:fs';
 import { z } from 'zod';
+import { parseAgents } from '../../dist/agents/definitions.js';
 import { approve, maybe, shell, step, workflow } from '../../dist/workflow/define/index.js';
+import { loadWorkflow } from '../../dist/workflow/yaml/load.js';
 
 /** Resolved when the history of the run holds a failed step. */
 let noteFailure = () => {};
@@ -192,6 +194,53 @@ function scripts() {
   return workflow('shell', { steps: [a, b, last] });
 }
 
+const markWorker = 'echo "$REPRISE_STEP:$REPRISE_WORKER#$REPRISE_ATTEMPT" >> "$CRASH_MARKS"';
+
+const yaml = (name, text) => ({ model: loadWorkflow({ file: `/${name}.yaml`, text }) });
+
+const workers = yaml(
+  'workers',
+  `name: workers
+steps:
+  - id: each
+    strategy: { matrix: { n: [3, 1, 2] }, max-parallel: 2 }
+    workspace: none
+    run: |
+      ${markWorker}
+      echo "n=\${{ matrix.n }}" >> "$REPRISE_OUTPUT"
+  - id: all
+    needs: [each]
+    run: echo "second=\${{ steps.each.outputs.worker_results[1].output.n }}" >> "$REPRISE_OUTPUT"
+`,
+);
+
+/** Copies of an agent in workspaces of their own, the best of which is landed. */
+const agentsAtWork = yaml(
+  'agents',
+  `name: agents
+steps:
+  - id: fix
+    agent: coder
+    concurrency: 2
+    prompt: Mend it.
+    checks: ["test -s mended.txt"]
+    select: { gates: ['grep -q "worker 1" mended.txt'] }
+  - id: land
+    needs: [fix]
+    land: main
+    verify: test -s mended.txt
+`,
+);
+
+const edit = `${markWorker}; echo "worker $REPRISE_WORKER" > mended.txt`;
+
+export const agents = parseAgents({
+  config: {
+    coder: { kind: 'scripted', permissions: 'full', script: [{ run: edit }, { say: 'Mended.' }] },
+  },
+  files: [],
+});
+
 export const workflows = {
   diamond: diamond(),
   retry: retry(),
@@ -204,4 +253,6 @@ export const workflows = {
   'finish-running': finishRunning(),
   continue: carryOn(),
   shell: scripts(),
+  workers,
+  agents: agentsAtWork,
 };

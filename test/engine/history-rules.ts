@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { HistoryEvent } from '../../src/core/event.ts';
 import { buildGraph, type GraphNode } from '../../src/engine/graph.ts';
+import { definitionPath, outerUnits, siblingUnit, unitOfEvent } from '../../src/engine/unit.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';
 
 const tokens: Partial<Record<HistoryEvent['type'], string>> = {
@@ -21,39 +22,68 @@ export function expectSoundHistory(workflow: WorkflowModel, history: readonly Hi
   const ends = history.filter(({ type }) => /^run\.(completed|failed|cancelled)$/.test(type));
   expect(ends).toEqual([history.at(-1)]);
   const lives = new Map<string, string>();
+  const expansions = new Map<string, number[]>();
   const ended = new Set<string>();
-  for (const { type, step } of history) {
-    const node = step === undefined ? undefined : graph.byPath.get(step);
-    if (step === undefined) continue;
-    if (!node) throw new Error(`${step} is not in the graph`);
-    lives.set(step, (lives.get(step) ?? '') + (tokens[type] ?? ''));
-    if (type === 'step.started') {
-      expectDependenciesEnded(node, ended);
-      if (node.child) for (const inner of insideOf(node)) ended.delete(inner.path);
+  for (const event of history) {
+    const unit = unitOfEvent(event);
+    if (unit === undefined) continue;
+    const node = graph.byPath.get(definitionPath(unit));
+    if (!node) throw new Error(`${unit} is not in the graph`);
+    const token = tokens[event.type] ?? '';
+    lives.set(unit, (lives.get(unit) ?? '') + token);
+    if (event.type === 'fanout.expanded')
+      expansions.set(unit, [...(expansions.get(unit) ?? []), event.data.total]);
+    if (token === 'S') {
+      expectDependenciesEnded({ unit, node, ended });
+      for (const other of ended) if (outerUnits(other).includes(unit)) ended.delete(other);
     }
-    if (tokens[type] === 'E' || tokens[type] === 'K') ended.add(step);
+    if (token === 'E')
+      for (const inner of lives.keys()) if (outerUnits(inner)[0] === unit) expect(ended).toContain(inner);
+    if (token === 'E' || token === 'K') ended.add(unit);
   }
-  for (const node of graph.nodes) expectWholeLives(node, lives);
+  for (const node of graph.nodes)
+    if (!insideFanOut(node)) expectWholeLives(node.unit, lives, startsOf(node, lives));
+  for (const [unit, totals] of expansions) expectWorkers({ unit, totals, lives });
 }
 
-function expectDependenciesEnded({ path, needs, scope }: GraphNode, ended: ReadonlySet<string>): void {
-  for (const need of needs) expect(ended.has(need.path), `${path} starts after ${need.path}`).toBe(true);
-  if (scope.parent)
-    expect(ended.has(scope.parent.path), `${path} starts before ${scope.parent.path} ends`).toBe(false);
+interface Start {
+  readonly unit: string;
+  readonly node: GraphNode;
+  readonly ended: ReadonlySet<string>;
 }
 
-/** Every life of a step is a number of attempts and one end, or a skip; inside a child, one for each start of it. */
-function expectWholeLives({ path, scope }: GraphNode, lives: ReadonlyMap<string, string>): void {
-  const life = lives.get(path) ?? '';
+function expectDependenciesEnded({ unit, node, ended }: Start): void {
+  const needs = /:\d+$/.test(unit) ? [] : node.needs.map(({ step }) => siblingUnit(unit, step.id));
+  for (const need of needs) expect(ended.has(need), `${unit} starts after ${need}`).toBe(true);
+  for (const outer of outerUnits(unit))
+    expect(ended.has(outer), `${unit} starts before ${outer} ends`).toBe(false);
+}
+
+const insideFanOut = ({ scope }: GraphNode): boolean =>
+  scope.parent !== undefined && (scope.parent.fanOut !== undefined || insideFanOut(scope.parent));
+
+const countStarts = (life: string | undefined): number => (life ?? '').replaceAll(/[^S]/g, '').length;
+
+const startsOf = ({ scope }: GraphNode, lives: ReadonlyMap<string, string>): number =>
+  scope.parent ? countStarts(lives.get(scope.parent.unit)) : 1;
+
+/** Every life of a step is a number of attempts and one end, or a skip; inside another, one for each start of it. */
+function expectWholeLives(unit: string, lives: ReadonlyMap<string, string>, count: number): void {
+  const life = lives.get(unit) ?? '';
   const parts = life.match(/(?:S[RI])*S?E|K/g) ?? [];
-  expect(parts.join(''), `lives of ${path}`).toBe(life);
-  const starts = scope.parent ? (lives.get(scope.parent.path) ?? '').replaceAll(/[^S]/g, '').length : 1;
-  expect(parts.length, `number of lives of ${path}`).toBe(starts);
+  expect(parts.join(''), `lives of ${unit}`).toBe(life);
+  expect(parts.length, `number of lives of ${unit}`).toBe(count);
 }
 
-function* insideOf(node: GraphNode): Generator<GraphNode> {
-  for (const inner of node.child?.nodes ?? []) {
-    yield inner;
-    yield* insideOf(inner);
+interface Expanded {
+  readonly unit: string;
+  readonly totals: readonly number[];
+  readonly lives: ReadonlyMap<string, string>;
+}
+
+/** Each worker of each expansion has one life. */
+function expectWorkers({ unit, totals, lives }: Expanded): void {
+  for (let worker = 0; worker < Math.max(...totals); worker++) {
+    expectWholeLives(`${unit}:${worker}`, lives, totals.filter(total => total > worker).length);
   }
 }

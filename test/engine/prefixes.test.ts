@@ -59,13 +59,13 @@ function settledBy(model: WorkflowModel, events: readonly HistoryEvent[]): Set<s
   const state = foldHistory(buildGraph(model), events);
   const mayStartOver = ({ scope }: GraphNode): boolean => {
     const { parent } = scope;
-    return (
-      parent !== undefined &&
-      ((parent.step.retry !== undefined && !state.of(parent).ended) || mayStartOver(parent))
-    );
+    if (parent === undefined) return false;
+    // The workers of a fan-out are retried one by one.
+    const isRetried = parent.fanOut === undefined && parent.step.retry !== undefined;
+    return (isRetried && !state.of(parent).ended) || mayStartOver(parent);
   };
   return new Set(
-    state.nodes.filter(({ ended, node }) => ended && !mayStartOver(node)).map(({ node }) => node.path),
+    state.nodes.filter(({ ended, node }) => ended && !mayStartOver(node)).map(({ node }) => node.unit),
   );
 }
 

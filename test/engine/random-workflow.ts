@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import type { FailurePolicy, StepModel, WorkflowModel } from '../../src/workflow/model.ts';
+import { unitOf } from '../../src/engine/unit.ts';
+import type { FailurePolicy, FanOut, StepModel, WorkflowModel } from '../../src/workflow/model.ts';
 
 /** A workflow as plain data, so that a failing case can be read and shrunk. */
 export interface WorkflowSpec {
@@ -15,6 +16,14 @@ export interface StepSpec {
   readonly optional: boolean;
   readonly condition: boolean;
   readonly child: WorkflowSpec | undefined;
+  readonly fanOut: FanOutSpec | undefined;
+}
+
+export interface FanOutSpec {
+  readonly kind: 'concurrency' | 'matrix';
+  readonly total: number;
+  readonly maxParallel: number | undefined;
+  readonly onFailure: FailurePolicy;
 }
 
 const stepSpec = (
@@ -47,6 +56,15 @@ const stepSpec = (
       depth > 0
         ? fc.option(workflowSpec({ depth: depth - 1, maxSteps: 4, onFailure }), { nil: undefined, freq: 4 })
         : fc.constant(undefined),
+    fanOut: fc.option(
+      fc.record({
+        kind: fc.constantFrom('concurrency' as const, 'matrix' as const),
+        total: fc.integer({ min: 0, max: 4 }),
+        maxParallel: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+        onFailure,
+      }),
+      { nil: undefined, freq: 4 },
+    ),
   });
 
 export interface SpecOptions {
@@ -100,22 +118,28 @@ function buildStep({
       ? { retry: { attempts: step.attempts, backoff: { initialMs: 0, factor: 1, maxMs: 0 } } }
       : {}),
     timeout: {},
+    ...(step.fanOut ? { fanOut: buildFanOut(step.fanOut) } : {}),
     fingerprint: id,
     body: step.child
       ? { kind: 'uses', workflow: buildWorkflow(step.child, behaviour, `child-of-${id}`), input: () => ({}) }
       : {
           kind: 'function',
           run: async (scope, ctx) => {
-            await behaviour.work(ctx.step, ctx.attempt);
+            await behaviour.work(unitOf(ctx.step, ctx.worker), ctx.attempt);
             if (step.does === 'sleeps') await ctx.sleep(0);
             if (step.does === 'fails' || (step.does === 'fails at first' && ctx.attempt === 1))
               throw new Error(`${ctx.step} fails`);
             const inputs = Object.values(scope.steps).map(({ outputs }) => outputs ?? null);
-            return { step: ctx.step, inputs };
+            return { step: ctx.step, item: scope.matrix ?? null, inputs };
           },
         },
   };
 }
+
+const buildFanOut = ({ total, ...rest }: FanOutSpec): FanOut => ({
+  ...rest,
+  items: () => Array.from({ length: total }, (_, item) => (rest.kind === 'matrix' ? { item } : {})),
+});
 
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { openSession } from '../../src/agents/sessions.ts';
 import type { HistoryEvent } from '../../src/core/event.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { Engine } from '../../src/engine/engine.ts';
@@ -27,11 +28,14 @@ export interface TestEngineOptions {
   readonly observe?: Observer;
   readonly settings?: Partial<Environment['settings']>;
   readonly ids?: Environment['ids'];
+  readonly agents?: Environment['agents'];
+  /** A new temporary one by default. */
+  readonly folder?: string;
 }
 
 /** A real engine on a real folder, with a store in memory unless another is given. */
 export function testEngine(options: TestEngineOptions = {}): TestEngine {
-  const folder = temporaryFolder();
+  const folder = options.folder ?? temporaryFolder();
   const store = options.store ?? memoryStore();
   const events: HistoryEvent[] = [];
   const environment: Environment = {
@@ -44,6 +48,9 @@ export function testEngine(options: TestEngineOptions = {}): TestEngine {
     stateDir: join(folder, '.reprise', 'state'),
     env: process.env,
     settings: { ...defaultSettings, inboxMs: 5, graceMs: 1000, ...options.settings },
+    agents: options.agents ?? new Map(),
+    openSession,
+    worktrees: { folder: join(folder, '.reprise', 'workspaces'), setup: [], include: [] },
   };
   const engine = new Engine(environment, observation => {
     if (observation.kind === 'events') events.push(...observation.events);

@@ -1,0 +1,88 @@
+import { addUsage, noUsage } from '../agents/usage.ts';
+import type { EventOf } from '../core/event.ts';
+import type { KnownLanding, KnownSession, KnownWorkspace } from './work/port.ts';
+
+/** What was used up. Cost that nobody knows makes the sum a lower bound. */
+export interface Spent {
+  readonly costUsd: number;
+  /** Some of it cost what nobody knows. */
+  readonly costUnknown: boolean;
+  readonly tokens: number;
+}
+
+export const nothingSpent: Spent = { costUsd: 0, costUnknown: false, tokens: 0 };
+
+export const spentWith = (spent: Spent, usage: EventOf<'session.ended'>['data']['usage']): Spent => ({
+  costUsd: spent.costUsd + (usage.costUsd ?? 0),
+  costUnknown: spent.costUnknown || usage.costUsd === null,
+  tokens: spent.tokens + usage.inputTokens + usage.outputTokens,
+});
+
+export type WorkEvent = {
+  [T in WorkEventType]: EventOf<T>;
+}[WorkEventType];
+
+type WorkEventType =
+  | 'workspace.created'
+  | 'workspace.saved'
+  | 'workspace.removed'
+  | 'session.started'
+  | 'session.named'
+  | 'session.ended'
+  | 'landing.started'
+  | 'landing.ended';
+
+/** What history says of the work of a step: its folder, its session, what it used up. */
+export class WorkState {
+  workspace: KnownWorkspace | undefined;
+  /** Begun, and not ended but by a limit: to be gone on with. */
+  session: (Omit<KnownSession, 'sessionId'> & { readonly sessionId: string | undefined }) | undefined;
+  /** Begun in this attempt. */
+  sessions = 0;
+  /** Begun in this attempt, by branch, with how they ended. */
+  readonly landings = new Map<string, KnownLanding>();
+  spent: Spent = nothingSpent;
+
+  newAttempt(): void {
+    this.session = undefined;
+    this.sessions = 0;
+    this.landings.clear();
+  }
+
+  apply(event: WorkEvent): void {
+    switch (event.type) {
+      case 'workspace.created':
+        this.workspace = { ...event.data, attempt: event.attempt ?? 1 };
+        return;
+      case 'workspace.saved':
+        if (this.workspace) this.workspace = { ...this.workspace, commit: event.data.commit };
+        return;
+      case 'workspace.removed':
+        this.workspace = undefined;
+        return;
+      case 'session.started': {
+        const { agent, number, sessionId } = event.data;
+        const before = this.session?.sessionId === sessionId ? this.session?.usage : undefined;
+        this.session = { agent, number, sessionId, usage: before };
+        this.sessions = number + 1;
+        return;
+      }
+      case 'session.named':
+        if (this.session) this.session = { ...this.session, sessionId: event.data.sessionId };
+        return;
+      case 'session.ended':
+        this.spent = spentWith(this.spent, event.data.usage);
+        this.session =
+          event.data.outcome === 'limit' && this.session
+            ? { ...this.session, usage: addUsage(this.session.usage ?? noUsage, event.data.usage) }
+            : undefined;
+        return;
+      case 'landing.started':
+        this.landings.set(event.data.branch, undefined);
+        return;
+      case 'landing.ended':
+        this.landings.set(event.data.branch, event.data);
+        return;
+    }
+  }
+}

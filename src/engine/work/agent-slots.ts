@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import type { Clock } from '../../core/ports.ts';
+import { readLock, releaseToken, takeToken } from '../../git/lock-file.ts';
+import { safeSegment } from '../../git/names.ts';
+import type { Owner } from '../../store/port.ts';
+
+export interface SlotRequest {
+  readonly stateDir: string;
+  readonly agent: string;
+  /** How many may be taken at once. */
+  readonly places: number;
+  /** Its incarnation is that of this one session. */
+  readonly owner: Owner;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Called once if all are taken. */
+  readonly onWait: () => void;
+}
+
+/** One of the places of an agent, held until it is given back. */
+export interface HeldSlot {
+  release(): void;
+}
+
+const pollMs = { first: 20, longest: 500 };
+
+/**
+ * Waits for one of the places that an agent has across all processes of the project. Each is a lock of its own, and is
+ * taken over only from an owner that is provably dead. Rejects with the signal's reason while it waits.
+ */
+export async function takeSlot(request: SlotRequest): Promise<HeldSlot> {
+  const { clock, signal } = request;
+  for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 1.5, pollMs.longest)) {
+    signal.throwIfAborted();
+    const held = takeFree(request);
+    if (held) return held;
+    if (pauseMs === pollMs.first) request.onWait();
+    await clock.waitUntil(clock.now() + pauseMs, signal);
+  }
+}
+
+function takeFree({ stateDir, agent, places, owner }: SlotRequest): HeldSlot | undefined {
+  for (let place = 1; place <= places; place++) {
+    const folder = join(stateDir, 'locks', 'agents', safeSegment(agent), String(place));
+    const lock = readLock(folder);
+    const held = { token: lock.token + 1, owner };
+    if (lock.kind !== 'held' && takeToken(folder, held)) return { release: () => releaseToken(folder, held) };
+  }
+  return undefined;
+}

@@ -1,0 +1,153 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Landing } from '../../git/landing.ts';
+import { openRepository, type Repository } from '../../git/repository.ts';
+import type { ArtifactRule } from '../../workflow/model.ts';
+import type { Environment, Observer } from '../environment.ts';
+import { unitFileName } from '../log-files.ts';
+import type { Artifact } from '../step-end.ts';
+import { collectArtifacts } from './artifact-files.ts';
+import { type LandingRequest, performLanding } from './landing-git.ts';
+import type { Unit } from './port.ts';
+import { sessionEffects } from './session-effects.ts';
+import { performShell, type ShellAnswer, type ShellRequest } from './shell.ts';
+import { folderKey, workspaceEffects } from './workspace-effects.ts';
+
+/** Every call to the outside that the work of steps makes, declared once. */
+export type WorkEffects = ReturnType<typeof createWorkEffects>;
+
+export function createWorkEffects(environment: Environment, observe: Observer) {
+  const { world, clock, projectRoot, stateDir, worktrees, agents } = environment;
+  const repository = openOnce(environment);
+  const notice = (message: string) => observe({ kind: 'notice', message });
+  /** Agents of which it was said that nobody knows what they cost. */
+  const blind = new Set<string>();
+  const inFolderIfAny = ({ folder }: { readonly folder?: string | undefined }) =>
+    folder === undefined || folder === projectRoot ? {} : { writes: [folderKey(folder)] };
+  const shell = (name: string, cleanup: boolean) =>
+    world.effect<ShellRequest, ShellAnswer>({
+      name,
+      span: 'long',
+      cleanup,
+      keys: inFolderIfAny,
+      perform: (request, { signal }) =>
+        limited(environment, signal, request.limitMs, bounded =>
+          performShell({ environment, observe }, request, bounded),
+        ),
+    });
+
+  return {
+    /** What does not change while the process lives. */
+    projectRoot,
+    stateDir,
+    worktrees,
+    agents,
+
+    /** Tells whoever watches. */
+    notice,
+
+    /** Says once that what an agent costs is not known. */
+    noticeBlind(runId: string, agent: string): void {
+      const key = `${runId}:${agent}`;
+      if (blind.has(key)) return;
+      blind.add(key);
+      notice(
+        `the agent ${agent} does not say what it costs: the budget in dollars cannot be kept; set \`price\` in its definition, or limit tokens`,
+      );
+    },
+
+    ...workspaceEffects(environment, { observe, repository }),
+    ...sessionEffects(environment, observe),
+
+    now: world.effect<void, number>({ name: 'clock.now', span: 'short', perform: () => clock.now() }),
+
+    shell: shell('shell.run', false),
+    /** Not reached by cancellation: give it a limit. */
+    cleanupShell: shell('shell.clean-up', true),
+
+    collectArtifacts: world.effect<
+      {
+        readonly runId: string;
+        readonly unit: Unit;
+        readonly folder: string;
+        readonly rules: readonly ArtifactRule[];
+      },
+      readonly Artifact[]
+    >({
+      name: 'artifacts.collect',
+      span: 'long',
+      perform: ({ runId, unit, folder, rules }) =>
+        collectArtifacts({
+          folder,
+          rules,
+          target: join(stateDir, 'artifacts', runId, unitFileName(unit)),
+          projectRoot,
+        }),
+    }),
+
+    /** A folder with nothing but these files. */
+    writeScratch: world.effect<
+      { readonly runId: string; readonly name: string; readonly files: Readonly<Record<string, string>> },
+      string
+    >({
+      name: 'scratch.write',
+      span: 'short',
+      perform: async ({ runId, name, files }) => {
+        const folder = join(stateDir, 'scratch', runId, name);
+        await rm(folder, { recursive: true, force: true });
+        await mkdir(folder, { recursive: true });
+        for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text);
+        return folder;
+      },
+    }),
+
+    removeScratch: world.effect<string, void>({
+      name: 'scratch.remove',
+      span: 'short',
+      perform: folder => rm(folder, { recursive: true, force: true }),
+    }),
+
+    land: world.effect<LandingRequest, Landing>({
+      name: 'git.land',
+      span: 'long',
+      keys: ({ onto, branch }) => ({ writes: [`ref:${onto}`], reads: [`ref:${branch}`] }),
+      perform: async (request, { signal }) =>
+        performLanding({ environment, observe, repository: await repository(), request, signal }),
+    }),
+  };
+}
+
+/** Asking git where it is takes two processes; it does not move. */
+function openOnce({ projectRoot, env }: Environment): () => Promise<Repository> {
+  let opened: Promise<Repository> | undefined;
+  return async () => {
+    opened ??= openRepository({ cwd: projectRoot, inheritEnv: env });
+    try {
+      return await opened;
+    } catch (error) {
+      opened = undefined;
+      throw error;
+    }
+  };
+}
+
+/** Aborted by the signal, or when the time is up. */
+async function limited<T>(
+  { clock }: Environment,
+  signal: AbortSignal,
+  limitMs: number | undefined,
+  body: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (limitMs === undefined) return body(signal);
+  const over = new AbortController();
+  const done = new AbortController();
+  clock.waitUntil(clock.now() + limitMs, done.signal).then(
+    () => over.abort(),
+    () => {},
+  );
+  try {
+    return await body(AbortSignal.any([signal, over.signal]));
+  } finally {
+    done.abort();
+  }
+}

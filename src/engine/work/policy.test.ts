@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { agentOf } from '../../agents/test-support.ts';
+import { policyOf } from './policy.ts';
+
+const agent = agentOf({ permissions: 'edit', allow: ['Bash(npm test)'], deny: ['WebFetch'] });
+
+test('a step adds rules, and may say another preset', () => {
+  const step = { preset: 'read-only', allow: ['Bash(ls)', 'Bash(npm test)'], deny: ['Bash(rm *)'] } as const;
+  expect(policyOf({ agent, step, checks: ['npm run lint'], readonly: false })).toEqual({
+    agent: 'coder',
+    preset: 'read-only',
+    allow: ['Bash(npm test)', 'Bash(ls)'],
+    deny: ['WebFetch', 'Bash(rm *)'],
+    checks: ['npm run lint'],
+    otherwise: 'deny',
+  });
+});
+
+test('the preset of the agent counts where the step says none', () => {
+  expect(policyOf({ agent, checks: [], readonly: false }).preset).toBe('edit');
+  const step = { allow: [], deny: [] };
+  expect(
+    policyOf({ agent: { ...agent, permissions: 'full' }, step, checks: [], readonly: false }).preset,
+  ).toBe('full');
+});
+
+test('where nothing may change, nobody may edit', () => {
+  const step = { preset: 'full', allow: [], deny: [] } as const;
+  expect(policyOf({ agent, step, checks: [], readonly: true }).preset).toBe('read-only');
+});

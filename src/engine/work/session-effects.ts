@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import type { HostAnswer } from '../../agents/port.ts';
+import type { Lease } from '../../store/port.ts';
+import type { Environment, Observer } from '../environment.ts';
+import { type HeldSlot, takeSlot } from './agent-slots.ts';
+import { HeldSession, type SessionAccount, type SessionStart, type SessionTurn } from './held-session.ts';
+import { folderKey } from './workspace-effects.ts';
+
+/** Conversations with agents: chains of turns, and the places that an agent has. */
+export function sessionEffects(environment: Environment, observe: Observer) {
+  const { world, clock, stateDir, projectRoot } = environment;
+  /** Sessions under way, by key: an effect's arguments are data, and a session is not. */
+  const sessions = new Map<string, HeldSession>();
+  const slots = new Map<string, HeldSlot>();
+  const notice = (message: string) => observe({ kind: 'notice', message });
+  const sessionAt = (key: string): HeldSession => {
+    const session = sessions.get(key);
+    if (!session) throw new Error(`no session under way as ${key}`);
+    return session;
+  };
+
+  return {
+    newSessionId: world.effect<void, string>({
+      name: 'ids.session',
+      span: 'short',
+      perform: () => randomUUID(),
+    }),
+
+    /** Waits for a place of the agent; it is held under the key until it is given back. */
+    takeSlot: world.effect<
+      { readonly key: string; readonly agent: string; readonly places: number; readonly lease: Lease },
+      void
+    >({
+      name: 'agent.take-slot',
+      span: 'long',
+      perform: async ({ key, agent, places, lease }, { signal }) => {
+        const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
+        const onWait = () => notice(`waiting: all ${places} places of the agent ${agent} are taken`);
+        slots.set(key, await takeSlot({ stateDir, agent, places, owner, clock, signal, onWait }));
+      },
+    }),
+
+    /** Nothing happens if none is held. */
+    releaseSlot: world.effect<string, void>({
+      name: 'agent.release-slot',
+      span: 'short',
+      perform: key => {
+        slots.get(key)?.release();
+        slots.delete(key);
+      },
+    }),
+
+    openSession: world.effect<{ readonly key: string; readonly start: SessionStart }, void>({
+      name: 'session.open',
+      span: 'short',
+      perform: ({ key, start }) => void sessions.set(key, new HeldSession(environment, observe, start)),
+    }),
+
+    nextTurn: world.effect<
+      { readonly key: string; readonly folder: string; readonly answer?: HostAnswer | undefined },
+      SessionTurn
+    >({
+      name: 'session.next',
+      span: 'long',
+      keys: ({ folder }) => (folder === projectRoot ? {} : { writes: [folderKey(folder)] }),
+      perform: ({ key, answer }, cancellation) => {
+        const session = sessionAt(key);
+        cancellation.onCancel(() => session.cancel());
+        return session.next(answer);
+      },
+    }),
+
+    closeSession: world.effect<string, SessionAccount>({
+      name: 'session.close',
+      span: 'long',
+      cleanup: true,
+      perform: async key => {
+        const account = await sessionAt(key).close();
+        sessions.delete(key);
+        return account;
+      },
+    }),
+  };
+}

@@ -1,0 +1,90 @@
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { AgentEvent } from '../../agents/port.ts';
+
+const bufferedLength = 64 * 1024;
+const flushMs = 200;
+const longestOutput = 2000;
+
+/** What an agent does, as lines for people to read. */
+export function linesOf(event: AgentEvent): string | undefined {
+  switch (event.type) {
+    case 'started':
+      return `session ${event.sessionId}${event.model ? ` (${event.model})` : ''}`;
+    case 'text':
+      return event.text;
+    case 'thought':
+      return indented('~', event.text);
+    case 'tool-start':
+      return indented('>', event.title ?? `${event.name} ${JSON.stringify(event.input)}`);
+    case 'tool-end':
+      return event.output === undefined && event.ok
+        ? undefined
+        : indented(event.ok ? '<' : '!', event.output ?? 'failed');
+    case 'permission':
+      return event.decision?.kind === 'deny' ? indented('!', `denied: ${event.decision.message}`) : undefined;
+    case 'retry':
+      return `! trying again (${event.attempt}): ${event.reason}`;
+    case 'limit':
+      return `! ${event.reason}`;
+    case 'raw':
+      return event.line;
+    case 'usage':
+    case 'done':
+      return undefined;
+  }
+}
+
+function indented(sign: string, text: string): string {
+  const shown = text.length > longestOutput ? `${text.slice(0, longestOutput)}…` : text;
+  return shown
+    .trimEnd()
+    .split('\n')
+    .map(line => `${sign} ${line}`)
+    .join('\n');
+}
+
+/** Appends to a file, a few times a second however much comes in. A disk that is full must not end the work. */
+export class SessionLog {
+  readonly #file: string;
+  #descriptor: number | undefined;
+  #waiting = '';
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  add(event: AgentEvent): void {
+    const lines = linesOf(event);
+    if (lines === undefined || this.#isClosed) return;
+    this.#waiting += `${lines}\n`;
+    if (this.#waiting.length > bufferedLength) this.#flush();
+    else this.#timer ??= setTimeout(() => this.#flush(), flushMs);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#flush();
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const text = this.#waiting;
+    this.#waiting = '';
+    if (text === '') return;
+    try {
+      this.#descriptor ??= this.#open();
+      writeSync(this.#descriptor, text);
+    } catch {}
+  }
+
+  #open(): number {
+    mkdirSync(dirname(this.#file), { recursive: true });
+    return openSync(this.#file, 'a');
+  }
+}

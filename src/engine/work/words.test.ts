@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { commitMessage, workVariables } from './words.ts';
+
+describe('the message of a commit', () => {
+  test('names the unit and the first line with something on it', () => {
+    expect(commitMessage({ step: 'fix', attempt: 1 }, '\n  Repaired it.\nMore.')).toBe('fix: Repaired it.\n');
+    expect(commitMessage({ step: 'a/b', worker: 2, attempt: 1 }, '')).toBe('a/b:2: work of the step\n');
+  });
+
+  test('is short, and holds no control characters', () => {
+    const message = commitMessage({ step: 'fix', attempt: 1 }, `\u001b[1m${'ö'.repeat(200)}\0`);
+    expect([...message.trimEnd()]).toHaveLength(72);
+    expect(message).toMatch(/^fix: \[1mö+…\n$/);
+  });
+});
+
+describe('the environment', () => {
+  const unit = { step: 'fix', attempt: 1 };
+
+  test('says where and what', () => {
+    expect(workVariables({ runId: 'r', unit, cwd: '/w', steps: {} })).toEqual({
+      REPRISE_RUN: 'r',
+      REPRISE_STEP: 'fix',
+      REPRISE_WORKSPACE: '/w',
+    });
+  });
+
+  test('names the artifacts of needed steps so that a shell can say it', () => {
+    const view = { outcome: 'success', conclusion: 'success', outputs: null } as const;
+    const steps = { 'my-plan': { ...view, artifacts: { 'to do (ä)': '/a/b.md' } }, other: view };
+    expect(workVariables({ runId: 'r', unit, cwd: '/w', steps })).toMatchObject({
+      REPRISE_ARTIFACT_MY_PLAN_TO_DO____: '/a/b.md',
+    });
+  });
+});

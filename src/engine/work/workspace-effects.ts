@@ -1,0 +1,165 @@
+import { toTimestamp } from '../../core/time.ts';
+import { resolveBase } from '../../git/base.ts';
+import { changesSince } from '../../git/changes.ts';
+import { findPortRange, type PortRange } from '../../git/ports.ts';
+import { type Repository, resolveCommit } from '../../git/repository.ts';
+import { resetWorkspace } from '../../git/reset-workspace.ts';
+import { createWorkspace } from '../../git/workspaces.ts';
+import type { Lease, Owner } from '../../store/port.ts';
+import type { Environment, Observer } from '../environment.ts';
+import type { KnownWorkspace, Unit } from './port.ts';
+import {
+  changesIn,
+  isSetUp,
+  markSetUp,
+  type SaveRequest,
+  saveWork,
+  type WorkFolder,
+} from './workspace-git.ts';
+
+export interface WorkspaceOrder extends WorkFolder {
+  readonly runId: string;
+  readonly lease: Lease;
+  readonly unit: Unit;
+}
+
+type Ports = NonNullable<KnownWorkspace['ports']>;
+
+export interface PreparedWorkspace {
+  /** It was there, with whatever had been done in it. */
+  readonly isFound: boolean;
+  /** The setup has been run in it. */
+  readonly isSetUp: boolean;
+}
+
+/** Who works in the folder has it for himself. */
+export const folderKey = (path: string): string => `wt:${path}`;
+
+/** What is done with git and the folders of workspaces. */
+export function workspaceEffects(
+  environment: Environment,
+  { observe, repository }: { readonly observe: Observer; readonly repository: () => Promise<Repository> },
+) {
+  const { world, clock, worktrees, self } = environment;
+  /** Ports that were given out and may not be listened on yet. */
+  const ports = new Map<string, PortRange>();
+  const onWait = ({ pid }: Owner) =>
+    observe({ kind: 'notice', message: `waiting for process ${pid}, which is changing worktrees` });
+  const inFolder = ({ path }: { readonly path: string }) => ({ writes: [folderKey(path)] });
+  const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
+
+  return {
+    /** The id of a commit. Throws NOT_A_REPOSITORY, WORKSPACE_FAILED. */
+    resolveBase: world.effect<string, string>({
+      name: 'workspace.base',
+      span: 'long',
+      perform: async name => resolveBase(await repository(), name),
+    }),
+
+    /** The tip of a branch; null if there is none of that name. */
+    tipOfBranch: world.effect<string, string | null>({
+      name: 'workspace.tip',
+      span: 'long',
+      keys: branch => ({ reads: [`ref:${branch}`] }),
+      perform: async branch =>
+        (await resolveCommit((await repository()).git, `refs/heads/${branch}`)) ?? null,
+    }),
+
+    /** Ports that nobody else has, until they are given back; those that it had before, if it had some. */
+    takePorts: world.effect<{ readonly key: string; readonly before?: Ports | undefined }, Ports>({
+      name: 'workspace.ports',
+      span: 'short',
+      keys: () => ({ writes: ['ports'] }),
+      perform: async ({ key, before }) => {
+        const others = [...ports].flatMap(([other, range]) => (other === key ? [] : range));
+        const range = before
+          ? { first: before.first, last: before.first + before.size - 1 }
+          : await findPortRange({ key, taken: others });
+        ports.set(key, range);
+        return { first: range.first, size: range.last - range.first + 1 };
+      },
+    }),
+
+    releasePorts: world.effect<string, void>({
+      name: 'workspace.release-ports',
+      span: 'short',
+      keys: () => ({ writes: ['ports'] }),
+      perform: key => void ports.delete(key),
+    }),
+
+    createWorkspace: world.effect<WorkspaceOrder, PreparedWorkspace>({
+      name: 'workspace.create',
+      span: 'long',
+      keys: ({ path }) => ({ writes: ['gitworktrees', folderKey(path)] }),
+      perform: async ({ runId, lease, unit, path, branch, base }, { signal }) => {
+        const { made } = await createWorkspace({
+          repository: await repository(),
+          owner: ownerOf(lease),
+          path,
+          branch,
+          base,
+          run: runId,
+          step: unit.step,
+          worker: unit.worker,
+          include: worktrees.include,
+          signal,
+          onWait,
+        });
+        return { isFound: made === 'reused', isSetUp: isSetUp(path) };
+      },
+    }),
+
+    /** Back to its base, however the lane fares. What was done in it is kept beside. */
+    resetWorkspace: world.effect<WorkspaceOrder, void>({
+      name: 'workspace.reset',
+      span: 'long',
+      cleanup: true,
+      keys: inFolder,
+      perform: async ({ lease, path, base }) => {
+        markSetUp(path, false);
+        await resetWorkspace({
+          repository: await repository(),
+          owner: ownerOf(lease),
+          path,
+          commit: base,
+          onWait,
+        });
+      },
+    }),
+
+    markSetUp: world.effect<{ readonly path: string; readonly done: boolean }, void>({
+      name: 'workspace.mark-set-up',
+      span: 'short',
+      keys: inFolder,
+      perform: ({ path, done }) => markSetUp(path, done),
+    }),
+
+    /** Also after a cancellation, so that nothing is lost. */
+    saveWork: world.effect<Omit<SaveRequest, 'at'>, Awaited<ReturnType<typeof saveWork>>>({
+      name: 'workspace.commit',
+      span: 'long',
+      cleanup: true,
+      keys: inFolder,
+      perform: async request => saveWork(await repository(), { ...request, at: toTimestamp(clock.now()) }),
+    }),
+
+    changesIn: world.effect<WorkFolder & { readonly ignoring: readonly string[] }, readonly string[]>({
+      name: 'workspace.verify-unchanged',
+      span: 'long',
+      keys: inFolder,
+      perform: async folder => changesIn(await repository(), folder),
+    }),
+
+    /** What the commits of a workspace changed, as a patch of at most so many characters. */
+    patchOf: world.effect<{ readonly path: string; readonly base: string; readonly limit: number }, string>({
+      name: 'workspace.changes',
+      span: 'long',
+      keys: ({ path }) => ({ reads: [folderKey(path)] }),
+      perform: async ({ path, base, limit }) => {
+        const git = (await repository()).git.with({ cwd: path });
+        const { patch } = await changesSince(git, { base, patchLimit: limit });
+        return patch.truncated ? `${patch.text}\n… (cut off here)` : patch.text;
+      },
+    }),
+  };
+}

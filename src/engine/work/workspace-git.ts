@@ -1,0 +1,99 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RepriseError } from '../../core/errors.ts';
+import type { EventOf } from '../../core/event.ts';
+import type { Timestamp } from '../../core/time.ts';
+import { changesSince } from '../../git/changes.ts';
+import { commitAll } from '../../git/commit-all.ts';
+import type { Git } from '../../git/git.ts';
+import { removeIfThere } from '../../git/lock-file.ts';
+import { type Repository, resolveCommit } from '../../git/repository.ts';
+import { worktreeStatus } from '../../git/status.ts';
+import { privateGitDir } from '../../git/worktree-entries.ts';
+
+/** A workspace that is there. */
+export interface WorkFolder {
+  /** Absolute. */
+  readonly path: string;
+  readonly branch: string;
+  /** The commit that it began with. */
+  readonly base: string;
+}
+
+const author = { name: 'Reprise', email: 'reprise@localhost' };
+
+export interface SaveRequest extends WorkFolder {
+  readonly message: string;
+  readonly at: Timestamp;
+}
+
+/** Commits all that was left uncommitted, and says what the workspace holds now. Throws WORKSPACE_FAILED, GIT_FAILED. */
+export async function saveWork(
+  repository: Repository,
+  { path, branch, base, message, at }: SaveRequest,
+): Promise<EventOf<'workspace.saved'>['data']> {
+  const git = repository.git.with({ cwd: path });
+  await commitAll({ git, message, author, at });
+  await bringBranchAlong(git, branch);
+  const commit = await git.line(['rev-parse', 'HEAD']);
+  const commits = Number(await git.line(['rev-list', '--count', `${base}..HEAD`]));
+  const { files, insertions, deletions } = await changesSince(git, { base, patchLimit: 0 });
+  return { commit, commits, files: files.length, insertions, deletions };
+}
+
+/**
+ * An agent may have gone to another branch, or to none. Its work is looked for on the branch of the workspace, which
+ * can follow as long as nothing of its own is lost by it.
+ */
+async function bringBranchAlong(git: Git, branch: string): Promise<void> {
+  const ref = `refs/heads/${branch}`;
+  const { stdout } = await git.run(['symbolic-ref', '--quiet', 'HEAD']);
+  if (stdout.trim() === ref) return;
+  const tip = await resolveCommit(git, ref);
+  const isBehind =
+    tip === undefined || (await git.run(['merge-base', '--is-ancestor', tip, 'HEAD'])).code === 0;
+  if (!isBehind) {
+    throw new RepriseError(
+      'WORKSPACE_FAILED',
+      `the work in ${git.cwd} is not on ${branch}, which has other commits`,
+      {
+        hint: `bring both together: cd ${JSON.stringify(git.cwd)} && git switch ${branch}, and merge what is missing`,
+      },
+    );
+  }
+  await git.ok(['update-ref', ref, 'HEAD', ...(tip === undefined ? [] : [tip])], { hooks: 'skip' });
+  await git.ok(['symbolic-ref', 'HEAD', ref]);
+}
+
+/** What differs from the base, in commits or files; `ignoring` does not count. */
+export async function changesIn(
+  repository: Repository,
+  { path, base, ignoring }: WorkFolder & { readonly ignoring: readonly string[] },
+): Promise<readonly string[]> {
+  const git = repository.git.with({ cwd: path });
+  const { uncommitted } = await worktreeStatus(git);
+  const committed = (await git.line(['rev-parse', 'HEAD'])) === base ? [] : await committedFiles(git, base);
+  const ignored = new Set(ignoring);
+  return [...new Set([...committed, ...uncommitted])].filter(file => !ignored.has(file));
+}
+
+const committedFiles = async (git: Git, base: string): Promise<readonly string[]> => {
+  const { files } = await changesSince(git, { base, patchLimit: 0 });
+  return files.length > 0 ? files.map(({ path }) => path) : ['a commit without changes'];
+};
+
+/** In the private git folder of the workspace, so that it is gone when the workspace is. */
+const setupMark = (path: string): string | undefined => {
+  const gitDir = privateGitDir(path);
+  return gitDir === undefined ? undefined : join(gitDir, 'reprise-setup');
+};
+
+/** Whether the setup has been run in it to its end. */
+export const isSetUp = (path: string): boolean => existsSync(setupMark(path) ?? '');
+
+export function markSetUp(path: string, done: boolean): void {
+  const mark = setupMark(path);
+  if (mark === undefined) return;
+  if (done) writeFileSync(mark, '');
+  else removeIfThere(mark);
+}

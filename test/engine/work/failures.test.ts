@@ -1,0 +1,193 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import type { AgentDefinition } from '../../../src/agents/agent.ts';
+import { isSameProcess, processStart } from '../../../src/process/identity.ts';
+import { agentBody, agentOf, command, scripted, workLab } from './support.ts';
+
+const forever = 'setInterval(() => {}, 1000);';
+
+/** A step with an agent that is this program. Whatever it left behind fails the test. */
+async function stepWith(source: string, given: Partial<AgentDefinition> = {}) {
+  const lab = await workLab();
+  const agent = agentOf({ command: lab.program(source), ...given });
+  lab.define(agent);
+  return { lab, unit: lab.unit(agentBody()) };
+}
+
+const failed = (code: string, message: RegExp, hint: RegExp = /./) => ({
+  kind: 'failed',
+  error: { code, message: expect.stringMatching(message), hint: expect.stringMatching(hint) },
+});
+
+describe('an agent that', () => {
+  test('exits with 1 fails the attempt with its last words', async () => {
+    const { unit } = await stepWith("console.error('out of cheese'); process.exit(1)");
+    const end = await unit.work();
+    expect(end).toMatchObject(failed('AGENT_FAILED', /code 1.*\nout of cheese/s, /session\.log/));
+    expect(end).toMatchObject({ error: { exitCode: 1 } });
+    expect(unit.of('session.ended')).toMatchObject([{ outcome: 'failed' }]);
+  });
+
+  test('exits with 0 and says that it failed has failed', async () => {
+    const { unit } = await stepWith(`console.log('{"type":"result","error":"I give up"}')`);
+    expect(await unit.work()).toMatchObject(failed('AGENT_FAILED', /I give up/));
+  });
+
+  test('is killed by somebody else', async () => {
+    const { unit } = await stepWith("process.kill(process.pid, 'SIGKILL')");
+    expect(await unit.work()).toMatchObject(failed('KILLED', /SIGKILL/, /run the step again/));
+  });
+
+  test('hangs is ended after its timeout, and what it did is kept', async () => {
+    const { unit } = await stepWith(
+      `import fs from 'node:fs'; fs.writeFileSync('half.txt', 'half'); console.log('here'); ${forever}`,
+      { timeoutMs: 1500 },
+    );
+    expect(await unit.work()).toMatchObject(failed('TIMEOUT', /longer than 1\.5s/, /`timeout`.*`coder`/));
+    expect(unit.of('session.ended')).toMatchObject([{ outcome: 'cancelled' }]);
+    expect(unit.git('log', '-1', '--format=%s')).toBe('fix: unfinished work');
+    expect(unit.git('show', 'HEAD:half.txt')).toBe('half');
+  });
+
+  test('is silent is ended after the stall limit of the step', async () => {
+    const { lab } = await stepWith(forever);
+    const unit = lab.unit(agentBody(), { model: { timeout: { stallMs: 300 } } });
+    expect(await unit.work()).toMatchObject(
+      failed('AGENT_STALLED', /said nothing for 0\.3 s/, /`timeout.stall` of the step/),
+    );
+  });
+
+  test('prints 100 MB does not take our memory', async () => {
+    const { unit, lab } = await stepWith(`
+      const part = ('x'.repeat(999) + '\\n').repeat(1000);
+      const write = left => (left === 0 ? process.exit(1) : process.stdout.write(part, () => write(left - 1)));
+      write(100);`);
+    lab.observations.push = () => 0;
+    const before = process.memoryUsage().rss;
+    let most = before;
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().rss);
+    }, 20);
+    expect(await unit.work()).toMatchObject(failed('AGENT_FAILED', /code 1/));
+    clearInterval(watch);
+    expect((most - before) / 1e6).toBeLessThan(300);
+  });
+
+  test('prints broken JSON and events without a result', async () => {
+    const { unit } = await stepWith(
+      `console.log('{"type":"text","text":"hm"}'); console.log('{"type":"result"')`,
+    );
+    expect(await unit.work()).toMatchObject(failed('AGENT_PROTOCOL', /without a result/));
+  });
+
+  test('closes its output early', async () => {
+    const { unit } = await stepWith(`import fs from 'node:fs'; fs.closeSync(1); ${forever}`, {
+      kind: 'claude',
+    });
+    expect(await unit.work()).toMatchObject(failed('AGENT_PROTOCOL', /closed its output/));
+  });
+
+  test('ignores every polite signal is killed when the step is cancelled', async () => {
+    const deaf = `for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => {}); console.log('here'); ${forever}`;
+    const { lab, unit } = await stepWith(deaf);
+    const here = lab.seen(each => each.kind === 'agent' && each.event.type === 'text');
+    expect(await unit.work({ cancelWhen: here })).toEqual({ kind: 'cancelled', reason: 'cancelled' });
+    expect(unit.types.slice(-2)).toEqual(['session.ended', 'workspace.saved']);
+    expect(unit.of('session.ended')).toMatchObject([{ outcome: 'cancelled' }]);
+  });
+
+  test('leaves a child in a session of its own takes it along', async () => {
+    const { unit } = await stepWith(`
+      import { spawn } from 'node:child_process';
+      const child = spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' });
+      child.unref();
+      console.log(child.pid);`);
+    const end = await unit.work();
+    const pid = Number(end.kind === 'completed' && (end.output as { text: string }).text);
+    expect(pid).toBeGreaterThan(1);
+    expect(isSameProcess({ pid, processStart: processStart(pid) ?? '' })).toBe(false);
+  });
+
+  test('is denied what it needs says which line to add', async () => {
+    const lab = await workLab({
+      agents: [scripted([{ ask: { tool: 'Bash', input: { command: 'npm publish' } } }, { say: 'Done.' }])],
+    });
+    const unit = lab.unit(agentBody());
+    expect(await unit.work()).toMatchObject(
+      failed('PERMISSION_DENIED', /npm publish/, /allow: \["Bash\(npm publish\)"\]/),
+    );
+    expect(unit.of('session.ended')).toMatchObject([
+      { outcome: 'failed', denials: [{ tool: 'Bash', lineToAdd: 'allow: ["Bash(npm publish)"]' }] },
+    ]);
+  });
+
+  test('may run the checks of its step', async () => {
+    const lab = await workLab({
+      agents: [scripted([{ ask: { tool: 'Bash', input: { command: 'npm test' } } }, { say: 'Done.' }])],
+    });
+    const check = { ...command('true'), text: 'npm test' };
+    expect(await lab.unit(agentBody({ work: { checks: [check] } })).work()).toMatchObject({
+      kind: 'completed',
+    });
+  });
+});
+
+describe('cancelling', () => {
+  test('keeps what was done, and tears down', async () => {
+    const lab = await workLab({
+      agents: [
+        scripted([{ write: { path: 'half.txt', content: 'half' } }, { say: 'here' }, { sleep: 60_000 }]),
+      ],
+    });
+    const unit = lab.unit(agentBody({ work: { teardown: [command('echo torn > torn.txt')] } }));
+    const here = lab.seen(each => each.kind === 'agent' && each.event.type === 'text');
+    expect(await unit.work({ cancelWhen: here })).toMatchObject({ kind: 'cancelled' });
+    expect(unit.git('show', 'HEAD:half.txt')).toBe('half');
+    expect(unit.read('torn.txt')).toBe('torn\n');
+  });
+
+  test('ends a check that hangs', async () => {
+    const lab = await workLab({ agents: [scripted([{ say: 'Done.' }])] });
+    const unit = lab.unit(agentBody({ work: { checks: [command('echo checking; sleep 1000')] } }));
+    const here = lab.seen(each => each.kind === 'output' && each.line === 'checking');
+    expect(await unit.work({ cancelWhen: here })).toMatchObject({ kind: 'cancelled' });
+  });
+});
+
+test('whatever an agent says stays text: in commits, logs and history', async () => {
+  const nasty = '\u001b[31m$(touch /tmp/x) `id` "quoted" \'\0--amend\nsecond';
+  const lab = await workLab({
+    agents: [scripted([{ write: { path: '-rf $(x)\n"q".txt', content: 'x' } }, { say: nasty }])],
+  });
+  const unit = lab.unit(agentBody());
+  expect(await unit.work()).toEqual({ kind: 'completed', output: { text: nasty } });
+  expect(unit.git('log', '-1', '--format=%s')).toBe('fix: [31m$(touch /tmp/x) `id` "quoted" \' --amend');
+  expect(unit.git('show', '--name-only', '-z', '--format=')).toBe('-rf $(x)\n"q".txt\0');
+});
+
+test('the logs say what the agent did and what it printed', async () => {
+  const { lab, unit } = await stepWith(`
+    console.log(JSON.stringify({ type: 'text', text: 'Looking.' }));
+    console.log(JSON.stringify({ type: 'tool-start', id: '1', name: 'Bash', input: { command: 'ls' } }));
+    console.log(JSON.stringify({ type: 'tool-end', id: '1', ok: true, output: 'a.txt' }));
+    console.log(JSON.stringify({ type: 'result', text: 'Done.' }));`);
+  await unit.work();
+  expect(lab.log('fix.1.log')).toBe('Looking.\n> Bash {"command":"ls"}\n< a.txt\n');
+  expect(lab.log('fix.1.0.session.log').split('\n')).toHaveLength(5);
+  expect(readFileSync(`${unit.folder}/a.txt`, 'utf8')).toBe('one\n');
+});
+
+test('who lost the run touches the workspace no more', async () => {
+  const lab = await workLab({
+    agents: [
+      scripted([{ write: { path: 'half.txt', content: 'half' } }, { say: 'here' }, { sleep: 60_000 }]),
+    ],
+  });
+  const unit = lab.unit(agentBody({ work: { teardown: [command('touch torn')] } }));
+  const here = lab.seen(each => each.kind === 'agent' && each.event.type === 'text');
+  await expect(unit.work({ cancelWhen: here, fencedFrom: 'session.ended' })).rejects.toMatchObject({
+    code: 'FENCED',
+  });
+  expect(unit.git('status', '--porcelain')).toBe('?? half.txt');
+  expect(unit.read('torn')).toBeUndefined();
+});

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest';
+import type { LandBody } from '../../../src/workflow/model.ts';
+import { command, runBody, type WorkLab, workLab } from './support.ts';
+
+const landBody = (given: Partial<LandBody> = {}): LandBody => ({
+  kind: 'land',
+  onto: () => 'main',
+  from: 'fix',
+  ...given,
+});
+
+/** The branch of a step that has done this. */
+async function branchOf(lab: WorkLab, script: string, worker?: number): Promise<string> {
+  const unit = lab.unit(runBody(script, {}), { worker });
+  expect(await unit.work()).toMatchObject({ kind: 'completed' });
+  return unit.of('workspace.created')[0]?.branch ?? '';
+}
+
+const landing = (lab: WorkLab, branch: string | undefined, body = landBody()) =>
+  lab.unit(body, { step: 'land', workOf: () => (branch === undefined ? {} : { branch }) });
+
+describe('landing', () => {
+  test('brings the work of a step onto the branch, and the checkout along', async () => {
+    const lab = await workLab();
+    const branch = await branchOf(lab, 'echo two > b.txt');
+    const unit = landing(lab, branch);
+    const end = await unit.work();
+    const commit = lab.git.git('rev-parse', 'main');
+    expect(end).toEqual({
+      kind: 'completed',
+      output: { outcome: 'landed', onto: 'main', commit, branch, landed: [{ branch, commit, commits: 1 }] },
+    });
+    expect(unit.notes).toEqual([
+      { type: 'landing.started', data: { onto: 'main', branch } },
+      { type: 'landing.ended', data: { outcome: 'landed', onto: 'main', branch, commit, commits: 1 } },
+    ]);
+    expect(lab.git.git('show', 'main:b.txt')).toBe('two');
+    expect(lab.git.git('status', '--porcelain')).toBe('');
+  });
+
+  test('of nothing new is no failure, also when it is done twice', async () => {
+    const lab = await workLab();
+    const branch = await branchOf(lab, 'echo two > b.txt');
+    await landing(lab, branch).work();
+    expect(await landing(lab, branch).work()).toMatchObject({
+      kind: 'completed',
+      output: { outcome: 'nothing-to-land', onto: 'main', branch, landed: [] },
+    });
+  });
+
+  test('of a fan-out lands all its workers in order', async () => {
+    const lab = await workLab();
+    const branches = [await branchOf(lab, 'echo 0 > x0', 0), await branchOf(lab, 'echo 2 > x2', 2)];
+    const workers = branches.map((branch, index) => ({ worker: index * 2, output: null, branch }));
+    const unit = lab.unit(landBody(), { step: 'land', workOf: () => ({ workers }) });
+    expect(await unit.work()).toMatchObject({
+      output: {
+        outcome: 'landed',
+        branch: branches[1],
+        landed: [{ branch: branches[0] }, { branch: branches[1] }],
+      },
+    });
+    expect(lab.git.git('log', '--format=%s', '-2')).toBe('fix:2: echo 2 > x2\nfix:0: echo 0 > x0');
+  });
+
+  test('runs what must pass on the result, with the values of the step', async () => {
+    const lab = await workLab({ setup: ['echo ready > .ready'] });
+    const branch = await branchOf(lab, 'echo two > b.txt');
+    lab.git.commit(lab.root, 'c.txt', 'three');
+    const verify = command('cat .ready a.txt b.txt c.txt; test "$PWD" = "$REPRISE_WORKSPACE"');
+    expect(await landing(lab, branch, landBody({ verify })).work()).toMatchObject({
+      output: { outcome: 'landed' },
+    });
+    expect(lab.log('land.1.verify.log')).toBe('ready\none\ntwo\nthree');
+  });
+});
+
+describe('what cannot be landed', () => {
+  const refused = (message: RegExp, hint: RegExp) => ({
+    kind: 'failed',
+    error: {
+      code: 'CANNOT_LAND',
+      message: expect.stringMatching(message),
+      hint: expect.stringMatching(hint),
+    },
+  });
+
+  test('because of a conflict leaves everything as it was', async () => {
+    const lab = await workLab();
+    const branch = await branchOf(lab, 'echo mine > a.txt');
+    lab.git.commit(lab.root, 'a.txt', 'theirs');
+    const before = lab.git.fingerprint();
+    const unit = landing(lab, branch);
+    expect(await unit.work()).toMatchObject(
+      refused(/does not fit.*a\.txt/, new RegExp(`rebase main.*reprise land ${lab.runId} fix`, 's')),
+    );
+    expect(unit.of('landing.ended')).toMatchObject([{ outcome: 'conflict', message: expect.any(String) }]);
+    expect(lab.git.fingerprint()).toEqual(before);
+  });
+
+  test('because it does not pass names what was printed', async () => {
+    const lab = await workLab();
+    const branch = await branchOf(lab, 'echo two > b.txt');
+    const verify = command('echo red tests; exit 1');
+    expect(await landing(lab, branch, landBody({ verify })).work()).toMatchObject(
+      refused(/did not pass.*red tests/s, /reprise land/),
+    );
+    expect(lab.git.git('log', '--format=%s', 'main')).toBe('Begin');
+  });
+
+  test('because the checkout is in the way', async () => {
+    const lab = await workLab();
+    const branch = await branchOf(lab, 'echo mine > a.txt');
+    lab.git.write('a.txt', 'not committed');
+    expect(await landing(lab, branch).work()).toMatchObject(refused(/a\.txt/, /stash/));
+  });
+
+  test('because there is nothing, or nowhere to land', async () => {
+    const lab = await workLab();
+    expect(await landing(lab, undefined).work()).toMatchObject(
+      refused(/nothing to land: fix left no branch/, /workspace/),
+    );
+    const branch = await branchOf(lab, 'echo two > b.txt');
+    const nowhere = landing(lab, branch, landBody({ onto: () => '--orphan $(x)' }));
+    expect(await nowhere.work()).toMatchObject(refused(/no branch "--orphan \$\(x\)"/, /./));
+  });
+
+  test('of a fan-out says what landed before', async () => {
+    const lab = await workLab();
+    const branches = [await branchOf(lab, 'echo 0 > a.txt', 0), await branchOf(lab, 'echo 1 > a.txt', 1)];
+    const workers = branches.map((branch, worker) => ({ worker, output: null, branch }));
+    const unit = lab.unit(landBody(), { step: 'land', workOf: () => ({ workers }) });
+    expect(await unit.work()).toMatchObject(
+      refused(new RegExp(`landed before it: ${branches[0]}`), new RegExp(`reprise land ${lab.runId} fix:1`)),
+    );
+  });
+});
+
+test('cancelling a landing ends what it verifies, and moves nothing', async () => {
+  const lab = await workLab();
+  const branch = await branchOf(lab, 'echo two > b.txt');
+  const here = lab.seen(each => each.kind === 'output' && each.line === 'verifying');
+  const unit = landing(lab, branch, landBody({ verify: command('echo verifying; sleep 1000') }));
+  expect(await unit.work({ cancelWhen: here })).toEqual({ kind: 'cancelled', reason: 'cancelled' });
+  expect(lab.git.git('log', '--format=%s', 'main')).toBe('Begin');
+  expect(lab.git.git('worktree', 'list')).not.toContain('landing');
+});

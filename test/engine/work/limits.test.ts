@@ -1,0 +1,185 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { goOnPrompt } from '../../../src/engine/work/prompts.ts';
+import { agentBody, agentOf, scripted, workLab } from './support.ts';
+
+const usage = (fields: object) =>
+  `console.log(JSON.stringify({ type: 'usage', ...${JSON.stringify(fields)} }));`;
+const forever = 'setInterval(() => {}, 1000);';
+
+/** Claude Code's protocol by a program that keeps its sessions in files, and does what a file says. */
+const remembering = fileURLToPath(new URL('./fixtures/remembering-agent.mjs', import.meta.url));
+
+describe('a limit', () => {
+  test('pauses the step until it resets', async () => {
+    const resets = new Date(Date.now() + 3_600_000).toISOString();
+    const lab = await workLab({
+      agents: [scripted([{ limit: { resets_at: resets, reason: 'Come back later.' } }])],
+    });
+    const unit = lab.unit(agentBody());
+    const end = await unit.work();
+    expect(end).toMatchObject({ kind: 'paused', reason: 'Come back later.' });
+    expect(end.kind === 'paused' && Math.round(end.delayMs / 60_000)).toBe(60);
+    expect(unit.of('session.ended')).toMatchObject([{ outcome: 'limit' }]);
+    expect(unit.types).not.toContain('workspace.saved');
+  });
+
+  test('of which nobody knows when it resets is waited for longer and longer', async () => {
+    const lab = await workLab({ agents: [scripted([{ limit: {} }])] });
+    const unit = lab.unit(agentBody());
+    const minutes = [];
+    for (let time = 0; time < 6; time++) {
+      const end = await unit.work();
+      minutes.push(end.kind === 'paused' && end.delayMs / 60_000);
+    }
+    expect(minutes).toEqual([5, 10, 20, 40, 60, 60]);
+  });
+
+  test('is followed by the same session', async () => {
+    const lab = await workLab();
+    const agent = agentOf({
+      kind: 'claude',
+      command: [process.execPath, remembering, join(lab.git.folder, 'memory')],
+    });
+    const unit = await withAgent(lab, agent);
+    writeFileSync(join(lab.git.folder, 'next'), 'limit');
+    expect(await unit.work()).toMatchObject({ kind: 'paused' });
+    writeFileSync(join(lab.git.folder, 'next'), 'tell');
+    expect(await unit.work()).toEqual({ kind: 'completed', output: { text: `Fix it. | ${goOnPrompt}` } });
+    const [first, second] = unit.of('session.started');
+    expect(second).toMatchObject({ number: 1, resumes: true, sessionId: first?.sessionId });
+  });
+});
+
+describe('after a crash', () => {
+  test('the session is gone on with', async () => {
+    const lab = await workLab();
+    const agent = agentOf({
+      kind: 'claude',
+      command: [process.execPath, remembering, join(lab.git.folder, 'memory')],
+    });
+    const unit = await withAgent(lab, agent);
+    writeFileSync(join(lab.git.folder, 'next'), 'hang');
+    const here = lab.seen(each => each.kind === 'agent' && each.event.type === 'text');
+    await unit.work({ crashAfter: 'session.started', cancelWhen: here });
+    writeFileSync(join(lab.git.folder, 'next'), 'tell');
+    expect(await unit.work()).toEqual({ kind: 'completed', output: { text: `Fix it. | ${goOnPrompt}` } });
+  });
+
+  test('before the agent knew of its session, it is told everything', async () => {
+    const lab = await workLab();
+    const agent = agentOf({
+      kind: 'claude',
+      command: [process.execPath, remembering, join(lab.git.folder, 'memory')],
+    });
+    const unit = await withAgent(lab, agent);
+    await unit.work({ crashAfter: 'session.started' });
+    writeFileSync(join(lab.git.folder, 'next'), 'tell');
+    expect(await unit.work()).toEqual({ kind: 'completed', output: { text: 'Fix it.' } });
+    expect(unit.of('session.started').map(({ resumes }) => resumes ?? false)).toEqual([false, true, false]);
+    expect(lab.notices).toEqual([expect.stringContaining('could not go on with its session')]);
+  });
+
+  test('an agent that forgets is told everything', async () => {
+    const lab = await workLab({ agents: [agentOf({ command: ['cat'] })] });
+    const unit = lab.unit(agentBody());
+    await unit.work({ crashAfter: 'session.started' });
+    expect(await unit.work()).toEqual({ kind: 'completed', output: { text: 'Fix it.' } });
+  });
+});
+
+describe('the budget', () => {
+  test.each([
+    ['cost', { costUsd: 1 }, usage({ costUsd: 1.5, inputTokens: 1 }), /\$1\.50.*\$1\.00 were left/],
+    ['tokens', { tokens: 100 }, usage({ inputTokens: 90, outputTokens: 20 }), /110 tokens.*100 were left/],
+  ])('in %s ends a session that passes it', async (_, left, source, message) => {
+    const lab = await workLab();
+    const unit = await withAgent(lab, agentOf({ command: lab.program(`${source} ${forever}`) }), left);
+    expect(await unit.work()).toMatchObject({
+      kind: 'failed',
+      error: { code: 'BUDGET_EXCEEDED', message: expect.stringMatching(message), hint: expect.any(String) },
+    });
+    expect(unit.of('session.ended')).toMatchObject([{ outcome: 'cancelled' }]);
+  });
+
+  test('of which nothing is left lets no session begin', async () => {
+    const lab = await workLab();
+    const unit = await withAgent(lab, agentOf({ command: ['true'] }), { costUsd: 0 });
+    expect(await unit.work()).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
+    expect(unit.types).not.toContain('session.started');
+  });
+
+  test('is shared by the sessions of an attempt', async () => {
+    const lab = await workLab();
+    const source = `${usage({ costUsd: 0.6, inputTokens: 1 })} console.log('{"type":"result","text":"x"}')`;
+    const agent = agentOf({ command: lab.program(source) });
+    lab.define(agent);
+    const body = agentBody({
+      rework: 5,
+      work: { checks: [{ text: 'no', command: () => ({ script: 'false', shell: 'sh', env: {} }) }] },
+    });
+    const unit = lab.unit(body, { left: { costUsd: 1 } });
+    expect(await unit.work()).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
+    expect(unit.of('session.started')).toHaveLength(2);
+  });
+
+  test('in dollars cannot be kept if nobody knows the cost: that is said once', async () => {
+    const lab = await workLab();
+    const source = `${usage({ inputTokens: 1000 })} console.log('{"type":"result","text":"x"}')`;
+    for (const step of ['a', 'b']) {
+      const unit = await withAgent(lab, agentOf({ command: lab.program(source) }), { costUsd: 1 }, step);
+      expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    }
+    expect(lab.notices).toEqual([expect.stringContaining('coder does not say what it costs')]);
+  });
+});
+
+describe('the places of an agent', () => {
+  test('are never taken by more than there are', async () => {
+    const lab = await workLab();
+    const log = join(lab.git.folder, 'log');
+    const go = join(lab.git.folder, 'go');
+    const work = `echo in >> "$LOG"; until [ -f "$GO" ]; do sleep 0.01; done; echo out >> "$LOG"`;
+    lab.define(scripted([{ run: work }], { maxConcurrency: 1, env: { LOG: log, GO: go } }));
+    const waits = lab.seen(
+      each => each.kind === 'notice' && each.message.startsWith('waiting: all 1 places'),
+    );
+    const units = ['a', 'b', 'c'].map(step => lab.unit(agentBody(), { step }).work());
+    await waits;
+    writeFileSync(go, '');
+    expect((await Promise.all(units)).map(({ kind }) => kind)).toEqual([
+      'completed',
+      'completed',
+      'completed',
+    ]);
+    expect(readFileSync(log, 'utf8')).toBe('in\nout\n'.repeat(3));
+  });
+
+  test('are given back by those who are cancelled, waiting or working', async () => {
+    const lab = await workLab();
+    const agent = scripted([{ say: 'here' }, { sleep: 60_000 }], { maxConcurrency: 1 });
+    lab.define(agent);
+    const here = lab.seen(each => each.kind === 'agent' && each.event.type === 'text');
+    const waits = lab.seen(each => each.kind === 'notice' && each.message.startsWith('waiting'));
+    const both = Promise.all([here, waits]);
+    const ends = await Promise.all(
+      ['a', 'b'].map(step => lab.unit(agentBody(), { step }).work({ cancelWhen: both })),
+    );
+    expect(ends.map(({ kind }) => kind)).toEqual(['cancelled', 'cancelled']);
+    const quick = scripted([{ say: 'Done.' }], { maxConcurrency: 1 });
+    lab.define(quick);
+    expect(await lab.unit(agentBody(), { step: 'c' }).work()).toMatchObject({ kind: 'completed' });
+  });
+});
+
+async function withAgent(
+  lab: Awaited<ReturnType<typeof workLab>>,
+  agent: ReturnType<typeof agentOf>,
+  left = {},
+  step = 'fix',
+) {
+  lab.define(agent);
+  return lab.unit(agentBody(), { left, step });
+}

@@ -1,0 +1,257 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { agentBody, command, readonlyWorkspace, runBody, scripted, workLab } from './support.ts';
+
+describe('setup and teardown', () => {
+  test('surround the work: the setup of the project first, then that of the step', async () => {
+    const lab = await workLab({ setup: ['echo project >> order'] });
+    const unit = lab.unit(
+      runBody('echo work >> order', {
+        setup: [command('echo step >> order')],
+        checks: [command('echo check >> order')],
+        teardown: [command('echo down >> order')],
+      }),
+    );
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    expect(unit.read('order')).toBe('project\nstep\nwork\ncheck\ndown\n');
+    expect(unit.git('show', 'HEAD:order')).toBe('project\nstep\nwork\ncheck');
+  });
+
+  test('that fails fails the step before it begins', async () => {
+    const lab = await workLab({ setup: ['echo no network; exit 7'] });
+    const unit = lab.unit(runBody('touch worked', { teardown: [command('touch torn')] }));
+    expect(await unit.work()).toMatchObject({
+      kind: 'failed',
+      error: {
+        code: 'SETUP_FAILED',
+        message: 'the setup command `echo no network; exit 7` exited with code 7\nno network',
+        hint: expect.stringContaining('fix.1.setup-1.log'),
+      },
+    });
+    expect(unit.read('worked')).toBeUndefined();
+    expect(unit.read('torn')).toBe('');
+  });
+
+  test('is not a failure of the step if it is the teardown that fails', async () => {
+    const lab = await workLab();
+    const unit = lab.unit(
+      runBody('true', { teardown: [command('echo oh; exit 1'), command('touch second')] }),
+    );
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    expect(lab.notices).toEqual([
+      expect.stringMatching(/^fix: the teardown `echo oh; exit 1` failed: exited with code 1/),
+    ]);
+    expect(unit.read('second')).toBe('');
+  });
+});
+
+test('what was torn down is set up again by whoever goes on', async () => {
+  const lab = await workLab({ setup: ['echo up >> order'] });
+  const unit = lab.unit(
+    runBody('echo here; test -f go || sleep 1000', { teardown: [command('echo down >> order')] }),
+  );
+  const here = lab.seen(each => each.kind === 'output' && each.line === 'here');
+  expect(await unit.work({ cancelWhen: here })).toMatchObject({ kind: 'cancelled' });
+  lab.git.write('go', '', unit.folder);
+  expect(await unit.work()).toMatchObject({ kind: 'completed' });
+  expect(unit.read('order')).toBe('up\ndown\nup\ndown\n');
+});
+
+describe('a workspace in which nothing may change', () => {
+  test('is left as it is, and is not committed', async () => {
+    const lab = await workLab();
+    const unit = lab.unit(runBody('cat a.txt', { workspace: readonlyWorkspace }));
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    expect(unit.types).toEqual(['workspace.created']);
+  });
+
+  test.each([
+    ['a tracked file', 'echo x >> a.txt', 'a.txt'],
+    ['a new file', 'touch new.txt', 'new.txt'],
+    ['a commit', 'echo x > c.txt; git add .; git -c user.name=x -c user.email=x commit -qm x', 'c.txt'],
+  ])('refuses %s, and is put back', async (_, script, file) => {
+    const lab = await workLab();
+    const unit = lab.unit(runBody(script, { workspace: readonlyWorkspace }));
+    expect(await unit.work()).toMatchObject({
+      kind: 'failed',
+      error: { code: 'READONLY_CHANGED', message: expect.stringContaining(file), hint: expect.any(String) },
+    });
+    expect(unit.git('status', '--porcelain')).toBe('');
+    expect(unit.git('rev-parse', 'HEAD')).toBe(lab.git.git('rev-parse', 'main'));
+  });
+
+  test('lets an agent read only, whatever its definition says', async () => {
+    const ask = { tool: 'Write', input: { file_path: 'b.txt' } };
+    const lab = await workLab({ agents: [scripted([{ ask }], { permissions: 'full' })] });
+    const unit = lab.unit(agentBody({ work: { workspace: readonlyWorkspace } }));
+    expect(await unit.work()).toMatchObject({
+      error: { code: 'PERMISSION_DENIED', message: expect.stringContaining('read-only') },
+    });
+  });
+});
+
+describe('artifacts', () => {
+  const artifacts = [{ name: 'report', path: 'out/report.md' }];
+
+  test('are copied, and named relative to the project', async () => {
+    const lab = await workLab();
+    const unit = lab.unit(runBody('mkdir out; echo hello > out/report.md', { artifacts }), { worker: 1 });
+    const path = `.reprise/state/artifacts/${lab.runId}/fix.worker_1/report.md`;
+    expect(await unit.work()).toEqual({
+      kind: 'completed',
+      output: {},
+      artifacts: [{ name: 'report', path }],
+    });
+    expect(readFileSync(join(lab.root, path), 'utf8')).toBe('hello\n');
+  });
+
+  test.each([
+    ['missing', 'true', /is missing/],
+    ['a folder', 'mkdir -p out/report.md', /not a file/],
+    ['a pipe', 'mkdir out; mkfifo out/report.md', /not a file/],
+    [
+      'a link that leaves the workspace',
+      'mkdir out; ln -s /etc/passwd out/report.md',
+      /outside of the workspace/,
+    ],
+    ['behind a link that leaves it', 'ln -s /etc out; true', /missing|outside/],
+  ])('that are %s are refused', async (_, script, message) => {
+    const lab = await workLab();
+    expect(await lab.unit(runBody(script, { artifacts })).work()).toMatchObject({
+      kind: 'failed',
+      error: { code: 'ARTIFACT_INVALID', message: expect.stringMatching(message), hint: expect.any(String) },
+    });
+    expect(existsSync(join(lab.environment.stateDir, 'artifacts', lab.runId, 'fix', 'report.md'))).toBe(
+      false,
+    );
+  });
+
+  test('cannot be asked for from outside', async () => {
+    const lab = await workLab();
+    const outside = [{ name: '../../x', path: '../../../../../a.txt' }];
+    expect(await lab.unit(runBody('true', { artifacts: outside })).work()).toMatchObject({
+      error: { code: 'ARTIFACT_INVALID', message: expect.stringContaining('outside') },
+    });
+  });
+});
+
+describe('after a crash', () => {
+  test('between the event and the workspace, it is made', async () => {
+    const lab = await workLab({ setup: ['echo s >> setups'] });
+    const unit = lab.unit(runBody('cat setups', {}));
+    await unit.work({ crashAfter: 'workspace.created' });
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    expect(unit.of('workspace.created')).toHaveLength(1);
+    expect(unit.read('setups')).toBe('s\n');
+  });
+
+  test('the workspace is used as it was left, without another setup', async () => {
+    const lab = await workLab({
+      setup: ['echo s >> setups'],
+      agents: [scripted([{ run: 'echo w >> works' }, { say: 'Done.' }])],
+    });
+    const unit = lab.unit(agentBody());
+    await unit.work({ crashAfter: 'session.started' });
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    expect(unit.read('setups')).toBe('s\n');
+    expect(unit.of('workspace.created')).toHaveLength(1);
+  });
+
+  test('a lost workspace is made again, with its setup', async () => {
+    const lab = await workLab({ setup: ['echo s >> setups'], agents: [scripted([{ say: 'Done.' }])] });
+    const unit = lab.unit(agentBody());
+    await unit.work({ crashAfter: 'session.started' });
+    rmSync(unit.folder, { recursive: true });
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    expect(unit.of('workspace.saved')).toHaveLength(1);
+  });
+
+  test('a setup that was cut off is run again', async () => {
+    const lab = await workLab({ setup: ['echo s >> setups; echo here; test -f go || sleep 1000'] });
+    const unit = lab.unit(runBody('true', {}));
+    const here = lab.seen(each => each.kind === 'output' && each.line === 'here');
+    expect(await unit.work({ cancelWhen: here })).toMatchObject({ kind: 'cancelled' });
+    lab.git.write('go', '', unit.folder);
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    expect(unit.read('setups')).toBe('s\ns\n');
+  });
+});
+
+test('work that was left on another branch is brought to its own', async () => {
+  const lab = await workLab();
+  const unit = lab.unit(runBody('git switch -qc elsewhere; echo x > b.txt', {}));
+  expect(await unit.work()).toMatchObject({ kind: 'completed' });
+  expect(unit.git('show', `${unit.of('workspace.created')[0]?.branch}:b.txt`)).toBe('x');
+  expect(unit.git('branch', '--show-current')).toBe(unit.of('workspace.created')[0]?.branch);
+});
+
+test('another repository inside of the workspace is refused, and nothing is lost', async () => {
+  const lab = await workLab();
+  const unit = lab.unit(runBody('git init -q inner; echo x > inner/x', {}));
+  expect(await unit.work()).toMatchObject({
+    error: { code: 'WORKSPACE_FAILED', message: expect.stringContaining('another repository') },
+  });
+  expect(unit.read('inner/x')).toBe('x\n');
+});
+
+test('a step may name its branch, which its copies do not share', async () => {
+  const lab = await workLab();
+  const workspace = {
+    kind: 'worktree',
+    readonly: false,
+    base: { kind: 'run' },
+    branch: () => 'feature/x',
+  } as const;
+  const fanOut = { kind: 'concurrency', items: () => [{}, {}], onFailure: 'fail-fast' } as const;
+  const unit = lab.unit(runBody('true', { workspace }), { worker: 1, model: { fanOut } });
+  expect(await unit.work()).toMatchObject({ kind: 'completed' });
+  expect(unit.of('workspace.created')).toMatchObject([{ branch: 'feature/x-1' }]);
+  const bad = lab.unit(runBody('true', { workspace: { ...workspace, branch: () => '--force' } }), {
+    step: 'bad',
+  });
+  expect(await bad.work()).toMatchObject({ error: { code: 'WORKSPACE_FAILED' } });
+});
+
+test('a branch that was there is taken as it stands, also by the next attempt', async () => {
+  const lab = await workLab();
+  lab.git.git('switch', '-qc', 'feature');
+  const mine = lab.git.commit(lab.root, 'mine.txt', 'mine');
+  lab.git.git('switch', '-q', 'main');
+  const workspace = {
+    kind: 'worktree',
+    readonly: false,
+    base: { kind: 'run' },
+    branch: () => 'feature',
+  } as const;
+  const unit = lab.unit(runBody('cat mine.txt; echo x > x.txt; test -f go', { workspace }));
+  const first = await unit.work();
+  expect(first).toMatchObject({ error: { code: 'EXIT_NONZERO' } });
+  expect(unit.of('workspace.saved')).toMatchObject([{ commits: 1, files: 1 }]);
+  unit.retry(first);
+  await unit.work();
+  expect(unit.of('workspace.created').map(({ base }) => base)).toEqual([mine, mine]);
+  expect(unit.git('log', '--format=%s', `${mine}..feature`)).toBe('fix: unfinished work');
+});
+
+test('a new attempt begins where what it comes after has been done again', async () => {
+  const lab = await workLab();
+  const workspace = { kind: 'worktree', readonly: false, base: { kind: 'step', id: 'a' } } as const;
+  let commit = lab.git.git('rev-parse', 'main');
+  const unit = lab.unit(runBody('ls; test -f c.txt', { workspace }), { workOf: () => ({ commit }) });
+  const first = await unit.work();
+  commit = lab.git.commit(lab.root, 'c.txt', 'c');
+  unit.retry(first);
+  expect(await unit.work()).toMatchObject({ kind: 'completed' });
+});
+
+test('git in a workspace is not led astray by the hook that started us', async () => {
+  const lab = await workLab();
+  const { env } = lab.environment;
+  Object.assign(env, { GIT_DIR: join(lab.root, '.git'), GIT_INDEX_FILE: join(lab.root, '.git/index') });
+  const before = lab.git.git('rev-parse', 'HEAD');
+  const unit = lab.unit(runBody('echo x > x.txt; git add .; git commit -qm x', {}));
+  expect(await unit.work()).toMatchObject({ kind: 'completed' });
+  expect(lab.git.git('rev-parse', 'HEAD')).toBe(before);
+  expect(unit.git('log', '-1', '--format=%s')).toBe('x');
+});
