@@ -20,28 +20,42 @@ export type { RunResult, Waiting } from './engine/result.ts';
 export { memoryStore } from './store/memory.ts';
 export type { EventStore, RunStatus, RunSummary } from './store/port.ts';
 export { openSqliteStore } from './store/sqlite/open.ts';
+export { agentNames, type NamedAgent } from './workflow/agent-names.ts';
 export {
   type After,
+  type AgentPermissions,
+  type AgentStepOptions,
+  type AgentText,
   type Approval,
   type ApproveOptions,
+  agent,
   approve,
+  type Budget,
   type FunctionStepOptions,
   isWorkflow,
+  type JudgeOptions,
+  type Landed,
+  type LandStepOptions,
+  land,
   type Maybe,
   maybe,
   type OutputOf,
   type Outputs,
   type Retry,
   type Schema,
+  type SelectOptions,
   type ShellStepOptions,
   type StepHandle,
   shell,
   step,
   type Timeout,
+  type WorkerResult,
+  type WorkerResults,
   type Workflow,
   type WorkflowInput,
   type WorkflowOptions,
   type WorkflowOutput,
+  type WorkspaceSettings,
   workflow,
 } from './workflow/define/index.ts';
 export type { FailurePolicy, StepContext, WorkflowModel } from './workflow/model.ts';

@@ -1,7 +1,8 @@
 import { commandSuffix } from '../commands/project.ts';
 import { RepriseError } from '../core/errors.ts';
 
-const hintedCommand = /\breprise (?:approve|cancel|history|list|replay|resume|run|show|signal)\b[^;]*/g;
+const hintedCommand =
+  /\breprise (?:approve|cancel|diff|gc|history|land|list|logs|replay|resume|run|show|signal)\b[^;]*/g;
 
 /** The error with `--state-dir` in the commands of its hint, which those who write hints know nothing of. */
 export function carryStateDir(error: unknown, stateDir: string | undefined): unknown {

@@ -22,11 +22,12 @@ Start here:
   reprise demo                       see parallel steps, a crash and a resume in a minute
   reprise run deploy --input env=qa  run .reprise/workflows/deploy.yaml
   reprise run ./path.yaml            run any file
+  reprise run --agent claude --prompt "Fix the failing test" --concurrency 3
   reprise list                       what ran, and how it stands
   reprise resume                     go on with the newest run
 
 Exit codes: 0 ok, 1 failed, 2 wrong use or definition, 3 waits for a person, 4 over budget, 5 replay diverged,
-130 and 143 stopped by a signal.`;
+6 cannot land, 130 and 143 stopped by a signal.`;
 
 const stateDirHelp = 'where the store and logs are (default: .reprise/state; also $REPRISE_STATE_DIR)';
 

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { RunCommandOptions } from '../commands/run.ts';
 import { collect, duration, wholeNumber } from './option-values.ts';
 import type { Registry } from './program.ts';
@@ -6,21 +6,38 @@ import type { Registry } from './program.ts';
 /** The commands that bring runs forward. */
 export function registerRunCommands({ io, add }: Registry): void {
   withDisplay(
-    add('run <workflow>', async ([workflow = ''], options) => {
+    add('run [workflow]', async ([workflow], options) => {
       const { runCommand } = await import('../commands/run.ts');
       return runCommand({ io }, { ...options, workflow } as RunCommandOptions);
     }),
   )
-    .description('Start a workflow and see it through.')
+    .description('Start a workflow, or a single agent, and see it through.')
     .option('-i, --input <name=value>', 'one input; repeat it for more', collect)
     .option('--input-json <object>', 'inputs as a JSON object')
     .option('--input-file <file>', 'inputs from a JSON file; - reads standard input')
+    .option('--agent <name>', 'run this agent, without a workflow')
+    .option('--prompt <text>', 'what the agent is to do; - reads standard input')
+    .option('--prompt-file <file>', 'the same from a file')
+    .option(
+      '--concurrency <n>',
+      'so many copies of the agent, each in a workspace of its own',
+      wholeNumber(0),
+    )
+    .option('--check <command>', 'must pass before the work counts; repeat it for more', collect)
+    .addOption(
+      new Option('--permissions <preset>', 'what the agent may do (default: as it is defined)').choices([
+        'read-only',
+        'edit',
+        'full',
+      ]),
+    )
     .addHelpText(
       'after',
       examples([
         ['reprise run deploy', '.reprise/workflows/deploy.yaml (or .yml, .mjs, .js, .ts)'],
         ['reprise run ./ci.yaml -i env=qa', 'a file, with an input'],
         ['reprise run flows.mjs#nightly', 'one of several workflows that a module exports'],
+        ['reprise run --agent claude --prompt "Fix #7"', 'no workflow: one agent in a workspace of its own'],
         ['reprise run deploy --json', 'events as NDJSON, then {"type":"result",...}'],
       ]),
     );
@@ -58,6 +75,15 @@ export function registerRunCommands({ io, add }: Registry): void {
     .option('--reason <text>', 'recorded in the history')
     .option('--no-wait', 'do not stay until it has ended')
     .option('--timeout <duration>', 'how long to stay at most (default: 30s)', duration);
+
+  add('land [run] [step]', async ([run, step], options) => {
+    const { landCommand } = await import('../commands/land.ts');
+    return landCommand({ io }, { ...options, run, step });
+  })
+    .description('Bring the finished work of a step or a worker (step:0) onto a branch.')
+    .option('--onto <branch>', 'the branch (default: the one that the run began from)')
+    .option('--verify <command>', 'must pass on the result before anything moves')
+    .option('--json', 'as one JSON object');
 
   add('approve <run> [step]', async ([run = '', step], options) => {
     const { approveCommand } = await import('../commands/approve.ts');

@@ -18,6 +18,14 @@ export function registerToolCommands({ io, add }: Registry): void {
     .description('Check workflows (by default all of the project, and reprise.yaml) without running them.')
     .option('--json', 'one object a file');
 
+  add('gc', async (_, options) => {
+    const { gcCommand } = await import('../commands/gc.ts');
+    return gcCommand({ io }, options);
+  })
+    .description('Remove workspaces and branches of runs that have ended. Work that has not landed is kept.')
+    .option('--dry-run', 'only say what would be removed')
+    .option('--json', 'as one JSON object');
+
   add('doctor', async (_, options) => {
     const { doctorCommand } = await import('../commands/doctor.ts');
     return doctorCommand({ io }, options);

@@ -20,6 +20,24 @@ export function registerViewCommands({ io, add }: Registry): void {
     .description('Show where a run stands (by default the newest), who has it, and what to do next.')
     .option('--json', 'as one JSON object');
 
+  add('logs [run] [step]', async ([run, step], options) => {
+    const { logsCommand } = await import('../commands/logs.ts');
+    return logsCommand({ io }, { ...options, run, step });
+  })
+    .description(
+      'Print what steps printed and agents did (by default of the newest run). A worker is step:0.',
+    )
+    .option('--raw', 'also what agents said in their own protocol')
+    .option('-f, --follow', 'stay until the run ends; leaving does not stop it')
+    .option('--json', 'one object a line: {step, worker, attempt, line}');
+
+  add('diff <run> <step>', async ([run = '', step = ''], options) => {
+    const { diffCommand } = await import('../commands/diff.ts');
+    return diffCommand({ io }, { ...options, run, step });
+  })
+    .description('Print what a step or a worker (step:0) has changed in its workspace.')
+    .option('--stat', 'only which files, and how much');
+
   add('history [run]', async ([run], options) => {
     const { historyCommand } = await import('../commands/history.ts');
     return historyCommand({ io }, { ...options, run });

@@ -14,10 +14,10 @@ export interface Finding {
   readonly level: 'ok' | 'warn' | 'fail';
   readonly message: string;
   /** What to do about it. */
-  readonly todo?: string | undefined;
+  readonly next?: string | undefined;
 }
 
-interface Patient {
+export interface Patient {
   readonly io: CommandIo;
   readonly project: Project;
 }
@@ -35,7 +35,7 @@ const node: Checkup = async () => {
     name,
     level: 'fail',
     message: `${process.version} is too old`,
-    todo: `install Node.js ${oldestNode.join('.')} or newer`,
+    next: `install Node.js ${oldestNode.join('.')} or newer`,
   };
 };
 
@@ -48,12 +48,12 @@ const git: Checkup = async patient => {
       name,
       level: 'warn',
       message: 'not found',
-      todo: 'install git 2.38 or newer; steps that work on a repository need it',
+      next: 'install git 2.38 or newer; steps that work on a repository need it',
     };
   const [text, major, minor] = version;
   if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 38))
     return { name, level: 'ok', message: text };
-  return { name, level: 'warn', message: `${text} is old`, todo: 'install git 2.38 or newer' };
+  return { name, level: 'warn', message: `${text} is old`, next: 'install git 2.38 or newer' };
 };
 
 const bash: Checkup = async patient => {
@@ -64,7 +64,7 @@ const bash: Checkup = async patient => {
     name,
     level: 'warn',
     message: 'not found; `run` steps use sh',
-    todo: 'install bash, or write `shell: sh` in steps',
+    next: 'install bash, or write `shell: sh` in steps',
   };
 };
 
@@ -79,7 +79,7 @@ const store: Checkup = async ({ project: { stateDir } }) => {
       name,
       level: 'fail',
       message: `${file} has journal_mode=${mode.journal}, synchronous=${mode.synchronous}`,
-      todo: 'put the state on a local disk (--state-dir, REPRISE_STATE_DIR)',
+      next: 'put the state on a local disk (--state-dir, REPRISE_STATE_DIR)',
     };
   } catch (thrown) {
     const { message, hint } = toErrorData(thrown);
@@ -87,7 +87,7 @@ const store: Checkup = async ({ project: { stateDir } }) => {
       name,
       level: 'fail',
       message,
-      todo: hint ?? 'choose another folder for the state (--state-dir, REPRISE_STATE_DIR)',
+      next: hint ?? 'choose another folder for the state (--state-dir, REPRISE_STATE_DIR)',
     };
   }
 };
@@ -134,7 +134,7 @@ const ignored: Checkup = async patient => {
     name,
     level: 'warn',
     message: `git sees ${stateDir}`,
-    todo: 'add .reprise/state/ and .reprise/workspaces/ to .git/info/exclude or .gitignore',
+    next: 'add .reprise/state/ and .reprise/workspaces/ to .git/info/exclude or .gitignore',
   };
 };
 
@@ -148,7 +148,7 @@ const config: Checkup = async ({ project, io }) => {
       name,
       level: 'fail',
       message: toErrorData(thrown).message,
-      todo: 'correct it, then: reprise validate',
+      next: 'correct it, then: reprise validate',
     };
   }
 };
@@ -167,7 +167,7 @@ const disk: Checkup = async ({ project: { stateDir } }) => {
     name,
     level: free < freeMiB.fail ? 'fail' : 'warn',
     message,
-    todo: 'make room: histories and logs are written there',
+    next: 'make room: histories and logs are written there',
   };
 };
 

@@ -1,3 +1,4 @@
+import { inspectAgents } from './agent-checkups.ts';
 import { checkups, type Finding } from './checkups.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
@@ -15,12 +16,13 @@ export async function doctorCommand(
   const project = findProject(io, options);
   const findings: Finding[] = [];
   for (const checkup of checkups) findings.push(await checkup({ io, project }));
+  findings.push(...(await inspectAgents({ io, project })));
   for (const finding of findings)
     writeLines(io.out, options.json ? JSON.stringify(finding) : format(finding));
   return findings.some(({ level }) => level === 'fail') ? exitCodes.failed : exitCodes.ok;
 }
 
-function format({ level, name, message, todo }: Finding): string {
+function format({ level, name, message, next }: Finding): string {
   const line = `${level.padEnd(4)} ${name}: ${message}`;
-  return todo === undefined ? line : `${line}\n     ${todo}`;
+  return next === undefined ? line : `${line}\n     ${next}`;
 }

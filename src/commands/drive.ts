@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { Engine, RunOptions } from '../engine/engine.ts';
 import type { RunResult, Waiting } from '../engine/result.ts';
 import type { Reporter } from '../report/index.ts';
 import type { EventStore } from '../store/port.ts';
+import type { Config } from '../workflow/yaml/config.ts';
 import { type ExitCode, exitCodeOfResult } from './exit-codes.ts';
 import { excludeFromGit } from './git-exclude.ts';
 import { type CommandIo, writeLines } from './io.ts';
@@ -12,7 +14,8 @@ import type { Definition } from './load-definition.ts';
 import { lookOf } from './look.ts';
 import { openEngine, storeFile } from './open-engine.ts';
 import { type DisplayOptions, openProgress, resultLine } from './progress.ts';
-import { displayPath, type Project, readConfig } from './project.ts';
+import { displayPath, type Project, readConfig, worktreesOf } from './project.ts';
+import { agentsFor } from './project-agents.ts';
 import { userName } from './user-name.ts';
 
 export interface DriveOptions extends DisplayOptions {
@@ -33,12 +36,16 @@ export interface Drive {
 
 /** Sees a run through in this process, showing it, and asking the person at the keyboard if there is one. */
 export async function drive({ io, project, definition, options, runId, begin }: Drive): Promise<ExitCode> {
-  const runOptions = await limitsOf({ io, project, definition, options });
+  const config = await readConfig(project, io);
+  const runOptions = limitsOf({ io, definition, options }, config);
+  const agents = await agentsFor(definition.model, { project, io }, async () => config);
   if (!existsSync(storeFile(project.stateDir))) excludeFromGit(project.root);
   let progress: Reporter | undefined;
   const { engine, store, close } = await openEngine({
     ...project,
     env: io.env,
+    agents,
+    worktrees: worktreesOf(project, config),
     observe: observation => progress?.observe(observation),
   });
   const leg = async (before: string | undefined, work: () => Promise<RunResult>): Promise<RunResult> => {
@@ -66,13 +73,16 @@ export async function drive({ io, project, definition, options, runId, begin }: 
 }
 
 /** Flag, environment, workflow, project: the first that says something. Throws CONFIG_INVALID. */
-async function limitsOf({ io, project, definition, options }: Omit<Drive, 'begin'>): Promise<RunOptions> {
-  const config = await readConfig(project, io);
+function limitsOf(
+  { io, definition, options }: Pick<Drive, 'io' | 'definition' | 'options'>,
+  config: Config,
+): RunOptions {
   const { model } = definition;
   return {
     maxConcurrentWorkers:
       options.maxConcurrent ?? placesFromEnv(io) ?? model.maxConcurrentWorkers ?? config.maxConcurrentWorkers,
     budgetMs: model.budgetMs ?? config.budgetMs,
+    budget: model.budget ?? config.budget,
     interrupt: io.interrupt,
     wait: options.wait,
   };
@@ -124,6 +134,9 @@ async function showEnd({
   result,
 }: Stop & Pick<Drive, 'project' | 'definition' | 'options'>): Promise<void> {
   if (options.json) writeLines(io.out, resultLine(result));
+  // On one screen, what to type next must not scroll away.
+  const outputFirst = io.isTTY.stdout && io.isTTY.stderr;
+  if (outputFirst && result.status === 'completed' && !options.json) writeOutput(io, result.output);
   if (result.status !== 'completed' || !(options.json || options.quiet)) {
     const { formatSummary } = await import('../report/index.ts');
     const history = await store.read(result.runId);
@@ -137,12 +150,14 @@ async function showEnd({
         history,
         workflow: definition.model,
         stateDir,
+        root: displayPath(io, project.root),
+        isThere: path => existsSync(join(project.root, path)),
         commandSuffix,
         ...lookOf(io, 'err'),
       }),
     );
   }
-  if (result.status === 'completed' && !options.json) writeOutput(io, result.output);
+  if (!outputFirst && result.status === 'completed' && !options.json) writeOutput(io, result.output);
 }
 
 /** The output of a run, as data: indented for eyes, one line for programs. */

@@ -9,6 +9,7 @@ export const exitCodes = {
   needsPerson: 3,
   budget: 4,
   diverged: 5,
+  cannotLand: 6,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -32,10 +33,17 @@ export const exitCodeOfError = (error: unknown): ExitCode =>
   error instanceof RepriseError ? exitCodeOfFailure(error) : exitCodes.failed;
 
 function exitCodeOfFailure({ code }: Pick<ErrorData, 'code'>): ExitCode {
-  if (code === 'BUDGET_EXCEEDED') return exitCodes.budget;
-  if (code === 'HISTORY_DIVERGED') return exitCodes.diverged;
-  return mistakes.has(code) ? exitCodes.usage : exitCodes.failed;
+  return special.get(code) ?? (mistakes.has(code) ? exitCodes.usage : exitCodes.failed);
 }
+
+const special: ReadonlyMap<string, ExitCode> = new Map<ErrorCode, ExitCode>([
+  ['BUDGET_EXCEEDED', exitCodes.budget],
+  ['AGENT_LIMIT', exitCodes.budget],
+  ['HISTORY_DIVERGED', exitCodes.diverged],
+  ['CANNOT_LAND', exitCodes.cannotLand],
+  ['PERMISSION_DENIED', exitCodes.needsPerson],
+  ['AGENT_LOGIN', exitCodes.needsPerson],
+]);
 
 /** Nothing was tried: the command, the definition or the input has to change first. */
 const mistakes: ReadonlySet<string> = new Set<ErrorCode>([

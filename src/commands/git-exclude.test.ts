@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { excludeFromGit } from './git-exclude.ts';
@@ -31,5 +31,9 @@ describe('excludeFromGit', () => {
 
   it('does nothing outside a repository', () => {
     expect(() => excludeFromGit(temporaryProject())).not.toThrow();
+    const root = temporaryProject();
+    mkdirSync(join(root, '.git'));
+    excludeFromGit(root);
+    expect(readdirSync(join(root, '.git'))).toEqual([]);
   });
 });

@@ -12,7 +12,9 @@ export function excludeFromGit(root: string): void {
   const top = findUpwards(root, folder => existsSync(join(folder, '.git')));
   if (top === undefined) return;
   try {
-    const file = join(commonGitFolder(join(top, '.git')), 'info', 'exclude');
+    const gitFolder = commonGitFolder(join(top, '.git'));
+    if (!existsSync(join(gitFolder, 'HEAD'))) return;
+    const file = join(gitFolder, 'info', 'exclude');
     const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
     const known = new Set(before.split(/\r?\n/));
     const missing = patternsFor(relative(top, root)).filter(pattern => !known.has(pattern));

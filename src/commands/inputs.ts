@@ -31,11 +31,7 @@ export async function readInput(
 }
 
 async function readText(file: string, io: CommandIo): Promise<string> {
-  if (file === '-') {
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of io.stdin) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
-    return Buffer.concat(chunks).toString('utf8');
-  }
+  if (file === '-') return readAll(io.stdin);
   try {
     return readFileSync(resolve(io.cwd, file), 'utf8');
   } catch (cause) {
@@ -44,6 +40,13 @@ async function readText(file: string, io: CommandIo): Promise<string> {
       hint: 'check the path; it counts from the current folder',
     });
   }
+}
+
+/** All of it, as text. */
+export async function readAll(stdin: CommandIo['stdin']): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stdin) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function parseObject(text: string, what: string): JsonObject {

@@ -1,4 +1,6 @@
-import type { RunSummary } from '../store/port.ts';
+import { viewOf } from '../report/run-view.ts';
+import { knownCost } from '../report/spending.ts';
+import type { EventStore, RunSummary } from '../store/port.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
@@ -25,15 +27,18 @@ export async function listCommand(
   };
   let runs: readonly RunSummary[] = [];
   let others: readonly RunSummary[] = [];
+  const costs = new Map<string, number | null>();
   try {
     if (store) runs = await store.list(query);
+    if (store && json) for (const run of runs) costs.set(run.runId, await costOf(store, run));
     if (store && runs.length === 0 && workflow !== undefined) others = await store.list();
   } finally {
     await store?.close();
   }
   const now = io.now();
   const rows = runs.map(run => ({ ...run, status: standingStatus(run, now) }));
-  if (json) for (const row of rows) writeLines(io.out, JSON.stringify(toLine(row)));
+  if (json)
+    for (const row of rows) writeLines(io.out, JSON.stringify(toLine(row, costs.get(row.runId) ?? null)));
   else if (others.length > 0) {
     const names = [...new Set(others.map(run => run.workflow))];
     writeLines(io.err, `there is no run of workflow ${workflow}; there are runs of ${names.join(', ')}`);
@@ -46,11 +51,18 @@ export async function listCommand(
   return exitCodes.ok;
 }
 
-const toLine = (row: Omit<RunSummary, 'status'> & { readonly status: StandingStatus }) => ({
+/** Null if some of it is not known. */
+const costOf = async (store: EventStore, { runId }: RunSummary): Promise<number | null> =>
+  knownCost(viewOf(await store.read(runId)).spent);
+
+const toLine = (
+  row: Omit<RunSummary, 'status'> & { readonly status: StandingStatus },
+  cost: number | null,
+) => ({
   id: row.runId,
   workflow: row.workflow,
   status: row.status,
   started_at: row.startedAt,
   ended_at: row.endedAt,
-  cost: null,
+  cost,
 });

@@ -33,6 +33,9 @@ export interface Place {
 export const loadDefinition = async (reference: string, place: Place): Promise<Definition> =>
   loadLocation(locateWorkflow(reference, place), place);
 
+/** Loads a file of which the path is known. Throws DEFINITION_INVALID. */
+export const loadFile = (file: string, place: Place): Promise<Definition> => loadLocation({ file }, place);
+
 /** Loads the definition that a run was started with. Throws WORKFLOW_NOT_FOUND, DEFINITION_INVALID. */
 export async function loadRecordedDefinition(
   history: readonly HistoryEvent[],
@@ -75,6 +78,10 @@ async function loadYaml(file: string, { project, io }: Place): Promise<WorkflowM
       const isPath = /^\.{0,2}\//.test(reference);
       const child = isPath ? resolve(dirname(fromFile), reference) : yamlWorkflow(project, reference);
       return child !== undefined && existsSync(child) ? read(child) : undefined;
+    },
+    readPrompt: (reference, fromFile) => {
+      const prompt = resolve(dirname(fromFile), reference);
+      return existsSync(prompt) ? { ...read(prompt), displayFile: displayPath(io, prompt) } : undefined;
     },
     known: () => knownWorkflows(project).keys(),
   });

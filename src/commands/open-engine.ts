@@ -1,10 +1,19 @@
 import { join } from 'node:path';
+import type { AgentDefinition } from '../agents/agent.ts';
+import type { SessionFactory } from '../agents/port.ts';
 import { Engine } from '../engine/engine.ts';
-import { defaultSettings, type EngineSettings, type Observer } from '../engine/environment.ts';
+import {
+  defaultSettings,
+  type EngineSettings,
+  type Observer,
+  type WorktreeSettings,
+} from '../engine/environment.ts';
 import { thisProcess } from '../process/identity.ts';
 import type { EventStore } from '../store/port.ts';
 import { createLiveWorld } from '../world/live.ts';
 import { systemClock, systemIds } from '../world/system.ts';
+import { builtInAgents } from './built-in-agents.ts';
+import { lazySessions } from './lazy-sessions.ts';
 
 export interface OpenEngineOptions {
   /** Where shell steps run. */
@@ -17,6 +26,12 @@ export interface OpenEngineOptions {
   readonly store?: EventStore | undefined;
   readonly observe?: Observer | undefined;
   readonly settings?: Partial<EngineSettings> | undefined;
+  /** By name; `claude` and `codex` with the permissions `edit` by default. */
+  readonly agents?: ReadonlyMap<string, AgentDefinition> | undefined;
+  /** How sessions with agents are opened; a function of your own can stand in for them. */
+  readonly openSession?: SessionFactory | undefined;
+  /** Workspaces are below `.reprise/workspaces`, without setup, by default. */
+  readonly worktrees?: Partial<WorktreeSettings> | undefined;
 }
 
 export interface OpenedEngine {
@@ -40,6 +55,14 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
       stateDir,
       env: options.env,
       settings: { ...defaultSettings, ...options.settings },
+      agents: options.agents ?? builtInAgents,
+      openSession: options.openSession ?? lazySessions,
+      worktrees: {
+        folder: join(options.root, '.reprise', 'workspaces'),
+        setup: [],
+        include: [],
+        ...options.worktrees,
+      },
     },
     options.observe,
   );

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
+import type { WorktreeSettings } from '../engine/environment.ts';
 import { shellWord } from '../report/words.ts';
 import { formatProblem, type Problem } from '../workflow/problems.ts';
 import type { Config } from '../workflow/yaml/config.ts';
@@ -57,7 +58,15 @@ export async function readConfig(project: Project, io: CommandIo): Promise<Confi
   const displayFile = displayPath(io, file);
   const refuse = (problem: Problem) =>
     new RepriseError('CONFIG_INVALID', formatProblem(problem), { position: problem.position });
-  return loadConfig({ file, displayFile, text: readText({ file, displayFile, refuse }) });
+  const { agentRules } = await import('../agents/definitions.ts');
+  return loadConfig({ file, displayFile, text: readText({ file, displayFile, refuse }) }, agentRules);
+}
+
+/** How workspaces are made, as far as the settings say. */
+export function worktreesOf({ root }: Project, { worktrees }: Config): Partial<WorktreeSettings> {
+  if (!worktrees) return {};
+  const { folder, ...rest } = worktrees;
+  return { ...rest, ...(folder === undefined ? {} : { folder: resolve(root, folder) }) };
 }
 
 /** The path as somebody in the current folder would type it. */

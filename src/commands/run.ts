@@ -1,15 +1,16 @@
 import { RepriseError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
+import { type AdhocOptions, adhocDefinition } from './adhoc.ts';
 import { type DriveOptions, drive } from './drive.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type InputOptions, readInput } from './inputs.ts';
 import type { CommandIo } from './io.ts';
-import { type Definition, loadDefinition } from './load-definition.ts';
+import { type Definition, loadDefinition, type Place } from './load-definition.ts';
 import { findProject, type ProjectOptions } from './project.ts';
 
-export interface RunCommandOptions extends DriveOptions, InputOptions, ProjectOptions {
-  /** Its name in the project, or the path of a file, with `#name` for one of several exports. */
-  readonly workflow: string;
+export interface RunCommandOptions extends DriveOptions, InputOptions, AdhocOptions, ProjectOptions {
+  /** Its name in the project, or the path of a file, with `#name` for one of several exports. Not with `agent`. */
+  readonly workflow?: string | undefined;
 }
 
 /** Starts a workflow and sees it through. Throws before anything was written if the definition or the input is wrong. */
@@ -18,9 +19,7 @@ export async function runCommand(
   options: RunCommandOptions,
 ): Promise<ExitCode> {
   const project = findProject(io, options);
-  const definition = await loadDefinition(options.workflow, { project, io });
-  const input = await readInput(options, { definition, io });
-  checkInput(definition, input, options.workflow);
+  const { definition, input } = await toBeRun(options, { project, io });
   const { model: workflow, source } = definition;
   return drive({
     io,
@@ -29,6 +28,40 @@ export async function runCommand(
     options,
     begin: (engine, runOptions) => engine.start({ ...runOptions, workflow, input, source }),
   });
+}
+
+interface ToBeRun {
+  readonly definition: Definition;
+  readonly input: JsonObject;
+}
+
+async function toBeRun(options: RunCommandOptions, place: Place): Promise<ToBeRun> {
+  const { workflow, agent } = options;
+  if (agent === undefined && workflow !== undefined) {
+    refuse(options, ['prompt', 'promptFile', 'concurrency', 'check', 'permissions'], 'needs --agent');
+    const definition = await loadDefinition(workflow, place);
+    const input = await readInput(options, { definition, io: place.io });
+    checkInput(definition, input, workflow);
+    return { definition, input };
+  }
+  if (agent !== undefined && workflow === undefined) {
+    refuse(options, ['input', 'inputJson', 'inputFile'], 'is for a workflow, and not for --agent');
+    return adhocDefinition(agent, options, place);
+  }
+  throw new RepriseError(
+    'USAGE',
+    agent ? 'a workflow and --agent exclude each other' : 'there is nothing to run',
+    {
+      hint: 'name a workflow (reprise run <workflow>), or an agent (reprise run --agent claude --prompt "...")',
+    },
+  );
+}
+
+function refuse(options: RunCommandOptions, names: readonly (keyof RunCommandOptions)[], why: string): void {
+  const given = names.find(name => options[name] !== undefined);
+  if (given === undefined) return;
+  const flag = given.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`);
+  throw new RepriseError('USAGE', `--${flag} ${why}`);
 }
 
 function checkInput({ model }: Definition, input: JsonObject, reference: string): void {

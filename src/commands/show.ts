@@ -1,7 +1,11 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { toTimestamp } from '../core/time.ts';
 import type { Waiting } from '../engine/result.ts';
+import { knownCost } from '../report/spending.ts';
 import type { StepProgress } from '../report/step-progress.ts';
 import type { RunSummary } from '../store/port.ts';
+import { describeWork } from './describe-work.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
@@ -50,6 +54,8 @@ export async function showCommand(
         history,
         running,
         stateDir: displayPath(io, project.stateDir),
+        root: displayPath(io, project.root),
+        isThere: path => existsSync(join(project.root, path)),
         commandSuffix: project.commandSuffix,
         ...lookOf(io, 'out'),
       }),
@@ -129,17 +135,22 @@ function describe({ run, standing, ownership }: Shown, now: number) {
             lease_until: ownership.owner.expiresAt,
           },
     steps: standing.view.steps.map(describeStep),
+    cost: knownCost(standing.view.spent),
     waiting: standing.waiting,
     ...('waiting' in end ? {} : end),
   };
 }
 
-const describeStep = ({ path, status, attempt, startedAt, endedAt, error }: StepProgress) => ({
-  path,
-  status,
-  attempts: attempt,
-  started_at: startedAt === undefined ? null : toTimestamp(startedAt),
-  ended_at: endedAt === undefined ? null : toTimestamp(endedAt),
-  // What an earlier attempt failed with is no error of a step that completed.
-  ...(error === undefined || status === 'completed' ? {} : { error }),
-});
+const describeStep = (step: StepProgress) => {
+  const { path, status, attempt, startedAt, endedAt, error } = step;
+  return {
+    path,
+    status,
+    attempts: attempt,
+    started_at: startedAt === undefined ? null : toTimestamp(startedAt),
+    ended_at: endedAt === undefined ? null : toTimestamp(endedAt),
+    ...describeWork(step),
+    // What an earlier attempt failed with is no error of a step that completed.
+    ...(error === undefined || status === 'completed' ? {} : { error }),
+  };
+};

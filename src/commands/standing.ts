@@ -41,6 +41,7 @@ function toWaiting(step: string, wait: WaitingFor): Waiting {
     case 'signal':
       return { step, on: 'signal', signal: wait.signal };
     case 'timer':
+    case 'limit':
       return { step, on: 'timer' };
   }
 }

@@ -6,6 +6,7 @@ import { type CommandIo, writeLines } from './io.ts';
 import { loadDefinition, type Place } from './load-definition.ts';
 import { knownWorkflows } from './locate-workflow.ts';
 import { configFile, displayPath, findProject, type ProjectOptions, readConfig } from './project.ts';
+import { agentsFor, loadAgents } from './project-agents.ts';
 
 export interface ValidateCommandOptions extends ProjectOptions {
   /** Names or paths; by default every workflow of the project and its settings. */
@@ -42,10 +43,11 @@ function everything({ project, io }: Place): readonly string[] {
 async function judge(target: string, place: Place): Promise<Verdict> {
   try {
     if (target === displayPath(place.io, configFile(place.project))) {
-      await readConfig(place.project, place.io);
+      await loadAgents(place, await readConfig(place.project, place.io));
       return { target };
     }
     const { model } = await loadDefinition(target, place);
+    await agentsFor(model, place, () => readConfig(place.project, place.io));
     return { target, workflow: model.name };
   } catch (error) {
     if (error instanceof RepriseError) return { target, error };
@@ -57,9 +59,13 @@ async function print(verdicts: readonly Verdict[], io: CommandIo): Promise<void>
   if (verdicts.length === 0)
     writeLines(io.err, 'nothing to validate: no workflows in .reprise/workflows and no reprise.yaml');
   const { formatError } = await import('../report/index.ts');
+  const said = new Set<string>();
   for (const { target, workflow, error } of verdicts) {
-    if (error) writeLines(io.err, formatError(error, { color: io.color.err }));
+    // Agents are checked for every workflow that names one, and their file may be wrong.
+    if (error && said.has(error.message)) writeLines(io.err, `${target} cannot be checked because of that`);
+    else if (error) writeLines(io.err, formatError(error, { color: io.color.err }));
     else writeLines(io.out, `ok ${target}${workflow === undefined ? '' : ` (${workflow})`}`);
+    if (error) said.add(error.message);
   }
 }
 

@@ -1,17 +1,22 @@
 import { formatDuration } from '../core/duration.ts';
-import type { HistoryEvent } from '../core/event.ts';
+import type { EventOf, HistoryEvent } from '../core/event.ts';
+import { unitOfEvent } from '../engine/unit.ts';
+import { count } from './count.ts';
 import type { StatusWord } from './glyphs.ts';
 import type { RunView } from './run-view.ts';
 import { safeLine } from './safe-text.ts';
+import { costText } from './spending.ts';
+import type { StepProgress } from './step-progress.ts';
 import {
   answerText,
   approveCommand,
   attemptText,
-  count,
   errorLine,
+  leavesOf,
   skipText,
   stepsToRunAgain,
 } from './words.ts';
+import { changesText, fanOutText, landingText, selectionText } from './work-words.ts';
 
 /** What the log says of an event; `step` is absent on what concerns the run as a whole. */
 export interface EventLine {
@@ -35,7 +40,7 @@ export interface EventLineContext {
 /** One line for each event that a person would want to know of; the others give none. */
 export function eventLine(event: HistoryEvent, context: EventLineContext): EventLine | undefined {
   const { view } = context;
-  const { step: path } = event;
+  const path = unitOfEvent(event);
   const line = (status: StatusWord, text: string): EventLine => ({ step: path, status, text });
   const step = path === undefined ? undefined : view.step(path);
   const limit = path === undefined ? undefined : context.attemptLimit(path);
@@ -46,7 +51,10 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
     case 'run.started': {
       const { forkedFrom: from } = event.data;
       const origin = from ? `, forked from ${from.run} at ${safeLine(from.step)}` : '';
-      return line('running', `run ${event.runId} started: ${count(view.total, 'step')}${origin}`);
+      return line(
+        'running',
+        `run ${event.runId} started: ${count(leavesOf(event.data.steps).length, 'step')}${origin}`,
+      );
     }
     case 'run.resumed': {
       const again = stepsToRunAgain(event.data).length;
@@ -76,7 +84,10 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
     case 'step.completed':
       if (step?.reused) return line('completed', 'ok, taken over');
       if (step?.answer) return line('completed', 'ok');
-      return line('completed', `ok ${formatDuration(step?.durationMs(undefined) ?? 0)}${again}`);
+      return line(
+        'completed',
+        `ok ${formatDuration(step?.durationMs(undefined) ?? 0)}${spent(step)}${again}`,
+      );
     case 'step.failed': {
       const optional = path !== undefined && context.isOptional(path) ? ' (optional)' : '';
       return line('failed', `failed${again}${optional}: ${errorLine(event.data.error)}`);
@@ -99,7 +110,9 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
     case 'step.resumed':
       return line('running', 'goes on');
     case 'timer.set':
-      return line('waiting', `sleeps ${formatDuration(event.data.ms)}`);
+      return typeof event.data.timer === 'number'
+        ? line('waiting', `sleeps ${formatDuration(event.data.ms)}`)
+        : undefined;
     case 'timer.fired':
       return undefined;
     case 'approval.requested': {
@@ -111,7 +124,56 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
     }
     case 'approval.given':
       return line('running', `answered: ${answerText(event.data)}`);
+    case 'step.paused': {
+      const { delayMs, reason } = event.data;
+      return line('waiting', `pauses for ${formatDuration(delayMs)}: ${safeLine(reason)}`);
+    }
+    case 'fanout.expanded':
+      return line('running', fanOutText(event.data));
+    case 'selection.made':
+      return line('completed', selectionText(event.data));
+    case 'workspace.saved':
+      return event.data.files === 0
+        ? undefined
+        : line(
+            'running',
+            `saved ${changesText(event.data)} on ${safeLine(step?.work.workspace?.branch ?? '')}`,
+          );
+    case 'session.started': {
+      const { agent, kind, resumes } = event.data;
+      const who = agent === kind ? safeLine(agent) : safeLine(`${agent} (${kind})`);
+      return line('running', `${who} ${resumes ? 'goes on' : 'is at work'}`);
+    }
+    case 'session.ended':
+      return sessionLine(event.data, line);
+    case 'landing.started':
+      return line('running', `lands ${safeLine(event.data.branch)} on ${safeLine(event.data.onto)}`);
+    case 'landing.ended':
+      return line(landed.has(event.data.outcome) ? 'completed' : 'failed', landingText(event.data));
+    case 'workspace.created':
+    case 'workspace.removed':
+    case 'session.named':
+      return undefined;
   }
 }
+
+const landed: ReadonlySet<string> = new Set(['landed', 'nothing-to-land']);
+
+/** The end of its step follows, so a session is worth a line of its own only if it did not get what it wanted. */
+function sessionLine(
+  { outcome, denials = [] }: EventOf<'session.ended'>['data'],
+  line: (status: StatusWord, text: string) => EventLine,
+): EventLine | undefined {
+  const denied = new Set(
+    denials.map(({ tool, lineToAdd }) => safeLine(lineToAdd ? `${tool} (to allow it: ${lineToAdd})` : tool)),
+  );
+  if (denied.size > 0) return line('waiting', `was denied ${[...denied].join(', ')}`);
+  return outcome === 'limit' ? line('waiting', 'ran into a limit of its agent') : undefined;
+}
+
+const spent = (step: StepProgress | undefined): string => {
+  const text = step ? costText(step.spent) : '';
+  return text === '' ? '' : `, ${text}`;
+};
 
 const by = (who: string | undefined): string => (who ? ` by ${safeLine(who)}` : '');

@@ -1,8 +1,11 @@
 import { formatDuration } from '../core/duration.ts';
 import type { HistoryEvent } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
+import { count } from './count.ts';
 import { safeLine } from './safe-text.ts';
-import { answerText, count, errorLine, stepsToRunAgain } from './words.ts';
+import { sessionSpending, spendingText } from './spending.ts';
+import { answerText, errorLine, stepsToRunAgain } from './words.ts';
+import { changesText, fanOutText, landingText, selectionText } from './work-words.ts';
 
 /** What an event says, in a few words; long values are for the view to cut. */
 export function eventNote(event: HistoryEvent): string {
@@ -49,6 +52,33 @@ export function eventNote(event: HistoryEvent): string {
       return safeLine(`${event.data.message} (${event.data.choices.join(', ')})`);
     case 'approval.given':
       return answerText(event.data);
+    case 'step.paused':
+      return `for ${formatDuration(event.data.delayMs)}: ${safeLine(event.data.reason)}`;
+    case 'fanout.expanded':
+      return fanOutText(event.data);
+    case 'selection.made':
+      return selectionText(event.data);
+    case 'workspace.created':
+      return safeLine(`${event.data.path} on ${event.data.branch}`);
+    case 'workspace.saved':
+      return `${changesText(event.data)}, ${event.data.commit.slice(0, 10)}`;
+    case 'workspace.removed':
+      return safeLine(event.data.path);
+    case 'session.started': {
+      const { agent, kind, sessionId, resumes } = event.data;
+      return safeLine(`${agent} (${kind})${resumes ? ' goes on' : ''}${sessionId ? ` ${sessionId}` : ''}`);
+    }
+    case 'session.named':
+      return safeLine(event.data.sessionId);
+    case 'session.ended': {
+      const { outcome, usage, denials = [] } = event.data;
+      const denied = denials.map(({ tool }) => `, denied ${safeLine(tool)}`).join('');
+      return `${outcome}, ${spendingText(sessionSpending(usage))}${denied}`;
+    }
+    case 'landing.started':
+      return safeLine(`${event.data.branch} onto ${event.data.onto}`);
+    case 'landing.ended':
+      return landingText(event.data);
     case 'signal.received': {
       const { name, payload, by } = event.data;
       return safeLine(`${name}${payload === null ? '' : ` ${short(payload)}`}${by ? ` (by ${by})` : ''}`);

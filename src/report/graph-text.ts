@@ -1,10 +1,10 @@
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+import { count } from './count.ts';
 import { type Glyphs, glyphsFor, statusColour, toStatusWord } from './glyphs.ts';
 import { painter } from './paint.ts';
 import { safeLine } from './safe-text.ts';
 import { type Cell, tableLines } from './table.ts';
-import { count } from './words.ts';
-import { inOrder } from './workflow-steps.ts';
+import { fanOutMarks, inOrder } from './workflow-steps.ts';
 
 export interface GraphOptions {
   readonly color: boolean;
@@ -92,9 +92,10 @@ function stepRows(step: StepModel, { scope, depth, index, size }: Place): readon
   return [row, ...scopeRows(step.body.workflow, { ...scope, indent, prefix: `${path}/` })];
 }
 
-function marksOf({ body, condition, retry, optional }: StepModel): readonly string[] {
+function marksOf({ body, fanOut, condition, retry, optional }: StepModel): readonly string[] {
   return [
     kindText(body),
+    ...(fanOut ? fanOutMarks(fanOut) : []),
     ...(condition ? ['conditional'] : []),
     ...(retry && retry.attempts > 1 ? [`up to ${retry.attempts} attempts`] : []),
     ...(optional ? ['optional'] : []),
@@ -111,6 +112,10 @@ function kindText(body: StepModel['body']): string {
       return 'approval';
     case 'uses':
       return `uses ${safeLine(body.workflow.name)}`;
+    case 'agent':
+      return `agent ${safeLine(body.agent)}`;
+    case 'land':
+      return `lands ${safeLine(body.from)}`;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { HistoryEvent } from '../core/event.ts';
 import { toEpochMs } from '../core/time.ts';
+import { unitOfEvent } from '../engine/unit.ts';
 import { eventNote } from './event-note.ts';
 import { glyphsFor, type StatusWord, statusColour, toStatusWord } from './glyphs.ts';
 import { calendarDay, preciseTime } from './moments.ts';
@@ -34,15 +35,23 @@ function eventRow(event: HistoryEvent, withDay: boolean): readonly Cell[] {
     { text: String(event.seq), colour: 'dim' },
     { text: withDay ? `${calendarDay(at)} ${preciseTime(at)}` : preciseTime(at), colour: 'dim' },
     { text: event.type, colour: statusColour(statusOfEvent(event)) },
-    { text: safeLine(event.step ?? '') + (event.worker === undefined ? '' : `[${event.worker}]`) },
+    { text: safeLine(unitOfEvent(event) ?? '') },
     { text: event.attempt !== undefined && event.attempt > 1 ? `#${event.attempt}` : '', colour: 'yellow' },
     { text: eventNote(event) },
   ];
 }
 
-function statusOfEvent({ type }: HistoryEvent): StatusWord {
+function statusOfEvent({ type, data }: HistoryEvent): StatusWord {
+  if (type === 'step.paused') return 'waiting';
+  if (type === 'landing.ended')
+    return /^(landed|nothing-to-land)$/.test(data.outcome) ? 'completed' : 'failed';
+  if (type === 'selection.made') return 'completed';
   const [subject, verb = ''] = type.split('.');
   if (subject === 'run' || subject === 'step')
     return verb === 'started' || verb === 'resumed' ? 'running' : toStatusWord(verb);
-  return subject === 'cancel' ? 'cancelled' : 'waiting';
+  if (subject === 'cancel') return 'cancelled';
+  return workSubjects.has(subject ?? '') ? 'pending' : 'waiting';
 }
+
+/** What goes on inside of a step: less telling than how it fares. */
+const workSubjects: ReadonlySet<string> = new Set(['workspace', 'session', 'landing', 'fanout']);

@@ -7,11 +7,15 @@ import { viewOf } from './run-view.ts';
 import {
   approvalRequested,
   completed,
+  expanded,
   failed,
   historyOf,
   noon,
+  ofWorker,
   retrying,
   runStarted,
+  sessionEnded,
+  sessionStarted,
   started,
   suspended,
 } from './test-support.ts';
@@ -25,7 +29,7 @@ function frame(
   outputs: Readonly<Record<string, string>> = {},
 ): readonly string[] {
   const view = viewOf(historyOf(entries));
-  for (const [step, line] of Object.entries(outputs)) view.output(step, line);
+  for (const [step, line] of Object.entries(outputs)) view.output({ step }, line);
   return frameLines(view, {
     workflow: 'order',
     columns: 80,
@@ -122,7 +126,7 @@ describe('a frame', () => {
         " ⠋  release/pack  4.1s",
         " ⠋  release/push  4.0s  attempt 2 of 3",
         " ◔  ok            4.0s  waits for appr…",
-        " … 3 more under way, 1 more pending",
+        " … 2 more under way, 1 more pending",
       ]
     `);
   });
@@ -154,5 +158,69 @@ describe('a frame', () => {
         for (const line of lines) expect(displayWidth(line)).toBeLessThan(columns);
       }
     }
+  });
+});
+
+const crowd = (workers: number): Entries => [
+  [0, runStarted('order', ['fix', 'lint'])],
+  [0, started('fix')],
+  [0, expanded('fix', workers)],
+  ...Array.from({ length: workers }, (_, worker): [number, NewEvent][] => [
+    [0, ofWorker(worker, started('fix'))],
+    [0, ofWorker(worker, sessionStarted('fix'))],
+  ]).flat(),
+];
+
+describe('a frame of many workers', () => {
+  const ended: Entries = [
+    [900, ofWorker(0, sessionEnded('fix', 0.5))],
+    [1000, ofWorker(0, completed('fix'))],
+  ];
+  const draw = (columns: number, rows: number) => {
+    const view = viewOf(historyOf([...crowd(20), ...ended]));
+    view.agent({ step: 'fix', worker: 3 }, { type: 'text', text: '\u001B[31mEdits\u001B[0m a\nb' });
+    view.agent(
+      { step: 'fix', worker: 3 },
+      { type: 'usage', inputTokens: 12_000, outputTokens: 300, cachedTokens: 0, costUsd: null },
+    );
+    return frameLines(view, {
+      workflow: 'order',
+      columns,
+      rows,
+      now: noon + 5000,
+      tick: 0,
+      glyphs: glyphsFor(),
+      paint: painter(false),
+      attemptLimit: () => 3,
+    });
+  };
+
+  it('shows those at work first in a small terminal, and counts the rest', () => {
+    const lines = draw(60, 12);
+    expect(lines).toMatchInlineSnapshot(`
+      [
+        "order · run k7x2 · 5.0s · >= $0.50",
+        " ✓ 1 done  ● 19 running  · 1 pending",
+        " ⠋  fix:1  5.0s",
+        " ⠋  fix:2  5.0s",
+        " ⠋  fix:3  5.0s  12.3k tokens  Edits a",
+        " ⠋  fix:4  5.0s",
+        " ⠋  fix:5  5.0s",
+        " ⠋  fix:6  5.0s",
+        " ⠋  fix:7  5.0s",
+        " ⠋  fix:8  5.0s",
+        " … 11 more under way, 1 more pending",
+      ]
+    `);
+    for (const line of lines) expect(displayWidth(line)).toBeLessThan(60);
+    expect(lines.length).toBeLessThan(12);
+  });
+
+  it('has room for all of them in an ordinary one', () => {
+    const lines = draw(80, 24);
+    expect(lines).toHaveLength(23);
+    expect(lines[0]).toBe('order · run k7x2 · 5.0s · >= $0.50');
+    expect(lines.filter(line => /fix:\d+/.test(line))).toHaveLength(19);
+    expect(lines.at(-1)).toBe(' … 1 more pending');
   });
 });

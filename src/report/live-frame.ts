@@ -1,12 +1,15 @@
 import { formatDuration } from '../core/duration.ts';
+import { count } from './count.ts';
 import { type Glyphs, type StatusWord, statusColour } from './glyphs.ts';
 import type { Paint } from './paint.ts';
 import type { RunView } from './run-view.ts';
 import { safeLine } from './safe-text.ts';
+import { costText, tokensText } from './spending.ts';
 import type { StepProgress } from './step-progress.ts';
 import { type Cell, tableLines } from './table.ts';
 import { displayWidth, truncate } from './width.ts';
 import { attemptText, noteOf } from './words.ts';
+import { itemText } from './work-words.ts';
 
 export interface FrameOptions {
   readonly workflow: string;
@@ -36,15 +39,21 @@ export function frameLines(view: RunView, options: FrameOptions): readonly strin
   const ended = lastEnded(view, body - shown.length);
   const rows = [...ended.map(step => endedRow(step, view, options)), ...activeRows(shown, view, options)];
   const lines = tableLines(rows, {
-    columns: [{}, { shrinks: true }, { align: 'right' }, {}],
+    columns: [{}, { shrinks: true }, { align: 'right' }, { align: 'right' }, {}],
     width: options.columns - 1,
     paint: options.paint,
     ellipsis: options.glyphs.ellipsis,
     indent: ' ',
   });
-  const footer = needsFooter && room > 0 ? [footerLine(active.length - shown.length, view, options)] : [];
+  const hidden = leavesOf(active) - leavesOf(shown);
+  const footer =
+    room > 0 && (hidden > 0 || view.counts.pending > 0) ? [footerLine(hidden, view, options)] : [];
   return [...header, ...lines, ...footer];
 }
+
+/** What holds others is not counted beside them. */
+const leavesOf = (steps: readonly StepProgress[]): number =>
+  steps.filter(({ children }) => children.length === 0).length;
 
 function headerLines(view: RunView, options: FrameOptions): readonly string[] {
   const { glyphs, paint, columns } = options;
@@ -52,7 +61,9 @@ function headerLines(view: RunView, options: FrameOptions): readonly string[] {
   const name = safeLine(view.workflow ?? options.workflow);
   const state = view.cancelling === undefined ? '' : ` ${dot} cancelling: ${safeLine(view.cancelling)}`;
   const run = view.runId === undefined ? '' : ` ${dot} run ${view.runId}`;
-  const rest = `${run} ${dot} ${formatDuration(view.elapsedMs(options.now))}${state}`;
+  const cost = costText(view.spent);
+  const spent = cost === '' ? '' : ` ${dot} ${cost}`;
+  const rest = `${run} ${dot} ${formatDuration(view.elapsedMs(options.now))}${spent}${state}`;
   const nameShown = truncate(name, Math.max(8, columns - 1 - displayWidth(rest)), ellipsis);
   const restShown = truncate(rest, Math.max(0, columns - 1 - displayWidth(nameShown)), ellipsis);
   return [`${paint('bold', nameShown)}${paint('dim', restShown)}`, countsLine(view, options)];
@@ -112,7 +123,8 @@ function endedRow(step: StepProgress, view: RunView, { glyphs }: FrameOptions): 
     { text: glyphs[step.status], colour: statusColour(step.status) },
     { text: safeLine(step.path), colour: 'dim' },
     { text: took === undefined ? '' : formatDuration(took), colour: 'dim' },
-    { text: noteOf(step, view), colour: step.status === 'failed' ? 'red' : 'dim' },
+    { text: spendingCell(step), colour: 'dim' },
+    { text: noteOf(step, view) || itemText(step.item), colour: step.status === 'failed' ? 'red' : 'dim' },
   ];
 }
 
@@ -131,6 +143,7 @@ function activeRows(
       { text: step.status === 'running' ? spinner : glyphs[step.status], colour: statusColour(step.status) },
       { text: inside ? `${'  '.repeat(step.depth)}${safeLine(step.name)}` : safeLine(step.path) },
       { text: took === undefined ? '' : formatDuration(took) },
+      { text: spendingCell(step), colour: 'dim' },
       { text: activeNote(step, view, options), colour: step.status === 'running' ? 'dim' : 'yellow' },
     ];
   });
@@ -139,8 +152,21 @@ function activeRows(
 function activeNote(step: StepProgress, view: RunView, { now, attemptLimit, glyphs }: FrameOptions): string {
   if (step.status !== 'running') return noteOf(step, view, now);
   const attempt = step.attempt > 1 ? [attemptText(step.attempt, attemptLimit(step.path))] : [];
-  const line = step.lastLine === undefined ? [] : [safeLine(step.lastLine)];
-  return [...attempt, ...line].join(` ${glyphs.dot} `);
+  const saying = step.work.lastAction ?? (step.lastLine === undefined ? undefined : safeLine(step.lastLine));
+  const item = itemText(step.item);
+  const parts = [...attempt, ...(step.fanOut ? [workersText(step)] : []), item, saying ?? ''];
+  return parts.filter(part => part !== '').join(` ${glyphs.dot} `);
+}
+
+/** What it costs so far; while nobody says so, how much was said. */
+function spendingCell({ spent }: StepProgress): string {
+  if (spent.priced > 0 || spent.tokens === 0) return spent.priced > 0 ? costText(spent) : '';
+  return `${tokensText(spent.tokens)} tokens`;
+}
+
+function workersText({ children }: StepProgress): string {
+  const ended = children.filter(({ hasEnded }) => hasEnded).length;
+  return `${ended} of ${count(children.length, 'worker')} done`;
 }
 
 function footerLine(hidden: number, view: RunView, { glyphs, paint, columns }: FrameOptions): string {

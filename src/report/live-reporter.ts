@@ -1,5 +1,6 @@
 import type { HistoryEvent } from '../core/event.ts';
 import type { Observation } from '../engine/environment.ts';
+import { definitionPath } from '../engine/unit.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { glyphsFor } from './glyphs.ts';
 import { frameLines } from './live-frame.ts';
@@ -65,10 +66,13 @@ class LiveReporter implements Reporter {
         for (const event of observation.events) this.#view.apply(event);
         break;
       case 'output':
-        this.#view.output(observation.step, observation.line);
+        this.#view.output(observation, observation.line);
         break;
       case 'log':
-        this.#view.output(observation.step, observation.message);
+        this.#view.output(observation, observation.message);
+        break;
+      case 'agent':
+        this.#view.agent(observation, observation.event);
         break;
       case 'notice':
         this.#notices.push(safeLine(observation.message));
@@ -93,7 +97,7 @@ class LiveReporter implements Reporter {
       tick: this.#tick,
       glyphs: glyphsFor(unicode),
       paint: painter(color),
-      attemptLimit: path => this.#attempts.get(path),
+      attemptLimit: path => this.#attempts.get(definitionPath(path)),
     });
     this.#screen.show({ lines, notices: this.#notices });
   }

@@ -1,7 +1,7 @@
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 import { type StatusWord, toStatusWord } from './glyphs.ts';
 import { safeLine } from './safe-text.ts';
-import { inOrder } from './workflow-steps.ts';
+import { fanOutMarks, inOrder } from './workflow-steps.ts';
 
 export interface MermaidOptions {
   /** How steps stand, by path. */
@@ -55,7 +55,10 @@ function nodeLines(step: StepModel, { prefix, indent, ids }: Scope): readonly st
   switch (body.kind) {
     case 'function':
     case 'run':
+    case 'land':
       return [`${indent}${id}["${text}"]`];
+    case 'agent':
+      return [`${indent}${id}(["${text}"])`];
     case 'approve':
       return [`${indent}${id}{{"${text}"}}`];
     case 'uses': {
@@ -66,9 +69,12 @@ function nodeLines(step: StepModel, { prefix, indent, ids }: Scope): readonly st
   }
 }
 
-function label({ id, body, condition, retry, optional }: StepModel): string {
+function label({ id, body, fanOut, condition, retry, optional }: StepModel): string {
   const marks = [
     ...(body.kind === 'uses' ? [`uses ${body.workflow.name}`] : []),
+    ...(body.kind === 'agent' ? [`agent ${body.agent}`] : []),
+    ...(body.kind === 'land' ? [`lands ${body.from}`] : []),
+    ...(fanOut ? fanOutMarks(fanOut) : []),
     ...(condition ? ['conditional'] : []),
     ...(retry && retry.attempts > 1 ? [`up to ${retry.attempts} attempts`] : []),
     ...(optional ? ['optional'] : []),

@@ -1,4 +1,5 @@
 import type { Waiting } from '../engine/result.ts';
+import { count } from './count.ts';
 import { safeLine } from './safe-text.ts';
 import { displayWidth } from './width.ts';
 import { approveCommand, shellWord } from './words.ts';
@@ -18,6 +19,10 @@ export interface NextOptions {
   readonly runId: string;
   readonly waiting: readonly Waiting[];
   readonly columns: number;
+  /** Steps and workers with finished work that has not landed. */
+  readonly landable?: readonly string[] | undefined;
+  /** A step or worker that failed, and whose agent tells why. */
+  readonly failedAgent?: string | undefined;
   /** What every command ends with, such as ` --state-dir x`; nothing by default. */
   readonly commandSuffix?: string | undefined;
 }
@@ -25,7 +30,12 @@ export interface NextOptions {
 /** What to type next, with the reason beside it where there is room for all of them. */
 export function nextLines(options: NextOptions): readonly string[] {
   const { standing, runId, waiting, columns, commandSuffix = '' } = options;
-  const next = nextCommands(standing, runId, waiting);
+  const work = workCommands(options);
+  const next = [
+    ...(standing === 'completed' ? work : logCommands(options)),
+    ...nextCommands(standing, runId, waiting),
+    ...(standing === 'completed' ? [] : work),
+  ];
   const lines = next.map(
     ({ command }, index) => `${index === 0 ? 'next:' : '     '} ${command}${commandSuffix}`,
   );
@@ -55,6 +65,25 @@ function nextCommands(standing: Standing, runId: string, waiting: readonly Waiti
       return [...answers(runId, waiting), resume('then go on')];
   }
 }
+
+/** What came of it, and how to have it. */
+function workCommands({ standing, runId, landable = [] }: NextOptions): readonly Next[] {
+  const [first, ...others] = landable;
+  if (first === undefined || standing === 'running') return [];
+  const step = shellWord(first);
+  return [
+    { command: `reprise diff ${runId} ${step}`, why: `what ${first} changed` },
+    {
+      command: `reprise land ${runId} ${step}`,
+      why: others.length === 0 ? 'have it on your branch' : `or one of ${count(others.length, 'other')}`,
+    },
+  ];
+}
+
+const logCommands = ({ standing, runId, failedAgent }: NextOptions): readonly Next[] =>
+  standing === 'failed' && failedAgent !== undefined
+    ? [{ command: `reprise logs ${runId} ${shellWord(failedAgent)}`, why: 'what its agent did' }]
+    : [];
 
 const answers = (runId: string, waiting: readonly Waiting[]): readonly Next[] =>
   waiting.flatMap(wait => answerTo(runId, wait)).slice(0, mostAnswers);

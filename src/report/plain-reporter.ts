@@ -1,15 +1,18 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { AgentEvent } from '../agents/port.ts';
+import type { EventType, HistoryEvent } from '../core/event.ts';
 import type { JsonObject } from '../core/json.ts';
 import { toEpochMs } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/result.ts';
-import type { WorkflowModel } from '../workflow/model.ts';
+import { definitionPath, unitOf, unitOfEvent } from '../engine/unit.ts';
+import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+import { agentAction } from './agent-action.ts';
 import { eventLine } from './event-line.ts';
 import { statusColour } from './glyphs.ts';
 import { clockTime } from './moments.ts';
 import { type Paint, painter } from './paint.ts';
 import type { Reporter } from './reporter.ts';
-import { RunView } from './run-view.ts';
+import { RunView, type Unit } from './run-view.ts';
 import { furtherLines, safeLine, safeText } from './safe-text.ts';
 import { displayWidth } from './width.ts';
 import { type PlacedStep, stepsOf } from './workflow-steps.ts';
@@ -31,6 +34,19 @@ export interface PlainReporterOptions {
 const widestColumn = 32;
 const shownLines = 10;
 
+/** After these, what a step printed before says nothing of how it goes on. */
+const endsOutput: ReadonlySet<EventType> = new Set<EventType>([
+  'step.started',
+  'step.completed',
+  'step.failed',
+  'step.cancelled',
+  'step.retrying',
+  'step.interrupted',
+  'step.suspended',
+  'step.resumed',
+  'approval.given',
+]);
+
 /** A log for pipes and CI: one line for each thing that happened, `12:01:03 build  ok 1.2s`. */
 export function createPlainReporter(options: PlainReporterOptions): Reporter {
   return new PlainReporter(options);
@@ -51,7 +67,8 @@ class PlainReporter implements Reporter {
     this.#paint = painter(options.color);
     this.#steps = new Map(steps.map(placed => [placed.path, placed]));
     this.#view = new RunView([...this.#steps.keys()]);
-    const names = [options.workflow.name, ...this.#steps.keys()].map(name => displayWidth(safeLine(name)));
+    const units = steps.map(({ path, step }) => (step.fanOut ? unitOf(path, 0) : path));
+    const names = [options.workflow.name, ...units].map(name => displayWidth(safeLine(name)));
     this.#width = names.reduce(
       (widest, width) => (width <= widestColumn ? Math.max(widest, width) : widest),
       0,
@@ -66,10 +83,17 @@ class PlainReporter implements Reporter {
         for (const event of observation.events) this.#showEvent(event);
         break;
       case 'output':
-        this.#takeOutput(observation.step, observation.line);
+        this.#takeOutput(observation, observation.line);
         break;
       case 'log':
-        this.#write(this.#options.now(), observation.step, `log: ${logText(observation)}`);
+        this.#write(
+          this.#options.now(),
+          unitOf(observation.step, observation.worker),
+          `log: ${logText(observation)}`,
+        );
+        break;
+      case 'agent':
+        this.#takeAction(observation, observation.event);
         break;
       case 'notice':
         this.#write(this.#options.now(), undefined, `note: ${safeLine(observation.message)}`);
@@ -86,20 +110,24 @@ class PlainReporter implements Reporter {
   #showEvent(event: HistoryEvent): void {
     const line = eventLine(event, {
       view: this.#view,
-      attemptLimit: path => this.#steps.get(path)?.step.retry?.attempts,
-      isOptional: path => this.#steps.get(path)?.step.optional ?? false,
-      isGate: path => this.#steps.get(path)?.step.body.kind === 'approve',
+      attemptLimit: path => this.#model(path)?.retry?.attempts,
+      isOptional: path => this.#model(path)?.optional ?? false,
+      isGate: path => this.#model(path)?.body.kind === 'approve',
       commandSuffix: this.#options.commandSuffix,
     });
     if (!line) return;
     const at = toEpochMs(event.at);
     this.#write(at, line.step, this.#paint(statusColour(line.status), line.text));
-    if (event.step === undefined) return;
+    const unit = unitOfEvent(event);
+    if (unit === undefined) return;
     if (event.type === 'step.failed' || event.type === 'step.retrying') {
-      for (const text of this.#tailOf(event.step, event.data.error.message))
-        this.#writeOutput(at, event.step, text);
+      for (const text of this.#tailOf(unit, event.data.error.message)) this.#writeOutput(at, unit, text);
     }
-    if (event.type !== 'timer.set' && event.type !== 'approval.requested') this.#tails.delete(event.step);
+    if (endsOutput.has(event.type)) this.#tails.delete(unit);
+  }
+
+  #model(path: string): StepModel | undefined {
+    return this.#steps.get(definitionPath(path))?.step;
   }
 
   /** The message of a shell failure quotes the end of the output; other failures do not. */
@@ -109,13 +137,20 @@ class PlainReporter implements Reporter {
     return quoted.length > 0 ? quoted : (this.#tails.get(step) ?? []);
   }
 
-  #takeOutput(step: string, line: string): void {
-    this.#view.output(step, line);
-    const tail = this.#tails.get(step) ?? [];
-    this.#tails.set(step, tail);
+  #takeOutput(unit: Unit, line: string): void {
+    this.#view.output(unit, line);
+    const name = unitOf(unit.step, unit.worker);
+    const tail = this.#tails.get(name) ?? [];
+    this.#tails.set(name, tail);
     tail.push(line);
     if (tail.length > shownLines) tail.shift();
-    if (this.#options.verbose) this.#writeOutput(this.#options.now(), step, line);
+    if (this.#options.verbose) this.#writeOutput(this.#options.now(), name, line);
+  }
+
+  #takeAction(unit: Unit, event: AgentEvent): void {
+    this.#view.agent(unit, event);
+    const action = this.#options.verbose ? agentAction(event) : undefined;
+    if (action !== undefined) this.#writeOutput(this.#options.now(), unitOf(unit.step, unit.worker), action);
   }
 
   #writeOutput(at: number, step: string, line: string): void {

@@ -1,11 +1,25 @@
+import type { AgentEvent } from '../agents/port.ts';
 import type { EventOf, HistoryEvent } from '../core/event.ts';
 import { toEpochMs } from '../core/time.ts';
+import { unitOf, unitOfEvent } from '../engine/unit.ts';
 import type { StatusWord } from './glyphs.ts';
-import { Overlap } from './overlap.ts';
-import { StepProgress } from './step-progress.ts';
+import type { Overlap } from './overlap.ts';
+import { type Spending, spentTogether } from './spending.ts';
+import { StepBoard } from './step-board.ts';
+import type { StepProgress } from './step-progress.ts';
+
+/** A step, or one worker of it. */
+export interface Unit {
+  readonly step: string;
+  readonly worker?: number | undefined;
+}
 
 type RunEnd = EventOf<'run.completed'> | EventOf<'run.failed'> | EventOf<'run.cancelled'>;
-type StepEvent = Extract<HistoryEvent, { type: `${'step' | 'timer' | 'approval'}.${string}` }>;
+type RunEvent = Extract<HistoryEvent, { type: `run.${string}` | 'cancel.requested' | 'signal.received' }>;
+type StepEvent = Exclude<HistoryEvent, RunEvent>;
+
+const isOfRun = (event: HistoryEvent): event is RunEvent =>
+  event.type.startsWith('run.') || event.type === 'cancel.requested' || event.type === 'signal.received';
 
 /**
  * What there is to show of a run, folded from its events in constant time for each; a resume that takes steps back
@@ -15,23 +29,16 @@ export class RunView {
   runId: string | undefined;
   workflow: string | undefined;
   forkedFrom: { readonly run: string; readonly step: string } | undefined;
-  /** In the stable topological order. */
-  steps: readonly StepProgress[] = [];
-  /** Steps that run, wait or are to be tried again. */
-  readonly active = new Set<StepProgress>();
-  readonly failed = new Set<StepProgress>();
+  /** The commit that workspaces begin with. */
+  base: EventOf<'run.started'>['data']['base'];
   /** In the order in which they ended; one that was started over stays in its old place too. */
   readonly endings: StepProgress[] = [];
-  /** Without the steps that only hold the steps of a child workflow. */
-  readonly counts: Record<StatusWord, number> = noCounts();
   /** Why the run as a whole is to end. */
   cancelling: string | undefined;
   end: RunEnd | undefined;
   resumes = 0;
-  /** How much of the work was done at the same time. */
-  readonly overlap = new Overlap();
-
-  readonly #byPath = new Map<string, StepProgress>();
+  readonly #board = new StepBoard();
+  readonly #withSessions = new Set<StepProgress>();
   #lastAt: number | undefined;
   #lifeStartedAt: number | undefined;
   #startedAt: number | undefined;
@@ -39,11 +46,41 @@ export class RunView {
 
   /** `steps`: paths that are known before the first event. */
   constructor(steps: readonly string[] = []) {
-    this.#setSteps(steps);
+    this.#board.set(steps);
   }
 
+  /** In the stable topological order, each followed by its workers and by what is inside. */
+  get steps(): readonly StepProgress[] {
+    return this.#board.tree.steps;
+  }
+
+  /** Steps that run, wait or are to be tried again. */
+  get active(): ReadonlySet<StepProgress> {
+    return this.#board.active;
+  }
+
+  get failed(): ReadonlySet<StepProgress> {
+    return this.#board.failed;
+  }
+
+  /** Without the steps that only hold the steps of a child workflow, or workers. */
+  get counts(): Readonly<Record<StatusWord, number>> {
+    return this.#board.counts;
+  }
+
+  /** How much of the work was done at the same time. */
+  get overlap(): Overlap {
+    return this.#board.overlap;
+  }
+
+  /** By path: `fix`, `fix:1` for a worker, `fix:1/build` inside one. */
   step(path: string): StepProgress | undefined {
-    return this.#byPath.get(path);
+    return this.#board.tree.get(path);
+  }
+
+  /** What the agents of the run have used up, whatever became of their work. */
+  get spent(): Spending {
+    return spentTogether([...this.#withSessions].map(({ work }) => work.spent));
   }
 
   /** How many steps there are, counted like `counts`. */
@@ -60,23 +97,35 @@ export class RunView {
     return this.#earlierLivesMs + Math.max(0, until - this.#lifeStartedAt);
   }
 
-  output(path: string, line: string): void {
-    const step = this.#byPath.get(path);
+  output(unit: Unit, line: string): void {
+    const step = this.#board.tree.get(unitOf(unit.step, unit.worker));
     if (step) step.lastLine = line;
+  }
+
+  agent(unit: Unit, event: AgentEvent): void {
+    this.#board.tree.get(unitOf(unit.step, unit.worker))?.work.observe(event);
   }
 
   apply(event: HistoryEvent): void {
     const at = toEpochMs(event.at);
-    // A gate starts and waits in the same breath; it was never at work.
-    if (event.type !== 'approval.requested') this.overlap.take();
+    // A gate, and a step that becomes many, start and wait in the same breath; they were never at work.
+    if (event.type !== 'approval.requested' && event.type !== 'fanout.expanded') this.overlap.take();
+    const unit = unitOfEvent(event);
+    if (isOfRun(event)) this.#applyToRun(event, at);
+    else if (unit !== undefined) this.#applyToStep(this.#at(unit, at), event, at);
+    this.#lastAt = at;
+  }
+
+  #applyToRun(event: RunEvent, at: number): void {
     switch (event.type) {
       case 'run.started':
         this.runId = event.runId;
         this.workflow = event.data.workflow;
         this.forkedFrom = event.data.forkedFrom;
+        this.base = event.data.base;
         this.#startedAt = at;
         this.#lifeStartedAt = at;
-        this.#setSteps(event.data.steps);
+        this.#board.set(event.data.steps);
         break;
       case 'run.resumed':
         this.runId ??= event.runId;
@@ -92,23 +141,7 @@ export class RunView {
         break;
       case 'signal.received':
         break;
-      case 'step.started':
-      case 'step.completed':
-      case 'step.failed':
-      case 'step.cancelled':
-      case 'step.skipped':
-      case 'step.retrying':
-      case 'step.interrupted':
-      case 'step.suspended':
-      case 'step.resumed':
-      case 'timer.set':
-      case 'timer.fired':
-      case 'approval.requested':
-      case 'approval.given':
-        if (event.step !== undefined) this.#applyToStep(this.#at(event.step), event, at);
-        break;
     }
-    this.#lastAt = at;
   }
 
   #applyToStep(step: StepProgress, event: StepEvent, at: number): void {
@@ -117,6 +150,7 @@ export class RunView {
         this.#start(step, event, at);
         break;
       case 'step.completed':
+        step.work.artifacts = event.data.artifacts ?? [];
         step.reused = this.forkedFrom !== undefined && at === this.#startedAt;
         this.#finish(step, 'completed', at);
         // What a fork took over was not at work in this run; it all comes before anything else.
@@ -137,7 +171,7 @@ export class RunView {
       case 'step.retrying':
         step.error = event.data.error;
         step.retryAt = at + event.data.delayMs;
-        this.#setStatus(step, 'retrying', at);
+        this.#board.setStatus(step, 'retrying', at);
         break;
       case 'step.interrupted':
         this.#startOver(step, at);
@@ -147,11 +181,10 @@ export class RunView {
         if (event.data.on === 'signal' && event.data.signal !== undefined) {
           step.waits.push({ on: 'signal', signal: event.data.signal });
         }
-        this.#setStatus(step, 'waiting', at);
+        this.#board.setStatus(step, 'waiting', at);
         break;
       case 'step.resumed':
-        step.waits = [];
-        this.#setStatus(step, 'running', at);
+        this.#goOn(step, at);
         break;
       case 'timer.set':
         if (typeof event.data.timer === 'number') {
@@ -159,10 +192,33 @@ export class RunView {
         }
         break;
       case 'timer.fired':
+        if (event.data.timer === 'pause') this.#goOn(step, at);
+        break;
+      case 'step.paused':
+        step.waits = [{ on: 'limit', until: at + event.data.delayMs, reason: event.data.reason }];
+        this.#board.setStatus(step, 'waiting', at);
+        break;
+      case 'fanout.expanded':
+        this.#expand(step, event, at);
+        break;
+      case 'session.started':
+        if (step.waits.some(({ on }) => on === 'limit')) this.#goOn(step, at);
+        this.#withSessions.add(step);
+        step.work.apply(event);
+        break;
+      case 'selection.made':
+      case 'workspace.created':
+      case 'workspace.saved':
+      case 'workspace.removed':
+      case 'session.named':
+      case 'session.ended':
+      case 'landing.started':
+      case 'landing.ended':
+        step.work.apply(event);
         break;
       case 'approval.requested':
         step.waits = [{ on: 'approval', ...event.data }];
-        this.#setStatus(step, 'waiting', at);
+        this.#board.setStatus(step, 'waiting', at);
         break;
       case 'approval.given':
         step.answer = event.data;
@@ -178,14 +234,31 @@ export class RunView {
     step.interrupted = false;
     step.waits = [];
     step.lastLine = undefined;
-    this.#setStatus(step, 'running', at);
+    step.work.begin();
+    this.#board.setStatus(step, 'running', at);
+  }
+
+  #goOn(step: StepProgress, at: number): void {
+    step.waits = [];
+    this.#board.setStatus(step, 'running', at);
+  }
+
+  /** From here on its workers are at work, and it is not. */
+  #expand(step: StepProgress, { data }: EventOf<'fanout.expanded'>, at: number): void {
+    step.fanOut = data;
+    const workers = Array.from({ length: data.total }, (_, worker) => unitOf(step.path, worker));
+    this.#board.add(workers, at);
+    workers.forEach((path, worker) => {
+      const progress = this.step(path);
+      if (progress) progress.item = data.items?.[worker];
+    });
   }
 
   #finish(step: StepProgress, status: StatusWord, at: number): void {
     step.endedAt = at;
     step.waits = [];
     step.retryAt = undefined;
-    this.#setStatus(step, status, at);
+    this.#board.setStatus(step, status, at);
     this.endings.push(step);
   }
 
@@ -200,7 +273,7 @@ export class RunView {
       this.overlap.stop(step, diedAt);
       step.idleMs += at - diedAt;
     }
-    if (data.steps) this.#setSteps(data.steps);
+    if (data.steps) this.#board.set(data.steps);
     if (data.invalidated) this.#invalidate(data.invalidated, at);
   }
 
@@ -213,13 +286,14 @@ export class RunView {
       for (let outer = step.parent; outer; outer = outer.parent) reopened.add(outer);
     }
     for (const path of paths) {
-      const step = this.#byPath.get(path);
+      const step = this.#board.tree.get(path);
       if (!step) continue;
-      const { startedAt } = step;
+      const { startedAt, endedAt = at, idleMs } = step;
       this.#startOver(step, at);
       if (!reopened.has(step) || startedAt === undefined) continue;
       step.startedAt = startedAt;
-      this.#setStatus(step, 'running', at);
+      step.idleMs = idleMs + at - endedAt;
+      this.#board.setStatus(step, 'running', at);
     }
   }
 
@@ -229,61 +303,17 @@ export class RunView {
   }
 
   #startOver(step: StepProgress, at: number): void {
-    this.#setStatus(step, 'pending', at);
+    this.#board.setStatus(step, 'pending', at);
     step.startOver();
   }
 
-  #setStatus(step: StepProgress, status: StatusWord, at: number): void {
-    const before = step.status;
-    step.status = status;
-    if (step.children.length === 0) {
-      this.counts[before]--;
-      this.counts[status]++;
-      if (before === 'running') this.overlap.stop(step, at);
-      if (status === 'running') this.overlap.start(step, at);
-    }
-    if (step.isActive) this.active.add(step);
-    else this.active.delete(step);
-    if (status === 'failed') this.failed.add(step);
-    else this.failed.delete(step);
-  }
-
-  #at(path: string): StepProgress {
-    const known = this.#byPath.get(path);
+  #at(path: string, at: number): StepProgress {
+    const known = this.step(path);
     if (known) return known;
-    this.#setSteps([...this.steps.map(step => step.path), path]);
-    return this.#at(path);
-  }
-
-  #setSteps(paths: readonly string[]): void {
-    const before = new Map(this.#byPath);
-    this.#byPath.clear();
-    for (const path of paths) this.#byPath.set(path, before.get(path) ?? new StepProgress(path));
-    this.steps = [...this.#byPath.values()];
-    for (const step of this.steps) step.children = [];
-    this.steps.forEach((step, index) => {
-      step.index = index;
-      step.parent = this.#byPath.get(step.path.slice(0, Math.max(0, step.path.lastIndexOf('/'))));
-      step.parent?.children.push(step);
-    });
-    for (const group of [this.active, this.failed]) {
-      for (const step of group) if (!this.#byPath.has(step.path)) group.delete(step);
-    }
-    Object.assign(this.counts, noCounts());
-    for (const step of this.steps) if (step.children.length === 0) this.counts[step.status]++;
+    this.#board.add([path], at);
+    return this.#at(path, at);
   }
 }
-
-const noCounts = (): Record<StatusWord, number> => ({
-  pending: 0,
-  running: 0,
-  waiting: 0,
-  retrying: 0,
-  completed: 0,
-  failed: 0,
-  cancelled: 0,
-  skipped: 0,
-});
 
 /** The view that a history leads to. */
 export function viewOf(history: readonly HistoryEvent[], steps: readonly string[] = []): RunView {

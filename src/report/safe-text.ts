@@ -24,6 +24,10 @@ export function safeLine(text: string): string {
   return safeText(lines.map(lastWritten).join(' ')).replaceAll('\n', ' ').trim();
 }
 
+/** A line that a program printed, with its indentation. */
+export const safeOutput = (line: string): string =>
+  safeText(lastWritten(line)).replaceAll('\n', ' ').trimEnd();
+
 function lastWritten(line: string): string {
   const written = line.replace(/\r+$/, '');
   return written.slice(written.lastIndexOf('\r') + 1);

@@ -1,21 +1,31 @@
 import type { ErrorData } from '../core/errors.ts';
 import type { EventOf } from '../core/event.ts';
+import type { Json } from '../core/json.ts';
 import type { StatusWord } from './glyphs.ts';
+import { type Spending, spentTogether } from './spending.ts';
+import { WorkProgress } from './work-progress.ts';
 
 /** What a step waits for; `until` is in milliseconds since the epoch. */
 export type WaitingFor =
   | { readonly on: 'approval'; readonly message: string; readonly choices: readonly string[] }
   | { readonly on: 'signal'; readonly signal: string }
-  | { readonly on: 'timer'; readonly until: number | undefined };
+  | { readonly on: 'timer'; readonly until: number | undefined }
+  /** A limit of its agent. */
+  | { readonly on: 'limit'; readonly until: number; readonly reason: string };
 
-/** Where one step stands, as history tells it. Times are milliseconds since the epoch. */
+/** Where one step or one worker stands, as history tells it. Times are milliseconds since the epoch. */
 export class StepProgress {
+  /** `fix`, `fix:1` for a worker, `fix:1/build` inside one. */
   readonly path: string;
   /** Its place in the stable topological order. */
   index = 0;
   parent: StepProgress | undefined;
-  /** The steps of the child workflow that it uses. */
+  /** The steps of the child workflow that it uses, or its workers. */
   children: StepProgress[] = [];
+  /** How it became many workers. */
+  fanOut: EventOf<'fanout.expanded'>['data'] | undefined;
+  /** What is special about this worker. */
+  item: Json | undefined;
   status: StatusWord = 'pending';
   /** Of the last start; 0 before the first. Attempts go on counting when a step is started over. */
   attempt = 0;
@@ -38,6 +48,7 @@ export class StepProgress {
   /** Its end was taken over from the run that this one was forked from. */
   reused = false;
   lastLine: string | undefined;
+  work = new WorkProgress();
   /** Time at work, waits and pauses between attempts left out. */
   workedMs = 0;
   /** Since when it is at work. */
@@ -45,6 +56,17 @@ export class StepProgress {
 
   constructor(path: string) {
     this.path = path;
+  }
+
+  /** Whether it is one of the workers of a step. */
+  get isWorker(): boolean {
+    return /:\d+$/.test(this.path);
+  }
+
+  /** What it has used up, with all that is inside. */
+  get spent(): Spending {
+    if (this.children.length === 0) return this.work.spent;
+    return spentTogether([this.work.spent, ...this.children.map(child => child.spent)]);
   }
 
   /** Without the steps around it. */
@@ -71,9 +93,11 @@ export class StepProgress {
     return Math.max(0, until - this.startedAt - this.idleMs);
   }
 
-  /** As if it had never run; its attempts and its time at work stay. */
+  /** As if it had never run; its attempts, its time at work and its workspace stay. */
   startOver(): void {
-    const { path, index, parent, children, attempt, workedMs } = this;
-    Object.assign(this, new StepProgress(path), { index, parent, children, attempt, workedMs });
+    const { path, index, parent, children, attempt, workedMs, work, item, fanOut } = this;
+    const kept = { index, parent, children, attempt, workedMs, work, item, fanOut };
+    Object.assign(this, new StepProgress(path), kept);
+    work.cutOff();
   }
 }

@@ -1,11 +1,13 @@
 import { formatDuration } from '../core/duration.ts';
+import { count } from './count.ts';
 import { type Glyphs, type StatusWord, statusColour } from './glyphs.ts';
 import type { Paint } from './paint.ts';
 import type { RunView } from './run-view.ts';
 import { safeLine } from './safe-text.ts';
+import { costText } from './spending.ts';
 import type { StepProgress } from './step-progress.ts';
 import { type Cell, tableLines } from './table.ts';
-import { count, noteOf } from './words.ts';
+import { noteOf } from './words.ts';
 
 export interface StepTableOptions {
   readonly glyphs: Glyphs;
@@ -28,12 +30,22 @@ export function stepTable(view: RunView, options: StepTableOptions): readonly st
     all && step.parent ? `${'  '.repeat(step.depth)}${safeLine(step.name)}` : safeLine(step.path);
   const noteFor = (step: StepProgress) =>
     options.interrupted && step.status === 'running' ? 'was at work' : noteOf(step, view);
+  const isPriced = view.spent.priced > 0;
+  const costOf = ({ spent }: StepProgress) => {
+    if (spent.priced > 0) return costText(spent);
+    return isPriced && spent.sessions > 0 ? 'unknown' : '';
+  };
   const lines = tableLines(
     shown.map(step =>
-      stepRow(step, { name: nameOf(step), glyph: options.glyphs[step.status], note: noteFor(step) }),
+      stepRow(step, {
+        name: nameOf(step),
+        glyph: options.glyphs[step.status],
+        cost: costOf(step),
+        note: noteFor(step),
+      }),
     ),
     {
-      columns: [{}, { shrinks: true }, { align: 'right' }, {}, {}],
+      columns: [{}, { shrinks: true }, { align: 'right' }, { align: 'right' }, {}, {}],
       width: options.width,
       paint: options.paint,
       ellipsis: options.glyphs.ellipsis,
@@ -46,7 +58,7 @@ export function stepTable(view: RunView, options: StepTableOptions): readonly st
 
 function stepRow(
   step: StepProgress,
-  look: { readonly name: string; readonly glyph: string; readonly note: string },
+  look: { readonly name: string; readonly glyph: string; readonly cost: string; readonly note: string },
 ): readonly Cell[] {
   const took = step.durationMs(undefined);
   // How long somebody thought about an answer says nothing about the run.
@@ -55,6 +67,7 @@ function stepRow(
     { text: look.glyph, colour: statusColour(step.status) },
     { text: look.name },
     { text: took === undefined || isGate ? '' : formatDuration(took), colour: 'dim' },
+    { text: look.cost, colour: 'dim' },
     { text: step.attempt > 1 ? count(step.attempt, 'attempt') : '', colour: 'yellow' },
     { text: look.note, colour: step.status === 'failed' ? 'red' : 'dim' },
   ];

@@ -10,13 +10,18 @@ import {
   exitedWith,
   failed,
   historyOf,
+  ofWorker,
   retrying,
   runCompleted,
   runFailed,
   runStarted,
+  selected,
+  sessionEnded,
   skipped,
   started,
   suspended,
+  threeWorkers,
+  workspaceSaved,
 } from './test-support.ts';
 
 type Entries = readonly (readonly [number, NewEvent])[];
@@ -328,4 +333,101 @@ it('gives the command that answers a gate without an `approve`', async () => {
     `next: reprise approve ${result.runId} pick --choice blue  your answer: blue or reject\n`,
   );
   expect(text).toContain(`      reprise resume ${result.runId} `);
+});
+
+describe('the summary of a run with agents', () => {
+  const mended: Entries = [
+    ...threeWorkers,
+    ...[0, 1, 2].flatMap((worker): [number, NewEvent][] => [
+      [900, ofWorker(worker, sessionEnded('fix', worker === 2 ? null : 0.25))],
+      [1000, ofWorker(worker, workspaceSaved('fix'))],
+      [1000, ofWorker(worker, completed('fix'))],
+    ]),
+    [1100, selected('fix', 1, [3, 8, 5])],
+    [1100, completed('fix')],
+    [1100, started('lint')],
+    [1300, completed('lint')],
+    [1300, runCompleted],
+  ];
+
+  it('says who was selected, where the work is, what it cost, and how to step into a session', () => {
+    expect(summaryOf(mended, { columns: 100 })).toMatchInlineSnapshot(`
+      "✓ mend completed in 1.3s
+
+        ✓  fix       1.1s  >= $0.50  3 of 3 succeeded, worker 1 selected
+        ✓    fix:0  900ms     $0.25  2 files, +10 -3
+        ✓    fix:1  900ms     $0.25  selected, 2 files, +10 -3
+        ✓    fix:2  900ms   unknown  2 files, +10 -3
+        ✓  lint     200ms
+        2 steps, 3 workers, 3 at once at most, 1.3s (2.9s of work)
+        agents: >= $0.50, 4.5k tokens
+
+      branches:
+        fix:1  selected  1 commit, 2 files, +10 -3  reprise/fix-1
+        fix:0  parked    1 commit, 2 files, +10 -3  reprise/fix-0
+        fix:2  parked    1 commit, 2 files, +10 -3  reprise/fix-2
+
+      step into a session:
+        cd .reprise/workspaces/fix-1 && claude --resume id-1
+        cd .reprise/workspaces/fix-0 && claude --resume id-0
+        cd .reprise/workspaces/fix-2 && claude --resume id-2
+
+      next: reprise diff k7x2 fix:1  what fix:1 changed
+            reprise land k7x2 fix:1  have it on your branch
+            reprise show k7x2        the run and its output
+            reprise history k7x2     everything that happened
+      "
+    `);
+  });
+
+  it('offers to land the work of a worker only until the run has landed it', () => {
+    const landed: NewEvent = {
+      type: 'landing.ended',
+      step: 'lint',
+      attempt: 1,
+      data: { outcome: 'landed', onto: 'main', branch: 'reprise/fix-1', commit: 'd'.repeat(40), commits: 1 },
+    };
+    const text = summaryOf([...mended.slice(0, -2), [1250, landed], ...mended.slice(-2)]);
+    expect(text).toContain('landed 1 commit on main (dddddddddd)');
+    expect(text).not.toContain('reprise land');
+  });
+
+  it('shows what was denied once, with the line to add, and the log of the agent', () => {
+    const lineToAdd = 'allow: ["Bash(npm test)"]';
+    const denials = [{ tool: 'Bash', message: 'no', lineToAdd }];
+    const error = { code: 'PERMISSION_DENIED', message: 'Bash(npm test) is not allowed' };
+    const text = summaryOf([
+      ...threeWorkers,
+      ...[0, 1].flatMap((worker): [number, NewEvent][] => [
+        [900, ofWorker(worker, sessionEnded('fix', 0.25, { outcome: 'failed', denials }))],
+        [1000, ofWorker(worker, failed('fix', error))],
+      ]),
+      [1000, ofWorker(2, cancelled('fix', 'fix:0 failed'))],
+      [1000, failed('fix', error)],
+      [1000, runFailed('fix:0', error)],
+    ]);
+    expect(text).toContain(`denied:
+  fix:0, fix:1  Bash  to allow it, add to the agent coder: allow: ["Bash(npm test)"]
+`);
+    expect(text).toContain('next: reprise logs k7x2 fix:0');
+  });
+
+  it('names the files that a step hands on, and lets nothing through to the terminal', () => {
+    const text = summaryOf([
+      [0, runStarted('mend', ['fix'])],
+      [0, started('fix')],
+      [
+        500,
+        {
+          type: 'step.completed',
+          step: 'fix',
+          attempt: 1,
+          data: { output: null, artifacts: [{ name: 'report\u001B[2J', path: 'a/b.html' }] },
+        },
+      ],
+      [500, runCompleted],
+    ]);
+    expect(text).toContain('artifacts:\n  fix  report  a/b.html\n');
+    expect(text).not.toContain('\u001B');
+  });
 });

@@ -1,15 +1,20 @@
 import { formatDuration } from '../core/duration.ts';
 import type { HistoryEvent } from '../core/event.ts';
+import { logFile } from '../engine/log-files.ts';
 import type { RunResult, Waiting } from '../engine/result.ts';
+import { definitionPath } from '../engine/unit.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { type Cause, causeLines } from './cause.ts';
+import { count } from './count.ts';
 import { type Glyphs, glyphsFor, type StatusWord, statusColour } from './glyphs.ts';
-import { nextLines, type Standing } from './next-commands.ts';
+import { landable } from './landable.ts';
+import { type NextOptions, nextLines, type Standing } from './next-commands.ts';
 import { type Paint, painter } from './paint.ts';
 import { type RunView, viewOf } from './run-view.ts';
 import { safeLine } from './safe-text.ts';
+import { spendingText } from './spending.ts';
 import { stepTable } from './summary-steps.ts';
-import { count } from './words.ts';
+import { workBlocks } from './summary-work.ts';
 import { stepsOf } from './workflow-steps.ts';
 
 export interface SummaryOptions {
@@ -24,6 +29,10 @@ export interface SummaryOptions {
   readonly running?: boolean | undefined;
   /** Where the logs of shell steps are: `<stateDir>/logs`. */
   readonly stateDir?: string | undefined;
+  /** The root of the project, as somebody in the current folder would type it; the current folder by default. */
+  readonly root?: string | undefined;
+  /** Whether a folder of the project, relative to its root, is still there; all are by default. */
+  readonly isThere?: ((path: string) => boolean) | undefined;
   /** What commands to type next end with. */
   readonly commandSuffix?: string | undefined;
 }
@@ -41,9 +50,10 @@ export function formatSummary(options: SummaryOptions): string {
   const table = stepTable(view, { glyphs, paint, width: columns, interrupted: standing === 'interrupted' });
   const blocks = [
     [headline(standing, view, { glyphs, paint })],
-    [...table, ...overlapLines(view, paint)],
+    [...table, ...overlapLines(view, paint), ...costLines(view, paint)],
+    ...workBlocks(view, { glyphs, paint, root: options.root, isThere: options.isThere }),
     ...(standing === 'failed' && cause ? [causeLines(cause, paint)] : []),
-    nextLines({ standing, runId, waiting, columns, commandSuffix }),
+    nextLines({ standing, runId, waiting, columns, commandSuffix, ...workToLookAt(view) }),
   ];
   const text = blocks.filter(block => block.length > 0).map(block => block.join('\n'));
   return `${text.join('\n\n')}\n`;
@@ -80,7 +90,10 @@ function waitingOf(view: RunView): readonly Waiting[] {
   return active.flatMap(({ path: step, waits, answer }) =>
     answer
       ? []
-      : waits.map((wait): Waiting => (wait.on === 'timer' ? { step, on: 'timer' } : { step, ...wait })),
+      : waits.map(
+          (wait): Waiting =>
+            wait.on === 'timer' || wait.on === 'limit' ? { step, on: 'timer' } : { step, ...wait },
+        ),
   );
 }
 
@@ -118,13 +131,35 @@ function reasonOf({ end }: RunView): string {
 /** `4 steps, 3 at once at most, 2.3s (6.1s of work)` */
 function overlapLines(view: RunView, paint: Paint): readonly string[] {
   const { most, workedMs } = view.overlap;
-  const steps = count(view.total, 'step');
+  const steps = stepsText(view);
   const took = formatDuration(view.elapsedMs());
   const text =
     most === 0
       ? `${steps}, ${took}`
       : `${steps}, ${most} at once at most, ${took} (${formatDuration(workedMs)} of work)`;
   return [`  ${paint('dim', text)}`];
+}
+
+/** Of a step that became many workers, the workers are counted on their own. */
+function stepsText(view: RunView): string {
+  const workers = view.steps.filter(({ isWorker }) => isWorker).length;
+  if (workers === 0) return count(view.total, 'step');
+  const isInWorker = (path: string) => path.includes(':');
+  const steps = view.steps.filter(
+    ({ path, children, fanOut }) => !isInWorker(path) && (children.length === 0 || fanOut),
+  );
+  return `${count(steps.length, 'step')}, ${count(workers, 'worker')}`;
+}
+
+/** `agents: $0.42, 120.3k tokens` */
+function costLines(view: RunView, paint: Paint): readonly string[] {
+  const text = spendingText(view.spent);
+  return text === '' ? [] : [`  ${paint('dim', `agents: ${text}`)}`];
+}
+
+function workToLookAt(view: RunView): Pick<NextOptions, 'landable' | 'failedAgent'> {
+  const failed = [...view.failed].find(({ work, children }) => work.session && children.length === 0);
+  return { landable: landable(view).map(({ path }) => path), failedAgent: failed?.path };
 }
 
 /** What can go wrong only once a process was started, so that there is a log of it. */
@@ -137,14 +172,10 @@ function causeOf(view: RunView, { result, workflow, stateDir }: SummaryOptions):
   const { error, step } = failure;
   const kind =
     workflow && step !== undefined
-      ? stepsOf(workflow).find(({ path }) => path === step)?.step.body.kind
+      ? stepsOf(workflow).find(({ path }) => path === definitionPath(step))?.step.body.kind
       : undefined;
   const hasLog = kind === 'run' && processErrors.has(error.code);
   if (stateDir === undefined || step === undefined || !hasLog) return { error, step };
   const attempt = view.step(step)?.attempt ?? 1;
-  return {
-    error,
-    step,
-    logFile: `${stateDir}/logs/${view.runId}/${step.replaceAll('/', '.')}.${attempt}.log`,
-  };
+  return { error, step, logFile: logFile({ stateDir, runId: view.runId ?? '' }, { step, attempt }) };
 }

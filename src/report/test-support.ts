@@ -1,5 +1,6 @@
 import type { ErrorData } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { Json } from '../core/json.ts';
 import { toTimestamp } from '../core/time.ts';
 
 /** Noon, so that no time zone of a test makes it another day. */
@@ -84,3 +85,74 @@ export const runFailed = (step: string, error: ErrorData = exitedWith(1)): NewEv
   type: 'run.failed',
   data: { error, step },
 });
+
+/** The same event, of one worker of its step. */
+export const ofWorker = (worker: number, event: NewEvent): NewEvent => ({ ...event, worker });
+
+export const expanded = (step: string, total: number, items?: readonly Json[]): NewEvent => ({
+  type: 'fanout.expanded',
+  step,
+  attempt: 1,
+  data: { kind: items ? 'matrix' : 'concurrency', total, ...(items ? { items: [...items] } : {}) },
+});
+
+const workspaceCreated = (step: string, name = step): NewEvent => ({
+  type: 'workspace.created',
+  step,
+  attempt: 1,
+  data: { path: `.reprise/workspaces/${name}`, branch: `reprise/${name}`, base: 'b'.repeat(40) },
+});
+
+export const workspaceSaved = (step: string, commit = 'c'.repeat(40)): NewEvent => ({
+  type: 'workspace.saved',
+  step,
+  attempt: 1,
+  data: { commit, commits: 1, files: 2, insertions: 10, deletions: 3 },
+});
+
+export const sessionStarted = (step: string, kind = 'claude', sessionId?: string): NewEvent => ({
+  type: 'session.started',
+  step,
+  attempt: 1,
+  data: { agent: 'coder', kind, number: 0, ...(sessionId ? { sessionId } : {}) },
+});
+
+type SessionEnd = Extract<NewEvent, { type: 'session.ended' }>['data'];
+
+export const sessionEnded = (
+  step: string,
+  costUsd: number | null,
+  more: Partial<SessionEnd> = {},
+): NewEvent => ({
+  type: 'session.ended',
+  step,
+  attempt: 1,
+  data: {
+    outcome: 'ok',
+    usage: { inputTokens: 1000, outputTokens: 500, cachedTokens: 0, costUsd },
+    ...more,
+  },
+});
+
+export const selected = (step: string, winner: number, scores: readonly number[]): NewEvent => ({
+  type: 'selection.made',
+  step,
+  attempt: 1,
+  data: {
+    winner,
+    by: 'rank',
+    candidates: scores.map((score, worker) => ({ worker, passed: true, score })),
+  },
+});
+
+/** Three copies of `fix` that are at work, each with an agent in a workspace of its own. */
+export const threeWorkers: readonly (readonly [number, NewEvent])[] = [
+  [0, runStarted('mend', ['fix', 'lint'])],
+  [0, started('fix')],
+  [0, expanded('fix', 3)],
+  ...[0, 1, 2].flatMap((worker): (readonly [number, NewEvent])[] => [
+    [100, ofWorker(worker, started('fix'))],
+    [100, ofWorker(worker, workspaceCreated('fix', `fix-${worker}`))],
+    [200, ofWorker(worker, sessionStarted('fix', 'claude', `id-${worker}`))],
+  ]),
+];

@@ -1,12 +1,11 @@
 import { formatDuration } from '../core/duration.ts';
 import type { ErrorData } from '../core/errors.ts';
 import type { EventOf } from '../core/event.ts';
+import { definitionPath, outerUnits } from '../engine/unit.ts';
 import type { RunView } from './run-view.ts';
 import { firstLine, safeLine } from './safe-text.ts';
 import type { StepProgress, WaitingFor } from './step-progress.ts';
-
-/** `1 step`, `3 steps`. */
-export const count = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
+import { workNote } from './work-note.ts';
 
 export const errorLine = (error: ErrorData): string => firstLine(error.message) || error.code;
 
@@ -20,6 +19,10 @@ function waitText(wait: WaitingFor, now?: number): string {
     case 'timer':
       if (wait.until === undefined || now === undefined) return 'sleeps';
       return `sleeps, ${formatDuration(Math.max(0, wait.until - now))} left`;
+    case 'limit': {
+      const left = now === undefined ? '' : ` for ${formatDuration(Math.max(0, wait.until - now))}`;
+      return `pauses${left}: ${safeLine(wait.reason)}`;
+    }
   }
 }
 
@@ -39,14 +42,21 @@ export function skipText({ reason, because }: EventOf<'step.skipped'>['data'], v
   }
 }
 
+/** Without those that only hold others. */
+export function leavesOf(paths: readonly string[]): readonly string[] {
+  const holders = new Set(paths.flatMap(outerUnits));
+  return paths.filter(path => !holders.has(path));
+}
+
 /** What a resume runs again, counted like the steps of a run: without those that only hold others or are gone. */
 export function stepsToRunAgain({
   invalidated = [],
   steps,
 }: EventOf<'run.resumed'>['data']): readonly string[] {
   const known = new Set(steps ?? invalidated);
-  const holders = new Set([...known].map(path => path.slice(0, Math.max(0, path.lastIndexOf('/')))));
-  return invalidated.filter(path => known.has(path) && !holders.has(path));
+  const holders = new Set([...known, ...invalidated].flatMap(outerUnits));
+  const isThere = (path: string) => known.has(path) || known.has(definitionPath(path));
+  return invalidated.filter(path => isThere(path) && !holders.has(path));
 }
 
 /** `(attempt 2 of 3)`; attempts from before a step was started over make the number pass the limit, which then is left out. */
@@ -77,7 +87,7 @@ export function noteOf(step: StepProgress, view: RunView, now?: number): string 
     }
     case 'completed':
       if (step.reused) return 'taken over';
-      return step.answer ? answerText(step.answer) : '';
+      return step.answer ? answerText(step.answer) : workNote(step);
     case 'failed':
       return step.error ? errorLine(step.error) : '';
     case 'cancelled':

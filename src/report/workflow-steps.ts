@@ -1,5 +1,5 @@
 import { topologicalOrder } from '../workflow/dag.ts';
-import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+import type { FanOut, Scope, StepModel, WorkflowModel } from '../workflow/model.ts';
 
 /** A step of a workflow or of one that it uses, in the stable topological order that runs record. */
 export interface PlacedStep {
@@ -20,4 +20,21 @@ export function stepsOf(workflow: WorkflowModel, prefix = ''): readonly PlacedSt
 export function inOrder({ steps }: WorkflowModel): readonly StepModel[] {
   const sorted = topologicalOrder(steps);
   return sorted.kind === 'ordered' ? sorted.order : steps;
+}
+
+/** `x3` for copies, `matrix`, `select`. How many there are of a matrix is known when it runs. */
+export function fanOutMarks({ kind, items, maxParallel, select }: FanOut): readonly string[] {
+  const copies = kind === 'matrix' ? 'matrix' : `x${copiesOf(items)}`;
+  const limit = maxParallel === undefined ? '' : `, ${maxParallel} at once`;
+  return [`${copies}${limit}`, ...(select ? ['selects one'] : [])];
+}
+
+/** A number that depends on what the step may read is known when it runs. */
+function copiesOf(items: FanOut['items']): string {
+  const nothing: Scope = { inputs: {}, steps: {}, status: 'success' };
+  try {
+    return String(items(nothing).length);
+  } catch {
+    return 'N';
+  }
 }

@@ -213,9 +213,9 @@ describe('help', () => {
     expect(nothing.stderr).toContain('Usage: reprise');
     const ofRun = await runInline({ args: ['run', '--help'] });
     expect(ofRun.stdout).toMatchInlineSnapshot(`
-      "Usage: reprise run [options] <workflow>
+      "Usage: reprise run [options] [workflow]
 
-      Start a workflow and see it through.
+      Start a workflow, or a single agent, and see it through.
 
       Options:
         --max-concurrent <n>      how many steps may run at once
@@ -227,15 +227,24 @@ describe('help', () => {
         -i, --input <name=value>  one input; repeat it for more
         --input-json <object>     inputs as a JSON object
         --input-file <file>       inputs from a JSON file; - reads standard input
+        --agent <name>            run this agent, without a workflow
+        --prompt <text>           what the agent is to do; - reads standard input
+        --prompt-file <file>      the same from a file
+        --concurrency <n>         so many copies of the agent, each in a workspace of
+                                  its own
+        --check <command>         must pass before the work counts; repeat it for more
+        --permissions <preset>    what the agent may do (default: as it is defined)
+                                  (choices: "read-only", "edit", "full")
         --state-dir <folder>      where the store and logs are (default:
                                   .reprise/state; also $REPRISE_STATE_DIR)
         -h, --help                show this help
 
       Examples:
-        reprise run deploy               .reprise/workflows/deploy.yaml (or .yml, .mjs, .js, .ts)
-        reprise run ./ci.yaml -i env=qa  a file, with an input
-        reprise run flows.mjs#nightly    one of several workflows that a module exports
-        reprise run deploy --json        events as NDJSON, then {"type":"result",...}
+        reprise run deploy                            .reprise/workflows/deploy.yaml (or .yml, .mjs, .js, .ts)
+        reprise run ./ci.yaml -i env=qa               a file, with an input
+        reprise run flows.mjs#nightly                 one of several workflows that a module exports
+        reprise run --agent claude --prompt "Fix #7"  no workflow: one agent in a workspace of its own
+        reprise run deploy --json                     events as NDJSON, then {"type":"result",...}
       "
     `);
   });

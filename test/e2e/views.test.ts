@@ -355,7 +355,7 @@ describe('validate', () => {
         at .reprise/workflows/bad.yaml:2:5
          2 |   - { id: a }
            |     ^^^^^^^^^
-        hint: add one of \`run\` (a shell script), \`uses\` (another workflow), \`approve\` (a question to a person)
+        hint: add one of \`run\` (a shell script), \`agent\` (somebody who does it), \`uses\` (another workflow), \`approve\` (a question to a person), \`land\` (brings work onto a branch)
 
       error[DEFINITION_INVALID]: two steps have the id \`a\`
         at .reprise/workflows/bad.yaml:3:11
@@ -399,6 +399,8 @@ describe('doctor', () => {
       'ignored',
       'config',
       'disk',
+      'agent claude',
+      'agent codex',
     ]);
   });
 

@@ -1,14 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { RepriseError } from '../../core/errors.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { type CommandIo, writeLines } from '../io.ts';
+import { openStore } from '../open-engine.ts';
 import { makeDemoProject } from './project.ts';
 
 export interface DemoOptions {
@@ -19,22 +19,27 @@ export interface DemoOptions {
 const cli = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
 
 /**
- * Shows on a real repository what Reprise is for: steps run at once, one fails and is tried again, the process is
- * killed in the middle, and a resume goes on without doing finished work again.
+ * Shows on a real repository what Reprise is for: agents work at once in workspaces of their own, one step fails and is
+ * tried again, the process is killed in the middle, and a resume goes on without doing finished work again, picks the
+ * best result and lands it.
  */
 export async function demoCommand(
   { io }: { readonly io: CommandIo },
   { clean = false }: DemoOptions,
 ): Promise<ExitCode> {
-  const root = mkdtempSync(join(tmpdir(), 'reprise-demo-'));
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-demo-')));
   const marks = join(root, '.git', 'demo-marks');
-  const stage: Stage = { io, root, marks, env: { ...io.env, DEMO_MARKS: marks } };
+  const stage: Stage = { io, root, env: { ...io.env, DEMO_MARKS: marks } };
   const say = (text: string) => writeLines(io.err, text);
   try {
     prepare(root);
-    say(`A repository was made in ${root}, with a workflow of five steps.\n\n$ reprise run release`);
+    say(
+      `A repository was made in ${root}. Its test fails; three agents are to mend it.\n\n$ reprise run fix`,
+    );
     await runAndKill(stage);
-    say('\nKilled with SIGKILL while `package` was at work. Every step that had finished is in the history.');
+    say(
+      '\nKilled with SIGKILL while one of the three was still at work. What had finished is in the history.',
+    );
     say('\n$ reprise resume');
     const code = await runToEnd(stage, ['resume']);
     if (code !== 0) return 1;
@@ -49,8 +54,6 @@ export async function demoCommand(
 interface Stage {
   readonly io: CommandIo;
   readonly root: string;
-  /** A file in which each step leaves a line each time it runs. */
-  readonly marks: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -65,28 +68,36 @@ function prepare(root: string): void {
   }
 }
 
-/** The first run is a process of its own that is killed once `package` is at work. */
+/** The first run is a process of its own that is killed once all agents but the slowest are done. */
 async function runAndKill(stage: Stage): Promise<void> {
-  const child = start(stage, ['run', 'release'], 'pipe');
-  for await (const line of linesOf(child)) {
-    writeLines(stage.io.err, line);
-    if (/\bpackage\s+started\b/.test(line)) await killInTheMiddle(child, stage.marks);
-  }
-  await endOf(stage, child);
+  const child = start(stage, ['run', 'fix']);
+  const ended = endOf(stage, child);
+  while (child.exitCode === null && !(await onlyTheSlowestIsLeft(stage.root))) await setTimeout(50);
+  child.kill('SIGKILL');
+  await ended;
+  // A live view that was killed has left the cursor hidden.
+  if (stage.io.isTTY.stderr) stage.io.err('\u001B[?25h\n');
   if (stage.io.interrupt.aborted) throw new RepriseError('CANCELLED', 'the demo was interrupted');
 }
 
-/** Its script has left its mark and sleeps: now it is hit in the middle of its work. */
-async function killInTheMiddle(child: ChildProcess, marks: string): Promise<void> {
-  while (child.exitCode === null && !readFileSync(marks, 'utf8').includes('package')) await setTimeout(20);
-  child.kill('SIGKILL');
+async function onlyTheSlowestIsLeft(root: string): Promise<boolean> {
+  const store = await openStore(join(root, '.reprise', 'state'), { readonly: true }).catch(() => undefined);
+  if (!store) return false;
+  try {
+    const [run] = await store.list();
+    const history = run ? await store.read(run.runId) : [];
+    const done = history.filter(({ type, worker }) => type === 'step.completed' && worker !== undefined);
+    return done.length === 4;
+  } finally {
+    await store.close();
+  }
 }
 
 const runToEnd = (stage: Stage, args: readonly string[]): Promise<number | null> =>
-  endOf(stage, start(stage, args, 'inherit'));
+  endOf(stage, start(stage, args));
 
-const start = ({ root, env }: Stage, args: readonly string[], stderr: 'pipe' | 'inherit'): ChildProcess =>
-  spawn(process.execPath, [cli, ...args], { cwd: root, env, stdio: ['ignore', 'inherit', stderr] });
+const start = ({ root, env }: Stage, args: readonly string[]): ChildProcess =>
+  spawn(process.execPath, [cli, ...args], { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] });
 
 async function endOf({ io }: Stage, child: ChildProcess): Promise<number | null> {
   if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
@@ -97,24 +108,17 @@ async function endOf({ io }: Stage, child: ChildProcess): Promise<number | null>
   return code;
 }
 
-async function* linesOf(child: ChildProcess): AsyncGenerator<string> {
-  if (child.stderr) yield* createInterface({ input: child.stderr });
-}
-
 /** What was done how often, from the marks that the steps themselves left. */
 function epilogue(root: string, marks: string): string {
   const ran = marks.trim().split('\n');
   const why: Record<string, string> = {
-    test: 'its first attempt failed and was retried',
-    package: 'it was killed in the middle',
+    reproduce: 'its first attempt failed and was retried',
+    'fix:2': 'it was killed in the middle',
   };
-  const lines = ['lint', 'test', 'notes', 'package', 'tag'].map(step => {
-    const times = ran.filter(each => each === step).length;
-    return `  ${step.padEnd(8)} ${times === 1 ? 'once' : `${times} times: ${why[step] ?? ''}`}`;
+  const lines = ['reproduce', 'fix:0', 'fix:1', 'fix:2', 'docs:0', 'docs:1'].map(unit => {
+    const times = ran.filter(each => each === unit).length;
+    return `  ${unit.padEnd(10)} ${times === 1 ? 'once' : `${times} times: ${why[unit] ?? ''}`}`;
   });
-  const tag = execFileSync('git', ['tag', '--list', '--format=%(refname:short) (%(contents:subject))'], {
-    cwd: root,
-    encoding: 'utf8',
-  }).trim();
-  return [`How often each step really ran:`, ...lines, `The repository now has the tag ${tag}.`].join('\n');
+  const log = execFileSync('git', ['log', '--format=  %h %s'], { cwd: root, encoding: 'utf8' }).trimEnd();
+  return [`How often each really ran:`, ...lines, 'What is on main now:', log].join('\n');
 }

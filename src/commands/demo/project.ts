@@ -2,55 +2,126 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The workflow that the demo runs: three steps at once, one of which fails at first, then two after them. */
-const release = `name: release
+/**
+ * The workflow that the demo runs. A test fails; three copies of one agent try to mend it, each in a worktree of its own,
+ * while two others write documentation; the smallest change that passes is landed, and then what was written.
+ */
+const fix = `name: fix
 steps:
-  - id: lint
-    run: |
-      echo lint >> "$DEMO_MARKS"
-      sleep 1
-      echo "2 files, no complaints"
-  - id: test
-    retry: { attempts: 3, backoff: 1s }
-    run: |
-      echo test >> "$DEMO_MARKS"
-      if [ "$(grep -c '^test$' "$DEMO_MARKS")" -eq 1 ]; then
-        echo "connection refused" >&2
-        exit 1
-      fi
-      echo "3 tests passed"
-  - id: notes
-    run: |
-      echo notes >> "$DEMO_MARKS"
-      git log --format='- %s' > NOTES.md
-      sleep 1
-      echo "commits=$(git rev-list --count HEAD)" >> "$REPRISE_OUTPUT"
-  - id: package
-    needs: [lint, test, notes]
-    run: |
-      echo package >> "$DEMO_MARKS"
-      sleep 2
-      git archive --format=tar -o package.tar HEAD
-      echo '{"file": "package.tar"}' > "$REPRISE_OUTPUT"
-  - id: tag
-    needs: [package, notes]
-    env: { COMMITS: "\${{ steps.notes.outputs.commits }}" }
-    run: |
-      echo tag >> "$DEMO_MARKS"
-      git tag -a v1.0.0 -m "$COMMITS commits"
+  - id: reproduce
+    retry: { attempts: 3, backoff: 500ms }
+    run: node demo/reproduce.mjs
+  - id: fix
+    needs: [reproduce]
+    agent: coder
+    concurrency: 3
+    prompt: |
+      The test says: \${{ steps.reproduce.outputs.failure }}
+      Mend greet.mjs.
+    select:
+      gates: ["node test.mjs"]
+      rank: node demo/size-of-change.mjs
+  - id: docs
+    needs: [reproduce]
+    agent: writer
+    strategy: { matrix: { file: [GUIDE.md, FAQ.md] } }
+    prompt: "Write \${{ matrix.file }}."
+  - id: land
+    needs: [fix]
+    land: main
+    from: fix
+    verify: node test.mjs
+  - id: land_docs
+    needs: [land, docs]
+    land: main
+    from: docs
 outputs:
-  package: \${{ steps.package.outputs.file }}
-  commits: \${{ steps.notes.outputs.commits }}
+  winner: \${{ steps.fix.outputs.selected }}
+  landed: \${{ steps.land.outputs.outcome }}
+`;
+
+/** Both agents are scripts that Reprise plays itself: they need no account, and cost nothing. */
+const config = `agents:
+  coder:
+    kind: scripted
+    allow: ["Bash(node demo/coder.mjs)"]
+    script:
+      - think: There is more than one way to do this.
+      - run: node demo/coder.mjs
+      - say: The greeting is mended.
+  writer:
+    kind: scripted
+    allow: ["Bash(node demo/writer.mjs)"]
+    script:
+      - run: node demo/writer.mjs
+      - say: Written.
+`;
+
+/** What the three copies do: the first mends it with much ado, the second not at all, the third takes its time. */
+const coder = `import { appendFileSync, writeFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+
+const worker = process.env.REPRISE_WORKER;
+appendFileSync(process.env.DEMO_MARKS, \`fix:\${worker}\\n\`);
+const ways = [
+  "export function greet(name) {\\n  const words = ['Hello', name];\\n  const text = words.join(', ');\\n  return text + '!';\\n}\\n",
+  "export const greet = name => 'Hallo, ' + name + '!';\\n",
+  "export const greet = name => 'Hello, ' + name + '!';\\n",
+];
+await setTimeout(worker === '2' ? 4000 : 700);
+writeFileSync('greet.mjs', ways[worker]);
+`;
+
+const writer = `import { appendFileSync, writeFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+
+const file = ['GUIDE.md', 'FAQ.md'][process.env.REPRISE_WORKER];
+appendFileSync(process.env.DEMO_MARKS, \`docs:\${process.env.REPRISE_WORKER}\\n\`);
+await setTimeout(900);
+writeFileSync(file, \`# \${file.slice(0, -3)}\\n\\nCall greet(name).\\n\`);
+`;
+
+/** The first time it cannot reach anything, as things are. */
+const reproduce = `import { spawnSync } from 'node:child_process';
+import { appendFileSync, readFileSync } from 'node:fs';
+
+appendFileSync(process.env.DEMO_MARKS, 'reproduce\\n');
+if (readFileSync(process.env.DEMO_MARKS, 'utf8') === 'reproduce\\n') {
+  console.error('connection refused');
+  process.exit(1);
+}
+const { status, stderr } = spawnSync('node', ['test.mjs'], { encoding: 'utf8' });
+if (status === 0) throw new Error('the test passes');
+appendFileSync(process.env.REPRISE_OUTPUT, \`failure=\${stderr.trim()}\\n\`);
+`;
+
+const sizeOfChange = `import { execFileSync } from 'node:child_process';
+
+// The highest score wins.
+console.log(-execFileSync('git', ['diff', 'main', '--', 'greet.mjs']).length);
+`;
+
+const test = `import { greet } from './greet.mjs';
+
+if (greet('world') !== 'Hello, world!') {
+  console.error('expected "Hello, world!" and got "' + greet('world') + '"');
+  process.exit(1);
+}
 `;
 
 const files = {
   'README.md': '# A small project\n',
-  'hello.txt': 'Hello, world!\n',
-  '.gitignore': 'NOTES.md\npackage.tar\n',
-  '.reprise/workflows/release.yaml': release,
+  'greet.mjs': "export const greet = name => 'Hello, ' + name;\n",
+  'test.mjs': test,
+  'demo/coder.mjs': coder,
+  'demo/writer.mjs': writer,
+  'demo/reproduce.mjs': reproduce,
+  'demo/size-of-change.mjs': sizeOfChange,
+  'reprise.yaml': config,
+  '.reprise/workflows/fix.yaml': fix,
 };
 
-/** Makes a real repository with two commits and the workflow in it. */
+/** Makes a real repository with a test that fails, two agents and the workflow in it. */
 export function makeDemoProject(folder: string): void {
   const git = (...args: string[]) =>
     execFileSync('git', args, { cwd: folder, env: { ...process.env, ...identity }, stdio: 'pipe' });
@@ -61,10 +132,8 @@ export function makeDemoProject(folder: string): void {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);
   }
-  git('add', 'README.md', '.gitignore');
-  git('commit', '--quiet', '-m', 'Begin');
   git('add', '.');
-  git('commit', '--quiet', '-m', 'Say hello, and say how to release');
+  git('commit', '--quiet', '-m', 'Greet people');
 }
 
 const identity = {

@@ -1,0 +1,17 @@
+import type { Session, SessionFactory } from '../agents/port.ts';
+
+/** Sessions with agents of every kind; the code that talks to agents is loaded with the first of them. */
+export const lazySessions: SessionFactory = (request, host) => {
+  let opened: Promise<Session> | undefined;
+  const session = () => {
+    opened ??= import('../agents/sessions.ts').then(({ openSession }) => openSession(request, host));
+    return opened;
+  };
+  return {
+    next: async answer => (await session()).next(answer),
+    cancel: async () => (await session()).cancel(),
+    close: async () => {
+      if (opened) await (await opened).close();
+    },
+  };
+};

@@ -1,0 +1,139 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { logFolder } from '../engine/log-files.ts';
+import { painter } from '../report/paint.ts';
+import type { RunView } from '../report/run-view.ts';
+import { safeOutput } from '../report/safe-text.ts';
+import type { StepProgress } from '../report/step-progress.ts';
+import type { EventStore, RunSummary } from '../store/port.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { type LogFile, LogReader, logFilesOf } from './log-reader.ts';
+import { findProject, type Project, type ProjectOptions } from './project.ts';
+import { selectUnit } from './select-unit.ts';
+import { standingOf } from './standing.ts';
+import { hasEnded, ownershipOf, selectRun, withStoredRuns } from './stored-runs.ts';
+
+export interface LogsCommandOptions extends ProjectOptions {
+  readonly run?: string | undefined;
+  /** `fix`, `fix:1`; all of them by default. */
+  readonly step?: string | undefined;
+  /** Stay until the run ends. */
+  readonly follow?: boolean | undefined;
+  readonly json?: boolean | undefined;
+  /** Also what agents said in their own protocol. */
+  readonly raw?: boolean | undefined;
+}
+
+const pollMs = 150;
+
+/** What went over the wire between Reprise and an agent. */
+const protocol = /(^|\.)session$/;
+
+/** Prints what the steps of a run printed and what their agents did. Looking never changes a run. */
+export async function logsCommand(
+  { io }: { readonly io: CommandIo },
+  options: LogsCommandOptions,
+): Promise<ExitCode> {
+  const project = findProject(io, options);
+  return withStoredRuns({ project, mode: 'readonly' }, async store => {
+    const run = await selectRun(store, options.run);
+    const history = await store.read(run.runId);
+    const { view } = standingOf(run.runId, history);
+    if (options.step !== undefined) selectUnit(view, options.step);
+    const printer = new LogPrinter(io, options);
+    const look = { io, project, store, view, printer, options, seen: history.length };
+    if (options.follow) await follow(look, run);
+    else printer.read(filesOf(look));
+    printer.end();
+    if (!printer.hasPrinted) sayNothing(look);
+    return exitCodes.ok;
+  });
+}
+
+interface Look {
+  readonly io: CommandIo;
+  readonly project: Project;
+  readonly store: EventStore;
+  readonly view: RunView;
+  readonly printer: LogPrinter;
+  readonly options: LogsCommandOptions;
+  /** The last event that the view knows of. */
+  readonly seen: number;
+}
+
+function filesOf({ project, view, options }: Look): readonly LogFile[] {
+  const units = view.steps.filter(step => isAskedFor(step, options.step)).map(({ path }) => path);
+  const files = logFilesOf(logFolder(project.stateDir, view.runId ?? ''), units);
+  return options.raw ? files : files.filter(({ what = '' }) => !protocol.test(what));
+}
+
+/** A step stands for all its workers and for what is inside of it. */
+function isAskedFor({ path }: StepProgress, step: string | undefined): boolean {
+  if (step === undefined || path === step) return true;
+  return path.startsWith(`${step}:`) || path.startsWith(`${step}/`);
+}
+
+/** Until the run ends, nobody is at it any more, or the reader has seen enough. */
+async function follow(look: Look, run: RunSummary): Promise<void> {
+  const { io, store, view, printer } = look;
+  let { seen } = look;
+  for (let now = run; ; ) {
+    // Asked before the files are read: what is written before the end is there by then.
+    const isOver = hasEnded(now) || ownershipOf(now, io.now()).kind !== 'held';
+    printer.read(filesOf(look));
+    if (isOver || io.interrupt.aborted) return;
+    await delay(pollMs, undefined, { signal: io.interrupt }).catch(() => {});
+    now = (await store.find(run.runId)).find(({ runId }) => runId === run.runId) ?? now;
+    const events = await store.read(run.runId, seen);
+    for (const event of events) view.apply(event);
+    seen += events.length;
+  }
+}
+
+function sayNothing({ io, view, options, project }: Look): void {
+  const what = options.step === undefined ? `run ${view.runId}` : `${options.step} of run ${view.runId}`;
+  writeLines(
+    io.err,
+    `there are no logs of ${what}; only scripts and agents have one. See what happened: reprise history ${view.runId}${project.commandSuffix}`,
+  );
+}
+
+/** Prints lines of several files, each with the name of its step before it unless only one was asked for. */
+class LogPrinter {
+  hasPrinted = false;
+  readonly #io: CommandIo;
+  readonly #options: LogsCommandOptions;
+  readonly #readers = new Map<string, LogReader>();
+
+  constructor(io: CommandIo, options: LogsCommandOptions) {
+    this.#io = io;
+    this.#options = options;
+  }
+
+  read(files: readonly LogFile[]): void {
+    const single = files.length === 1 && !this.#options.follow && this.#options.step !== undefined;
+    for (const file of files) {
+      const reader =
+        this.#readers.get(file.file) ?? new LogReader(file.file, line => this.#print(file, line, single));
+      this.#readers.set(file.file, reader);
+      reader.read();
+    }
+  }
+
+  end(): void {
+    for (const reader of this.#readers.values()) reader.end();
+  }
+
+  #print({ unit, attempt, what }: LogFile, line: string, single: boolean): void {
+    this.hasPrinted = true;
+    const { out, color } = this.#io;
+    if (this.#options.json) {
+      const [, step = unit, worker] = /^(.*):(\d+)$/.exec(unit) ?? [];
+      const where = { step, worker: worker === undefined ? null : Number(worker), attempt };
+      writeLines(out, JSON.stringify({ ...where, ...(what === undefined ? {} : { what }), line }));
+      return;
+    }
+    const name = [attempt > 1 ? `${unit}#${attempt}` : unit, what].filter(Boolean).join(' ');
+    out(`${single ? '' : `${painter(color.out)('cyan', name)} | `}${safeOutput(line)}\n`);
+  }
+}

@@ -1,0 +1,54 @@
+import type { EventOf } from '../core/event.ts';
+import { isJsonObject, type Json } from '../core/json.ts';
+import { count } from './count.ts';
+import { safeLine } from './safe-text.ts';
+
+type LandingEnd = EventOf<'landing.ended'>['data'];
+
+/** `3 files, +10 -2`. */
+export const changesText = ({ files, insertions, deletions }: EventOf<'workspace.saved'>['data']): string =>
+  `${count(files, 'file')}, +${insertions} -${deletions}`;
+
+/** What is special about a worker: `file=a.md, os=linux`. */
+export function itemText(item: Json | undefined): string {
+  if (item === undefined || item === null) return '';
+  if (!isJsonObject(item)) return safeLine(JSON.stringify(item));
+  return Object.entries(item)
+    .map(([name, value]) => safeLine(`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`))
+    .join(', ');
+}
+
+export function landingText({ outcome, onto, branch, commit, commits, message }: LandingEnd): string {
+  const target = safeLine(onto);
+  const why = message ? `: ${safeLine(message)}` : '';
+  switch (outcome) {
+    case 'landed': {
+      const many = commits === undefined ? '' : ` ${count(commits, 'commit')}`;
+      return `landed${many} on ${target}${commit ? ` (${commit.slice(0, 10)})` : ''}`;
+    }
+    case 'nothing-to-land':
+      return `nothing to land: ${target} has it all`;
+    case 'conflict':
+      return `${safeLine(branch)} conflicts with ${target}${why}`;
+    case 'verify-failed':
+      return `not landed on ${target}: the verification failed${why}`;
+    case 'lost-the-race':
+      return `not landed: ${target} moved again and again${why}`;
+    case 'main-checkout-in-the-way':
+      return `not landed: a checkout of ${target} is in the way${why}`;
+  }
+}
+
+/** How one worker of several was chosen. */
+export function selectionText({ winner, by, candidates, reason }: EventOf<'selection.made'>['data']): string {
+  const score = candidates.find(({ worker }) => worker === winner)?.score;
+  const passed = candidates.filter(each => each.passed).length;
+  const scored = score === undefined ? '' : ` with ${score}`;
+  const why = reason ? `: ${safeLine(reason)}` : '';
+  return `worker ${winner} was selected by ${by}${scored} (${passed} of ${candidates.length} passed)${why}`;
+}
+
+export function fanOutText({ kind, total, items }: EventOf<'fanout.expanded'>['data']): string {
+  const values = kind === 'matrix' ? (items ?? []).map(itemText).join('; ') : '';
+  return `${count(total, 'worker')}${values === '' ? '' : `: ${values}`}`;
+}
