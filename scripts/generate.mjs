@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { agentSchema } from '../dist/agents/agent-schema.js';
 import { configJsonSchema } from '../dist/workflow/yaml/config.js';
 import { workflowJsonSchema } from '../dist/workflow/yaml/schema.js';
 import { cliReference } from './reference/cli.mjs';
@@ -28,7 +29,7 @@ const formatted = (name, text) =>
 
 const files = {
   'schemas/workflow.schema.json': json(workflowJsonSchema()),
-  'schemas/config.schema.json': json(configJsonSchema()),
+  'schemas/config.schema.json': json(configJsonSchema(agentSchema)),
 };
 const pages = {
   'docs/reference/errors.md': errorsReference(),

@@ -67,7 +67,6 @@ await contend({
     return { definedMs, ms, peakRss, rssPerStep: (peakRss - before) / Number(steps) };
   },
 
-  /** `<steps> <folder>`: a run in which everything but the last step is done. */
   /** `<steps> <folder>`: a run that is killed in the middle of its last step. */
   async prepare({ args: [steps, root] }) {
     const { engine } = await openEngine({

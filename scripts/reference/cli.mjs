@@ -6,9 +6,11 @@ const exitNotes = {
   ok: 'The run completed, or the command did what it was asked.',
   failed: 'The run failed or was cancelled, or the command could not do what it was asked.',
   usage: 'The command line, the definition or the input is wrong. Nothing was run.',
-  needsPerson: 'The run waits for a person or a signal.',
-  budget: 'The run used up its budget.',
+  needsPerson:
+    'The run waits for a person or a signal, or an agent was denied something or is not logged in.',
+  budget: 'The run used up its budget, or an agent its plan.',
   diverged: 'A replay found that the history does not fit the definition.',
+  cannotLand: 'Work could not be landed. Nothing has moved.',
 };
 
 const variables = [

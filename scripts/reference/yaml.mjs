@@ -1,10 +1,21 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that this page is about.
+
+import { agentSchema } from '../../dist/agents/agent-schema.js';
 import { functionNames } from '../../dist/workflow/expression/functions.js';
 import { configJsonSchema } from '../../dist/workflow/yaml/config.js';
 import { workflowJsonSchema } from '../../dist/workflow/yaml/schema.js';
 import { block, code, matchNotes, page, table } from './markdown.mjs';
 import { schemaRows } from './schema-rows.mjs';
-import { configSample, contexts, examples, functions, inputsSample } from './yaml-notes.mjs';
+import {
+  agentsSample,
+  configSample,
+  contexts,
+  examples,
+  fanOutNotes,
+  functions,
+  inputsSample,
+  workspaceNotes,
+} from './yaml-notes.mjs';
 
 const isBelow = (key, parent) => key.startsWith(`${parent}.`) || key.startsWith(`${parent}[`);
 
@@ -36,6 +47,7 @@ function stepSections(rows) {
 /** Every key of a workflow file and of `reprise.yaml`. */
 export function yamlReference() {
   const rows = schemaRows(workflowJsonSchema());
+  const configRows = schemaRows(configJsonSchema(agentSchema));
   matchNotes('functions', functionNames, functions);
   return page(
     'YAML',
@@ -47,10 +59,10 @@ export function yamlReference() {
     keyTable(rows.filter(({ key }) => isBelow(key, 'inputs'))),
     block('yaml', inputsSample),
     '## Steps',
-    'A step has an `id` and exactly one of `run`, `uses` and `approve`.',
+    'A step has an `id` and exactly one of `run`, `agent`, `uses`, `approve` and `land`.',
     ...stepSections(rows),
     '## Expressions',
-    'Values may contain `${{ }}`. A value that is nothing but one expression keeps its type; any other becomes text. In a `run` script the value travels in an environment variable and is never read as code.',
+    'Values may contain `${{ }}`. A value that is nothing but one expression keeps its type; any other becomes text. In a `run` script and in every other command the value travels in an environment variable and is never read as code.',
     table(
       ['name', 'what it is'],
       Object.entries(contexts).map(([name, meaning]) => [code(name), meaning]),
@@ -60,9 +72,21 @@ export function yamlReference() {
       ['function', 'what it gives'],
       functionNames.map(name => functions[name]),
     ),
+    '## Workspaces',
+    ...workspaceNotes,
+    '## Fan-out',
+    ...fanOutNotes,
     '## reprise.yaml',
-    'Settings of the project, in its root. All keys are optional. What a workflow says itself goes first. `agents`, `worktrees` and `runtime.budget.cost_usd` are accepted and have no effect in this version.',
-    keyTable(schemaRows(configJsonSchema())),
+    'Settings of the project, in its root. All keys are optional. What a workflow says itself goes first.',
+    keyTable(configRows.filter(({ key }) => !isBelow(key, 'agents'))),
     block('yaml', configSample),
+    '## Agents',
+    'An agent stands under its name in `agents` of `reprise.yaml`, or in `.reprise/agents/<name>.md`: there these keys are the front matter, and the text below is the system prompt. `claude` and `codex` are there without a definition.',
+    keyTable(
+      configRows
+        .filter(({ key }) => isBelow(key, 'agents.<name>') && !isBelow(key, 'agents.<name>.script[]'))
+        .map(row => ({ ...row, key: row.key.slice('agents.<name>.'.length) })),
+    ),
+    block('yaml', agentsSample),
   );
 }

@@ -64,7 +64,7 @@ describe('the check itself', () => {
   it.each([
     ['reprise fly', 'commander.unknownCommand'],
     ['reprise run a.yaml --fast', 'commander.unknownOption'],
-    ['reprise run', 'commander.missingArgument'],
+    ['reprise cancel', 'commander.missingArgument'],
     ['reprise list a b', 'commander.excessArguments'],
     ['reprise list --limit many', 'commander.invalidArgument'],
   ])('refuses %s', async (line, code) => {

@@ -10,13 +10,16 @@ interface Continuation {
   readonly events: readonly NewEvent[];
 }
 
+/** All values of one query stay alive until it is done, and weigh on every garbage collection meanwhile. */
+const rowsAtOnce = 500;
+
 /** The events of all runs. */
 export function historyTable(db: Database) {
   const insert = db.prepare(
     'INSERT INTO events (run_id, seq, at, type, step, worker, attempt, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
   const after = db.prepare(
-    'SELECT seq, at, type, step, worker, attempt, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq',
+    'SELECT seq, at, type, step, worker, attempt, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?',
   );
   after.setReturnArrays(true);
 
@@ -31,8 +34,13 @@ export function historyTable(db: Database) {
 
     /** Throws HISTORY_INVALID. */
     read(runId: string, afterSeq: number): HistoryEvent[] {
-      const rows: EventRow[] = after.all(runId, afterSeq);
-      return toHistory(runId, afterSeq, rows);
+      const events: HistoryEvent[] = [];
+      for (;;) {
+        const lastSeq = afterSeq + events.length;
+        const rows: EventRow[] = after.all(runId, lastSeq, rowsAtOnce);
+        events.push(...toHistory(runId, lastSeq, rows));
+        if (rows.length < rowsAtOnce) return events;
+      }
     },
   };
 }
