@@ -14,8 +14,12 @@ test('the command line', () => {
   });
 });
 
-test('the thread begins with the sandbox of the preset, and asks about everything that is not trusted', () => {
-  const request = requestOf({ permissions: policyOf({ preset: 'read-only' }), cwd: '/work' });
+test.each([
+  ['to leave it', { allow: ['Bash(npm test)'] }, 'on-request'],
+  ['about everything that is not trusted', { deny: ['Bash(rm *)'] }, 'untrusted'],
+  ['about everything where a host answers', { otherwise: 'ask' }, 'untrusted'],
+] as const)('the thread begins with the sandbox of the preset, and asks %s', (_, rules, approvalPolicy) => {
+  const request = requestOf({ permissions: policyOf({ preset: 'read-only', ...rules }), cwd: '/work' });
   expect(signalsOf(appServerProtocol, [{ id: 1, result: {} }], { request })).toEqual([
     { kind: 'send', message: { method: 'initialized' } },
     {
@@ -23,7 +27,7 @@ test('the thread begins with the sandbox of the preset, and asks about everythin
       message: {
         id: 2,
         method: 'thread/start',
-        params: { cwd: '/work', approvalPolicy: 'untrusted', sandbox: 'read-only' },
+        params: { cwd: '/work', approvalPolicy, sandbox: 'read-only' },
       },
     },
   ]);

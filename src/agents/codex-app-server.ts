@@ -1,7 +1,7 @@
 import type { Json } from '../core/json.ts';
 import { appServerNotification } from './codex-app-server-notifications.ts';
 import { codexTool, commandText } from './codex-items.ts';
-import { refuseFork, sandboxOf } from './codex-request.ts';
+import { approvalPolicyOf, refuseFork, sandboxOf } from './codex-request.ts';
 import { reportedFailure } from './failures.ts';
 import { at, own, rawEvent, textAt } from './json-line.ts';
 import type { Decision } from './permissions.ts';
@@ -22,7 +22,7 @@ import {
 import { parseRpc, type RpcError, type RpcId, type RpcMessage, rpcErrorText } from './rpc.ts';
 import { decisionOf, permissionSignals } from './ruling.ts';
 
-/** Codex's own server, which asks before it does something that is not trusted. */
+/** Codex's own server, which asks before it does something that is not trusted, or not possible in its sandbox. */
 export function appServerLaunch(request: SessionRequest): Launch {
   refuseFork(request);
   return { argv: [...commandOf(request.agent), 'app-server', ...request.agent.args], stdin: 'open' };
@@ -197,7 +197,7 @@ const openThread = (request: SessionRequest) => {
   const { cwd, resume, agent } = request;
   const settings = {
     cwd,
-    approvalPolicy: 'untrusted',
+    approvalPolicy: approvalPolicyOf(request),
     sandbox: sandboxOf(request),
     ...(agent.model ? { model: agent.model } : {}),
   };

@@ -10,6 +10,13 @@ export const sandboxOf = ({ permissions }: SessionRequest) => sandboxes[permissi
 export const asksForApproval = ({ permissions: { allow, deny, otherwise } }: SessionRequest): boolean =>
   allow.length > 0 || deny.length > 0 || otherwise === 'ask';
 
+/**
+ * With `untrusted` it asks about every command that is not known to be harmless, so that a rule can forbid it. With
+ * `on-request` all runs in the sandbox, and it asks only to leave that: rules that allow something take nothing away.
+ */
+export const approvalPolicyOf = ({ permissions: { deny, otherwise } }: SessionRequest) =>
+  deny.length > 0 || otherwise === 'ask' ? 'untrusted' : 'on-request';
+
 /** Throws if the session is to go on in a copy. */
 export function refuseFork({ resume }: SessionRequest): void {
   if (!resume?.fork) return;

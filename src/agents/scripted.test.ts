@@ -26,7 +26,12 @@ describe('a script', () => {
       { commit: 'Add a.txt' },
       { say: 'Done.' },
     );
-    expect(result).toMatchObject({ kind: 'ok', text: 'Done.', sessionId: 'scripted' });
+    expect(result).toMatchObject({
+      kind: 'ok',
+      text: 'Done.',
+      sessionId: 'scripted',
+      usage: { inputTokens: 0, costUsd: 0 },
+    });
     expect(read('src/a.txt')).toBe('$& 1\ntwo\n');
     expect(git('log', '--format=%s %an')).toBe('Add a.txt Scripted agent\n');
     expect(git('ls-files')).toBe('made.txt\nsrc/a.txt\n');
@@ -35,6 +40,7 @@ describe('a script', () => {
       'thought',
       ...Array.from({ length: 6 }, () => ['tool-start', 'tool-end']).flat(),
       'text',
+      'usage',
       'done',
     ]);
   });

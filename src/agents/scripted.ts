@@ -20,6 +20,7 @@ import { decisionOf } from './ruling.ts';
 import type { Script, ScriptStep } from './script.ts';
 import { ScriptHands } from './script-hands.ts';
 import { Turns } from './turns.ts';
+import { noUsage } from './usage.ts';
 
 /** Sessions with an agent that does what a script says: real files, real commits, and no model. */
 export const scriptedSessions: SessionFactory = (request, host) => new ScriptedSession(request, host);
@@ -65,6 +66,7 @@ class ScriptedSession implements Session {
     if (signal?.aborted) this.#abort.abort();
     signal?.addEventListener('abort', this.#onAbort);
     const verdict = await this.#play().catch(error => failed(toErrorData(error)));
+    this.#progress.tell({ type: 'usage', ...noUsage, costUsd: 0 });
     const context = { request: this.#request, progress: this.#progress };
     const result = await judge(verdict, context);
     this.#end(this.#abort.signal.aborted ? { kind: 'cancelled', ...this.#progress.soFar() } : result);

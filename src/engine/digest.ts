@@ -35,15 +35,14 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
       case 'run.cancelled':
         run = { status: 'cancelled' };
         break;
-      case 'step.started':
-        steps.set(key, {
-          status: 'started',
-          output: null,
-          error: null,
-          choice: null,
-          attempts: event.attempt ?? 1,
-        });
+      case 'step.started': {
+        const attempts = event.attempt ?? 1;
+        const before = steps.get(key);
+        // What an interrupted attempt had chosen or landed it does not do again.
+        const choice = before?.attempts === attempts ? before.choice : null;
+        steps.set(key, { status: 'started', output: null, error: null, choice, attempts });
         break;
+      }
       case 'step.skipped':
         steps.set(key, { status: 'skipped', output: null, error: null, choice: null, attempts: 0 });
         break;

@@ -23,7 +23,7 @@ export class StepTree {
       const step = path.slice(0, colon);
       workers.set(step, [...(workers.get(step) ?? []), path]);
     }
-    this.#lay(paths.flatMap(path => [path, ...(workers.get(path) ?? [])]));
+    this.#lay(withoutPatterns(paths.flatMap(path => [path, ...(workers.get(path) ?? [])])));
   }
 
   /** Adds what is not there yet, each below what it is inside of. */
@@ -35,7 +35,7 @@ export class StepTree {
       const outer = outerUnits(path).find(each => all.includes(each));
       all.splice(outer === undefined ? all.length : endOf(all, outer), 0, path);
     }
-    this.#lay(all);
+    this.#lay(withoutPatterns(all));
   }
 
   #lay(paths: readonly string[]): void {
@@ -51,6 +51,15 @@ export class StepTree {
       step.parent?.children.push(step);
     });
   }
+}
+
+/** What a definition has inside of a step is only the pattern for its workers, once it has some. */
+function withoutPatterns(paths: readonly string[]): readonly string[] {
+  const multiplied = new Set(paths.flatMap(path => /^(.*):\d+$/.exec(path)?.[1] ?? []));
+  if (multiplied.size === 0) return paths;
+  return paths.filter(
+    path => ![...path.matchAll(/\//g)].some(({ index }) => multiplied.has(path.slice(0, index))),
+  );
 }
 
 /** After the last path that is inside of the given one. */

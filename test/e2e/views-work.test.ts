@@ -59,7 +59,7 @@ describe('the work of agents', () => {
   it('can be read, compared, landed and tidied up', async () => {
     const project = repository(files);
     const { code, stderr, run, cost } = await started(project, 'fix');
-    expect({ code, cost }).toEqual({ code: 0, cost: null });
+    expect({ code, cost }).toEqual({ code: 0, cost: 0 });
     const winner = /worker (\d) was selected/.exec(stderr)?.[1];
     expect(stderr).toContain(`next: reprise diff ${run} fix:${winner}`);
 

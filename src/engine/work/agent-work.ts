@@ -192,7 +192,7 @@ class Talks {
     const plan = { ...this.#plan, number, prompt, left: this.#left, ...(resume ? { resume } : {}) };
     const end = withStepsHint(this.#lane, await runSession(this.#lane, plan));
     this.#left = leftAfter(this.#left, end.usage);
-    this.#used = resume && this.#used ? addUsage(this.#used, end.usage) : end.usage;
+    this.#used = resume?.usage ? addUsage(resume.usage, end.usage) : end.usage;
     return end;
   }
 }

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { ResumeRequest } from '../../agents/port.ts';
 import { type ErrorData, toErrorData } from '../../core/errors.ts';
 import type { Judge } from '../../workflow/model.ts';
 import { unitFileName } from '../log-files.ts';
@@ -88,9 +89,7 @@ async function judgeIn(
     permissions: policyOf({ agent, checks: [], readonly: true }),
   };
   let { left } = lane;
-  let message: { readonly prompt: string; readonly resume?: { readonly sessionId: string } } = {
-    prompt: whole,
-  };
+  let message: { readonly prompt: string; readonly resume?: ResumeRequest } = { prompt: whole };
   for (let number = 0; ; number++) {
     const end = await runSession(lane, { ...plan, ...message, number, left });
     if (end.kind === 'paused') return { kind: 'ended', end: end.end };
@@ -114,7 +113,7 @@ function taskOf({ model, scope }: SelectionLane): string | undefined {
 }
 
 const again = (
-  { sessionId }: SessionEnd,
+  { sessionId, usage }: SessionEnd,
   {
     whole,
     error,
@@ -122,7 +121,7 @@ const again = (
   }: { readonly whole: string; readonly error: ErrorData; readonly remembers: boolean },
 ) =>
   sessionId !== undefined && remembers
-    ? { prompt: answerPrompt(error), resume: { sessionId } }
+    ? { prompt: answerPrompt(error), resume: { sessionId, usage } }
     : { prompt: toldAgain(whole, answerPrompt(error)) };
 
 const judgeError = (error: ErrorData, agent: string): ErrorData => ({

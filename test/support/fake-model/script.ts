@@ -3,7 +3,11 @@ import type { Json, JsonObject } from '../../../src/core/json.ts';
 /** What the model wants the agent to do. It becomes a call of whichever tool the agent offers for that. */
 export type Action =
   | { readonly write: { readonly path: string; readonly content: string } }
-  | { readonly run: string }
+  | {
+      readonly run: string;
+      /** Asks to run it outside of the sandbox, where the agent has one. */
+      readonly unconfined?: boolean;
+    }
   | { readonly answer: JsonObject };
 
 /** One answer of the model: words and wishes, or something that goes wrong. */
@@ -15,6 +19,8 @@ export interface Reply {
   readonly fail?: Failure;
   /** Begins the answer, and then is silent until the agent goes away. */
   readonly hangs?: boolean;
+  /** The answer waits for this. */
+  readonly after?: Promise<unknown>;
 }
 
 export interface Failure {

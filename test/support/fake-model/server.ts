@@ -65,6 +65,8 @@ export async function startFakeModel(script: ModelScript): Promise<FakeModel> {
     const tries = requestsFor(cue?.word ?? '').filter(({ index }) => index === cue?.index).length;
     const reply = cue?.reply ?? { say: 'A title' };
     const { fail } = reply;
+    for (const wake of waiting) wake();
+    await reply.after;
     if (fail && tries <= (fail.times ?? Number.POSITIVE_INFINITY))
       replyWith(response, fail.status, spoken.error(fail.message, fail.status), fail.headers);
     else {
@@ -80,7 +82,6 @@ export async function startFakeModel(script: ModelScript): Promise<FakeModel> {
         if (!answering.hangs) response.end();
       }
     }
-    for (const wake of waiting) wake();
   });
   server.on('connect', (request, socket) => {
     outside.push(request.url ?? '');

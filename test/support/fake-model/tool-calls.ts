@@ -21,7 +21,7 @@ function partOf(action: Action, conversation: Conversation): Part {
   if ('run' in action) {
     return (
       call('Bash', { command: action.run, description: 'Run a command' }) ??
-      call('exec_command', { cmd: action.run }) ??
+      call('exec_command', { cmd: action.run, ...(action.unconfined ? unconfined : {}) }) ??
       cannot(action, conversation)
     );
   }
@@ -33,6 +33,8 @@ function partOf(action: Action, conversation: Conversation): Part {
     cannot(action, conversation)
   );
 }
+
+const unconfined = { sandbox_permissions: 'require_escalated', justification: 'It needs more.' };
 
 const inNamespace = ({ namespace }: OfferedTool) => (namespace === undefined ? {} : { namespace });
 

@@ -1,0 +1,6 @@
+// Prints how good a change is: the highest number wins, and the smallest change has it.
+import { execFileSync } from 'node:child_process';
+
+const numbers = execFileSync('git', ['diff', '--numstat', 'main'], { encoding: 'utf8' });
+const lines = numbers.split('\n').flatMap(line => line.split('\t').slice(0, 2).map(Number));
+console.log(-lines.reduce((sum, count) => sum + (count || 0), 0));

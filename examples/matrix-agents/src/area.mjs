@@ -1,0 +1,2 @@
+export const square = side => side * side;
+export const circle = radius => Math.PI * radius ** 2;

@@ -1,0 +1,2 @@
+// TODO: other languages
+export const greet = name => `Hello, ${name}!`;

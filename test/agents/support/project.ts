@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import type { EventOf, HistoryEvent } from '../../../src/core/event.ts';
+import { endTrees } from '../../../src/process/end-trees.ts';
+import { markedWith } from '../../../src/process/tree.ts';
+import { type CliResult, createProject, parseLines, type RunningCli } from '../../e2e/run-inline.ts';
+import type { ModelScript } from '../../support/fake-model/script.ts';
+import { type FakeModel, startFakeModel } from '../../support/fake-model/server.ts';
+import { acpEnvironment, claudeEnvironment, codexEnvironment } from './environment.ts';
+import { installedAgents } from './install.ts';
+
+/** One of each kind; a rule makes Codex the app server. */
+export const everyAgent = ['claude', 'codex', 'server', 'acp'] as const;
+export type AgentName = (typeof everyAgent)[number];
+
+const agents = `
+agents:
+  claude: { kind: claude }
+  codex: { kind: codex }
+  server: { kind: codex, allow: ["Bash(npm test)"] }
+  acp: { kind: acp, command: [claude-agent-acp] }
+`;
+
+export interface AgentProjectOptions {
+  readonly script: ModelScript;
+  /** The steps of the workflow `flow`. */
+  readonly steps: string;
+  /** More agents, indented by two. */
+  readonly agents?: string;
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+type Session = EventOf<'session.started'>['data'] & {
+  readonly step: string;
+  readonly worker: number | undefined;
+};
+
+/** A repository with real agents, the model that they all talk to, and the built CLI to be run in it. */
+export interface AgentProject {
+  readonly root: string;
+  readonly model: FakeModel;
+  /** What the CLI is started with. */
+  readonly env: Readonly<Record<string, string>>;
+  reprise(...args: readonly string[]): Promise<CliResult>;
+  start(...args: readonly string[]): RunningCli;
+  git(...args: readonly string[]): string;
+  read(...path: readonly string[]): string;
+  /** All that happened in the newest run, as it happened. */
+  history(): Promise<readonly HistoryEvent[]>;
+  /** Whatever runs on behalf of the CLI, wherever it went. */
+  processes(): readonly unknown[];
+}
+
+export async function agentProject(options: AgentProjectOptions): Promise<AgentProject> {
+  const installed = installedAgents();
+  if (!installed) throw new Error('the agents are not installed');
+  const model = await startFakeModel(options.script);
+  onTestFinished(() => model.close());
+  const home = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-agents-')));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
+  const marker = { REPRISE_TEST_PROJECT: randomUUID() };
+  const env = { ...environmentOf({ agents: installed, model, home }), ...marker };
+  const project = createProject({
+    git: true,
+    files: {
+      'reprise.yaml': agents + (options.agents ?? ''),
+      '.reprise/workflows/flow.yaml': `steps:\n${options.steps}`,
+      ...options.files,
+    },
+  });
+  onTestFinished(async () => {
+    await endTrees({ roots: [], marked: marker, graceMs: 2000 });
+  });
+  const { root } = project;
+  const git = (...args: readonly string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' });
+  git('config', 'user.name', 'ana');
+  git('config', 'user.email', 'ana@example.com');
+  git('symbolic-ref', 'HEAD', 'refs/heads/main');
+  git('add', '--all');
+  git('commit', '--quiet', '--message', 'Begin');
+  return {
+    root,
+    model,
+    env,
+    git,
+    reprise: (...args) => project.run(args, { env }),
+    start: (...args) => project.start(args, { env }),
+    read: (...path) => readFileSync(join(root, ...path), 'utf8'),
+    history: async () =>
+      parseLines<HistoryEvent>((await project.run(['history', '--raw', '--json'], { env })).stdout),
+    processes: () => markedWith(marker),
+  };
+}
+
+type Surroundings = Parameters<typeof claudeEnvironment>[0];
+
+function environmentOf(surroundings: Surroundings): Readonly<Record<string, string>> {
+  const all = [claudeEnvironment, codexEnvironment, acpEnvironment].map(of => of(surroundings));
+  const path = [...new Set(all.flatMap(env => env['PATH']?.split(':') ?? []))].join(':');
+  return { ...Object.assign({}, ...all), PATH: path, TMPDIR: surroundings.home };
+}
+
+export const of = <T extends HistoryEvent['type']>(
+  history: readonly HistoryEvent[],
+  type: T,
+): readonly EventOf<T>[] => history.filter(event => event.type === type) as unknown as readonly EventOf<T>[];
+
+/** The sessions that were begun, with the id that each came to have. */
+export const sessionsIn = (history: readonly HistoryEvent[]): readonly Session[] =>
+  history.flatMap((event, at) => {
+    if (event.type !== 'session.started') return [];
+    const isSame = ({ step, worker }: HistoryEvent) => step === event.step && worker === event.worker;
+    const later = history.slice(at + 1).filter(isSame);
+    const named = later.find(({ type }) => type === 'session.named' || type === 'session.started');
+    const sessionId =
+      event.data.sessionId ?? (named?.type === 'session.named' ? named.data.sessionId : undefined);
+    return { ...event.data, sessionId, step: event.step ?? '', worker: event.worker };
+  });
+
+/** What each step, in the order of their names, came to. */
+export const endsIn = (history: readonly HistoryEvent[]) =>
+  Object.fromEntries(
+    history.flatMap(({ type, step, worker, data }) =>
+      type === 'step.completed' || type === 'step.failed' || type === 'step.cancelled'
+        ? [[worker === undefined ? step : `${step}:${worker}`, { type, ...data }]]
+        : [],
+    ),
+  );
+
+/** Codes of failed runs are told with what the CLI said. */
+export const expectCode = ({ code, stderr }: CliResult, expected: number): void =>
+  expect(code, stderr).toBe(expected);
