@@ -2,7 +2,8 @@
  * Runs every example in a temporary copy, as a user would, and checks what comes out of it. Reads the build: run
  * `npm run build` first. Names of examples as arguments run only those.
  */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,15 +15,26 @@ const examples = join(root, 'examples');
 /** What the examples import, as if it had been installed beside them. */
 const packages = { reprise: root, zod: join(root, 'node_modules', 'zod') };
 
+/** A repository of its own: without one, its project would be whatever is above the temporary folder. */
 function copyOf(name) {
   const folder = mkdtempSync(join(tmpdir(), `reprise-example-${name}-`));
   cpSync(join(examples, name), folder, { recursive: true });
+  commitAll(folder);
   mkdirSync(join(folder, 'node_modules'));
-  // Without this, the project of an example would be whatever is above the temporary folder.
-  mkdirSync(join(folder, '.reprise'));
   for (const [name, target] of Object.entries(packages))
     symlinkSync(target, join(folder, 'node_modules', name), 'dir');
   return folder;
+}
+
+function commitAll(folder) {
+  const git = (...args) => execFileSync('git', args, { cwd: folder, stdio: 'pipe' });
+  git('init', '--quiet', '--initial-branch=main');
+  git('config', 'user.name', 'Example');
+  git('config', 'user.email', 'example@example.com');
+  git('config', 'commit.gpgsign', 'false');
+  appendFileSync(join(folder, '.git', 'info', 'exclude'), 'node_modules\n');
+  git('add', '.');
+  git('commit', '--quiet', '--message', 'Begin');
 }
 
 async function run(name) {

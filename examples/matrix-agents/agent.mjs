@@ -1,6 +1,6 @@
 // Stands for a coding agent: it is told what to do on standard input, works in the folder that it is started in, says what
 // it does as it goes along, and ends with a result.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const say = event => console.log(JSON.stringify(event));
 
@@ -9,8 +9,9 @@ const file = /^Review (\S+)\.$/m.exec(prompt)?.[1] ?? '';
 say({ type: 'text', text: `I read ${file}.` });
 const text = readFileSync(file, 'utf8');
 const names = [...text.matchAll(/^export const (\w+)/gm)].map(([, name]) => name);
-const open = text.split('\n').filter(line => line.includes('TODO')).length;
+const open = text.split('\n').filter(line => line.includes('later')).length;
 
-writeFileSync('review.md', `## ${file}\n\n${names.map(name => `- \`${name}\` reads well`).join('\n')}\n`);
+mkdirSync('out', { recursive: true });
+writeFileSync('out/review.md', `## ${file}\n\n${names.map(name => `- \`${name}\` reads well`).join('\n')}\n`);
 say({ type: 'usage', inputTokens: text.length, outputTokens: 20 * names.length });
 say({ type: 'result', text: `Reviewed ${file}.`, output: { file, functions: names.length, open } });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 /** Says what a command printed when it did not end as it should. */
 function expectExit({ code, errors, ...rest }, expected) {
@@ -9,6 +9,49 @@ function expectExit({ code, errors, ...rest }, expected) {
 
 /** What each example has to come to. */
 export const checks = {
+  async 'best-of-three'({ json, reprise, git, path }) {
+    const { result } = expectExit(await json('run', 'mend.yaml'), 0);
+    assert.deepEqual(result.output, { selected: 2, landed: 'landed' });
+    assert.match(readFileSync(path('slug.mjs'), 'utf8'), /replaceAll\(' ', '-'\)/);
+    assert.equal(
+      git('log', '--format=%s'),
+      'fix:2: Titles of more than two words have an address again.\nBegin',
+    );
+    assert.equal(git('status', '--porcelain'), '');
+
+    const diff = expectExit(await reprise('diff', result.runId, 'fix:0', '--stat'), 0);
+    assert.match(diff.output, /slug\.mjs/);
+    const replayed = expectExit(await json('replay', result.runId), 0);
+    assert.deepEqual(replayed.result, result);
+    expectExit(await reprise('gc'), 0);
+    assert.equal(git('worktree', 'list').split('\n').length, 1, 'no workspace is left');
+    const branches = git('branch', '--format=%(refname:short)').split('\n');
+    assert.equal(
+      branches.filter(branch => /worker_[01]$/.test(branch)).length,
+      2,
+      'what has not landed is kept',
+    );
+    assert.equal(branches.length, 3, 'what has landed is on main, and on no other branch');
+  },
+
+  async 'matrix-agents'({ json, reprise, git }) {
+    const { result } = expectExit(await json('run', 'review.yaml'), 0);
+    const { page, ...numbers } = result.output;
+    assert.deepEqual(numbers, { reviewed: 3, open: 1 });
+    assert.match(
+      readFileSync(page, 'utf8'),
+      /- src\/area\.mjs: functions 2, open 0\n- src\/greet\.mjs: .*open 1\n/,
+    );
+    const { output } = expectExit(await reprise('show', result.runId), 0);
+    assert.match(output, /review:2 +review +\S+\/review\.md/);
+    expectExit(await reprise('gc'), 0);
+    assert.equal(
+      git('branch', '--format=%(refname:short)'),
+      'main',
+      'nothing was changed, so nothing is left',
+    );
+  },
+
   async order({ json, reprise }) {
     const { result } = expectExit(await json('run', 'order.mjs', '--input', 'order=A-17'), 0);
     assert.deepEqual(result.output, {

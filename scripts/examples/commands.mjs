@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -9,6 +9,7 @@ export function commandsIn(folder, cli) {
   return {
     folder,
     path: name => join(folder, name),
+    git: (...args) => execFileSync('git', args, { cwd: folder, encoding: 'utf8' }).trim(),
     /** Runs a program of the example to its end. */
     node: (...args) => start(...args).end(),
     /** Starts a command that prints NDJSON, and leaves it running. */

@@ -1,8 +1,7 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
-import type { Git } from '../git/git.ts';
+import { diffOf } from '../git/diff.ts';
 import { openRepository, resolveCommit } from '../git/repository.ts';
 import { type Paint, painter } from '../report/paint.ts';
 import { safeText } from '../report/safe-text.ts';
@@ -43,49 +42,21 @@ interface Circumstances {
   readonly stat: boolean;
 }
 
-async function diffText(
-  { step, workspace }: UnitWork,
-  { io, project, stat }: Circumstances,
-): Promise<string> {
-  const { git } = await openRepository({ cwd: project.root, inheritEnv: io.env });
-  const diff = [
-    ...['diff', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames'],
-    ...(stat ? ['--stat', `--stat-width=${io.columns}`] : ['--patch', '--src-prefix=a/', '--dst-prefix=b/']),
-    '--end-of-options',
-    workspace.base,
-  ];
+async function diffText({ step, workspace }: UnitWork, circumstances: Circumstances): Promise<string> {
+  const { io, project, stat } = circumstances;
+  const repository = await openRepository({ cwd: project.root, inheritEnv: io.env });
+  const { base, branch, saved } = workspace;
   const folder = resolve(project.root, workspace.path);
   if (!step.hasEnded && !workspace.removed && existsSync(folder))
-    return withEveryFile(git.with({ cwd: folder }), own => own.ok([...diff, '--']));
+    return diffOf({ repository, base, head: { workspace: folder }, stat });
+  const { git } = repository;
   const head =
-    (await resolveCommit(git, workspace.saved?.commit ?? '')) ?? (await tipOf(git, workspace.branch));
-  if (head !== undefined) return git.ok([...diff, head, '--']);
-  if (workspace.saved === undefined) return '';
-  throw new RepriseError(
-    'GIT_FAILED',
-    `the work of ${step.path} is gone: there is no branch ${workspace.branch}`,
-    {
-      hint: `if it was landed, look there: git log ${workspace.base.slice(0, 10)}..`,
-    },
-  );
-}
-
-const tipOf = (git: Git, branch: string): Promise<string | undefined> =>
-  resolveCommit(git, `refs/heads/${branch}`);
-
-/** New files count too, and the agent's own index stays as it is. */
-async function withEveryFile(git: Git, work: (git: Git) => Promise<string>): Promise<string> {
-  const index = await git.line(['rev-parse', '--path-format=absolute', '--git-path', 'index']);
-  const folder = mkdtempSync(join(tmpdir(), 'reprise-diff-'));
-  try {
-    const copy = join(folder, 'index');
-    if (existsSync(index)) copyFileSync(index, copy);
-    const own = git.with({ env: { GIT_INDEX_FILE: copy } });
-    await own.ok(['add', '--intent-to-add', '--', '.']);
-    return await work(own);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+    (await resolveCommit(git, saved?.commit ?? '')) ?? (await resolveCommit(git, `refs/heads/${branch}`));
+  if (head !== undefined) return diffOf({ repository, base, head, stat });
+  if (saved === undefined) return '';
+  throw new RepriseError('GIT_FAILED', `the work of ${step.path} is gone: there is no branch ${branch}`, {
+    hint: `if it was landed, look there: git log ${base.slice(0, 10)}..`,
+  });
 }
 
 /** For a terminal: what the files hold cannot do anything to it. */

@@ -1,5 +1,5 @@
-import { RepriseError } from '../core/errors.ts';
-import { openRepository, resolveCommit } from '../git/repository.ts';
+import { resolveBase } from '../git/base.ts';
+import { openRepository } from '../git/repository.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 
 /** Whether a step of the workflow, or of a child, works with the repository. */
@@ -31,13 +31,8 @@ export async function pinBase({
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }): Promise<PinnedBase> {
-  const { git, root } = await openRepository({ cwd, inheritEnv: env });
-  const commit = await resolveCommit(git, 'HEAD');
-  if (commit === undefined) {
-    throw new RepriseError('WORKSPACE_FAILED', `the repository in ${root ?? cwd} has no commit yet`, {
-      hint: 'workspaces begin with a commit: git add --all && git commit --message "First commit"',
-    });
-  }
-  const branch = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
+  const repository = await openRepository({ cwd, inheritEnv: env });
+  const commit = await resolveBase(repository);
+  const branch = await repository.git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
   return { ref: branch.code === 0 ? branch.stdout.trim() : 'HEAD', commit };
 }

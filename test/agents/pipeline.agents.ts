@@ -1,21 +1,140 @@
+import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { installedAgents } from './support/install.ts';
-import { agentProject, endsIn, everyAgent, expectCode, of, sessionsIn } from './support/project.ts';
+import { agentProject, endsIn, everyAgent, expectCode, of, scriptFor, stepsFor } from './support/project.ts';
 
-describe.skipIf(!installedAgents())('a run with real agents', () => {
-  test('x', async () => {
+const list = `{ type: object, properties: { files: { type: array, items: { type: string } } }, required: [files], additionalProperties: false }`;
+const command = 'echo made > made.txt';
+
+describe.skipIf(!installedAgents())('a run with an agent of each kind', () => {
+  test('commits what they did on branches of their own, and their sessions can be stepped into', async () => {
     const project = await agentProject({
-      script: Object.fromEntries(everyAgent.map(a => [`edit-${a}`, [
-          { say: 'I write it.', actions: [{ write: { path: `${a}.txt`, content: 'hello\n' } }] },
+      script: {
+        ...scriptFor(everyAgent, agent => [
+          { say: 'I write it.', actions: [{ write: { path: `${agent}.txt`, content: 'hello\n' } }] },
           { say: 'Done.' },
-        ]])),
-      steps: everyAgent.map(a => `  - { id: ${a}, agent: ${a}, prompt: "Please [[edit-${a}]]." }\n`).join(''),
+        ]),
+        more: [{ say: 'Here I am again.' }],
+      },
+      steps: stepsFor(everyAgent),
     });
-    const result = await project.reprise('run', 'flow');
-    console.log(result);
-    const h = await project.history();
-    console.log(JSON.stringify(h, undefined, 1));
-    console.log(project.git('log', '--all', '--graph', '--stat'));
-    expectCode(result, 0);
+    const run = await project.reprise('run', 'flow');
+    expectCode(run, 0);
+    const history = await project.history();
+    expect(of(history, 'session.ended').map(({ data }) => data)).toEqual(
+      everyAgent.map(() =>
+        expect.objectContaining({
+          outcome: 'ok',
+          usage: expect.objectContaining({ inputTokens: 200, outputTokens: 20 }),
+        }),
+      ),
+    );
+    const runId = history[0]?.runId ?? '';
+    for (const agent of everyAgent) {
+      const branch = `reprise/flow/${runId}/${agent}`;
+      expect(project.git('show', '--stat', '--format=%s', branch)).toContain(`${agent}: Done.`);
+      expect(project.git('diff', '--name-only', 'main', branch)).toBe(`${agent}.txt\n`);
+    }
+    expect(project.git('status', '--porcelain')).toBe('');
+    expect(project.model.outside).toEqual([]);
+    expect(project.processes()).toEqual([]);
+
+    const [, into = ''] = /^ *(cd \S+ && claude --resume \S+)$/m.exec(run.stderr) ?? [];
+    expect(into).toContain(`.reprise/workspaces/flow/${runId}/claude`);
+    const said = execFileSync('sh', ['-c', `${into} -p "And [[more]]."`], {
+      cwd: project.root,
+      env: project.env,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    expect(said).toBe('Here I am again.\n');
+    expect(project.model.requestsFor('more')[0]?.told).toContain('Please [[do-claude]].');
+  });
+
+  test('takes data that fits the schema, and tells the next attempt why the last one was of no use', async () => {
+    const project = await agentProject({
+      script: scriptFor(everyAgent, () => ({ told, index }) => {
+        if (!told.includes('The last attempt failed')) return { say: 'There are two.' };
+        return index === 0 ? { actions: [{ answer: { files: ['a', 'b'] } }] } : { say: 'Ok.' };
+      }),
+      steps: stepsFor(everyAgent, `output: ${list}, retry: { attempts: 2, delay: 10ms }`),
+    });
+    expectCode(await project.reprise('run', 'flow'), 0);
+    const history = await project.history();
+    expect(of(history, 'step.retrying').map(({ data }) => data.error.code)).toEqual(
+      everyAgent.map(() => 'OUTPUT_INVALID'),
+    );
+    for (const agent of everyAgent) {
+      expect(endsIn(history)[agent]).toMatchObject({ output: { files: ['a', 'b'] } });
+      const [first, ...later] = project.model.requestsFor(`do-${agent}`);
+      expect(first?.told).not.toContain('The last attempt failed');
+      expect(later.at(-1)?.told).toContain('OUTPUT_INVALID');
+      expect(later.at(-1)?.told).toContain('without data');
+    }
+  });
+
+  test('fails with OUTPUT_INVALID where the data never fits, and with AGENT_FAILED where the server fails', async () => {
+    const wrong = { actions: [{ answer: { files: 'none' } }] };
+    const project = await agentProject({
+      script: {
+        ...scriptFor(everyAgent, () => Array.from({ length: 10 }, () => wrong)),
+        broken: [{ fail: { status: 500, message: 'It broke.' } }],
+      },
+      steps:
+        stepsFor(everyAgent, `output: ${list}`) +
+        everyAgent
+          .map(agent => `  - { id: ${agent}-500, agent: ${agent}, prompt: "Be [[broken]]." }\n`)
+          .join(''),
+      top: 'on_failure: continue',
+    });
+    expectCode(await project.reprise('run', 'flow'), 1);
+    const ends = endsIn(await project.history());
+    for (const agent of everyAgent) {
+      expect(ends[agent]).toMatchObject({ error: { code: 'OUTPUT_INVALID' } });
+      expect(ends[`${agent}-500`]).toMatchObject({
+        error: { code: 'AGENT_FAILED', hint: expect.stringContaining('add `retry`') },
+      });
+    }
+    expect(project.processes()).toEqual([]);
+  });
+});
+
+describe.skipIf(!installedAgents())('what an agent must not do', () => {
+  const runs = () => [
+    { say: 'I run it.', actions: [{ run: command, unconfined: true }] },
+    { say: 'That was it.' },
+  ];
+
+  test('is in the summary, with the line to add; with that line it is done', async () => {
+    const names = ['claude', 'server', 'acp'] as const;
+    const lines = ['["Bash(echo made > made.txt)"]', '["Bash(npm test)", "Bash(echo made > made.txt)"]'];
+    const project = await agentProject({ script: scriptFor(names, runs), steps: stepsFor(names) });
+    const denied = await project.reprise('run', 'flow');
+    expectCode(denied, 0);
+    for (const agent of names) {
+      const line = lines[agent === 'server' ? 1 : 0];
+      expect(denied.stderr).toContain(`Bash  to allow it, add to the agent ${agent}: allow: ${line}\n`);
+    }
+    expect(project.git('branch', '--list', 'reprise/*')).toBe('');
+
+    const allowed = await agentProject({
+      script: scriptFor(names, runs),
+      steps: stepsFor(names, `permissions: { allow: ${lines[1]} }`),
+    });
+    const run = await allowed.reprise('run', 'flow');
+    expectCode(run, 0);
+    expect(run.stderr).not.toContain('denied');
+    expect(of(await allowed.history(), 'workspace.saved').map(({ data }) => data.files)).toEqual([1, 1, 1]);
+  });
+
+  test('is why a step without its output failed: somebody is needed, exit code 3', async () => {
+    const project = await agentProject({
+      script: scriptFor(['claude'], () => [...runs(), { say: 'I could not.' }]),
+      steps: stepsFor(['claude'], `output: ${list}`),
+    });
+    const run = await project.reprise('run', 'flow');
+    expectCode(run, 3);
+    expect(run.stderr).toContain('PERMISSION_DENIED');
+    expect(run.stderr).toContain('allow: ["Bash(echo made > made.txt)"]');
   });
 });

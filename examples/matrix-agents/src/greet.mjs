@@ -1,2 +1,2 @@
-// TODO: other languages
+// later: other languages
 export const greet = name => `Hello, ${name}!`;

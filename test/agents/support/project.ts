@@ -25,10 +25,24 @@ agents:
   acp: { kind: acp, command: [claude-agent-acp] }
 `;
 
+/** A step for each agent, all at once: the model is asked for `do-<agent>`. */
+export const stepsFor = (names: readonly AgentName[], rest = ''): string =>
+  names
+    .map(name => `  - { id: ${name}, agent: ${name}, prompt: "Please [[do-${name}]]."${rest && `, ${rest}`} }\n`)
+    .join('');
+
+/** What the model says to each of them. */
+export const scriptFor = (
+  names: readonly AgentName[],
+  replies: (name: AgentName) => ModelScript[string],
+): ModelScript => Object.fromEntries(names.map(name => [`do-${name}`, replies(name)]));
+
 export interface AgentProjectOptions {
   readonly script: ModelScript;
   /** The steps of the workflow `flow`. */
   readonly steps: string;
+  /** What else it says. */
+  readonly top?: string;
   /** More agents, indented by two. */
   readonly agents?: string;
   readonly files?: Readonly<Record<string, string>>;
@@ -68,7 +82,7 @@ export async function agentProject(options: AgentProjectOptions): Promise<AgentP
     git: true,
     files: {
       'reprise.yaml': agents + (options.agents ?? ''),
-      '.reprise/workflows/flow.yaml': `steps:\n${options.steps}`,
+      '.reprise/workflows/flow.yaml': `${options.top ?? ''}\nsteps:\n${options.steps}`,
       ...options.files,
     },
   });

@@ -32,9 +32,17 @@ export interface Failure {
 
 /**
  * What the model says, by a word that the prompt has in it as `[[word]]`. The replies follow one another as the conversation goes
- * on after that prompt, so that many agents can share one model, and an agent that asks again is told the same.
+ * on after that prompt, so that many agents can share one model, and an agent that asks again is told the same. A
+ * function says what depends on more than that.
  */
-export type ModelScript = Readonly<Record<string, readonly Reply[]>>;
+export type ModelScript = Readonly<Record<string, readonly Reply[] | ((asked: Asked) => Reply)>>;
+
+export interface Asked {
+  /** All that was said so far, by either side, and what the agent says of its surroundings. */
+  readonly told: string;
+  /** How many answers the model has given since the prompt. */
+  readonly index: number;
+}
 
 /** A request of an agent, in the terms of all interfaces. */
 export interface Conversation {
@@ -75,7 +83,8 @@ export interface Cue {
 }
 
 /** The reply that is due; `undefined` if no prompt of the conversation is in the script. */
-export function cueOf(script: ModelScript, { turns }: Conversation): Cue | undefined {
+export function cueOf(script: ModelScript, conversation: Conversation): Cue | undefined {
+  const { turns } = conversation;
   const found = turns.flatMap(({ role, text }, at) =>
     role === 'user' ? wordsIn(text).flatMap(word => (Object.hasOwn(script, word) ? { word, at } : [])) : [],
   );
@@ -83,9 +92,17 @@ export function cueOf(script: ModelScript, { turns }: Conversation): Cue | undef
   if (!last) return undefined;
   const { word, at } = last;
   const index = turns.slice(at + 1).filter(({ role }) => role === 'assistant').length;
-  const reply = script[word]?.[index] ?? { say: `Nothing is scripted for answer ${index + 1} to ${word}.` };
-  return { word, index, reply };
+  return { word, index, reply: replyTo(script[word] ?? [], { told: toldIn(conversation), index }) };
 }
+
+function replyTo(replies: ModelScript[string], asked: Asked): Reply {
+  if (typeof replies === 'function') return replies(asked);
+  return replies[asked.index] ?? { say: `Nothing is scripted for answer ${asked.index + 1}.` };
+}
+
+/** Everything that the agent told the model. */
+export const toldIn = ({ system, turns }: Conversation): string =>
+  [system, ...turns.map(({ text }) => text)].join('\n');
 
 const wordsIn = (text: string): readonly string[] =>
   [...text.matchAll(/\[\[([\w-]+)\]\]/g)].flatMap(([, word]) => word ?? []);

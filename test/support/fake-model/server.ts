@@ -4,7 +4,7 @@ import { parseObject, textAt } from '../../../src/agents/json-line.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { messageEvents, messagesError, readMessages, wholeMessage } from './anthropic.ts';
 import { readResponses, responseEvents, responsesError } from './responses.ts';
-import { type Conversation, cueOf, type ModelScript, type Part } from './script.ts';
+import { type Conversation, cueOf, type ModelScript, type Part, toldIn } from './script.ts';
 import { type Answering, beginStream, type ServerEvent, writeEvents } from './sse.ts';
 import { partsOf } from './tool-calls.ts';
 
@@ -14,6 +14,8 @@ export interface ModelRequest {
   readonly word?: string | undefined;
   readonly index: number;
   readonly conversation: Conversation;
+  /** Everything that was said in it. */
+  readonly told: string;
   readonly body: JsonObject;
 }
 
@@ -61,7 +63,13 @@ export async function startFakeModel(script: ModelScript): Promise<FakeModel> {
     const conversation = spoken.read(body);
     // What comes without tools is asked on the side, such as a title for the session.
     const cue = conversation.tools.length > 0 ? cueOf(script, conversation) : undefined;
-    requests.push({ word: cue?.word, index: cue?.index ?? 0, conversation, body });
+    requests.push({
+      word: cue?.word,
+      index: cue?.index ?? 0,
+      conversation,
+      told: toldIn(conversation),
+      body,
+    });
     const tries = requestsFor(cue?.word ?? '').filter(({ index }) => index === cue?.index).length;
     const reply = cue?.reply ?? { say: 'A title' };
     const { fail } = reply;

@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import type { Json } from '../../../src/core/json.ts';
-import type { Action, Conversation, OfferedTool, Part, Reply } from './script.ts';
+import { type Action, type Conversation, type OfferedTool, type Part, type Reply, toldIn } from './script.ts';
 
 /** What a reply says and wants, in the tools that the agent offers. */
 export function partsOf(reply: Reply, conversation: Conversation): readonly Part[] {
@@ -51,9 +51,9 @@ const patchThatAdds = (path: string, content: string): string => {
 const whereAgentsSayIt = [/Primary working directory: (\/[^\s<`'"]+)/, /<cwd>(\/[^<]+)<\/cwd>/];
 
 /** Agents tell the model which folder they work in. */
-function absolute(path: string, { system, turns }: Conversation): string {
+function absolute(path: string, conversation: Conversation): string {
   if (isAbsolute(path)) return path;
-  const told = [system, ...turns.map(({ text }) => text)].join('\n');
+  const told = toldIn(conversation);
   const folder = whereAgentsSayIt.flatMap(form => form.exec(told)?.[1] ?? [])[0];
   return folder === undefined ? path : join(folder, path);
 }
