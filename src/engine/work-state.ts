@@ -42,6 +42,7 @@ export class WorkState {
   /** Begun in this attempt, by branch, with how they ended. */
   readonly landings = new Map<string, KnownLanding>();
   spent: Spent = nothingSpent;
+  #isOpen = false;
 
   newAttempt(): void {
     this.session = undefined;
@@ -61,7 +62,10 @@ export class WorkState {
         this.workspace = undefined;
         return;
       case 'session.started': {
-        const { agent, number, sessionId } = event.data;
+        const { agent, number, sessionId, kind } = event.data;
+        // Whoever held the last one died with it: what it cost nobody will ever say.
+        if (this.#isOpen && kind !== 'scripted') this.spent = { ...this.spent, costUnknown: true };
+        this.#isOpen = true;
         const before = this.session?.sessionId === sessionId ? this.session?.usage : undefined;
         this.session = { agent, number, sessionId, usage: before };
         this.sessions = number + 1;
@@ -72,6 +76,7 @@ export class WorkState {
         return;
       case 'session.ended':
         this.spent = spentWith(this.spent, event.data.usage);
+        this.#isOpen = false;
         this.session =
           event.data.outcome === 'limit' && this.session
             ? { ...this.session, usage: addUsage(this.session.usage ?? noUsage, event.data.usage) }

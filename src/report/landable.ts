@@ -10,7 +10,7 @@ export const hasWork = ({ work }: StepProgress): boolean => (work.workspace?.sav
 export function landable(view: RunView): readonly StepProgress[] {
   const landed = new Set(
     view.steps.flatMap(({ work }) =>
-      work.landing && done.has(work.landing.outcome) ? [work.landing.branch] : [],
+      work.landings.filter(({ outcome }) => done.has(outcome)).map(({ branch }) => branch),
     ),
   );
   const bases = new Set(

@@ -1,11 +1,11 @@
 import type { StepProgress } from './step-progress.ts';
-import { changesText, itemText, landingText } from './work-words.ts';
+import { changesText, itemText, landingsText } from './work-words.ts';
 
 /** What a step or worker that succeeded came to. */
 export function workNote(step: StepProgress): string {
   const { work, item } = step;
   if (step.fanOut) return fanOutNote(step);
-  if (work.landing) return landingText(work.landing);
+  if (work.landings.length > 0) return landingsText(work.landings);
   const saved = work.workspace?.saved;
   const parts = [
     itemText(item),

@@ -51,7 +51,8 @@ export class WorkProgress {
   /** The last one. */
   session: SessionProgress | undefined;
   denials: NonNullable<EventOf<'session.ended'>['data']['denials']> = [];
-  landing: EventOf<'landing.ended'>['data'] | undefined;
+  /** Those of the attempt, in order; a branch that is landed again counts once. */
+  landings: readonly EventOf<'landing.ended'>['data'][] = [];
   selection: EventOf<'selection.made'>['data'] | undefined;
   artifacts: NonNullable<EventOf<'step.completed'>['data']['artifacts']> = [];
   /** What the agent did last, in a few words. */
@@ -71,7 +72,7 @@ export class WorkProgress {
   begin(): void {
     this.cutOff();
     this.denials = [];
-    this.landing = undefined;
+    this.landings = [];
     this.selection = undefined;
     this.artifacts = [];
     this.lastAction = undefined;
@@ -79,7 +80,8 @@ export class WorkProgress {
 
   /** Whoever ran the session is gone. */
   cutOff(): void {
-    if (this.#underWay) this.#ended = spentTogether([this.#ended, unknownSession]);
+    const isFree = this.session?.kind === 'scripted';
+    if (this.#underWay && !isFree) this.#ended = spentTogether([this.#ended, unknownSession]);
     this.#underWay = false;
     this.#live = undefined;
   }
@@ -127,11 +129,12 @@ export class WorkProgress {
         return;
       }
       case 'landing.started':
-        this.landing = undefined;
         return;
-      case 'landing.ended':
-        this.landing = event.data;
+      case 'landing.ended': {
+        const { data } = event;
+        this.landings = [...this.landings.filter(({ branch }) => branch !== data.branch), data];
         return;
+      }
       case 'selection.made':
         this.selection = event.data;
         return;

@@ -39,6 +39,17 @@ export function landingText({ outcome, onto, branch, commit, commits, message }:
   }
 }
 
+/** Several branches that landed are said as one; the first that did not is what matters. */
+export function landingsText(landings: readonly LandingEnd[]): string {
+  const [first, ...others] = landings;
+  if (!first) return '';
+  const refused = landings.find(({ outcome }) => outcome !== 'landed' && outcome !== 'nothing-to-land');
+  if (refused || others.length === 0) return landingText(refused ?? first);
+  const commits = landings.reduce((sum, each) => sum + (each.commits ?? 0), 0);
+  const last = landings.findLast(({ outcome }) => outcome === 'landed') ?? first;
+  return landingText({ ...last, commits });
+}
+
 /** How one worker of several was chosen. */
 export function selectionText({ winner, by, candidates, reason }: EventOf<'selection.made'>['data']): string {
   const score = candidates.find(({ worker }) => worker === winner)?.score;
