@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { existsSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { agentSteps } from './cases/agent-steps.mjs';
 import { fanOut } from './cases/fan-out.mjs';
 import { fold } from './cases/fold.mjs';
 import { resume } from './cases/resume.mjs';
@@ -14,7 +15,16 @@ import { preparePeer } from './lib/peer.mjs';
 import { published } from './lib/published.mjs';
 import { describeTarget, isMissed } from './lib/targets.mjs';
 
-const cases = { sequence, 'fan-out': fanOut, resume, fold, scale, 'start-up': startUp, worktrees };
+const cases = {
+  sequence,
+  'fan-out': fanOut,
+  resume,
+  fold,
+  scale,
+  'start-up': startUp,
+  worktrees,
+  'agent-steps': agentSteps,
+};
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

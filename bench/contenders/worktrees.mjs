@@ -1,39 +1,13 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeWorkspace } from '../../dist/git/remove-workspace.js';
 import { openRepository, resolveCommit } from '../../dist/git/repository.js';
 import { createWorkspace } from '../../dist/git/workspaces.js';
 import { thisProcess } from '../../dist/process/identity.js';
 import { contend } from '../lib/contend.mjs';
-
-/** The settings of whoever runs it stay out. */
-const env = {
-  PATH: process.env.PATH,
-  GIT_CONFIG_NOSYSTEM: '1',
-  GIT_CONFIG_GLOBAL: '/dev/null',
-  GIT_AUTHOR_NAME: 'Ann',
-  GIT_AUTHOR_EMAIL: 'ann@example.com',
-  GIT_COMMITTER_NAME: 'Ann',
-  GIT_COMMITTER_EMAIL: 'ann@example.com',
-};
-
-/** One commit with that many files of some kilobytes in twenty folders. */
-function makeRepository(folder, files) {
-  const root = join(folder, 'repository');
-  const git = (...args) => execFileSync('git', args, { cwd: root, env });
-  for (let index = 0; index < files; index++) {
-    const below = join(root, 'src', `part-${index % 20}`);
-    mkdirSync(below, { recursive: true });
-    const lines = 1 + ((index * 37) % 200);
-    writeFileSync(join(below, `file-${index}.ts`), `export const value${index} = ${index};\n`.repeat(lines));
-  }
-  git('init', '--quiet', '--initial-branch=main');
-  git('add', '--all');
-  git('commit', '--quiet', '--message=Begin');
-  return root;
-}
+import { repositoryEnvironment as env, makeRepository } from '../lib/repository.mjs';
 
 async function plainGit(folder, root) {
   const git = async (...args) => {

@@ -1,2 +1,5 @@
-/** A title as a part of an address. */
+/**
+ * A title as a part of an address.
+ * @param {string} title
+ */
 export const slug = title => title.toLowerCase().replace(' ', '-');

@@ -2,6 +2,7 @@
 // it does as it goes along, and ends with a result.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 
+/** @param {object} event */
 const say = event => console.log(JSON.stringify(event));
 
 const prompt = readFileSync(0, 'utf8');

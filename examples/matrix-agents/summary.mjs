@@ -1,13 +1,15 @@
 // Makes one page of what all reviewers found; they come in the order of the matrix, however long each took.
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 
-const results = JSON.parse(process.env.RESULTS);
+const { RESULTS = '[]', REPRISE_OUTPUT = '' } = process.env;
+/** @type {import('reprise').WorkerResult<{ file: string, functions: number, open: number }>[]} */
+const results = JSON.parse(RESULTS);
 const rows = results.map(({ status, output, error }) =>
-  status === 'completed'
-    ? `${output.file}: functions ${output.functions}, open ${output.open}`
-    : `${status}: ${error?.message}`,
+  output
+    ? `- ${output.file}: functions ${output.functions}, open ${output.open}\n`
+    : `- ${status}: ${error?.message}\n`,
 );
 mkdirSync('out', { recursive: true });
-writeFileSync('out/summary.md', `${rows.map(row => `- ${row}`).join('\n')}\n`);
+writeFileSync('out/summary.md', rows.join(''));
 const open = results.reduce((sum, { output }) => sum + (output?.open ?? 0), 0);
-appendFileSync(process.env.REPRISE_OUTPUT, JSON.stringify({ open }));
+appendFileSync(REPRISE_OUTPUT, JSON.stringify({ open }));

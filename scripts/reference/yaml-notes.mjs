@@ -152,7 +152,7 @@ export const workspaceNotes = [
 export const fanOutNotes = [
   'A step with `concurrency` above 1 or with `strategy.matrix` becomes many copies, each in a workspace of its own. It ends when all of them have, and gives:',
   block(
-    'yaml',
+    'text',
     `
 worker_results: # one for each copy, in order
   - { index: 0, status: completed, output: ..., workspace: ..., branch: ..., cost: 0.12, duration_ms: 5300 }

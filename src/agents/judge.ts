@@ -62,7 +62,7 @@ export function silentEnd(end: ProcessEnd | 'closed its output', known: SilentEn
   ].filter(Boolean);
   const tell = (what: string) => [`the agent ${what} without a result`, ...details].join('\n');
   const log = logFile ? `The whole output is in ${logFile}` : undefined;
-  const byHand = `run \`${request.agent.command?.[0] ?? request.agent.kind}\` by hand to see what it says. ${log ?? ''}`;
+  const byHand = `run \`${request.agent.command?.join(' ') ?? request.agent.kind}\` by hand to see what it says. ${log ?? ''}`;
   if (end === 'closed its output') return failed(protocolError(tell(end), byHand.trim()));
   switch (end.kind) {
     case 'couldNotStart':

@@ -5,6 +5,7 @@ import { toTimestamp } from '../core/time.ts';
 import type { Engine, RunOptions } from '../engine/engine.ts';
 import type { RunResult, Waiting } from '../engine/result.ts';
 import type { Reporter } from '../report/index.ts';
+import { jsonText } from '../report/json-text.ts';
 import type { EventStore } from '../store/port.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { type ExitCode, exitCodeOfResult } from './exit-codes.ts';
@@ -162,5 +163,5 @@ async function showEnd({
 
 /** The output of a run, as data: indented for eyes, one line for programs. */
 export function writeOutput(io: CommandIo, output: unknown): void {
-  writeLines(io.out, JSON.stringify(output, null, io.isTTY.stdout ? 2 : 0));
+  writeLines(io.out, jsonText(output, io.isTTY.stdout ? 2 : 0));
 }

@@ -2,6 +2,7 @@ import { applyGc, type GcDone, gatherGcFacts, type Removed } from '../git/gc.ts'
 import { type GcAction, planGc, type RunStanding } from '../git/gc-plan.ts';
 import { openRepository } from '../git/repository.ts';
 import { count } from '../report/count.ts';
+import { jsonText } from '../report/json-text.ts';
 import { safeLine } from '../report/safe-text.ts';
 import { shellWord } from '../report/words.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -32,7 +33,7 @@ export async function gcCommand(
         left: [...plan.leave, ...left],
       }));
   const report = { ...done, isDryRun: options.dryRun === true };
-  if (options.json) writeLines(io.out, JSON.stringify(describe(report)));
+  if (options.json) writeLines(io.out, jsonText(describe(report)));
   else for (const line of linesOf(report, io)) writeLines(io.out, line);
   return exitCodes.ok;
 }

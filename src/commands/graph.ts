@@ -1,4 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
+import { jsonText } from '../report/json-text.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
@@ -29,7 +30,7 @@ export async function graphCommand(
   if (options.json) {
     writeLines(
       io.out,
-      JSON.stringify({ workflow: model.name, steps: describeSteps(model, { prefix: '', statuses }) }),
+      jsonText({ workflow: model.name, steps: describeSteps(model, { prefix: '', statuses }) }),
     );
     return exitCodes.ok;
   }

@@ -1,5 +1,6 @@
 import { canonicalOrder } from '../engine/canonical.ts';
 import { digestsOf } from '../engine/digest.ts';
+import { jsonText } from '../report/json-text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
@@ -28,12 +29,12 @@ export async function historyCommand(
       const { outcome, history } = digestsOf(recorded);
       writeLines(
         io.out,
-        options.json ? JSON.stringify({ outcome, history }) : `outcome ${outcome}\nhistory ${history}`,
+        options.json ? jsonText({ outcome, history }) : `outcome ${outcome}\nhistory ${history}`,
       );
       return exitCodes.ok;
     }
     const events = options.raw ? recorded : canonicalOrder(recorded);
-    if (options.json) for (const event of events) writeLines(io.out, JSON.stringify(event));
+    if (options.json) for (const event of events) writeLines(io.out, jsonText(event));
     else {
       const { formatHistory } = await import('../report/index.ts');
       writeLines(io.out, formatHistory(events, lookOf(io, 'out')));

@@ -2,6 +2,7 @@ import { RepriseError } from '../core/errors.ts';
 import { readBranchRecord } from '../git/branch-records.ts';
 import { type Landing, land } from '../git/landing.ts';
 import { openRepository, type Repository, resolveCommit } from '../git/repository.ts';
+import { jsonText } from '../report/json-text.ts';
 import { hasWork, landable } from '../report/landable.ts';
 import type { RunView } from '../report/run-view.ts';
 import { shellWord } from '../report/words.ts';
@@ -43,12 +44,12 @@ export async function landCommand(
       ? await onlyWork(view, repository)
       : finished(unitWork(view, options.step, 'land'));
   if (!work) {
-    if (options.json) writeLines(io.out, JSON.stringify({ run: view.runId, outcome: 'nothing-to-land' }));
+    if (options.json) writeLines(io.out, jsonText({ run: view.runId, outcome: 'nothing-to-land' }));
     else writeLines(io.err, `run ${view.runId} has no work that has not landed`);
     return exitCodes.ok;
   }
   const { branch } = work.workspace;
-  const onto = options.onto ?? view.base?.ref ?? (await currentBranch(repository));
+  const onto = options.onto ?? branchOf(view) ?? (await currentBranch(repository));
   const config = await readConfig(project, io);
   const landing = await land({
     repository,
@@ -63,7 +64,7 @@ export async function landCommand(
         : verification(options.verify, { io, project, view, work, config }),
   });
   const about = { run: view.runId ?? '', unit: work.step.path, branch, onto };
-  if (options.json) writeLines(io.out, JSON.stringify(landingReport(landing, about)));
+  if (options.json) writeLines(io.out, jsonText(landingReport(landing, about)));
   else
     writeLines(
       io.err,
@@ -117,6 +118,9 @@ function finished(work: UnitWork): UnitWork {
   if (hasWork(step)) return work;
   throw new RepriseError('CANNOT_LAND', `${step.path} has changed nothing, so there is nothing to land`);
 }
+
+/** The branch that the run began from; undefined if none was checked out then. */
+const branchOf = ({ base }: RunView): string | undefined => (base?.ref === 'HEAD' ? undefined : base?.ref);
 
 async function currentBranch({ git }: Repository): Promise<string> {
   const { stdout } = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);

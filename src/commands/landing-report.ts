@@ -1,4 +1,5 @@
 import type { Landing } from '../git/landing.ts';
+import { hintLines } from '../report/cause.ts';
 import { count } from '../report/count.ts';
 import { safeLine, safeText } from '../report/safe-text.ts';
 import { shellWord } from '../report/words.ts';
@@ -46,7 +47,7 @@ const refusal = (
   { unit, onto, again }: About & { readonly again: string },
 ): readonly string[] => [
   `${unit} was not landed on ${safeLine(onto)}, and nothing was changed: ${safeLine(why)}`,
-  `  hint: ${safeLine(hint)}`,
+  ...hintLines(hint),
   `  again: ${again}`,
 ];
 

@@ -1,3 +1,4 @@
+import { jsonText } from '../report/json-text.ts';
 import { viewOf } from '../report/run-view.ts';
 import { knownCost } from '../report/spending.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
@@ -37,8 +38,7 @@ export async function listCommand(
   }
   const now = io.now();
   const rows = runs.map(run => ({ ...run, status: standingStatus(run, now) }));
-  if (json)
-    for (const row of rows) writeLines(io.out, JSON.stringify(toLine(row, costs.get(row.runId) ?? null)));
+  if (json) for (const row of rows) writeLines(io.out, jsonText(toLine(row, costs.get(row.runId) ?? null)));
   else if (others.length > 0) {
     const names = [...new Set(others.map(run => run.workflow))];
     writeLines(io.err, `there is no run of workflow ${workflow}; there are runs of ${names.join(', ')}`);

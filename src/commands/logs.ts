@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { logFolder } from '../engine/log-files.ts';
+import { jsonText } from '../report/json-text.ts';
 import { painter } from '../report/paint.ts';
 import type { RunView } from '../report/run-view.ts';
 import { safeOutput } from '../report/safe-text.ts';
@@ -130,7 +131,7 @@ class LogPrinter {
     if (this.#options.json) {
       const [, step = unit, worker] = /^(.*):(\d+)$/.exec(unit) ?? [];
       const where = { step, worker: worker === undefined ? null : Number(worker), attempt };
-      writeLines(out, JSON.stringify({ ...where, ...(what === undefined ? {} : { what }), line }));
+      writeLines(out, jsonText({ ...where, ...(what === undefined ? {} : { what }), line }));
       return;
     }
     const name = [attempt > 1 ? `${unit}#${attempt}` : unit, what].filter(Boolean).join(' ');

@@ -2,6 +2,7 @@ import type { HistoryEvent } from '../core/event.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/result.ts';
 import type { Reporter } from '../report/index.ts';
+import { jsonText } from '../report/json-text.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
@@ -42,7 +43,7 @@ function jsonReporter(io: CommandIo): Reporter {
   return {
     observe: observation => {
       if (observation.kind === 'events')
-        for (const event of observation.events) writeLines(io.out, JSON.stringify(event));
+        for (const event of observation.events) writeLines(io.out, jsonText(event));
       else notice(observation);
     },
     close: async () => {},
@@ -58,4 +59,4 @@ const silentReporter = (io: CommandIo): Reporter => ({
 });
 
 /** The last line of NDJSON. */
-export const resultLine = (result: RunResult): string => JSON.stringify({ type: 'result', ...result });
+export const resultLine = (result: RunResult): string => jsonText({ type: 'result', ...result });

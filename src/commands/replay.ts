@@ -1,3 +1,4 @@
+import { jsonText } from '../report/json-text.ts';
 import { writeOutput } from './drive.ts';
 import { type ExitCode, exitCodeOfResult } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
@@ -25,7 +26,7 @@ export async function replayCommand(
     const { engine } = await openEngine({ ...project, env: io.env, store });
     const { result, history, ended } = await engine.replay({ workflow, runId });
     if (options.json) {
-      for (const event of history) writeLines(io.out, JSON.stringify(event));
+      for (const event of history) writeLines(io.out, jsonText(event));
       writeLines(io.out, resultLine(result));
     } else if (result.status === 'completed') writeOutput(io, result.output);
     const { length } = history;

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { toTimestamp } from '../core/time.ts';
 import type { Waiting } from '../engine/result.ts';
+import { jsonText } from '../report/json-text.ts';
 import { knownCost } from '../report/spending.ts';
 import type { StepProgress } from '../report/step-progress.ts';
 import type { RunSummary } from '../store/port.ts';
@@ -41,7 +42,7 @@ export async function showCommand(
       const next = nextCommands({ run, standing, ownership }).map(
         command => `${command}${project.commandSuffix}`,
       );
-      writeLines(io.out, JSON.stringify({ ...describe({ run, standing, ownership }, io.now()), next }));
+      writeLines(io.out, jsonText({ ...describe({ run, standing, ownership }, io.now()), next }));
       return exitCodes.ok;
     }
     const { formatSummary } = await import('../report/index.ts');
@@ -61,7 +62,7 @@ export async function showCommand(
       }),
     );
     if (standing.result.status === 'completed')
-      writeLines(io.out, `\noutput: ${JSON.stringify(standing.result.output, null, 2)}`);
+      writeLines(io.out, `\noutput: ${jsonText(standing.result.output, 2)}`);
     return exitCodes.ok;
   });
 }

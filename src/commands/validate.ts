@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
+import { jsonText } from '../report/json-text.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
@@ -29,7 +30,7 @@ export async function validateCommand(
   const targets = options.targets?.length ? options.targets : everything(place);
   const verdicts: Verdict[] = [];
   for (const target of targets) verdicts.push(await judge(target, place));
-  if (options.json) for (const verdict of verdicts) writeLines(io.out, JSON.stringify(describe(verdict)));
+  if (options.json) for (const verdict of verdicts) writeLines(io.out, jsonText(describe(verdict)));
   else await print(verdicts, io);
   return verdicts.some(({ error }) => error) ? exitCodes.usage : exitCodes.ok;
 }

@@ -52,6 +52,20 @@ export async function changesSince(
   };
 }
 
+/** How much the commits of a workspace changed since they began, without what. */
+export async function changeCounts(
+  git: Git,
+  base: string,
+): Promise<{ readonly files: number; readonly insertions: number; readonly deletions: number }> {
+  const diff = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames', '--shortstat'];
+  const stat = await git.ok([...diff, '--end-of-options', base, 'HEAD', '--']);
+  return {
+    files: countOf(stat, /(\d+) file/),
+    insertions: countOf(stat, /(\d+) insertion/),
+    deletions: countOf(stat, /(\d+) deletion/),
+  };
+}
+
 function parseNameStatus(output: string): readonly FileChange[] {
   const fields = output.split('\0');
   const files: FileChange[] = [];

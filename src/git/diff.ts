@@ -1,4 +1,5 @@
 import type { Git } from './git.ts';
+import { gitInside } from './git-inside.ts';
 import type { Repository } from './repository.ts';
 import { untrackedFiles, withSideIndex } from './side-index.ts';
 
@@ -22,7 +23,7 @@ export interface DiffRequest {
  */
 export async function diffOf({ repository, head, ...request }: DiffRequest): Promise<string> {
   if (typeof head === 'string') return print(repository.git, [request.base, head], request);
-  const git = repository.git.with({ cwd: head.workspace });
+  const git = gitInside(repository, head.workspace);
   const untracked = (await untrackedFiles(git)).filter(name => !name.endsWith('/'));
   if (untracked.length === 0) return print(git, [request.base], request);
   return withSideIndex(git, async side => {

@@ -13,6 +13,7 @@ import {
   uncommittedText,
   type WorkspaceFact,
 } from './gc-plan.ts';
+import { gitInside, ownRepository } from './git-inside.ts';
 import { readLock } from './lock-file.ts';
 import { type Removal, removeWorkspace } from './remove-workspace.ts';
 import { type Repository, resolveCommit } from './repository.ts';
@@ -62,7 +63,7 @@ async function gather(repository: Repository): Promise<GcFacts> {
 }
 
 async function workspaceFact(
-  { git }: Repository,
+  repository: Repository,
   { path, gitDir, label, ready, missing }: WorktreeEntry,
 ): Promise<WorkspaceFact> {
   const empty = !ready || missing;
@@ -74,8 +75,9 @@ async function workspaceFact(
     uncommitted: empty
       ? []
       : [
-          ...(await uncommittedFiles(git.with({ cwd: path }))),
-          ...(await submodulesWithOwnCommits(git, gitDir)),
+          ...(await uncommittedFiles(gitInside(repository, path))),
+          ...(await submodulesWithOwnCommits(repository.git, gitDir)),
+          ...ownRepository(path),
         ],
     bytes: 0,
   };

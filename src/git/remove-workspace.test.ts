@@ -154,12 +154,12 @@ describe('committing what was left', () => {
     room.write('.git-hooks', '', path);
     const git = repository.git.with({ cwd: path });
     const result = await commitAll({ git, ...leftOver });
-    expect(result).toEqual({ kind: 'committed', commit: room.gitAt(path, 'rev-parse', 'HEAD') });
+    expect(result).toMatchObject({ kind: 'committed', commit: room.gitAt(path, 'rev-parse', 'HEAD') });
     expect(room.gitAt(path, 'log', '-1', '--format=%an %ae %cn %at %ct%n%B')).toBe(
       'Agent a@b Agent 1767323045 1767323045\n-m "x"\n\n# kept',
     );
     expect(room.gitAt(path, 'status', '--porcelain')).toBe('');
-    expect(await commitAll({ git, ...leftOver })).toEqual({ kind: 'clean' });
+    expect(await commitAll({ git, ...leftOver })).toMatchObject({ kind: 'clean' });
   });
 
   it('is refused while conflicts are unresolved', async () => {

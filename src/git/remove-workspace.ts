@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import type { Owner } from '../store/port.ts';
+import { gitInside, ownRepository } from './git-inside.ts';
 import { park, parkedBranch } from './parking.ts';
 import { type Repository, resolveCommit } from './repository.ts';
 import { type LockRequest, withRepositoryLock } from './repository-lock.ts';
@@ -67,10 +68,14 @@ async function remove(repository: Repository, path: string): Promise<Removal> {
 async function removeFinished(repository: Repository, entry: WorktreeEntry): Promise<Removal> {
   const branch = entry.label?.branch;
   const [status, tidy] = await Promise.all([
-    worktreeStatus(repository.git.with({ cwd: entry.path })),
+    worktreeStatus(gitInside(repository, entry.path)),
     branch === undefined ? undefined : prepareToTidy(repository, branch, entry.gitDir),
   ]);
-  const files = [...status.uncommitted, ...(await submodulesWithOwnCommits(repository.git, entry.gitDir))];
+  const files = [
+    ...status.uncommitted,
+    ...(await submodulesWithOwnCommits(repository.git, entry.gitDir)),
+    ...ownRepository(entry.path),
+  ];
   if (files.length > 0) return { kind: 'uncommitted-changes', files };
   const parked = await parkHead(repository, entry, status.detachedAt);
   unmarkReady(entry.gitDir);

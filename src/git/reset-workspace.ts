@@ -4,6 +4,7 @@ import { RepriseError } from '../core/errors.ts';
 import type { Owner } from '../store/port.ts';
 import { refuseEmbedded } from './commit-all.ts';
 import type { Git } from './git.ts';
+import { gitInside, restoreLink } from './git-inside.ts';
 import { removeIfThere } from './lock-file.ts';
 import { type Parked, park, parkedRef } from './parking.ts';
 import { type Repository, resolveCommit } from './repository.ts';
@@ -43,7 +44,8 @@ export function resetWorkspace(request: ResetRequest): Promise<ResetDone> {
 
 async function reset({ repository, path, commit, signal }: ResetRequest): Promise<ResetDone> {
   const { gitDir, branch } = ownWorkspace(repository, path);
-  const git = repository.git.with({ cwd: path });
+  restoreLink(repository, path);
+  const git = gitInside(repository, path);
   const target = await resolveCommit(git, commit);
   if (target === undefined) throw failed(`${JSON.stringify(commit)} is no commit to bring ${path} back to`);
   // Left by a git command that was killed; nobody else is here.

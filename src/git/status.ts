@@ -3,6 +3,14 @@ import type { Git } from './git.ts';
 export interface WorktreeStatus {
   /** Paths that differ from what is checked out, and untracked ones, by name; what git ignores is not among them. */
   readonly uncommitted: readonly string[];
+  /** Those of them that a merge left unresolved. */
+  readonly unmerged: readonly string[];
+  /** Those of them that are repositories of their own. */
+  readonly embedded: readonly string[];
+  /** The commit that is checked out; undefined before the first. */
+  readonly head: string | undefined;
+  /** The branch that is checked out. */
+  readonly branch: string | undefined;
   /** The commit of a HEAD that is on no branch. */
   readonly detachedAt: string | undefined;
 }
@@ -12,9 +20,19 @@ export async function worktreeStatus(git: Git): Promise<WorktreeStatus> {
   const args = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--untracked-files=all'];
   const lines = (await git.ok(args)).split('\0').filter(line => line !== '');
   const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3);
+  const pathsOf = (wanted: (line: string) => boolean) =>
+    lines.filter(wanted).flatMap(line => pathIn(line) ?? []);
+  const name = header('branch.head');
+  const oid = header('branch.oid');
+  const head = oid === '(initial)' ? undefined : oid;
+  const isDetached = name === '(detached)';
   return {
-    uncommitted: lines.flatMap(line => pathIn(line) ?? []).sort(),
-    detachedAt: header('branch.head') === '(detached)' ? header('branch.oid') : undefined,
+    uncommitted: pathsOf(() => true).sort(),
+    unmerged: pathsOf(line => line.startsWith('u ')),
+    embedded: pathsOf(line => line.startsWith('? ') && line.endsWith('/')),
+    head,
+    branch: isDetached ? undefined : name,
+    detachedAt: isDetached ? head : undefined,
   };
 }
 

@@ -6,6 +6,7 @@ import type { Owner } from '../store/port.ts';
 import { resolveBase } from './base.ts';
 import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import { lastLines } from './git.ts';
+import { restoreLink } from './git-inside.ts';
 import { copyIncluded } from './include-files.ts';
 import { branchPrefix, isBranchName } from './names.ts';
 import { type Repository, resolveCommit } from './repository.ts';
@@ -88,7 +89,10 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
   let made: 'new' | 'remade' = 'new';
   if (existsSync(path) && readdirSync(path).length > 0) {
     const entry = ownEntry(worktreeAt(repository, path), request);
-    if (entry.ready) return { workspace: { ...workspace, base: entry.label.base }, made: 'reused' };
+    if (entry.ready) {
+      restoreLink(repository, path);
+      return { workspace: { ...workspace, base: entry.label.base }, made: 'reused' };
+    }
     await discardUnfinished(entry);
     made = 'remade';
   }

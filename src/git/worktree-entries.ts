@@ -25,6 +25,7 @@ export interface WorktreeEntry {
   readonly label: WorktreeLabel | undefined;
   /** It was made to its end. Before that, nobody has worked in it. */
   readonly ready: boolean;
+  /** Its folder is gone. */
   readonly missing: boolean;
 }
 
@@ -91,7 +92,7 @@ function readEntry(gitDir: string): WorktreeEntry | undefined {
     gitDir,
     label: labelOf(gitDir),
     ready: existsSync(join(gitDir, readyFile)),
-    missing: !existsSync(dotGit),
+    missing: !existsSync(dirname(dotGit)),
   };
 }
 

@@ -18,16 +18,24 @@ export function causeLines({ error, step, logFile }: Cause, paint: Paint): reado
   const where = step === undefined ? '' : `${safeLine(step)}: `;
   const further = furtherLines(error.message).slice(-shownLines);
   const frame = userFrame(error.stack);
-  const hint = error.hint ? safeLine(error.hint) : undefined;
-  const named = logFile !== undefined && !hint?.includes(logFile);
+  const hint = hintLines(error.hint ?? '');
+  const named = logFile !== undefined && !hint.some(line => line.includes(logFile));
   return [
     `${paint('red', `${where}${errorLine(error)}`)} ${paint('dim', `[${safeLine(error.code)}]`)}`,
     ...further.map(line => `  ${paint('dim', '|')} ${line}`),
     ...(frame ? [`  ${paint('dim', frame)}`] : []),
     ...(named ? [`  log: ${safeLine(logFile)}`] : []),
-    ...(hint ? [`  hint: ${hint}`] : []),
+    ...hint,
   ];
 }
+
+/** One line for each of the hint: commands in it are there to be copied. */
+export const hintLines = (hint: string): readonly string[] =>
+  safeText(hint)
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .map((line, index) => `${index === 0 ? '  hint: ' : '        '}${line}`);
 
 /** The first line of the stack that is neither Node's nor a package's. */
 function userFrame(stack: string | undefined): string | undefined {

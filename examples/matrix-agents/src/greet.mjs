@@ -1,2 +1,3 @@
 // later: other languages
+/** @param {string} name */
 export const greet = name => `Hello, ${name}!`;

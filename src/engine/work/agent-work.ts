@@ -1,4 +1,5 @@
 import type { AgentDefinition } from '../../agents/agent.ts';
+import { permissionDenied } from '../../agents/failures.ts';
 import type { Denial, ResumeRequest, Usage } from '../../agents/port.ts';
 import { addUsage } from '../../agents/usage.ts';
 import { type ErrorData, RepriseError, toErrorData } from '../../core/errors.ts';
@@ -109,14 +110,11 @@ const mendable = (error: ErrorData): string | undefined =>
 
 const toFailedCheck = ({ text, error, tail }: FailedCommand) => ({ text, exitCode: error.exitCode, tail });
 
+/** Work that fails its check after something was denied most likely lacks that, and a line would change it. */
 function checkError(check: FailedCommand, denials: readonly Denial[]): ErrorData {
   const error = commandError('CHECK_FAILED', 'the check', check);
   const denied = denials.findLast(({ lineToAdd }) => lineToAdd !== undefined);
-  if (!denied) return error;
-  return {
-    ...error,
-    hint: `${error.hint ?? ''}\nThe agent was denied something, which ${denied.lineToAdd} in its definition would allow.`.trim(),
-  };
+  return denied ? permissionDenied(denied, error.message) : error;
 }
 
 /** Where the limit stands that the silence passed. */

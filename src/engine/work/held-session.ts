@@ -141,7 +141,7 @@ export class HeldSession {
         this.#observe({ kind: 'notice', message: `${unit.step}: no signal could end process ${pids}` });
       },
       graceMs: settings.graceMs,
-      inheritEnv: request.cwd === projectRoot ? env : inheritedInWorkspace(env),
+      inheritEnv: request.cwd === projectRoot ? env : inheritedInWorkspace(env, request.cwd),
       marker: {
         REPRISE_RUN: runId,
         REPRISE_STEP: unit.step,

@@ -54,7 +54,7 @@ export async function performShell(
       scratchDir: join(stateDir, 'scratch', runId, `${attemptFileName(unit)}${beside}`),
       logFile: file,
       identity: { runId, step, attempt, incarnation: incarnationOf(lease, unit) },
-      inheritEnv: folder === projectRoot ? environment.env : inheritedInWorkspace(environment.env),
+      inheritEnv: folder === projectRoot ? environment.env : inheritedInWorkspace(environment.env, folder),
       signal,
       graceMs: settings.graceMs,
       onStarted: async child => {

@@ -1,6 +1,7 @@
 import { toTimestamp } from '../../core/time.ts';
 import { resolveBase } from '../../git/base.ts';
 import { changesSince } from '../../git/changes.ts';
+import { gitInside } from '../../git/git-inside.ts';
 import { findPortRange, type PortRange } from '../../git/ports.ts';
 import { type Repository, resolveCommit } from '../../git/repository.ts';
 import { resetWorkspace } from '../../git/reset-workspace.ts';
@@ -156,7 +157,7 @@ export function workspaceEffects(
       span: 'long',
       keys: ({ path }) => ({ reads: [folderKey(path)] }),
       perform: async ({ path, base, limit }) => {
-        const git = (await repository()).git.with({ cwd: path });
+        const git = gitInside(await repository(), path);
         const { patch } = await changesSince(git, { base, patchLimit: limit });
         return patch.truncated ? `${patch.text}\n… (cut off here)` : patch.text;
       },

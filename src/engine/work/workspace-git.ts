@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import type { EventOf } from '../../core/event.ts';
 import type { Timestamp } from '../../core/time.ts';
-import { changesSince } from '../../git/changes.ts';
+import { changeCounts, changesSince } from '../../git/changes.ts';
 import { commitAll } from '../../git/commit-all.ts';
 import type { Git } from '../../git/git.ts';
+import { gitInside, restoreLink } from '../../git/git-inside.ts';
 import { removeIfThere } from '../../git/lock-file.ts';
 import { type Repository, resolveCommit } from '../../git/repository.ts';
 import { worktreeStatus } from '../../git/status.ts';
@@ -32,14 +33,26 @@ export async function saveWork(
   repository: Repository,
   { path, branch, base, message, at }: SaveRequest,
 ): Promise<EventOf<'workspace.saved'>['data']> {
-  const git = repository.git.with({ cwd: path });
-  await commitAll({ git, message, author, at });
-  await bringBranchAlong(git, branch);
-  const commit = await git.line(['rev-parse', 'HEAD']);
-  const commits = Number(await git.line(['rev-list', '--count', `${base}..HEAD`]));
-  const { files, insertions, deletions } = await changesSince(git, { base, patchLimit: 0 });
-  return { commit, commits, files: files.length, insertions, deletions };
+  if (!existsSync(path)) throw gone(path);
+  restoreLink(repository, path);
+  const git = gitInside(repository, path);
+  // Left by a git command that was killed: all that worked here has ended.
+  const gitDir = privateGitDir(path);
+  if (gitDir !== undefined) removeIfThere(join(gitDir, 'index.lock'));
+  const { commit, branch: current } = await commitAll({ git, message, author, at });
+  if (current !== branch) await bringBranchAlong(git, branch);
+  if (commit === base) return { commit, commits: 0, files: 0, insertions: 0, deletions: 0 };
+  const [count, changes] = await Promise.all([
+    git.line(['rev-list', '--count', `${base}..HEAD`]),
+    changeCounts(git, base),
+  ]);
+  return { commit, commits: Number(count), ...changes };
 }
+
+const gone = (path: string): RepriseError =>
+  new RepriseError('WORKSPACE_FAILED', `the workspace ${path} was removed while the step was at work`, {
+    hint: 'what was committed in it is on its branch; find out what removed the folder, then resume the run',
+  });
 
 /**
  * An agent may have gone to another branch, or to none. Its work is looked for on the branch of the workspace, which
@@ -47,8 +60,6 @@ export async function saveWork(
  */
 async function bringBranchAlong(git: Git, branch: string): Promise<void> {
   const ref = `refs/heads/${branch}`;
-  const { stdout } = await git.run(['symbolic-ref', '--quiet', 'HEAD']);
-  if (stdout.trim() === ref) return;
   const tip = await resolveCommit(git, ref);
   const isBehind =
     tip === undefined || (await git.run(['merge-base', '--is-ancestor', tip, 'HEAD'])).code === 0;
@@ -70,7 +81,8 @@ export async function changesIn(
   repository: Repository,
   { path, base, ignoring }: WorkFolder & { readonly ignoring: readonly string[] },
 ): Promise<readonly string[]> {
-  const git = repository.git.with({ cwd: path });
+  if (!existsSync(path)) throw gone(path);
+  const git = gitInside(repository, path);
   const { uncommitted } = await worktreeStatus(git);
   const committed = (await git.line(['rev-parse', 'HEAD'])) === base ? [] : await committedFiles(git, base);
   const ignored = new Set(ignoring);

@@ -1,11 +1,13 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
 import type { EventOf, HistoryEvent } from '../../../src/core/event.ts';
 import { endTrees } from '../../../src/process/end-trees.ts';
+import type { ProcessEntry } from '../../../src/process/process-table.ts';
 import { markedWith } from '../../../src/process/tree.ts';
 import { type CliResult, createProject, parseLines, type RunningCli } from '../../e2e/run-inline.ts';
 import type { ModelScript } from '../../support/fake-model/script.ts';
@@ -62,11 +64,14 @@ export interface AgentProject {
   reprise(...args: readonly string[]): Promise<CliResult>;
   start(...args: readonly string[]): RunningCli;
   git(...args: readonly string[]): string;
-  read(...path: readonly string[]): string;
+  /** What a user would type there; gives what it prints. */
+  shell(command: string): Promise<string>;
   /** All that happened in the newest run, as it happened. */
   history(): Promise<readonly HistoryEvent[]>;
   /** Whatever runs on behalf of the CLI, wherever it went. */
-  processes(): readonly unknown[];
+  processes(): readonly ProcessEntry[];
+  /** The files of that name at the top of workspaces. */
+  inWorkspaces(name: string): readonly string[];
 }
 
 export async function agentProject(options: AgentProjectOptions): Promise<AgentProject> {
@@ -103,10 +108,15 @@ export async function agentProject(options: AgentProjectOptions): Promise<AgentP
     git,
     reprise: (...args) => project.run(args, { env }),
     start: (...args) => project.start(args, { env }),
-    read: (...path) => readFileSync(join(root, ...path), 'utf8'),
+    // In the background: the model is in this process.
+    shell: async command => (await promisify(execFile)('sh', ['-c', command], { cwd: root, env })).stdout,
     history: async () =>
       parseLines<HistoryEvent>((await project.run(['history', '--raw', '--json'], { env })).stdout),
     processes: () => markedWith(marker),
+    inWorkspaces: name =>
+      readdirSync(join(root, '.reprise'), { recursive: true, encoding: 'utf8' }).filter(
+        file => file.startsWith('workspaces/') && basename(file) === name,
+      ),
   };
 }
 

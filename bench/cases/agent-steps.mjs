@@ -1,0 +1,51 @@
+import { inChild } from '../lib/child.mjs';
+import { count, ms, table } from '../lib/format.mjs';
+import { alternate } from '../lib/stats.mjs';
+
+const steps = 20;
+const files = 300;
+
+/** What a step with an agent takes beyond what its agent takes. */
+export function agentSteps({ rounds }) {
+  const run = name => () => inChild('agent-steps', name, steps, files);
+  const { floor, inProject, inWorktrees } = alternate(
+    { floor: run('floor'), inProject: run('inProject'), inWorktrees: run('inWorktrees') },
+    rounds,
+  );
+  const { agentMs, worktreeMs, commitMs } = floor;
+  const overhead = {
+    inProject: inProject.stepMs - agentMs,
+    inWorktrees: inWorktrees.stepMs - agentMs - worktreeMs - commitMs,
+  };
+  return {
+    title: `A step with an agent, ${count(steps)} one after another, in a repository of ${count(files)} files`,
+    body: table(
+      ['', 'one step', 'beyond the agent and plain git'],
+      [
+        ['the agent alone: a shell that writes a file', ms(agentMs), ''],
+        ['plain git: `worktree add`, then `add` and `commit`', ms(worktreeMs + commitMs), ''],
+        ["**Reprise**, in the project's folder", ms(inProject.stepMs), ms(overhead.inProject)],
+        ['**Reprise**, in a worktree, committed', ms(inWorktrees.stepMs), ms(overhead.inWorktrees)],
+      ],
+    ),
+    notes: [
+      'Each step has three to five durable events, a log, and processes that are looked for until none is left.',
+    ],
+    targets: [
+      {
+        what: 'a step takes 50 ms beyond its agent',
+        value: overhead.inProject,
+        most: 50,
+        tolerance: 1.5,
+        show: ms,
+      },
+      {
+        what: 'a step takes 50 ms beyond its agent, its worktree and its commit',
+        value: overhead.inWorktrees,
+        most: 50,
+        tolerance: 1.5,
+        show: ms,
+      },
+    ],
+  };
+}

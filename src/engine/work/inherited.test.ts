@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest';
+import { inheritedInWorkspace } from './inherited.ts';
+
+describe('what is inherited in a workspace', () => {
+  it('does not lead to the checkout of the user', () => {
+    const env = { PATH: '/bin', GIT_DIR: '/repo/.git', GIT_WORK_TREE: '/repo', PWD: '/repo', OLDPWD: '/' };
+    expect(inheritedInWorkspace(env, '/repo/.reprise/workspaces/w/one')).toEqual({
+      PATH: '/bin',
+      PWD: '/repo/.reprise/workspaces/w/one',
+      GIT_CEILING_DIRECTORIES: '/repo/.reprise/workspaces/w',
+    });
+  });
+
+  it('keeps the ceilings that the user has', () => {
+    expect(inheritedInWorkspace({ GIT_CEILING_DIRECTORIES: '/home' }, '/a/b')).toMatchObject({
+      GIT_CEILING_DIRECTORIES: '/a:/home',
+    });
+  });
+});

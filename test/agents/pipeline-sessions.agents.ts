@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest';
+import { isSameProcess } from '../../src/process/identity.ts';
+import { until } from '../e2e/run-inline.ts';
+import { deferred } from '../support/engine.ts';
+import { installedAgents } from './support/install.ts';
+import {
+  agentProject,
+  endsIn,
+  everyAgent,
+  expectCode,
+  of,
+  scriptFor,
+  sessionsIn,
+  stepsFor,
+} from './support/project.ts';
+
+/** Two processes under a shell of a tool of the agent, which Codex starts in its sandbox. */
+const endless = 'tail -f /dev/null & echo started > started.txt; tail -f /dev/null';
+const mayRunIt = `permissions: { allow: ["Bash(${endless})"] }`;
+const endlessSteps = stepsFor(['claude', 'acp', 'server'], mayRunIt) + stepsFor(['codex']);
+const write = (path: string) => ({ say: 'I write it.', actions: [{ write: { path, content: 'x\n' } }] });
+
+describe.skipIf(!installedAgents())('the session of a step', () => {
+  test('goes on after a limit, and after a check that failed; nothing is counted twice', async () => {
+    const project = await agentProject({
+      script: scriptFor(everyAgent, () => ({ told, index }) => {
+        if (told.includes('does not pass')) return told.includes('Wrong.') ? write('right.txt') : { say: 'Never.' };
+        if (told.includes('You were interrupted')) return { say: 'Wrong.' };
+        if (index === 0) return write('wrong.txt');
+        return { fail: { status: 429, message: 'Too many requests. Try again in 1 second.' } };
+      }),
+      steps: stepsFor(everyAgent, 'checks: ["test -f right.txt"], on_fail: rework'),
+    });
+    const run = await project.reprise('run', 'flow');
+    const history = await project.history();
+    console.log(run.stderr, JSON.stringify(history.filter(e => /session|paused|failed/.test(e.type)).map(e => [e.type, e.step, e.data])), project.model.requests.map(r => [r.word, r.index]));
+    expectCode(run, 0);
+  });
+
+  test('is ended by a timeout, and by a silence that is too long', async () => {
+    const quiet = everyAgent.map(
+      agent => `  - { id: ${agent}-quiet, agent: ${agent}, prompt: "Be [[quiet]].", timeout: { stall: 3s } }\n`,
+    );
+    const project = await agentProject({
+      script: { ...scriptFor(everyAgent, () => [{ say: 'Wait', hangs: true }]), quiet: [{ say: 'Wait', hangs: true }] },
+      steps: stepsFor(everyAgent, 'timeout: 5s') + quiet.join(''),
+      top: 'on_failure: continue',
+    });
+    const run = await project.reprise('run', 'flow');
+    expectCode(run, 1);
+    expect(project.processes()).toEqual([]);
+    const ends = endsIn(await project.history());
+    for (const agent of everyAgent) {
+      expect(ends[agent]).toMatchObject({ error: { code: 'TIMEOUT' } });
+      expect(ends[`${agent}-quiet`]).toMatchObject({ error: { code: 'AGENT_STALLED' } });
+    }
+  });
+
+  test('is ended by Ctrl-C, with all that it started', async () => {
+    const project = await agentProject({
+      script: scriptFor(everyAgent, () => [{ say: 'I wait.', actions: [{ run: endless }] }]),
+      steps: endlessSteps,
+    });
+    const run = project.start('run', 'flow');
+    await until(() => project.inWorkspaces('started.txt').length === everyAgent.length);
+    expect(project.processes().length).toBeGreaterThan(3 * everyAgent.length);
+    run.kill('SIGINT');
+    expectCode(await run.ended, 130);
+    expect(project.processes()).toEqual([]);
+    const history = await project.history();
+    expect(of(history, 'session.ended').map(({ data }) => data.outcome)).toEqual(everyAgent.map(() => 'cancelled'));
+    expect(history.at(-1)).toMatchObject({ type: 'run.cancelled' });
+  });
+
+  test('goes on after the CLI was killed, when all that it left behind is gone', async () => {
+    let left: readonly { readonly pid: number; readonly processStart: string }[] = [];
+    const stillThere: unknown[] = [];
+    const project = await agentProject({
+      script: scriptFor(everyAgent, agent => ({ told, index }) => {
+        if (told.includes('You were interrupted')) {
+          stillThere.push(...left.filter(isSameProcess));
+          return project.inWorkspaces(`${agent}.txt`).length > 0 ? { say: 'Done.' } : write(`${agent}.txt`);
+        }
+        return index === 0 ? { say: 'I wait.', actions: [{ run: endless }] } : { say: 'Never.' };
+      }),
+      steps: endlessSteps,
+    });
+    const run = project.start('run', 'flow');
+    await until(() => project.inWorkspaces('started.txt').length === everyAgent.length);
+    run.kill('SIGKILL');
+    await run.ended;
+    left = project.processes();
+    expect(left.length).toBeGreaterThan(2 * everyAgent.length);
+    const resumed = await project.reprise('resume');
+    const history = await project.history();
+    console.log(resumed.stderr, JSON.stringify(sessionsIn(history)), JSON.stringify(of(history, 'session.ended')));
+    expectCode(resumed, 0);
+    expect(stillThere).toEqual([]);
+    expect(project.processes()).toEqual([]);
+    for (const agent of everyAgent) {
+      const [first, second, ...more] = sessionsIn(history).filter(({ step }) => step === agent);
+      expect(second).toMatchObject({ sessionId: first?.sessionId, resumes: true });
+      expect(more).toEqual([]);
+    }
+  });
+});
