@@ -1,4 +1,13 @@
 /** Reprise as a library: define workflows, run them durably, look at what happened. */
+export type { AgentDefinition, AgentKind, Preset } from './agents/agent.ts';
+export type {
+  AgentEvent,
+  Session,
+  SessionFactory,
+  SessionHost,
+  SessionRequest,
+  SessionResult,
+} from './agents/port.ts';
 export { type OpenEngineOptions, type OpenedEngine, openEngine } from './commands/open-engine.ts';
 export { type ErrorCode, type ErrorData, type Position, RepriseError } from './core/errors.ts';
 export type { EventOf, EventType, HistoryEvent } from './core/event.ts';
@@ -13,7 +22,7 @@ export type {
   RunOptions,
   StartOptions,
 } from './engine/engine.ts';
-export type { Observation, Observer } from './engine/environment.ts';
+export type { Observation, Observer, WorktreeSettings } from './engine/environment.ts';
 export { findReadySteps } from './engine/plan.ts';
 export type { ReplayResult } from './engine/replay.ts';
 export type { RunResult, Waiting } from './engine/result.ts';

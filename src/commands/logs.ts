@@ -95,7 +95,7 @@ function sayNothing({ io, view, options, project }: Look): void {
   const what = options.step === undefined ? `run ${view.runId}` : `${options.step} of run ${view.runId}`;
   writeLines(
     io.err,
-    `there are no logs of ${what}; only scripts and agents have one. See what happened: reprise history ${view.runId}${project.commandSuffix}`,
+    `nothing was printed by ${what}. See what happened: reprise history ${view.runId}${project.commandSuffix}`,
   );
 }
 

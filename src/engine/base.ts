@@ -1,21 +1,5 @@
 import { resolveBase } from '../git/base.ts';
 import { openRepository } from '../git/repository.ts';
-import type { StepModel, WorkflowModel } from '../workflow/model.ts';
-
-/** Whether a step of the workflow, or of a child, works with the repository. */
-export function needsRepository(workflow: WorkflowModel, seen = new Set<WorkflowModel>()): boolean {
-  if (seen.has(workflow)) return false;
-  seen.add(workflow);
-  return workflow.steps.some(
-    step =>
-      worksInRepository(step) || (step.body.kind === 'uses' && needsRepository(step.body.workflow, seen)),
-  );
-}
-
-function worksInRepository({ body }: StepModel): boolean {
-  if (body.kind === 'land') return true;
-  return (body.kind === 'agent' || body.kind === 'run') && body.work?.workspace.kind === 'worktree';
-}
 
 export interface PinnedBase {
   /** The branch that is checked out; `HEAD` if none is. */

@@ -14,10 +14,9 @@ import type {
   RunStatus,
 } from '../store/port.ts';
 import { Cancelled } from '../world/outcome.ts';
-import { type PinnedBase, pinBase } from './base.ts';
 import type { Environment, Observer } from './environment.ts';
 import type { FunctionCall, Turn } from './function-call.ts';
-import { createWorkEffects } from './work/effects.ts';
+import type { Work } from './work/work.ts';
 
 /** Every call of the engine to the outside, declared once. */
 export type EngineEffects = ReturnType<typeof createEffects>;
@@ -39,6 +38,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     const giveUp = () => call.abandon(new Cancelled('the step'));
     clock.waitUntil(clock.now() + settings.graceMs, patience.signal).then(giveUp, () => {});
   };
+  let work: Work | undefined;
   /** Notes of lanes that are durable, and whose senders have not heard of it. */
   const receipts = new Set<string>();
   /** Runs whose engine lane has left: nothing of theirs becomes durable any more. */
@@ -47,7 +47,16 @@ export function createEffects(environment: Environment, observe: Observer) {
 
   return {
     calls,
-    work: createWorkEffects(environment, observe),
+
+    /** Everything that has to do with shells, agents and git: more code than all the rest, and often not needed. */
+    async loadWork(): Promise<void> {
+      work ??= (await import('./work/work.ts')).createWork(environment, observe);
+    },
+
+    get work(): Work {
+      if (!work) throw new RepriseError('INTERNAL', 'a step has work to do, which nobody has prepared for');
+      return work;
+    },
 
     /** Used inside the performance of a function, not by lanes. */
     endOfTurn: () => clock.endOfTurn(),
@@ -98,14 +107,6 @@ export function createEffects(environment: Environment, observe: Observer) {
       perform: ({ runId, receipt }) => {
         if (!receipts.delete(receipt)) throw new RepriseError('FENCED', `run ${runId} is no longer ours`);
       },
-    }),
-
-    /** The commit that workspaces begin with. */
-    pinBase: world.effect<void, PinnedBase>({
-      name: 'git.base',
-      span: 'short',
-      keys: () => ({ reads: ['ref:HEAD'] }),
-      perform: () => pinBase({ cwd: environment.projectRoot, env: environment.env }),
     }),
 
     createRun: world.effect<NewRun, Lease>({

@@ -3,13 +3,13 @@ import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease, Owner } from '../store/port.ts';
 import type { SpendingLimit, WorkflowModel } from '../workflow/model.ts';
-import { needsRepository } from './base.ts';
 import { activeMs } from './effective-history.ts';
 import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
 import { foldHistory } from './fold.ts';
 import { forkedEvents } from './fork.ts';
 import { buildGraph, type Graph } from './graph.ts';
+import { needsRepository, needsWork } from './needs.ts';
 import { type ReplayResult, replayHistory } from './replay.ts';
 import { type RunResult, resultOf } from './result.ts';
 import { interruptedSteps, resumeEvent } from './resume.ts';
@@ -96,8 +96,8 @@ export class Engine {
     const workflow = modelOf(options.workflow);
     const input = workflow.input.parse(options.input ?? {});
     const graph = buildGraph(workflow);
-    return this.#inLane(async () => {
-      const base = needsRepository(workflow) ? await this.#effects.pinBase() : undefined;
+    return this.#inLane(workflow, async () => {
+      const base = needsRepository(workflow) ? await this.#effects.work.pinBase() : undefined;
       const started: NewEvent = {
         type: 'run.started',
         data: {
@@ -120,12 +120,13 @@ export class Engine {
    */
   async resume(options: ResumeOptions): Promise<RunResult> {
     checkOptions(options);
-    return this.#inLane(async () => {
+    const workflow = modelOf(options.workflow);
+    return this.#inLane(workflow, async () => {
       const { runId } = options;
       const lease = await this.#acquire(runId);
       return this.#owning(runId, lease, async () => {
         const history = await this.#effects.read({ runId });
-        const graph = buildGraph(modelOf(options.workflow));
+        const graph = buildGraph(workflow);
         const resumed = resumeEvent(graph, history, options);
         if (!resumed) return foldHistory(graph, history);
         const orphans = await this.#effects.endOrphans({ runId });
@@ -150,9 +151,10 @@ export class Engine {
   /** A new run that reuses everything that is not downstream of `from`. The old one stays as it is. */
   async fork(options: ForkOptions): Promise<RunResult> {
     checkOptions(options);
-    return this.#inLane(async () => {
+    const workflow = modelOf(options.workflow);
+    return this.#inLane(workflow, async () => {
       const history = await this.#effects.read({ runId: options.runId });
-      const graph = buildGraph(modelOf(options.workflow));
+      const graph = buildGraph(workflow);
       return this.#create(graph, forkedEvents(graph, history, options), options);
     });
   }
@@ -162,15 +164,18 @@ export class Engine {
    * end follows from its steps. Throws HISTORY_DIVERGED.
    */
   async replay(options: { readonly workflow: Definition; readonly runId: string }): Promise<ReplayResult> {
-    return this.#inLane(async () => {
+    const workflow = modelOf(options.workflow);
+    return this.#inLane(undefined, async () => {
       const { runId } = options;
       const history = await this.#effects.read({ runId });
-      const graph = buildGraph(modelOf(options.workflow));
+      const graph = buildGraph(workflow);
       return replayHistory(graph, runId, history);
     });
   }
 
-  #inLane<T>(body: () => Promise<T>): Promise<T> {
+  /** `workflow`: what is to be run in it. Code is loaded before, since a lane waits for effects alone. */
+  async #inLane<T>(workflow: WorkflowModel | undefined, body: () => Promise<T>): Promise<T> {
+    if (workflow && needsWork(workflow)) await this.#effects.loadWork();
     return this.#environment.world.open(`engine#${this.#opened++}`, body);
   }
 

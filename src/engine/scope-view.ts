@@ -1,10 +1,9 @@
-import { join } from 'node:path';
 import { isJsonObject, type Json, toJson } from '../core/json.ts';
 import type { Scope, StepView } from '../workflow/model.ts';
 import type { GraphNode } from './graph.ts';
 import type { NodeState, ScopeState } from './node-state.ts';
 import type { RunState } from './state.ts';
-import type { WorkState } from './work-state.ts';
+import { pathsByName } from './worker-results.ts';
 
 /** What a step may read: its workflow's input and the steps it needs. */
 export function scopeOfStep(state: RunState, node: GraphNode): Scope {
@@ -42,24 +41,23 @@ function viewsOf(state: RunState, nodes: readonly GraphNode[]): Record<string, S
 }
 
 function viewOf(state: RunState, nodeState: NodeState): StepView {
-  const { node, status, output, artifacts } = nodeState;
+  const { node, status, output } = nodeState;
   const outcome = outcomeOf(status);
-  const workspace = keptWork(state, nodeState)?.workspace;
+  const { work, artifacts } = keptUnit(state, nodeState);
+  const workspace = work?.workspace;
   return {
     outcome,
     conclusion: outcome === 'failure' && node.step.optional ? 'success' : outcome,
     outputs: output,
-    ...(artifacts
-      ? { artifacts: Object.fromEntries(artifacts.map(({ name, path }) => [name, join(state.root, path)])) }
-      : {}),
+    ...(artifacts ? { artifacts: pathsByName(artifacts, state.root) } : {}),
     ...(workspace ? { branch: workspace.branch, commit: workspace.commit ?? workspace.base } : {}),
   };
 }
 
-/** The work that others go on from: the step's own, or that of the selected worker. */
-export function keptWork(state: RunState, { work, workers, selection }: NodeState): WorkState | undefined {
-  const winner = selection && workers?.scope.nodes[selection.winner];
-  return winner ? state.of(winner).work : work;
+/** Whose work others go on from: the step itself, or the selected worker. */
+export function keptUnit(state: RunState, step: NodeState): NodeState {
+  const winner = step.selection && step.workers?.scope.nodes[step.selection.winner];
+  return winner ? state.of(winner) : step;
 }
 
 function outcomeOf(status: NodeState['status']): StepView['outcome'] {

@@ -1,7 +1,7 @@
 import type { Scope, SpendingLimit } from '../workflow/model.ts';
 import { leftOf } from './budget.ts';
 import type { NodeState } from './node-state.ts';
-import { keptWork, scopeOfStep } from './scope-view.ts';
+import { keptUnit, scopeOfStep } from './scope-view.ts';
 import type { RunState } from './state.ts';
 import { siblingUnit } from './unit.ts';
 import type { FinishedWork, FinishedWorker, KnownWork, WorkLane } from './work/port.ts';
@@ -50,7 +50,7 @@ function knownWork({ work, error }: NodeState): KnownWork {
 function finishedWork(state: RunState, { node }: NodeState, id: string): FinishedWork {
   const other = state.at(siblingUnit(node.path, id));
   if (!other) return {};
-  const workspace = keptWork(state, other)?.workspace;
+  const workspace = keptUnit(state, other).work?.workspace;
   return {
     branch: workspace?.branch,
     commit: workspace && (workspace.commit ?? workspace.base),

@@ -9,9 +9,7 @@ import type { Message } from './messages.ts';
 import type { NodeState } from './node-state.ts';
 import { expressionError, type StepEnd } from './step-end.ts';
 import type { StepFacts } from './step-facts.ts';
-import { doWork } from './work/do-work.ts';
 import type { WorkLane, WorkNote } from './work/port.ts';
-import { select } from './work/selection.ts';
 
 export interface StepLane extends StepFacts {
   readonly effects: EngineEffects;
@@ -52,7 +50,7 @@ function work(lane: StepLane): Promise<StepEnd> {
     case 'run':
     case 'agent':
     case 'land':
-      return doWork(workLane(lane));
+      return lane.effects.work.doWork(workLane(lane));
     case 'uses':
     case 'approve':
       throw new RepriseError('INTERNAL', `a ${step.body.kind} step has no work of its own`);
@@ -62,14 +60,14 @@ function work(lane: StepLane): Promise<StepEnd> {
 function choose(lane: StepLane): Promise<StepEnd> {
   const rule = lane.node.node.fanOut?.select;
   if (!rule) throw new RepriseError('INTERNAL', `${lane.node.node.unit} has nothing to select`);
-  return select({ ...workLane(lane), rule, candidates: lane.candidates });
+  return lane.effects.work.select({ ...workLane(lane), rule, candidates: lane.candidates });
 }
 
 function workLane(lane: StepLane): WorkLane {
   const { effects, runId, lease, node, scope, known, base, left, workflow } = lane;
   const { path, worker, step } = node.node;
   return {
-    effects: effects.work,
+    effects: effects.work.effects,
     runId,
     workflow,
     lease,

@@ -26,13 +26,14 @@ function resultOf(
   worker: NodeState,
   { index, root }: { readonly index: number; readonly root: string },
 ): Json {
-  const { output, error, work, startedAt, endedAt } = worker;
+  const { output, error, work, artifacts, startedAt, endedAt } = worker;
   const status = statusOf(worker);
   return {
     index,
     status,
     ...(status === 'completed' ? { output: output ?? null } : {}),
     ...(status === 'failed' && error ? { error: { ...error } as JsonObject } : {}),
+    ...(artifacts ? { artifacts: pathsByName(artifacts, root) } : {}),
     workspace: work?.workspace ? join(root, work.workspace.path) : null,
     branch: work?.workspace?.branch ?? null,
     cost: work?.spent.costUnknown ? null : (work?.spent.costUsd ?? 0),
@@ -40,7 +41,19 @@ function resultOf(
   };
 }
 
-const volatileOfWorker: ReadonlySet<string> = new Set(['workspace', 'branch', 'cost', 'duration_ms']);
+/** Where the files that a step hands on are, in full. */
+export const pathsByName = (
+  artifacts: NonNullable<NodeState['artifacts']>,
+  root: string,
+): Record<string, string> => Object.fromEntries(artifacts.map(({ name, path }) => [name, join(root, path)]));
+
+const volatileOfWorker: ReadonlySet<string> = new Set([
+  'artifacts',
+  'workspace',
+  'branch',
+  'cost',
+  'duration_ms',
+]);
 const volatileOfLanding: ReadonlySet<string> = new Set(['branch', 'commit', 'landed']);
 
 /** The same value without what differs from run to run: where workers worked, how long it took and what it cost. */

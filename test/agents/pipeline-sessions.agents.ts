@@ -18,31 +18,41 @@ import {
 const endless = 'tail -f /dev/null & echo started > started.txt; tail -f /dev/null';
 const mayRunIt = `permissions: { allow: ["Bash(${endless})"] }`;
 const endlessSteps = stepsFor(['claude', 'acp', 'server'], mayRunIt) + stepsFor(['codex']);
+const limit = { status: 429, message: 'Too many requests. Try again in 1 second.', resetsInS: 1 };
 const write = (path: string) => ({ say: 'I write it.', actions: [{ write: { path, content: 'x\n' } }] });
 
 describe.skipIf(!installedAgents())('the session of a step', () => {
   test('goes on after a limit, and after a check that failed; nothing is counted twice', async () => {
     const project = await agentProject({
-      script: scriptFor(everyAgent, () => ({ told, index }) => {
-        if (told.includes('does not pass')) return told.includes('Wrong.') ? write('right.txt') : { say: 'Never.' };
-        if (told.includes('You were interrupted')) return { say: 'Wrong.' };
-        if (index === 0) return write('wrong.txt');
-        return { fail: { status: 429, message: 'Too many requests. Try again in 1 second.' } };
+      script: scriptFor(everyAgent, agent => ({ told, index }) => {
+        if (told.includes('does not pass')) return project.once(agent, write('right.txt'));
+        if (told.includes('You were interrupted')) return { say: 'All is well.' };
+        return index === 0 ? write('wrong.txt') : { fail: limit };
       }),
       steps: stepsFor(everyAgent, 'checks: ["test -f right.txt"], on_fail: rework'),
     });
     const run = await project.reprise('run', 'flow');
     const history = await project.history();
-    console.log(run.stderr, JSON.stringify(history.filter(e => /session|paused|failed/.test(e.type)).map(e => [e.type, e.step, e.data])), project.model.requests.map(r => [r.word, r.index]));
+    console.log(
+      run.stderr,
+      JSON.stringify(
+        history.filter(e => /session|paused|failed/.test(e.type)).map(e => [e.type, e.step, e.data]),
+      ),
+      project.model.requests.map(r => [r.word, r.index]),
+    );
     expectCode(run, 0);
   });
 
   test('is ended by a timeout, and by a silence that is too long', async () => {
     const quiet = everyAgent.map(
-      agent => `  - { id: ${agent}-quiet, agent: ${agent}, prompt: "Be [[quiet]].", timeout: { stall: 3s } }\n`,
+      agent =>
+        `  - { id: ${agent}-quiet, agent: ${agent}, prompt: "Be [[quiet]].", timeout: { stall: 3s } }\n`,
     );
     const project = await agentProject({
-      script: { ...scriptFor(everyAgent, () => [{ say: 'Wait', hangs: true }]), quiet: [{ say: 'Wait', hangs: true }] },
+      script: {
+        ...scriptFor(everyAgent, () => [{ say: 'Wait', hangs: true }]),
+        quiet: [{ say: 'Wait', hangs: true }],
+      },
       steps: stepsFor(everyAgent, 'timeout: 5s') + quiet.join(''),
       top: 'on_failure: continue',
     });
@@ -68,7 +78,9 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
     expectCode(await run.ended, 130);
     expect(project.processes()).toEqual([]);
     const history = await project.history();
-    expect(of(history, 'session.ended').map(({ data }) => data.outcome)).toEqual(everyAgent.map(() => 'cancelled'));
+    expect(of(history, 'session.ended').map(({ data }) => data.outcome)).toEqual(
+      everyAgent.map(() => 'cancelled'),
+    );
     expect(history.at(-1)).toMatchObject({ type: 'run.cancelled' });
   });
 
@@ -79,7 +91,7 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
       script: scriptFor(everyAgent, agent => ({ told, index }) => {
         if (told.includes('You were interrupted')) {
           stillThere.push(...left.filter(isSameProcess));
-          return project.inWorkspaces(`${agent}.txt`).length > 0 ? { say: 'Done.' } : write(`${agent}.txt`);
+          return project.once(agent, write('done.txt'));
         }
         return index === 0 ? { say: 'I wait.', actions: [{ run: endless }] } : { say: 'Never.' };
       }),
@@ -93,7 +105,11 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
     expect(left.length).toBeGreaterThan(2 * everyAgent.length);
     const resumed = await project.reprise('resume');
     const history = await project.history();
-    console.log(resumed.stderr, JSON.stringify(sessionsIn(history)), JSON.stringify(of(history, 'session.ended')));
+    console.log(
+      resumed.stderr,
+      JSON.stringify(sessionsIn(history)),
+      JSON.stringify(of(history, 'session.ended')),
+    );
     expectCode(resumed, 0);
     expect(stillThere).toEqual([]);
     expect(project.processes()).toEqual([]);

@@ -9,8 +9,8 @@ export interface Visible {
   readonly inputs: ReadonlySet<string> | undefined;
   readonly env: ReadonlySet<string> | undefined;
   readonly steps: VisibleSteps;
-  /** The names of the artifacts of each step. */
-  readonly artifacts?: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  /** The names of the artifacts of each step; of one whose workers have their own, only that. */
+  readonly artifacts?: ReadonlyMap<string, ReadonlySet<string> | 'of each worker'> | undefined;
   readonly matrix: VisibleMatrix;
 }
 
@@ -183,12 +183,17 @@ interface FieldCheck {
   readonly field: string;
   readonly path: readonly string[] | undefined;
   readonly at: Span;
-  readonly artifacts: ReadonlySet<string> | undefined;
+  readonly artifacts: ReadonlySet<string> | 'of each worker' | undefined;
 }
 
 function checkStepField({ name, field, path, at, artifacts }: FieldCheck): readonly Fault[] {
   const artifact = field === 'artifacts' && path?.length === 4 ? path[3] : undefined;
-  if (artifact !== undefined && artifacts && !artifacts.has(artifact)) {
+  if (artifact !== undefined && artifacts === 'of each worker') {
+    const read = `steps.${name}.outputs.worker_results[0].artifacts.${artifact}`;
+    const hint = `read those of one worker, \`${read}\`, or choose one with \`select\``;
+    return [{ message: `each worker of \`${name}\` has artifacts of its own`, hint, ...at }];
+  }
+  if (artifact !== undefined && artifacts && artifacts !== 'of each worker' && !artifacts.has(artifact)) {
     const near = nearestName(artifact, artifacts);
     const hint = near ? `did you mean \`${near}\`?` : `declare it under \`artifacts:\` of \`${name}\``;
     return [{ message: `step \`${name}\` has no artifact \`${artifact}\``, hint, ...at }];

@@ -24,7 +24,7 @@ export interface SharedSite {
   readonly environment: Compiled<Environment>;
   readonly environmentNames: ReadonlySet<string> | undefined;
   /** The names of the artifacts of each step, where they could be read. */
-  readonly artifacts: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly artifacts: NonNullable<Visible['artifacts']>;
 }
 
 interface SiteOptions {

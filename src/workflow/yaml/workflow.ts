@@ -99,11 +99,14 @@ function stepsContext(
 }
 
 /** A step that was reported may have meant to leave some. */
-function artifactNamesOf(steps: ShapedWorkflow['steps']): ReadonlyMap<string, ReadonlySet<string>> {
+function artifactNamesOf(steps: ShapedWorkflow['steps']): StepsContext['artifacts'] {
   return new Map(
-    steps.flatMap(({ definition, isDamaged }) =>
-      definition && !isDamaged ? [[definition.id, namesOfArtifacts(definition.artifacts)] as const] : [],
-    ),
+    steps.flatMap(({ definition, isDamaged }) => {
+      if (!definition || isDamaged) return [];
+      const { id, artifacts, concurrency = 0, strategy, select } = definition;
+      const areOfWorkers = (concurrency > 1 || strategy?.matrix !== undefined) && select === undefined;
+      return [[id, areOfWorkers ? 'of each worker' : namesOfArtifacts(artifacts)] as const];
+    }),
   );
 }
 

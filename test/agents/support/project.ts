@@ -10,7 +10,7 @@ import { endTrees } from '../../../src/process/end-trees.ts';
 import type { ProcessEntry } from '../../../src/process/process-table.ts';
 import { markedWith } from '../../../src/process/tree.ts';
 import { type CliResult, createProject, parseLines, type RunningCli } from '../../e2e/run-inline.ts';
-import type { ModelScript } from '../../support/fake-model/script.ts';
+import type { ModelScript, Reply } from '../../support/fake-model/script.ts';
 import { type FakeModel, startFakeModel } from '../../support/fake-model/server.ts';
 import { acpEnvironment, claudeEnvironment, codexEnvironment } from './environment.ts';
 import { installedAgents } from './install.ts';
@@ -30,7 +30,9 @@ agents:
 /** A step for each agent, all at once: the model is asked for `do-<agent>`. */
 export const stepsFor = (names: readonly AgentName[], rest = ''): string =>
   names
-    .map(name => `  - { id: ${name}, agent: ${name}, prompt: "Please [[do-${name}]]."${rest && `, ${rest}`} }\n`)
+    .map(
+      name => `  - { id: ${name}, agent: ${name}, prompt: "Please [[do-${name}]]."${rest && `, ${rest}`} }\n`,
+    )
     .join('');
 
 /** What the model says to each of them. */
@@ -72,6 +74,8 @@ export interface AgentProject {
   processes(): readonly ProcessEntry[];
   /** The files of that name at the top of workspaces. */
   inWorkspaces(name: string): readonly string[];
+  /** A reply that is given once for that name; then the model says `Done.` */
+  once(name: string, reply: Reply): Reply;
 }
 
 export async function agentProject(options: AgentProjectOptions): Promise<AgentProject> {
@@ -83,6 +87,8 @@ export async function agentProject(options: AgentProjectOptions): Promise<AgentP
   onTestFinished(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
   const marker = { REPRISE_TEST_PROJECT: randomUUID() };
   const env = { ...environmentOf({ agents: installed, model, home }), ...marker };
+  // The first start makes its databases, which several first ones at once do not survive.
+  await promisify(execFile)('sh', ['-c', 'codex app-server < /dev/null'], { env });
   const project = createProject({
     git: true,
     files: {
@@ -101,9 +107,11 @@ export async function agentProject(options: AgentProjectOptions): Promise<AgentP
   git('symbolic-ref', 'HEAD', 'refs/heads/main');
   git('add', '--all');
   git('commit', '--quiet', '--message', 'Begin');
+  const given = new Set<string>();
   return {
     root,
     model,
+    once: (name, reply) => (given.has(name) ? { say: 'Done.' } : (given.add(name), reply)),
     env,
     git,
     reprise: (...args) => project.run(args, { env }),

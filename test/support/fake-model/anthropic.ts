@@ -1,6 +1,6 @@
 import { listAt, textAt } from '../../../src/agents/json-line.ts';
 import type { Json, JsonObject } from '../../../src/core/json.ts';
-import type { Conversation, Part } from './script.ts';
+import type { Conversation, Failure, Part } from './script.ts';
 import { type Answering, pieces, type ServerEvent } from './sse.ts';
 
 /** A request to `POST /v1/messages`. */
@@ -22,7 +22,7 @@ const textOf = (content: Json | undefined): string =>
           .join('\n')
       : '';
 
-export const messagesError = (message: string, status: number): JsonObject => ({
+export const messagesError = ({ message, status }: Failure): JsonObject => ({
   type: 'error',
   error: { type: errorTypes[status] ?? 'api_error', message },
 });

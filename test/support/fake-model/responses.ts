@@ -1,6 +1,6 @@
 import { at, listAt, textAt } from '../../../src/agents/json-line.ts';
 import type { Json, JsonObject } from '../../../src/core/json.ts';
-import type { Conversation, ConversationTurn, OfferedTool, Part } from './script.ts';
+import type { Conversation, ConversationTurn, Failure, OfferedTool, Part } from './script.ts';
 import { type Answering, pieces, type ServerEvent } from './sse.ts';
 
 /** A request to `POST /v1/responses`. */
@@ -38,9 +38,12 @@ const joined = (content: readonly Json[]): string =>
 const inOneTurnEach = (turns: readonly ConversationTurn[]): readonly ConversationTurn[] =>
   turns.filter(({ role }, i) => role === 'user' || turns[i - 1]?.role !== 'assistant');
 
-export const responsesError = (message: string, status: number): JsonObject => ({
-  error: { type: status === 429 ? 'rate_limit_exceeded' : 'server_error', message },
-});
+export function responsesError({ message, status, resetsInS }: Failure): JsonObject {
+  if (resetsInS === undefined)
+    return { error: { type: status === 429 ? 'rate_limit_exceeded' : 'server_error', message } };
+  const resets_at = Math.floor(Date.now() / 1000) + resetsInS;
+  return { error: { type: 'usage_limit_reached', message, plan_type: 'pro', resets_at } };
+}
 
 /** The answer as it is streamed. */
 export function responseEvents(parts: readonly Part[], answering: Answering): readonly ServerEvent[] {

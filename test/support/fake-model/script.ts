@@ -27,6 +27,8 @@ export interface Failure {
   readonly status: number;
   readonly message: string;
   readonly times?: number;
+  /** In how many seconds a limit is over; not all interfaces have a place for it. */
+  readonly resetsInS?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

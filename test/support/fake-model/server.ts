@@ -4,7 +4,7 @@ import { parseObject, textAt } from '../../../src/agents/json-line.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { messageEvents, messagesError, readMessages, wholeMessage } from './anthropic.ts';
 import { readResponses, responseEvents, responsesError } from './responses.ts';
-import { type Conversation, cueOf, type ModelScript, type Part, toldIn } from './script.ts';
+import { type Conversation, cueOf, type Failure, type ModelScript, type Part, toldIn } from './script.ts';
 import { type Answering, beginStream, type ServerEvent, writeEvents } from './sse.ts';
 import { partsOf } from './tool-calls.ts';
 
@@ -34,7 +34,7 @@ export interface FakeModel {
 
 interface Interface {
   readonly read: (body: JsonObject) => Conversation;
-  readonly error: (message: string, status: number) => JsonObject;
+  readonly error: (failure: Failure) => JsonObject;
   readonly events: (parts: readonly Part[], answering: Answering) => readonly ServerEvent[];
   readonly whole?: (parts: readonly Part[], answering: Answering) => JsonObject;
 }
@@ -76,7 +76,7 @@ export async function startFakeModel(script: ModelScript): Promise<FakeModel> {
     for (const wake of waiting) wake();
     await reply.after;
     if (fail && tries <= (fail.times ?? Number.POSITIVE_INFINITY))
-      replyWith(response, fail.status, spoken.error(fail.message, fail.status), fail.headers);
+      replyWith(response, fail.status, spoken.error(fail), fail.headers);
     else {
       const id = String(requests.length).padStart(4, '0');
       const model = textAt(body, 'model') ?? 'fake';

@@ -1,0 +1,25 @@
+import { type PinnedBase, pinBase } from '../base.ts';
+import type { Environment, Observer } from '../environment.ts';
+import { doWork } from './do-work.ts';
+import { createWorkEffects } from './effects.ts';
+import { select } from './selection.ts';
+
+/** What steps do outside of this process: in shells, with agents, in a repository. */
+export type Work = ReturnType<typeof createWork>;
+
+export function createWork(environment: Environment, observe: Observer) {
+  const { world, projectRoot, env } = environment;
+  return {
+    effects: createWorkEffects(environment, observe),
+    doWork,
+    select,
+
+    /** The commit that workspaces begin with. */
+    pinBase: world.effect<void, PinnedBase>({
+      name: 'git.base',
+      span: 'short',
+      keys: () => ({ reads: ['ref:HEAD'] }),
+      perform: () => pinBase({ cwd: projectRoot, env }),
+    }),
+  };
+}
