@@ -69,6 +69,10 @@ const isServerFailureText = (text: string): boolean =>
     text,
   );
 
+/** Several first starts of Codex at once: one makes its databases, and the others give up before they begin. */
+export const isStartRace = ({ message }: ErrorData): boolean =>
+  /failed to initialize (sqlite )?state runtime/i.test(message);
+
 function hintFor(status: number | undefined, message: string): string {
   if (status === undefined ? isServerFailureText(message) : status >= 500)
     return "the model's server failed: add `retry` to the step";

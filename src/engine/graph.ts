@@ -102,9 +102,9 @@ export function expand(
       unit: unitOf(parent.path, worker),
       step,
       scope: workers,
-      needs: [],
+      needs: nobody,
       tolerates: none,
-      dependants: [],
+      dependants: nobody,
       child: undefined,
       fanOut: undefined,
     };
@@ -143,6 +143,7 @@ function layOut(layout: Layout, workflow: WorkflowModel, parent: GraphNode | und
 }
 
 const none: ReadonlySet<GraphNode> = new Set();
+const nobody: readonly GraphNode[] = [];
 
 function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode {
   const path = pathIn(scope, step.id);
@@ -156,7 +157,7 @@ function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode {
     scope,
     needs,
     tolerates,
-    dependants: [],
+    dependants: nobody,
     child: undefined,
     fanOut: step.fanOut,
   };
@@ -174,15 +175,20 @@ function needsOf(
   layout: Layout,
   { path, scope, step }: Pick<GraphNode, 'path' | 'scope' | 'step'>,
 ): Pick<GraphNode, 'needs' | 'tolerates'> {
-  const needs: GraphNode[] = [];
-  let tolerates: Set<GraphNode> | undefined;
-  for (const { id, tolerant } of step.needs) {
+  const find = (id: string): GraphNode => {
     const need = layout.byPath.get(pathIn(scope, id));
-    if (!need) throw new RepriseError('DEFINITION_INVALID', `${path} needs ${id}, which does not exist`);
-    needs.push(need);
-    if (tolerant) tolerates = (tolerates ?? new Set<GraphNode>()).add(need);
+    if (need) return need;
+    throw new RepriseError('DEFINITION_INVALID', `${path} needs ${id}, which does not exist`);
+  };
+  const [first, ...others] = step.needs;
+  if (!first) return { needs: nobody, tolerates: none };
+  if (others.length === 0) {
+    const need = find(first.id);
+    return { needs: [need], tolerates: first.tolerant ? new Set([need]) : none };
   }
-  return { needs: needs.length > 1 ? [...new Set(needs)] : needs.slice(), tolerates: tolerates ?? none };
+  const needs = new Set(step.needs.map(({ id }) => find(id)));
+  const tolerated = step.needs.filter(({ tolerant }) => tolerant).map(({ id }) => find(id));
+  return { needs: [...needs], tolerates: tolerated.length > 0 ? new Set(tolerated) : none };
 }
 
 /** A list that something is pushed to gets room for seventeen; a step rarely has more than one dependant. */

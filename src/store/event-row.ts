@@ -26,23 +26,36 @@ export const toEventRow = (event: NewEvent, seq: number, at: Timestamp): EventRo
 ];
 
 /** The events that follow `afterSeq`, each validated. Throws HISTORY_INVALID at a gap, an unknown or a malformed row. */
-export const toHistory = (runId: string, afterSeq: number, rows: readonly EventRow[]): HistoryEvent[] =>
-  rows.map((row, index) => toEvent(runId, afterSeq + index + 1, row));
+export function toHistory(runId: string, afterSeq: number, rows: readonly EventRow[]): HistoryEvent[] {
+  let last: string | undefined;
+  return rows.map((row, index) => {
+    const [, at] = row;
+    // Events of one commit share one text.
+    last = at === last ? last : at;
+    return toEvent(runId, { expectedSeq: afterSeq + index + 1, at: last, row });
+  });
+}
 
-function toEvent(runId: string, expectedSeq: number, row: EventRow): HistoryEvent {
+interface RowInPlace {
+  readonly expectedSeq: number;
+  readonly at: string;
+  readonly row: EventRow;
+}
+
+function toEvent(runId: string, { expectedSeq, at, row }: RowInPlace): HistoryEvent {
   const [seq] = row;
   if (seq !== expectedSeq) {
     throw historyInvalid(runId, expectedSeq, `is missing: the next one in the store is ${seq}`);
   }
   try {
-    return parseEvent(toRaw(runId, row));
+    return parseEvent(toRaw(runId, at, row));
   } catch (cause) {
     throw historyInvalid(runId, seq, `cannot be read: ${describe(cause)}`, cause);
   }
 }
 
-function toRaw(runId: string, row: EventRow): Readonly<Record<string, unknown>> {
-  const [seq, at, text, step, worker, attempt, json] = row;
+function toRaw(runId: string, at: string, row: EventRow): Readonly<Record<string, unknown>> {
+  const [seq, , text, step, worker, attempt, json] = row;
   const type = knownType(text) ?? text;
   const data: unknown = JSON.parse(json);
   // Nearly every event is like this, and an object that gets all of its fields at once is smaller and faster.

@@ -13,7 +13,10 @@ import { acp, claude, codex, codexServer } from './support/players.ts';
 const lab = realAgentLab();
 const author = ['-c', 'user.name=Nobody', '-c', 'user.email=nobody@example.com'];
 const command = 'echo made > made.txt';
-const runs = { run: [{ say: 'I run it.', actions: [{ run: command }] }, { say: 'That was it.' }] };
+/** Codex has to ask only for what is to run outside of its sandbox. */
+const runs = {
+  run: [{ say: 'I run it.', actions: [{ run: command, unconfined: true }] }, { say: 'That was it.' }],
+};
 
 describe.skipIf(!installedAgents()).each([claude, codexServer, acp])('$name', player => {
   const { allow } = player.permissions;
@@ -129,9 +132,11 @@ describe.skipIf(!installedAgents())('claude in a repository with settings', () =
   });
 });
 
-describe.skipIf(!installedAgents())('codex without rules', () => {
-  test('runs commands in its sandbox, which holds it back without a word', async () => {
-    const { run } = await lab.invite(codex, runs);
+describe.skipIf(!installedAgents())('codex', () => {
+  const inside = { run: [{ say: 'I run it.', actions: [{ run: command }] }, { say: 'That was it.' }] };
+
+  test('without rules runs commands in its sandbox, which holds it back without a word', async () => {
+    const { run } = await lab.invite(codex, inside);
     const readOnly = policyOf({ preset: 'read-only' });
     const { result } = await run({ prompt: 'Please [[run]].', permissions: readOnly });
     expect(existsSync(lab.path('made.txt'))).toBe(false);
@@ -139,5 +144,40 @@ describe.skipIf(!installedAgents())('codex without rules', () => {
     const { events } = await run({ prompt: 'Please [[run]].' });
     expect(existsSync(lab.path('made.txt'))).toBe(true);
     expect(events.find(({ type }) => type === 'tool-start')).toMatchObject({ input: { command } });
+  });
+
+  test('may do all of that with a rule that allows something else', async () => {
+    const { run } = await lab.invite(codexServer, inside);
+    const { result } = await run({ prompt: 'Please [[run]].' });
+    expect(result).toMatchObject({ kind: 'ok', denials: [] });
+    expect(existsSync(lab.path('made.txt'))).toBe(true);
+  });
+
+  test('stays in its sandbox with such a rule', async () => {
+    const outside = lab.path('../outside.txt');
+    const { run } = await lab.invite(codexServer, {
+      run: [{ actions: [{ run: `echo out > ${outside}` }] }, { say: 'That was it.' }],
+    });
+    await run({ prompt: 'Please [[run]].' });
+    expect(existsSync(outside)).toBe(false);
+  });
+
+  test('leaves its sandbox with a rule that allows it', async () => {
+    const outside = lab.path('../outside.txt');
+    const { run } = await lab.invite(codexServer, {
+      run: [{ actions: [{ run: `echo out > ${outside}`, unconfined: true }] }, { say: 'That was it.' }],
+    });
+    const permissions = policyOf({ allow: [`Bash(echo out > ${outside})`] });
+    const { result } = await run({ prompt: 'Please [[run]].', permissions });
+    expect(result).toMatchObject({ kind: 'ok', denials: [] });
+    expect(existsSync(outside)).toBe(true);
+  });
+
+  test('is asked about every command where one is denied', async () => {
+    const { run } = await lab.invite(codexServer, inside);
+    const permissions = policyOf({ deny: ['Bash(echo *)'] });
+    const { result } = await run({ prompt: 'Please [[run]].', permissions });
+    expect(result).toMatchObject({ kind: 'ok', denials: [{ tool: 'Bash' }] });
+    expect(existsSync(lab.path('made.txt'))).toBe(false);
   });
 });

@@ -12,7 +12,7 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
     const project = await agentProject({
       script: {
         fix: ({ told, index }) => (index === 0 ? write(`${workerIn(told)}.txt`) : { say: 'Fixed.' }),
-        pick: [{ actions: [{ answer: { winner: 2, reason: 'It is the last one.' } }] }, { say: 'Ok.' }],
+        pick: [{ actions: [{ answer: { winner: 2, reason: 'It is the last one.' } }] }],
       },
       steps: `
   - id: fix
@@ -30,8 +30,7 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
       { data: { winner: 2, by: 'judge', reason: 'It is the last one.' } },
     ]);
     expect(run.stderr).toContain('worker 2 was selected');
-    const [judging, ...more] = project.model.requestsFor('pick');
-    expect(more).toHaveLength(1);
+    const [judging] = project.model.requestsFor('pick');
     for (const worker of [0, 1, 2]) {
       expect(judging?.told).toContain(`+++ b/${worker}.txt`);
       const branch = `reprise/flow/${runId}/fix/worker_${worker}`;
@@ -39,12 +38,7 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
     }
     const ids = sessionsIn(history).map(({ sessionId }) => sessionId);
     expect([ids.length, new Set(ids).size]).toEqual([4, 4]);
-    expect(
-      project
-        .git('worktree', 'list')
-        .match(/worker_\d/g)
-        ?.toSorted(),
-    ).toEqual(['worker_0', 'worker_1', 'worker_2']);
+    expect(project.git('worktree', 'list', '--porcelain').match(/^worktree .*worker_\d$/gm)).toHaveLength(3);
   });
 
   test('that have finished do not work again after the CLI was killed; the other goes on', async () => {

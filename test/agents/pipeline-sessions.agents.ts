@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { HistoryEvent } from '../../src/core/event.ts';
 import { isSameProcess } from '../../src/process/identity.ts';
 import { until } from '../e2e/run-inline.ts';
-import { deferred } from '../support/engine.ts';
 import { installedAgents } from './support/install.ts';
 import {
+  type AgentName,
   agentProject,
   endsIn,
   everyAgent,
@@ -19,7 +20,12 @@ const endless = 'tail -f /dev/null & echo started > started.txt; tail -f /dev/nu
 const mayRunIt = `permissions: { allow: ["Bash(${endless})"] }`;
 const endlessSteps = stepsFor(['claude', 'acp', 'server'], mayRunIt) + stepsFor(['codex']);
 const limit = { status: 429, message: 'Too many requests. Try again in 1 second.', resetsInS: 1 };
+/** What Claude Code makes of the tokens that the model says an answer has. */
+const costOfAnAnswer = 0.0006;
 const write = (path: string) => ({ say: 'I write it.', actions: [{ write: { path, content: 'x\n' } }] });
+
+const usageIn = (history: readonly HistoryEvent[], agent: AgentName) =>
+  of(history, 'session.ended').flatMap(({ step, data }) => (step === agent ? data.usage : []));
 
 describe.skipIf(!installedAgents())('the session of a step', () => {
   test('goes on after a limit, and after a check that failed; nothing is counted twice', async () => {
@@ -31,16 +37,22 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
       }),
       steps: stepsFor(everyAgent, 'checks: ["test -f right.txt"], on_fail: rework'),
     });
-    const run = await project.reprise('run', 'flow');
+    expectCode(await project.reprise('run', 'flow'), 0);
     const history = await project.history();
-    console.log(
-      run.stderr,
-      JSON.stringify(
-        history.filter(e => /session|paused|failed/.test(e.type)).map(e => [e.type, e.step, e.data]),
-      ),
-      project.model.requests.map(r => [r.word, r.index]),
+    expect(of(history, 'step.paused').map(({ data }) => data.delayMs < 5000)).toEqual(
+      everyAgent.map(() => true),
     );
-    expectCode(run, 0);
+    for (const agent of everyAgent) {
+      const sessions = sessionsIn(history).filter(({ step }) => step === agent);
+      expect(new Set(sessions.map(({ sessionId }) => sessionId)).size).toBe(1);
+      expect(sessions.map(({ resumes }) => resumes)).toEqual([undefined, true, true]);
+      const used = usageIn(history, agent);
+      const tokens = used.reduce((sum, { inputTokens }) => sum + inputTokens, 0);
+      // The server around Claude Code says nothing of the tokens of a turn that failed.
+      expect(tokens).toBe(agent === 'acp' ? 300 : 400);
+      const cost = used.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
+      if (agent === 'claude' || agent === 'acp') expect(cost).toBeCloseTo(4 * costOfAnAnswer, 6);
+    }
   });
 
   test('is ended by a timeout, and by a silence that is too long', async () => {
@@ -105,11 +117,6 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
     expect(left.length).toBeGreaterThan(2 * everyAgent.length);
     const resumed = await project.reprise('resume');
     const history = await project.history();
-    console.log(
-      resumed.stderr,
-      JSON.stringify(sessionsIn(history)),
-      JSON.stringify(of(history, 'session.ended')),
-    );
     expectCode(resumed, 0);
     expect(stillThere).toEqual([]);
     expect(project.processes()).toEqual([]);
@@ -117,6 +124,7 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
       const [first, second, ...more] = sessionsIn(history).filter(({ step }) => step === agent);
       expect(second).toMatchObject({ sessionId: first?.sessionId, resumes: true });
       expect(more).toEqual([]);
+      expect(usageIn(history, agent)).toMatchObject([{ inputTokens: 200 }]);
     }
   });
 });

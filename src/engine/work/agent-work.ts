@@ -178,9 +178,12 @@ class Talks {
   async hold(message: Message): Promise<SessionEnd> {
     const end = await this.#hold(message);
     if (end.kind !== 'failed' || !end.isLost) return end;
-    this.#lane.effects.notice(
-      `${this.#lane.unit.step}: ${this.#agent.name} could not go on with its session and begins a new one`,
-    );
+    const { effects, unit } = this.#lane;
+    if (!message.resume) {
+      effects.notice(`${unit.step}: ${this.#agent.name} did not start and is started again`);
+      return this.#hold(message);
+    }
+    effects.notice(`${unit.step}: ${this.#agent.name} could not go on with its session and begins a new one`);
     const isNews = message.prompt !== goOnPrompt;
     return this.#hold({ prompt: isNews ? toldAgain(this.#whole, message.prompt) : this.#whole });
   }

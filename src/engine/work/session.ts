@@ -1,4 +1,5 @@
 import type { AgentDefinition } from '../../agents/agent.ts';
+import { isStartRace } from '../../agents/failures.ts';
 import type { PermissionPolicy } from '../../agents/permissions.ts';
 import type { HostAnswer, HostQuestion, ResumeRequest, SessionResult, Usage } from '../../agents/port.ts';
 import { formatDuration } from '../../core/duration.ts';
@@ -37,7 +38,7 @@ export type SessionEnd = SessionAccount &
     | {
         readonly kind: 'failed';
         readonly error: ErrorData;
-        /** The agent did not take up the session that it was to go on with. */
+        /** The agent did not get as far as its session, and is to begin a new one. */
         readonly isLost: boolean;
       }
     | { readonly kind: 'paused'; readonly end: Extract<StepEnd, { kind: 'paused' }> }
@@ -138,7 +139,7 @@ async function endOf(
         ...(result.structured === undefined ? {} : { structured: result.structured }),
       } as const;
     case 'failed':
-      return failure(result.error, resume !== undefined && !hasStarted && mayBeLost.has(result.error.code));
+      return failure(result.error, !hasStarted && canBeginAnew(result.error, resume));
     case 'cancelled':
       return failure(cut ? overtime(agent) : endedItself);
     case 'limit': {
@@ -148,6 +149,9 @@ async function endOf(
     }
   }
 }
+
+const canBeginAnew = (error: ErrorData, resume: ResumeRequest | undefined): boolean =>
+  resume === undefined ? isStartRace(error) : mayBeLost.has(error.code);
 
 const mayBeLost: ReadonlySet<string> = new Set(['AGENT_FAILED', 'AGENT_PROTOCOL']);
 

@@ -49,7 +49,8 @@ export interface AgentProjectOptions {
   readonly top?: string;
   /** More agents, indented by two. */
   readonly agents?: string;
-  readonly files?: Readonly<Record<string, string>>;
+  /** Codex has never been started before. */
+  readonly isFirstStart?: boolean;
 }
 
 type Session = EventOf<'session.started'>['data'] & {
@@ -88,13 +89,12 @@ export async function agentProject(options: AgentProjectOptions): Promise<AgentP
   const marker = { REPRISE_TEST_PROJECT: randomUUID() };
   const env = { ...environmentOf({ agents: installed, model, home }), ...marker };
   // The first start makes its databases, which several first ones at once do not survive.
-  await promisify(execFile)('sh', ['-c', 'codex app-server < /dev/null'], { env });
+  if (!options.isFirstStart) await promisify(execFile)('sh', ['-c', 'codex app-server < /dev/null'], { env });
   const project = createProject({
     git: true,
     files: {
       'reprise.yaml': agents + (options.agents ?? ''),
       '.reprise/workflows/flow.yaml': `${options.top ?? ''}\nsteps:\n${options.steps}`,
-      ...options.files,
     },
   });
   onTestFinished(async () => {
@@ -111,7 +111,11 @@ export async function agentProject(options: AgentProjectOptions): Promise<AgentP
   return {
     root,
     model,
-    once: (name, reply) => (given.has(name) ? { say: 'Done.' } : (given.add(name), reply)),
+    once: (name, reply) => {
+      if (given.has(name)) return { say: 'Done.' };
+      given.add(name);
+      return reply;
+    },
     env,
     git,
     reprise: (...args) => project.run(args, { env }),
