@@ -22,6 +22,7 @@ export async function runProcess(args: readonly string[]): Promise<void> {
   const isWatched = stderr.isTTY === true && !isCi && env['TERM'] !== 'dumb';
   const io: CommandIo = {
     out: out.write,
+    flushed: out.flushed,
     err: err.write,
     stdin,
     isTTY: { stdin: stdin.isTTY === true, stdout: stdout.isTTY === true, stderr: stderr.isTTY === true },

@@ -4,6 +4,8 @@ import type { Question } from './question.ts';
 export interface CommandIo {
   /** Data: results, documents, NDJSON. */
   out(text: string): void;
+  /** Resolves when all of it has been handed over. Whoever writes much waits for it, so that it does not pile up. */
+  flushed?(): Promise<void>;
   /** For people. */
   err(text: string): void;
   readonly stdin: AsyncIterable<Uint8Array | string>;

@@ -1,5 +1,6 @@
 import { jsonText } from '../report/json-text.ts';
 import { viewOf } from '../report/run-view.ts';
+import { safeLine } from '../report/safe-text.ts';
 import { knownCost } from '../report/spending.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -41,7 +42,10 @@ export async function listCommand(
   if (json) for (const row of rows) writeLines(io.out, jsonText(toLine(row, costs.get(row.runId) ?? null)));
   else if (others.length > 0) {
     const names = [...new Set(others.map(run => run.workflow))];
-    writeLines(io.err, `there is no run of workflow ${workflow}; there are runs of ${names.join(', ')}`);
+    writeLines(
+      io.err,
+      safeLine(`there is no run of workflow ${workflow}; there are runs of ${names.join(', ')}`),
+    );
   } else if (rows.length === 0)
     writeLines(io.err, `no runs yet; start a workflow: reprise run <workflow>${project.commandSuffix}`);
   else {

@@ -51,8 +51,8 @@ export class LogReader {
     this.#lines = new LineSplitter(onLine, longestLine);
   }
 
-  /** Hands on the lines that are whole since the last time. */
-  read(): void {
+  /** Hands on the lines that are whole since the last time, and lets them be taken in before it reads on. */
+  async read(takenIn: () => Promise<void>): Promise<void> {
     let descriptor: number;
     try {
       descriptor = openSync(this.#file, 'r');
@@ -66,6 +66,7 @@ export class LogReader {
         if (length === 0) return;
         this.#offset += length;
         this.#lines.push(chunk.subarray(0, length));
+        await takenIn();
       }
     } finally {
       closeSync(descriptor);

@@ -44,7 +44,7 @@ export async function logsCommand(
     const printer = new LogPrinter(io, options);
     const look = { io, project, store, view, printer, options, seen: history.length };
     if (options.follow) await follow(look, run);
-    else printer.read(filesOf(look));
+    else await printer.read(filesOf(look));
     printer.end();
     if (!printer.hasPrinted) sayNothing(look);
     return exitCodes.ok;
@@ -81,7 +81,7 @@ async function follow(look: Look, run: RunSummary): Promise<void> {
   for (let now = run; ; ) {
     // Asked before the files are read: what is written before the end is there by then.
     const isOver = hasEnded(now) || ownershipOf(now, io.now()).kind !== 'held';
-    printer.read(filesOf(look));
+    await printer.read(filesOf(look));
     if (isOver || io.interrupt.aborted) return;
     await delay(pollMs, undefined, { signal: io.interrupt }).catch(() => {});
     now = (await store.find(run.runId)).find(({ runId }) => runId === run.runId) ?? now;
@@ -111,13 +111,13 @@ class LogPrinter {
     this.#options = options;
   }
 
-  read(files: readonly LogFile[]): void {
+  async read(files: readonly LogFile[]): Promise<void> {
     const single = files.length === 1 && !this.#options.follow && this.#options.step !== undefined;
     for (const file of files) {
       const reader =
         this.#readers.get(file.file) ?? new LogReader(file.file, line => this.#print(file, line, single));
       this.#readers.set(file.file, reader);
-      reader.read();
+      await reader.read(async () => this.#io.flushed?.());
     }
   }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { toTimestamp } from '../core/time.ts';
 import type { Waiting } from '../engine/result.ts';
 import { jsonText } from '../report/json-text.ts';
+import { safeLine } from '../report/safe-text.ts';
 import { knownCost } from '../report/spending.ts';
 import type { StepProgress } from '../report/step-progress.ts';
 import type { RunSummary } from '../store/port.ts';
@@ -75,7 +76,7 @@ interface Shown {
 
 function heading({ run, standing, ownership }: Shown, now: number): string {
   const source = standing.source ? ` (${standing.source})` : '';
-  const lines = [`${run.workflow}${source}, run ${run.runId}: ${standingStatus(run, now)}`];
+  const lines = [`${safeLine(`${run.workflow}${source}`)}, run ${run.runId}: ${standingStatus(run, now)}`];
   const { forkedFrom } = standing.view;
   if (forkedFrom) lines.push(`forked from run ${forkedFrom.run} at step ${forkedFrom.step}`);
   if (!hasEnded(run)) lines.push(ownerLine(ownership));

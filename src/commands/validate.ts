@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { jsonText } from '../report/json-text.ts';
+import { safeLine } from '../report/safe-text.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
@@ -65,7 +66,7 @@ async function print(verdicts: readonly Verdict[], io: CommandIo): Promise<void>
     // Agents are checked for every workflow that names one, and their file may be wrong.
     if (error && said.has(error.message)) writeLines(io.err, `${target} cannot be checked because of that`);
     else if (error) writeLines(io.err, formatError(error, { color: io.color.err }));
-    else writeLines(io.out, `ok ${target}${workflow === undefined ? '' : ` (${workflow})`}`);
+    else writeLines(io.out, safeLine(`ok ${target}${workflow === undefined ? '' : ` (${workflow})`}`));
     if (error) said.add(error.message);
   }
 }

@@ -12,4 +12,6 @@ export interface Clock {
 export interface Ids {
   runId(): string;
   incarnation(): string;
+  /** A UUID. */
+  sessionId(): string;
 }

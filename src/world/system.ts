@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Clock, Ids } from '../core/ports.ts';
 
 /** The machine's own clock. */
@@ -38,4 +38,5 @@ const randomName = (length: number): string =>
 export const systemIds: Ids = {
   runId: () => randomName(10),
   incarnation: () => randomName(16),
+  sessionId: () => randomUUID(),
 };

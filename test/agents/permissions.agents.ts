@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SessionRequest } from '../../src/agents/port.ts';
 import { policyOf, resultOf } from '../../src/agents/test-support.ts';
 import type { JsonObject } from '../../src/core/json.ts';
@@ -13,6 +13,13 @@ import { acp, claude, codex, codexServer } from './support/players.ts';
 const lab = realAgentLab();
 const author = ['-c', 'user.name=Nobody', '-c', 'user.email=nobody@example.com'];
 const command = 'echo made > made.txt';
+/** Outside of the workspace, and of the temporary folders that Codex counts in. */
+function fileElsewhere(): string {
+  const folder = mkdtempSync('/var/tmp/reprise-outside-');
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, 'outside.txt');
+}
+
 /** Codex has to ask only for what is to run outside of its sandbox. */
 const runs = {
   run: [{ say: 'I run it.', actions: [{ run: command, unconfined: true }] }, { say: 'That was it.' }],
@@ -69,7 +76,7 @@ describe.skipIf(!installedAgents()).each([claude, codexServer, acp])('$name', pl
 
   test('must not edit with `read-only`, nor outside of its workspace with `edit`', async () => {
     const edits = (path: string) => [{ actions: [{ write: { path, content: 'x\n' } }] }, { say: 'Done.' }];
-    const outside = lab.path('../outside.txt');
+    const outside = fileElsewhere();
     const { run } = await lab.invite(player, { inside: edits('inside.txt'), outside: edits(outside) });
     const readOnly = policyOf({ preset: 'read-only', allow: player.permissions.allow });
     await run({ prompt: 'Write [[inside]].', permissions: readOnly });
@@ -154,7 +161,7 @@ describe.skipIf(!installedAgents())('codex', () => {
   });
 
   test('stays in its sandbox with such a rule', async () => {
-    const outside = lab.path('../outside.txt');
+    const outside = fileElsewhere();
     const { run } = await lab.invite(codexServer, {
       run: [{ actions: [{ run: `echo out > ${outside}` }] }, { say: 'That was it.' }],
     });
@@ -163,7 +170,7 @@ describe.skipIf(!installedAgents())('codex', () => {
   });
 
   test('leaves its sandbox with a rule that allows it', async () => {
-    const outside = lab.path('../outside.txt');
+    const outside = fileElsewhere();
     const { run } = await lab.invite(codexServer, {
       run: [{ actions: [{ run: `echo out > ${outside}`, unconfined: true }] }, { say: 'That was it.' }],
     });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { until } from '../e2e/run-inline.ts';
 import { deferred } from '../support/engine.ts';
 import { installedAgents } from './support/install.ts';
-import { agentProject, expectCode, of, sessionsIn } from './support/project.ts';
+import { agentProject, costOfAnAnswer, expectCode, of, sessionsIn } from './support/project.ts';
 
 const write = (path: string) => ({ say: 'I write it.', actions: [{ write: { path, content: 'x\n' } }] });
 const workerIn = (told: string): number => Number(/\/worker_(\d)/.exec(told)?.[1]);
@@ -12,7 +12,10 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
     const project = await agentProject({
       script: {
         fix: ({ told, index }) => (index === 0 ? write(`${workerIn(told)}.txt`) : { say: 'Fixed.' }),
-        pick: [{ actions: [{ answer: { winner: 2, reason: 'It is the last one.' } }] }],
+        pick: ({ told }) =>
+          told.includes('cannot be used')
+            ? { actions: [{ answer: { winner: 2, reason: 'It is the last one.' } }] }
+            : { say: 'I like them all.' },
       },
       steps: `
   - id: fix
@@ -36,8 +39,14 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
       const branch = `reprise/flow/${runId}/fix/worker_${worker}`;
       expect(project.git('diff', '--name-only', 'main', branch)).toBe(`${worker}.txt\n`);
     }
-    const ids = sessionsIn(history).map(({ sessionId }) => sessionId);
-    expect([ids.length, new Set(ids).size]).toEqual([4, 4]);
+    const sessions = sessionsIn(history);
+    expect(new Set(sessions.map(({ sessionId }) => sessionId)).size).toBe(4);
+    // The judge was told that its first answer is of no use; what it cost is counted once.
+    const judged = sessions.filter(({ worker }) => worker === undefined);
+    expect(judged.map(({ resumes }) => resumes)).toEqual([undefined, true]);
+    const costs = of(history, 'session.ended').map(({ data }) => data.usage.costUsd ?? 0);
+    const answers = project.model.requests.filter(({ word }) => word !== undefined).length;
+    expect(costs.reduce((sum, cost) => sum + cost, 0)).toBeCloseTo(answers * costOfAnAnswer, 6);
     expect(project.git('worktree', 'list', '--porcelain').match(/^worktree .*worker_\d$/gm)).toHaveLength(3);
   });
 

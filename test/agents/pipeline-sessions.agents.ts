@@ -6,6 +6,7 @@ import { installedAgents } from './support/install.ts';
 import {
   type AgentName,
   agentProject,
+  costOfAnAnswer,
   endsIn,
   everyAgent,
   expectCode,
@@ -20,8 +21,6 @@ const endless = 'tail -f /dev/null & echo started > started.txt; tail -f /dev/nu
 const mayRunIt = `permissions: { allow: ["Bash(${endless})"] }`;
 const endlessSteps = stepsFor(['claude', 'acp', 'server'], mayRunIt) + stepsFor(['codex']);
 const limit = { status: 429, message: 'Too many requests. Try again in 1 second.', resetsInS: 1 };
-/** What Claude Code makes of the tokens that the model says an answer has. */
-const costOfAnAnswer = 0.0006;
 const write = (path: string) => ({ say: 'I write it.', actions: [{ write: { path, content: 'x\n' } }] });
 
 const usageIn = (history: readonly HistoryEvent[], agent: AgentName) =>
@@ -126,5 +125,27 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
       expect(more).toEqual([]);
       expect(usageIn(history, agent)).toMatchObject([{ inputTokens: 200 }]);
     }
+  });
+
+  test('begins anew if the CLI was killed before the agent had said a word', async () => {
+    const project = await agentProject({
+      script: scriptFor(
+        everyAgent,
+        agent =>
+          ({ index }) =>
+            index === 0 ? write(`${agent}.txt`) : { say: 'Done.' },
+      ),
+      steps: stepsFor(everyAgent),
+    });
+    const run = project.start('run', 'flow');
+    await until(() => everyAgent.every(agent => new RegExp(`${agent} .*is at work`).test(run.stderr)));
+    run.kill('SIGKILL');
+    await run.ended;
+    expectCode(await project.reprise('resume'), 0);
+    const history = await project.history();
+    for (const agent of everyAgent)
+      expect(endsIn(history)[agent]).toMatchObject({ output: { text: 'Done.' } });
+    expect(of(history, 'workspace.saved').map(({ data }) => data.files)).toEqual([1, 1, 1, 1]);
+    expect(project.processes()).toEqual([]);
   });
 });

@@ -71,7 +71,10 @@ const hostileProject = () =>
 /** Line feeds are all that text for people needs. */
 const obeyed = /(?!\n)[\p{Cc}\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/u;
 const expectHarmless = (text: string, where = '') =>
-  expect(text.split('\n').filter(line => obeyed.test(line)), where).toEqual([]);
+  expect(
+    text.split('\n').filter(line => obeyed.test(line)),
+    where,
+  ).toEqual([]);
 
 const wasRun = ({ root }: AgentProject) => readdirSync(`${root}/.git`).includes('marks.pwned');
 

@@ -75,7 +75,7 @@ export class HeldSession {
     this.#told = start.request.resume?.sessionId ?? start.request.sessionId;
     const { stateDir } = environment;
     const { runId, unit, number, request } = start;
-    this.#log = new SessionLog(logFile({ stateDir, runId }, unit));
+    this.#log = new SessionLog(logFile({ stateDir, runId }, unit), () => environment.clock.endOfTurn());
     this.#session = environment.openSession(
       request,
       this.#host(logFile({ stateDir, runId }, unit, `${number}.session`)),

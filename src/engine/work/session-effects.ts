@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { HostAnswer } from '../../agents/port.ts';
 import type { Lease } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
@@ -8,7 +7,7 @@ import { folderKey } from './workspace-effects.ts';
 
 /** Conversations with agents: chains of turns, and the places that an agent has. */
 export function sessionEffects(environment: Environment, observe: Observer) {
-  const { world, clock, stateDir, projectRoot } = environment;
+  const { world, clock, ids, stateDir, projectRoot } = environment;
   /** Sessions under way, by key: an effect's arguments are data, and a session is not. */
   const sessions = new Map<string, HeldSession>();
   const slots = new Map<string, HeldSlot>();
@@ -23,7 +22,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
     newSessionId: world.effect<void, string>({
       name: 'ids.session',
       span: 'short',
-      perform: () => randomUUID(),
+      perform: () => ids.sessionId(),
     }),
 
     /** Waits for a place of the agent; it is held under the key until it is given back. */

@@ -35,7 +35,7 @@ test('the log holds all of it once it is closed, and nothing after', () => {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-log-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'deep/er.log');
-  const log = new SessionLog(file);
+  const log = new SessionLog(file, () => Promise.resolve());
   for (let n = 0; n < 20_000; n++) log.add({ type: 'text', text: `line ${n}` });
   log.close();
   log.add({ type: 'text', text: 'late' });

@@ -2,8 +2,6 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { AgentEvent } from '../../agents/port.ts';
 
-const bufferedLength = 64 * 1024;
-const flushMs = 200;
 const longestOutput = 2000;
 
 /** What an agent does, as lines for people to read. */
@@ -44,24 +42,24 @@ function indented(sign: string, text: string): string {
     .join('\n');
 }
 
-/** Appends to a file, a few times a second however much comes in. A disk that is full must not end the work. */
+/** Appends to a file, once for all that comes in together. A disk that is full must not end the work. */
 export class SessionLog {
   readonly #file: string;
   #descriptor: number | undefined;
   #waiting = '';
-  #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
+  readonly #endOfTurn: () => Promise<void>;
 
-  constructor(file: string) {
+  constructor(file: string, endOfTurn: () => Promise<void>) {
     this.#file = file;
+    this.#endOfTurn = endOfTurn;
   }
 
   add(event: AgentEvent): void {
     const lines = linesOf(event);
     if (lines === undefined || this.#isClosed) return;
+    if (this.#waiting === '') void this.#endOfTurn().then(() => this.#flush());
     this.#waiting += `${lines}\n`;
-    if (this.#waiting.length > bufferedLength) this.#flush();
-    else this.#timer ??= setTimeout(() => this.#flush(), flushMs);
   }
 
   close(): void {
@@ -72,8 +70,6 @@ export class SessionLog {
   }
 
   #flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
     const text = this.#waiting;
     this.#waiting = '';
     if (text === '') return;

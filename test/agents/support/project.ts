@@ -19,6 +19,9 @@ import { installedAgents } from './install.ts';
 export const everyAgent = ['claude', 'codex', 'server', 'acp'] as const;
 export type AgentName = (typeof everyAgent)[number];
 
+/** What Claude Code makes of the tokens that the model says an answer has. */
+export const costOfAnAnswer = 0.0006;
+
 const agents = `
 agents:
   claude: { kind: claude }

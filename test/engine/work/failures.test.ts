@@ -28,6 +28,23 @@ describe('an agent that', () => {
     expect(unit.of('session.ended')).toMatchObject([{ outcome: 'failed' }]);
   });
 
+  test('gave way to another first start of itself is started again, once', async () => {
+    const gaveWay = "console.error('Error: failed to initialize sqlite state runtime'); process.exit(1)";
+    const thread = { type: 'thread.started', thread_id: 't1' };
+    const works = `for (const line of ${JSON.stringify([thread, { type: 'turn.completed' }])}) console.log(JSON.stringify(line))`;
+    const source = `import fs from 'node:fs'; if (fs.existsSync('made')) { ${works} } else { fs.writeFileSync('made', ''); ${gaveWay} }`;
+    const { unit, lab } = await stepWith(source, { kind: 'codex' });
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    expect(unit.of('session.ended')).toMatchObject([
+      { outcome: 'failed' },
+      { outcome: 'ok', sessionId: 't1' },
+    ]);
+    expect(lab.notices).toEqual(['fix: coder did not start and is started again']);
+    const { unit: other } = await stepWith(gaveWay, { kind: 'codex' });
+    expect(await other.work()).toMatchObject(failed('AGENT_FAILED', /state runtime/));
+    expect(other.of('session.ended')).toHaveLength(2);
+  });
+
   test('exits with 0 and says that it failed has failed', async () => {
     const { unit } = await stepWith(`console.log('{"type":"result","error":"I give up"}')`);
     expect(await unit.work()).toMatchObject(failed('AGENT_FAILED', /I give up/));

@@ -1,0 +1,181 @@
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { agentProject } from './agent-project.ts';
+import { parseLines, until } from './run-inline.ts';
+
+const usage = (cost: string) => `'{"type":"usage","inputTokens":1000,"outputTokens":500,"costUsd":${cost}}'`;
+const spender = (cost: string, then = '') => `
+echo try >> "$MARKS"
+echo half > half.txt
+printf '%s\\n' ${usage(cost)}
+${then}
+echo '{"type":"result","text":"ok"}'
+`;
+
+describe('a budget', () => {
+  it.each([
+    [
+      'cost of a step, while it works',
+      spender('0.5', 'sleep 1000'),
+      'budget: { cost_usd: 0.4 }',
+      'has cost $0.50',
+    ],
+    ['cost of a step, at its end', spender('0.5'), 'budget: { cost_usd: 0.4 }', 'has cost $0.50'],
+    ['tokens of a step', spender('null', 'sleep 1000'), 'budget: { tokens: 1200 }', 'has used 1500 tokens'],
+  ])('on the %s ends it: exit 4, not tried again, its work kept', async (_, script, budget, says) => {
+    const project = agentProject({
+      agents: { spender: script },
+      files: { 'w.yaml': `steps:\n  - { id: s, agent: spender, prompt: x, retry: 3, ${budget} }\n` },
+    });
+    const outcome = await project.outcome(['run', 'w.yaml']);
+    expect(outcome).toMatchObject({ code: 4, error: { code: 'BUDGET_EXCEEDED' } });
+    expect(outcome.error?.message).toContain(says);
+    expect(project.marks()).toEqual(['try']);
+    expect(project.git('show', `reprise/w/${outcome.run}/s:half.txt`)).toBe('half');
+    expect(project.leftRunning()).toEqual([]);
+  });
+
+  it.each([
+    ['cost_usd: 0.8', '0.5', 'the run cost $1.00, and may cost $0.80'],
+    ['tokens: 2000', 'null', 'the run used 3000 tokens, and may use 2000'],
+  ])('of the run { %s } covers all its steps', async (budget, cost, message) => {
+    const project = agentProject({
+      agents: { spender: spender(cost) },
+      files: {
+        'w.yaml': `
+runtime: { budget: { ${budget} } }
+steps:
+  - { id: s, agent: spender, prompt: x, retry: 3 }
+  - { id: t, needs: [s], agent: spender, prompt: x, retry: 3 }
+  - { id: u, needs: [t], agent: spender, prompt: x }
+`,
+      },
+    });
+    const outcome = await project.outcome(['run', 'w.yaml']);
+    expect(outcome).toMatchObject({ code: 4, error: { code: 'BUDGET_EXCEEDED', message } });
+    expect(project.marks()).toEqual(['try', 'try']);
+  });
+
+  it('of money cannot be kept if nobody knows the price, and that is said', async () => {
+    const project = agentProject({
+      agents: { spender: spender('null') },
+      files: { 'w.yaml': 'steps:\n  - { id: s, agent: spender, prompt: x, budget: { cost_usd: 0.4 } }\n' },
+    });
+    const { code, stderr } = await project.cli(['run', 'w.yaml']);
+    expect(code).toBe(0);
+    expect(stderr).toContain('cost unknown');
+    expect(stderr).toMatch(/spender.*(price|cost)/);
+    expect(parseLines((await project.cli(['list', '--json'])).stdout)).toMatchObject([{ cost: null }]);
+  });
+
+  it('counts what the price of the agent says', async () => {
+    const project = agentProject({
+      config: `  priced:
+    kind: command
+    command: [sh, spender.sh]
+    price: { input_per_mtok: 1, output_per_mtok: 10 }`,
+      files: {
+        'spender.sh': spender('null'),
+        'w.yaml': 'steps:\n  - { id: s, agent: priced, prompt: x, budget: { cost_usd: 0.001 } }\n',
+      },
+    });
+    const outcome = await project.outcome(['run', 'w.yaml']);
+    expect(outcome).toMatchObject({ code: 4, error: { code: 'BUDGET_EXCEEDED' } });
+    expect(parseLines((await project.cli(['list', '--json'])).stdout)).toMatchObject([{ cost: 0.006 }]);
+  });
+});
+
+/** Talks like Claude Code, and runs into a limit in its first session. */
+const limited = `
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+const argument = name => process.argv.includes(name) ? process.argv[process.argv.indexOf(name) + 1] : undefined;
+const resumed = argument('--resume');
+const session_id = argument('--session-id') ?? resumed;
+appendFileSync(process.env.MARKS, (resumed ? 'resumed ' : 'began ') + session_id + '\\n');
+const print = message => process.stdout.write(JSON.stringify({ ...message, session_id }) + '\\n');
+const result = fields => print({ type: 'result', subtype: 'success', usage: { input_tokens: 1, output_tokens: 1 }, ...fields });
+createInterface({ input: process.stdin })
+  .on('line', line => {
+    const { type, request_id } = JSON.parse(line);
+    if (type === 'control_request')
+      return print({ type: 'control_response', response: { subtype: 'success', request_id, response: {} } });
+    if (type !== 'user') return;
+    print({ type: 'system', subtype: 'init', model: 'none', cwd: process.cwd() });
+    if (resumed) return result({ is_error: false, result: existsSync('half.txt') ? 'went on' : 'began again' });
+    writeFileSync('half.txt', 'half');
+    const resetsAt = Math.floor(Date.now() / 1000) + 2;
+    print({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt } });
+    result({ is_error: true, api_error_status: 429, result: 'You have hit your limit' });
+  })
+  .on('close', () => process.exit(0));
+`;
+
+describe('an agent that runs into a limit', () => {
+  const limitedProject = () =>
+    agentProject({
+      config: '  limited: { kind: claude, command: [node, limited.mjs] }',
+      files: { 'limited.mjs': limited },
+    });
+  const args = ['run', '--agent', 'limited', '--prompt', 'x'];
+  const went = (marks: readonly string[]) => {
+    const [, id] = marks[0]?.split(' ') ?? [];
+    expect(marks).toEqual([`began ${id}`, `resumed ${id}`]);
+  };
+
+  it('pauses until it resets, and goes on in the same session', async () => {
+    const project = limitedProject();
+    const { code, output, events } = await project.outcome(args);
+    expect({ code, output }).toEqual({ code: 0, output: { work: { text: 'went on' } } });
+    expect(events.map(({ type }) => type)).toContain('step.paused');
+    went(project.marks());
+  });
+
+  it('does so also if Reprise was killed meanwhile', async () => {
+    const project = limitedProject();
+    const run = project.begin([...args, '--json']);
+    await until(() => run.stdout.includes('step.paused'));
+    run.kill('SIGKILL');
+    await run.ended;
+    expect(await project.outcome(['resume'])).toMatchObject({
+      code: 0,
+      output: { work: { text: 'went on' } },
+    });
+    went(project.marks());
+  });
+});
+
+describe('permissions', () => {
+  const program = resolve('test/support/claude-agent/program.mjs');
+  const asking = () =>
+    agentProject({
+      config: `
+  asks: { kind: claude, command: [node, ${program}] }
+  may: { kind: claude, command: [node, ${program}], allow: ["Bash(echo made > made.txt)"] }
+`,
+    });
+  const line = 'allow: ["Bash(echo made > made.txt)"]';
+  const run = (...args: readonly string[]) => ['run', '--agent', ...args, '--prompt', '[[bash]]'];
+
+  it.each([[['asks']], [['asks', '--permissions', 'read-only']], [['asks', '--permissions', 'edit']]])(
+    'of %j deny it, and the line that would allow it is shown',
+    async args => {
+      const { code, stderr, stdout } = await asking().cli(run(...args));
+      expect({ code, stdout }).toEqual({ code: 0, stdout: '{"work":{"text":"Not made."}}\n' });
+      expect(stderr).toContain(`to allow it, add to the agent asks: ${line}`);
+    },
+  );
+
+  it.each([[['may']], [['asks', '--permissions', 'full']]])('of %j allow it', async args => {
+    const { code, stdout, stderr } = await asking().cli(run(...args));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '{"work":{"text":"Made."}}\n' });
+    expect(stderr).not.toContain('denied');
+  });
+
+  it('that kept an agent from its work need a person: exit 3', async () => {
+    const outcome = await asking().outcome([...run('asks'), '--check', 'test -f made.txt']);
+    expect(outcome).toMatchObject({ code: 3, error: { code: 'PERMISSION_DENIED' } });
+    expect(outcome.error?.message).toContain('test -f made.txt');
+    expect(outcome.error?.hint).toContain(line);
+  });
+});
