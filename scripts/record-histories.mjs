@@ -1,8 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
+import { parseAgents } from '../dist/agents/definitions.js';
+import { openSession } from '../dist/agents/sessions.js';
 import { openEngine } from '../dist/commands/open-engine.js';
 import { eventTypes } from '../dist/core/event.js';
 import { digestsOf } from '../dist/engine/digest.js';
@@ -46,6 +49,44 @@ const stories = {
   forked: async run => run.fork(await run.start(), 'outer/next'),
 };
 
+const git = (...args) => execFileSync('git', args, { cwd: root, stdio: 'pipe' });
+git('init', '--quiet', '--initial-branch=main');
+git('config', 'user.name', 'Ann');
+git('config', 'user.email', 'ann@example.com');
+git('commit', '--quiet', '--allow-empty', '--message=Begin');
+
+const work = [{ run: 'echo "$REPRISE_WORKER" > mended.txt' }, { say: 'Mended.' }];
+const agents = parseAgents({
+  config: {
+    coder: { kind: 'scripted', permissions: 'full', script: work },
+    tired: { kind: 'scripted', permissions: 'full', script: work },
+  },
+  files: [],
+});
+
+const past = '2026-01-01T00:00:00.000Z';
+let rested = false;
+
+/** The one called `tired` meets a limit first, and works when it is asked again. */
+const sessions = (request, host) => {
+  if (request.agent.name !== 'tired' || rested) return openSession(request, host);
+  rested = true;
+  const usage = { inputTokens: 10, outputTokens: 2, cachedTokens: 0, costUsd: 0.5 };
+  const error = { code: 'AGENT_LIMIT', message: 'enough for now' };
+  return {
+    next: async () => {
+      host.onEvent({ type: 'started', sessionId: 'session-1' });
+      host.onEvent({ type: 'usage', ...usage });
+      return {
+        kind: 'end',
+        result: { kind: 'limit', resetsAt: past, error, sessionId: 'session-1', usage, denials: [] },
+      };
+    },
+    cancel: async () => {},
+    close: async () => {},
+  };
+};
+
 async function open(name) {
   const store = memoryStore();
   const watchers = new Set();
@@ -53,6 +94,8 @@ async function open(name) {
     root,
     env: process.env,
     store,
+    agents,
+    openSession: sessions,
     settings: { inboxMs: 5, graceMs: 200 },
     observe: observation => {
       if (observation.kind === 'events')

@@ -11,7 +11,7 @@ export function describeWork(step: StepProgress): object {
     ...(selection ? { selected: selection.winner } : {}),
     ...(workspace
       ? {
-          workspace: workspace.removed ? null : workspace.path,
+          workspace: workspace.path,
           branch: workspace.branch,
           base: workspace.base,
           commit: workspace.saved?.commit ?? null,

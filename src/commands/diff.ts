@@ -47,7 +47,7 @@ async function diffText({ step, workspace }: UnitWork, circumstances: Circumstan
   const repository = await openRepository({ cwd: project.root, inheritEnv: io.env });
   const { base, branch, saved } = workspace;
   const folder = resolve(project.root, workspace.path);
-  if (!step.hasEnded && !workspace.removed && existsSync(folder))
+  if (!step.hasEnded && existsSync(folder))
     return diffOf({ repository, base, head: { workspace: folder }, stat });
   const { git } = repository;
   const head =

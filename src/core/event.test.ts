@@ -41,7 +41,6 @@ const complete: Readonly<Record<EventType, Record<string, unknown>>> = {
   },
   'workspace.created': { path: 'p', branch: 'b', base: 'c', ports: { first: 20000, size: 10 } },
   'workspace.saved': { commit: 'c', commits: 1, files: 2, insertions: 3, deletions: 4 },
-  'workspace.removed': { path: 'p' },
   'session.started': { agent: 'a', kind: 'claude', number: 0, sessionId: 's', resumes: true },
   'session.named': { sessionId: 's' },
   'session.ended': {

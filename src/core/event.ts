@@ -135,7 +135,6 @@ const dataSchemas = {
     insertions: count,
     deletions: count,
   }),
-  'workspace.removed': z.strictObject({ path: name }),
   'session.started': z.strictObject({
     agent: name,
     kind: name,

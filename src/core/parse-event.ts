@@ -102,7 +102,6 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
     insertions: count,
     deletions: count,
   }),
-  'workspace.removed': fields({ path: name }),
   'session.started': fields({ agent: name, kind: name, number: count }, { sessionId: name, resumes: truth }),
   'session.named': fields({ sessionId: name }),
   'session.ended': fields(

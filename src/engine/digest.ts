@@ -68,7 +68,6 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
       case 'step.paused':
       case 'workspace.created':
       case 'workspace.saved':
-      case 'workspace.removed':
       case 'session.started':
       case 'session.named':
       case 'session.ended':

@@ -183,7 +183,6 @@ export class RunState {
         break;
       case 'workspace.created':
       case 'workspace.saved':
-      case 'workspace.removed':
       case 'session.started':
       case 'session.named':
       case 'session.ended':

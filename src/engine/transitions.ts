@@ -34,7 +34,6 @@ export function isPossible(event: StepEvent, state: NodeState): boolean {
       return state.status === 'running';
     case 'workspace.created':
     case 'workspace.saved':
-    case 'workspace.removed':
     case 'session.started':
     case 'session.named':
     case 'session.ended':

@@ -25,7 +25,6 @@ export type WorkEvent = {
 type WorkEventType =
   | 'workspace.created'
   | 'workspace.saved'
-  | 'workspace.removed'
   | 'session.started'
   | 'session.named'
   | 'session.ended'
@@ -57,9 +56,6 @@ export class WorkState {
         return;
       case 'workspace.saved':
         if (this.workspace) this.workspace = { ...this.workspace, commit: event.data.commit };
-        return;
-      case 'workspace.removed':
-        this.workspace = undefined;
         return;
       case 'session.started': {
         const { agent, number, sessionId, kind } = event.data;

@@ -151,7 +151,6 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
     case 'landing.ended':
       return line(landed.has(event.data.outcome) ? 'completed' : 'failed', landingText(event.data));
     case 'workspace.created':
-    case 'workspace.removed':
     case 'session.named':
       return undefined;
   }

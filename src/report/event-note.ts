@@ -62,8 +62,6 @@ export function eventNote(event: HistoryEvent): string {
       return safeLine(`${event.data.path} on ${event.data.branch}`);
     case 'workspace.saved':
       return `${changesText(event.data)}, ${event.data.commit.slice(0, 10)}`;
-    case 'workspace.removed':
-      return safeLine(event.data.path);
     case 'session.started': {
       const { agent, kind, sessionId, resumes } = event.data;
       return safeLine(`${agent} (${kind})${resumes ? ' goes on' : ''}${sessionId ? ` ${sessionId}` : ''}`);

@@ -75,10 +75,13 @@ function workCommands({ standing, runId, landable = [] }: NextOptions): readonly
     { command: `reprise diff ${runId} ${step}`, why: `what ${first} changed` },
     {
       command: `reprise land ${runId} ${step}`,
-      why: others.length === 0 ? 'have it on your branch' : `or one of ${count(others.length, 'other')}`,
+      why: others.length === 0 ? 'have it on your branch' : whichOne(others),
     },
   ];
 }
+
+const whichOne = ({ length }: readonly unknown[]): string =>
+  length === 1 ? 'or the other one' : `or one of ${length} others`;
 
 const logCommands = ({ standing, runId, failedAgent }: NextOptions): readonly Next[] =>
   standing === 'failed' && failedAgent !== undefined

@@ -144,29 +144,22 @@ describe('the work of a worker', () => {
     expect(step?.work.workspace).toMatchObject({
       branch: 'reprise/fix-2',
       saved: { files: 2 },
-      removed: false,
     });
     expect(step && stepInto(step, '..')).toBe('cd ../.reprise/workspaces/fix-2 && claude --resume id-2');
   });
 
-  it('offers a session only if its agent can take it up again and the folder is there', () => {
+  it('offers a session only if its agent can take it up again', () => {
     const codex = viewOf(
       historyOf([...threeWorkers, [300, ofWorker(0, sessionStarted('fix', 'codex', 'x'))]]),
     );
     const scripted = viewOf(
       historyOf([...threeWorkers, [300, ofWorker(0, sessionStarted('fix', 'scripted', 'x'))]]),
     );
-    const removed = viewOf(
-      historyOf([
-        ...threeWorkers,
-        [300, { type: 'workspace.removed', step: 'fix', worker: 0, data: { path: 'p' } }],
-      ]),
-    );
-    const offers = [codex, scripted, removed].map(view => {
+    const offers = [codex, scripted].map(view => {
       const step = view.step('fix:0');
       return step && stepInto(step, '.');
     });
-    expect(offers).toEqual(['cd .reprise/workspaces/fix-0 && codex resume x', undefined, undefined]);
+    expect(offers).toEqual(['cd .reprise/workspaces/fix-0 && codex resume x', undefined]);
   });
 
   it('pauses at a limit and goes on in the same session', () => {

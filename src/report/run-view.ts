@@ -209,7 +209,6 @@ export class RunView {
       case 'selection.made':
       case 'workspace.created':
       case 'workspace.saved':
-      case 'workspace.removed':
       case 'session.named':
       case 'session.ended':
       case 'landing.started':

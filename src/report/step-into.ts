@@ -11,7 +11,7 @@ const resumeWords: Readonly<Record<string, string>> = { claude: 'claude --resume
 export function stepInto({ work }: StepProgress, root: string): string | undefined {
   const { session, workspace } = work;
   const words = session && Object.hasOwn(resumeWords, session.kind) ? resumeWords[session.kind] : undefined;
-  if (words === undefined || session?.sessionId === undefined || workspace?.removed) return undefined;
+  if (words === undefined || session?.sessionId === undefined) return undefined;
   const folder = posix.join(root, workspace?.path ?? '.');
   const go = folder === '.' ? '' : `cd ${shellWord(folder)} && `;
   return `${go}${words} ${shellWord(session.sessionId)}`;

@@ -17,7 +17,6 @@ export type WorkEvent = {
 type WorkEventType =
   | 'workspace.created'
   | 'workspace.saved'
-  | 'workspace.removed'
   | 'session.started'
   | 'session.named'
   | 'session.ended'
@@ -31,8 +30,6 @@ export interface WorkspaceProgress {
   readonly branch: string;
   readonly base: string;
   readonly saved?: EventOf<'workspace.saved'>['data'] | undefined;
-  /** The folder is gone; the branch may be there. */
-  readonly removed: boolean;
 }
 
 export interface SessionProgress {
@@ -100,14 +97,11 @@ export class WorkProgress {
     switch (event.type) {
       case 'workspace.created': {
         const { path, branch, base } = event.data;
-        this.workspace = { path, branch, base, removed: false };
+        this.workspace = { path, branch, base };
         return;
       }
       case 'workspace.saved':
         if (this.workspace) this.workspace = { ...this.workspace, saved: event.data };
-        return;
-      case 'workspace.removed':
-        if (this.workspace) this.workspace = { ...this.workspace, removed: true };
         return;
       case 'session.started': {
         const { agent, kind, sessionId } = event.data;

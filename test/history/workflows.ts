@@ -5,7 +5,7 @@ import type { FailurePolicy, FunctionBody, StepModel, WorkflowModel } from '../.
  * computed, and no change of formatting, can make an old history look as if its workflow had changed.
  */
 
-type Options = Partial<Pick<StepModel, 'condition' | 'optional' | 'retry' | 'timeout' | 'fingerprint'>> & {
+type Options = Partial<Pick<StepModel, 'condition' | 'optional' | 'retry' | 'timeout' | 'fanOut' | 'fingerprint'>> & {
   readonly needs?: readonly (string | { readonly id: string; readonly tolerant: boolean })[];
 };
 
@@ -29,6 +29,31 @@ const gate = (id: string, message: string, options?: Options): StepModel =>
 
 const uses = (id: string, workflow: WorkflowModel, options?: Options & { readonly n?: number }): StepModel =>
   define(id, { kind: 'uses', workflow, input: () => ({ n: options?.n ?? 0 }) }, options);
+
+const command = (text: string) => ({ text, command: () => ({ script: text, shell: 'bash' as const, env: {} }) });
+
+const agent = (id: string, name: string, options?: Options): StepModel =>
+  define(
+    id,
+    {
+      kind: 'agent',
+      agent: name,
+      prompt: () => 'Mend it.',
+      env: () => ({}),
+      rework: 0,
+      work: {
+        workspace: { kind: 'worktree', readonly: false, base: { kind: 'run' } },
+        setup: [],
+        teardown: [],
+        checks: [command('test -s mended.txt')],
+        artifacts: [{ name: 'mended', path: 'mended.txt' }],
+      },
+    },
+    options,
+  );
+
+const land = (id: string, from: string): StepModel =>
+  define(id, { kind: 'land', onto: () => 'main', from }, { needs: [from] });
 
 const flow = (name: string, steps: readonly StepModel[], onFailure: FailurePolicy = 'fail-fast'): WorkflowModel => ({
   name,
@@ -100,6 +125,24 @@ export const workflows: Readonly<Record<string, WorkflowModel>> = {
   interrupted: flow('interrupted', [value('first'), call('second', () => 'second', { needs: ['first'] }), call('beside', () => 'beside')]),
   changed: flow('changed', [value('kept'), call('changes', () => 'new', { needs: ['kept'], fingerprint: 'changes-2' }), call('added', () => 'added', { needs: ['changes'] })]),
   forked: flow('forked', [value('a'), call('b', () => 'b', { needs: ['a'] }), uses('outer', inner, { n: 3 })]),
+  'fanned-out': flow(
+    'fanned-out',
+    [
+      call('each', ({ matrix }, ctx) => (matrix?.['n'] === 2 ? fails('boom')() : [ctx.worker ?? null, matrix ?? null]), {
+        fanOut: { kind: 'matrix', items: () => [{ n: 1 }, { n: 2 }, { n: 3 }], maxParallel: 2, onFailure: 'continue' },
+        optional: true,
+      }),
+      call('all', ({ steps }) => steps['each']?.outputs ?? null, { needs: [maybe('each')] }),
+    ],
+    'continue',
+  ),
+  pipeline: flow('pipeline', [
+    agent('fix', 'coder', {
+      fanOut: { kind: 'concurrency', items: () => [{}, {}], onFailure: 'continue', select: { gates: [command('grep -q 1 mended.txt')] } },
+    }),
+    land('land', 'fix'),
+  ]),
+  paused: flow('paused', [agent('fix', 'tired')]),
   shell: flow('shell', [sh('good', 'echo "answer=42" >> "$REPRISE_OUTPUT"'), sh('bad', 'echo sorry >&2; exit 3', { needs: ['good'] })]),
 };
 

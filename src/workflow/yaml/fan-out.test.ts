@@ -144,6 +144,12 @@ describe('a selection', () => {
 });
 
 describe('mistakes', () => {
+  test('of many zeros do not fill the memory', () => {
+    expect(problemsIn('steps:\n  - { id: a, run: ls, concurrency: 1000000000 }\n')).toContain(
+      'main.yaml:2:36: `concurrency` must be at most 10000, not `1000000000`',
+    );
+  });
+
   test('in the number of copies are explained', () => {
     expect(
       problemsIn(`steps:

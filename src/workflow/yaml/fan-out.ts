@@ -11,6 +11,9 @@ interface FanOutParts {
   readonly written: JsonObject;
 }
 
+/** Every copy is in the history, and a mistyped number must not fill the memory. */
+const mostCopies = 10_000;
+
 /** What makes many workers of one step; `undefined` for an ordinary one. */
 export function compileFanOut(parts: FanOutParts, whole: BodySite): FanOut | undefined {
   const { definition } = parts;
@@ -28,8 +31,8 @@ export function compileFanOut(parts: FanOutParts, whole: BodySite): FanOut | und
     return { kind: 'matrix', items, ...shared };
   }
   if (concurrency === undefined || concurrency < 2) return undefined;
-  const copies: readonly JsonObject[] = Array.from({ length: concurrency }, () => ({}));
-  return { kind: 'concurrency', items: () => copies, ...shared };
+  const copies = (): readonly JsonObject[] => Array.from({ length: concurrency }, () => ({}));
+  return { kind: 'concurrency', items: copies, ...shared };
 }
 
 function policyOf(strategy: StepDefinition['strategy'], otherwise: FailurePolicy): FailurePolicy {
@@ -50,6 +53,12 @@ function checkKeys({ kind, definition, written }: FanOutParts, site: BodySite): 
       message:
         '`concurrency` makes identical copies and `strategy.matrix` different ones: a step has one of them',
       hint: 'to limit how many run at once, write `strategy: { max-parallel: N }`',
+    });
+  }
+  if (concurrency !== undefined && concurrency > mostCopies) {
+    problems.add(source, {
+      path: [...path, 'concurrency'],
+      message: `\`concurrency\` must be at most ${mostCopies}, not \`${concurrency}\``,
     });
   }
   if (strategy && strategy.matrix === undefined && !has('concurrency')) {
