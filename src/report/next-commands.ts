@@ -1,5 +1,4 @@
 import type { Waiting } from '../engine/result.ts';
-import { count } from './count.ts';
 import { safeLine } from './safe-text.ts';
 import { displayWidth } from './width.ts';
 import { approveCommand, shellWord } from './words.ts';

@@ -7,6 +7,7 @@ const minute = 60_000;
 
 test('a limit is waited for until it resets', () => {
   expect(pauseMs({ resetsAt: toTimestamp(now + 90 * minute), now, times: 3 })).toBe(90 * minute);
+  expect(pauseMs({ resetsAt: toTimestamp(now + minute), now, times: 20 })).toBe(minute);
 });
 
 test('a limit of which nobody knows is asked about less and less often', () => {

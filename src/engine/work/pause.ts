@@ -19,5 +19,6 @@ export interface PauseOf {
 export function pauseMs({ resetsAt, now, times }: PauseOf): number {
   const doubled = (ms: number): number => Math.min(longestMs, ms * 2 ** Math.max(0, times - 1));
   const untilReset = resetsAt === undefined ? Number.NaN : toEpochMs(resetsAt) - now;
-  return Number.isNaN(untilReset) ? doubled(firstMs) : Math.max(untilReset, doubled(leastMs));
+  if (Number.isNaN(untilReset)) return doubled(firstMs);
+  return untilReset >= leastMs ? untilReset : doubled(leastMs);
 }
