@@ -1,4 +1,5 @@
 import { jsonText } from '../report/json-text.ts';
+import { safeText } from '../report/safe-text.ts';
 import { inspectAgents } from './agent-checkups.ts';
 import { checkups, type Finding } from './checkups.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -18,7 +19,8 @@ export async function doctorCommand(
   const findings: Finding[] = [];
   for (const checkup of checkups) findings.push(await checkup({ io, project }));
   findings.push(...(await inspectAgents({ io, project })));
-  for (const finding of findings) writeLines(io.out, options.json ? jsonText(finding) : format(finding));
+  for (const finding of findings)
+    writeLines(io.out, options.json ? jsonText(finding) : safeText(format(finding)));
   return findings.some(({ level }) => level === 'fail') ? exitCodes.failed : exitCodes.ok;
 }
 

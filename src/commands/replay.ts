@@ -1,4 +1,5 @@
 import { jsonText } from '../report/json-text.ts';
+import { safeText } from '../report/safe-text.ts';
 import { writeOutput } from './drive.ts';
 import { type ExitCode, exitCodeOfResult } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
@@ -46,6 +47,6 @@ export async function replayCommand(
 }
 
 function endedBadly(result: Parameters<typeof exitCodeOfResult>[0]): string {
-  const why = result.status === 'failed' ? `: ${result.error.message}` : '';
+  const why = result.status === 'failed' ? `: ${safeText(result.error.message)}` : '';
   return `the run ended ${result.status}${why}; see how it went: reprise show ${result.runId}`;
 }

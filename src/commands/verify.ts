@@ -3,6 +3,7 @@ import { attemptFileName, logFile } from '../engine/log-files.ts';
 import type { Verdict, Verification } from '../git/landing.ts';
 import { runShellStep } from '../process/shell-step.ts';
 import type { RunView } from '../report/run-view.ts';
+import { safeLine } from '../report/safe-text.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import type { Project } from './project.ts';
@@ -51,7 +52,7 @@ async function runIn(
   const { path: step, attempt } = work.step;
   const of = { step, attempt };
   const runId = view.runId ?? '';
-  writeLines(io.err, `running ${script}`);
+  writeLines(io.err, `running ${safeLine(script)}`);
   const end = await runShellStep({
     command: { script, shell: 'bash', env: { REPRISE_WORKSPACE: path }, workingDirectory: path },
     projectRoot: project.root,

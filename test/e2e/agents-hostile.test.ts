@@ -131,6 +131,7 @@ describe('hostile text', () => {
       ['logs', '--json'],
       ['history', '--json'],
       ['replay', '--json'],
+      ['doctor'],
     ];
     for (const args of views) {
       const { stdout, stderr } = await project.cli(args, { env });
