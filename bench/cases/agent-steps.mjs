@@ -2,30 +2,30 @@ import { inChild } from '../lib/child.mjs';
 import { count, ms, table } from '../lib/format.mjs';
 import { alternate } from '../lib/stats.mjs';
 
-const steps = 20;
+const turns = 5;
+const steps = 4;
 const files = 300;
 
 /** What a step with an agent takes beyond what its agent takes. */
 export function agentSteps({ rounds }) {
-  const run = name => () => inChild('agent-steps', name, steps, files);
-  const { floor, inProject, inWorktrees } = alternate(
-    { floor: run('floor'), inProject: run('inProject'), inWorktrees: run('inWorktrees') },
+  const { result } = alternate(
+    { result: () => inChild('agent-steps', 'compare', turns, steps, files) },
     rounds,
   );
-  const { agentMs, worktreeMs, commitMs } = floor;
+  const { agentMs, worktreeMs, commitMs, inProjectMs, inWorktreesMs } = result;
   const overhead = {
-    inProject: inProject.stepMs - agentMs,
-    inWorktrees: inWorktrees.stepMs - agentMs - worktreeMs - commitMs,
+    inProject: inProjectMs - agentMs,
+    inWorktrees: inWorktreesMs - agentMs - worktreeMs - commitMs,
   };
   return {
-    title: `A step with an agent, ${count(steps)} one after another, in a repository of ${count(files)} files`,
+    title: `A step with an agent, ${count(turns * steps)} one after another, in a repository of ${count(files)} files`,
     body: table(
       ['', 'one step', 'beyond the agent and plain git'],
       [
         ['the agent alone: a shell that writes a file', ms(agentMs), ''],
         ['plain git: `worktree add`, then `add` and `commit`', ms(worktreeMs + commitMs), ''],
-        ["**Reprise**, in the project's folder", ms(inProject.stepMs), ms(overhead.inProject)],
-        ['**Reprise**, in a worktree, committed', ms(inWorktrees.stepMs), ms(overhead.inWorktrees)],
+        ["**Reprise**, in the project's folder", ms(inProjectMs), ms(overhead.inProject)],
+        ['**Reprise**, in a worktree, committed', ms(inWorktreesMs), ms(overhead.inWorktrees)],
       ],
     ),
     notes: [

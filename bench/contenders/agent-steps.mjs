@@ -1,6 +1,7 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { openEngine } from '../../dist/index.js';
 import { loadWorkflow } from '../../dist/workflow/yaml/load.js';
 import { contend } from '../lib/contend.mjs';
@@ -34,68 +35,63 @@ function chain(steps, workspace) {
   return loadWorkflow({ file: '/chain.yaml', text: `name: chain\nsteps:\n${lines.join('\n')}\n` });
 }
 
-async function engineMs(root, steps, workspace) {
-  const workflow = chain(steps, workspace);
-  const { engine, close } = await openEngine({ root, env, agents: new Map([['toy', agent]]) });
-  // What is loaded once is not counted to the steps.
-  await engine.start({ workflow: chain(1, workspace) });
-  const before = performance.now();
-  const result = await engine.start({ workflow });
-  const took = performance.now() - before;
-  await close();
-  if (result.status !== 'completed') throw new Error(JSON.stringify(result));
-  return took / steps;
-}
-
 async function end(child) {
   child.stdin?.end('Write a note.');
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`exited with ${code}`);
 }
 
+async function timed(act) {
+  const before = performance.now();
+  await act();
+  return performance.now() - before;
+}
+
+/** The agent alone, and the git commands that nobody can do without. */
+async function plain(root, path) {
+  const git = (cwd, ...rest) => end(spawn('git', rest, { cwd, env, stdio: 'ignore' }));
+  const branch = `plain-${basename(path)}`;
+  return {
+    worktreeMs: await timed(() => git(root, 'worktree', 'add', '--quiet', '-b', branch, path, 'main')),
+    agentMs: await timed(() => end(spawn(program[0], program.slice(1), { cwd: path, env }))),
+    commitMs: await timed(async () => {
+      await git(path, 'add', '--all');
+      await git(path, 'commit', '--quiet', '--message=Note');
+    }),
+  };
+}
+
 await contend({
-  /** The agent alone, and the git commands that nobody can do without. */
-  async floor({ folder, args }) {
-    const [steps, files] = args.map(Number);
-    const root = makeRepository(folder, files);
-    let agentMs = 0;
-    let worktreeMs = 0;
-    let commitMs = 0;
-    const timed = async act => {
-      const before = performance.now();
-      await act();
-      return performance.now() - before;
+  /** They take turns after every few steps, so that what else the machine and its disk do meets all of them alike. */
+  async compare({ folder, args }) {
+    const [turns, steps, files] = args.map(Number);
+    const own = name => {
+      const place = join(folder, name);
+      mkdirSync(place);
+      return makeRepository(place, files);
     };
-    for (let index = 0; index < steps; index++) {
-      const path = join(folder, 'plain', String(index));
-      const git = (cwd, ...rest) => end(spawn('git', rest, { cwd, env, stdio: 'ignore' }));
-      worktreeMs += await timed(() =>
-        git(root, 'worktree', 'add', '--quiet', '-b', `p${index}`, path, 'main'),
-      );
-      agentMs += await timed(() => end(spawn(program[0], program.slice(1), { cwd: path, env })));
-      commitMs += await timed(async () => {
-        await git(path, 'add', '--all');
-        await git(path, 'commit', '--quiet', '--message=Note');
-      });
+    const roots = { plain: own('plain'), inProject: own('project'), inWorktrees: own('worktrees') };
+    const agents = new Map([['toy', agent]]);
+    const project = await openEngine({ root: roots.inProject, env, agents });
+    const worktrees = await openEngine({ root: roots.inWorktrees, env, agents });
+    const run = async ({ engine }, workspace, count) => {
+      const result = await engine.start({ workflow: chain(count, workspace) });
+      if (result.status !== 'completed') throw new Error(JSON.stringify(result));
+    };
+    // What is loaded once is not counted to the steps.
+    await run(project, 'none', 1);
+    await run(worktrees, '{ base: main }', 1);
+    const sums = { agentMs: 0, worktreeMs: 0, commitMs: 0, inProjectMs: 0, inWorktreesMs: 0 };
+    for (let turn = 0; turn < turns; turn++) {
+      for (let index = 0; index < steps; index++) {
+        const path = join(folder, 'plain', `${turn}-${index}`);
+        for (const [name, ms] of Object.entries(await plain(roots.plain, path))) sums[name] += ms;
+      }
+      sums.inProjectMs += await timed(() => run(project, 'none', steps));
+      sums.inWorktreesMs += await timed(() => run(worktrees, '{ base: main }', steps));
     }
-    return { agentMs: agentMs / steps, worktreeMs: worktreeMs / steps, commitMs: commitMs / steps };
-  },
-
-  async inProject({ folder, args }) {
-    const [steps, files] = args.map(Number);
-    return { stepMs: await engineMs(makeRepository(folder, files), steps, 'none') };
-  },
-
-  async inWorktrees({ folder, args }) {
-    const [steps, files] = args.map(Number);
-    const root = makeRepository(folder, files);
-    const stepMs = await engineMs(root, steps, '{ base: main }');
-    const branches = execFileSync('git', ['branch', '--list', 'reprise/*'], {
-      cwd: root,
-      env,
-      encoding: 'utf8',
-    });
-    if (branches.trim().split('\n').length !== steps + 1) throw new Error('not every step has its branch');
-    return { stepMs };
+    await project.close();
+    await worktrees.close();
+    return Object.fromEntries(Object.entries(sums).map(([name, ms]) => [name, ms / (turns * steps)]));
   },
 });
