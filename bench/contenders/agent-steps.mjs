@@ -80,7 +80,7 @@ await contend({
     };
     // What is loaded once is not counted to the steps.
     await run(project, 'none', 1);
-    await run(worktrees, '{ base: main }', 1);
+    await run(worktrees, 'worktree', 1);
     const sums = { agentMs: 0, worktreeMs: 0, commitMs: 0, inProjectMs: 0, inWorktreesMs: 0 };
     for (let turn = 0; turn < turns; turn++) {
       for (let index = 0; index < steps; index++) {
@@ -88,7 +88,7 @@ await contend({
         for (const [name, ms] of Object.entries(await plain(roots.plain, path))) sums[name] += ms;
       }
       sums.inProjectMs += await timed(() => run(project, 'none', steps));
-      sums.inWorktreesMs += await timed(() => run(worktrees, '{ base: main }', steps));
+      sums.inWorktreesMs += await timed(() => run(worktrees, 'worktree', steps));
     }
     await project.close();
     await worktrees.close();
