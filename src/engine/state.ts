@@ -1,13 +1,13 @@
 import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent } from '../core/event.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
-import { expand, type Graph, type GraphNode, type GraphScope } from './graph.ts';
+import type { GraphScope } from './graph.ts';
 import {
   type EndStatus,
-  NodeState,
+  type NodeState,
   newTicket,
   type PendingTimer,
-  ScopeState,
+  type ScopeState,
   type Ticket,
   takesPlace,
 } from './node-state.ts';
@@ -15,6 +15,7 @@ import { Queue } from './queue.ts';
 import { SignalBook } from './signal-book.ts';
 import { isPossible, type StepEvent } from './transitions.ts';
 import { unitOfEvent } from './unit.ts';
+import { UnitTable } from './unit-table.ts';
 import { nothingSpent, type Spent, spentWith, type WorkEvent, WorkState } from './work-state.ts';
 
 export type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
@@ -24,12 +25,7 @@ export type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
  * `apply` is the only way in, so the same history always gives the same state; an event that cannot follow
  * the ones before it is refused.
  */
-export class RunState {
-  readonly nodes: NodeState[];
-  readonly scopes: ScopeState[];
-  /** Workers, and what is inside them, by unit: the graph does not know them. */
-  readonly #expanded = new Map<string, NodeState>();
-  readonly #attempts: ReadonlyMap<string, number>;
+export class RunState extends UnitTable {
   phase: RunPhase = 'new';
   lastSeq = 0;
   startedAt: Timestamp | undefined;
@@ -58,40 +54,6 @@ export class RunState {
   readonly signals = new SignalBook();
   /** Steps under way. */
   readonly active = new Set<NodeState>();
-
-  /** `attempts`: how often units were tried before they were invalidated. */
-  constructor(
-    readonly graph: Graph,
-    attempts: ReadonlyMap<string, number> = new Map(),
-  ) {
-    this.#attempts = attempts;
-    this.nodes = graph.nodes.map(node => new NodeState(node, attempts.get(node.unit)));
-    this.scopes = graph.scopes.map(scope => new ScopeState(scope));
-  }
-
-  of(node: GraphNode): NodeState {
-    const state = this.nodes[node.index];
-    if (!state) throw new RepriseError('INTERNAL', `${node.unit} is not in this graph`);
-    return state;
-  }
-
-  scopeOf(scope: GraphScope): ScopeState {
-    const state = this.scopes[scope.index];
-    if (!state) throw new RepriseError('INTERNAL', `scope ${scope.index} is not in this graph`);
-    return state;
-  }
-
-  /** The step or worker of that name. */
-  at(unit: string): NodeState | undefined {
-    const node = this.graph.byPath.get(unit);
-    return node ? this.of(node) : this.#expanded.get(unit);
-  }
-
-  /** What is inside of it: the steps of a child workflow, or the workers that it has become. */
-  insideOf({ node, workers }: NodeState): ScopeState | undefined {
-    if (node.fanOut) return workers;
-    return node.child && this.scopeOf(node.child);
-  }
 
   apply(event: HistoryEvent): void {
     if (event.seq <= this.lastSeq) throw impossible(event, `it follows ${this.lastSeq}`);
@@ -242,25 +204,14 @@ export class RunState {
     state.timedOut = undefined;
     this.#setStatus(state, 'running');
     if (!child || fanOut) return;
-    if (again) this.#resetScope(child);
+    if (again) this.resetScope(child);
     this.#open(child, event.data.input ?? null);
   }
 
   #expand(state: NodeState, { total, items }: EventOf<'fanout.expanded'>['data']): void {
-    const added = expand(state.node, total, {
-      firstNode: this.nodes.length,
-      firstScope: this.scopes.length,
-    });
-    for (const node of added.nodes) {
-      const before = this.#expanded.get(node.unit)?.attempt ?? this.#attempts.get(node.unit);
-      const inside = new NodeState(node, before);
-      this.nodes.push(inside);
-      this.#expanded.set(node.unit, inside);
-    }
-    for (const scope of added.scopes) this.scopes.push(new ScopeState(scope));
     state.items = items;
-    state.workers = this.scopeOf(added.workers);
-    this.#open(added.workers, null);
+    state.workers = this.addWorkers(state.node, total);
+    this.#open(state.workers.scope, null);
   }
 
   #applyToWork(state: NodeState, event: WorkEvent): void {
@@ -271,15 +222,6 @@ export class RunState {
     const { usage } = event.data;
     this.spent = spentWith(this.spent, usage);
     this.spentBySteps.set(path, spentWith(this.spentBySteps.get(path) ?? nothingSpent, usage));
-  }
-
-  #resetScope(scope: GraphScope): void {
-    Object.assign(this.scopeOf(scope), new ScopeState(scope));
-    for (const node of scope.nodes) {
-      this.of(node).reset();
-      // Workers are made anew.
-      if (node.child && !node.fanOut) this.#resetScope(node.child);
-    }
   }
 
   #settle(state: NodeState, status: EndStatus, at: Timestamp): void {

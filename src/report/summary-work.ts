@@ -77,16 +77,16 @@ function denialLines(view: RunView, options: WorkBlockOptions): readonly string[
   for (const { path, work } of view.steps) {
     for (const { tool, message, lineToAdd } of work.denials) {
       const agent = work.session?.agent ?? 'its agent';
-      const toDo = lineToAdd ? `to allow it, add to the agent ${agent}: ${lineToAdd}` : message;
-      const known = denied.get(toDo) ?? { tool, units: new Set() };
-      denied.set(toDo, known);
+      const remedy = lineToAdd ? `to allow it, add to the agent ${agent}: ${lineToAdd}` : message;
+      const known = denied.get(remedy) ?? { tool, units: new Set() };
+      denied.set(remedy, known);
       known.units.add(path);
     }
   }
-  return block('denied:', [...denied], options, ([toDo, { tool, units }]) => [
+  return block('denied:', [...denied], options, ([remedy, { tool, units }]) => [
     { text: safeLine([...units].join(', ')) },
     { text: safeLine(tool), colour: 'yellow' },
-    { text: safeLine(toDo) },
+    { text: safeLine(remedy) },
   ]);
 }
 

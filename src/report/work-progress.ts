@@ -1,5 +1,6 @@
 import type { AgentEvent } from '../agents/port.ts';
 import type { EventOf } from '../core/event.ts';
+import type { WorkEvent as StepWorkEvent } from '../engine/work-state.ts';
 import { agentAction } from './agent-action.ts';
 import {
   addUsage,
@@ -10,19 +11,8 @@ import {
   unknownSession,
 } from './spending.ts';
 
-export type WorkEvent = {
-  [T in WorkEventType]: EventOf<T>;
-}[WorkEventType];
-
-type WorkEventType =
-  | 'workspace.created'
-  | 'workspace.saved'
-  | 'session.started'
-  | 'session.named'
-  | 'session.ended'
-  | 'landing.started'
-  | 'landing.ended'
-  | 'selection.made';
+/** What history tells of the work of a step, and of what was made of the work of its workers. */
+export type WorkEvent = StepWorkEvent | EventOf<'selection.made'>;
 
 export interface WorkspaceProgress {
   /** Relative to the project's root. */
