@@ -48,6 +48,19 @@ describe('landing', () => {
     });
   });
 
+  test('that a crash kept from being noted is known to have landed', async () => {
+    const lab = await workLab();
+    const branch = await branchOf(lab, 'echo two > b.txt');
+    const unit = landing(lab, branch);
+    await unit.work({ crashAfter: 'landing.started' });
+    await landing(lab, branch).work();
+    const output = { outcome: 'landed', onto: 'main', branch };
+    expect(await unit.work()).toMatchObject({ kind: 'completed', output });
+    // And what is noted is not done again.
+    expect(await unit.work()).toMatchObject({ kind: 'completed', output });
+    expect(unit.of('landing.started')).toHaveLength(2);
+  });
+
   test('of a fan-out lands all its workers in order', async () => {
     const lab = await workLab();
     const branches = [await branchOf(lab, 'echo 0 > x0', 0), await branchOf(lab, 'echo 2 > x2', 2)];
