@@ -8,5 +8,8 @@ import { existsSync } from 'node:fs';
 export default function setup(): void {
   const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'];
   const { stdout } = spawnSync(process.execPath, tsc, { encoding: 'utf8' });
-  if (!existsSync('dist/commands/open-engine.js')) throw new Error(`the build failed:\n${stdout}`);
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/bundle.mjs'], { encoding: 'utf8' });
+  if (status !== 0 || !existsSync('dist/commands/open-engine.js')) {
+    throw new Error(`the build failed:\n${stdout}${stderr}`);
+  }
 }
