@@ -62,10 +62,11 @@ export const fields = (required: Rules, optional: Rules = {}): Fields => [
 export function firstProblem(known: Fields, value: unknown, path = ''): string | undefined {
   if (!isRecord(value)) return `${path.slice(0, -1)}: expected a map`;
   let absent = 0;
-  for (const { key, optional, holds, expected } of known) {
+  for (const field of known) {
+    const { key } = field;
     const given = value[key];
-    if (given === undefined && optional) absent += Object.hasOwn(value, key) ? 0 : 1;
-    else if (!holds(given)) return `${path}${key}: expected ${expected}`;
+    if (given === undefined && field.optional) absent += Object.hasOwn(value, key) ? 0 : 1;
+    else if (!field.holds(given)) return `${path}${key}: expected ${field.expected}`;
   }
   if (countKeys(value) === known.length - absent) return undefined;
   const unknown = Object.keys(value).find(key => known.every(field => field.key !== key));
@@ -73,7 +74,7 @@ export function firstProblem(known: Fields, value: unknown, path = ''): string |
 }
 
 /** `Object.keys` would make a list for each of many thousand events. */
-function countKeys(value: Readonly<Record<string, unknown>>): number {
+export function countKeys(value: Readonly<Record<string, unknown>>): number {
   let count = 0;
   for (const key in value) if (Object.hasOwn(value, key)) count++;
   return count;

@@ -1,6 +1,7 @@
 import { RepriseError } from './errors.ts';
 import type { EventType, HistoryEvent } from './event.ts';
 import {
+  countKeys,
   type Fields,
   fields,
   firstProblem,
@@ -54,10 +55,28 @@ const outcomes = oneOf(
   'main-checkout-in-the-way',
 );
 
+const positive = wholeFrom(1);
 const envelope = fields(
-  { seq: wholeFrom(1), runId: name, at: name, type: name, data: json },
-  { step: name, worker: wait, attempt: wholeFrom(1) },
+  { seq: positive, runId: name, at: name, type: name, data: json },
+  { step: name, worker: wait, attempt: positive },
 );
+
+/** Whether `envelope` has nothing to object to. By hand: this is asked of every event, and seldom denied. */
+function isEnvelope(raw: Readonly<Record<string, unknown>>): boolean {
+  const { seq, runId, at, type, data, step, worker, attempt } = raw;
+  return (
+    positive.holds(seq) &&
+    name.holds(runId) &&
+    name.holds(at) &&
+    name.holds(type) &&
+    json.holds(data) &&
+    (step === undefined || name.holds(step)) &&
+    (worker === undefined || wait.holds(worker)) &&
+    (attempt === undefined || positive.holds(attempt)) &&
+    countKeys(raw) ===
+      5 + Number(step !== undefined) + Number(worker !== undefined) + Number(attempt !== undefined)
+  );
+}
 
 /** The schemas of `event.ts` once more, without zod; a test holds the two against each other. */
 const dataFields: Readonly<Record<EventType, Fields>> = {
@@ -121,6 +140,7 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
   'cancel.requested': fields({ reason: text }, { by: text, error }),
 };
 
+const fieldsOfType: ReadonlyMap<string, Fields> = new Map(Object.entries(dataFields));
 const types: ReadonlyMap<string, EventType> = new Map(
   Object.keys(dataFields).map(type => [type, type as EventType]),
 );
@@ -128,16 +148,21 @@ const types: ReadonlyMap<string, EventType> = new Map(
 /** The one text that all events of this type share: comparing it costs less than comparing copies. */
 export const knownType = (type: string): EventType | undefined => types.get(type);
 
+/** For suggestions. */
+export const knownTypes: readonly string[] = [...types.keys()];
+
 /** Checks an event that was read from a store or a file. Throws HISTORY_INVALID. */
 export function parseEvent(raw: unknown): HistoryEvent {
   const type: unknown = isRecord(raw) ? raw['type'] : undefined;
-  if (!isRecord(raw) || typeof type !== 'string' || !Object.hasOwn(dataFields, type)) {
+  const dataOfType = typeof type === 'string' ? fieldsOfType.get(type) : undefined;
+  if (!isRecord(raw) || !dataOfType) {
     throw new RepriseError('HISTORY_INVALID', `unknown event type ${JSON.stringify(type) ?? 'undefined'}`, {
       hint: 'the history may come from a newer Reprise: upgrade, or check the store for damage',
     });
   }
   const problem =
-    firstProblem(envelope, raw) ?? firstProblem(dataFields[type as EventType], raw['data'], 'data.');
+    (isEnvelope(raw) ? undefined : firstProblem(envelope, raw)) ??
+    firstProblem(dataOfType, raw['data'], 'data.');
   if (problem !== undefined) throw new RepriseError('HISTORY_INVALID', `malformed ${type} event: ${problem}`);
   return raw as unknown as HistoryEvent;
 }

@@ -19,6 +19,17 @@ export function describeHistories(open: OpenStore): void {
     );
 
     it(
+      'keeps data that is nested deeply',
+      withStore(open, async ({ store }) => {
+        let output: Json = null;
+        for (let depth = 0; depth < 1500; depth++) output = [output];
+        await store.createRun(newRun('r1', { events: [started, completed('deep', output)] }));
+        const [, deep] = await store.read('r1');
+        expect(JSON.stringify(deep?.data)).toBe(JSON.stringify({ output }));
+      }),
+    );
+
+    it(
       'refuses to create a run whose id is taken, and leaves the first one alone',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));

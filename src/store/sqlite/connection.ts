@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import { RepriseError } from '../../core/errors.ts';
@@ -15,9 +16,13 @@ export interface SqliteLocation {
 const busyTimeoutMs = 5000;
 const maxWalAttempts = 50;
 
+// `import` takes twice as long: it reads CommonJS modules once more to find their exports.
+const loadSqlite = (): typeof import('@photostructure/sqlite') =>
+  createRequire(import.meta.url)('@photostructure/sqlite');
+
 /** Opens the file and makes commits durable. Whoever has checked that it is a store goes on with `enableWriteAheadLog`. */
 export async function openDatabase({ file, readonly = false }: SqliteLocation): Promise<Database> {
-  const { DatabaseSync } = await import('@photostructure/sqlite');
+  const { DatabaseSync } = loadSqlite();
   try {
     if (!readonly) mkdirSync(dirname(file), { recursive: true });
   } catch (cause) {

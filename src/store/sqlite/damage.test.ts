@@ -28,6 +28,12 @@ describe('a damaged history', () => {
     ],
     ['data that is not JSON', `UPDATE events SET data = '{"output":' WHERE seq = 4`, 4, /JSON/],
     [
+      'data that only SQLite takes for JSON',
+      `UPDATE events SET data = '{output:1}' WHERE seq = 4`,
+      4,
+      /JSON/,
+    ],
+    [
       'data with a field too many',
       `UPDATE events SET data = '{"output":1,"x":2}' WHERE seq = 4`,
       4,
@@ -45,6 +51,18 @@ describe('a damaged history', () => {
     await expect(refused).rejects.toMatchObject({ code: 'HISTORY_INVALID', hint: expect.any(String) });
     await expect(refused).rejects.toThrow(`event ${seq} of run r1 `);
     await expect(refused).rejects.toThrow(reason);
+  });
+
+  it('is refused at the first damaged event, far into a long one too', async () => {
+    const { file, store } = await temporaryStore();
+    const steps = Array.from({ length: 1200 }, (_, index) => completed(`s${index}`));
+    await store.createRun(newRun('r1', { events: [started, ...steps] }));
+    expect(await store.read('r1')).toHaveLength(1201);
+    const db = new DatabaseSync(file);
+    onTestFinished(() => db.close());
+    db.exec(`UPDATE events SET data = '{' WHERE seq IN (777, 888)`);
+    await expect(store.read('r1')).rejects.toThrow('event 777 of run r1 cannot be read');
+    expect(await store.read('r1', 888)).toHaveLength(313);
   });
 
   it('is refused from the event on that was asked for', async () => {

@@ -1,6 +1,6 @@
 import type { HistoryEvent, NewEvent } from '../../core/event.ts';
 import type { Timestamp } from '../../core/time.ts';
-import { type EventRow, toEventRow, toHistory } from '../event-row.ts';
+import { type EventRow, toEventRow, toHistory, toHistoryOfData } from '../event-row.ts';
 import type { Database } from './connection.ts';
 
 interface Continuation {
@@ -18,10 +18,27 @@ export function historyTable(db: Database) {
   const insert = db.prepare(
     'INSERT INTO events (run_id, seq, at, type, step, worker, attempt, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
-  const after = db.prepare(
-    'SELECT seq, at, type, step, worker, attempt, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?',
-  );
+  const selectAfter =
+    'SELECT seq, at, type, step, worker, attempt, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?';
+  const after = db.prepare(selectAfter);
   after.setReturnArrays(true);
+  // One text for many events costs less than a value for each field of each. `json` alone would take JSON5 too.
+  const jsonAfter = db.prepare(
+    `SELECT json_group_array(
+      json_array(seq, at, type, step, worker, attempt, iif(json_valid(data), json(data), NULL))
+    ) AS rows FROM (${selectAfter})`,
+  );
+
+  function readBatch(runId: string, afterSeq: number): HistoryEvent[] {
+    try {
+      const { rows }: { rows: string } = jsonAfter.get(runId, afterSeq, rowsAtOnce);
+      return toHistoryOfData(runId, afterSeq, JSON.parse(rows));
+    } catch {
+      // Row by row it shows which one is damaged, and what is only too much for one text can be read.
+      const rows: EventRow[] = after.all(runId, afterSeq, rowsAtOnce);
+      return toHistory(runId, afterSeq, rows);
+    }
+  }
 
   return {
     append({ runId, afterSeq, at, events }: Continuation): void {
@@ -36,10 +53,9 @@ export function historyTable(db: Database) {
     read(runId: string, afterSeq: number): HistoryEvent[] {
       const events: HistoryEvent[] = [];
       for (;;) {
-        const lastSeq = afterSeq + events.length;
-        const rows: EventRow[] = after.all(runId, lastSeq, rowsAtOnce);
-        events.push(...toHistory(runId, lastSeq, rows));
-        if (rows.length < rowsAtOnce) return events;
+        const batch = readBatch(runId, afterSeq + events.length);
+        for (const event of batch) events.push(event);
+        if (batch.length < rowsAtOnce) return events;
       }
     },
   };
