@@ -43,8 +43,9 @@ export function graphProblems(
   const problems: GraphProblem[] = [];
   let suggestions = 0;
   let looksAhead = false;
+  const hasDuplicates = firstIndexes.size < steps.length;
   steps.forEach(({ id, needs }, index) => {
-    const firstIndex = firstIndexes.get(id) ?? index;
+    const firstIndex = hasDuplicates ? (firstIndexes.get(id) ?? index) : index;
     if (firstIndex !== index) problems.push({ kind: 'duplicate-id', id, index, firstIndex });
     for (const { id: need } of needs) {
       const needIndex = firstIndexes.get(need);

@@ -11,6 +11,7 @@ import type {
   StepModel,
   TimeoutRule,
 } from '../model.ts';
+import type { Problem } from '../problems.ts';
 import type { WorkPlace } from '../work-place.ts';
 import { needsOf, readDependencies, type Select, toSelector } from './dependencies.ts';
 import { type After, type Dependency, type StepDefinition, type StepHandle, stepKey } from './handle.ts';
@@ -35,16 +36,22 @@ export interface WorkOptions<A extends After, Input> extends StepOptions<A, Inpu
   readonly optional?: boolean | undefined;
 }
 
-export interface StepParts<A extends After, Input> {
+/** Whatever the dependencies are. */
+interface AnyOptions extends Omit<WorkOptions<never, never>, 'after' | 'input'> {
+  readonly after?: After | undefined;
+}
+
+/** Functions get the options, so that one will do for all steps of a kind. */
+export interface StepParts<Options extends AnyOptions> {
   readonly id: string;
-  readonly options: WorkOptions<A, Input>;
+  readonly options: Options;
   readonly reader: OptionReader;
-  readonly body: (dependencies: readonly Dependency[]) => Body;
+  readonly body: (dependencies: readonly Dependency[], options: Options) => Body;
   readonly fanOut?: ((dependencies: readonly Dependency[]) => FanOut | undefined) | undefined;
   readonly budget?: SpendingLimit | undefined;
   readonly place?: WorkPlace | undefined;
   /** What the body adds to the fingerprint, in an order that does not depend on how it was written. */
-  readonly describe: () => string;
+  readonly describe: (options: Options) => string;
 }
 
 const idPattern = /^[A-Za-z_][A-Za-z0-9_-]*$/;
@@ -52,8 +59,8 @@ const idPattern = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 export const optionReader = (id: string): OptionReader => new OptionReader('step', id);
 
 /** Makes a handle. Throws nothing: what is wrong is kept for `workflow` to report. */
-export function buildStep<Output, A extends After, Input>(
-  parts: StepParts<A, Input>,
+export function buildStep<Output, Input, Options extends AnyOptions>(
+  parts: StepParts<Options>,
 ): StepHandle<Output, Input> {
   const { id, options, reader } = parts;
   if (typeof id !== 'string' || !idPattern.test(id)) {
@@ -62,8 +69,7 @@ export function buildStep<Output, A extends After, Input>(
   const retry = reader.retry(options.retry);
   const timeout = reader.timeout(options.timeout);
   const dependencies = readDependencies(options.after, { reader, option: 'after' });
-  const model = new DefinedStep(parts, { retry, timeout, dependencies });
-  return new DefinedHandle(id, { model, place: parts.place, dependencies, problems: reader.problems });
+  return new DefinedHandle(id, new DefinedStep(parts, { retry, timeout, dependencies }));
 }
 
 /** Handles and models are classes because there may be many: a literal with a getter or a computed key costs far more. */
@@ -83,7 +89,8 @@ interface ReadOptions {
   readonly dependencies: readonly Dependency[];
 }
 
-class DefinedStep<A extends After, Input> implements StepModel {
+/** A model and its definition in one. As a model it shows nothing of the definition. */
+class DefinedStep<Options extends AnyOptions> implements StepModel, StepDefinition {
   readonly id: string;
   readonly needs: readonly Need[];
   readonly condition: Selector<boolean> | undefined;
@@ -93,14 +100,15 @@ class DefinedStep<A extends After, Input> implements StepModel {
   readonly budget: SpendingLimit | undefined;
   readonly fanOut: FanOut | undefined;
   readonly body: Body;
-  /** Of steps that may get another body; the others let go of it. */
-  readonly #parts: StepParts<A, Input> | undefined;
-  readonly #options: WorkOptions<A, Input>;
-  readonly #describe: () => string;
+  readonly #place: WorkPlace | undefined;
   readonly #dependencies: readonly Dependency[];
-  #fingerprint: string | undefined;
+  readonly #problems: readonly Problem[];
+  /** Of steps that may get another body; the others let go of it. */
+  readonly #parts: StepParts<Options> | undefined;
+  readonly #options: Options;
+  readonly #describe: (options: Options) => string;
 
-  constructor(parts: StepParts<A, Input>, { retry, timeout, dependencies }: ReadOptions, placed?: Body) {
+  constructor(parts: StepParts<Options>, { retry, timeout, dependencies }: ReadOptions, placed?: Body) {
     const { id, options, body } = parts;
     this.id = id;
     this.needs = needsOf(dependencies);
@@ -110,22 +118,38 @@ class DefinedStep<A extends After, Input> implements StepModel {
     this.timeout = timeout;
     this.budget = parts.budget;
     this.fanOut = parts.fanOut?.(dependencies);
-    this.body = placed ?? body(dependencies);
+    this.body = placed ?? body(dependencies, options);
+    this.#place = parts.place;
+    this.#dependencies = dependencies;
+    this.#problems = parts.reader.problems;
     this.#parts = parts.place && parts;
     this.#options = options;
     this.#describe = parts.describe;
-    this.#dependencies = dependencies;
+  }
+
+  get model(): this {
+    return this;
+  }
+
+  get place(): WorkPlace | undefined {
+    return this.#place;
+  }
+
+  get dependencies(): readonly Dependency[] {
+    return this.#dependencies;
+  }
+
+  get problems(): readonly Problem[] {
+    return this.#problems;
   }
 
   withBody(body: Body): StepModel {
-    const { retry, timeout } = this;
-    if (!this.#parts) return this;
-    return new DefinedStep(this.#parts, { retry, timeout, dependencies: this.#dependencies }, body);
+    return this.#parts ? new DefinedStep(this.#parts, this, body) : this;
   }
 
+  /** Not kept: hardly anybody asks twice. */
   get fingerprint(): string {
-    this.#fingerprint ??= fingerprintOfText(this.#description());
-    return this.#fingerprint;
+    return fingerprintOfText(this.#description());
   }
 
   /**
@@ -133,21 +157,22 @@ class DefinedStep<A extends After, Input> implements StepModel {
    * fingerprint of every step that ran, and JSON of all this would take twice as long.
    */
   #description(): string {
-    const needs = this.#dependencies.map(describeDependency).sort().join();
-    return `${this.id}\0${this.body.kind}\0${needs}\0${this.#rules()}\0${this.#describe()}`;
+    const needs = describeDependencies(this.#dependencies);
+    return `${this.id}\0${this.body.kind}\0${needs}\0${this.#rules()}\0${this.#describe(this.#options)}`;
   }
 
   /** What was said beyond the body; most steps say nothing. */
   #rules(): string {
     const { optional, retry, timeout } = this;
     const options = this.#options;
+    if (!options.if && !optional && !retry && options.timeout === undefined) return '';
     const rules: Json[] = [];
     if (options.if) rules.push(['if', String(options.if)]);
     if (optional) rules.push('optional');
     if (retry) rules.push(['retry', retry.attempts, retry.backoff, describeRetried(options.retry)]);
     if (options.timeout !== undefined)
       rules.push(['timeout', timeout.attemptMs ?? null, timeout.stepMs ?? null, ...stalls(timeout)]);
-    return rules.length === 0 ? '' : JSON.stringify(rules);
+    return JSON.stringify(rules);
   }
 }
 
@@ -171,8 +196,14 @@ function toCondition(id: string, select: Selector<boolean>): Selector<boolean> {
 const describeAnswer = (answer: unknown): string =>
   answer instanceof Promise ? 'a promise' : `a value of type ${typeof answer}`;
 
-const describeDependency = ({ alias, step, tolerant }: Dependency): string =>
-  `${alias}=${step.id}${tolerant ? '?' : ''}`;
+function describeDependencies(dependencies: readonly Dependency[]): string {
+  const first = dependencies[0];
+  if (first && dependencies.length === 1) return describeDependency(first);
+  return dependencies.map(describeDependency).sort().join();
+}
+
+const describeDependency = ({ alias, id, tolerant }: Dependency): string =>
+  `${alias}=${id}${tolerant ? '?' : ''}`;
 
 function describeRetried(retry: Retry | undefined): Json {
   const on = typeof retry === 'object' ? retry.on : undefined;

@@ -1,6 +1,6 @@
 import { buildStep, optionReader, type WorkOptions } from './build.ts';
 import { type ItemSelect, toItemSelector } from './dependencies.ts';
-import { checkFanOut, describeFanOut, type FanOutOptions, fansOut, readFanOut } from './fan-out.ts';
+import { checkFanOut, describeFanOut, type FanOutOptions, fanOutReader } from './fan-out.ts';
 import type { After, StepHandle } from './handle.ts';
 import { isWorkflow, type Workflow } from './workflow-value.ts';
 
@@ -43,7 +43,7 @@ export function childStep<A extends After, Input, ChildInput, Output, Item exten
     id,
     options,
     reader,
-    fanOut: fansOut(options) ? dependencies => readFanOut(options, { id, dependencies }) : undefined,
+    fanOut: fanOutReader(id, options),
     body: dependencies => ({
       kind: 'uses',
       workflow: uses.model,

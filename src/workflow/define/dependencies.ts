@@ -1,6 +1,14 @@
 import type { Json } from '../../core/json.ts';
 import type { Need, Scope, Selector } from '../model.ts';
-import { type After, type Dependency, isMaybe, isStep, maybeKey, type Outputs } from './handle.ts';
+import {
+  type After,
+  type AnyStep,
+  type Dependency,
+  isMaybe,
+  isStep,
+  maybeKey,
+  type Outputs,
+} from './handle.ts';
 import type { OptionReader } from './rules.ts';
 
 /** A pure function of what a step may read. */
@@ -21,16 +29,45 @@ export function readDependencies(
   { reader, option }: { readonly reader: OptionReader; readonly option: string },
 ): readonly Dependency[] {
   if (!after) return none;
-  const dependencies: Dependency[] = [];
+  let dependencies: readonly Dependency[] = none;
   for (const alias of Object.keys(after)) {
     const value: unknown = after[alias];
     const tolerant = isMaybe(value);
     const step = tolerant ? value[maybeKey] : value;
-    if (isStep(step)) dependencies.push({ alias, step, tolerant });
-    else reader.problem(`${option}.${alias} is not a step`, notAStepHint(value));
+    if (!isStep(step)) reader.problem(`${option}.${alias} is not a step`, notAStepHint(value));
+    else dependencies = withOneMore(dependencies, new DefinedDependency(alias, step, tolerant));
   }
-  // The copy has no room for more: lists that grow keep some, and there may be many of them.
-  return dependencies.slice();
+  return dependencies;
+}
+
+/** Need and dependency in one, as there may be many. A model that lists it as a need shows nothing of handles. */
+class DefinedDependency implements Dependency {
+  readonly id: string;
+  readonly tolerant: boolean;
+  readonly #alias: string;
+  readonly #step: AnyStep;
+
+  constructor(alias: string, step: AnyStep, tolerant: boolean) {
+    this.id = step.id;
+    this.tolerant = tolerant;
+    this.#alias = alias;
+    this.#step = step;
+  }
+
+  get alias(): string {
+    return this.#alias;
+  }
+
+  get step(): AnyStep {
+    return this.#step;
+  }
+}
+
+/** A list that something is pushed to keeps room for more, and most have one entry only. */
+function withOneMore<T>(list: readonly T[], item: T): readonly T[] {
+  if (list.length === 0) return [item];
+  (list as T[]).push(item);
+  return list;
 }
 
 const notAStepHint = (value: unknown): string =>
@@ -40,11 +77,10 @@ const notAStepHint = (value: unknown): string =>
 
 /** One need per step: a step that stands under several names must succeed unless all of them are `maybe`. */
 export function needsOf(dependencies: readonly Dependency[]): readonly Need[] {
-  if (dependencies.length === 0) return none;
-  if (dependencies.length === 1) return dependencies.map(({ step, tolerant }) => ({ id: step.id, tolerant }));
+  if (dependencies.length < 2) return dependencies;
   const tolerances = new Map<string, boolean>();
-  for (const { step, tolerant } of dependencies) {
-    tolerances.set(step.id, tolerant && (tolerances.get(step.id) ?? true));
+  for (const { id, tolerant } of dependencies) {
+    tolerances.set(id, tolerant && (tolerances.get(id) ?? true));
   }
   return Array.from(tolerances, ([id, tolerant]) => ({ id, tolerant }));
 }

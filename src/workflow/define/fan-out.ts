@@ -75,6 +75,12 @@ export function readFanOut(options: AnyFanOut, parts: FanOutParts): FanOut | und
   };
 }
 
+/** For steps that need no commands; `undefined` for an ordinary one. */
+export const fanOutReader = (id: string, options: AnyFanOut) =>
+  fansOut(options)
+    ? (dependencies: readonly Dependency[]) => readFanOut(options, { id, dependencies })
+    : undefined;
+
 function itemsOf(
   matrix: NonNullable<AnyFanOut['matrix']>,
   { id, dependencies }: FanOutParts,

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../core/json.ts';
-import type { Body, StepModel } from '../model.ts';
+import type { Body, Need, StepModel } from '../model.ts';
 import type { Problem } from '../problems.ts';
 import type { WorkPlace } from '../work-place.ts';
 
@@ -38,10 +38,10 @@ export interface StepDefinition {
   readonly problems: readonly Problem[];
 }
 
-export interface Dependency {
+/** A need, and the name by which the step reads it. */
+export interface Dependency extends Need {
   readonly alias: string;
   readonly step: AnyStep;
-  readonly tolerant: boolean;
 }
 
 /** The dependencies of a step, each under the name by which the step reads it. */

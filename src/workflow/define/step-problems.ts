@@ -22,22 +22,32 @@ export function stepProblems({ workflow, steps: listed, output }: StepsToCheck):
   const { nodes, namesakes } = withoutNamesakes(steps, indexes);
   return [
     ...(steps.length < listed.length ? notSteps(workflow, listed) : []),
-    ...steps.flatMap(step => step[stepKey].problems),
+    ...steps.filter(hasProblems).flatMap(step => step[stepKey].problems),
     ...namesakes,
     ...graphProblems(nodes, indexes).map(problem => explain(workflow, problem)),
     ...output
-      .filter(({ step }) => !isListed(step, steps, indexes))
+      .filter(({ step }) => lookUp(step, steps, indexes) !== 'listed')
       .map(dependency => missingOutput(workflow, dependency)),
   ];
 }
 
+const hasProblems = (step: AnyStep): boolean => step[stepKey].problems.length > 0;
+
 type Indexes = ReadonlyMap<string, number>;
 
-/** Several steps of one id are a problem by themselves, so the list is searched only when things are wrong already. */
-const isListed = (step: AnyStep, steps: readonly AnyStep[], indexes: Indexes): boolean => {
+/**
+ * Whether the step is in the list, or else another one of its id.
+ * Several steps of one id are a problem by themselves, so the list is searched only when things are wrong already.
+ */
+function lookUp(
+  step: AnyStep,
+  steps: readonly AnyStep[],
+  indexes: Indexes,
+): 'listed' | 'namesake' | 'unknown' {
   const index = indexes.get(step.id);
-  return index !== undefined && (steps[index] === step || steps.includes(step, index));
-};
+  if (index === undefined) return 'unknown';
+  return steps[index] === step || steps.includes(step, index) ? 'listed' : 'namesake';
+}
 
 /**
  * Ids alone do not show that a dependency is another step than the listed one of the same id. The graph is looked at
@@ -47,7 +57,7 @@ function withoutNamesakes(
   steps: readonly AnyStep[],
   indexes: Indexes,
 ): { readonly nodes: readonly DagNode[]; readonly namesakes: readonly Problem[] } {
-  const isNamesake = ({ step }: Dependency) => indexes.has(step.id) && !isListed(step, steps, indexes);
+  const isNamesake = ({ step }: Dependency) => lookUp(step, steps, indexes) === 'namesake';
   const namesakes: Problem[] = [];
   const nodes = steps.map((step): DagNode => {
     const { dependencies, model } = step[stepKey];

@@ -1,9 +1,9 @@
-import type { StepContext } from '../model.ts';
+import type { FunctionBody, Scope, StepContext } from '../model.ts';
 import { buildStep, optionReader, type WorkOptions } from './build.ts';
 import { type ChildStepOptions, childStep } from './child-step.ts';
 import { readOutputs } from './dependencies.ts';
-import { checkFanOut, describeFanOut, type FanOutOptions, fansOut, readFanOut } from './fan-out.ts';
-import type { After, Outputs, StepHandle } from './handle.ts';
+import { type AnyFanOut, checkFanOut, describeFanOut, type FanOutOptions, fanOutReader } from './fan-out.ts';
+import type { After, Dependency, Outputs, StepHandle } from './handle.ts';
 import { type DeepReadonly, outputParser, type Stored } from './output.ts';
 import type { Schema } from './schema.ts';
 import type { FannedOut } from './worker-results.ts';
@@ -112,13 +112,39 @@ function functionStep<A extends After, Input, Item extends object>(
     id,
     options,
     reader,
-    fanOut: fansOut(options) ? dependencies => readFanOut(options, { id, dependencies }) : undefined,
-    body: dependencies => ({
-      kind: 'function',
-      run: (scope, ctx) =>
-        run(readOutputs(dependencies, scope) as Outputs<A>, ctx as StepContext<Input> & ItemContext<Item>),
-      parseOutput: outputParser(options.output),
-    }),
-    describe: () => String(run) + describeFanOut(options),
+    fanOut: fanOutReader(id, options),
+    body: bodyOf,
+    describe: describeFunction,
   });
+}
+
+const bodyOf = (dependencies: readonly Dependency[], options: AnyRun): FunctionBody =>
+  new DefinedFunction(options, dependencies);
+
+const describeFunction = (options: AnyRun): string => String(options.run) + describeFanOut(options);
+
+/** Whatever the dependencies are. */
+interface AnyRun extends AnyFanOut {
+  readonly run: (outputs: never, ctx: never) => unknown;
+  readonly output?: Schema | undefined;
+}
+
+/** A class because there may be many: closures that keep what they need would take four times the room. */
+class DefinedFunction implements FunctionBody {
+  readonly kind = 'function';
+  readonly parseOutput: FunctionBody['parseOutput'];
+  readonly #run: AnyRun['run'];
+  readonly #dependencies: readonly Dependency[];
+
+  constructor({ run, output }: AnyRun, dependencies: readonly Dependency[]) {
+    this.parseOutput = outputParser(output);
+    this.#run = run;
+    this.#dependencies = dependencies;
+  }
+
+  /** The types hold because `workflow` checked the graph. */
+  run(scope: Scope, ctx: StepContext): unknown {
+    const run = this.#run;
+    return run(readOutputs(this.#dependencies, scope) as never, ctx as never);
+  }
 }
