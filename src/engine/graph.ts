@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import { topologicalOrder } from '../workflow/dag.ts';
-import type { FailurePolicy, FanOut, StepModel, WorkflowModel } from '../workflow/model.ts';
+import type { FailurePolicy, FanOut, Need, StepModel, WorkflowModel } from '../workflow/model.ts';
 import { unitOf } from './unit.ts';
 
 /** A step in its place. Child workflows are laid out below the step that uses them, so one graph holds all. */
@@ -175,20 +175,25 @@ function needsOf(
   layout: Layout,
   { path, scope, step }: Pick<GraphNode, 'path' | 'scope' | 'step'>,
 ): Pick<GraphNode, 'needs' | 'tolerates'> {
-  const find = (id: string): GraphNode => {
-    const need = layout.byPath.get(pathIn(scope, id));
-    if (need) return need;
-    throw new RepriseError('DEFINITION_INVALID', `${path} needs ${id}, which does not exist`);
-  };
-  const [first, ...others] = step.needs;
+  const first = step.needs[0];
   if (!first) return { needs: nobody, tolerates: none };
-  if (others.length === 0) {
-    const need = find(first.id);
+  if (step.needs.length === 1) {
+    const need = findNeed(layout, { path, scope, id: first.id });
     return { needs: [need], tolerates: first.tolerant ? new Set([need]) : none };
   }
-  const needs = new Set(step.needs.map(({ id }) => find(id)));
-  const tolerated = step.needs.filter(({ tolerant }) => tolerant).map(({ id }) => find(id));
+  const find = ({ id }: Need) => findNeed(layout, { path, scope, id });
+  const needs = new Set(step.needs.map(find));
+  const tolerated = step.needs.filter(({ tolerant }) => tolerant).map(find);
   return { needs: [...needs], tolerates: tolerated.length > 0 ? new Set(tolerated) : none };
+}
+
+function findNeed(
+  layout: Layout,
+  { path, scope, id }: Pick<GraphNode, 'path' | 'scope'> & Pick<Need, 'id'>,
+): GraphNode {
+  const need = layout.byPath.get(pathIn(scope, id));
+  if (need) return need;
+  throw new RepriseError('DEFINITION_INVALID', `${path} needs ${id}, which does not exist`);
 }
 
 /** A list that something is pushed to gets room for seventeen; a step rarely has more than one dependant. */

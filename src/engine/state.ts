@@ -202,6 +202,9 @@ export class RunState extends UnitTable {
     state.attemptStartedAt = event.at;
     state.workedMs = 0;
     state.timedOut = undefined;
+    // Nobody looks at the lines while a long history is folded: what has started is let go of here.
+    if (this.ready.peek() === state.ticket) this.ready.shift();
+    state.ticket = undefined;
     this.#setStatus(state, 'running');
     if (!child || fanOut) return;
     if (again) this.resetScope(child);

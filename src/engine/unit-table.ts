@@ -9,6 +9,8 @@ export class UnitTable {
   /** Workers, and what is inside them, by unit: the graph does not know them. */
   readonly #expanded = new Map<string, NodeState>();
   readonly #attempts: ReadonlyMap<string, number>;
+  /** Most events are about the same unit as the one before. */
+  #lastAsked: NodeState | undefined;
 
   /** `attempts`: how often units were tried before they were invalidated. */
   constructor(
@@ -34,8 +36,10 @@ export class UnitTable {
 
   /** The step or worker of that name. */
   at(unit: string): NodeState | undefined {
+    if (this.#lastAsked?.node.unit === unit) return this.#lastAsked;
     const node = this.graph.byPath.get(unit);
-    return node ? this.of(node) : this.#expanded.get(unit);
+    this.#lastAsked = node ? this.of(node) : this.#expanded.get(unit);
+    return this.#lastAsked;
   }
 
   /** What is inside of it: the steps of a child workflow, or the workers that it has become. */
@@ -50,6 +54,7 @@ export class UnitTable {
       firstNode: this.nodes.length,
       firstScope: this.#scopes.length,
     });
+    this.#lastAsked = undefined;
     for (const node of added.nodes) {
       const before = this.#expanded.get(node.unit)?.attempt ?? this.#attempts.get(node.unit);
       const inside = new NodeState(node, before);
