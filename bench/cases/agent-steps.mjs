@@ -12,18 +12,18 @@ export function agentSteps({ rounds }) {
     { result: () => inChild('agent-steps', 'compare', turns, steps, files) },
     rounds,
   );
-  const { agentMs, worktreeMs, commitMs, inProjectMs, inWorktreesMs } = result;
+  const { agentMs, worktreeMs, inProjectMs, inWorktreesMs } = result;
   const overhead = {
     inProject: inProjectMs - agentMs,
-    inWorktrees: inWorktreesMs - agentMs - worktreeMs - commitMs,
+    inWorktrees: inWorktreesMs - agentMs - worktreeMs,
   };
   return {
     title: `A step with an agent, ${count(turns * steps)} one after another, in a repository of ${count(files)} files`,
     body: table(
-      ['', 'one step', 'beyond the agent and plain git'],
+      ['', 'one step', 'beyond the agent and the worktree'],
       [
         ['the agent alone: a shell that writes a file', ms(agentMs), ''],
-        ['plain git: `worktree add`, then `add` and `commit`', ms(worktreeMs + commitMs), ''],
+        ['plain git: `worktree add`', ms(worktreeMs), ''],
         ["**Reprise**, in the project's folder", ms(inProjectMs), ms(overhead.inProject)],
         ['**Reprise**, in a worktree, committed', ms(inWorktreesMs), ms(overhead.inWorktrees)],
       ],
@@ -40,7 +40,7 @@ export function agentSteps({ rounds }) {
         show: ms,
       },
       {
-        what: 'a step takes 50 ms beyond its agent, its worktree and its commit',
+        what: 'a step takes 50 ms beyond its agent and its worktree, committed',
         value: overhead.inWorktrees,
         most: 50,
         tolerance: 1.5,

@@ -6,6 +6,7 @@ import { openEngine } from '../../dist/index.js';
 import { loadWorkflow } from '../../dist/workflow/yaml/load.js';
 import { contend } from '../lib/contend.mjs';
 import { repositoryEnvironment as env, makeRepository } from '../lib/repository.mjs';
+import { medians } from '../lib/stats.mjs';
 
 /** Reads its prompt, changes one file and is done. */
 const program = ['sh', '-c', 'cat > note.txt; echo done'];
@@ -47,17 +48,13 @@ async function timed(act) {
   return performance.now() - before;
 }
 
-/** The agent alone, and the git commands that nobody can do without. */
+/** The agent alone, and the git command that makes it a folder of its own. */
 async function plain(root, path) {
   const git = (cwd, ...rest) => end(spawn('git', rest, { cwd, env, stdio: 'ignore' }));
   const branch = `plain-${basename(path)}`;
   return {
     worktreeMs: await timed(() => git(root, 'worktree', 'add', '--quiet', '-b', branch, path, 'main')),
     agentMs: await timed(() => end(spawn(program[0], program.slice(1), { cwd: path, env }))),
-    commitMs: await timed(async () => {
-      await git(path, 'add', '--all');
-      await git(path, 'commit', '--quiet', '--message=Note');
-    }),
   };
 }
 
@@ -81,17 +78,19 @@ await contend({
     // What is loaded once is not counted to the steps.
     await run(project, 'none', 1);
     await run(worktrees, 'worktree', 1);
-    const sums = { agentMs: 0, worktreeMs: 0, commitMs: 0, inProjectMs: 0, inWorktreesMs: 0 };
+    const rounds = [];
     for (let turn = 0; turn < turns; turn++) {
+      const sums = { agentMs: 0, worktreeMs: 0 };
       for (let index = 0; index < steps; index++) {
         const path = join(folder, 'plain', `${turn}-${index}`);
         for (const [name, ms] of Object.entries(await plain(roots.plain, path))) sums[name] += ms;
       }
-      sums.inProjectMs += await timed(() => run(project, 'none', steps));
-      sums.inWorktreesMs += await timed(() => run(worktrees, 'worktree', steps));
+      sums.inProjectMs = await timed(() => run(project, 'none', steps));
+      sums.inWorktreesMs = await timed(() => run(worktrees, 'worktree', steps));
+      rounds.push(Object.fromEntries(Object.entries(sums).map(([name, ms]) => [name, ms / steps])));
     }
     await project.close();
     await worktrees.close();
-    return Object.fromEntries(Object.entries(sums).map(([name, ms]) => [name, ms / (turns * steps)]));
+    return medians(rounds);
   },
 });

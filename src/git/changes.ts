@@ -52,13 +52,17 @@ export async function changesSince(
   };
 }
 
-/** How much the commits of a workspace changed since they began, without what. */
-export async function changeCounts(
-  git: Git,
-  base: string,
-): Promise<{ readonly files: number; readonly insertions: number; readonly deletions: number }> {
+export interface ChangeCounts {
+  readonly files: number;
+  readonly insertions: number;
+  readonly deletions: number;
+}
+
+/** How much changed since the commits of a workspace began, without what: in its last commit, or in what is staged. */
+export async function changeCounts(git: Git, base: string, at: 'HEAD' | 'index'): Promise<ChangeCounts> {
   const diff = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames', '--shortstat'];
-  const stat = await git.ok([...diff, '--end-of-options', base, 'HEAD', '--']);
+  const range = at === 'index' ? ['--cached', '--end-of-options', base] : ['--end-of-options', base, 'HEAD'];
+  const stat = await git.ok([...diff, ...range, '--']);
   return {
     files: countOf(stat, /(\d+) file/),
     insertions: countOf(stat, /(\d+) insertion/),

@@ -1,13 +1,23 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
-import { type Git, gitFailed } from './git.ts';
-import { untrackedFiles } from './side-index.ts';
-import { worktreeStatus } from './status.ts';
+import { type ChangeCounts, changeCounts } from './changes.ts';
+import { type Git, type GitResult, gitFailed } from './git.ts';
+import { headCommit } from './head-file.ts';
+import { removeIfThere } from './lock-file.ts';
+import { copyAsRefreshed, untrackedFiles } from './side-index.ts';
+import { stageAll } from './stage-all.ts';
+import type { WorktreeStatus } from './status.ts';
 import { printable, shellWord } from './words.ts';
 
 export interface CommitAllRequest {
   /** In the workspace. */
   readonly git: Git;
+  /** The private git folder of the workspace, and that which all share. With them, less has to be asked of git. */
+  readonly folders?: { readonly gitDir: string; readonly commonDir: string } | undefined;
+  /** The commit from which to count what has changed. */
+  readonly since?: string | undefined;
   readonly message: string;
   readonly author: { readonly name: string; readonly email: string };
   readonly at: Timestamp;
@@ -15,22 +25,65 @@ export interface CommitAllRequest {
 }
 
 /** What is checked out afterwards, and whether a commit was made for it. */
-export interface Committed {
-  readonly kind: 'committed' | 'clean';
-  readonly commit: string;
-  readonly branch: string | undefined;
-}
+export type Committed = { readonly commit: string; readonly branch: string | undefined } & (
+  | { readonly kind: 'clean' }
+  | {
+      readonly kind: 'committed';
+      /** The only parent of the commit; undefined if it has none, or may have several. */
+      readonly parent: string | undefined;
+      /** What has changed since the commit to count from; undefined if that is not known. */
+      readonly changes: ChangeCounts | undefined;
+    }
+);
 
 /**
  * Commits everything that was left uncommitted, whatever hooks would say. Throws WORKSPACE_FAILED, having changed
  * nothing, if conflicts are unresolved, or if another repository is inside, because a commit would not hold its files.
  */
-export async function commitAll({ git, message, author, at, signal }: CommitAllRequest): Promise<Committed> {
-  const { uncommitted, unmerged, embedded, head, branch } = await worktreeStatus(git);
-  if (unmerged.length > 0) throw unfinished(git, unmerged);
-  if (embedded.length > 0) throw otherRepository(git, embedded);
-  if (uncommitted.length === 0 && head !== undefined) return { kind: 'clean', commit: head, branch };
-  await git.ok(['add', '--all'], { signal });
+export async function commitAll(request: CommitAllRequest): Promise<Committed> {
+  const { git, folders, since, signal } = request;
+  const isWanted = ({ unmerged, embedded, uncommitted, head }: WorktreeStatus): boolean => {
+    if (unmerged.length > 0) throw unfinished(git, unmerged);
+    if (embedded.length > 0) throw otherRepository(git, embedded);
+    return uncommitted.length > 0 || head === undefined;
+  };
+  const { head, branch, isStaged } = await stageAll({ git, gitDir: folders?.gitDir, isWanted, signal });
+  if (head !== undefined && !isStaged) return { kind: 'clean', commit: head, branch };
+  // A commit that ends a merge has the merged ones as parents too.
+  const isMerge = folders === undefined || existsSync(join(folders.gitDir, 'MERGE_HEAD'));
+  const [result, changes] = await Promise.all([
+    commitStaged(request),
+    // What cannot be counted must not keep the work from being committed.
+    since === undefined ? undefined : changeCounts(git, since, 'index').catch(() => undefined),
+  ]);
+  // What differed may have come to nothing, such as the ends of lines that git itself converts.
+  if (result.code !== 0 && head !== undefined && (await isNothingStaged(git)))
+    return { kind: 'clean', commit: head, branch };
+  if (result.code !== 0) throw gitFailed(commitCommand, result);
+  const commit = await headCommit(git, folders);
+  return { kind: 'committed', commit, branch, parent: isMerge ? undefined : head, changes };
+}
+
+const commitCommand = ['commit', '--quiet', '--allow-empty-message', '--cleanup=whitespace', '--file=-'];
+
+/** Everything in the index was read a moment ago, when it was staged: it need not be read again. */
+async function commitStaged({ git, folders, ...request }: CommitAllRequest): Promise<GitResult> {
+  if (folders === undefined) return commitIndex(git, request);
+  const copy = join(folders.gitDir, 'reprise-commit-index');
+  const clear = () => [copy, `${copy}.lock`].forEach(removeIfThere);
+  // A process that was killed leaves its own.
+  clear();
+  try {
+    await copyAsRefreshed(join(folders.gitDir, 'index'), copy);
+    return await commitIndex(git.with({ env: { GIT_INDEX_FILE: copy } }), request);
+  } finally {
+    clear();
+  }
+}
+
+type CommitDetails = Pick<CommitAllRequest, 'message' | 'author' | 'at' | 'signal'>;
+
+function commitIndex(git: Git, { message, author, at, signal }: CommitDetails): Promise<GitResult> {
   const date = `@${Math.floor(toEpochMs(at) / 1000)} +0000`;
   const identity = {
     GIT_AUTHOR_NAME: author.name,
@@ -40,14 +93,7 @@ export async function commitAll({ git, message, author, at, signal }: CommitAllR
     GIT_COMMITTER_EMAIL: author.email,
     GIT_COMMITTER_DATE: date,
   };
-  const args = ['commit', '--quiet', '--allow-empty-message', '--cleanup=whitespace', '--file=-'];
-  const options = { input: message, hooks: 'skip', signal } as const;
-  const result = await git.with({ env: identity }).run(args, options);
-  // What differed may have come to nothing, such as the ends of lines that git itself converts.
-  if (result.code !== 0 && head !== undefined && (await isNothingStaged(git)))
-    return { kind: 'clean', commit: head, branch };
-  if (result.code !== 0) throw gitFailed(args, result);
-  return { kind: 'committed', commit: await git.line(['rev-parse', 'HEAD']), branch };
+  return git.with({ env: identity }).run(commitCommand, { input: message, hooks: 'skip', signal });
 }
 
 const isNothingStaged = async (git: Git): Promise<boolean> =>

@@ -14,14 +14,22 @@ export interface Repository {
 /** Finds the repository that a folder is in. Throws NOT_A_REPOSITORY, GIT_NOT_FOUND. */
 export async function openRepository(options: GitOptions): Promise<Repository> {
   const git = createGit(options);
+  const both = await git.run(['rev-parse', '--path-format=absolute', '--git-common-dir', '--show-toplevel']);
+  const [first, second, ...more] = withoutNewline(both.stdout).split('\n');
+  if (both.code === 0 && first !== undefined && second !== undefined && more.length === 0)
+    return { root: second, commonDir: first, git: git.with({ cwd: second }) };
+  // In a bare repository, inside the git folder itself, or with newlines in its path.
+  return openUnusual(git);
+}
+
+async function openUnusual(git: Git): Promise<Repository> {
   const common = await git.run(['rev-parse', '--path-format=absolute', '--git-common-dir']);
   if (common.code !== 0) {
-    throw new RepriseError('NOT_A_REPOSITORY', `${options.cwd}: ${lastLines(common.stderr)}`, {
+    throw new RepriseError('NOT_A_REPOSITORY', `${git.cwd}: ${lastLines(common.stderr)}`, {
       hint: 'run it inside a git repository, or make one: git init',
     });
   }
   const commonDir = withoutNewline(common.stdout);
-  // Fails in a bare repository, and inside the git folder itself.
   const top = await git.run(['rev-parse', '--path-format=absolute', '--show-toplevel']);
   const root = top.code === 0 ? withoutNewline(top.stdout) : undefined;
   return { root, commonDir, git: git.with({ cwd: root ?? commonDir }) };

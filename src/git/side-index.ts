@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Git } from './git.ts';
@@ -10,14 +10,42 @@ export async function withSideIndex<T>(git: Git, body: (side: Git) => Promise<T>
   const folder = await mkdtemp(join(tmpdir(), 'reprise-index-'));
   const copy = join(folder, 'index');
   try {
-    await copyFile(index, copy).catch(error => {
-      // Before the first `git add` there is none.
-      if (!hasCode(error, 'ENOENT')) throw error;
-    });
+    await copyIndex(index, copy);
     return await body(git.with({ env: { GIT_INDEX_FILE: copy } }));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * The copy is as old as the index. Git reads a file again only if the index is not younger than its entry; in a copy that
+ * looks younger, a change would be missed that came in the second of the checkout and left the size as it was.
+ */
+export async function copyIndex(index: string, copy: string): Promise<void> {
+  try {
+    const { mtimeMs } = await stat(index);
+    await copyFile(index, copy);
+    await setAge(copy, mtimeMs);
+  } catch (error) {
+    // Before the first `git add` there is none.
+    if (!hasCode(error, 'ENOENT')) throw error;
+  }
+}
+
+/**
+ * A copy of an index that git takes to be younger than all its entries, so that it reads no file again to refresh it. Only
+ * for commands that take the content from the index.
+ */
+export async function copyAsRefreshed(index: string, copy: string): Promise<void> {
+  const { mtimeMs } = await stat(index);
+  await copyFile(index, copy);
+  await setAge(copy, mtimeMs + 60_000);
+}
+
+/** In whole seconds, as most builds of git compare them, and rather too old than too young. */
+async function setAge(file: string, mtimeMs: number): Promise<void> {
+  const seconds = Math.floor(mtimeMs / 1000);
+  await utimes(file, seconds, seconds);
 }
 
 /** Untracked files that git does not ignore. Names that end with a slash are repositories of their own. */

@@ -4,13 +4,13 @@ import { RepriseError } from '../../core/errors.ts';
 import type { EventOf } from '../../core/event.ts';
 import type { Timestamp } from '../../core/time.ts';
 import { changeCounts, changesSince } from '../../git/changes.ts';
-import { commitAll } from '../../git/commit-all.ts';
+import { type Committed, commitAll } from '../../git/commit-all.ts';
 import type { Git } from '../../git/git.ts';
 import { gitInside, restoreLink } from '../../git/git-inside.ts';
 import { removeIfThere } from '../../git/lock-file.ts';
 import { type Repository, resolveCommit } from '../../git/repository.ts';
 import { worktreeStatus } from '../../git/status.ts';
-import { privateGitDir } from '../../git/worktree-entries.ts';
+import { privateGitDir, worktreeAt } from '../../git/worktree-entries.ts';
 
 /** A workspace that is there. */
 export interface WorkFolder {
@@ -39,15 +39,24 @@ export async function saveWork(
   // Left by a git command that was killed: all that worked here has ended.
   const gitDir = privateGitDir(path);
   if (gitDir !== undefined) removeIfThere(join(gitDir, 'index.lock'));
-  const { commit, branch: current } = await commitAll({ git, message, author, at });
-  if (current !== branch) await bringBranchAlong(git, branch);
+  const entry = worktreeAt(repository, path);
+  const folders = entry && { gitDir: entry.gitDir, commonDir: repository.commonDir };
+  const committed = await commitAll({ git, folders, since: base, message, author, at });
+  const { commit } = committed;
+  if (committed.branch !== branch) await bringBranchAlong(git, branch);
   if (commit === base) return { commit, commits: 0, files: 0, insertions: 0, deletions: 0 };
-  const [count, changes] = await Promise.all([
-    git.line(['rev-list', '--count', `${base}..HEAD`]),
-    changeCounts(git, base),
+  const [commits, changes] = await Promise.all([
+    countCommits(git, base, committed),
+    (committed.kind === 'committed' && committed.changes) || changeCounts(git, base, 'HEAD'),
   ]);
-  return { commit, commits: Number(count), ...changes };
+  return { commit, commits, ...changes };
 }
+
+/** Git need not be asked when all that is there is one commit on top of the base. */
+const countCommits = async (git: Git, base: string, committed: Committed): Promise<number> =>
+  committed.kind === 'committed' && committed.parent === base
+    ? 1
+    : Number(await git.line(['rev-list', '--count', `${base}..HEAD`]));
 
 const gone = (path: string): RepriseError =>
   new RepriseError('WORKSPACE_FAILED', `the workspace ${path} was removed while the step was at work`, {

@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { commitAll } from './commit-all.ts';
+import { gitInside } from './git-inside.ts';
+import { labWithWork } from './test-support.ts';
+import { privateGitDir } from './worktree-entries.ts';
+
+const details = {
+  message: 'Left over',
+  author: { name: 'Agent', email: 'agent@example.com' },
+  at: '2026-01-02T03:04:05.678Z',
+};
+
+/** A worktree on the branch `work` whose git folder is known. */
+async function known() {
+  const { lab, work } = labWithWork();
+  const repository = await lab.open();
+  const gitDir = privateGitDir(work) ?? '';
+  const base = lab.git('rev-parse', 'main');
+  const commit = () =>
+    commitAll({
+      git: gitInside(repository, work),
+      folders: { gitDir, commonDir: repository.commonDir },
+      since: base,
+      ...details,
+    });
+  const own = () => readdirSync(gitDir).filter(name => name.startsWith('reprise-'));
+  return { lab, work, gitDir, base, index: join(gitDir, 'index'), commit, own };
+}
+
+describe('committing with the git folder at hand', () => {
+  it('says what the commit stands on and how much has changed', async () => {
+    const { lab, work, base, commit, own } = await known();
+    lab.write('a.txt', 'one\ntwo\n', work);
+    lab.write('new.txt', 'new\n', work);
+    expect(await commit()).toEqual({
+      kind: 'committed',
+      commit: lab.gitAt(work, 'rev-parse', 'HEAD'),
+      branch: 'work',
+      parent: base,
+      changes: { files: 2, insertions: 2, deletions: 0 },
+    });
+    expect(lab.gitAt(work, 'status', '--porcelain')).toBe('');
+    expect(lab.gitAt(work, 'log', '-1', '--format=%an %s')).toBe('Agent Left over');
+    expect(own()).toEqual([]);
+    expect(await commit()).toMatchObject({ kind: 'clean' });
+  });
+
+  it('does not miss a change in the second of the checkout that left the size as it was', async () => {
+    const { lab, work, index, commit } = await known();
+    const file = join(work, 'a.txt');
+    const then = 1_000_000_000;
+    lab.git('config', 'core.trustctime', 'false');
+    utimesSync(file, then, then);
+    lab.gitAt(work, 'update-index', '--refresh');
+    writeFileSync(file, 'two\n');
+    utimesSync(file, then, then);
+    utimesSync(index, then, then);
+    expect(await commit()).toMatchObject({ kind: 'committed' });
+    expect(lab.gitAt(work, 'show', 'HEAD:a.txt')).toBe('two');
+  });
+
+  it('names no single parent for the end of a merge', async () => {
+    const { lab, work, commit } = await known();
+    lab.commit(work, 'b.txt', 'b\n');
+    lab.commit(lab.root, 'c.txt', 'c\n');
+    lab.gitAt(work, 'merge', '--quiet', '--no-commit', 'main');
+    expect(await commit()).toMatchObject({ kind: 'committed', parent: undefined });
+    expect(lab.gitAt(work, 'log', '-1', '--format=%P').split(' ')).toHaveLength(2);
+  });
+
+  it('knows the commit of a HEAD that is on no branch', async () => {
+    const { lab, work, commit } = await known();
+    lab.gitAt(work, 'checkout', '--quiet', '--detach');
+    lab.write('new.txt', 'new\n', work);
+    expect(await commit()).toMatchObject({
+      commit: lab.gitAt(work, 'rev-parse', 'HEAD'),
+      branch: undefined,
+    });
+  });
+
+  it('leaves the index as it is if it refuses', async () => {
+    const { lab, work, index, commit, own } = await known();
+    lab.gitAt(work, 'init', '--quiet', 'inner');
+    lab.commit(join(work, 'inner'), 'x.txt', 'x\n');
+    lab.write('new.txt', 'new\n', work);
+    const before = readFileSync(index);
+    await expect(commit()).rejects.toThrow('there is another repository');
+    expect(readFileSync(index)).toEqual(before);
+    expect(own()).toEqual([]);
+  });
+
+  it('takes no index away from somebody who has locked it', async () => {
+    const { lab, work, index, commit, own } = await known();
+    lab.write('new.txt', 'new\n', work);
+    writeFileSync(`${index}.lock`, '');
+    const { ino } = statSync(index);
+    await expect(commit()).rejects.toMatchObject({ code: 'GIT_FAILED' });
+    expect(statSync(index).ino).toBe(ino);
+    expect(readdirSync(join(index, '..'))).toContain('index.lock');
+    expect(own()).toEqual([]);
+  });
+
+  it('goes on where a process was killed in the middle of it', async () => {
+    const { lab, work, gitDir, commit, own } = await known();
+    for (const name of ['reprise-index', 'reprise-commit-index']) {
+      writeFileSync(join(gitDir, name), 'half of an ind');
+      writeFileSync(join(gitDir, `${name}.lock`), '');
+    }
+    lab.write('new.txt', 'new\n', work);
+    expect(await commit()).toMatchObject({ kind: 'committed' });
+    expect(own()).toEqual([]);
+  });
+});

@@ -1,0 +1,89 @@
+import { closeSync, openSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Git, gitFailed } from './git.ts';
+import { removeIfThere } from './lock-file.ts';
+import { copyIndex } from './side-index.ts';
+import { hasCode } from './small-files.ts';
+import { type WorktreeStatus, worktreeStatus } from './status.ts';
+
+export interface StageRequest {
+  /** In the worktree. */
+  readonly git: Git;
+  /** The git folder of the worktree, if that is known. */
+  readonly gitDir: string | undefined;
+  /** Whether all is to be staged, now that it is known how the worktree stands. What it throws is thrown. */
+  readonly isWanted: (status: WorktreeStatus) => boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How the worktree stood before, and whether all of it is staged now. */
+export type Staging = WorktreeStatus & { readonly isStaged: boolean };
+
+const addAll = ['add', '--all'];
+
+/** Stages everything that was left uncommitted, if that is wanted; else nothing is changed. Throws GIT_FAILED. */
+export async function stageAll(request: StageRequest): Promise<Staging> {
+  const { git, gitDir, isWanted, signal } = request;
+  if (gitDir !== undefined) return stageBeside({ ...request, gitDir });
+  const status = await worktreeStatus(git);
+  const isStaged = isWanted(status);
+  if (isStaged) await git.ok(addAll, { signal });
+  return { ...status, isStaged };
+}
+
+/**
+ * To look and to add both take as long as it takes to read every file that may have changed, so both are done at once:
+ * what is added goes to an index beside, which takes the place of the real one once it is wanted.
+ */
+async function stageBeside({
+  git,
+  gitDir,
+  isWanted,
+  signal,
+}: StageRequest & { readonly gitDir: string }): Promise<Staging> {
+  const index = join(gitDir, 'index');
+  const beside = join(gitDir, 'reprise-index');
+  const clear = () => [beside, `${beside}.lock`].forEach(removeIfThere);
+  // A process that was killed leaves its own.
+  clear();
+  try {
+    await copyIndex(index, beside);
+    // The one that takes longer is started first.
+    const [added, looked] = await Promise.allSettled([
+      git.with({ env: { GIT_INDEX_FILE: beside } }).run(addAll, { signal }),
+      worktreeStatus(git),
+    ]);
+    const status = settledValue(looked);
+    // Git refuses to add some of what we refuse ourselves, with better words.
+    if (!isWanted(status)) return { ...status, isStaged: false };
+    const result = settledValue(added);
+    if (result.code !== 0) throw gitFailed(addAll, result);
+    // Whoever else has the index now may have changed it: git itself then says what is in the way.
+    if (!replaceIndex(index, beside)) await git.ok(addAll, { signal });
+    return { ...status, isStaged: true };
+  } finally {
+    clear();
+  }
+}
+
+/** As git does it, under the lock of the index; `false` if somebody has that. */
+function replaceIndex(index: string, beside: string): boolean {
+  const lock = `${index}.lock`;
+  try {
+    closeSync(openSync(lock, 'wx'));
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false;
+    throw error;
+  }
+  try {
+    renameSync(beside, index);
+  } finally {
+    removeIfThere(lock);
+  }
+  return true;
+}
+
+function settledValue<T>(settled: PromiseSettledResult<T>): T {
+  if (settled.status === 'rejected') throw settled.reason;
+  return settled.value;
+}
