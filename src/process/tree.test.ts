@@ -57,3 +57,7 @@ test('a child whose parent has ended is found by its group', async () => {
 });
 
 const rootsOf = ({ identity }: ReturnType<ReturnType<typeof lab>['sh']>) => (identity ? [identity] : []);
+
+test('a marker that says nothing marks nothing', () => {
+  expect(markedWith({})).toEqual([]);
+});

@@ -24,7 +24,9 @@ export function findTree(query: TreeQuery, table = processTable): readonly Proce
       ({ pid, processStart, group }) => starts.get(pid) === processStart || groups.has(group),
     ),
   );
-  if (query.marked) for (const entry of table.marked(candidates, query.marked)) found.add(entry);
+  // A marker that says nothing is on every process of the machine.
+  if (query.marked && Object.keys(query.marked).length > 0)
+    for (const entry of table.marked(candidates, query.marked)) found.add(entry);
 
   const byParent = groupBy(candidates, entry => entry.parent);
   const byGroup = groupBy(candidates, entry => entry.group);
