@@ -26,7 +26,23 @@ export interface EffectDefinition<Args, Result> {
   readonly drains?: boolean;
   /** Not reached by cancellation: joins, and clean-up after a cancel. */
   readonly cleanup?: boolean;
+  /** Who answers when a tape is replayed; `real` unless it is said. */
+  readonly answer?: Answer;
+  /** What of it goes onto a tape and is compared, as data; all of it unless it is said. */
+  readonly taped?: Taped<Args, Result>;
   readonly perform: (args: Args, cancellation: Cancellation) => Result | Promise<Result>;
+}
+
+/**
+ * Who answers on replay: the `tape`, because the outside cannot be asked again (clock, ids, keyboard, functions);
+ * the `real` thing, whose answer is compared (git, files, locks), unless all is to come from the tape; or the
+ * `inside` of this process, in every case, because other lanes wait for what it changes (mail, joins, the store).
+ */
+export type Answer = 'tape' | 'real' | 'inside';
+
+export interface Taped<Args, Result> {
+  readonly args?: (args: Args) => unknown;
+  readonly result?: (result: Result) => unknown;
 }
 
 /** How a long effect learns that it is to end. Short effects are never cancelled. */

@@ -1,14 +1,19 @@
 import type { Cancellation, EffectDefinition, Keys } from './effect.ts';
 import type { Outcome } from './outcome.ts';
+import type { EntryPlace } from './trace.ts';
 import type { LaneRef } from './world.ts';
 
 /** A request for an effect, from the call until its outcome is handed to the lane. */
 export class Entry implements Cancellation {
   readonly keys: Keys;
   phase: 'requested' | 'waiting' | 'granted' = 'requested';
+  /** Where it was granted, if somebody keeps track. */
+  place: EntryPlace | undefined;
   #cancelled = false;
   #abort: AbortController | undefined;
   #listeners: (() => void)[] | undefined;
+  #isPerformed = false;
+  #onPerformed: (() => void) | undefined;
 
   constructor(
     readonly lane: Lane,
@@ -39,6 +44,19 @@ export class Entry implements Cancellation {
     for (const listener of this.#listeners ?? []) listener();
   }
 
+  /** Resolves when nothing is performed for it any more. */
+  get performed(): Promise<void> {
+    return new Promise(resolve => {
+      if (this.#isPerformed) resolve();
+      else this.#onPerformed = resolve;
+    });
+  }
+
+  wasPerformed(): void {
+    this.#isPerformed = true;
+    this.#onPerformed?.();
+  }
+
   /** A cancelled lane starts no long effect and waits for nothing; its short effects still run, to tidy up. */
   get isDoomed(): boolean {
     const { span, enabled, cleanup } = this.effect;
@@ -58,6 +76,10 @@ export class Lane implements LaneRef {
   /** What its body threw. */
   failure: unknown;
   lastEffect = '(nothing yet)';
+  /** How many entries it has in the order. */
+  entries = 0;
+  /** Nothing that it asks for ends any more. */
+  abandoned = false;
   #forks = 0;
 
   constructor(
@@ -65,6 +87,7 @@ export class Lane implements LaneRef {
     readonly parent: Lane | undefined,
   ) {
     this.cancelled = parent?.cancelled ?? false;
+    this.abandoned = parent?.abandoned ?? false;
     if (parent) parent.#children.add(this);
   }
 

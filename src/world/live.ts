@@ -1,11 +1,25 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { RepriseError } from '../core/errors.ts';
 import { conflicts, type Effect, type EffectDefinition } from './effect.ts';
 import { KeyTable } from './key-table.ts';
 import { Entry, Lane } from './lane.ts';
-import { createMailbox, type Mailbox } from './mailbox.ts';
+import {
+  cancelLanes,
+  failureOf,
+  insideAnEffect,
+  joinLanes,
+  nameTaken,
+  ok,
+  outsideAnyLane,
+  performEntry,
+  secondEffect,
+  startBody,
+  strayLane,
+  unfinishedBusiness,
+} from './lane-rules.ts';
+import { createMailbox, type Mailbox, type MailboxOptions } from './mailbox.ts';
 import { errorOf, failed, type Outcome } from './outcome.ts';
-import type { LaneRef, World } from './world.ts';
+import type { EntryPlace, Phase, Tracer } from './trace.ts';
+import type { AbandonableWorld, LaneRef, World } from './world.ts';
 
 export interface LiveOptions {
   /**
@@ -13,19 +27,23 @@ export interface LiveOptions {
    * but could not be replayed; tests switch this on.
    */
   readonly refuseStrays?: boolean;
+  /** Told of every effect, in the order in which they are granted. */
+  readonly tracer?: Tracer | undefined;
 }
 
 /** The world as it is: effects overlap freely, except that those with conflicting keys go one after another. */
-export const createLiveWorld = (options: LiveOptions = {}): World => new LiveWorld(options);
+export const createLiveWorld = (options: LiveOptions = {}): AbandonableWorld => new LiveWorld(options);
 
 /** Whose code runs: a lane's own, or the performance of an effect for it. */
 type Context = Lane | Entry;
 
-class LiveWorld implements World {
+class LiveWorld implements AbandonableWorld {
   readonly #context = new AsyncLocalStorage<Context>();
   readonly #lanes = new Map<string, Lane>();
   readonly #keys = new KeyTable();
   readonly #refuseStrays: boolean;
+  readonly #tracer: Tracer | undefined;
+  #granted = 0;
   /** Requests of this turn that have not been looked at. */
   #arrived: Entry[] = [];
   /** Waits whose condition is false, and effects whose keys are held, in order of arrival. */
@@ -38,31 +56,20 @@ class LiveWorld implements World {
 
   constructor(options: LiveOptions) {
     this.#refuseStrays = options.refuseStrays ?? false;
-    this.join = this.effect<readonly LaneRef[], void>({
-      name: 'lane.join',
-      span: 'short',
-      cleanup: true,
-      enabled: lanes => lanes.every(lane => (lane as Lane).ended),
-      perform: lanes => {
-        for (const lane of lanes as readonly Lane[]) if (lane.failure !== undefined) throw lane.failure;
-      },
-    });
-    this.cancel = this.effect<readonly LaneRef[], void>({
-      name: 'lane.cancel',
-      span: 'short',
-      perform: lanes => {
-        for (const lane of lanes as readonly Lane[]) this.#cancelTree(lane);
-      },
-    });
+    this.#tracer = options.tracer;
+    this.join = this.effect(joinLanes);
+    this.cancel = this.effect(cancelLanes(root => this.#cancelTree(root)));
   }
 
   readonly join: World['join'];
   readonly cancel: World['cancel'];
 
-  async open<T>(name: string, body: () => Promise<T>): Promise<T> {
-    if (this.#lanes.has(name)) throw new RepriseError('LANE_MISUSE', `a lane named ${name} is already open`);
+  async open<T>(ownName: string, body: () => Promise<T>): Promise<T> {
+    const outer = this.#context.getStore() && this.#here('open');
+    const name = outer ? `${outer.name}/${ownName}` : ownName;
+    if (this.#lanes.has(name)) throw nameTaken(name);
     let value: { readonly result: T } | undefined;
-    const lane = new Lane(name, undefined);
+    const lane = new Lane(name, outer);
     await this.#live(lane, async () => {
       value = { result: await body() };
     });
@@ -81,21 +88,35 @@ class LiveWorld implements World {
     return lane;
   }
 
-  mailbox<Message>(name: string): Mailbox<Message> {
-    return createMailbox(name, definition => this.effect(definition));
+  mailbox<Message>(name: string, options?: MailboxOptions<Message>): Mailbox<Message> {
+    return createMailbox(name, definition => this.effect(definition), options);
+  }
+
+  async abandon(name: string): Promise<void> {
+    const root = this.#lanes.get(name);
+    if (!root) return;
+    const performed: Promise<void>[] = [];
+    for (const lane of root.subtree()) {
+      lane.abandoned = true;
+      this.#lanes.delete(lane.name);
+      const { entry } = lane;
+      if (!entry) continue;
+      this.#parked.delete(entry);
+      if (entry.phase !== 'granted') continue;
+      entry.cancel();
+      performed.push(entry.performed);
+    }
+    await Promise.all(performed);
+    this.#lookAgain();
   }
 
   /** Each promise costs a microsecond while lanes are told apart by AsyncLocalStorage: hence `then`, here and below. */
   #live(lane: Lane, body: () => Promise<void>): Promise<void> {
     this.#lanes.set(lane.name, lane);
     return this.#context.run(lane, () =>
-      begin(body).then(
+      startBody(body).then(
         () => this.#end(lane, unfinishedBusiness(lane)),
-        (thrown: unknown) =>
-          this.#end(
-            lane,
-            thrown ?? new RepriseError('INTERNAL', `lane ${lane.name} threw ${String(thrown)}`),
-          ),
+        (thrown: unknown) => this.#end(lane, failureOf(lane, thrown)),
       ),
     );
   }
@@ -109,23 +130,16 @@ class LiveWorld implements World {
 
   #here(what: string): Lane {
     const context = this.#context.getStore();
-    if (!context) throw new RepriseError('LANE_MISUSE', `${what} was called outside any lane`);
+    if (!context) throw outsideAnyLane(what);
     if (context instanceof Lane) return context;
-    throw misuse(
-      context.lane,
-      `called ${what} inside the effect ${context.effect.name}; effects do not nest`,
-    );
+    throw insideAnEffect(what, context);
   }
 
   #request(effect: EffectDefinition<unknown, unknown>, args: unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const lane = this.#here(effect.name);
-      if (lane.entry) {
-        throw misuse(
-          lane,
-          `asked for ${effect.name} while ${lane.entry.effect.name} is under way; await it first, or use fork() instead of Promise.all`,
-        );
-      }
+      if (lane.abandoned) return;
+      if (lane.entry) throw secondEffect(effect.name, lane.entry);
       lane.entry = new Entry(lane, effect, args, outcome => {
         lane.entry = undefined;
         if (outcome.kind === 'ok') resolve(outcome.value);
@@ -139,7 +153,8 @@ class LiveWorld implements World {
   #grantArrived(): void {
     const arrived = this.#arrived;
     this.#arrived = [];
-    for (const entry of arrived) this.#consider(entry, false);
+    // A tracer that is told of one of them may leave the lane of the next behind.
+    for (const entry of arrived) if (!entry.lane.abandoned) this.#consider(entry, false);
     if (this.#parked.size > 0) this.#armEndOfTurn();
   }
 
@@ -179,7 +194,12 @@ class LiveWorld implements World {
     lane.lastEffect = effect.name;
     this.#keys.take(keys, effect.span);
     this.#performing++;
-    const result = this.#perform(entry);
+    if (this.#tracer) {
+      entry.place = this.#nextPlace(lane, effect.span === 'short' ? 'short' : 'begin');
+      this.#tracer.granted(entry, entry.place);
+    }
+    // A context of its own: otherwise the work would run as whichever lane happened to make it possible.
+    const result = this.#context.run(entry, performEntry, entry);
     if (result instanceof Promise) {
       void result.then(
         value => this.#land(entry, ok(value)),
@@ -188,26 +208,29 @@ class LiveWorld implements World {
     } else this.#land(entry, result);
   }
 
-  #perform(entry: Entry): Outcome | Promise<unknown> {
-    const { effect, args } = entry;
-    try {
-      // A context of its own: otherwise the work would run as whichever lane happened to make it possible.
-      const result = this.#context.run(entry, () => effect.perform(args, entry));
-      return result instanceof Promise ? result : ok(result);
-    } catch (thrown) {
-      return failed(thrown);
-    }
-  }
-
   #land(entry: Entry, outcome: Outcome): void {
     this.#performing--;
     this.#keys.give(entry.keys, entry.effect.span);
+    entry.wasPerformed();
     this.#finish(entry, entry.isDoomed ? { kind: 'cancelled' } : outcome);
     this.#lookAgain();
   }
 
+  #nextPlace(lane: Lane, phase: Phase): EntryPlace {
+    return { n: this.#granted++, i: lane.entries++, phase };
+  }
+
   #finish(entry: Entry, outcome: Outcome): void {
     this.#parked.delete(entry);
+    if (entry.lane.abandoned) return;
+    if (this.#tracer) {
+      const { lane, effect, place } = entry;
+      const isNew = place === undefined || effect.span === 'long';
+      const phase = effect.span === 'short' ? 'short' : place ? 'end' : 'begin';
+      this.#tracer.settled(entry, isNew ? this.#nextPlace(lane, phase) : place, outcome);
+      // The tracer may have been what was waiting for this to leave the lane behind.
+      if (entry.lane.abandoned) return;
+    }
     entry.settle(outcome);
     if (this.#refuseStrays) this.#armEndOfTurn();
   }
@@ -274,28 +297,7 @@ class LiveWorld implements World {
   #reportStrays(): void {
     for (const lane of this.#lanes.values()) {
       if (lane.entry || lane.ended) continue;
-      lane.failure ??= misuse(
-        lane,
-        `awaits something that is not an effect (a timer, I/O, another lane's promise) after ${lane.lastEffect}`,
-      );
+      lane.failure ??= strayLane(lane);
     }
   }
 }
-
-function begin(body: () => Promise<void>): Promise<void> {
-  try {
-    return body();
-  } catch (thrown) {
-    return Promise.reject(thrown);
-  }
-}
-
-function unfinishedBusiness(lane: Lane): RepriseError | undefined {
-  if (lane.entry) return misuse(lane, `ended without awaiting ${lane.entry.effect.name}`);
-  const child = lane.firstChild;
-  return child && misuse(lane, `ended before ${child.name}, which it forked; join it first`);
-}
-
-const ok = (value: unknown): Outcome => ({ kind: 'ok', value });
-
-const misuse = (lane: Lane, what: string) => new RepriseError('LANE_MISUSE', `lane ${lane.name} ${what}`);

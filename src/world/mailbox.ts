@@ -8,13 +8,24 @@ export interface Mailbox<Message> {
 
 type DefineEffect = <Args, Result>(definition: EffectDefinition<Args, Result>) => Effect<Args, Result>;
 
+export interface MailboxOptions<Message> {
+  /** A message as data, for tapes; the message itself unless it is said. */
+  readonly describe?: ((message: Message) => unknown) | undefined;
+}
+
 /** A mailbox is nothing but state behind two effects that share a key. */
-export function createMailbox<Message>(name: string, effect: DefineEffect): Mailbox<Message> {
+export function createMailbox<Message>(
+  name: string,
+  effect: DefineEffect,
+  { describe = message => message }: MailboxOptions<Message> = {},
+): Mailbox<Message> {
   let waiting: Message[] = [];
   const keys = { writes: [`mailbox:${name}`] };
   const send = effect<Message, void>({
     name: 'mail.send',
     span: 'short',
+    answer: 'inside',
+    taped: { args: message => ({ to: name, message: describe(message) }) },
     keys: () => keys,
     perform: message => {
       waiting.push(message);
@@ -23,6 +34,9 @@ export function createMailbox<Message>(name: string, effect: DefineEffect): Mail
   const receiveAll = effect<void, readonly Message[]>({
     name: 'mail.receive',
     span: 'short',
+    answer: 'inside',
+    // What was received was sent before, and is on the tape there.
+    taped: { args: () => ({ from: name }), result: messages => messages.length },
     keys: () => keys,
     enabled: () => waiting.length > 0,
     drains: true,

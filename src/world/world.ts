@@ -1,5 +1,5 @@
 import type { Effect, EffectDefinition } from './effect.ts';
-import type { Mailbox } from './mailbox.ts';
+import type { Mailbox, MailboxOptions } from './mailbox.ts';
 
 /** A thread of concurrent activity that was forked from another. */
 export interface LaneRef {
@@ -14,7 +14,10 @@ export interface LaneRef {
  * Lanes share nothing but effects. A lane has one effect under way at a time: to do two things at once, fork.
  */
 export interface World {
-  /** Opens a lane that nobody forked, and runs it to its end. Lane names are unique among the lanes alive. */
+  /**
+   * Opens a lane that nobody forked, and runs it to its end. Inside of a lane, the new one is below it
+   * (`run/engine#0`), and the outer one waits for it. Lane names are unique among the lanes alive.
+   */
   open<T>(lane: string, body: () => Promise<T>): Promise<T>;
 
   /** Makes a kind of effect callable. */
@@ -33,5 +36,14 @@ export interface World {
   cancel(lanes: readonly LaneRef[]): Promise<void>;
 
   /** Lanes send; the owner receives all that waits, in one effect. */
-  mailbox<Message>(name: string): Mailbox<Message>;
+  mailbox<Message>(name: string, options?: MailboxOptions<Message>): Mailbox<Message>;
+}
+
+/** A world in which what a crash leaves behind can be seen without one. */
+export interface AbandonableWorld extends World {
+  /**
+   * Leaves a lane and all below it where they are, for ever: nothing that they ask for ends, and what is performed
+   * for them is aborted. Resolves when nothing is performed for them any more. Does nothing if there is no such lane.
+   */
+  abandon(lane: string): Promise<void>;
 }

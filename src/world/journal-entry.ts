@@ -1,0 +1,95 @@
+import type { ErrorData } from '../core/errors.ts';
+import {
+  type Fields,
+  fields,
+  firstProblem,
+  isRecord,
+  json,
+  map,
+  names,
+  number,
+  text,
+  truth,
+} from '../core/fields.ts';
+import type { Keys } from './effect.ts';
+import type { Outcome } from './outcome.ts';
+
+/** What journals and tapes say of one entry, apart from its place. */
+export interface EntryContent {
+  readonly op: string;
+  readonly keys?: Keys | undefined;
+  readonly args?: unknown;
+  readonly outcome?: Outcome | undefined;
+}
+
+/** `,"keys":...,"args":...`: what was asked, in a fixed order of fields; nothing for what is not there. */
+export function askedJson(keys: Keys | undefined, args: unknown): string {
+  const asked = args === undefined ? undefined : JSON.stringify(args);
+  return `${keysJson(keys)}${asked === undefined ? '' : `,"args":${asked}`}`;
+}
+
+function keysJson(keys: Keys | undefined): string {
+  if (!keys) return '';
+  const reads = keys.reads?.length ? `"reads":${JSON.stringify(keys.reads)}` : '';
+  const writes = keys.writes?.length ? `"writes":${JSON.stringify(keys.writes)}` : '';
+  if (reads === '' && writes === '') return '';
+  return `,"keys":{${reads}${reads && writes ? ',' : ''}${writes}}`;
+}
+
+/** `,"ok":...`, `,"err":...` or `,"cancelled":true`. A result that is nothing is written as null. */
+export function outcomeJson(outcome: Outcome | undefined): string {
+  switch (outcome?.kind) {
+    case undefined:
+      return '';
+    case 'ok':
+      return `,"ok":${JSON.stringify(outcome.value) ?? 'null'}`;
+    case 'failed':
+      return `,"err":${errorJson(outcome.error)}`;
+    case 'cancelled':
+      return ',"cancelled":true';
+  }
+}
+
+/** Without the stack: a lane never gets to see it, and it changes with every line of the source. */
+const errorJson = ({ code, message, hint, name, exitCode }: ErrorData): string =>
+  JSON.stringify({ code, message, hint, name, exitCode });
+
+/** The fields of an entry beside those that say where it is. */
+export const contentFields = {
+  required: { op: text },
+  optional: {
+    keys: map(fields({}, { reads: names, writes: names })),
+    args: json,
+    ok: json,
+    err: map(fields({ code: text, message: text }, { hint: text, name: text, exitCode: number })),
+    cancelled: truth,
+  },
+} as const;
+
+const outcomeNames = ['ok', 'err', 'cancelled'] as const;
+
+/** What is wrong with a line that was read, if anything. */
+export function entryProblem(known: Fields, value: unknown): string | undefined {
+  if (!isRecord(value)) return 'expected a map';
+  const given = outcomeNames.filter(name => Object.hasOwn(value, name));
+  if (given.length > 1) return `${given.join(' and ')}: only one of them can be`;
+  if (value['cancelled'] === false) return 'cancelled: expected true';
+  return firstProblem(known, value);
+}
+
+/** Of a line that has no problem. */
+export function contentOf(value: Readonly<Record<string, unknown>>): EntryContent {
+  const outcome = outcomeOf(value);
+  return {
+    op: value['op'] as string,
+    ...(Object.hasOwn(value, 'keys') ? { keys: value['keys'] as Keys } : {}),
+    ...(Object.hasOwn(value, 'args') ? { args: value['args'] } : {}),
+    ...(outcome ? { outcome } : {}),
+  };
+}
+
+export function outcomeOf(value: Readonly<Record<string, unknown>>): Outcome | undefined {
+  if (Object.hasOwn(value, 'ok')) return { kind: 'ok', value: value['ok'] };
+  if (Object.hasOwn(value, 'err')) return { kind: 'failed', error: value['err'] as ErrorData };
+  return Object.hasOwn(value, 'cancelled') ? { kind: 'cancelled' } : undefined;
+}

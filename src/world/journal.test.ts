@@ -1,0 +1,239 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openJournal } from './journal.ts';
+import { parseJournal, readJournal } from './journal-read.ts';
+import { createLiveWorld } from './live.ts';
+import type { RecordedEntry } from './recording.ts';
+import { createRedactor } from './redact.ts';
+import { codeOf, gate, turn } from './test-support.ts';
+import type { World } from './world.ts';
+
+let folder: string;
+let file: string;
+let notices: string[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reprise-journal-'));
+  file = join(folder, 'deep', 'run.journal');
+  notices = [];
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const open = () => {
+  const redactor = createRedactor({
+    paths: [{ name: 'repo', path: '/srv/ada/project' }],
+    secrets: [{ name: 'A_TOKEN', value: 'correct-horse' }],
+  });
+  const journal = openJournal({
+    file,
+    redactor,
+    header: { run: 'r1', in: '/srv/ada/project' },
+    onNotice: notice => notices.push(notice),
+  });
+  return { journal, world: createLiveWorld({ tracer: journal.tracer }) };
+};
+
+/** A short effect that answers when the test says so. */
+function slow(world: World) {
+  let answer: (value: unknown) => void = () => {};
+  const ask = world.effect<unknown, unknown>({
+    name: 'test.slow',
+    span: 'short',
+    keys: () => ({ reads: ['r'], writes: [] }),
+    perform: () => new Promise(resolve => (answer = resolve)),
+  });
+  return { ask, answer: (value: unknown) => answer(value) };
+}
+
+/** Forks, a long effect that ends, one that is cancelled, one that never begins, a failure, mail. */
+async function program(world: World) {
+  const { pass, begun, release } = gate(world);
+  const fail = world.effect<{ at: string }, void>({
+    name: 'test.fail',
+    span: 'short',
+    taped: { args: ({ at }) => ({ at, more: undefined }) },
+    perform: () => {
+      throw new TypeError('no correct-horse here');
+    },
+  });
+  const mailbox = world.mailbox<{ from: string }>('m');
+  const lane = (name: string) =>
+    world.open(name, async () => {
+      const works = world.fork(async () => {
+        await pass(`${name}-1`);
+        await mailbox.send({ from: name });
+      });
+      const cancelled = world.fork(async () => {
+        await codeOf(pass(`${name}-2`));
+        await codeOf(pass(`${name}-3`));
+      });
+      await codeOf(fail({ at: '/srv/ada/project/src' }));
+      await mailbox.receiveAll();
+      await world.cancel([cancelled]);
+      release(`${name}-2`);
+      await world.join([works, cancelled]);
+    });
+  const lanes = [lane('a'), lane('b')];
+  while (begun.length < 4) await turn();
+  release('a-1');
+  await turn();
+  release('b-1');
+  await Promise.all(lanes);
+}
+
+describe('a journal', () => {
+  it('is a header, a line an entry, redacted, and notes', async () => {
+    const { journal, world } = open();
+    const { pass, release } = gate(world);
+    journal.note({ worktree: '/srv/ada/project/x' });
+    const ended = world.open('a', async () => {
+      await pass('correct-horse');
+      const { ask, answer } = slow(world);
+      queueMicrotask(() => queueMicrotask(() => answer(undefined)));
+      await ask({ in: '/srv/ada/project' });
+    });
+    await turn();
+    release('correct-horse');
+    await ended;
+    journal.close();
+    expect(readFileSync(file, 'utf8').split('\n')).toEqual([
+      '{"format":1,"kind":"journal","run":"r1","in":"<PATH:repo>"}',
+      '{"note":{"worktree":"<PATH:repo>/x"}}',
+      '{"n":0,"lane":"a","i":0,"op":"test.gate.begin","args":"<SECRET:A_TOKEN>"}',
+      '{"n":1,"lane":"a","i":1,"op":"test.gate.end","ok":"<SECRET:A_TOKEN>"}',
+      '{"n":2,"lane":"a","i":2,"op":"test.slow","keys":{"reads":["r"]},"args":{"in":"<PATH:repo>"},"ok":null}',
+      '',
+    ]);
+    expect(notices).toEqual([]);
+  });
+
+  it('says at the end of the turn what was asked, and later what was answered', async () => {
+    const { journal, world } = open();
+    const { ask, answer } = slow(world);
+    const ended = world.open('a', () => ask({ q: 1 }));
+    await turn();
+    await turn();
+    const cut = await readJournal(file);
+    expect(cut.entries).toEqual([
+      { n: 0, lane: 'a', i: 0, op: 'test.slow', keys: { reads: ['r'] }, args: { q: 1 } },
+    ]);
+    answer(42);
+    await ended;
+    journal.close();
+    expect((await readJournal(file)).entries).toEqual([
+      { ...cut.entries[0], outcome: { kind: 'ok', value: 42 } },
+    ]);
+  });
+
+  it('keeps how everything ended, in the order in which it was granted', async () => {
+    const { journal, world } = open();
+    await program(world);
+    journal.close();
+    const { header, entries, witness } = await readJournal(file);
+    expect(header).toEqual({ format: 1, kind: 'journal', run: 'r1', in: '<PATH:repo>' });
+    expect(entries.map(({ n }) => n)).toEqual(entries.map((_, at) => at));
+    const own = (lane: string) => entries.filter(entry => entry.lane === lane).map(described);
+    expect(own('a/1')).toEqual(['test.gate.begin', 'test.gate.end cancelled', 'test.gate.begin cancelled']);
+    expect(own('a')[0]).toBe('test.fail failed');
+    expect(entries.find(({ op }) => op === 'test.fail')).toMatchObject({
+      args: { at: '<PATH:repo>/src' },
+      outcome: {
+        kind: 'failed',
+        error: { code: 'STEP_FAILED', name: 'TypeError', message: 'no <SECRET:A_TOKEN> here' },
+      },
+    });
+    expect(JSON.stringify(entries)).not.toContain('stack');
+    expect(witness).toMatchObject({ mostOpen: 2, mostInFlight: 4 });
+    expect(witness.switches).toBeGreaterThan(1);
+  });
+
+  it('can be read wherever it is cut off', async () => {
+    const { journal, world } = open();
+    await program(world);
+    journal.close();
+    const text = readFileSync(file, 'utf8');
+    const whole = parseJournal({ file, text }).entries;
+    const counts = new Set<number>();
+    for (let end = text.indexOf('\n') + 1; end <= text.length; end++) {
+      const { entries } = parseJournal({ file, text: text.slice(0, end) });
+      counts.add(entries.length);
+      const expected = whole.slice(0, entries.length).map((entry, at) => ({
+        ...entry,
+        ...(entries[at]?.outcome ? {} : { outcome: undefined }),
+      }));
+      expect(entries).toEqual(expected);
+    }
+    expect(counts.size).toBeGreaterThan(10);
+  });
+
+  it('is in the order of its numbers, and ends where one is missing', () => {
+    const line = (n: number, lane: string, i: number) =>
+      `{"n":${n},"lane":"${lane}","i":${i},"op":"x","ok":1}\n`;
+    const text = `{"format":1,"kind":"journal"}\n${line(1, 'b', 0)}${line(0, 'a', 0)}${line(3, 'b', 1)}{"n":2,"la`;
+    expect(parseJournal({ file, text }).entries.map(({ n, lane }) => [n, lane])).toEqual([
+      [0, 'a'],
+      [1, 'b'],
+    ]);
+  });
+
+  it('ends with one notice at what cannot be written, and the run goes on', async () => {
+    const { journal, world } = open();
+    const echo = world.effect<unknown, unknown>({
+      name: 'test.echo',
+      span: 'short',
+      perform: value => value,
+    });
+    const answers = await world.open('a', async () => [await echo(1), await echo(2n), await echo(3)]);
+    journal.close();
+    expect(answers).toEqual([1, 2n, 3]);
+    expect(notices).toHaveLength(1);
+    expect(notices[0]).toContain(`the journal ${file} ends here, so this run cannot be captured: `);
+  });
+
+  it('never goes on in a file that is there already', async () => {
+    open().journal.close();
+    const { journal, world } = open();
+    await world.open('a', async () => {});
+    journal.note({});
+    journal.flush();
+    journal.close();
+    expect(notices).toHaveLength(1);
+    expect(notices[0]).toContain('EEXIST');
+  });
+});
+
+describe('a damaged journal', () => {
+  const entry = (n: number, more = '') => `{"n":${n},"lane":"a","i":${n},"op":"x"${more}}\n`;
+  const header = '{"format":1,"kind":"journal"}\n';
+  it.each([
+    ['not JSON', `${header}{"n":\n`, 'TAPE_INVALID: j:2: not JSON'],
+    ['unknown field', `${header}${entry(0, ',"time":1')}`, 'TAPE_INVALID: j:2: time: unknown field'],
+    [
+      'two outcomes',
+      `${header}${entry(0, ',"ok":1,"cancelled":true')}`,
+      'TAPE_INVALID: j:2: ok and cancelled: only one',
+    ],
+    [
+      'the same number twice',
+      `${header}${entry(0)}${entry(0)}`,
+      'TAPE_INVALID: j:3: there are two entries 0',
+    ],
+    ['an end of nothing', `${header}{"n":3,"ok":1}\n`, 'TAPE_INVALID: j:2: entry 3 is not under way'],
+    ['another kind', '{"format":1,"kind":"tape"}\n', 'TAPE_INVALID: j:1: kind: expected "journal"'],
+    [
+      'another format',
+      '{"format":9,"kind":"journal"}\n',
+      'REPLAY_DIVERGED: format version: j:1 is a journal of format 9',
+    ],
+    ['nothing', '', 'TAPE_INVALID: j:1: the file is empty'],
+  ])('is refused with the line: %s', async (_, text, expected) => {
+    const path = join(folder, 'j');
+    writeFileSync(path, text);
+    const message = await codeOf(readJournal(path));
+    expect(message.replace(path, 'j')).toContain(expected);
+  });
+});
+
+const described = ({ op, outcome }: RecordedEntry): string =>
+  !outcome || outcome.kind === 'ok' ? op : `${op} ${outcome.kind}`;

@@ -1,0 +1,75 @@
+/** A value that must reach no file, and the name that stands there instead. */
+export interface Secret {
+  readonly name: string;
+  readonly value: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The variables whose names say that their values are secret, unless the value is a word that means nothing. */
+export function secretsOf(env: Environment): readonly Secret[] {
+  const users = userNames.map(name => env[name]);
+  return Object.entries(env).flatMap(([name, value]) =>
+    value !== undefined && isSecretName(name) && isSecretValue(value) && !users.includes(value)
+      ? [{ name, value }, ...passwordIn(name, value)]
+      : [],
+  );
+}
+
+const userNames = ['USER', 'LOGNAME', 'USERNAME', 'SUDO_USER'];
+
+const words =
+  /(?:^|_)(?:TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|PWD|PASS|APIKEYS?|KEYS?|CREDENTIALS?|CREDS|AUTH|AUTHORIZATION|COOKIES?|PRIVATE|DSN|JWT|BEARER|PAT|WEBHOOK_URL|DATABASE_URL|CONNECTION_STRING)(?:_|$|\d)/;
+
+const gluedWords = /TOKEN|SECRET|PASSWORD|PASSWD|APIKEY|CREDENTIAL/;
+
+/** Where something is kept, how it is called or how long it lives, not what it is. */
+const aboutASecret =
+  /_(?:FILE|FILENAME|PATH|DIR|FOLDER|SOCK|SOCKET|PID|TYPE|METHOD|MODE|ENABLED|REQUIRED|TTL|TIMEOUT|EXPIRES?|EXPIRY|LENGTH|LIMIT|COUNT|BUDGET|REGION|ENDPOINT|HOST|PORT|NAMES?|ALIAS|ISSUER|USER|USERNAME|PROGRAM|ALGORITHM|ALG)$|(?:^|_)PUBLIC_|^(?:MAX|MIN|NUM)_|_TOKENS$/;
+
+const publicNames = new Set(['PWD', 'OLDPWD', 'XAUTHORITY', 'GPG_KEY', 'GIT_ASKPASS', 'SSH_ASKPASS']);
+
+/** Also lower-case names, such as `npm_config__authToken`. */
+export function isSecretName(name: string): boolean {
+  const upper = name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toUpperCase();
+  if (publicNames.has(upper) || aboutASecret.test(upper)) return false;
+  return words.test(upper) || gluedWords.test(upper);
+}
+
+const plainWords = new Set(
+  (
+    'true false yes no on off none null undefined default disabled enabled required optional always never auto ' +
+    'password passwd secret changeme postgres mysql localhost admin administrator test testing example dummy ' +
+    'placeholder development production staging anonymous bearer oauth oauth2 basic token apikey'
+  ).split(' '),
+);
+
+/** A path in which a secret may be is none. AWS keys may begin with a slash, so the first folder has to be known. */
+const isPath = (value: string): boolean =>
+  /^(?:~|\.{1,2})\//.test(value) ||
+  /^\/(?:home|Users|root|etc|var|tmp|opt|usr|run|mnt|srv|dev|proc|private|Library|workspaces?|app|data|secrets)\//.test(
+    value,
+  ) ||
+  /^[A-Za-z]:[\\/]/.test(value);
+
+/** Replacing a short value or a common word would hide nothing, and garble everything. */
+export const isSecretValue = (value: string): boolean =>
+  value.length >= 6 &&
+  !/^\d{1,9}$/.test(value) &&
+  !plainWords.has(value.toLowerCase()) &&
+  !/<(?:PATH|SECRET):/.test(value) &&
+  !isPath(value) &&
+  (!isUrl(value) || hasPassword(value));
+
+const isUrl = (value: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/\S+$/i.test(value);
+
+const hasPassword = (url: string): boolean =>
+  /:\/\/[^\s/@]*:[^\s/]+@/.test(url) ||
+  /[?&][\w-]*(?:key|token|secret|sig|password)=/i.test(url) ||
+  /hooks?\b/.test(url);
+
+/** The password alone is as secret as the address that it is in. */
+function passwordIn(name: string, value: string): readonly Secret[] {
+  const password = /:\/\/[^\s/:@]*:([^\s/]+)@/.exec(value)?.[1];
+  return password !== undefined && isSecretValue(password) ? [{ name, value: password }] : [];
+}
