@@ -46,6 +46,8 @@ export const errorCatalogue = {
   DEFINITION_INVALID: 'The workflow definition has problems; all of them are listed with their positions.',
   INPUT_INVALID: 'The input does not fit what the workflow declares.',
   WORKFLOW_NOT_FOUND: 'No workflow with that name or path.',
+  NOT_RECORDED: 'A test case has no recording that could be replayed.',
+  CASE_NOT_FOUND: 'No test case with that name or path.',
   CONFIG_INVALID: 'reprise.yaml or an environment variable has an invalid value.',
   USAGE: 'The command line is not one that Reprise understands.',
   // Runs and their owners
@@ -95,6 +97,11 @@ export const errorCatalogue = {
   NOT_A_REPOSITORY: 'The folder is not in a git repository.',
   WORKSPACE_FAILED: 'A workspace could not be made, saved or removed; nothing in it was lost.',
   CANNOT_LAND: 'There is no such branch to land on, or nothing that could be landed on it.',
+  CAPTURE_REFUSED: 'What is in a worktree or a repository cannot be captured as a test case.',
+  // Tapes
+  REPLAY_DIVERGED: 'A replay did something else than what was recorded, or the recording cannot be replayed.',
+  TAPE_INVALID: 'A tape, a score or a journal is malformed, or the files of a case do not fit together.',
+  SECRET_LEAKED: 'A recording holds a secret, or a path of this machine; it must not be kept or shared.',
   // Inside
   LANE_MISUSE: 'Code inside a lane broke the rules of the effects boundary.',
   DEADLOCK: 'Every lane waits and nothing outside can wake one of them.',

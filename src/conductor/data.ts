@@ -1,0 +1,110 @@
+/** What JSON makes of a value: the data that a tape holds. */
+export function asData(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return scalar(value);
+  const text = JSON.stringify(value);
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
+const scalar = (value: unknown): unknown => {
+  if (typeof value === 'number') return Number.isFinite(value) ? value || 0 : null;
+  return typeof value === 'function' || typeof value === 'symbol' ? undefined : value;
+};
+
+/**
+ * Whether JSON would make the recorded data of the value. Fields that are undefined are no fields, and nothing at all
+ * is the same as null, because a line of JSON cannot tell.
+ */
+export function isSameData(recorded: unknown, now: unknown): boolean {
+  if (recorded === now) return true;
+  if (typeof now !== 'object' || now === null) return (recorded ?? null) === (scalar(now) ?? null);
+  if (typeof recorded !== 'object' || recorded === null) return !isPlain(now) && recorded === asData(now);
+  if (!isPlain(now)) return isSameData(recorded, asData(now));
+  if (Array.isArray(now) || Array.isArray(recorded)) return isSameList(recorded, now);
+  return hasSameFields(recorded as Fields, now as Fields);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Whether JSON writes it as it is: no Date, no class with a form of its own. */
+const isPlain = (value: object): boolean => {
+  if (Array.isArray(value)) return true;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return (
+    (prototype === Object.prototype || prototype === null) &&
+    typeof (value as Fields)['toJSON'] !== 'function'
+  );
+};
+
+const isSameList = (recorded: unknown, now: unknown): boolean =>
+  Array.isArray(recorded) &&
+  Array.isArray(now) &&
+  recorded.length === now.length &&
+  now.every((item, index) => isSameData(recorded[index], item));
+
+function hasSameFields(recorded: Fields, now: Fields): boolean {
+  let present = 0;
+  for (const key in now) {
+    if (isLeftOut(now[key])) continue;
+    present++;
+    if (!Object.hasOwn(recorded, key) || !isSameData(recorded[key], now[key])) return false;
+  }
+  for (const key in recorded) if (!isLeftOut(recorded[key])) present--;
+  return present === 0;
+}
+
+const isLeftOut = (value: unknown): boolean =>
+  value === undefined || typeof value === 'function' || typeof value === 'symbol';
+
+/** One line a field that differs: `args.branch: recorded "main", now "dev"`. Both sides are data. */
+export function differences(recorded: unknown, now: unknown, path: string): readonly string[] {
+  if (isSameData(recorded, now)) return [];
+  const found: string[] = [];
+  collect(recorded, now, path, found);
+  if (found.length <= mostShown) return found;
+  return [...found.slice(0, mostShown), `and ${found.length - mostShown} more`];
+}
+
+const mostShown = 8;
+
+function collect(recorded: unknown, now: unknown, path: string, found: string[]): void {
+  // Inside of data, a field that is null is not the same as none.
+  const isMissing = (recorded === undefined) !== (now === undefined);
+  if (!isMissing && isSameData(recorded, now)) return;
+  if (Array.isArray(recorded) && Array.isArray(now)) {
+    for (let index = 0; index < Math.max(recorded.length, now.length); index++)
+      collect(recorded[index], now[index], `${path}[${index}]`, found);
+  } else if (isFields(recorded) && isFields(now)) {
+    for (const key of new Set([...Object.keys(recorded), ...Object.keys(now)]))
+      collect(
+        own(recorded, key),
+        own(now, key),
+        /^[\w-]+$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`,
+        found,
+      );
+  } else {
+    const from = firstDifference(recorded, now);
+    found.push(`${path}: recorded ${shorten(recorded, from)}, now ${shorten(now, from)}`);
+  }
+}
+
+const own = (fields: Fields, key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const longest = 80;
+
+/** Two long texts that begin alike are shown from where they part. */
+function firstDifference(a: unknown, b: unknown): number {
+  if (typeof a !== 'string' || typeof b !== 'string') return 0;
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  return Math.max(a.length, b.length) <= longest ? 0 : Math.max(0, at - 20);
+}
+
+/** A value on one line, cut if it is long. */
+function shorten(value: unknown, from = 0): string {
+  if (value === undefined) return 'nothing';
+  const text = JSON.stringify(typeof value === 'string' && from > 0 ? `…${value.slice(from)}` : value);
+  return text.length <= longest ? text : `${text.slice(0, longest)}…`;
+}

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { Origin, sourceOf } from './origin.ts';
+
+const stack = (...frames: readonly string[]) => ({
+  stack: ['Error', ...frames.map(frame => `    at ${frame}`)].join('\n'),
+});
+
+describe('where something was asked for', () => {
+  it('is the first line of the source that is not of the boundary or of Node', () => {
+    const frames = stack(
+      'Conductor.effect (/repo/src/conductor/conducted-world.ts:10:5)',
+      'send (file:///repo/src/world/mailbox.ts:30:9)',
+      'process.processTicksAndRejections (node:internal/process/task_queues:95:5)',
+      'async land (file:///repo/src/engine/land%20it.ts:88:11)',
+      'async /repo/src/engine/run.ts:3:4',
+    );
+    expect(sourceOf(frames, '/repo')).toBe('src/engine/land it.ts:88');
+    expect(sourceOf(frames)).toBe('/repo/src/engine/land it.ts:88');
+    expect(sourceOf(frames, '/elsewhere')).toBe('/repo/src/engine/land it.ts:88');
+  });
+
+  it('is found in a bundle, in a function without a name, and nowhere', () => {
+    expect(sourceOf(stack('file:///repo/dist/shared/running.js:1234:56'), '/repo')).toBe(
+      'dist/shared/running.js:1234',
+    );
+    expect(sourceOf(stack('async file:///repo/my.workflow.ts:7:1'), '/repo')).toBe('my.workflow.ts:7');
+    expect(sourceOf(stack('new Promise (<anonymous>)'))).toBeUndefined();
+    expect(sourceOf({ stack: '' })).toBeUndefined();
+  });
+
+  it('leaves the limit of other stacks alone', () => {
+    const before = Error.stackTraceLimit;
+    const ask = () => new Origin(ask);
+    expect(sourceOf(ask())).toMatch(/origin\.test\.ts:\d+$/);
+    expect(Error.stackTraceLimit).toBe(before);
+  });
+});

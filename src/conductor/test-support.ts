@@ -1,0 +1,86 @@
+import type { RepriseError } from '../core/errors.ts';
+import { createLiveWorld } from '../world/live.ts';
+import { createRecorder } from '../world/memory-tracer.ts';
+import type { Recording } from '../world/recording.ts';
+import type { World } from '../world/world.ts';
+import { createConductedWorld } from './conducted-world.ts';
+import { type ScorePlayerOptions, scorePlayer } from './score-player.ts';
+
+/** Lanes at the top by name, with all that they share: made anew for each performance. */
+export type Program = (world: World) => Readonly<Record<string, () => Promise<unknown>>>;
+
+export interface Performed {
+  readonly recording: Recording;
+  /** What each lane at the top gave back, or `CODE: message` of what it threw. */
+  readonly ends: Readonly<Record<string, unknown>>;
+}
+
+export async function record(program: Program): Promise<Performed> {
+  const { tracer, recording } = createRecorder();
+  const world = createLiveWorld({ tracer });
+  const ends = await openAll(world, program);
+  return { recording: asFromFiles(recording()), ends };
+}
+
+export interface ReplayOptions extends Partial<ScorePlayerOptions> {
+  readonly recording: Recording;
+  readonly pace?: 'turn' | 'microtask';
+  /** How the runner opens the lanes at the top; all at once unless it is said. */
+  readonly open?: (world: World, program: Program) => Promise<Performed['ends']>;
+}
+
+/** Throws what stops the replay. */
+export async function replay(
+  program: Program,
+  { recording, pace = 'turn', open = openAll, ...options }: ReplayOptions,
+): Promise<Performed> {
+  const recorder = createRecorder();
+  const player = scorePlayer({
+    recording,
+    fidelity: 'sessions',
+    normalise: value => value,
+    expand: value => value,
+    ...options,
+  });
+  const world = createConductedWorld({ player, pace, tracer: recorder.tracer });
+  const ends = await Promise.race([
+    open(world, program),
+    world.stopped.then(error => {
+      throw error;
+    }),
+  ]);
+  await world.finish();
+  return { recording: asFromFiles(recorder.recording()), ends };
+}
+
+export async function openAll(world: World, program: Program): Promise<Performed['ends']> {
+  const lanes = Object.entries(program(world)).map(async ([name, body]) => [
+    name,
+    await end(world, name, body),
+  ]);
+  return Object.fromEntries(await Promise.all(lanes));
+}
+
+export async function openOneAfterAnother(world: World, program: Program): Promise<Performed['ends']> {
+  const ends: Record<string, unknown> = {};
+  for (const [name, body] of Object.entries(program(world))) ends[name] = await end(world, name, body);
+  return ends;
+}
+
+const end = (world: World, name: string, body: () => Promise<unknown>): Promise<unknown> =>
+  world.open(name, body).catch((error: RepriseError) => `${error.code}: ${error.message}`);
+
+/** Nothing of the performance is left in it but data. */
+const asFromFiles = (recording: Recording): Recording =>
+  JSON.parse(JSON.stringify(recording, (key, value) => (key === 'stack' ? undefined : value)));
+
+/** The message of what the promise rejects with, and its hint below. */
+export async function complaint(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise;
+    return 'no complaint';
+  } catch (thrown) {
+    const { code, message, hint } = thrown as RepriseError;
+    return `${code}: ${message}${hint === undefined ? '' : `\n${hint}`}`;
+  }
+}

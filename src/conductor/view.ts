@@ -1,0 +1,65 @@
+import { conflicts, type Keys } from '../world/effect.ts';
+import type { KeyTable } from '../world/key-table.ts';
+import type { AskedEntry, ConductedLane } from './asked.ts';
+import type { Asked, Obstacle, Player, Standing, View } from './player.ts';
+
+export interface ViewOptions {
+  readonly lanes: ReadonlyMap<string, ConductedLane>;
+  readonly keys: KeyTable;
+  readonly granted: () => number;
+  readonly player: () => Player;
+}
+
+export function createView({ lanes, keys, granted, player }: ViewOptions): View {
+  const obstacleOf = (asked: Asked): Obstacle | undefined => {
+    if (asked.isDoomed) return undefined;
+    if (asked.nextPhase === 'end') return player().canEnd(asked) ? undefined : { kind: 'no answer' };
+    if (asked.effect.enabled?.(asked.args) === false && player().performs(asked))
+      return { kind: 'condition' };
+    return keys.areFree(asked.keys) ? undefined : heldKeys(asked.keys, lanes.values());
+  };
+  return {
+    get granted() {
+      return granted();
+    },
+    askedBy: name => {
+      const entry = lanes.get(name)?.entry;
+      return entry?.phase === 'waiting' ? entry : undefined;
+    },
+    isAlive: name => lanes.has(name),
+    obstacleOf,
+    standings: () => [...lanes.values()].sort(byName).map(lane => standingOf(lane, obstacleOf)),
+  };
+}
+
+const byName = (a: ConductedLane, b: ConductedLane): number => (a.name < b.name ? -1 : 1);
+
+function standingOf(
+  { name, entry, inner }: ConductedLane,
+  obstacleOf: (asked: Asked) => Obstacle | undefined,
+): Standing {
+  if (entry?.phase === 'granted') return { kind: 'granted', lane: name, op: entry.effect.name };
+  if (entry) {
+    const obstacle = obstacleOf(entry);
+    return { kind: 'parked', lane: name, asked: entry, ...(obstacle ? { obstacle } : {}) };
+  }
+  return inner > 0 ? { kind: 'waits for inner lanes', lane: name } : { kind: 'runs', lane: name };
+}
+
+/** Only a long effect that has begun holds keys while others wait. */
+function heldKeys(wanted: Keys, lanes: Iterable<ConductedLane>): Obstacle {
+  const holders = [...lanes]
+    .flatMap(({ entry }) => (entry?.hasBegun && conflicts(entry.keys, wanted) ? [entry] : []))
+    .sort((a, b) => byName(a.lane, b.lane));
+  return { kind: 'keys', key: contestedKey(wanted, holders), holders: holders.map(({ lane }) => lane.name) };
+}
+
+const contestedKey = (wanted: Keys, holders: readonly AskedEntry[]): string => {
+  const isHeld = (key: string, alone: Keys) =>
+    holders.some(holder => conflicts(holder.keys, alone)) ? [key] : [];
+  const [key = ''] = [
+    ...(wanted.writes ?? []).flatMap(key => isHeld(key, { writes: [key] })),
+    ...(wanted.reads ?? []).flatMap(key => isHeld(key, { reads: [key] })),
+  ];
+  return key;
+};
