@@ -109,7 +109,7 @@ type Merged =
   | { readonly kind: 'clean'; readonly tree: string }
   | { readonly kind: 'conflict'; readonly files: readonly string[] };
 
-async function mergeTrees(git: Git, ours: string, theirs: string): Promise<Merged> {
+export async function mergeTrees(git: Git, ours: string, theirs: string): Promise<Merged> {
   const args = ['merge-tree', '--write-tree', '--allow-unrelated-histories', '--no-messages'];
   const result = await git.run([...args, '--name-only', '-z', ours, theirs]);
   const [tree = '', ...names] = result.stdout.split('\0');
@@ -119,7 +119,7 @@ async function mergeTrees(git: Git, ours: string, theirs: string): Promise<Merge
 }
 
 /** A commit in bytes: one character for each, so that no encoding is changed. */
-interface CommitText {
+export interface CommitText {
   readonly tree: string;
   readonly parents: readonly string[];
   /** Its author, committer and encoding. */
@@ -127,7 +127,7 @@ interface CommitText {
   readonly message: string;
 }
 
-const stampLines = ['author', 'committer'].map(role => `${role} reprise <reprise@localhost> 0 +0000`);
+export const stampLines = ['author', 'committer'].map(role => `${role} reprise <reprise@localhost> 0 +0000`);
 
 async function readCommit(git: Git, id: string): Promise<CommitText> {
   const text = await git.ok(['cat-file', 'commit', id], { encoding: 'bytes' });
@@ -141,7 +141,7 @@ async function readCommit(git: Git, id: string): Promise<CommitText> {
   };
 }
 
-function writeCommit(git: Git, { tree, parents, lines, message }: CommitText): Promise<string> {
+export function writeCommit(git: Git, { tree, parents, lines, message }: CommitText): Promise<string> {
   const header = [`tree ${tree}`, ...parents.map(parent => `parent ${parent}`), ...lines];
   const input = `${header.join('\n')}\n\n${message}`;
   return git.line(['hash-object', '-t', 'commit', '-w', '--stdin'], { input, encoding: 'bytes' });

@@ -1,0 +1,44 @@
+import type { Git } from '../git.ts';
+import type { CommitText } from '../replay-commits.ts';
+
+/** A commit as it is stored, without its signature. */
+export interface CommitRecord extends CommitText {
+  readonly subject: string;
+}
+
+/** Reads several commits with one process. Those that are missing are left out. */
+export async function readCommits(
+  git: Git,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, CommitRecord>> {
+  const input = [...ids, ''].join('\n');
+  const output = await git.ok(['cat-file', '--batch'], { input, encoding: 'bytes' });
+  const records = new Map<string, CommitRecord>();
+  for (let at = 0; at < output.length; ) {
+    const lineEnd = output.indexOf('\n', at);
+    const [id = '', type, size] = output.slice(at, lineEnd).split(' ');
+    if (type === 'missing') {
+      at = lineEnd + 1;
+      continue;
+    }
+    const end = lineEnd + 1 + Number(size);
+    if (type === 'commit') records.set(id, parseCommit(output.slice(lineEnd + 1, end)));
+    at = end + 1;
+  }
+  return records;
+}
+
+function parseCommit(text: string): CommitRecord {
+  const end = text.indexOf('\n\n');
+  const header = (end === -1 ? text : text.slice(0, end)).split('\n');
+  const message = end === -1 ? '' : text.slice(end + 2);
+  const valuesOf = (name: string) =>
+    header.filter(line => line.startsWith(`${name} `)).map(line => line.slice(name.length + 1));
+  return {
+    tree: valuesOf('tree')[0] ?? '',
+    parents: valuesOf('parent'),
+    lines: header.filter(line => /^(author|committer|encoding) /.test(line)),
+    message,
+    subject: Buffer.from(message.split('\n')[0] ?? '', 'latin1').toString(),
+  };
+}

@@ -1,0 +1,113 @@
+/** How a worktree stands, as data that fits on a line of JSON. What it names lies in a pack beside it. */
+export interface WorktreeState {
+  readonly head: Head;
+  /** The tree of all files that git does not ignore, with their bytes as they are on disk. */
+  readonly tree: string;
+  readonly index: IndexState;
+  /** Newest first, as `git stash list` has them. All worktrees of a repository share them. */
+  readonly stashes: readonly Stash[];
+  /** Folders without any file inside, innermost ones only. */
+  readonly emptyFolders: readonly string[];
+  /** Refs other than the branch of `head` that were moved, with their new value; `null` if it was deleted. */
+  readonly refs: Readonly<Record<string, string | null>>;
+}
+
+export interface Head {
+  /** `null` before the first commit of a branch. */
+  readonly commit: string | null;
+  /** `null` if it is detached. */
+  readonly branch: string | null;
+}
+
+export interface IndexState {
+  readonly tree: string;
+  /** Files that were announced with `git add --intent-to-add`; the tree does not have them. */
+  readonly intentToAdd: readonly string[];
+}
+
+export interface Stash {
+  readonly commit: string;
+  readonly message: string;
+}
+
+/** The same commit, files and index: what a session did to one of them can be done to the other as it is. */
+export const isSameBase = (one: WorktreeState, other: WorktreeState): boolean =>
+  one.head.commit === other.head.commit && one.tree === other.tree && isSameIndex(one.index, other.index);
+
+export const isSameIndex = (one: IndexState, other: IndexState): boolean =>
+  one.tree === other.tree && isSameList(one.intentToAdd, other.intentToAdd);
+
+const isSameList = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every((name, i) => name === other[i]);
+
+export const isSameStashes = (one: readonly Stash[], other: readonly Stash[]): boolean =>
+  isSameList(one.map(stashKey), other.map(stashKey));
+
+/** Commits that the session stashed. */
+export const newStashes = (before: WorktreeState, after: WorktreeState): readonly Stash[] =>
+  without(after.stashes, before.stashes, stashKey);
+
+/** What a list becomes when that is done to it which made `before` into `after`. */
+function carriedList<T>(
+  current: readonly T[],
+  { before, after, key }: { before: readonly T[]; after: readonly T[]; key: (item: T) => string },
+): readonly T[] {
+  if (isSameList(current.map(key), before.map(key))) return after;
+  const dropped = without(before, after, key);
+  const added = without(without(after, before, key), current, key);
+  return [...added, ...without(current, dropped, key)];
+}
+
+const stashKey = ({ commit, message }: Stash): string => `${commit} ${message}`;
+
+function without<T>(items: readonly T[], others: readonly T[], key: (item: T) => string): readonly T[] {
+  const excluded = new Set(others.map(key));
+  return items.filter(item => !excluded.has(key(item)));
+}
+
+/** Three states: of a worktree before and after a session, and of the one in which it is to be repeated. */
+export interface Carrying {
+  readonly before: WorktreeState;
+  readonly after: WorktreeState;
+  readonly current: WorktreeState;
+}
+
+/** What is left when the files, the index and the commits have been carried over: that needs no merging. */
+export function carryRest(
+  { before, after, current }: Carrying,
+  newName: (commit: string) => string,
+): Pick<WorktreeState, 'head' | 'stashes' | 'emptyFolders' | 'refs'> {
+  const renamed = (stash: Stash): Stash => ({ ...stash, commit: newName(stash.commit) });
+  const isOwnBranch = (ref: string) => before.head.branch !== null && ref === branchRef(before.head.branch);
+  // A session that stayed on its branch stays on it, whatever that branch is called here.
+  const branch = after.head.branch === before.head.branch ? current.head.branch : after.head.branch;
+  const ownRef = current.head.branch === null ? undefined : branchRef(current.head.branch);
+  return {
+    head: { commit: after.head.commit === null ? null : newName(after.head.commit), branch },
+    stashes: carriedList(current.stashes, {
+      before: before.stashes,
+      after: after.stashes.map(stash => (before.stashes.some(isEqualTo(stash)) ? stash : renamed(stash))),
+      key: stashKey,
+    }),
+    emptyFolders: [
+      ...carriedList(current.emptyFolders, {
+        before: before.emptyFolders,
+        after: after.emptyFolders,
+        key: folder => folder,
+      }),
+    ].sort(),
+    refs: Object.fromEntries(
+      Object.entries(after.refs).map(([name, value]) => [
+        isOwnBranch(name) ? (ownRef ?? name) : name,
+        value === null ? null : newName(value),
+      ]),
+    ),
+  };
+}
+
+const isEqualTo =
+  (stash: Stash) =>
+  (other: Stash): boolean =>
+    stashKey(stash) === stashKey(other);
+
+export const branchRef = (branch: string): string => `refs/heads/${branch}`;
