@@ -105,10 +105,19 @@ export interface SessionHost {
   readonly inheritEnv: Readonly<Record<string, string | undefined>>;
   /** Unique to this session: by it, processes that the agent left behind are found. */
   readonly marker: Marker;
+  /** What the session is part of: the step, the worker, the attempt and the number of the session within it. */
+  readonly unit?: SessionUnit | undefined;
   /** What the agent prints is appended to it. */
   readonly logFile?: string | undefined;
   /** Milliseconds since the epoch, to understand "try again in 5 minutes". */
   now?(): number;
+}
+
+export interface SessionUnit {
+  readonly step: string;
+  readonly worker?: number | undefined;
+  readonly attempt: number;
+  readonly number: number;
 }
 
 /** Opens a session; nothing happens before its first `next`. A plain function satisfies it. Never throws. */
@@ -129,7 +138,10 @@ export interface Session {
 
 export type Turn =
   | { readonly kind: 'question'; readonly question: HostQuestion }
-  | { readonly kind: 'end'; readonly result: SessionResult };
+  | { readonly kind: 'end'; readonly result: SessionResult; readonly cut?: Cut | undefined };
+
+/** Why the host ended a session. A session that was recorded tells it again. */
+export type Cut = { readonly kind: 'timeout' } | { readonly kind: 'budget'; readonly message: string };
 
 export type HostQuestion =
   | {

@@ -16,7 +16,9 @@ export async function pinBase({
   readonly env: Readonly<Record<string, string | undefined>>;
 }): Promise<PinnedBase> {
   const repository = await openRepository({ cwd, inheritEnv: env });
-  const commit = await resolveBase(repository);
-  const branch = await repository.git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
+  const [commit, branch] = await Promise.all([
+    resolveBase(repository),
+    repository.git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']),
+  ]);
   return { ref: branch.code === 0 ? branch.stdout.trim() : 'HEAD', commit };
 }

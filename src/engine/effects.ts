@@ -1,9 +1,8 @@
 import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import { toTimestamp } from '../core/time.ts';
 import { endTrees } from '../process/end-trees.ts';
-import { isSameProcess } from '../process/identity.ts';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -27,7 +26,7 @@ interface Receipt {
 }
 
 export function createEffects(environment: Environment, observe: Observer) {
-  const { world, clock, ids, store, settings } = environment;
+  const { world, clock, ids, store, settings, isAlive } = environment;
   /** Functions under way, by run and step: an effect's arguments are data, and a function is not. */
   const calls = new Map<string, FunctionCall>();
   const endFunction = (call: FunctionCall, turn: Promise<Turn>) => {
@@ -43,7 +42,8 @@ export function createEffects(environment: Environment, observe: Observer) {
   const receipts = new Set<string>();
   /** Runs whose engine lane has left: nothing of theirs becomes durable any more. */
   const left = new Set<string>();
-  const ownsRun = ({ runId }: { readonly runId: string }) => ({ writes: [`store:${runId}`] });
+  /** Whoever looks at all runs reads `store`. */
+  const ownsRun = ({ runId }: { readonly runId: string }) => ({ writes: [`store:${runId}`, 'store'] });
 
   return {
     calls,
@@ -61,23 +61,31 @@ export function createEffects(environment: Environment, observe: Observer) {
     /** Used inside the performance of a function, not by lanes. */
     endOfTurn: () => clock.endOfTurn(),
 
-    now: world.effect<void, number>({ name: 'clock.now', span: 'short', perform: () => clock.now() }),
+    now: world.effect<void, number>({
+      name: 'clock.now',
+      span: 'short',
+      answer: 'tape',
+      perform: () => clock.now(),
+    }),
 
     sleepUntil: world.effect<number, void>({
       name: 'clock.sleep',
       span: 'long',
+      answer: 'tape',
       perform: (epochMs, { signal }) => clock.waitUntil(epochMs, signal),
     }),
 
     newIds: world.effect<void, { readonly runId: string; readonly incarnation: string }>({
       name: 'ids.new',
       span: 'short',
+      answer: 'tape',
       perform: () => ({ runId: ids.runId(), incarnation: ids.incarnation() }),
     }),
 
     newReceipt: world.effect<void, string>({
       name: 'ids.receipt',
       span: 'short',
+      answer: 'tape',
       perform: () => ids.incarnation(),
     }),
 
@@ -85,6 +93,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     acknowledge: world.effect<Receipt, void>({
       name: 'receipt.give',
       span: 'short',
+      answer: 'inside',
       keys: ({ runId }) => ({ writes: [`receipts:${runId}`] }),
       perform: ({ receipt }) => void receipts.add(receipt),
     }),
@@ -93,6 +102,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     leave: world.effect<{ readonly runId: string; readonly gone: boolean }, void>({
       name: 'receipt.leave',
       span: 'short',
+      answer: 'inside',
       keys: ({ runId }) => ({ writes: [`receipts:${runId}`] }),
       perform: ({ runId, gone }) => void (gone ? left.add(runId) : left.delete(runId)),
     }),
@@ -101,6 +111,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     committed: world.effect<Receipt, void>({
       name: 'receipt.await',
       span: 'short',
+      answer: 'inside',
       cleanup: true,
       keys: ({ runId }) => ({ writes: [`receipts:${runId}`] }),
       enabled: ({ runId, receipt }) => receipts.has(receipt) || left.has(runId),
@@ -112,6 +123,14 @@ export function createEffects(environment: Environment, observe: Observer) {
     createRun: world.effect<NewRun, Lease>({
       name: 'store.create',
       span: 'short',
+      answer: 'inside',
+      taped: {
+        args: ({ owner, events, ...run }) => ({
+          ...run,
+          owner: owner.incarnation,
+          events: events.map(tapedEvent),
+        }),
+      },
       keys: ownsRun,
       perform: run => store.createRun(run),
     }),
@@ -119,14 +138,16 @@ export function createEffects(environment: Environment, observe: Observer) {
     acquire: world.effect<AcquireRequest, AcquireResult>({
       name: 'store.acquire',
       span: 'short',
+      answer: 'inside',
+      taped: {
+        args: ({ owner, ...request }) => ({ ...request, owner: owner.incarnation }),
+        result: result =>
+          result.kind === 'acquired' ? result : { ...result, owner: result.owner.incarnation },
+      },
       keys: ownsRun,
       perform: async request => {
         const result = await store.acquire(request);
-        if (
-          result.kind === 'acquired' ||
-          result.owner.host !== request.owner.host ||
-          isSameProcess(result.owner)
-        )
+        if (result.kind === 'acquired' || result.owner.host !== request.owner.host || isAlive(result.owner))
           return result;
         return store.acquire({ ...request, provablyDead: result.owner.incarnation });
       },
@@ -135,6 +156,9 @@ export function createEffects(environment: Environment, observe: Observer) {
     read: world.effect<{ readonly runId: string }, readonly HistoryEvent[]>({
       name: 'store.read',
       span: 'short',
+      answer: 'inside',
+      // What is read was appended before, and is on a tape there.
+      taped: { result: events => events.length },
       keys: ({ runId }) => ({ reads: [`store:${runId}`] }),
       perform: ({ runId }) => store.read(runId),
     }),
@@ -145,6 +169,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     >({
       name: 'store.renew',
       span: 'short',
+      answer: 'inside',
       keys: ownsRun,
       perform: ({ runId, lease, expiresAt }) => store.renew(runId, lease, expiresAt),
     }),
@@ -155,6 +180,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     >({
       name: 'store.release',
       span: 'short',
+      answer: 'inside',
       keys: ownsRun,
       perform: ({ runId, lease, status }) => store.release(runId, lease, status),
     }),
@@ -162,6 +188,8 @@ export function createEffects(environment: Environment, observe: Observer) {
     append: world.effect<Batch, void>({
       name: 'store.append',
       span: 'short',
+      answer: 'inside',
+      taped: { args: tapedBatch },
       keys: ownsRun,
       perform: batch => store.append(batch),
     }),
@@ -169,6 +197,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     inbox: world.effect<string, readonly InboxEntry[]>({
       name: 'inbox.read',
       span: 'short',
+      answer: 'tape',
       keys: runId => ({ reads: [`inbox:${runId}`] }),
       perform: runId => store.inbox(runId),
     }),
@@ -177,6 +206,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     nextMessages: world.effect<{ readonly runId: string; readonly after: number }, readonly InboxEntry[]>({
       name: 'inbox.next',
       span: 'long',
+      answer: 'tape',
       perform: async ({ runId, after }, { signal }) => {
         for (;;) {
           const entries = (await store.inbox(runId)).filter(entry => entry.id > after);
@@ -190,6 +220,8 @@ export function createEffects(environment: Environment, observe: Observer) {
     interrupted: world.effect<AbortSignal, string>({
       name: 'keyboard.interrupt',
       span: 'long',
+      answer: 'tape',
+      taped: { args: () => undefined },
       perform: (interrupt, cancellation) =>
         new Promise((resolve, reject) => {
           const stop = () => resolve(String(interrupt.reason));
@@ -206,6 +238,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     endOrphans: world.effect<{ readonly runId: string }, number>({
       name: 'process.end-orphans',
       span: 'long',
+      answer: 'tape',
       perform: async ({ runId }) => {
         const roots = await store.processes(runId);
         const { ended } = await endTrees({
@@ -222,6 +255,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     functionNext: world.effect<string, Turn>({
       name: 'function.next',
       span: 'long',
+      answer: 'tape',
       perform: (key, cancellation) => {
         const call = calls.get(key);
         if (!call) throw new Error(`no function under way as ${key}`);
@@ -235,10 +269,30 @@ export function createEffects(environment: Environment, observe: Observer) {
       {
         name: 'function.answer',
         span: 'short',
+        answer: 'tape',
         perform: ({ key, wait, value }) => calls.get(key)?.answer(wait, value),
       },
     ),
   };
 }
+
+/** Without fingerprints: a definition that was changed is told by what it does otherwise, in its place. */
+const tapedEvent = ({ type, step, worker, attempt, data }: NewEvent) => ({
+  type,
+  step,
+  worker,
+  attempt,
+  data: 'fingerprint' in data ? { ...data, fingerprint: undefined } : data,
+});
+
+/** What every event of a batch has in common is said once. */
+const tapedBatch = ({ runId, lease, expectedSeq, at, events, consumed }: Batch) => ({
+  runId,
+  epoch: lease.epoch,
+  expectedSeq,
+  at,
+  events: events.map(tapedEvent),
+  ...(consumed && consumed.length > 0 ? { consumed } : {}),
+});
 
 export const expiry = (now: number, leaseMs: number): string => toTimestamp(now + leaseMs);

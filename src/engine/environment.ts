@@ -3,6 +3,7 @@ import type { AgentEvent, SessionFactory } from '../agents/port.ts';
 import type { HistoryEvent } from '../core/event.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Clock, Ids } from '../core/ports.ts';
+import type { ShellEnd, ShellStepOptions } from '../process/shell-step.ts';
 import type { EventStore, Owner } from '../store/port.ts';
 import type { World } from '../world/world.ts';
 
@@ -24,8 +25,21 @@ export interface Environment {
   /** The agents of the project, by name. */
   readonly agents: ReadonlyMap<string, AgentDefinition>;
   readonly openSession: SessionFactory;
+  readonly runShell: ShellRunner;
+  /** Whether somebody may still act as this owner, on this machine. */
+  readonly isAlive: (owner: Owner) => boolean;
   readonly worktrees: WorktreeSettings;
 }
+
+/** A script that belongs to the work of a step. */
+export interface WorkScript extends ShellStepOptions {
+  readonly unit: { readonly step: string; readonly worker?: number | undefined; readonly attempt: number };
+  /** What it is beside the work itself, such as `check-1`. */
+  readonly what?: string | undefined;
+}
+
+/** Runs scripts; something else can stand in for shells. */
+export type ShellRunner = (script: WorkScript) => Promise<ShellEnd>;
 
 /** How workspaces are made. */
 export interface WorktreeSettings {

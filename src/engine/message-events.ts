@@ -7,6 +7,7 @@ import type { Message, TimerName } from './messages.ts';
 import type { NodeState } from './node-state.ts';
 import type { RunState } from './state.ts';
 import { endEvent, type StepEnd } from './step-end.ts';
+import type { WorkNote } from './work/port.ts';
 import { fanOutOutput } from './worker-results.ts';
 
 /** What a message means for history. One that comes too late to mean anything gives no event. */
@@ -16,12 +17,13 @@ export function eventsOf(
 ): readonly NewEvent[] {
   switch (message.kind) {
     case 'ended':
-      return message.node.active ? [endEvent(state, message.node, withWorkers(state, message))] : [];
-    case 'noted': {
-      const { node, attempt, active } = message.node;
-      if (!active) return [];
-      return message.notes.map(note => ({ ...placeOf(node), attempt, ...note }) as NewEvent);
-    }
+      if (!message.node.active) return [];
+      return [
+        ...noteEvents(message.node, message.notes ?? []),
+        endEvent(state, message.node, withWorkers(state, message)),
+      ];
+    case 'noted':
+      return message.node.active ? noteEvents(message.node, message.notes) : [];
     case 'asked':
       return message.node.active
         ? message.questions.flatMap(question => questionEvents(message.node, question))
@@ -103,3 +105,6 @@ export function inboxEvent(state: RunState, { message }: InboxEntry): NewEvent |
     }
   }
 }
+
+const noteEvents = ({ node, attempt }: NodeState, notes: readonly WorkNote[]): readonly NewEvent[] =>
+  notes.map(note => ({ ...placeOf(node), attempt, ...note }) as NewEvent);

@@ -1,3 +1,4 @@
+import { toErrorData } from '../core/errors.ts';
 import type { InboxEntry } from '../store/port.ts';
 import type { Question } from './function-call.ts';
 import type { DurableTimer, NodeState } from './node-state.ts';
@@ -9,7 +10,13 @@ export type TimerName = DurableTimer | 'attempt' | 'step';
 
 /** What lanes tell the engine lane of their run. Everything that happens comes through here. */
 export type Message =
-  | { readonly kind: 'ended'; readonly node: NodeState; readonly end: StepEnd }
+  | {
+      readonly kind: 'ended';
+      readonly node: NodeState;
+      readonly end: StepEnd;
+      /** What is to be remembered together with the end. */
+      readonly notes?: readonly WorkNote[] | undefined;
+    }
   | { readonly kind: 'asked'; readonly node: NodeState; readonly questions: readonly Question[] }
   /** Something of its work is to be remembered; whoever sent it waits for the receipt. */
   | {
@@ -26,3 +33,11 @@ export type Message =
   | { readonly kind: 'lost' }
   /** A lane that serves the engine cannot go on. */
   | { readonly kind: 'broken'; readonly error: unknown };
+
+/** A message as data, for tapes: steps are named, not held. */
+export function describeMessage(message: Message): unknown {
+  if (message.kind === 'broken') return { kind: message.kind, error: toErrorData(message.error) };
+  if (!('node' in message)) return message;
+  const { node, ...rest } = message;
+  return { unit: node.node.unit, ...rest };
+}

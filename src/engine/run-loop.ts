@@ -9,7 +9,7 @@ import { type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
 import { hasInside } from './graph.ts';
 import { eventsOf, inboxEvent, withWorkers } from './message-events.ts';
-import type { Message } from './messages.ts';
+import { describeMessage, type Message } from './messages.ts';
 import type { NodeState } from './node-state.ts';
 import { cancelReason, type Decision, decide } from './plan.ts';
 import type { RunState } from './state.ts';
@@ -55,7 +55,9 @@ export class RunLoop {
   constructor(options: RunLoopOptions) {
     this.#options = options;
     this.#state = options.state;
-    this.#mail = options.environment.world.mailbox<Message>(`run:${options.runId}`);
+    this.#mail = options.environment.world.mailbox<Message>(`run:${options.runId}`, {
+      describe: describeMessage,
+    });
     this.#timers = new Timers((node, { timer, at }) => {
       const lane = options.environment.world.fork(async () => {
         await untilCancelled(async () => {

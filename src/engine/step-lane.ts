@@ -29,20 +29,23 @@ export const runStepLane = (lane: StepLane): Promise<void> => report(lane, work)
 /** Has the best worker of a fan-out chosen, and tells the engine lane how that ended. */
 export const runSelectionLane = (lane: StepLane): Promise<void> => report(lane, choose);
 
-async function report(lane: StepLane, body: (lane: StepLane) => Promise<StepEnd>): Promise<void> {
+type LaneBody = (lane: StepLane, conclude: (note: WorkNote) => void) => Promise<StepEnd>;
+
+async function report(lane: StepLane, body: LaneBody): Promise<void> {
+  const notes: WorkNote[] = [];
   let end: StepEnd;
   try {
-    end = await body(lane);
+    end = await body(lane, note => notes.push(note));
   } catch (thrown) {
     end =
       thrown instanceof Cancelled
         ? { kind: 'cancelled', reason: 'cancelled' }
         : { kind: 'failed', error: expressionError('the step could not be run', thrown) };
   }
-  await lane.mail.send({ kind: 'ended', node: lane.node, end });
+  await lane.mail.send({ kind: 'ended', node: lane.node, end, ...(notes.length > 0 ? { notes } : {}) });
 }
 
-function work(lane: StepLane): Promise<StepEnd> {
+function work(lane: StepLane, conclude: WorkLane['conclude']): Promise<StepEnd> {
   const { step } = lane.node.node;
   switch (step.body.kind) {
     case 'function':
@@ -50,20 +53,20 @@ function work(lane: StepLane): Promise<StepEnd> {
     case 'run':
     case 'agent':
     case 'land':
-      return lane.effects.work.doWork(workLane(lane));
+      return lane.effects.work.doWork(workLane(lane, conclude));
     case 'uses':
     case 'approve':
       throw new RepriseError('INTERNAL', `a ${step.body.kind} step has no work of its own`);
   }
 }
 
-function choose(lane: StepLane): Promise<StepEnd> {
+function choose(lane: StepLane, conclude: WorkLane['conclude']): Promise<StepEnd> {
   const rule = lane.node.node.fanOut?.select;
   if (!rule) throw new RepriseError('INTERNAL', `${lane.node.node.unit} has nothing to select`);
-  return lane.effects.work.select({ ...workLane(lane), rule, candidates: lane.candidates });
+  return lane.effects.work.select({ ...workLane(lane, conclude), rule, candidates: lane.candidates });
 }
 
-function workLane(lane: StepLane): WorkLane {
+function workLane(lane: StepLane, conclude: WorkLane['conclude']): WorkLane {
   const { effects, runId, lease, node, scope, known, base, left, workflow } = lane;
   const { path, worker, step } = node.node;
   return {
@@ -79,6 +82,7 @@ function workLane(lane: StepLane): WorkLane {
     left,
     workOf: lane.workOf,
     record: (...notes) => record(lane, notes),
+    conclude,
   };
 }
 

@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isSameProcess, processStart, thisProcess } from '../process/identity.ts';
+import { isAlive, processStart, thisProcess } from '../process/identity.ts';
 import type { Owner } from '../store/port.ts';
 import { besideName, hasCode, namesIn, parseRecord, readIfThere, replaceFile } from './small-files.ts';
 
@@ -77,7 +77,7 @@ export function isProvablyDead(owner: Owner): boolean {
   if (owner.host !== thisProcess().host) return false;
   const start = processStart(owner.pid);
   if (start === undefined || owner.processStart === 'unknown') return start === undefined;
-  return !isSameProcess(owner);
+  return !isAlive(owner);
 }
 
 export function toOwner(record: Readonly<Record<string, unknown>> | undefined): Owner | undefined {

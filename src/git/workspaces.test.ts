@@ -139,7 +139,7 @@ describe('making a workspace again', () => {
     lab.write('c.txt', 'c\n', workspace.path);
     lab.commit(lab.root, 'main.txt', 'main moved\n');
     const again = await make(lab, 'one');
-    expect(again).toEqual({ workspace, made: 'reused' });
+    expect(again).toEqual({ workspace, made: 'reused', wasAlone: true });
     expect(lab.gitAt(workspace.path, 'rev-parse', 'HEAD')).toBe(commit);
     expect(lab.gitAt(workspace.path, 'status', '--porcelain')).toBe('?? c.txt');
   });

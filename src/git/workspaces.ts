@@ -54,6 +54,8 @@ export interface CreatedWorkspace {
   readonly workspace: Workspace;
   /** `reused`: it was there, with whatever had been done in it. `remade`: an unfinished or lost one was made anew. */
   readonly made: 'new' | 'reused' | 'remade';
+  /** Nobody else could make or remove a worktree meanwhile. */
+  readonly wasAlone: boolean;
 }
 
 /**
@@ -67,9 +69,10 @@ export async function createWorkspace(request: WorkspaceRequest): Promise<Create
   if (!isBranchName(branch)) throw failed(`${JSON.stringify(branch)} cannot be the name of a branch`);
   const base = await resolveBase(request.repository, request.base);
   const label: WorktreeLabel = { kind: 'workspace', base, branch, run, step, worker };
-  return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
-    makeOrFind({ ...request, repository, base }, label),
-  );
+  return withRepositoryLock({ ...request, name: 'worktrees' }, async ({ repository, isHeld }) => {
+    const created = await makeOrFind({ ...request, repository, base }, label);
+    return { ...created, wasAlone: isHeld() };
+  });
 }
 
 /** The workspaces that Reprise made in this repository, by path; `missing` if the folder is gone. */
@@ -82,7 +85,10 @@ export const listWorkspaces = (
     return { path, branch, ...rest, missing };
   });
 
-async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Promise<CreatedWorkspace> {
+async function makeOrFind(
+  request: WorkspaceRequest,
+  label: WorktreeLabel,
+): Promise<Omit<CreatedWorkspace, 'wasAlone'>> {
   const { repository, path, branch } = request;
   const { kind: _, ...rest } = label;
   const workspace = { ...rest, path: realPath(path), branch };

@@ -11,6 +11,16 @@ export function isSameProcess({ pid, processStart }: ProcessIdentity): boolean {
   return entry !== undefined && entry.state !== 'zombie' && entry.processStart === processStart;
 }
 
+/** Parts of this process that were left behind as a crash would leave them. */
+const abandoned = new Set<string>();
+
+/** From now on nobody acts as this owner, although its process lives on. */
+export const abandonIncarnation = (incarnation: string): void => void abandoned.add(incarnation);
+
+/** Whether somebody may still act as this owner, on this machine. */
+export const isAlive = (owner: ProcessIdentity & { readonly incarnation: string }): boolean =>
+  isSameProcess(owner) && !abandoned.has(owner.incarnation.split(':')[0] ?? '');
+
 /** This process, and the host on which its pid means something. */
 export function thisProcess(): ProcessIdentity & { readonly host: string } {
   return { pid: process.pid, processStart: processStart(process.pid) ?? 'unknown', host: hostOfPids() };

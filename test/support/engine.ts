@@ -7,7 +7,8 @@ import type { HistoryEvent } from '../../src/core/event.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { defaultSettings, type Environment, type Observer } from '../../src/engine/environment.ts';
-import { thisProcess } from '../../src/process/identity.ts';
+import { isSameProcess, thisProcess } from '../../src/process/identity.ts';
+import { runShellStep } from '../../src/process/shell-step.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import { createLiveWorld } from '../../src/world/live.ts';
@@ -50,6 +51,8 @@ export function testEngine(options: TestEngineOptions = {}): TestEngine {
     settings: { ...defaultSettings, inboxMs: 5, graceMs: 1000, ...options.settings },
     agents: options.agents ?? new Map(),
     openSession,
+    runShell: runShellStep,
+    isAlive: isSameProcess,
     worktrees: { folder: join(folder, '.reprise', 'workspaces'), setup: [], include: [] },
   };
   const engine = new Engine(environment, observation => {

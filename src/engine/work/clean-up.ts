@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { toErrorData } from '../../core/errors.ts';
+import { toTimestamp } from '../../core/time.ts';
 import type { WorkRules } from '../../workflow/model.ts';
 import type { StepEnd } from '../step-end.ts';
 import { unitOf } from '../unit.ts';
@@ -48,13 +49,10 @@ async function keepWork(
 ): Promise<StepEnd> {
   const { path, branch, base } = workspace;
   const summary = done.end.kind === 'completed' ? done.summary : 'unfinished work';
-  const saved = await lane.effects.saveWork({
-    path,
-    branch,
-    base,
-    message: commitMessage(lane.unit, summary),
-  });
-  await lane.record({ type: 'workspace.saved', data: saved });
+  const at = toTimestamp(await lane.effects.now());
+  const message = commitMessage(lane.unit, summary);
+  const saved = await lane.effects.saveWork({ path, branch, base, message, at });
+  lane.conclude({ type: 'workspace.saved', data: saved });
   return done.end;
 }
 

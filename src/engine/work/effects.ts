@@ -11,6 +11,7 @@ import { type LandingRequest, performLanding } from './landing-git.ts';
 import type { Unit } from './port.ts';
 import { sessionEffects } from './session-effects.ts';
 import { performShell, type ShellAnswer, type ShellRequest } from './shell.ts';
+import { withoutLease, withoutToken } from './taped.ts';
 import { folderKey, workspaceEffects } from './workspace-effects.ts';
 
 /** Every call to the outside that the work of steps makes, declared once. */
@@ -29,6 +30,8 @@ export function createWorkEffects(environment: Environment, observe: Observer) {
       name,
       span: 'long',
       cleanup,
+      answer: 'inside',
+      taped: { args: withoutLease },
       keys: inFolderIfAny,
       perform: (request, { signal }) =>
         limited(environment, signal, request.limitMs, bounded =>
@@ -59,7 +62,12 @@ export function createWorkEffects(environment: Environment, observe: Observer) {
     ...workspaceEffects(environment, { observe, repository }),
     ...sessionEffects(environment, observe),
 
-    now: world.effect<void, number>({ name: 'clock.now', span: 'short', perform: () => clock.now() }),
+    now: world.effect<void, number>({
+      name: 'clock.now',
+      span: 'short',
+      answer: 'tape',
+      perform: () => clock.now(),
+    }),
 
     shell: shell('shell.run', false),
     /** Not reached by cancellation: give it a limit. */
@@ -110,7 +118,8 @@ export function createWorkEffects(environment: Environment, observe: Observer) {
     land: world.effect<LandingRequest, Landing>({
       name: 'git.land',
       span: 'long',
-      keys: ({ onto, branch }) => ({ writes: [`ref:${onto}`], reads: [`ref:${branch}`] }),
+      keys: ({ onto, branch }) => ({ writes: ['lock:land', `ref:${onto}`], reads: [`ref:${branch}`] }),
+      taped: { args: withoutLease, result: withoutToken },
       perform: async (request, { signal }) =>
         performLanding({ environment, observe, repository: await repository(), request, signal }),
     }),

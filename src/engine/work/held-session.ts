@@ -1,5 +1,6 @@
 import type {
   AgentEvent,
+  Cut,
   Denial,
   HostAnswer,
   HostQuestion,
@@ -27,9 +28,6 @@ export interface SessionStart extends Pick<WorkLane, 'runId' | 'lease' | 'unit'>
   /** It is ended when it has used more. */
   readonly left: SpendingLimit;
 }
-
-/** Why we ended it. */
-export type Cut = { readonly kind: 'timeout' } | { readonly kind: 'budget'; readonly message: string };
 
 export type SessionTurn =
   /** The agent has said which session this is, and it is not the one that it was told to be. It goes on meanwhile. */
@@ -99,7 +97,8 @@ export class HeldSession {
     if (turn.kind === 'question') return turn;
     this.#overtime.abort();
     const hasStarted = this.#sessionId !== undefined;
-    return { ...turn, hasStarted, ...(this.#cut ? { cut: this.#cut } : {}) };
+    const cut = this.#cut ?? turn.cut;
+    return { kind: 'end', result: turn.result, hasStarted, ...(cut ? { cut } : {}) };
   }
 
   cancel(): void {
@@ -129,8 +128,9 @@ export class HeldSession {
 
   #host(rawLog: string): SessionHost {
     const { store, settings, env, clock, projectRoot } = this.#environment;
-    const { runId, lease, unit, request } = this.#start;
+    const { runId, lease, unit, request, number } = this.#start;
     return {
+      unit: { ...unit, number },
       onEvent: event => this.#take(event),
       onProcess: async child => {
         this.#pids.add(child.pid);

@@ -26,6 +26,8 @@ export interface WorkLane {
   workOf(stepId: string): FinishedWork;
   /** Makes events of this attempt durable before it returns. */
   record(...notes: readonly WorkNote[]): Promise<void>;
+  /** Makes an event durable together with the end of the attempt: nothing may happen after it that depends on it. */
+  conclude(note: WorkNote): void;
 }
 
 export interface Unit {

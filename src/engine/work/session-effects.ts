@@ -3,6 +3,7 @@ import type { Lease } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { type HeldSlot, takeSlot } from './agent-slots.ts';
 import { HeldSession, type SessionAccount, type SessionStart, type SessionTurn } from './held-session.ts';
+import { withoutLease } from './taped.ts';
 import { folderKey } from './workspace-effects.ts';
 
 /** Conversations with agents: chains of turns, and the places that an agent has. */
@@ -22,6 +23,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
     newSessionId: world.effect<void, string>({
       name: 'ids.session',
       span: 'short',
+      answer: 'tape',
       perform: () => ids.sessionId(),
     }),
 
@@ -32,6 +34,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
     >({
       name: 'agent.take-slot',
       span: 'long',
+      taped: { args: withoutLease },
       perform: async ({ key, agent, places, lease }, { signal }) => {
         const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
         const onWait = () => notice(`waiting: all ${places} places of the agent ${agent} are taken`);
@@ -52,6 +55,16 @@ export function sessionEffects(environment: Environment, observe: Observer) {
     openSession: world.effect<{ readonly key: string; readonly start: SessionStart }, void>({
       name: 'session.open',
       span: 'short',
+      answer: 'inside',
+      // What it is told is kept with the session, so that a new prompt makes only that one stale.
+      taped: {
+        args: ({ key, start: { number, request } }) => ({
+          key,
+          number,
+          agent: request.agent.name,
+          ...(request.resume ? { resumes: request.resume.sessionId } : {}),
+        }),
+      },
       perform: ({ key, start }) => void sessions.set(key, new HeldSession(environment, observe, start)),
     }),
 
@@ -61,6 +74,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
     >({
       name: 'session.next',
       span: 'long',
+      answer: 'inside',
       keys: ({ folder }) => (folder === projectRoot ? {} : { writes: [folderKey(folder)] }),
       perform: ({ key, answer }, cancellation) => {
         const session = sessionAt(key);
@@ -72,6 +86,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
     closeSession: world.effect<string, SessionAccount>({
       name: 'session.close',
       span: 'long',
+      answer: 'inside',
       cleanup: true,
       perform: async key => {
         const account = await sessionAt(key).close();

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { runShellStep, type ShellEnd } from '../../process/shell-step.ts';
+import type { ShellEnd } from '../../process/shell-step.ts';
 import type { Lease } from '../../store/port.ts';
 import type { ShellCommand } from '../../workflow/model.ts';
 import type { Environment, Observer } from '../environment.ts';
@@ -36,7 +36,7 @@ export async function performShell(
   request: ShellRequest,
   signal: AbortSignal,
 ): Promise<ShellAnswer> {
-  const { store, projectRoot, stateDir, settings } = environment;
+  const { store, projectRoot, stateDir, settings, runShell } = environment;
   const { runId, lease, unit, what, command, folder = projectRoot } = request;
   const { step, worker, attempt } = unit;
   const file = logFile({ stateDir, runId }, unit, what);
@@ -44,7 +44,9 @@ export async function performShell(
   let pid: number | undefined;
   let lastLine = '';
   try {
-    const end = await runShellStep({
+    const end = await runShell({
+      unit,
+      what,
       command: {
         ...command,
         env: { ...request.env, ...command.env },

@@ -1,4 +1,3 @@
-import { toTimestamp } from '../../core/time.ts';
 import { resolveBase } from '../../git/base.ts';
 import { changesSince } from '../../git/changes.ts';
 import { gitInside } from '../../git/git-inside.ts';
@@ -9,6 +8,7 @@ import { createWorkspace } from '../../git/workspaces.ts';
 import type { Lease, Owner } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
 import type { KnownWorkspace, Unit } from './port.ts';
+import { withoutLease } from './taped.ts';
 import {
   changesIn,
   isSetUp,
@@ -31,6 +31,8 @@ export interface PreparedWorkspace {
   readonly isFound: boolean;
   /** The setup has been run in it. */
   readonly isSetUp: boolean;
+  /** Nobody else could make or remove a worktree meanwhile. */
+  readonly wasAlone: boolean;
 }
 
 /** Who works in the folder has it for himself. */
@@ -41,7 +43,7 @@ export function workspaceEffects(
   environment: Environment,
   { observe, repository }: { readonly observe: Observer; readonly repository: () => Promise<Repository> },
 ) {
-  const { world, clock, worktrees, self } = environment;
+  const { world, worktrees, self } = environment;
   /** Ports that were given out and may not be listened on yet. */
   const ports = new Map<string, PortRange>();
   const onWait = ({ pid }: Owner) =>
@@ -70,6 +72,7 @@ export function workspaceEffects(
     takePorts: world.effect<{ readonly key: string; readonly before?: Ports | undefined }, Ports>({
       name: 'workspace.ports',
       span: 'short',
+      answer: 'tape',
       keys: () => ({ writes: ['ports'] }),
       perform: async ({ key, before }) => {
         const others = [...ports].flatMap(([other, range]) => (other === key ? [] : range));
@@ -84,6 +87,7 @@ export function workspaceEffects(
     releasePorts: world.effect<string, void>({
       name: 'workspace.release-ports',
       span: 'short',
+      answer: 'tape',
       keys: () => ({ writes: ['ports'] }),
       perform: key => void ports.delete(key),
     }),
@@ -91,9 +95,10 @@ export function workspaceEffects(
     createWorkspace: world.effect<WorkspaceOrder, PreparedWorkspace>({
       name: 'workspace.create',
       span: 'long',
+      taped: { args: withoutLease },
       keys: ({ path }) => ({ writes: ['gitworktrees', folderKey(path)] }),
       perform: async ({ runId, lease, unit, path, branch, base }, { signal }) => {
-        const { made } = await createWorkspace({
+        const { made, wasAlone } = await createWorkspace({
           repository: await repository(),
           owner: ownerOf(lease),
           path,
@@ -106,7 +111,7 @@ export function workspaceEffects(
           signal,
           onWait,
         });
-        return { isFound: made === 'reused', isSetUp: isSetUp(path) };
+        return { isFound: made === 'reused', isSetUp: isSetUp(path), wasAlone };
       },
     }),
 
@@ -114,6 +119,7 @@ export function workspaceEffects(
     resetWorkspace: world.effect<WorkspaceOrder, void>({
       name: 'workspace.reset',
       span: 'long',
+      taped: { args: withoutLease },
       cleanup: true,
       keys: inFolder,
       perform: async ({ lease, path, base }) => {
@@ -136,12 +142,12 @@ export function workspaceEffects(
     }),
 
     /** Also after a cancellation, so that nothing is lost. */
-    saveWork: world.effect<Omit<SaveRequest, 'at'>, Awaited<ReturnType<typeof saveWork>>>({
+    saveWork: world.effect<SaveRequest, Awaited<ReturnType<typeof saveWork>>>({
       name: 'workspace.commit',
       span: 'long',
       cleanup: true,
       keys: inFolder,
-      perform: async request => saveWork(await repository(), { ...request, at: toTimestamp(clock.now()) }),
+      perform: async request => saveWork(await repository(), request),
     }),
 
     changesIn: world.effect<WorkFolder & { readonly ignoring: readonly string[] }, readonly string[]>({

@@ -11,6 +11,7 @@ import { removeIfThere } from '../../git/lock-file.ts';
 import { type Repository, resolveCommit } from '../../git/repository.ts';
 import { worktreeStatus } from '../../git/status.ts';
 import { privateGitDir, worktreeAt } from '../../git/worktree-entries.ts';
+import { committer } from './committer.ts';
 
 /** A workspace that is there. */
 export interface WorkFolder {
@@ -20,8 +21,6 @@ export interface WorkFolder {
   /** The commit that it began with. */
   readonly base: string;
 }
-
-const author = { name: 'Reprise', email: 'reprise@localhost' };
 
 export interface SaveRequest extends WorkFolder {
   readonly message: string;
@@ -41,7 +40,7 @@ export async function saveWork(
   if (gitDir !== undefined) removeIfThere(join(gitDir, 'index.lock'));
   const entry = worktreeAt(repository, path);
   const folders = entry && { gitDir: entry.gitDir, commonDir: repository.commonDir };
-  const committed = await commitAll({ git, folders, since: base, message, author, at });
+  const committed = await commitAll({ git, folders, since: base, message, author: committer, at });
   const { commit } = committed;
   if (committed.branch !== branch) await bringBranchAlong(git, branch);
   if (commit === base) return { commit, commits: 0, files: 0, insertions: 0, deletions: 0 };

@@ -16,7 +16,8 @@ import { select } from '../../../src/engine/work/selection.ts';
 import { type WorkEvent, WorkState } from '../../../src/engine/work-state.ts';
 import { Lab, plainEnvironment } from '../../../src/git/test-support.ts';
 import { endTrees } from '../../../src/process/end-trees.ts';
-import { thisProcess } from '../../../src/process/identity.ts';
+import { isSameProcess, thisProcess } from '../../../src/process/identity.ts';
+import { runShellStep } from '../../../src/process/shell-step.ts';
 import { markedWith } from '../../../src/process/tree.ts';
 import { memoryStore } from '../../../src/store/memory.ts';
 import type { EventStore, Lease } from '../../../src/store/port.ts';
@@ -77,6 +78,8 @@ export class WorkLab {
       settings: { ...defaultSettings, graceMs: options.graceMs ?? 500 },
       agents: this.#agents,
       openSession,
+      runShell: runShellStep,
+      isAlive: isSameProcess,
       worktrees: {
         folder: join(root, '.reprise', 'workspaces'),
         setup: options.setup ?? [],
@@ -310,6 +313,7 @@ export class UnitUnderTest {
       left,
       workOf: workOf ?? (() => ({})),
       record: (...notes) => record(notes),
+      conclude: note => void record([note]),
     };
   }
 
@@ -399,6 +403,7 @@ export async function pick(
     base: { ref: 'main', commit: lab.git.git('rev-parse', 'main') },
     left: {},
     record: (...notes) => record(notes),
+    conclude: note => void record([note]),
     ...given,
   };
   return lab.run(() => select(lane));

@@ -1,0 +1,44 @@
+import type { WorktreeState } from '../../git/delta/state.ts';
+import { fitting, type PlacedLine } from './line-reader.ts';
+import { numberSchema, sha256Schema, stateSchema } from './session-schemas.ts';
+
+/** What the lines of a recording say about the folder, and all other lines. */
+export interface StateLines {
+  readonly before: WorktreeState | null;
+  readonly after: WorktreeState | null;
+  readonly pack?: string | undefined;
+  readonly incomplete?: string | undefined;
+  /** The number of its result, if another one came first. */
+  readonly n?: number;
+  readonly rest: readonly PlacedLine[];
+}
+
+export function takeStates(lines: readonly PlacedLine[]): StateLines {
+  let before: WorktreeState | null = null;
+  let after: WorktreeState | null = null;
+  let pack: string | undefined;
+  let incomplete: string | undefined;
+  let n: number | undefined;
+  const rest: PlacedLine[] = [];
+  for (const line of lines) {
+    const { value } = line;
+    if ('before' in value) before = stateIn(value['before'], line);
+    if ('after' in value) {
+      after = value['after'] === 'same' ? before : stateIn(value['after'], line);
+      if (value['pack'] !== undefined) pack = fitting(sha256Schema, value['pack'], line);
+    } else if ('incomplete' in value) incomplete = String(value['incomplete']);
+    else if ('n' in value) n = fitting(numberSchema, value['n'], line);
+    else if (!('before' in value)) rest.push(line);
+  }
+  return {
+    before,
+    after,
+    rest,
+    ...(n === undefined ? {} : { n }),
+    ...(pack === undefined ? {} : { pack }),
+    ...(incomplete === undefined ? {} : { incomplete }),
+  };
+}
+
+const stateIn = (value: unknown, place: PlacedLine): WorktreeState | null =>
+  value === null ? null : fitting(stateSchema, value, place);

@@ -1,0 +1,215 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SessionFactory, SessionHost, SessionRequest } from '../../agents/port.ts';
+import { systemPromptOf } from '../../agents/prompt.ts';
+import { toErrorData } from '../../core/errors.ts';
+import { stateBeforeCommit, stateOfCommit, worktreeState } from '../../git/delta/worktree-state.ts';
+import type { Repository } from '../../git/repository.ts';
+import type { Redactor } from '../../world/redact.ts';
+import type { Tracer } from '../../world/trace.ts';
+import type { ShellRunner, WorkScript } from '../environment.ts';
+import { committer } from '../work/committer.ts';
+import { SessionRecord, ShellRecord } from './activity-record.ts';
+import { FolderStates, type Look, type StateSource } from './folder-states.ts';
+import { RecordedPort } from './recorded-port.ts';
+import { RecordingFile } from './recording-file.ts';
+import { recordingTracer, sessionKey, shellKey } from './recording-tracer.ts';
+import { SeriesNumbers } from './series.ts';
+import { hashOf, normalisedText, sessionFileName, shellRole } from './session-file.ts';
+import type { RecordingStart } from './session-format.ts';
+
+export interface SessionRecorderOptions {
+  /** Files go to `sessions/` in it, objects of git to `objects/`. */
+  readonly folder: string;
+  readonly redactor: Redactor;
+  /** `undefined` if the project is in no repository. */
+  readonly repository: () => Promise<Repository | undefined>;
+  readonly projectRoot: string;
+  /** What a unit works on. */
+  readonly task: (unit: TaskUnit) => string;
+  /** Whether changes in the project's own folder are recorded too. */
+  readonly snapshotProject: boolean;
+  readonly openSession: SessionFactory;
+  readonly runShell: ShellRunner;
+  /** Told once if something could not be recorded. */
+  readonly onProblem?: ((message: string) => void) | undefined;
+}
+
+export interface TaskUnit {
+  readonly step: string;
+  readonly worker?: number | undefined;
+}
+
+/** Stands where sessions and scripts are started, and writes down what they do. */
+export interface SessionRecorder {
+  readonly openSession: SessionFactory;
+  readonly runShell: ShellRunner;
+  /** Sees what becomes of workspaces, and whether results were taken. */
+  readonly tracer: Tracer;
+  /** Looks at what nobody has looked at yet. Nothing is recorded afterwards. */
+  close(): Promise<void>;
+}
+
+/**
+ * Records sessions and scripts while they happen. What passes through is not changed, and a recording that fails never
+ * disturbs the work.
+ */
+export function createSessionRecorder(options: SessionRecorderOptions): SessionRecorder {
+  const { redactor, task, projectRoot, snapshotProject } = options;
+  const folder = join(options.folder, 'sessions');
+  const onProblem = once(options.onProblem ?? (() => {}));
+  const numbers = new SeriesNumbers(folder);
+  const states = new FolderStates({ source: stateSource(options, onProblem), projectRoot, snapshotProject });
+  const sessions = new Map<string, SessionRecord>();
+  /** Scripts that ended because they were told to, until it is known whether anybody took that as a result. */
+  const stopped = new Map<string, ShellRecord>();
+
+  const numbered = (role: string, unit: TaskUnit) => {
+    const id = numbers.open({ role, task: task(unit) });
+    const name = sessionFileName(id);
+    return {
+      id,
+      file: new RecordingFile({ folder, name, redactor, onProblem }),
+      reached: () => numbers.reached(id),
+    };
+  };
+
+  const openSession: SessionFactory = (request, host) => {
+    const { id, file, reached } = numbered(request.agent.name, unitOfHost(host));
+    const record = new SessionRecord(file, { ...id, ...sessionStart(request, redactor) }, reached);
+    const key = sessionKey(host);
+    sessions.set(key, record);
+    const onEvent: SessionHost['onEvent'] = event => {
+      record.event(event);
+      host.onEvent(event);
+    };
+    return new RecordedPort({
+      session: options.openSession(request, { ...host, onEvent }),
+      record,
+      onBegin: async () => record.before(await states.begin(request.cwd, record)),
+      onClosed: async () => {
+        sessions.delete(key);
+        await states.ended(request.cwd, record);
+      },
+    });
+  };
+
+  const runShell: ShellRunner = async script => {
+    const { id, file, reached } = numbered(shellRole(script.what), script.unit);
+    const record = new ShellRecord(file, { ...id, ...shellStart(script, redactor) }, reached);
+    const cwd = script.command.workingDirectory ?? projectRoot;
+    record.before(await states.begin(cwd, record));
+    try {
+      const end = await options.runShell({
+        ...script,
+        onLine: (stream, line, isCut) => {
+          record.line(stream, line);
+          script.onLine?.(stream, line, isCut);
+        },
+      });
+      if (end.kind === 'cancelled') stopped.set(shellKey(script), record);
+      else record.ended(end, { interrupted: false });
+      return end;
+    } catch (thrown) {
+      record.ended(undefined, { interrupted: true });
+      throw thrown;
+    } finally {
+      await states.ended(cwd, record);
+    }
+  };
+
+  return {
+    openSession,
+    runShell,
+    tracer: recordingTracer({ states, sessions, stopped }),
+    async close() {
+      for (const record of stopped.values()) record.ended({ kind: 'cancelled' }, { interrupted: true });
+      stopped.clear();
+      for (const record of sessions.values()) record.closed();
+      sessions.clear();
+      await states.close();
+    },
+  };
+}
+
+const unitOfHost = ({ unit, marker }: SessionHost): TaskUnit =>
+  unit ?? { step: marker['REPRISE_STEP'] ?? 'session' };
+
+type Unnumbered<T> = T extends unknown ? Omit<T, 'role' | 'task' | 'n' | 'cut' | 'order'> : never;
+
+function sessionStart(
+  request: SessionRequest,
+  redactor: Redactor,
+): Unnumbered<Extract<RecordingStart, { kind: 'session' }>> {
+  const { agent, resume, outputSchema } = request;
+  const { name, kind, model } = agent;
+  return {
+    kind: 'session',
+    agent: { name, kind, ...(model === undefined ? {} : { model }) },
+    ...promptOf(request, redactor),
+    resumes: resume !== undefined,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+  };
+}
+
+/** The prompt as it is kept, and a hash of all that the agent is told. */
+export function promptOf(
+  request: SessionRequest,
+  redactor: Pick<Redactor, 'text'>,
+): { readonly prompt: string; readonly promptHash: string } {
+  const prompt = normalisedText(request.prompt, redactor);
+  const system = systemPromptOf(request);
+  const told = system === undefined ? prompt : `${normalisedText(system, redactor)}\n\n${prompt}`;
+  return { prompt, promptHash: hashOf(told) };
+}
+
+function shellStart(
+  { command, what }: Pick<WorkScript, 'command' | 'what'>,
+  redactor: Redactor,
+): Unnumbered<Extract<RecordingStart, { kind: 'shell' }>> {
+  return { kind: 'shell', command: commandOf(command, redactor), ...(what === undefined ? {} : { what }) };
+}
+
+export const commandOf = (
+  { script, shell, workingDirectory }: WorkScript['command'],
+  redactor: Pick<Redactor, 'text'>,
+) => ({
+  script: normalisedText(script, redactor),
+  shell,
+  working_directory: redactor.text(workingDirectory ?? '.'),
+});
+
+function stateSource(
+  { folder, repository }: SessionRecorderOptions,
+  onProblem: (message: string) => void,
+): StateSource {
+  const objectsDir = join(folder, 'objects');
+  const look = async (take: (repository: Repository) => Promise<Look['state']>): Promise<Look> => {
+    try {
+      const opened = await repository();
+      return { state: opened ? await take(opened) : null };
+    } catch (error) {
+      const why = toErrorData(error).message;
+      onProblem(why);
+      return { state: null, why };
+    }
+  };
+  return {
+    at: path =>
+      look(async opened =>
+        existsSync(path) ? worktreeState({ repository: opened, folder: path, objectsDir }) : null,
+      ),
+    ofCommit: (commit, branch) => look(opened => stateOfCommit({ repository: opened, commit, branch })),
+    beforeCommit: (commit, branch) =>
+      look(opened => stateBeforeCommit({ repository: opened, commit, branch, author: committer.email })),
+  };
+}
+
+function once(tell: (message: string) => void): (message: string) => void {
+  let isTold = false;
+  return message => {
+    if (isTold) return;
+    isTold = true;
+    tell(`the run is not recorded in full: ${message}`);
+  };
+}

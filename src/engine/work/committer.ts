@@ -1,0 +1,2 @@
+/** Who commits what a step left uncommitted. */
+export const committer = { name: 'Reprise', email: 'reprise@localhost' } as const;

@@ -1,0 +1,12 @@
+import type { Landing } from '../../git/landing.ts';
+import type { Lease } from '../../store/port.ts';
+
+/** Who owns a run is on the tape once, where the run was taken. */
+export const withoutLease = <T extends { readonly lease: Lease }>({ lease, ...rest }: T): Omit<T, 'lease'> =>
+  rest;
+
+/** The number of the lock counts what has landed in a repository before, in other runs too. */
+export function withoutToken(landing: Landing): unknown {
+  const { token: _, ...rest } = landing as Landing & { readonly token?: number };
+  return rest;
+}
