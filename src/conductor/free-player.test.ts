@@ -71,6 +71,17 @@ it('lets time pass only when nobody can do anything else, to whoever wakes first
   expect(notes).toEqual(['one at 0', 'two at 0', 'three at 0', 'soon at 1000', 'late at 3600000']);
 });
 
+it('lets no time pass for a sleep that is cancelled', async () => {
+  const { world, now } = freeWorld();
+  const sleep = sleeping(world);
+  await world.open('run', async () => {
+    const sleeper = world.fork(() => sleep(5000).catch(() => {}));
+    await world.cancel([sleeper]);
+    await world.join([sleeper]);
+  });
+  expect(now()).toBe(0);
+});
+
 it('says what everybody waits for when nobody can go on', async () => {
   const { world } = freeWorld();
   const box = world.mailbox<string>('box');

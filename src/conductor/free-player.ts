@@ -51,6 +51,7 @@ class FreePlayer implements Player {
 
   answerOf(asked: Asked): Outcome | 'perform' {
     if (this.performs(asked)) return 'perform';
+    if (asked.isDoomed) return { kind: 'cancelled' };
     this.#time.advanceTo(Number(asked.args));
     return { kind: 'ok', value: undefined };
   }

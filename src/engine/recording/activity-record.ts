@@ -2,6 +2,7 @@ import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult, Turn } f
 import type { WorktreeState } from '../../git/delta/state.ts';
 import type { OutputStream } from '../../process/output-collector.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
+import { atEndOfTurn } from '../../world/end-of-turn.ts';
 import type { Activity, Look } from './folder-states.ts';
 import type { RecordingFile } from './recording-file.ts';
 import { SessionEncoder } from './session-encoder.ts';
@@ -117,7 +118,7 @@ export class ShellRecord extends ActivityRecord {
     this.#lines.push(line);
     if (this.#isArmed) return;
     this.#isArmed = true;
-    setImmediate(() => {
+    atEndOfTurn(() => {
       this.#isArmed = false;
       this.#flush();
     });

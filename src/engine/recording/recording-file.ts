@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { atEndOfTurn } from '../../world/end-of-turn.ts';
 import type { Redactor } from '../../world/redact.ts';
 
 export interface RecordingFileOptions {
@@ -32,7 +33,7 @@ export class RecordingFile {
     this.#attempt(() => this.#waiting.push(JSON.stringify(line)));
     if (this.#isArmed || this.#isBroken) return;
     this.#isArmed = true;
-    setImmediate(() => {
+    atEndOfTurn(() => {
       this.#isArmed = false;
       this.flush();
     });

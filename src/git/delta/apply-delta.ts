@@ -50,7 +50,7 @@ const asItWas = (states: Carrying): Carried => ({
 const looseLimit = 100;
 
 /** Puts the objects of a pack into the repository. */
-export async function unpack(git: Git, pack: Uint8Array): Promise<void> {
+async function unpack(git: Git, pack: Uint8Array): Promise<void> {
   const bytes = Buffer.from(pack.buffer, pack.byteOffset, pack.byteLength);
   const count = bytes.readUInt32BE(8);
   if (count === 0) return;

@@ -106,7 +106,7 @@ export interface RestoreBaseRequest extends BasePack {
 }
 
 /** Settings of the machine must not change what is checked out or committed in a replay. */
-export const noMachineSettings = { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' } as const;
+const noMachineSettings = { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' } as const;
 
 /** Makes a repository with the commit checked out on a branch, with the ids that it had. */
 export async function restoreBase(request: RestoreBaseRequest): Promise<void> {
