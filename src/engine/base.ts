@@ -1,5 +1,5 @@
 import { resolveBase } from '../git/base.ts';
-import { openRepository } from '../git/repository.ts';
+import type { Repository } from '../git/repository.ts';
 
 export interface PinnedBase {
   /** The branch that is checked out; `HEAD` if none is. */
@@ -8,14 +8,7 @@ export interface PinnedBase {
 }
 
 /** What is checked out now: all workspaces of the run begin there, whatever happens to the checkout meanwhile. */
-export async function pinBase({
-  cwd,
-  env,
-}: {
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}): Promise<PinnedBase> {
-  const repository = await openRepository({ cwd, inheritEnv: env });
+export async function pinBase(repository: Repository): Promise<PinnedBase> {
   const [commit, branch] = await Promise.all([
     resolveBase(repository),
     repository.git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']),

@@ -18,6 +18,7 @@ describe('landing', () => {
       subjects: ['Write b.txt'],
       checkout: lab.root,
       token: 1,
+      wasAlone: true,
     });
     expect(lab.git('status', '--porcelain')).toBe('');
     expect(readFileSync(join(lab.root, 'b.txt'), 'utf8')).toBe('b\n');

@@ -54,6 +54,8 @@ export type Landing =
       readonly checkout: string | undefined;
       /** Of the lock: grows from landing to landing. */
       readonly token: number;
+      /** Nobody else could land in the repository meanwhile. */
+      readonly wasAlone: boolean;
     }
   /** All of it is on the branch already. */
   | { readonly kind: 'nothing-to-land'; readonly branch: string; readonly commit: string }
@@ -103,8 +105,7 @@ async function attempt(request: LandRequest, held: HeldLock): Promise<Landing> {
   let verified: string | undefined;
   for (let attempts = 1; attempts <= maxAttempts; attempts++) {
     signal?.throwIfAborted();
-    const from = await branchTip(git, onto);
-    const tip = await sourceTip(git, source);
+    const [from, tip] = await inOrder(branchTip(git, onto), sourceTip(git, source));
     const replayed = await replayCommits(git, { onto: from, tip });
     if (replayed.kind === 'conflict') return conflict(request, { ...replayed, onto: from });
     if (replayed.kind === 'nothing') {
@@ -133,7 +134,9 @@ async function attempt(request: LandRequest, held: HeldLock): Promise<Landing> {
         const commits = await commitsBetween(git, from, commit);
         const subjects = commits.map(({ subject }) => subject);
         const { checkout } = moved;
-        return { kind: 'landed', branch: onto, commit, from, commits, subjects, checkout, token: held.token };
+        const { token } = held;
+        const wasAlone = held.isHeld();
+        return { kind: 'landed', branch: onto, commit, from, commits, subjects, checkout, token, wasAlone };
       }
     }
   }
@@ -236,6 +239,12 @@ async function commitsBetween(git: Git, from: string, to: string): Promise<reado
     .split('\0')
     .filter(line => line !== '')
     .map(line => ({ commit: line.slice(0, line.indexOf(' ')), subject: line.slice(line.indexOf(' ') + 1) }));
+}
+
+/** Both at once; if both fail, the first is what is said. */
+async function inOrder<A, B>(first: Promise<A>, second: Promise<B>): Promise<readonly [A, B]> {
+  second.catch(() => {});
+  return [await first, await second];
 }
 
 const show = (name: string): string => (isBranchName(name) ? name : JSON.stringify(name));

@@ -79,6 +79,21 @@ describe('a script that succeeds', () => {
     expect(existsSync(path('scratch/deploy.1'))).toBe(false);
   });
 
+  test('leaves alone what the same step of the same run has running in another folder', async () => {
+    mkdirSync(path('elsewhere'));
+    const lines = new Lines();
+    const other = step('echo ready; until test -e go; do sleep 0.02; done', {
+      projectRoot: path('elsewhere'),
+      scratchDir: path('elsewhere/scratch'),
+      logFile: path('elsewhere/log'),
+      onLine: lines.add,
+    });
+    await lines.after('ready');
+    await step(':');
+    writeFileSync(path('elsewhere/go'), '');
+    expect(await other).toMatchObject({ kind: 'completed' });
+  });
+
   test('takes along what it left running, wherever that went', async () => {
     const script = `
       nohup sleep 1000 > /dev/null 2>&1 &

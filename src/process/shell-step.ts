@@ -106,7 +106,9 @@ const environmentOf = (options: ShellStepOptions, files: Files): Record<string, 
   REPRISE_ROOT: options.projectRoot,
 });
 
-const markerOf = ({ identity }: ShellStepOptions) => ({
+/** With the folder: a run that is replayed in two places at once has the same ids in both. */
+const markerOf = ({ identity, projectRoot }: ShellStepOptions) => ({
+  REPRISE_ROOT: projectRoot,
   REPRISE_RUN: identity.runId,
   REPRISE_STEP: identity.step,
   REPRISE_ATTEMPT: String(identity.attempt),

@@ -30,15 +30,20 @@ export interface Journal {
   readonly tracer: Tracer;
   /** A line of another kind. */
   note(line: JsonObject): void;
-  /** Hands all that happened so far to the operating system; otherwise that is done once a turn of the event loop. */
+  /** Hands all that happened so far to the operating system; otherwise that is done after some milliseconds. */
   flush(): void;
+  /** The same, unless it was done a few milliseconds ago: for moments that come often. */
+  flushNowAndThen(): void;
   close(): void;
 }
 
 export const journalFormat = 1;
 
+/** A write costs as much as five entries, and a step may be over in less than a millisecond. */
+const patienceMs = 5;
+
 /**
- * Never throws and never waits for the disk: a kill of the process loses at most one turn, a crash of the machine some
+ * Never throws and never waits for the disk: a kill of the process loses some milliseconds, a crash of the machine some
  * seconds. What goes wrong ends the journal, not the run.
  */
 export const openJournal = (options: JournalOptions): Journal => new FileJournal(options);
@@ -48,7 +53,8 @@ class FileJournal implements Journal, Tracer {
   readonly #options: JournalOptions;
   #file: number | undefined;
   #lines = '';
-  #armed = false;
+  #timer: NodeJS.Timeout | undefined;
+  #flushedAt = 0;
   /** Short effects that are under way: their line so far, or nothing if it has been written without an outcome. */
   readonly #granted = new Map<number, string>();
 
@@ -61,6 +67,8 @@ class FileJournal implements Journal, Tracer {
       this.#write(
         `${redactor.line(JSON.stringify({ format: journalFormat, kind: 'journal', ...header }))}\n`,
       );
+      // Whoever ends the process closes the journal first.
+      this.#timer = setInterval(() => this.flush(), patienceMs).unref();
     });
   }
 
@@ -68,11 +76,8 @@ class FileJournal implements Journal, Tracer {
     if (this.#file === undefined) return;
     this.#attempt(() => {
       const line = asked(request, place);
-      if (place.phase === 'begin') this.#add(`${line}}\n`);
-      else {
-        this.#granted.set(place.n, line);
-        this.#arm();
-      }
+      if (place.phase === 'begin') this.#lines += `${line}}\n`;
+      else this.#granted.set(place.n, line);
     });
   }
 
@@ -81,22 +86,29 @@ class FileJournal implements Journal, Tracer {
     this.#attempt(() => {
       const answer = `${outcomeJson(tapedOutcome(request.effect, outcome))}}\n`;
       const line = this.#granted.get(place.n);
-      if (place.phase === 'end') this.#add(`${placed(request, place)}${answer}`);
-      else if (line === undefined) this.#add(`${asked(request, place)}${answer}`);
+      if (place.phase === 'end') this.#lines += `${placed(request, place)}${answer}`;
+      else if (line === undefined) this.#lines += `${asked(request, place)}${answer}`;
       else {
         this.#granted.delete(place.n);
-        this.#add(`${line === '' ? `{"n":${place.n}` : line}${answer}`);
+        this.#lines += `${line === '' ? `{"n":${place.n}` : line}${answer}`;
       }
     });
   }
 
   note(line: JsonObject): void {
     if (this.#file === undefined) return;
-    this.#attempt(() => this.#add(`{"note":${JSON.stringify(line)}}\n`));
+    this.#attempt(() => {
+      this.#lines += `{"note":${JSON.stringify(line)}}\n`;
+    });
+  }
+
+  flushNowAndThen(): void {
+    if (performance.now() - this.#flushedAt >= patienceMs) this.flush();
   }
 
   flush(): void {
     if (this.#file === undefined) return;
+    this.#flushedAt = performance.now();
     this.#attempt(() => {
       for (const [n, line] of this.#granted) {
         if (line === '') continue;
@@ -114,24 +126,13 @@ class FileJournal implements Journal, Tracer {
     this.#end();
   }
 
-  #add(line: string): void {
-    this.#lines += line;
-    this.#arm();
-  }
-
-  #arm(): void {
-    if (this.#armed) return;
-    this.#armed = true;
-    setImmediate(() => {
-      this.#armed = false;
-      this.flush();
-    });
-  }
-
   #write(text: string): void {
     if (this.#file === undefined) return;
+    const written = writeSync(this.#file, text);
+    // All of it, unless the disk is nearly full.
+    if (written === Buffer.byteLength(text)) return;
     const bytes = Buffer.from(text);
-    for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
+    for (let done = written; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
   }
 
   #attempt(step: () => void): void {
@@ -147,6 +148,7 @@ class FileJournal implements Journal, Tracer {
 
   #end(): void {
     const file = this.#file;
+    clearInterval(this.#timer);
     this.#file = undefined;
     this.#lines = '';
     this.#granted.clear();

@@ -25,7 +25,8 @@ export function createMailbox<Message>(
     name: 'mail.send',
     span: 'short',
     answer: 'inside',
-    taped: { args: message => ({ to: name, message: describe(message) }) },
+    // Whose mailbox it is, its key says.
+    taped: { args: describe },
     keys: () => keys,
     perform: message => {
       waiting.push(message);
@@ -36,7 +37,7 @@ export function createMailbox<Message>(
     span: 'short',
     answer: 'inside',
     // What was received was sent before, and is on the tape there.
-    taped: { args: () => ({ from: name }), result: messages => messages.length },
+    taped: { args: () => undefined, result: messages => messages.length },
     keys: () => keys,
     enabled: () => waiting.length > 0,
     drains: true,

@@ -17,9 +17,12 @@ import { folderKey, workspaceEffects } from './workspace-effects.ts';
 /** Every call to the outside that the work of steps makes, declared once. */
 export type WorkEffects = ReturnType<typeof createWorkEffects>;
 
-export function createWorkEffects(environment: Environment, observe: Observer) {
+export function createWorkEffects(
+  environment: Environment,
+  observe: Observer,
+  repository = openOnce(environment),
+) {
   const { world, clock, projectRoot, stateDir, worktrees, agents } = environment;
-  const repository = openOnce(environment);
   const notice = (message: string) => observe({ kind: 'notice', message });
   /** Agents of which it was said that nobody knows what they cost. */
   const blind = new Set<string>();
@@ -127,7 +130,7 @@ export function createWorkEffects(environment: Environment, observe: Observer) {
 }
 
 /** Asking git where it is takes two processes; it does not move. */
-function openOnce({ projectRoot, env }: Environment): () => Promise<Repository> {
+export function openOnce({ projectRoot, env }: Environment): () => Promise<Repository> {
   let opened: Promise<Repository> | undefined;
   return async () => {
     opened ??= openRepository({ cwd: projectRoot, inheritEnv: env });

@@ -1,16 +1,17 @@
 import { type PinnedBase, pinBase } from '../base.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { doWork } from './do-work.ts';
-import { createWorkEffects } from './effects.ts';
+import { createWorkEffects, openOnce } from './effects.ts';
 import { select } from './selection.ts';
 
 /** What steps do outside of this process: in shells, with agents, in a repository. */
 export type Work = ReturnType<typeof createWork>;
 
 export function createWork(environment: Environment, observe: Observer) {
-  const { world, projectRoot, env } = environment;
+  const { world } = environment;
+  const repository = openOnce(environment);
   return {
-    effects: createWorkEffects(environment, observe),
+    effects: createWorkEffects(environment, observe, repository),
     doWork,
     select,
 
@@ -19,7 +20,7 @@ export function createWork(environment: Environment, observe: Observer) {
       name: 'git.base',
       span: 'short',
       keys: () => ({ reads: ['ref:HEAD'] }),
-      perform: () => pinBase({ cwd: projectRoot, env }),
+      perform: async () => pinBase(await repository()),
     }),
   };
 }
