@@ -37,6 +37,7 @@ const shared = [
   { name: 'agents', of: ['agents/definitions.js'] },
   { name: 'yaml', of: ['workflow/yaml/load.js'] },
   { name: 'work', of: ['engine/work/work.js'] },
+  { name: 'journal', of: ['commands/journal/run-journal.js'] },
   { name: 'sessions', of: ['agents/sessions.js'] },
   { name: 'report', of: ['report/index.js'] },
 ];

@@ -8,9 +8,11 @@ import type { Reporter } from '../report/index.ts';
 import { jsonText } from '../report/json-text.ts';
 import type { EventStore } from '../store/port.ts';
 import type { Config } from '../workflow/yaml/config.ts';
-import { type ExitCode, exitCodeOfResult } from './exit-codes.ts';
+import { type ExitCode, exitCodeOfError, exitCodeOfResult, exitCodes } from './exit-codes.ts';
 import { excludeFromGit } from './git-exclude.ts';
 import { type CommandIo, writeLines } from './io.ts';
+import { type JournalCommand, resumeLine, withLimits } from './journal/command-line.ts';
+import type { RunJournal } from './journal/run-journal.ts';
 import type { Definition } from './load-definition.ts';
 import { lookOf } from './look.ts';
 import { openEngine, storeFile } from './open-engine.ts';
@@ -31,46 +33,95 @@ export interface Drive {
   readonly options: DriveOptions;
   /** The run that is gone on with, so that what it has done already is shown. */
   readonly runId?: string | undefined;
+  /** What does the same again, for the journal. */
+  readonly command: JournalCommand;
   /** What is to be done first; answers of a person are followed by a resume. */
   readonly begin: (engine: Engine, options: RunOptions) => Promise<RunResult>;
 }
 
 /** Sees a run through in this process, showing it, and asking the person at the keyboard if there is one. */
-export async function drive({ io, project, definition, options, runId, begin }: Drive): Promise<ExitCode> {
+export async function drive(request: Drive): Promise<ExitCode> {
+  const { io, project, definition, options, runId, begin } = request;
   const config = await readConfig(project, io);
   const runOptions = limitsOf({ io, definition, options }, config);
   const agents = await agentsFor(definition.model, { project, io }, async () => config);
   if (!existsSync(storeFile(project.stateDir))) excludeFromGit(project.root);
-  let progress: Reporter | undefined;
-  const { engine, store, close } = await openEngine({
-    ...project,
-    env: io.env,
-    agents,
-    worktrees: worktreesOf(project, config),
-    observe: observation => progress?.observe(observation),
-  });
-  const leg = async (before: string | undefined, work: () => Promise<RunResult>): Promise<RunResult> => {
-    const history = before === undefined ? [] : await store.read(before);
-    progress = await openProgress({ io, project, display: options }, { workflow: definition.model, history });
-    let result: RunResult | undefined;
+  /** One after another: each has an engine and a journal of its own, as if it were another process. */
+  const leg = async (
+    before: string | undefined,
+    command: JournalCommand,
+    work: (engine: Engine) => Promise<RunResult>,
+  ): Promise<Left> => {
+    const journal = await openJournal(request, config, command);
+    let exit: ExitCode = exitCodes.failed;
     try {
-      result = await work();
-      return result;
+      let progress: Reporter | undefined;
+      const { engine, store, close } = await openEngine({
+        ...project,
+        ...(journal ? { host: journal.host } : {}),
+        env: io.env,
+        agents,
+        worktrees: worktreesOf(project, config),
+        observe: observation => progress?.observe(observation),
+      });
+      try {
+        const history = before === undefined ? [] : await store.read(before);
+        progress = await openProgress(
+          { io, project, display: options },
+          { workflow: definition.model, history },
+        );
+        let result: RunResult | undefined;
+        try {
+          result = await work(engine);
+        } finally {
+          await progress.close(result);
+        }
+        exit = exitCodeOfResult(result);
+        if (!options.json && (await answerOne({ io, store, result }))) return { result, isAnswered: true };
+        await showEnd({ io, project, store, definition, options, result });
+        return { result, isAnswered: false };
+      } finally {
+        await close();
+      }
+    } catch (error) {
+      exit = exitCodeOfError(error);
+      throw error;
     } finally {
-      await progress.close(result);
+      await journal?.close(exit);
     }
   };
-  try {
-    let result = await leg(runId, () => begin(engine, runOptions));
-    while (!options.json && (await answerOne({ io, store, result }))) {
-      const { runId } = result;
-      result = await leg(runId, () => engine.resume({ ...runOptions, workflow: definition.model, runId }));
-    }
-    await showEnd({ io, project, store, definition, options, result });
-    return exitCodeOfResult(result);
-  } finally {
-    await close();
+  let left = await leg(runId, request.command, engine => begin(engine, runOptions));
+  while (left.isAnswered) {
+    const { runId } = left.result;
+    left = await leg(runId, resumeLine(runId), engine =>
+      engine.resume({ ...runOptions, workflow: definition.model, runId }),
+    );
   }
+  return exitCodeOfResult(left.result);
+}
+
+/** How things stand when the engine has left a run. */
+interface Left {
+  readonly result: RunResult;
+  /** A person has answered what it waited for. */
+  readonly isAnswered: boolean;
+}
+
+/** Not where something stands in for the real world, and not if the project wants none. */
+async function openJournal(
+  { io, project, definition, options }: Drive,
+  config: Config,
+  command: JournalCommand,
+): Promise<RunJournal | undefined> {
+  if (project.host || config.record === false) return undefined;
+  const { openRunJournal } = await import('./journal/run-journal.ts');
+  const places = options.maxConcurrent ?? placesFromEnv(io);
+  return openRunJournal({
+    io,
+    project,
+    command: withLimits(command, { places, wait: options.wait }),
+    source: definition.source,
+  });
 }
 
 /** Flag, environment, workflow, project: the first that says something. Throws CONFIG_INVALID. */

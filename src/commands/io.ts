@@ -1,3 +1,4 @@
+import type { Host } from './host.ts';
 import type { Question } from './question.ts';
 
 /** What a command is given of its surroundings. Nothing else in here looks at the process that it runs in. */
@@ -19,6 +20,8 @@ export interface CommandIo {
   now(): number;
   /** Aborted when the process is to stop; its reason is what history will say. */
   readonly interrupt: AbortSignal;
+  /** Stands in for the real world: in test cases. */
+  readonly host?: Host | undefined;
   /** Where a live view may be drawn; absent when nobody watches. */
   readonly terminal?: NodeJS.WriteStream | undefined;
   /** Puts a question to the person at the keyboard; absent when there is none. `undefined`: left for later. */

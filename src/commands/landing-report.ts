@@ -16,7 +16,14 @@ interface About {
 /** What became of a landing, for programs. */
 export function landingReport(landing: Landing, { run, unit, branch, onto }: About): object {
   const { kind, branch: _, ...rest } = landing;
-  const { token: __, ...facts } = rest as typeof rest & { readonly token?: number };
+  const {
+    token: __,
+    wasAlone: ___,
+    ...facts
+  } = rest as typeof rest & {
+    readonly token?: number;
+    readonly wasAlone?: boolean;
+  };
   return { ...facts, run, step: unit, branch, onto, outcome: kind };
 }
 

@@ -58,11 +58,16 @@ export async function loadRecordedDefinition(
 async function loadLocation(location: WorkflowLocation, place: Place): Promise<Definition> {
   const { file } = location;
   const source = relative(place.project.root, file);
-  if (isYamlFile(file)) return { model: await loadYaml(file, place), kind: 'yaml', source };
+  const revise = place.io.host?.revise ?? (model => model);
+  if (isYamlFile(file)) return { model: revise(await loadYaml(file, place)), kind: 'yaml', source };
   const { loadModule } = await import('./load-module.ts');
   const displayFile = displayPath(place.io, file);
   const { workflow, exportName } = await loadModule({ ...location, displayFile, root: place.project.root });
-  return { model: workflow.model, kind: 'module', source: exportName ? `${source}#${exportName}` : source };
+  return {
+    model: revise(workflow.model),
+    kind: 'module',
+    source: exportName ? `${source}#${exportName}` : source,
+  };
 }
 
 async function loadYaml(file: string, { project, io }: Place): Promise<WorkflowModel> {

@@ -6,13 +6,16 @@ import {
   defaultSettings,
   type EngineSettings,
   type Observer,
+  type ShellRunner,
   type WorktreeSettings,
 } from '../engine/environment.ts';
-import { thisProcess } from '../process/identity.ts';
+import { isAlive, thisProcess } from '../process/identity.ts';
 import type { EventStore } from '../store/port.ts';
 import { createLiveWorld } from '../world/live.ts';
 import { systemClock, systemIds } from '../world/system.ts';
+import type { Tracer } from '../world/trace.ts';
 import { builtInAgents } from './built-in-agents.ts';
+import type { Host } from './host.ts';
 import { lazySessions } from './lazy-sessions.ts';
 
 export interface OpenEngineOptions {
@@ -32,6 +35,8 @@ export interface OpenEngineOptions {
   readonly openSession?: SessionFactory | undefined;
   /** Workspaces are below `.reprise/workspaces`, without setup, by default. */
   readonly worktrees?: Partial<WorktreeSettings> | undefined;
+  /** Stands in for the real world. */
+  readonly host?: Host | undefined;
 }
 
 export interface OpenedEngine {
@@ -43,12 +48,14 @@ export interface OpenedEngine {
 /** The engine on the real world. Throws STORE_FAILED if the store cannot be opened. */
 export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
   const stateDir = options.stateDir ?? join(options.root, '.reprise', 'state');
-  const store = options.store ?? (await openStore(stateDir));
+  const host = options.host ?? liveHost();
+  const store =
+    options.store ?? (await host.openStore?.(stateDir, { readonly: false })) ?? (await openStore(stateDir));
   const engine = new Engine(
     {
-      world: createLiveWorld(),
-      clock: systemClock,
-      ids: systemIds,
+      world: host.world,
+      clock: host.clock,
+      ids: host.ids,
       store,
       self: thisProcess(),
       projectRoot: options.root,
@@ -56,7 +63,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
       env: options.env,
       settings: { ...defaultSettings, ...options.settings },
       agents: options.agents ?? builtInAgents,
-      openSession: options.openSession ?? lazySessions,
+      openSession: options.openSession ?? host.openSession,
+      runShell: host.runShell,
+      isAlive,
       worktrees: {
         folder: join(options.root, '.reprise', 'workspaces'),
         setup: [],
@@ -68,6 +77,19 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
   );
   return { engine, store, close: () => store.close() };
 }
+
+/** The machine that this process runs on; `tracer` is told of everything that crosses the boundary. */
+export const liveHost = (tracer?: Tracer): Host => ({
+  world: createLiveWorld({ tracer }),
+  clock: systemClock,
+  ids: systemIds,
+  openSession: lazySessions,
+  runShell: lazyShells,
+});
+
+/** The code that runs scripts is loaded with the first of them. */
+const lazyShells: ShellRunner = async script =>
+  (await import('../process/shell-step.ts')).runShellStep(script);
 
 export const storeFile = (stateDir: string): string => join(stateDir, 'reprise.db');
 

@@ -5,6 +5,7 @@ import type { WorktreeSettings } from '../engine/environment.ts';
 import { shellWord } from '../report/words.ts';
 import { formatProblem, type Problem } from '../workflow/problems.ts';
 import type { Config } from '../workflow/yaml/config.ts';
+import type { Host } from './host.ts';
 import type { CommandIo } from './io.ts';
 import { readText } from './read-text.ts';
 
@@ -16,6 +17,8 @@ export interface Project {
   readonly stateDir: string;
   /** What a command for this project ends with: ` --state-dir x` if that was given, or else nothing. */
   readonly commandSuffix: string;
+  /** Stands in for the real world: in test cases. */
+  readonly host?: Host | undefined;
 }
 
 export interface ProjectOptions {
@@ -26,12 +29,14 @@ export interface ProjectOptions {
 const marks = ['.reprise', 'reprise.yaml', '.git'];
 
 /** The nearest folder that looks like the root of a project, or else the current one. */
-export function findProject({ cwd, env }: CommandIo, { stateDir }: ProjectOptions = {}): Project {
+export function findProject({ cwd, env, host }: CommandIo, { stateDir }: ProjectOptions = {}): Project {
   const root = findUpwards(cwd, folder => marks.some(mark => existsSync(join(folder, mark)))) ?? cwd;
   const fromEnv = env['REPRISE_STATE_DIR'];
-  if (stateDir) return { root, stateDir: resolve(cwd, stateDir), commandSuffix: commandSuffix(stateDir) };
+  if (stateDir)
+    return { root, stateDir: resolve(cwd, stateDir), commandSuffix: commandSuffix(stateDir), host };
   return {
     root,
+    host,
     stateDir: fromEnv ? resolve(root, fromEnv) : join(root, '.reprise', 'state'),
     commandSuffix: '',
   };

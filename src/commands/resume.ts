@@ -2,6 +2,7 @@ import type { RunSummary } from '../store/port.ts';
 import { type DriveOptions, drive } from './drive.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
+import { resumeLine } from './journal/command-line.ts';
 import { type Definition, loadRecordedDefinition } from './load-definition.ts';
 import { findProject, type Project, type ProjectOptions } from './project.ts';
 import { selectRun, withStoredRuns } from './stored-runs.ts';
@@ -30,6 +31,7 @@ export async function resumeCommand(
     project,
     definition,
     options,
+    command: resumeLine(runId, { from, rerunChanged }),
     ...(from === undefined ? { runId } : {}),
     begin: async (engine, runOptions) => {
       if (from === undefined) return engine.resume({ ...runOptions, workflow, runId, rerunChanged });

@@ -5,6 +5,7 @@ import { type DriveOptions, drive } from './drive.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type InputOptions, readInput } from './inputs.ts';
 import type { CommandIo } from './io.ts';
+import { adhocLine, type JournalCommand, runLine } from './journal/command-line.ts';
 import { type Definition, loadDefinition, type Place } from './load-definition.ts';
 import { findProject, type ProjectOptions } from './project.ts';
 
@@ -19,13 +20,14 @@ export async function runCommand(
   options: RunCommandOptions,
 ): Promise<ExitCode> {
   const project = findProject(io, options);
-  const { definition, input } = await toBeRun(options, { project, io });
+  const { definition, input, command } = await toBeRun(options, { project, io });
   const { model: workflow, source } = definition;
   return drive({
     io,
     project,
     definition,
     options,
+    command,
     begin: (engine, runOptions) => engine.start({ ...runOptions, workflow, input, source }),
   });
 }
@@ -33,6 +35,7 @@ export async function runCommand(
 interface ToBeRun {
   readonly definition: Definition;
   readonly input: JsonObject;
+  readonly command: JournalCommand;
 }
 
 async function toBeRun(options: RunCommandOptions, place: Place): Promise<ToBeRun> {
@@ -42,11 +45,12 @@ async function toBeRun(options: RunCommandOptions, place: Place): Promise<ToBeRu
     const definition = await loadDefinition(workflow, place);
     const input = await readInput(options, { definition, io: place.io });
     checkInput(definition, input, workflow);
-    return { definition, input };
+    return { definition, input, command: runLine(definition.source, input) };
   }
   if (agent !== undefined && workflow === undefined) {
     refuse(options, ['input', 'inputJson', 'inputFile'], 'is for a workflow, and not for --agent');
-    return adhocDefinition(agent, options, place);
+    const { definition, input } = await adhocDefinition(agent, options, place);
+    return { definition, input, command: adhocLine(agent, options, input) };
   }
   throw new RepriseError(
     'USAGE',

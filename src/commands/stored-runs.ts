@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
-import { isSameProcess, thisProcess } from '../process/identity.ts';
+import { isAlive, thisProcess } from '../process/identity.ts';
 import type { EventStore, RunStatus, RunSummary } from '../store/port.ts';
 import { openStore, storeFile } from './open-engine.ts';
 import type { Project } from './project.ts';
@@ -10,8 +10,11 @@ export type StoreMode = 'readonly' | 'writable';
 
 /** The store of the project, if anything was ever run there. Throws STORE_FAILED. */
 export async function openStoredRuns(project: Project, mode: StoreMode): Promise<EventStore | undefined> {
-  if (!existsSync(storeFile(project.stateDir))) return undefined;
-  return openStore(project.stateDir, { readonly: mode === 'readonly' });
+  const { stateDir, host } = project;
+  const readonly = mode === 'readonly';
+  if (host?.openStore) return host.openStore(stateDir, { readonly });
+  if (!existsSync(storeFile(stateDir))) return undefined;
+  return openStore(stateDir, { readonly });
 }
 
 /** Opens the store for as long as `work` takes. Throws RUN_NOT_FOUND if nothing was ever run in the project. */
@@ -66,7 +69,7 @@ export type Ownership =
 export function ownershipOf({ owner }: RunSummary, now: number): Ownership {
   if (!owner) return { kind: 'free' };
   if (toEpochMs(owner.expiresAt) <= now) return { kind: 'expired', owner };
-  if (owner.host === thisProcess().host && !isSameProcess(owner)) return { kind: 'dead', owner };
+  if (owner.host === thisProcess().host && !isAlive(owner)) return { kind: 'dead', owner };
   return { kind: 'held', owner };
 }
 

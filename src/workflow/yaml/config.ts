@@ -51,6 +51,10 @@ function configSchema(agent: z.ZodType = anyAgent) {
         })
         .optional()
         .describe('How workspaces are made.'),
+      record: z
+        .boolean()
+        .optional()
+        .describe('Whether every run keeps a journal, from which `reprise capture` makes a test; true.'),
     })
     .meta({ title: 'Reprise configuration', description: 'The settings of a project: reprise.yaml.' });
 }
@@ -64,6 +68,8 @@ export interface Config {
   /** By name, as they were written. */
   readonly agents?: JsonObject;
   readonly worktrees?: WorktreeSettings;
+  /** Whether runs keep a journal; they do unless it is false. */
+  readonly record?: boolean;
 }
 
 export interface WorktreeSettings {
@@ -122,7 +128,7 @@ function agentComplaints(config: Json, rules: AgentRules | undefined): readonly 
   );
 }
 
-function toConfig({ runtime, agents, worktrees }: z.infer<ReturnType<typeof configSchema>>): Config {
+function toConfig({ runtime, agents, worktrees, record }: z.infer<ReturnType<typeof configSchema>>): Config {
   const { max_concurrent_workers: maxConcurrentWorkers, budget } = runtime ?? {};
   const spending = compileSpending(budget);
   return {
@@ -131,6 +137,7 @@ function toConfig({ runtime, agents, worktrees }: z.infer<ReturnType<typeof conf
     ...(spending ? { budget: spending } : {}),
     ...(agents ? { agents: agents as JsonObject } : {}),
     ...(worktrees ? { worktrees: toSettings(worktrees) } : {}),
+    ...(record === undefined ? {} : { record }),
   };
 }
 

@@ -1,0 +1,24 @@
+import type { SessionFactory } from '../agents/port.ts';
+import type { Clock, Ids } from '../core/ports.ts';
+import type { ShellRunner } from '../engine/environment.ts';
+import type { EventStore } from '../store/port.ts';
+import type { WorkflowModel } from '../workflow/model.ts';
+import type { World } from '../world/world.ts';
+
+/** What stands between a command and the outside. Commands have the real thing, unless a test case stands in for it. */
+export interface Host {
+  readonly world: World;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly openSession: SessionFactory;
+  readonly runShell: ShellRunner;
+  /** SQLite in the state folder if it is absent; `undefined` if there is none and nobody may make one. */
+  readonly openStore?: OpenStore | undefined;
+  /** Makes another workflow of the one that was loaded, to see what would have happened. */
+  readonly revise?: ((model: WorkflowModel) => WorkflowModel) | undefined;
+}
+
+export type OpenStore = (
+  stateDir: string,
+  options: { readonly readonly: boolean },
+) => Promise<EventStore | undefined>;

@@ -1,0 +1,57 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { AdhocOptions } from '../adhoc.ts';
+
+/** A command of Reprise that does the same again, wherever it is typed in the project. */
+export interface JournalCommand {
+  readonly command: 'run' | 'resume';
+  readonly args: readonly string[];
+}
+
+export const runLine = (source: string, input: JsonObject): JournalCommand => ({
+  command: 'run',
+  args: [source, ...(Object.keys(input).length === 0 ? [] : ['--input-json', JSON.stringify(input)])],
+});
+
+/** With the prompt itself, wherever it came from. A text may begin like an option, so it stays in one word. */
+export const adhocLine = (
+  agent: string,
+  { concurrency, check = [], permissions }: AdhocOptions,
+  { prompt }: { readonly prompt: string },
+): JournalCommand => ({
+  command: 'run',
+  args: [
+    ...['--agent', agent],
+    `--prompt=${prompt}`,
+    ...(concurrency === undefined ? [] : ['--concurrency', String(concurrency)]),
+    ...check.map(script => `--check=${script}`),
+    ...(permissions === undefined ? [] : ['--permissions', permissions]),
+  ],
+});
+
+export const resumeLine = (
+  runId: string,
+  {
+    from,
+    rerunChanged,
+  }: { readonly from?: string | undefined; readonly rerunChanged?: boolean | undefined } = {},
+): JournalCommand => ({
+  command: 'resume',
+  args: [
+    runId,
+    ...(from === undefined ? [] : [`--from=${from}`]),
+    ...(rerunChanged ? ['--rerun-changed'] : []),
+  ],
+});
+
+/** What every command that brings a run forward takes. */
+export const withLimits = (
+  { command, args }: JournalCommand,
+  { places, wait }: { readonly places: number | undefined; readonly wait: boolean | undefined },
+): JournalCommand => ({
+  command,
+  args: [
+    ...args,
+    ...(places === undefined ? [] : ['--max-concurrent', String(places)]),
+    ...(wait ? ['--wait'] : []),
+  ],
+});

@@ -1,0 +1,39 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { journalFolders, journalsFolder, noteSize, removeOldJournals } from './kept-journals.ts';
+
+function stateWith(journals: readonly { readonly run?: string; readonly bytes?: number }[]): string {
+  const stateDir = mkdtempSync(join(tmpdir(), 'reprise-journals-'));
+  onTestFinished(() => rmSync(stateDir, { recursive: true }));
+  for (const [index, { run, bytes = 10 }] of journals.entries()) {
+    const folder = join(journalsFolder(stateDir), String(index));
+    mkdirSync(join(folder, 'sessions'), { recursive: true });
+    writeFileSync(join(folder, 'sessions', 'a.jsonl'), 'x'.repeat(bytes));
+    if (run !== undefined) writeFileSync(join(folder, 'run'), run);
+  }
+  return stateDir;
+}
+
+const kept = (stateDir: string) => journalFolders(stateDir).map(folder => basename(folder));
+
+test('leaves room for one more run, and keeps a run with all that was done for it', () => {
+  const stateDir = stateWith([{ run: 'a' }, { run: 'b' }, { run: 'c' }, { run: 'b' }, { run: 'c' }]);
+  removeOldJournals(stateDir, { mostRuns: 3, mostBytes: 1000 });
+  expect(kept(stateDir)).toEqual(['1', '2', '3', '4']);
+  removeOldJournals(stateDir, { mostRuns: 2, mostBytes: 1000 });
+  expect(kept(stateDir)).toEqual(['2', '4']);
+});
+
+test('removes the oldest ones once all of them are too large', () => {
+  const stateDir = stateWith([{ run: 'a', bytes: 100 }, { run: 'b', bytes: 300 }, { bytes: 300 }]);
+  for (const folder of journalFolders(stateDir)) noteSize(folder);
+  removeOldJournals(stateDir, { mostRuns: 10, mostBytes: 650 });
+  expect(kept(stateDir)).toEqual(['1', '2']);
+});
+
+test('is content with a project that has none', () => {
+  removeOldJournals(join(tmpdir(), 'reprise-no-such-state'));
+  expect(journalFolders(join(tmpdir(), 'reprise-no-such-state'))).toEqual([]);
+});

@@ -1,0 +1,165 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { toTimestamp } from '../../core/time.ts';
+import { createSessionRecorder } from '../../engine/recording/recorder.ts';
+import { unitOf } from '../../engine/unit.ts';
+import { openRepository, type Repository } from '../../git/repository.ts';
+import { openJournal } from '../../world/journal.ts';
+import { createRedactor, type NamedPath, type Redactor } from '../../world/redact.ts';
+import { secretsOf } from '../../world/secrets.ts';
+import type { TracedRequest, Tracer } from '../../world/trace.ts';
+import { allTracers } from '../../world/tracers.ts';
+import type { ExitCode } from '../exit-codes.ts';
+import type { Host } from '../host.ts';
+import type { CommandIo } from '../io.ts';
+import { liveHost } from '../open-engine.ts';
+import type { Project } from '../project.ts';
+import type { JournalCommand } from './command-line.ts';
+import { definitionFiles } from './definition-files.ts';
+import { journalsFolder, noteSize, removeOldJournals } from './kept-journals.ts';
+
+/** A run while it is being written down, so that a test can be made of it. */
+export interface RunJournal {
+  /** The real world, with somebody who takes notes. */
+  readonly host: Host;
+  /** Says how the command ended; a journal without that is of a process that died. */
+  close(exit: ExitCode): Promise<void>;
+}
+
+export interface RunJournalOptions {
+  readonly io: CommandIo;
+  readonly project: Project;
+  /** What does the same again. */
+  readonly command: JournalCommand;
+  /** The file that defines the workflow, relative to the root of the project. */
+  readonly source?: string | undefined;
+}
+
+export const entriesFile = (folder: string): string => join(folder, 'entries.jsonl');
+export const filesFile = (folder: string): string => join(folder, 'files.json');
+
+/**
+ * Opens the journal of a run that is begun or gone on with here. Whatever goes wrong with it is said once, and never
+ * disturbs the run.
+ */
+export function openRunJournal({ io, project, command, source }: RunJournalOptions): RunJournal | undefined {
+  const { root, stateDir } = project;
+  const notice = (message: string) => io.err(`${message}\n`);
+  const startedAt = toTimestamp(io.now());
+  const folder = join(journalsFolder(stateDir), `${startedAt.replace(/[:.]/g, '-')}-${process.pid}`);
+  try {
+    removeOldJournals(stateDir);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    notice(`this run keeps no journal: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+  const redactor = projectRedactor(project, io);
+  const journal = openJournal({
+    file: entriesFile(folder),
+    redactor,
+    header: {
+      started_at: startedAt,
+      command: command.command,
+      args: command.args.map(arg => redactor.text(arg)),
+    },
+    onNotice: notice,
+  });
+  const keepFiles = () => {
+    const files = definitionFiles(root, source === undefined ? [] : [source]);
+    writeFileSync(filesFile(folder), JSON.stringify(redactor.json(files)), { mode: 0o600 });
+  };
+  const plain = liveHost();
+  const recorder = createSessionRecorder({
+    folder,
+    redactor,
+    repository: openOnce(root, io),
+    projectRoot: root,
+    task: ({ step, worker }) => unitOf(step, worker),
+    snapshotProject: false,
+    openSession: plain.openSession,
+    runShell: plain.runShell,
+    onProblem: notice,
+  });
+  const tracers = [
+    journal.tracer,
+    recorder.tracer,
+    runNamer(folder, keepFiles),
+    beforeCommits(() => journal.flushNowAndThen()),
+  ];
+  const host = liveHost(allTracers(tracers));
+  return {
+    host: { ...host, openSession: recorder.openSession, runShell: recorder.runShell },
+    close: async exit => {
+      await recorder.close();
+      journal.note({ exit });
+      journal.close();
+      noteSize(folder);
+    },
+  };
+}
+
+/** What hides secrets and the folders of a project in its journals. */
+export const projectRedactor = (project: Project, { env }: Pick<CommandIo, 'env'>): Redactor =>
+  createRedactor({ paths: projectPaths(project, env), secrets: secretsOf(env) });
+
+function projectPaths({ root, stateDir }: Project, env: CommandIo['env']): readonly NamedPath[] {
+  const isInside = !relative(root, stateDir).split(sep).includes('..');
+  return [
+    { name: 'repo', path: root },
+    ...(isInside ? [] : [{ name: 'state', path: stateDir }]),
+    ...(env['HOME'] ? [{ name: 'home', path: env['HOME'] }] : []),
+  ];
+}
+
+/** Notes whose journal it is as soon as that is known; before that there is nothing worth keeping. */
+function runNamer(folder: string, keepFiles: () => void): Tracer {
+  let isNamed = false;
+  const name = ({ args }: TracedRequest) => {
+    if (isNamed) return;
+    isNamed = true;
+    try {
+      keepFiles();
+      writeFileSync(join(folder, 'run'), (args as { readonly runId: string }).runId);
+    } catch {
+      // Then it cannot be captured, which capture says.
+    }
+  };
+  return {
+    granted: request => {
+      if (request.effect.name === 'store.create') name(request);
+    },
+    settled: (request, _place, outcome) => {
+      if (request.effect.name !== 'store.acquire' || outcome.kind !== 'ok') return;
+      if ((outcome.value as { readonly kind: string }).kind === 'acquired') name(request);
+    },
+  };
+}
+
+/**
+ * A commit to the store takes longer than anything else, and is there even if the process is killed meanwhile. That it
+ * was asked for must be known then, unless commits follow each other within milliseconds.
+ */
+const beforeCommits = (flush: () => void): Tracer => ({
+  granted: ({ effect: { name } }) => {
+    if (name === 'store.append' || name === 'store.create') flush();
+  },
+  settled: () => {},
+});
+
+function openOnce(cwd: string, { env }: CommandIo): () => Promise<Repository | undefined> {
+  let opened: Promise<Repository | undefined> | undefined;
+  return () => {
+    opened ??= openRepository({ cwd, inheritEnv: env }).catch(() => undefined);
+    return opened;
+  };
+}
+
+/** The run that a journal is of; `undefined` if it ended before it had one. */
+export function runOfJournal(folder: string): string | undefined {
+  try {
+    return readFileSync(join(folder, 'run'), 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}
