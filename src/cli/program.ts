@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { exitCodes } from '../commands/exit-codes.ts';
 import type { CommandIo } from '../commands/io.ts';
 import { registerRunCommands } from './run-commands.ts';
+import { registerTestCommands } from './test-commands.ts';
 import { registerToolCommands } from './tool-commands.ts';
 import { version } from './version.ts';
 import { registerViewCommands } from './view-commands.ts';
@@ -9,6 +10,8 @@ import { registerViewCommands } from './view-commands.ts';
 /** Registers a command: `work` is called with what was typed, and gives the exit code. */
 export interface Registry {
   readonly io: CommandIo;
+  /** This program, for cases that carry out commands. */
+  readonly program: typeof runProgram;
   add(declaration: string, work: Work): Command;
 }
 
@@ -52,6 +55,7 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
     });
   const registry: Registry = {
     io,
+    program: runProgram,
     add: (declaration, work) => {
       const command = program.command(declaration);
       command.showHelpAfterError(`  hint: see what it takes: reprise ${command.name()} --help`);
@@ -71,6 +75,7 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
   program.showHelpAfterError('  hint: see all commands: reprise --help');
   registerRunCommands(registry);
   registerViewCommands(registry);
+  registerTestCommands(registry);
   registerToolCommands(registry);
   for (const command of program.commands) command.option('--state-dir <folder>', stateDirHelp);
   try {

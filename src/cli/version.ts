@@ -1,4 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of this package. */
+export const packageFolder = (): string => fileURLToPath(new URL('../..', import.meta.url));
 
 /** The version of this package. */
 export const version = (): string =>

@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Option } from 'commander';
+import type { CommandIo } from '../commands/io.ts';
+import { findUpwards } from '../commands/project.ts';
+import type { TestContext } from '../testing/context.ts';
+import type { Registry } from './program.ts';
+import { packageFolder, version } from './version.ts';
+
+/** The commands that turn runs into tests, and play them. */
+export function registerTestCommands({ io, add, program }: Registry): void {
+  add('test [names...]', async (names, options) => {
+    const { testCommand } = await import('../testing/test-command.ts');
+    return testCommand(
+      { io, context: testContext(io, program) },
+      { ...options, names: names.filter(name => name !== undefined) },
+    );
+  })
+    .description('Play test cases (cases/**) from their tapes: no agent is called, and nothing is paid for.')
+    .option('--record', 'play them for real, and keep what happens as their tapes')
+    .option('--step <name>', 'with --record: only this step; the others stay as they were recorded')
+    .option('--accept', 'take the snapshots as they come out now')
+    .addOption(
+      new Option('--reporter <name>', 'how results are shown')
+        .choices(['default', 'json', 'junit', 'github'])
+        .default('default'),
+    );
+
+  add('capture <run> <name>', async ([run = '', name = ''], options) => {
+    const { captureCommand } = await import('../testing/capture-command.ts');
+    return captureCommand({ io, context: testContext(io, program) }, { ...options, run, name });
+  })
+    .description('Make a test case of a run: cases/<name>, which replays without any agent.')
+    .option('--force', 'replace the case of that name');
+}
+
+/** What cases are played with: the same program, in this process. */
+export function testContext(
+  { env, cwd }: Pick<CommandIo, 'env' | 'cwd'>,
+  program: TestContext['program'],
+): TestContext {
+  const installed = findUpwards(cwd, folder => existsSync(join(folder, 'node_modules')));
+  return {
+    program,
+    env,
+    cwd,
+    version: version(),
+    packages: {
+      installed: installed === undefined ? undefined : join(installed, 'node_modules'),
+      reprise: packageFolder(),
+    },
+  };
+}

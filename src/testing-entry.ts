@@ -1,0 +1,55 @@
+/**
+ * Test cases of Reprise in other test runners, such as Vitest and Node's own.
+ *
+ * ```ts
+ * import { test } from 'vitest'; // or from 'node:test'
+ * import { cases } from 'reprise/testing';
+ *
+ * cases('cases', test);
+ * ```
+ */
+import { runProgram } from './cli/program.ts';
+import { testContext } from './cli/test-commands.ts';
+import { type CasesOptions, type DefineTest, listCases, type TestCase } from './testing/entry/cases.ts';
+import { type ReplayOptions, type WhatIf, whatIf } from './testing/entry/what-if.ts';
+
+export type { ErrorData } from './core/errors.ts';
+export type { HistoryEvent } from './core/event.ts';
+export { CaseFailedError } from './testing/entry/case-error.ts';
+export type { CasesOptions, DefineTest, TestCase } from './testing/entry/cases.ts';
+export type { Change, Outcome } from './testing/entry/outcomes.ts';
+export type { ClockOverride, Override } from './testing/entry/override.ts';
+export type { ReplayOptions, WhatIf, WhatIfMark, WhatIfRun } from './testing/entry/what-if.ts';
+export type { CaseFailure, FailureKind } from './testing/result.ts';
+
+const here = () => testContext({ env: process.env, cwd: process.cwd() }, runProgram);
+
+/**
+ * The test cases in a folder, `cases` unless it is said; with `test`, each becomes a test. A test plays its case from
+ * the tapes and fails with what `reprise test` prints. Give tests that take long more time where you define them:
+ * `cases('cases', (title, run) => test(title, run, 60_000))`.
+ *
+ * Snapshots: what is new is left beside the old one as `.snap.new`. `REPRISE_ACCEPT=1 npx vitest` takes all of them
+ * over, `reprise test <case> --accept` one. In CI (`CI` is set) nothing is ever written, and accepting is refused.
+ *
+ * Throws CASE_NOT_FOUND if there are no cases.
+ */
+export function cases(from: string | CasesOptions = {}, test?: DefineTest): readonly TestCase[] {
+  const options = typeof from === 'string' ? { folder: from } : from;
+  return listCases(test ? { ...options, test } : options, here());
+}
+
+/**
+ * What would have happened: plays a recorded case twice, as it is and with overrides, and compares the histories.
+ * Agents and scripts are served from the recording, git is real, in a temporary folder; the store is in memory, and
+ * neither the case nor the project is written to. Time passes only while something sleeps, or where `clock.takes` says so.
+ *
+ * A step that was never recorded, and that no override gives an output to, starts and does not end: the rest goes on as
+ * far as it can, the run is marked `inconclusive`, and `notes` says which step it was.
+ *
+ * Throws CASE_NOT_FOUND, NOT_RECORDED, and USAGE for an override that does not fit the case.
+ */
+export const replay = (
+  testCase: string | Pick<TestCase, 'file'>,
+  options: ReplayOptions = {},
+): Promise<WhatIf> => whatIf(typeof testCase === 'string' ? testCase : testCase.file, options, here());

@@ -1,0 +1,173 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CommandIo } from '../../commands/io.ts';
+import { projectRedactor } from '../../commands/journal/run-journal.ts';
+import type { Project } from '../../commands/project.ts';
+import type { HistoryEvent } from '../../core/event.ts';
+import type { PinnedBase } from '../../engine/base.ts';
+import { createGit } from '../../git/git.ts';
+import { openRepository, type Repository } from '../../git/repository.ts';
+import { secretsOf } from '../../world/secrets.ts';
+import { sha256 } from '../case-files.ts';
+import type { TestContext } from '../context.ts';
+import { distil } from '../distil.ts';
+import { leakError, scanForLeaks } from '../leak-scan.ts';
+import type { FoundCase } from '../manifest/find.ts';
+import type { CaseBase } from '../manifest/manifest.ts';
+import { replayCase, snapshotFile } from '../replay-case.ts';
+import { failureLines } from '../reporters/failure-text.ts';
+import type { CaseFailure } from '../result.ts';
+import { readCase } from '../run-tests.ts';
+import { madeNow } from '../versions.ts';
+import { captureBase, filesBesideBase } from './base-files.ts';
+import { caseText } from './case-text.ts';
+import { type CutLeg, cutLeg } from './cut-leg.ts';
+import { joinActivities, joinLegs } from './join-legs.ts';
+import { withWhatWasLeft } from './left-behind.ts';
+import type { Leg } from './legs.ts';
+import { refuseOthers } from './others.ts';
+import { refused } from './refusal.ts';
+import { withWhatWasDone } from './under-way.ts';
+
+export interface Capture {
+  readonly io: CommandIo;
+  readonly context: TestContext;
+  readonly project: Project;
+  readonly legs: readonly Leg[];
+  /** Of the run that is captured. */
+  readonly history: readonly HistoryEvent[];
+  readonly description: string;
+  /** Where the case will be, if all goes well. */
+  readonly place: FoundCase;
+}
+
+/** Makes a case in a folder of its own and replays it there. Throws CAPTURE_REFUSED, SECRET_LEAKED. */
+export async function captureInto(folder: string, capture: Capture): Promise<void> {
+  const objectsDir = mkdtempSync(join(tmpdir(), 'reprise-capture-'));
+  try {
+    await writeCase(folder, { ...capture, objectsDir });
+  } finally {
+    rmSync(objectsDir, { recursive: true, force: true });
+  }
+  await takeSnapshot({ ...capture.place, folder, file: join(folder, `${capture.place.name}.toml`) }, capture);
+}
+
+async function writeCase(
+  folder: string,
+  { objectsDir, ...capture }: Capture & { readonly objectsDir: string },
+): Promise<void> {
+  const { io, context, project, history, description, place } = capture;
+  const base = baseOf(capture.legs);
+  const repository = base ? await repositoryOf(project, io) : undefined;
+  const resolved = await Promise.all(
+    capture.legs.map((leg, index) =>
+      withWhatWasDone(leg, { later: capture.legs.slice(index + 1), events: history.length, repository }),
+    ),
+  );
+  const cut = resolved.map(cutLeg).filter(leg => leg !== undefined);
+  const legs = await withWhatWasLeft(cut, repository);
+  const [first] = legs;
+  if (!first) throw refused('the process died before it had done anything', 'there is nothing to capture');
+  refuseOthers(legs, { base, history });
+  for (const { folder: journal } of legs) copyObjects(join(journal, 'objects'), objectsDir);
+  const activities = joinActivities(legs);
+  const redactor = projectRedactor(project, io);
+  const packed: Record<string, string> = {};
+  let caseBase: CaseBase | undefined;
+  let files = first.files;
+  if (base && repository) {
+    const { pack, shallow } = await captureBase({ repository, objectsDir, base, activities });
+    const sha = sha256(pack);
+    const file = `blobs/${sha}`;
+    mkdirSync(join(folder, 'blobs'), { recursive: true });
+    writeFileSync(join(folder, file), pack);
+    packed[file] = sha;
+    caseBase = { commit: base.commit, branch: base.ref, pack: file, shallow };
+    files = await filesBesideBase(files, { repository, base, redactor });
+  }
+  await distil(
+    {
+      case: place.name,
+      recording: joinLegs(legs),
+      activities,
+      objectsDir,
+      repository,
+      base: base?.commit ?? '',
+      redactor,
+      made: await madeNow(createGit({ cwd: project.root, inheritEnv: io.env }), context),
+      main: base ? { ref: `refs/heads/${base.ref}`, commit: lastLanded(legs) ?? base.commit } : null,
+      steps: legs.map(({ step }) => step),
+      files: packed,
+    },
+    folder,
+  );
+  writeFileSync(
+    join(folder, `${place.name}.toml`),
+    redactor.text(caseText({ description, legs, base: caseBase, files })),
+  );
+  const leaks = await scanForLeaks({
+    folder,
+    secrets: secretsOf(io.env),
+    paths: [{ name: 'repo', path: project.root }],
+    objects: [objectsDir, ...(repository ? [join(repository.commonDir, 'objects')] : [])],
+  });
+  if (leaks.length > 0) throw leakError(leaks);
+}
+
+/** What was checked out when the run began, if it worked with git. */
+const baseOf = (legs: readonly Leg[]): PinnedBase | undefined => {
+  const outcome = legs[0]?.entries.find(({ op }) => op === 'git.base')?.outcome;
+  return outcome?.kind === 'ok' ? (outcome.value as PinnedBase) : undefined;
+};
+
+const lastLanded = (legs: readonly CutLeg[]): string | undefined =>
+  legs
+    .flatMap(({ entries }) => entries)
+    .flatMap(({ op, outcome }) =>
+      op === 'git.land.end' && outcome?.kind === 'ok'
+        ? [outcome.value as { readonly kind: string; readonly commit: string }]
+        : [],
+    )
+    .findLast(({ kind }) => kind === 'landed')?.commit;
+
+async function repositoryOf({ root }: Project, { env }: CommandIo): Promise<Repository> {
+  const repository = await openRepository({ cwd: root, inheritEnv: env });
+  if (repository.root === root) return repository;
+  throw refused(
+    'the project is not at the top of its repository, where a case has it',
+    'run the workflow at the top of the repository, or in a clone of its own, and capture that run',
+  );
+}
+
+function copyObjects(from: string, to: string): void {
+  if (existsSync(from)) cpSync(from, to, { recursive: true });
+}
+
+async function takeSnapshot(found: FoundCase, { context }: Capture): Promise<void> {
+  const { failures, snapshot } = await replayCase(found, readCase(found), context);
+  if (failures.length > 0 || snapshot === undefined) throw doesNotReplay(found, failures);
+  writeFileSync(snapshotFile(found), snapshot);
+}
+
+function doesNotReplay({ name, group }: FoundCase, failures: readonly CaseFailure[]) {
+  const result = {
+    name,
+    group,
+    file: '',
+    status: 'failed',
+    durationMs: 0,
+    failures,
+    notes: [],
+    steps: [],
+  } as const;
+  const shown = failures.flatMap(({ hint: _, ...failure }) =>
+    failureLines(result, failure, (_colour, text) => text).filter(line => !/^\s*hint: /.test(line)),
+  );
+  return refused(
+    ['the run does not replay as it went, so no case was made of it', ...shown.map(line => `  ${line}`)].join(
+      '\n',
+    ),
+    'what a run does outside of its workspaces, its store and git is not in its journal; keep such things in a step that a case can serve',
+  );
+}

@@ -1,0 +1,83 @@
+import type { DefinitionFiles } from '../../commands/journal/definition-files.ts';
+import type { CaseBase } from '../manifest/manifest.ts';
+import type { CutLeg } from './cut-leg.ts';
+import { exitOf, interruptionOf } from './interrupted.ts';
+
+export interface CapturedCase {
+  readonly description: string;
+  readonly legs: readonly CutLeg[];
+  readonly base: CaseBase | undefined;
+  readonly files: DefinitionFiles;
+}
+
+/** The file of a captured case. */
+export function caseText({ description, legs, base, files }: CapturedCase): string {
+  const [only, ...more] = legs;
+  const steps =
+    only && more.length === 0
+      ? ['[run]', ...fieldsOf(only, { isAlone: true }).map(([name, value]) => `${name} = ${value}`)]
+      : [
+          '[multi]',
+          'steps = [',
+          ...legs.map(leg => `  ${inlineTable(fieldsOf(leg, { isAlone: false }))},`),
+          ']',
+        ];
+  const triggers = legs
+    .map(interruptionOf)
+    .filter(found => found !== undefined)
+    .map(({ step, label, nth, signal }) => [
+      '[[triggers]]',
+      `step = ${quoted(step)}`,
+      `label = ${quoted(label)}`,
+      ...(nth > 1 ? [`nth = ${nth}`] : []),
+      `action = { signal = ${quoted(signal)} }`,
+    ]);
+  const sections = [
+    [`description = ${quoted(description)}`, 'definitions = "project"'],
+    steps,
+    ...triggers,
+    ...(base ? [baseLines(base)] : []),
+    ...(Object.keys(files).length > 0 ? [fileLines(files)] : []),
+  ];
+  return `${sections.map(lines => lines.join('\n')).join('\n\n')}\n`;
+}
+
+type Field = readonly [name: string, value: string];
+
+function fieldsOf(leg: CutLeg, { isAlone }: { readonly isAlone: boolean }): readonly Field[] {
+  const { step, command, args, killedAfter } = leg;
+  const exit = exitOf(leg);
+  return [
+    ...(isAlone ? [] : [['name', quoted(step)] as const, ['command', quoted(command)] as const]),
+    ['args', `[${args.map(quoted).join(', ')}]`],
+    ...(killedAfter
+      ? [['kill_after', `{ effect = ${quoted(killedAfter.effect)}, nth = ${killedAfter.nth} }`] as const]
+      : []),
+    ...(exit === undefined ? [] : [['expect', `{ exit = ${exit} }`] as const]),
+  ];
+}
+
+const inlineTable = (fields: readonly Field[]): string =>
+  `{ ${fields.map(([name, value]) => `${name} = ${value}`).join(', ')} }`;
+
+const baseLines = ({ commit, branch, pack, shallow }: CaseBase): readonly string[] => [
+  '[base]',
+  `commit = ${quoted(commit)}`,
+  `branch = ${quoted(branch)}`,
+  `pack = ${quoted(pack)}`,
+  ...(shallow.length > 0 ? [`shallow = [${shallow.map(quoted).join(', ')}]`] : []),
+];
+
+const fileLines = (files: DefinitionFiles): readonly string[] => [
+  '[files]',
+  ...Object.entries(files).map(([path, text]) => `${quoted(path)} = ${multiline(text)}`),
+];
+
+/** JSON is TOML here, but for one character. */
+const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f');
+
+/** As people would write it, if nothing in it has to be escaped. */
+const multiline = (text: string): string =>
+  text.includes('\n') && !/'''|'$|[^\t\n\u0020-\u007e\u0080-\u{10ffff}]/u.test(text)
+    ? `'''\n${text}'''`
+    : quoted(text);

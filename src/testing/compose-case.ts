@@ -1,0 +1,63 @@
+import type { ConductedWorld } from '../conductor/conducted-world.ts';
+import type { RecordedEntry } from '../world/recording.ts';
+import { isGitReal, stageResult } from './case-result.ts';
+import type { CaseManifest } from './manifest/manifest.ts';
+import { stagePaths } from './paths.ts';
+import type { PlayedStep } from './play.ts';
+import { composeSnapshot, type SnapshotResult } from './snapshot/compose.ts';
+import { normaliseSnapshot } from './snapshot/normalise.ts';
+import type { Stage } from './stage.ts';
+
+interface ComposedCase {
+  readonly manifest: CaseManifest;
+  readonly played: readonly PlayedStep[];
+  readonly entries: readonly RecordedEntry[];
+}
+
+/** The snapshot of a case that was played. */
+export async function composeCase(
+  stage: Stage,
+  { manifest, played, entries }: ComposedCase,
+): Promise<string> {
+  const runIds = runIdsOf(entries);
+  const result = isGitReal(manifest) ? await stageResult(stage, manifest.base?.branch ?? 'main') : undefined;
+  const text = composeSnapshot({
+    steps: played.map(({ step, output, end }) => ({
+      name: step.name,
+      output,
+      exitCode: end.kind === 'exited' ? end.code : null,
+      killed: end.kind === 'killed',
+    })),
+    result: result && inOrderOfRuns(result, { played, runIds }),
+    timeline: manifest.timeline ? entries : undefined,
+  });
+  const shas = (await stage.git.ok(['rev-list', '--all'])).split('\n').filter(sha => sha !== '');
+  return normaliseSnapshot(text, { paths: stagePaths(stage), shas, runIds });
+}
+
+/** Run ids are random: what is named after them is sorted by the place at which the steps mention the run. */
+function inOrderOfRuns(
+  result: SnapshotResult,
+  { played, runIds }: { readonly played: readonly PlayedStep[]; readonly runIds: readonly string[] },
+): SnapshotResult {
+  const outputs = played.map(({ output }) => output).join('\n');
+  const mentioned = runIds.toSorted((a, b) => outputs.indexOf(a) - outputs.indexOf(b));
+  const sortable = (name: string) =>
+    mentioned.reduce((text, id, index) => text.replaceAll(id, String(index).padStart(6, '0')), name);
+  const sorted = (names: readonly string[]) => names.toSorted((a, b) => (sortable(a) < sortable(b) ? -1 : 1));
+  return { ...result, worktrees: sorted(result.worktrees), branches: sorted(result.branches) };
+}
+
+const runIdsOf = (entries: readonly RecordedEntry[]): readonly string[] =>
+  entries.flatMap(({ op, outcome }) =>
+    op === 'ids.new' && outcome?.kind === 'ok' ? (outcome.value as { readonly runId: string }).runId : [],
+  );
+
+/** Whoever waits for steps is not to wait for a performance that was broken off. */
+export const orStopped = <T>(played: Promise<T>, { stopped }: Pick<ConductedWorld, 'stopped'>): Promise<T> =>
+  Promise.race([
+    played,
+    stopped.then(error => {
+      throw error;
+    }),
+  ]);

@@ -1,0 +1,171 @@
+import type { Host } from '../../commands/host.ts';
+import { createConductedWorld } from '../../conductor/conducted-world.ts';
+import { RepriseError } from '../../core/errors.ts';
+import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
+import { openRepository } from '../../git/repository.ts';
+import { memoryStore } from '../../store/memory.ts';
+import { createRedactor } from '../../world/redact.ts';
+import { allTracers } from '../../world/tracers.ts';
+import { orStopped } from '../compose-case.ts';
+import type { TestContext } from '../context.ts';
+import type { LoadedRecording } from '../load-recording.ts';
+import type { FoundCase } from '../manifest/find.ts';
+import type { CaseManifest } from '../manifest/manifest.ts';
+import { stagePaths } from '../paths.ts';
+import { type PlayedStep, Player } from '../play.ts';
+import { firstMoment } from '../replay-case.ts';
+import { settled } from '../session-settings.ts';
+import { fixedEnvironment, type Stage, setStage } from '../stage.ts';
+import { countedIds, virtualClock } from '../virtual-time.ts';
+import type { AskedWork } from './asked-work.ts';
+import { withForcedEnds } from './forced-ends.ts';
+import { guidedPlayer, Stuck } from './guided-player.ts';
+import { type CaseHistory, Histories, historyTracer } from './histories.ts';
+import type { Plan } from './override.ts';
+import { type ServedWork, serveWork } from './served-work.ts';
+
+export interface WhatIfCase {
+  readonly found: FoundCase;
+  readonly manifest: CaseManifest;
+  readonly loaded: LoadedRecording;
+  readonly context: TestContext;
+}
+
+/** What a play came to. */
+export interface PlayedWhatIf {
+  readonly histories: readonly CaseHistory[];
+  /** Steps whose end nobody knows, as `<step of the case>.<unit>`. */
+  readonly unknown: readonly string[];
+  /** By the step of the case. */
+  readonly served: ReadonlyMap<string, ServedWork>;
+  readonly timedOut: readonly string[];
+}
+
+const defaultTimeoutMs = 120_000;
+
+/** Plays a case on a stage of its own, with a store in memory. Throws what keeps it from being played. */
+export async function playWhatIf(whatIf: WhatIfCase, plan: Plan): Promise<PlayedWhatIf> {
+  const { found, manifest, context } = whatIf;
+  const stage = await setStage({
+    manifest,
+    caseFolder: found.folder,
+    project: context.cwd,
+    packages: context.packages,
+    path: context.env['PATH'],
+  });
+  try {
+    return await playOn(stage, whatIf, plan);
+  } finally {
+    stage.remove();
+  }
+}
+
+async function playOn(
+  stage: Stage,
+  { manifest, loaded, context }: WhatIfCase,
+  plan: Plan,
+): Promise<PlayedWhatIf> {
+  const { recording, sessions, blob } = loaded;
+  const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };
+  const redactor = createRedactor({ paths: stagePaths(stage), secrets: [] });
+  const clock = virtualClock(plan.startMs ?? firstMoment(recording.entries));
+  const ids = countedIds();
+  const store = memoryStore();
+  const repository = await openRepository({ cwd: stage.repo, env });
+  const problems: RepriseError[] = [];
+  const served = new Map(
+    manifest.steps.map(({ name: step }) => [
+      step,
+      serveWork({
+        step,
+        sessions: sessions.filter(session => isOf(step, session)),
+        redactor,
+        blobs: blob,
+        repository: async () => repository,
+        live: manifest.live,
+        plan,
+      }),
+    ]),
+  );
+  const servedIn = (step: string): ServedWork => {
+    const work = served.get(step);
+    if (!work) throw new RepriseError('INTERNAL', `nothing is served in step ${step}`);
+    return work;
+  };
+  const histories = new Histories();
+  const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
+  const world = createConductedWorld({
+    player: guidedPlayer({
+      recording,
+      time: clock,
+      expand: value => (value === undefined ? value : redactor.expand(value)),
+      endsByItself: work => endsByItself(work, servedIn(work.step)),
+      isForced: ({ step, unit }) => plan.endOf(step, unit) !== undefined,
+      takesMs: ({ step, unit }) => plan.takesMs(step, unit),
+    }),
+    tracer: allTracers([
+      player.tracer,
+      historyTracer(
+        histories,
+        value => redactor.json(value),
+        (step, unit) => plan.started(step, unit),
+      ),
+    ]),
+  });
+  const hostOf = ({ name }: { readonly name: string }): Host => ({
+    world: withForcedEnds(world, {
+      endOf: unit => plan.endOf(name, unit),
+      onProblem: error => problems.push(error),
+    }),
+    clock,
+    ids,
+    openSession: settled(servedIn(name).openSession, manifest),
+    runShell: servedIn(name).runShell,
+    openStore: async () => ({ ...store, close: async () => {} }),
+    revise: model => {
+      const onFailure = plan.policyOf(name);
+      return onFailure === undefined ? model : { ...model, onFailure };
+    },
+  });
+
+  const { played, stuck } = await untilStuck(async () => {
+    const steps = await orStopped(player.play({ world, hostOf, onLeft: async () => {} }), world);
+    await world.finish();
+    return steps;
+  });
+  const [problem] = [...problems, ...[...served.values()].flatMap(work => work.problems())];
+  if (problem) throw problem;
+  const missing = [...served.values()].flatMap(work => work.missing());
+  return {
+    histories: histories.all(),
+    unknown: [...new Set([...missing, ...stuck.map(({ step, unit }) => `${step}.${unit}`)])],
+    served,
+    timedOut: played.filter(({ end }) => end.kind === 'timed-out').map(({ step }) => step.name),
+  };
+}
+
+const isOf = (step: string, { task }: RecordedActivity): boolean => task.startsWith(`${step}.`);
+
+function endsByItself(work: AskedWork, served: ServedWork): boolean {
+  switch (work.kind) {
+    case 'session':
+      return served.endsByItself(work.key);
+    case 'shell':
+      return served.shellEndsByItself(work.script);
+    case 'function':
+    case 'landing':
+      return true;
+  }
+}
+
+/** Work that nobody knows the end of ends the play: what came before is known all the same. */
+async function untilStuck(
+  play: () => Promise<readonly PlayedStep[]>,
+): Promise<{ readonly played: readonly PlayedStep[]; readonly stuck: readonly AskedWork[] }> {
+  try {
+    return { played: await play(), stuck: [] };
+  } catch (error) {
+    if (!(error instanceof Stuck) || error.work.length === 0) throw error;
+    return { played: [], stuck: error.work };
+  }
+}

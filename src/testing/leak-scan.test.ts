@@ -1,0 +1,201 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describeLeak, type LeakScanOptions, leakError, scanForLeaks } from './leak-scan.ts';
+
+const value = 'correct-horse/"battery"';
+const secrets = [
+  { name: 'DEPLOY_TOKEN', value },
+  { name: 'SHORT', value: 'abc' },
+];
+const github = `gh${'p_'}${'aB3'.repeat(12)}`;
+
+let root: string;
+let folder: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'reprise-leaks-'));
+  folder = join(root, 'case');
+  mkdirSync(folder);
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+function write(path: string, content: string | Buffer) {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), content);
+}
+
+const scan = async (more: Partial<LeakScanOptions> = {}) => {
+  const leaks = await scanForLeaks({ folder, secrets, home: '/home/lovelace', user: 'lovelace', ...more });
+  const text = JSON.stringify([leaks, leaks.map(describeLeak)]);
+  for (const hidden of [value, 'correct-horse', github]) expect(text).not.toContain(hidden);
+  return leaks;
+};
+
+describe('a case without leaks', () => {
+  it('may hold placeholders, SHAs, short values and bytes of any kind', async () => {
+    write('a.score', '{"main":"0123456789abcdef0123456789abcdef01234567"}\n');
+    write(
+      'sessions/a.jsonl',
+      '{"h":"Authorization: Bearer <SECRET:AUTHORIZATION>","at":"<PATH:home>/abc"}\n',
+    );
+    write('blobs/x', Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 7) % 256)));
+    expect(await scan()).toEqual([]);
+  });
+});
+
+describe('a planted secret', () => {
+  const json = JSON.stringify;
+  it.each([
+    ['plain', `x\ny${value}z\n`, 2],
+    ['in JSON', json({ value }), 1],
+    ['in JSON inside of JSON', json({ text: json({ text: json({ value }) }) }), 1],
+    ['with other escapes than ours', `{"v":"c\\u006frrect\\u002dhorse\\/\\"battery\\""}`, 1],
+    ['in an address', `\n\nhttps://x.org/${encodeURIComponent(value)}`, 3],
+    ['where a placeholder should be', `<SECRET:${Buffer.from(value).toString('base64url')}>`, 1],
+    ['in base64', Buffer.from(`user:${value}`).toString('base64'), 1],
+    ['beside broken text', Buffer.concat([Buffer.from([0xff, 0xfe, 0]), Buffer.from(value)]), 1],
+    ['compressed', gzipSync(value), 1],
+  ])('is found %s', async (_, content, line) => {
+    write('sessions/agent.a.0.jsonl', content);
+    expect(await scan()).toEqual([
+      { kind: 'secret', name: 'DEPLOY_TOKEN', file: 'sessions/agent.a.0.jsonl', line },
+    ]);
+  });
+
+  it('is found in the name of a file, which is then not told', async () => {
+    write(`blobs/${github}`, 'x');
+    expect(await scan()).toEqual([
+      { kind: 'secret', name: 'GITHUB_TOKEN', file: 'blobs/<SECRET:GITHUB_TOKEN>' },
+    ]);
+  });
+
+  it('is found where a link leads, and the link is not followed', async () => {
+    symlinkSync(`/nowhere/${github}`, join(folder, 'link'));
+    expect(await scan()).toMatchObject([{ name: 'GITHUB_TOKEN', file: 'link' }]);
+  });
+
+  it('that nobody knows is found by its looks', async () => {
+    write('x__a.vcr', `{}\n{"args":{"url":"https://x:${'hunter22'}@x.org"},"ok":"${github}"}\n`);
+    expect(await scan({ secrets: [] })).toEqual([
+      { kind: 'secret', name: 'GITHUB_TOKEN', file: 'x__a.vcr', line: 2 },
+      { kind: 'secret', name: 'URL_PASSWORD', file: 'x__a.vcr', line: 2 },
+    ]);
+  });
+});
+
+describe('a path of this machine', () => {
+  it('is a leak, and so is the name of its user', async () => {
+    write('a.snap', 'at /home/lovelace/x\nby lovelace\nlovelaces /home/lovelaces\n/srv/work/x\n');
+    expect(await scan({ paths: [{ name: 'repo', path: '/srv/work' }] })).toEqual([
+      { kind: 'path', name: 'home', file: 'a.snap', line: 1 },
+      { kind: 'path', name: 'user name', file: 'a.snap', line: 1 },
+      { kind: 'path', name: 'user name', file: 'a.snap', line: 2 },
+      { kind: 'path', name: 'repo', file: 'a.snap', line: 4 },
+    ]);
+  });
+
+  it('counts as a user only if the name is not everybody’s', async () => {
+    write('a.snap', 'the root of it all, in /root/x');
+    expect(await scan({ user: 'root', home: '/root' })).toEqual([
+      { kind: 'path', name: 'home', file: 'a.snap', line: 1 },
+    ]);
+  });
+});
+
+describe('packs', () => {
+  const env = {
+    PATH: process.env['PATH'],
+    ...{ GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+    ...{
+      GIT_AUTHOR_NAME: 'lovelace',
+      GIT_AUTHOR_EMAIL: 'a@x',
+      GIT_COMMITTER_NAME: 'lovelace',
+      GIT_COMMITTER_EMAIL: 'a@x',
+    },
+  };
+  const git = (args: readonly string[], input = '') =>
+    execFileSync('git', ['-C', join(root, 'repo'), ...args], { env, input, maxBuffer: 2 ** 26 });
+  const commit = (path: string, content: string) => {
+    mkdirSync(dirname(join(root, 'repo', path)), { recursive: true });
+    writeFileSync(join(root, 'repo', path), content);
+    git(['add', '-A']);
+    git(['commit', '--quiet', '-m', `change ${path.length}`]);
+    return git(['rev-parse', 'HEAD']).toString().trim();
+  };
+  /** Puts the objects of a range into a file as a thin pack. */
+  const pack = (range: string, file = 'blobs/0') => {
+    const revisions = `${range.replaceAll(' ', '\n')}\n`;
+    write(file, git(['pack-objects', '--quiet', '--revs', '--thin', '--stdout'], revisions));
+    return file;
+  };
+  const long = Array.from({ length: 400 }, (_, at) => `line ${at} ${at * at}`).join('\n');
+
+  beforeEach(() => {
+    mkdirSync(join(root, 'repo'));
+    git(['init', '--quiet', '-b', 'main']);
+  });
+
+  it('are looked through object by object', async () => {
+    const base = commit('src/deep/config.txt', long);
+    const tip = commit('src/deep/config.txt', `${long}\ntoken ${github}\n`);
+    // What the first pack is based on comes after it.
+    const file = pack(`${tip} ^${base}`, 'blobs/0');
+    pack(base, 'blobs/1');
+    const leaks = await scan();
+    expect(leaks).toMatchObject([
+      { kind: 'secret', name: 'GITHUB_TOKEN', file, line: 401, path: 'src/deep/config.txt' },
+    ]);
+    expect(leaks.map(describeLeak).join()).toMatch(
+      /^blobs\/0 \(object [0-9a-f]{12}, src\/deep\/config\.txt\):401: the secret GITHUB_TOKEN$/,
+    );
+  });
+
+  it('have secrets also in messages, names of files and what is not reachable by a name', async () => {
+    commit(`${github}.txt`, 'x');
+    git(['commit', '--quiet', '--allow-empty', '-m', `use ${value}`]);
+    pack('HEAD');
+    expect((await scan()).map(({ name, line }) => [name, line]).sort()).toEqual([
+      ['DEPLOY_TOKEN', 6],
+      ['GITHUB_TOKEN', 1],
+    ]);
+  });
+
+  it('that need objects from elsewhere are unreadable without them', async () => {
+    const base = commit('config.txt', long);
+    const tip = commit('config.txt', `${long}\n${value}\n`);
+    const file = pack(`${tip} ^${base}`);
+    expect(await scan()).toEqual([{ kind: 'unreadable', name: 'pack', file }]);
+    expect(await scan({ objects: [join(root, 'repo', '.git', 'objects')] })).toMatchObject([
+      { kind: 'secret', name: 'DEPLOY_TOKEN', file, path: 'config.txt' },
+    ]);
+  });
+
+  it('that are damaged are unreadable', async () => {
+    write('blobs/x', 'PACK and nothing else');
+    expect(await scan()).toEqual([{ kind: 'unreadable', name: 'pack', file: 'blobs/x' }]);
+  });
+});
+
+describe('the error', () => {
+  it('says where each leak is, and what to do', () => {
+    const { code, message, hint } = leakError([
+      { kind: 'secret', name: 'DEPLOY_TOKEN', file: 'sessions/a.jsonl', line: 3 },
+      { kind: 'path', name: 'home', file: 'a.snap', line: 1 },
+      ...Array.from({ length: 20 }, () => ({ kind: 'unreadable' as const, name: 'pack', file: 'blobs/x' })),
+    ]);
+    expect(code).toBe('SECRET_LEAKED');
+    expect(
+      `${message.split('\n').slice(0, 4).join('\n')}\n${message.split('\n').at(-1)}\n${hint}`,
+    ).toMatchInlineSnapshot(`
+      "the recording holds what must not leave this machine:
+        sessions/a.jsonl:3: the secret DEPLOY_TOKEN
+        a.snap:1: a path of this machine (home)
+        blobs/x: a pack that cannot be looked through, because what it is based on is missing
+        and 2 more
+      keep the secret out of what is printed and written, and record again; if these files have been shared, replace the secret"
+    `);
+  });
+});

@@ -1,0 +1,1119 @@
+import { describe, expect, it } from 'vitest';
+import { load, problemsIn, shortProblemsIn } from './test-support.ts';
+
+/** What people get to read, for every mistake we could think of. */
+
+/** Lines without the indentation of the test. */
+const toml = ({ raw: [text = ''] }: TemplateStringsArray): string => text.replace(/^ {6}/gm, '').trim();
+
+describe('a case file with mistakes', () => {
+  it('shows where, what and what to do', () => {
+    const text = toml`
+      fidelty = "tape"
+      [multi]
+      steps = [
+        { name = "init", command = "init", stdn = "y" },
+        { name = "init", command = "shell" },
+      ]
+      [[triggers]]
+      step = "inti"
+      label = "clock.now"
+      action = "exit"
+    `;
+    expect(problemsIn(text)).toMatchInlineSnapshot(`
+      "
+      small.toml:1:1: unknown key \`fidelty\`
+         1 | fidelty = "tape"
+           | ^^^^^^^
+        hint: did you mean \`fidelity\`?
+
+      small.toml:4:38: unknown key \`stdn\`
+         4 |   { name = "init", command = "init", stdn = "y" },
+           |                                      ^^^^
+        hint: did you mean \`stdin\`?
+
+      small.toml:5:3: a step with the command \`shell\` needs \`script\`
+         5 |   { name = "init", command = "shell" },
+           |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        hint: write the script in [scripts] and name it here
+
+      small.toml:5:12: there is a step \`init\` already
+         5 |   { name = "init", command = "shell" },
+           |            ^^^^^^
+
+      small.toml:8:8: there is no step \`inti\`
+         8 | step = "inti"
+           |        ^^^^^^
+        hint: did you mean "init"?
+      "
+    `);
+  });
+
+  it('keeps the position of what is no TOML', () => {
+    const text = toml`
+      [multi]
+      steps = [
+        { name = "a", command = run },
+      ]
+    `;
+    expect(problemsIn(text)).toMatchInlineSnapshot(`
+      "
+      small.toml:3:27: this is not TOML: invalid value
+         3 |   { name = "a", command = run },
+           |                           ^
+        hint: put text in quotes
+      "
+    `);
+  });
+});
+
+describe('mistakes in TOML itself', () => {
+  it('a text that does not end', () => {
+    const text = 'description = "open\n';
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"1:20 [] this is not TOML: control characters are not allowed in strings (close the quote; text of several lines stands between """ or three of ')"`,
+    );
+  });
+
+  it('a list that does not end', () => {
+    const text = toml`
+      [multi]
+      steps = [
+        { name = "a", command = "run" }
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"3:34 [] this is not TOML: expected comma or end of structure (a list or a table inside of a line is not closed, or a comma is missing)"`,
+    );
+  });
+
+  it('a table twice', () => {
+    const text = toml`
+      [run]
+      args = []
+      [run]
+      args = []
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"3:2 [r] this is not TOML: trying to redefine an already defined table or value (a key or a [table] can be written only once: join the two)"`,
+    );
+  });
+
+  it('a key twice', () => {
+    const text = toml`
+      [run]
+      args = []
+      args = []
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"3:1 [a] this is not TOML: trying to redefine an already defined table or value (a key or a [table] can be written only once: join the two)"`,
+    );
+  });
+
+  it('a key that needs quotes', () => {
+    const text = toml`
+      [files]
+      src/a.txt = "x"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:4 [/] this is not TOML: illegal character in key (put a key that holds more than letters, digits, - and _ in quotes)"`,
+    );
+  });
+
+  it('a mistake after line ends of Windows', () => {
+    const text = 'model = "x"\r\n[run]\r\nargs = yes\r\n';
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"3:8 [y] this is not TOML: invalid value (put text in quotes)"`,
+    );
+  });
+});
+
+describe('mistakes in the form of a case', () => {
+  it('an empty file', () => {
+    const text = '';
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"1:1 [] the case has no steps (write [multi] with \`steps\`, [run] for a single command, or [worker_test])"`,
+    );
+  });
+
+  it('a file with only files', () => {
+    const text = toml`
+      [files]
+      "a.txt" = "a"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"1:1 [[] the case has no steps (write [multi] with \`steps\`, [run] for a single command, or [worker_test])"`,
+    );
+  });
+
+  it('two forms', () => {
+    const text = toml`
+      [run]
+      args = []
+      [multi]
+      steps = [{ name = "a", command = "run" }]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"3:2 [multi] a case has either [run] or [multi], not both (put [multi] into a case of its own)"`,
+    );
+  });
+
+  it('three forms', () => {
+    const text = toml`
+      [worker_test]
+      num_workers = 1
+      workers = [{ name = "a", sessions = [] }]
+      [run]
+      [multi]
+      steps = [{ name = "b", command = "run" }]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      4:2 [run] a case has either [worker_test] or [run], not both (put [run] into a case of its own)
+      5:2 [multi] a case has either [worker_test] or [multi], not both (put [multi] into a case of its own)
+      "
+    `);
+  });
+
+  it('a form that is misspelt', () => {
+    const text = toml`
+      [mutli]
+      steps = []
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"1:2 [mutli] unknown key \`mutli\` (did you mean \`multi\`?)"`,
+    );
+  });
+
+  it('no steps', () => {
+    const text = '[multi]\n';
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"1:1 [[multi]] \`multi\` needs \`steps\`"`);
+  });
+
+  it('an empty list of steps', () => {
+    const text = toml`
+      [multi]
+      steps = []
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"2:9 [[]] \`multi.steps\` must not be empty"`);
+  });
+
+  it('steps that are a table', () => {
+    const text = toml`
+      [multi.steps]
+      name = "a"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"1:1 [[multi.steps]] \`multi.steps\` must be a list, not a table (write [[multi.steps]])"`,
+    );
+  });
+
+  it('steps at the top', () => {
+    const text = toml`
+      [[steps]]
+      name = "a"
+      command = "run"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"1:3 [steps] unknown key \`steps\` (write [[multi.steps]])"`,
+    );
+  });
+
+  it('a step that is a text', () => {
+    const text = toml`
+      [multi]
+      steps = ["init", { name = "a", command = "run" }]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"2:10 ["init"] a step must be a table, not "init""`);
+  });
+
+  it('a form that is a text', () => {
+    const text = 'run = "fix"\n';
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"1:7 ["fix"] \`run\` must be a table, not "fix""`);
+  });
+});
+
+describe('unknown keys', () => {
+  it('at the top', () => {
+    const text = toml`
+      name = "x"
+      overrides = {}
+      [run]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      1:1 [name] unknown key \`name\` (leave it out: a case is named by its file)
+      2:1 [overrides] unknown key \`overrides\` (known keys: description, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
+      "
+    `);
+  });
+
+  it('of a step', () => {
+    const text = toml`
+      [[multi.steps]]
+      name = "a"
+      cmd = "run"
+      group = "x"
+      timeuot = 1
+      zzz = 1
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      1:1 [[[multi.steps]]] a step needs \`command\`
+      3:1 [cmd] unknown key \`cmd\` (write \`command\`)
+      4:1 [group] unknown key \`group\` (write \`concurrent_group\`)
+      5:1 [timeuot] unknown key \`timeuot\` (did you mean \`timeout\`?)
+      6:1 [zzz] unknown key \`zzz\` (known keys: name, command, concurrent_group, args, stdin, env, expect, timeout, kill_after, script)
+      "
+    `);
+  });
+
+  it('of a single command', () => {
+    const text = toml`
+      [run]
+      concurrent_group = "x"
+      workflow = "fix"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      2:1 [concurrent_group] unknown key \`concurrent_group\` (a single command has no neighbours: write [[multi.steps]] for several)
+      3:1 [workflow] unknown key \`workflow\` (write its name as the first of \`args\`)
+      "
+    `);
+  });
+
+  it('of what is expected', () => {
+    const text = toml`
+      [run]
+      expect = { exit_code = 1, fles = {}, stdout = "x" }
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      2:12 [exit_code] unknown key \`exit_code\` (write \`exit\`)
+      2:27 [fles] unknown key \`fles\` (did you mean \`files\`?)
+      2:38 [stdout] unknown key \`stdout\` (write \`output\`)
+      "
+    `);
+  });
+
+  it('of the whole case below a table', () => {
+    const text = toml`
+      [multi]
+      steps = [{ name = "a", command = "run", env = { A = "1" } }]
+      fidelity = "tape"
+      env = { A = "1" }
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:1 [fidelity] unknown key \`fidelity\` (\`fidelity\` belongs to the whole case: move it to the top of the file, before the first [table])
+      4:1 [env] unknown key \`env\` (\`env\` belongs to the whole case: move it to the top of the file, before the first [table])
+      "
+    `);
+  });
+
+  it('written as dotted and as quoted keys', () => {
+    const text = toml`
+      "sho thinking" = true
+      run.expect.ext = 1
+      run."arg s" = []
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      1:1 ["sho thinking"] unknown key \`sho thinking\` (did you mean \`show_thinking\`?)
+      2:12 [ext] unknown key \`ext\` (did you mean \`exit\`?)
+      3:5 ["arg s"] unknown key \`arg s\` (did you mean \`args\`?)
+      "
+    `);
+  });
+
+  it('in inline tables in lists in tables', () => {
+    const text = toml`
+      [[worker_test.workers]]
+      name = "a"
+      sessions = [
+        { role = "x", vcr = "y" }, # { tape = 1 }
+        { role = "x", vcr = "y", tape = "z" },
+      ]
+      [worker_test.nested]
+      x = 1
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      1:3 [worker_test] \`worker_test\` needs \`num_workers\`
+      5:28 [tape] unknown key \`tape\` (known keys: role, vcr)
+      7:14 [nested] unknown key \`nested\` (known keys: num_workers, command, workflow, args, env, timeout, workers)
+      "
+    `);
+  });
+
+  it('named like methods of objects', () => {
+    const text = toml`
+      __proto__ = 1
+      constructor = {}
+      [run]
+      toString = 1
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      1:1 [__proto__] unknown key \`__proto__\` (known keys: description, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
+      2:1 [constructor] unknown key \`constructor\` (known keys: description, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
+      4:1 [toString] unknown key \`toString\` (known keys: name, command, args, stdin, env, expect, timeout, kill_after, script)
+      "
+    `);
+  });
+});
+
+describe('mistakes in a step', () => {
+  it('without a name and a command', () => {
+    const text = toml`
+      [multi]
+      steps = [
+        {},
+      ]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:3 [{}] a step needs \`name\`
+      3:3 [{}] a step needs \`command\`
+      "
+    `);
+  });
+
+  it('with names that cannot be', () => {
+    const text = toml`
+      [multi]
+      steps = [
+        { name = "a b", command = "run" },
+        { name = "", command = "run" },
+        { name = 1, command = "run" },
+        { name = "a/../b", command = "" },
+        { name = "result", command = "run" },
+      ]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:12 ["a b"] \`name\` must consist of letters, digits, - and _, not "a b"
+      4:12 [""] \`name\` must not be empty
+      5:12 [1] \`name\` must be a text, not \`1\` (put it in quotes)
+      6:12 ["a/../b"] \`name\` must consist of letters, digits, - and _, not "a/../b"
+      6:32 [""] \`command\` must not be empty
+      7:12 ["result"] no step can be named \`result\`: the snapshot has a section of that name
+      "
+    `);
+  });
+
+  it('with a name that is taken', () => {
+    const text = toml`
+      [multi]
+      steps = [
+        { name = "a", command = "run" },
+        { name = "b", command = "run" },
+        { name = "a", command = "resume" },
+        { name = "B", command = "resume" },
+        { name = "C", command = "resume" },
+        { name = "c", command = "resume" },
+      ]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      5:12 ["a"] there is a step \`a\` already
+      6:12 ["B"] \`B\` and \`b\` differ in upper and lower case only
+      8:12 ["c"] \`c\` and \`C\` differ in upper and lower case only
+      "
+    `);
+  });
+
+  it('with arguments that cannot be', () => {
+    const text = toml`
+      [multi]
+      steps = [
+        { name = "a", command = "run", args = ["x", 1, true] },
+        { name = "b", command = "run", args = "it's" },
+        { name = "c", command = "run", args = 1979-05-27 },
+        { name = "d", command = "run", args = { x = 1 } },
+      ]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:47 [1] \`args[1]\` must be a text, not \`1\` (put it in quotes)
+      3:50 [true] \`args[2]\` must be a text, not \`true\` (put it in quotes)
+      4:41 ["it's"] \`args\` has a quote or a backslash with nothing after it (close it, or write a list)
+      5:41 [1979-05-27] \`args\` must be a list or a text, not a date
+      6:41 [{ x = 1 }] \`args\` must be a list or a text, not a table
+      "
+    `);
+  });
+
+  it('with variables that cannot be', () => {
+    const text = toml`
+      [run]
+      stdin = 1
+      env = { A = 1, "B=C" = "x", "" = "y", D = { E = "z" } }
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      2:9 [1] \`stdin\` must be a text, not \`1\` (put it in quotes)
+      3:13 [1] \`env.A\` must be a text, not \`1\` (put it in quotes)
+      3:16 ["B=C"] \`B=C\` cannot be the name of a variable
+      3:29 [""] \`\` cannot be the name of a variable
+      3:43 [{ E = "z" }] \`env.D\` must be a text, not a table
+      "
+    `);
+  });
+
+  it('with durations that cannot be', () => {
+    const text = toml`
+      [multi]
+      steps = [
+        { name = "a", command = "run", timeout = "soon" },
+        { name = "b", command = "run", timeout = 0 },
+        { name = "c", command = "run", timeout = "0s" },
+        { name = "d", command = "run", timeout = -1.5 },
+        { name = "e", command = "run", timeout = true },
+        { name = "f", command = "run", timeout = nan },
+      ]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:44 ["soon"] \`timeout\` must be a duration, not "soon" (write it like "30s", "1m30s" or "250ms")
+      4:44 [0] \`timeout\` must be a number above 0, not \`0\`
+      5:44 ["0s"] \`timeout\` must be a duration, not "0s" (write it like "30s", "1m30s" or "250ms")
+      6:44 [-1.5] \`timeout\` must be a number above 0, not \`-1.5\`
+      7:44 [true] \`timeout\` must be a text or a number, not \`true\`
+      8:44 [nan] \`timeout\` must be a number above 0, not \`NaN\`
+      "
+    `);
+  });
+
+  it('of a single command that cannot give its name', () => {
+    const text = toml`
+      [run]
+      command = "my command"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"1:1 [[run]] a step cannot be named \`my command\` (give it a \`name\`)"`,
+    );
+  });
+
+  it('in a group without a name', () => {
+    const text = toml`
+      [multi]
+      steps = [{ name = "a", command = "run", concurrent_group = "" }]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"2:60 [""] \`concurrent_group\` must not be empty"`);
+  });
+});
+
+describe('mistakes in a shell step', () => {
+  it('without a script', () => {
+    const text = toml`
+      [multi]
+      steps = [{ name = "a", command = "shell" }]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:10 [{ name = "a", command = "shell" }] a step with the command \`shell\` needs \`script\` (write the script in [scripts] and name it here)"`,
+    );
+  });
+
+  it('whose script is not there', () => {
+    const text = toml`
+      [multi]
+      steps = [{ name = "a", command = "shell", script = "setup.hs" }]
+      [scripts]
+      "setup.sh" = "ls"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:52 ["setup.hs"] there is no script \`setup.hs\` in [scripts] (did you mean "setup.sh"?)"`,
+    );
+  });
+
+  it('whose script is not a text', () => {
+    const text = toml`
+      [multi]
+      steps = [{ name = "a", command = "shell", script = 1 }]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:52 [1] \`script\` must be a text, not \`1\` (put it in quotes)"`,
+    );
+  });
+
+  it('that is none but has a script', () => {
+    const text = toml`
+      [multi]
+      steps = [{ name = "a", command = "run", script = "x.sh" }]
+      [scripts]
+      "x.sh" = "ls"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:41 [script] \`script\` goes with the command \`shell\` only (write command = "shell")"`,
+    );
+  });
+
+  it('that is killed', () => {
+    const text = toml`
+      [multi]
+      steps = [{ name = "a", command = "shell", script = "x.sh", kill_after = "store.append" }]
+      [scripts]
+      "x.sh" = "ls"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:60 [kill_after] a \`shell\` step cannot be killed after an effect: it has none (end the script where it should stop)"`,
+    );
+  });
+
+  it('whose script has a name without quotes', () => {
+    const text = toml`
+      [multi]
+      steps = [{ name = "a", command = "shell", script = "x.sh" }]
+      [scripts]
+      x.sh = "ls"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      2:52 ["x.sh"] there is no script \`x.sh\` in [scripts]
+      4:1 [x] \`scripts.x\` must be a text, not a table (put the name in quotes: "x.sh" = ...)
+      "
+    `);
+  });
+
+  it('whose script has a path for a name', () => {
+    const text = toml`
+      [run]
+      [scripts]
+      "a/b.sh" = "ls"
+      ".." = "ls"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:1 ["a/b.sh"] a script cannot be named \`a/b.sh\` (use letters, digits, \`.\`, - and _)
+      4:1 [".."] a script cannot be named \`..\` (use letters, digits, \`.\`, - and _)
+      "
+    `);
+  });
+});
+
+describe('mistakes in what is expected', () => {
+  it('of exit codes', () => {
+    const text = toml`
+      [multi]
+      steps = [
+        { name = "a", command = "run", expect = { exit = "0" } },
+        { name = "b", command = "run", expect = { exit = 256 } },
+        { name = "c", command = "run", expect = { exit = 0.5 } },
+        { name = "d", command = "run", expect = 0 },
+      ]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:52 ["0"] \`expect.exit\` must be a number, not "0"
+      4:52 [256] \`expect.exit\` must be a whole number from 0 to 255, not \`256\`
+      5:52 [0.5] \`expect.exit\` must be a whole number from 0 to 255, not \`0.5\`
+      6:43 [0] \`expect\` must be a table, not \`0\`
+      "
+    `);
+  });
+
+  it('of files', () => {
+    const text = toml`
+      [run.expect.files]
+      "a" = 1
+      "b" = {}
+      "c" = { contains = "x", absent = true }
+      "d" = { absent = false }
+      "e" = { contains = "" }
+      "f" = { contians = "x" }
+      "/g" = ""
+      "../h" = ""
+      README.md = "x"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      2:7 [1] \`expect.files.a\` must be a text or a table, not \`1\`
+      3:7 [{}] \`expect.files.b\` needs either \`contains\` or \`absent\` (write "the whole content", { contains = "a part" } or { absent = true })
+      4:7 [{ contains = "x", absent = true }] \`expect.files.c\` needs either \`contains\` or \`absent\` (write "the whole content", { contains = "a part" } or { absent = true })
+      5:18 [false] \`expect.files.d.absent\` must be true (leave the file out to expect nothing of it)
+      6:20 [""] \`expect.files.e.contains\` must not be empty
+      7:9 [contians] unknown key \`contians\` (did you mean \`contains\`?)
+      8:1 ["/g"] the path \`/g\` must be relative to the test repository
+      9:1 ["../h"] the path \`../h\` must stay inside the test repository
+      10:1 [README] \`expect.files.README\` needs either \`contains\` or \`absent\` (put the name in quotes: "README.md" = ...)
+      "
+    `);
+  });
+
+  it('of main and of output', () => {
+    const text = toml`
+      [run.expect]
+      main = "one"
+      output = ["/a(/", "", "/ok/i"]
+      not_output = [1]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      2:8 ["one"] \`expect.main\` must be a list, not "one"
+      3:11 ["/a(/"] \`expect.output[0]\` is no regular expression: Unterminated group (a text that does not begin and end with / is searched for as it is)
+      3:19 [""] \`expect.output[1]\` must not be empty
+      4:15 [1] \`expect.not_output[0]\` must be a text, not \`1\` (put it in quotes)
+      "
+    `);
+  });
+});
+
+describe('mistakes in killing', () => {
+  it('after an event that is written like an effect', () => {
+    const text = toml`
+      [run]
+      kill_after = "step.completed"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:14 ["step.completed"] \`kill_after\` names the event \`step.completed\` as if it were an effect (write { event = "step.completed" })"`,
+    );
+  });
+
+  it('after an event that is none', () => {
+    const text = toml`
+      [run]
+      kill_after = { event = "step.complete" }
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:24 ["step.complete"] \`kill_after.event\` must be an event of a history, not \`step.complete\` (did you mean "step.completed"?)"`,
+    );
+  });
+
+  it('after nothing, or after two things', () => {
+    const text = toml`
+      [multi]
+      steps = [
+        { name = "a", command = "run", kill_after = {} },
+        { name = "b", command = "run", kill_after = { effect = "x", event = "step.completed" } },
+        { name = "c", command = "run", kill_after = { effect = "x", step = "build" } },
+        { name = "d", command = "run", kill_after = { effect = "x", nth = 0 } },
+        { name = "e", command = "run", kill_after = 3 },
+        { name = "f", command = "run", kill_after = "" },
+      ]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:47 [{}] \`kill_after\` needs either \`effect\` or \`event\`
+      4:47 [{ effect = "x", event = "step.completed" }] \`kill_after\` needs either \`effect\` or \`event\`
+      5:63 [step] \`step\` goes with \`event\` only
+      6:69 [0] \`kill_after.nth\` must be a whole number from 1, not \`0\`
+      7:47 [3] \`kill_after\` must be a text or a table, not \`3\`
+      8:47 [""] \`kill_after\` must not be empty
+      "
+    `);
+  });
+});
+
+it('a choice that is misspelt is one mistake', () => {
+  expect(shortProblemsIn('[run]\nkill_after = { efect = "x" }\n')).toMatchInlineSnapshot(
+    `"2:16 [efect] unknown key \`efect\` (did you mean \`effect\`?)"`,
+  );
+  expect(
+    shortProblemsIn('[run]\n[[triggers]]\nstep = "run"\nlabel = "x"\naction = { inptu = "y" }\n'),
+  ).toMatchInlineSnapshot(`"5:12 [inptu] unknown key \`inptu\` (did you mean \`input\`?)"`);
+  expect(shortProblemsIn('[run]\n[[invariants]]\nname = "a"\nrn = "x"\n')).toMatchInlineSnapshot(
+    `"4:1 [rn] unknown key \`rn\` (did you mean \`run\`?)"`,
+  );
+});
+
+describe('mistakes in triggers', () => {
+  it('of a step that is not there', () => {
+    const text = toml`
+      [run]
+      [[triggers]]
+      step = "rum"
+      label = "x"
+      action = "exit"
+      [[triggers]]
+      step = "something"
+      label = "x"
+      action = "exit"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:8 ["rum"] there is no step \`rum\` (did you mean "run"?)
+      7:8 ["something"] there is no step \`something\` (steps: run)
+      "
+    `);
+  });
+
+  it('of a shell step', () => {
+    const text = toml`
+      [multi]
+      steps = [{ name = "a", command = "shell", script = "x" }]
+      [scripts]
+      x = "ls"
+      [[triggers]]
+      step = "a"
+      label = "x"
+      action = "exit"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"6:8 ["a"] \`a\` is a shell step: it has no effects that could fire a trigger"`,
+    );
+  });
+
+  it('that say too little', () => {
+    const text = toml`
+      [run]
+      [[triggers]]
+      [[triggers]]
+      step = "run"
+      label = ""
+      action = "input"
+      [[triggers]]
+      step = "run"
+      label = "x"
+      action = {}
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      2:1 [[[triggers]]] a trigger needs \`step\`
+      2:1 [[[triggers]]] a trigger needs \`label\`
+      2:1 [[[triggers]]] a trigger needs \`action\`
+      5:9 [""] \`label\` must not be empty
+      6:10 ["input"] \`action\` "input" needs \`input\` (write action = { input = "y" })
+      10:10 [{}] \`action\` needs exactly one of \`exit\`, \`input\`, \`signal\` and \`advance_clock\`
+      "
+    `);
+  });
+
+  it('that say too much', () => {
+    const text = toml`
+      [run]
+      [[triggers]]
+      step = "run"
+      label = "x"
+      action = "exit"
+      input = "y"
+      [[triggers]]
+      step = "run"
+      label = "x"
+      action = { input = "y", signal = "SIGINT" }
+      [[triggers]]
+      step = "run"
+      label = "x"
+      action = { input = "y" }
+      signal = "SIGINT"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      6:1 [input] \`input\` does not go with this action
+      10:10 [{ input = "y", signal = "SIGINT" }] \`action\` needs exactly one of \`exit\`, \`input\`, \`signal\` and \`advance_clock\`
+      15:1 [signal] \`signal\` does not go with this action
+      "
+    `);
+  });
+
+  it('with values that cannot be', () => {
+    const text = toml`
+      [run]
+      [[triggers]]
+      step = "run"
+      label = "x"
+      nth = 0
+      fields = { at = 1979-05-27 }
+      action = "exti"
+      [[triggers]]
+      step = "nobody"
+      label = "x"
+      fields = "x"
+      action = { signal = "SIGIN" }
+      [[triggers]]
+      step = "run"
+      label = "x"
+      action = { advance_clock = "later" }
+      [[triggers]]
+      step = "run"
+      label = "x"
+      action = { exit = false }
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      5:7 [0] \`nth\` must be a whole number from 1, not \`0\`
+      6:17 [1979-05-27] \`fields.at\` must be a text, not a date (put it in quotes)
+      7:10 ["exti"] \`action\` must be "exit", "input", "signal" or "advance_clock", not "exti" (did you mean "exit"?)
+      9:8 ["nobody"] there is no step \`nobody\` (steps: run)
+      11:10 ["x"] \`fields\` must be a table, not "x"
+      12:21 ["SIGIN"] \`action.signal\` must be "SIGINT", "SIGTERM" or "SIGHUP", not "SIGIN" (did you mean "SIGINT"?)
+      16:28 ["later"] \`action.advance_clock\` must be a duration, not "later" (write it like "30s", "1m30s" or "250ms")
+      20:19 [false] \`action.exit\` must be true
+      "
+    `);
+  });
+
+  it('that are a table', () => {
+    const text = toml`
+      [run]
+      [triggers]
+      step = "run"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:1 [[triggers]] \`triggers\` must be a list, not a table (write [[triggers]])"`,
+    );
+  });
+});
+
+describe('mistakes in workers', () => {
+  it('of another number than is said', () => {
+    const text = toml`
+      [worker_test]
+      num_workers = 3
+      [[worker_test.workers]]
+      name = "a"
+      sessions = []
+      [[worker_test.workers]]
+      name = "b"
+      sessions = []
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:15 [3] \`worker_test.num_workers\` is 3, but 2 workers are written (write a [[worker_test.workers]] for each)"`,
+    );
+  });
+
+  it('without a number, names and sessions', () => {
+    const text = toml`
+      [worker_test]
+      [[worker_test.workers]]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      1:1 [[worker_test]] \`worker_test\` needs \`num_workers\`
+      2:1 [[[worker_test.workers]]] a worker needs \`name\`
+      2:1 [[[worker_test.workers]]] a worker needs \`sessions\`
+      "
+    `);
+  });
+
+  it('with names that are taken', () => {
+    const text = toml`
+      [worker_test]
+      num_workers = 2
+      workers = [
+        { name = "a", sessions = [] },
+        { name = "a", sessions = [] },
+      ]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"5:12 ["a"] there is a step \`a\` already"`);
+  });
+
+  it('with sessions that cannot be', () => {
+    const text = toml`
+      [worker_test]
+      num_workers = 1
+      workers = [
+        { name = "a", sessions = [{ role = "x" }, { vcr = "y" }, "z", { role = "", vcr = 1 }] },
+      ]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      4:29 [{ role = "x" }] \`sessions[0]\` needs \`vcr\`
+      4:45 [{ vcr = "y" }] \`sessions[1]\` needs \`role\`
+      4:60 ["z"] \`sessions[2]\` must be a table, not "z"
+      4:74 [""] \`sessions[3].role\` must not be empty
+      4:84 [1] \`sessions[3].vcr\` must be a text, not \`1\` (put it in quotes)
+      "
+    `);
+  });
+
+  it('with commands of their own', () => {
+    const text = toml`
+      [worker_test]
+      num_workers = 1
+      workflow = "fix"
+      workers = [{ name = "a", sessions = [], command = "run" }]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:1 [workflow] \`workflow\` goes with the command \`run\` only (write command = "run")
+      4:41 [command] unknown key \`command\` (write \`command\` in [worker_test])
+      "
+    `);
+  });
+
+  it('that run a shell', () => {
+    const text = toml`
+      [worker_test]
+      num_workers = 0
+      command = "shell"
+      workers = []
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      2:15 [0] \`worker_test.num_workers\` must be a whole number from 1, not \`0\`
+      3:11 ["shell"] \`worker_test.command\` must be a command of Reprise (a shell script has no sessions: write [multi])
+      4:11 [[]] \`worker_test.workers\` must not be empty
+      "
+    `);
+  });
+});
+
+describe('mistakes in the whole case', () => {
+  it('words that are not among the known ones', () => {
+    const text = toml`
+      fidelity = "tapes"
+      live = ["verfy", 1]
+      show_thinking = "yes"
+      timeline = 1
+      model = ""
+      description = 3
+      [run]
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      1:12 ["tapes"] \`fidelity\` must be "sessions" or "tape", not "tapes" (did you mean "tape"?)
+      2:9 ["verfy"] \`live[0]\` must be "run", "setup", "checks", "gates", "rank", "verify" or "functions", not "verfy" (did you mean "verify"?)
+      2:18 [1] \`live[1]\` must be "run", "setup", "checks", "gates", "rank", "verify" or "functions", not \`1\`
+      3:17 ["yes"] \`show_thinking\` must be true or false, not "yes"
+      4:12 [1] \`timeline\` must be true or false, not \`1\`
+      5:9 [""] \`model\` must not be empty
+      6:15 [3] \`description\` must be a text, not \`3\` (put it in quotes)
+      "
+    `);
+  });
+
+  it('paths of files', () => {
+    const text =
+      '[run]\n[files]\n"/etc/passwd" = ""\n"a/../../b" = ""\n".git/config" = ""\n"sub/.GIT/hooks/x" = ""\n"C:/x" = ""\n"a\\\\b" = ""\n"" = ""\n"x/" = ""\n"./y" = ""\n"~/z" = ""\n".gitignore" = ""\n';
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:1 ["/etc/passwd"] the path \`/etc/passwd\` must be relative to the test repository
+      4:1 ["a/../../b"] the path \`a/../../b\` must stay inside the test repository
+      5:1 [".git/config"] the path \`.git/config\` must not be inside of .git
+      6:1 ["sub/.GIT/hooks/x"] the path \`sub/.GIT/hooks/x\` must not be inside of .git
+      7:1 ["C:/x"] the path \`C:/x\` must be relative to the test repository
+      8:1 ["a\\\\b"] the path \`a\\b\` must be written with / between folders
+      9:1 [""] the path \`\` must name a file, with nothing empty between /
+      10:1 ["x/"] the path \`x/\` must name a file, with nothing empty between /
+      11:1 ["./y"] the path \`./y\` must name a file, with nothing empty between /
+      12:1 ["~/z"] the path \`~/z\` must be relative to the test repository
+      "
+    `);
+  });
+
+  it('a file where a folder should be', () => {
+    const text = toml`
+      [run]
+      [files]
+      "a" = ""
+      "a/b" = ""
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"4:1 ["a/b"] \`a\` is a file, so \`a/b\` cannot be inside of it"`,
+    );
+  });
+
+  it('a path without quotes', () => {
+    const text = toml`
+      [run]
+      [files]
+      README.md = "x"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"3:1 [README] \`files.README\` must be a text, not a table (put the name in quotes: "README.md" = ...)"`,
+    );
+  });
+
+  it('content that is not a text', () => {
+    const text = toml`
+      [run]
+      [files]
+      "a" = 1
+      "b" = ["x"]
+      "c" = {}
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:7 [1] \`files.a\` must be a text, not \`1\` (put it in quotes)
+      4:7 [["x"]] \`files.b\` must be a text, not a list
+      5:7 [{}] \`files.c\` must be a text, not a table
+      "
+    `);
+  });
+
+  it('a key of the case among the files', () => {
+    const text = toml`
+      [run]
+      [files]
+      "a.txt" = "x"
+      model = "opus"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"4:1 [model] \`model\` stands inside of a table here (move it to the top of the file, before the first [table]; if it is a name, put it in quotes: "model")"`,
+    );
+  });
+
+  it('what a captured case starts from', () => {
+    const text = toml`
+      [run]
+      [base]
+      commit = "abc"
+      branch = ""
+      pack = "../x"
+      shallow = "y"
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:10 ["abc"] \`base.commit\` must be the whole id of a commit, not "abc"
+      4:10 [""] \`base.branch\` must not be empty
+      5:8 ["../x"] \`base.pack\` must stay inside the folder of the case
+      6:11 ["y"] \`base.shallow\` must be a list, not "y"
+      "
+    `);
+  });
+
+  it('invariants', () => {
+    const text = toml`
+      [run]
+      [[invariants]]
+      name = "a"
+      [[invariants]]
+      run = "x"
+      command = "y"
+      [[invariants]]
+      name = "b"
+      command = []
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      2:1 [[[invariants]]] an invariant needs either \`run\`, a script, or \`command\`, a program with its arguments
+      4:1 [[[invariants]]] an invariant needs \`name\`
+      4:1 [[[invariants]]] an invariant needs either \`run\`, a script, or \`command\`, a program with its arguments
+      9:11 [[]] \`command\` must not be empty
+      "
+    `);
+  });
+
+  it('exploration', () => {
+    const text = toml`
+      [run]
+      [explore]
+      policy = 1
+      schedules = 0
+      for = "x"
+      seed = -1
+      crashes = "y"
+      faults = "z"
+      runs = 3
+    `;
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
+      "
+      3:10 [1] \`explore.policy\` must be a text, not \`1\` (put it in quotes)
+      4:13 [0] \`explore.schedules\` must be a whole number from 1, not \`0\`
+      5:7 ["x"] \`explore.for\` must be a duration, not "x" (write it like "30s", "1m30s" or "250ms")
+      6:8 [-1] \`explore.seed\` must be a whole number from 0, not \`-1\`
+      7:11 ["y"] \`explore.crashes\` must be true or false, not "y"
+      8:10 ["z"] \`explore.faults\` must be a list, not "z"
+      9:1 [runs] unknown key \`runs\` (known keys: policy, schedules, for, seed, crashes, faults)
+      "
+    `);
+  });
+});
+
+it('a file with the name of a key of the case is fine in quotes', () => {
+  expect(load('[run]\n[files]\n"model" = "x"\n"README" = ""\nMakefile = "all:"\n').files).toEqual({
+    model: 'x',
+    README: '',
+    Makefile: 'all:',
+  });
+});

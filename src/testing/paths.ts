@@ -1,0 +1,9 @@
+import type { NamedPath } from '../world/redact.ts';
+import type { Stage } from './stage.ts';
+
+/** The folders of a stage, as they are called on tapes. */
+export const stagePaths = ({ folder, repo, home }: Stage): readonly NamedPath[] => [
+  { name: 'repo', path: repo },
+  { name: 'home', path: home },
+  { name: 'stage', path: folder },
+];

@@ -1,0 +1,115 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { Host } from '../commands/host.ts';
+import { createConductedWorld } from '../conductor/conducted-world.ts';
+import { freePlayer } from '../conductor/free-player.ts';
+import { RepriseError } from '../core/errors.ts';
+import { parseSessionFile } from '../engine/recording/parse-session.ts';
+import type { SessionFile } from '../engine/recording/session-file.ts';
+import { openRepository } from '../git/repository.ts';
+import { runShellStep } from '../process/shell-step.ts';
+import { createRecorder } from '../world/memory-tracer.ts';
+import { createRedactor } from '../world/redact.ts';
+import { allTracers } from '../world/tracers.ts';
+import { failureOfError, stepFailures } from './case-result.ts';
+import { composeCase, orStopped } from './compose-case.ts';
+import type { TestContext } from './context.ts';
+import type { FoundCase } from './manifest/find.ts';
+import type { CaseManifest } from './manifest/manifest.ts';
+import { stagePaths } from './paths.ts';
+import { Player } from './play.ts';
+import type { Replayed } from './replay-case.ts';
+import type { CaseFailure } from './result.ts';
+import { settled } from './session-settings.ts';
+import { fixedEnvironment, type Stage, setStage } from './stage.ts';
+import { createVcrSessionFactory } from './vcr/vcr-session-factory.ts';
+import { countedIds, virtualClock } from './virtual-time.ts';
+
+const defaultTimeoutMs = 120_000;
+
+/**
+ * Plays a case whose sessions were put together by hand: git, locks, scripts and landing are real, the clock and ids are
+ * the same wherever it is played, and lanes take turns.
+ */
+export async function playComposed(
+  found: FoundCase,
+  manifest: CaseManifest,
+  context: TestContext,
+): Promise<Replayed> {
+  let stage: Stage | undefined;
+  try {
+    const { packages, env, cwd: project } = context;
+    stage = await setStage({ manifest, caseFolder: found.folder, project, packages, path: env['PATH'] });
+    return await playOn(stage, { found, manifest, context });
+  } catch (error) {
+    return { failures: [failureOfError(error, found.displayFile)], played: [] };
+  } finally {
+    stage?.remove();
+  }
+}
+
+interface Composed {
+  readonly found: FoundCase;
+  readonly manifest: CaseManifest;
+  readonly context: TestContext;
+}
+
+async function playOn(stage: Stage, { found, manifest, context }: Composed): Promise<Replayed> {
+  const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };
+  const clock = virtualClock();
+  const ids = countedIds();
+  const repository = await openRepository({ cwd: stage.repo, env });
+  const sessions = createVcrSessionFactory({
+    workers: manifest.steps.map(({ name, sessions: served = [] }) => ({ name, sessions: served })),
+    load: vcr => loadSession(vcr, found, context),
+    redactor: createRedactor({ paths: stagePaths(stage), secrets: [] }),
+    repository: async () => repository,
+    blobs: sha => readFileSync(join(found.folder, 'blobs', sha)),
+    applyDeltas: true,
+  });
+  const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
+  const recorder = createRecorder();
+  const world = createConductedWorld({
+    player: freePlayer(clock),
+    tracer: allTracers([recorder.tracer, player.tracer]),
+  });
+  const hostOf = ({ name }: { readonly name: string }): Host => ({
+    world,
+    clock,
+    ids,
+    openSession: settled(sessions.of(name), manifest),
+    runShell: runShellStep,
+  });
+  const played = await orStopped(player.play({ world, hostOf, onLeft: async () => {} }), world);
+  await world.finish();
+  const failures: readonly CaseFailure[] = [
+    ...sessions.problems().map(error => failureOfError(error, found.displayFile)),
+    ...sessions.leftOver().map(
+      (what): CaseFailure => ({
+        kind: 'left-over',
+        message: `a session was never asked for: ${what}`,
+        hint: 'remove it from the case, or find out why the worker ended before',
+        file: found.displayFile,
+      }),
+    ),
+    ...(await stepFailures(played, { stage, manifest, watch: player.watch, isReal: true })),
+  ];
+  const { entries } = recorder.recording();
+  return { failures, played, snapshot: await composeCase(stage, { manifest, played, entries }) };
+}
+
+/** Looked for in the case, beside it, and among the sessions of its neighbours. */
+function loadSession(vcr: string, { folder, displayFile }: FoundCase, { cwd }: TestContext): SessionFile {
+  const places = [join(folder, 'sessions'), folder, join(folder, '..', 'sessions'), join(folder, '..')];
+  const file = places
+    .flatMap(place => [join(place, `${vcr}.jsonl`), join(place, `${vcr}.vcr`), join(place, vcr)])
+    .find(path => existsSync(path));
+  if (file !== undefined) return parseSessionFile(relative(cwd, file), readFileSync(file, 'utf8'));
+  throw new RepriseError(
+    'NOT_RECORDED',
+    `${displayFile} names the session ${vcr}, and there is no such file`,
+    {
+      hint: `write it by hand, or copy a recorded one: ${relative(cwd, join(folder, 'sessions', `${vcr}.jsonl`))}`,
+    },
+  );
+}

@@ -1,0 +1,173 @@
+import { exitCodeOfError } from '../commands/exit-codes.ts';
+import type { Host } from '../commands/host.ts';
+import { type CommandIo, writeLines } from '../commands/io.ts';
+import { abandonIncarnation } from '../process/identity.ts';
+import { formatError } from '../report/error-text.ts';
+import { topLane } from '../world/recording.ts';
+import type { Tracer } from '../world/trace.ts';
+import type { AbandonableWorld } from '../world/world.ts';
+import type { CaseClock } from './case-clock.ts';
+import { commandEffect } from './command-effect.ts';
+import { groupsOf } from './manifest/groups.ts';
+import type { CaseManifest, CaseStep, Trigger } from './manifest/manifest.ts';
+import { runScript } from './run-script.ts';
+import type { Stage } from './stage.ts';
+import { type StepIo, stepIo } from './step-io.ts';
+import { type Watch, watchCase } from './watch.ts';
+
+/** Carries out a command line of Reprise, as `main` does, and gives its exit code. */
+export type Program = (args: readonly string[], io: CommandIo) => Promise<number>;
+
+/** How a step came out. */
+export interface PlayedStep {
+  readonly step: CaseStep;
+  readonly output: string;
+  readonly end:
+    | { readonly kind: 'exited'; readonly code: number }
+    | { readonly kind: 'killed' }
+    | { readonly kind: 'timed-out'; readonly afterMs: number };
+}
+
+export interface Play {
+  readonly manifest: CaseManifest;
+  readonly stage: Stage;
+  readonly program: Program;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: CaseClock;
+  readonly defaultTimeoutMs: number;
+}
+
+export interface PlayWorld {
+  readonly world: AbandonableWorld;
+  readonly hostOf: (step: CaseStep) => Host;
+  /** Called when a step has been killed, before anything else goes on there. */
+  readonly onLeft: (step: string) => Promise<void>;
+}
+
+/** Plays the steps of a case: groups one after another, the steps of a group at once. */
+export class Player {
+  readonly #play: Play;
+  readonly #watch: Watch;
+  readonly #surroundings = new Map<string, StepIo>();
+  readonly #killed = new Map<string, (end: PlayedStep['end']) => void>();
+  readonly #incarnations = new Map<string, string[]>();
+  /** What is still to be seen to before a step that was killed is over. */
+  readonly #leaving: Promise<void>[] = [];
+  #onLeft: (step: string) => Promise<void> = async () => {};
+  #world: AbandonableWorld | undefined;
+
+  constructor(play: Play) {
+    this.#play = play;
+    this.#watch = watchCase({
+      manifest: play.manifest,
+      onTrigger: trigger => this.#fire(trigger),
+      onKill: step => this.#kill(step, { kind: 'killed' }),
+    });
+  }
+
+  /** To be told of what goes on in the world that the case is played in. */
+  get tracer(): Tracer {
+    const { tracer } = this.#watch;
+    return {
+      granted: tracer.granted,
+      settled: (request, place, outcome) => {
+        if (request.effect.name === 'ids.new' && outcome.kind === 'ok')
+          this.#remember(topLane(request.lane.name), outcome.value as { readonly incarnation: string });
+        tracer.settled(request, place, outcome);
+      },
+    };
+  }
+
+  get watch(): Watch {
+    return this.#watch;
+  }
+
+  async play({ world, hostOf, onLeft }: PlayWorld): Promise<readonly PlayedStep[]> {
+    this.#world = world;
+    this.#onLeft = onLeft;
+    const played: PlayedStep[] = [];
+    for (const group of groupsOf(this.#play.manifest)) {
+      played.push(
+        ...(await Promise.all(group.map(step => this.#playStep(step, { world, host: hostOf(step) })))),
+      );
+      await Promise.all(this.#leaving.splice(0));
+    }
+    return played;
+  }
+
+  async #playStep(
+    step: CaseStep,
+    { world, host }: { readonly world: AbandonableWorld; readonly host: Host },
+  ): Promise<PlayedStep> {
+    const { manifest, stage, env, defaultTimeoutMs } = this.#play;
+    const toBeTyped = manifest.triggers.filter(
+      trigger => trigger.step === step.name && trigger.action.kind === 'input',
+    ).length;
+    const surroundings = stepIo({
+      host,
+      cwd: stage.repo,
+      env: { ...env, ...manifest.env, ...step.env },
+      stdin: step.stdin,
+      toBeTyped,
+    });
+    this.#surroundings.set(step.name, surroundings);
+    const afterMs = step.timeoutMs ?? defaultTimeoutMs;
+    const ended = new Promise<PlayedStep['end']>(resolve => {
+      this.#killed.set(step.name, resolve);
+    });
+    const patience = setTimeout(() => this.#kill(step.name, { kind: 'timed-out', afterMs }), afterMs);
+    try {
+      const exited = world
+        .open(step.name, () => this.#carryOut(step, { world, surroundings }))
+        .then((code): PlayedStep['end'] => ({ kind: 'exited', code: surroundings.exitCode(code) }));
+      const end = await Promise.race([exited, ended]);
+      return { step, output: surroundings.output(), end };
+    } finally {
+      clearTimeout(patience);
+    }
+  }
+
+  async #carryOut(
+    step: CaseStep,
+    { world, surroundings }: { readonly world: AbandonableWorld; readonly surroundings: StepIo },
+  ): Promise<number> {
+    const { io } = surroundings;
+    try {
+      if (step.script !== undefined)
+        return await runScript({ script: this.#play.manifest.scripts[step.script] ?? '', io });
+      const args = [step.command, ...step.args];
+      return await commandEffect(world, step.command, this.#play.program)(args, io);
+    } catch (error) {
+      writeLines(io.err, formatError(error, { color: false }));
+      return exitCodeOfError(error);
+    }
+  }
+
+  #fire({ step, action }: Trigger): void {
+    const surroundings = this.#surroundings.get(step);
+    switch (action.kind) {
+      case 'exit':
+        surroundings?.stop('exit');
+        break;
+      case 'signal':
+        surroundings?.stop(action.signal);
+        break;
+      case 'input':
+        surroundings?.type(action.text);
+        break;
+      case 'advance_clock':
+        this.#play.clock.advance(action.ms);
+    }
+  }
+
+  #remember(step: string, { incarnation }: { readonly incarnation: string }): void {
+    this.#incarnations.set(step, [...(this.#incarnations.get(step) ?? []), incarnation]);
+  }
+
+  #kill(step: string, end: PlayedStep['end']): void {
+    for (const incarnation of this.#incarnations.get(step) ?? []) abandonIncarnation(incarnation);
+    const left = this.#world?.abandon(step) ?? Promise.resolve();
+    const leave = left.then(() => this.#onLeft(step)).then(() => this.#killed.get(step)?.(end));
+    this.#leaving.push(leave);
+  }
+}

@@ -1,0 +1,153 @@
+import { join } from 'node:path';
+import type { SessionFactory } from '../agents/port.ts';
+import type { Host } from '../commands/host.ts';
+import { lazySessions } from '../commands/lazy-sessions.ts';
+import { createConductedWorld } from '../conductor/conducted-world.ts';
+import { pinnedPlayer } from '../conductor/pinned-player.ts';
+import { createSessionRecorder, type SessionRecorder } from '../engine/recording/recorder.ts';
+import { openRepository, type Repository } from '../git/repository.ts';
+import { runShellStep } from '../process/shell-step.ts';
+import { openJournal } from '../world/journal.ts';
+import { createRedactor, type Redactor } from '../world/redact.ts';
+import { type Secret, secretsOf } from '../world/secrets.ts';
+import { systemIds } from '../world/system.ts';
+import { allTracers } from '../world/tracers.ts';
+import { stepFailures } from './case-result.ts';
+import { orStopped } from './compose-case.ts';
+import type { TestContext } from './context.ts';
+import type { LoadedRecording } from './load-recording.ts';
+import type { FoundCase } from './manifest/find.ts';
+import type { CaseManifest, CaseStep } from './manifest/manifest.ts';
+import { type OpenSessions, openSessions } from './open-sessions.ts';
+import { stagePaths } from './paths.ts';
+import { type PlayedStep, Player } from './play.ts';
+import { environmentOf } from './record-case.ts';
+import { steppedClock } from './record-step-clock.ts';
+import { firstMoment, taskOf } from './replay-case.ts';
+import type { CaseFailure } from './result.ts';
+import { settled } from './session-settings.ts';
+import type { Stage } from './stage.ts';
+import { createVcr } from './vcr/vcr.ts';
+
+export interface StepRecording {
+  readonly found: FoundCase;
+  readonly manifest: CaseManifest;
+  /** The step that is played for real. */
+  readonly step: string;
+  readonly context: TestContext;
+}
+
+export interface OneLive extends StepRecording {
+  readonly loaded: LoadedRecording;
+  /** The folder to which everything is written down while it happens. */
+  readonly journal: string;
+}
+
+export interface PlayedOneLive {
+  readonly failures: readonly CaseFailure[];
+  readonly played: readonly PlayedStep[];
+  readonly redactor: Redactor;
+  readonly secrets: readonly Secret[];
+  readonly repository: Repository;
+}
+
+/** Generous: agents are at work. */
+const defaultTimeoutMs = 30 * 60_000;
+
+/** Plays a case with one of its steps for real. Throws REPLAY_DIVERGED if another does not fit any more. */
+export async function playOneLive(stage: Stage, options: OneLive): Promise<PlayedOneLive> {
+  const { found, manifest, step, context, loaded, journal: folder } = options;
+  const env = environmentOf(context);
+  const secrets = secretsOf({ ...env, ...manifest.env });
+  const ownHome = context.env['HOME'];
+  const redactor = createRedactor({
+    paths: [...stagePaths(stage), ...(ownHome ? [{ name: 'user', path: ownHome }] : [])],
+    secrets,
+  });
+  const problems: string[] = [];
+  const note = (message: string) => void problems.push(message);
+  const repository = await openRepository({ cwd: stage.repo, inheritEnv: env });
+  const clock = steppedClock(firstMoment(loaded.recording.entries));
+  const journal = openJournal({ file: join(folder, 'entries.jsonl'), redactor, header: {}, onNotice: note });
+  const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
+  const recorder = createSessionRecorder({
+    folder,
+    redactor,
+    repository: async () => repository,
+    projectRoot: stage.repo,
+    task: unit => taskOf(step, unit),
+    snapshotProject: true,
+    openSession: settled(lazySessions, manifest),
+    runShell: runShellStep,
+    onProblem: note,
+  });
+  const world = createConductedWorld({
+    player: pinnedPlayer({
+      recording: loaded.recording,
+      live: step,
+      time: clock,
+      normalise: value => redactor.json(value),
+      expand: value => redactor.expand(value),
+      where: loaded.recording.placeOf,
+      rerecord: `reprise test ${found.name} --record`,
+    }),
+    tracer: allTracers([journal.tracer, recorder.tracer, player.tracer]),
+  });
+  const ports = portsOfSteps({ ...options, redactor, repository, recorder });
+  const hostOf = ({ name }: CaseStep): Host => ({ world, clock, ids: systemIds, ...ports.of(name) });
+  try {
+    const played = await orStopped(player.play({ world, hostOf, onLeft: ports.close }), world);
+    await world.finish();
+    const failures = [
+      ...problems.map((message): CaseFailure => ({ kind: 'error', message, file: found.displayFile })),
+      ...(await stepFailures(played, { stage, manifest, watch: player.watch, isReal: true })),
+    ];
+    return { failures, played, redactor, secrets, repository };
+  } catch (error) {
+    await world.finish().catch(() => {});
+    await ports.close(step);
+    throw error;
+  } finally {
+    await recorder.close();
+    journal.close();
+  }
+}
+
+interface PortsOptions extends OneLive {
+  readonly redactor: Redactor;
+  readonly repository: Repository;
+  readonly recorder: SessionRecorder;
+}
+
+/** Where sessions and scripts are started: real ones for the live step, recorded ones for all others. */
+function portsOfSteps({ found, manifest, step, loaded, redactor, repository, recorder }: PortsOptions) {
+  const open = new Map<string, OpenSessions>();
+  const closable = (name: string, openSession: SessionFactory): SessionFactory => {
+    const opened = openSessions(openSession);
+    open.set(name, opened);
+    return opened.openSession;
+  };
+  return {
+    of: (name: string): Pick<Host, 'openSession' | 'runShell'> => {
+      if (name === step)
+        return { openSession: closable(name, recorder.openSession), runShell: recorder.runShell };
+      const vcr = createVcr({
+        sessions: loaded.sessions.filter(({ task }) => task.startsWith(`${name}.`)),
+        task: unit => taskOf(name, unit),
+        redactor,
+        blobs: loaded.blob,
+        repository: async () => repository,
+        applyDeltas: true,
+        live: manifest.live,
+        openSession: lazySessions,
+        runShell: runShellStep,
+        rerecord: `reprise test ${found.name} --record`,
+      });
+      return { openSession: settled(closable(name, vcr.openSession), manifest), runShell: vcr.runShell };
+    },
+    close: async (name: string): Promise<void> => {
+      await open.get(name)?.closeAll();
+      if (name === step) await recorder.close();
+    },
+  };
+}

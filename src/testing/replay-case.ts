@@ -1,0 +1,203 @@
+import { join } from 'node:path';
+import type { Host } from '../commands/host.ts';
+import { lazySessions } from '../commands/lazy-sessions.ts';
+import { createConductedWorld } from '../conductor/conducted-world.ts';
+import { scorePlayer } from '../conductor/score-player.ts';
+import { RepriseError } from '../core/errors.ts';
+import { openRepository } from '../git/repository.ts';
+import { runShellStep } from '../process/shell-step.ts';
+import { memoryStore } from '../store/memory.ts';
+import { createRedactor } from '../world/redact.ts';
+import { systemIds } from '../world/system.ts';
+import { allTracers } from '../world/tracers.ts';
+import { replayClock } from './case-clock.ts';
+import { failureOfError, isGitReal, mainOf, stepFailures } from './case-result.ts';
+import { composeCase, orStopped } from './compose-case.ts';
+import type { TestContext } from './context.ts';
+import { loadRecording } from './load-recording.ts';
+import type { FoundCase } from './manifest/find.ts';
+import type { CaseManifest, CaseStep } from './manifest/manifest.ts';
+import { type OpenSessions, openSessions } from './open-sessions.ts';
+import { stagePaths } from './paths.ts';
+import { type PlayedStep, Player } from './play.ts';
+import type { CaseFailure } from './result.ts';
+import { settled } from './session-settings.ts';
+import { fixedEnvironment, type Stage, setStage } from './stage.ts';
+import { createVcr, type Vcr } from './vcr/vcr.ts';
+
+/** What a replay came to. */
+export interface Replayed {
+  readonly failures: readonly CaseFailure[];
+  readonly played: readonly PlayedStep[];
+  /** Absent if it did not get to its end. */
+  readonly snapshot?: string | undefined;
+}
+
+const defaultTimeoutMs = 120_000;
+
+/** Plays a case from its tapes, in the recorded order. Throws only what nobody foresaw. */
+export async function replayCase(
+  found: FoundCase,
+  manifest: CaseManifest,
+  context: TestContext,
+): Promise<Replayed> {
+  let stage: Stage | undefined;
+  try {
+    const loaded = loadRecording(found, manifest, context.cwd);
+    stage = await setStage({
+      manifest,
+      caseFolder: found.folder,
+      project: context.cwd,
+      packages: context.packages,
+      path: context.env['PATH'],
+    });
+    return await replayOn(stage, { found, manifest, context, loaded });
+  } catch (error) {
+    return { failures: [failureOfError(error, found.displayFile)], played: [] };
+  } finally {
+    stage?.remove();
+  }
+}
+
+interface Replay {
+  readonly found: FoundCase;
+  readonly manifest: CaseManifest;
+  readonly context: TestContext;
+  readonly loaded: ReturnType<typeof loadRecording>;
+}
+
+async function replayOn(stage: Stage, { found, manifest, context, loaded }: Replay): Promise<Replayed> {
+  const { recording, sessions, blob } = loaded;
+  const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };
+  const redactor = createRedactor({ paths: stagePaths(stage), secrets: [] });
+  const clock = replayClock(firstMoment(recording.entries));
+  const player = new Player({
+    manifest,
+    stage,
+    program: context.program,
+    env,
+    clock,
+    defaultTimeoutMs,
+  });
+  const world = createConductedWorld({
+    player: scorePlayer({
+      recording,
+      fidelity: manifest.fidelity,
+      normalise: value => redactor.json(value),
+      expand: value => redactor.expand(value),
+      where: recording.placeOf,
+      rerecord: `reprise test ${found.name} --record`,
+      sourceRoot: context.packages.reprise,
+    }),
+    tracer: allTracers([clock.tracer, player.tracer]),
+  });
+  const repository = await openRepository({ cwd: stage.repo, env });
+  const vcrs = new Map<string, Vcr>(
+    manifest.steps.map(({ name }) => [
+      name,
+      createVcr({
+        sessions: sessions.filter(session => session.task.startsWith(`${name}.`)),
+        task: unit => taskOf(name, unit),
+        redactor,
+        blobs: blob,
+        repository: async () => repository,
+        applyDeltas: isGitReal(manifest),
+        live: manifest.live,
+        openSession: lazySessions,
+        runShell: runShellStep,
+        rerecord: `reprise test ${found.name} --record`,
+      }),
+    ]),
+  );
+  const store = isGitReal(manifest) ? undefined : memoryStore();
+  const open = new Map<string, OpenSessions>();
+  const hostOf = ({ name }: CaseStep): Host => {
+    const vcr = vcrs.get(name);
+    if (!vcr) throw new RepriseError('INTERNAL', `no sessions for step ${name}`);
+    const opened = openSessions(vcr.openSession);
+    open.set(name, opened);
+    return {
+      world,
+      clock,
+      ids: systemIds,
+      openSession: settled(opened.openSession, manifest),
+      runShell: vcr.runShell,
+      ...(store ? { openStore: async () => ({ ...store, close: async () => {} }) } : {}),
+    };
+  };
+  const onLeft = async (step: string) => open.get(step)?.closeAll();
+  const played = await orStopped(player.play({ world, hostOf, onLeft }), world);
+  await world.finish();
+  const failures = [
+    ...(await stepFailures(played, { stage, manifest, watch: player.watch, isReal: isGitReal(manifest) })),
+    ...[...vcrs.values()].flatMap(vcr => vcrFailures(vcr, found)),
+    ...(isGitReal(manifest) ? await mainFailures(stage, loaded, found) : []),
+  ];
+  const snapshot = await composeCase(stage, { manifest, played, entries: recording.entries });
+  return { failures, played, snapshot };
+}
+
+/** A lane's name for what it works on: steps of different cases never share a session. */
+export const taskOf = (step: string, unit: { readonly step: string; readonly worker?: number | undefined }) =>
+  `${step}.${unit.step}${unit.worker === undefined ? '' : `:${unit.worker}`}`;
+
+/** When the recording began. */
+export function firstMoment(entries: Replay['loaded']['recording']['entries']): number {
+  const first = entries.find(({ op }) => op === 'clock.now');
+  return first?.outcome?.kind === 'ok' ? Number(first.outcome.value) : 0;
+}
+
+function vcrFailures(vcr: Vcr, { name, displayFile }: FoundCase): readonly CaseFailure[] {
+  return [
+    ...vcr.problems().map(error => failureOfError(error, displayFile)),
+    ...vcr.stale().map(
+      ({ file, role, task, what, diff, command }): CaseFailure => ({
+        kind: 'stale',
+        message: `${what} of ${role} for ${task} is another one than was recorded`,
+        diff,
+        hint: `record it again: ${command}`,
+        file,
+      }),
+    ),
+    ...vcr
+      .applied()
+      .filter(({ kind }) => kind !== 'exact')
+      .map(
+        ({ file, kind, why }): CaseFailure => ({
+          kind: 'diverged',
+          message: `what a session did to its workspace does not fit any more (${kind}${why ? `: ${why}` : ''})`,
+          hint: `record the case again: reprise test ${name} --record`,
+          file,
+        }),
+      ),
+    ...vcr.leftOver().map(
+      (file): CaseFailure => ({
+        kind: 'left-over',
+        message: `${file} was recorded, and nothing asked for it`,
+        hint: `record the case again: reprise test ${name} --record`,
+        file,
+      }),
+    ),
+  ];
+}
+
+async function mainFailures(
+  stage: Stage,
+  { recording }: Replay['loaded'],
+  { displayFile, name }: FoundCase,
+): Promise<readonly CaseFailure[]> {
+  const { main } = recording.score;
+  if (main === null) return [];
+  const now = await mainOf(stage, main.ref.replace('refs/heads/', ''));
+  if (now?.commit === main.commit) return [];
+  return [
+    {
+      kind: 'diverged',
+      message: `${main.ref} was at ${main.commit} in the end, and is at ${now?.commit ?? 'nothing'} now`,
+      hint: `if that is intended, record the case again: reprise test ${name} --record`,
+      file: displayFile,
+    },
+  ];
+}
+
+export const snapshotFile = ({ folder, name }: FoundCase): string => join(folder, `${name}.snap`);

@@ -1,0 +1,20 @@
+import type { TestReporter } from '../result.ts';
+import { createDefaultReporter } from './default.ts';
+import { createGithubReporter } from './github.ts';
+import { createJsonReporter } from './json.ts';
+import { createJunitReporter } from './junit.ts';
+import type { TestReporterOptions } from './options.ts';
+
+const reporters = {
+  default: createDefaultReporter,
+  json: createJsonReporter,
+  junit: createJunitReporter,
+  github: createGithubReporter,
+} as const satisfies Readonly<Record<string, (options: TestReporterOptions) => TestReporter>>;
+
+export type ReporterName = keyof typeof reporters;
+
+export const reporterNames = Object.keys(reporters) as readonly ReporterName[];
+
+export const createTestReporter = (name: ReporterName, options: TestReporterOptions): TestReporter =>
+  reporters[name](options);

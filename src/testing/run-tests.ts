@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { failureOfError, resultOfCase } from './case-result.ts';
+import type { TestContext } from './context.ts';
+import type { FoundCase } from './manifest/find.ts';
+import { loadCase } from './manifest/load.ts';
+import type { CaseManifest } from './manifest/manifest.ts';
+import { playComposed } from './play-composed.ts';
+import { recordCase } from './record-case.ts';
+import { recordStep } from './record-step.ts';
+import { type Replayed, replayCase, snapshotFile } from './replay-case.ts';
+import type { CaseFailure, CaseResult } from './result.ts';
+import { checkSnapshot, type SnapshotMode } from './snapshot/check.ts';
+import { caseTitle } from './summary.ts';
+
+export interface CaseOptions {
+  /** Play it for real, and keep what happens. */
+  readonly record: boolean;
+  /** Of it, only this step; the others stay as they were recorded. */
+  readonly step?: string | undefined;
+  readonly snapshots: SnapshotMode;
+}
+
+/** Plays one case and compares it with its snapshot. Never throws what a case can be blamed for. */
+export async function runCase(
+  found: FoundCase,
+  options: CaseOptions,
+  context: TestContext,
+): Promise<CaseResult> {
+  const began = performance.now();
+  const outcome = await outcomeOf(found, options, context);
+  return resultOfCase(found, outcome, performance.now() - began);
+}
+
+async function outcomeOf(found: FoundCase, { record, step, snapshots }: CaseOptions, context: TestContext) {
+  const failed = (failures: readonly CaseFailure[], played: Replayed['played'] = []) =>
+    ({ status: 'failed', failures, played }) as const;
+  let manifest: CaseManifest;
+  try {
+    manifest = readCase(found);
+  } catch (error) {
+    return failed([failureOfError(error, found.displayFile)]);
+  }
+  const isComposed = manifest.form === 'worker_test';
+  const isOneStep = record && step !== undefined;
+  if (record && !isComposed && !isOneStep) {
+    const { failures, played } = await recordCase(found, manifest, context);
+    if (failures.length > 0) return failed(failures, played);
+  }
+  const play = isComposed ? playComposed : replayCase;
+  const { failures, played, snapshot } = isOneStep
+    ? await recordStep({ found, manifest, step, context })
+    : await play(found, manifest, context);
+  if (failures.length > 0 || snapshot === undefined) return failed(failures, played);
+  const verdict = await checkSnapshot({
+    file: snapshotFile(found),
+    displayFile: found.displayFile.replace(/\.toml$/, '.snap'),
+    caseName: caseTitle(found),
+    actual: snapshot,
+    mode: record ? 'accept' : snapshots,
+  });
+  if (verdict.kind === 'failed') return failed([verdict.failure], played);
+  const status = record ? 'recorded' : verdict.kind === 'accepted' ? 'accepted' : 'passed';
+  return { status, failures: [], played } as const;
+}
+
+/** Throws DEFINITION_INVALID. */
+export const readCase = ({ file, displayFile }: FoundCase): CaseManifest =>
+  loadCase({ file, displayFile, text: readFileSync(file, 'utf8') });

@@ -1,0 +1,108 @@
+import { filled, filledBefore, truncate } from '../../report/width.ts';
+import type { Keys } from '../../world/effect.ts';
+import { type RecordedEntry, topLane } from '../../world/recording.ts';
+
+const columns = 80;
+const gap = 2;
+/** Narrower than this, an effect cannot be told by what is left of its name. */
+const narrowest = 12;
+
+/**
+ * The effects by which steps of a case can meet, in their order: number, and a column for each step. What only one step
+ * touches, or all of them only read, has no line.
+ */
+export function timelineLines(entries: readonly RecordedEntry[]): readonly string[] {
+  const shared = sharedEntries(entries).map((entry, index) => ({ ...entry, n: index + 1 }));
+  if (shared.length === 0) return ['no step touched what another one did'];
+  const lanes = [...new Set(entries.map(({ lane }) => topLane(lane)))].filter(lane =>
+    shared.some(entry => topLane(entry.lane) === lane),
+  );
+  const numbers = Math.max(...shared.map(({ n }) => String(n).length));
+  const width = Math.floor((columns - numbers) / lanes.length) - gap;
+  return width < narrowest ? listed(shared, lanes, numbers) : inColumns(shared, { lanes, numbers, width });
+}
+
+function inColumns(
+  shared: readonly SharedEntry[],
+  {
+    lanes,
+    numbers,
+    width,
+  }: { readonly lanes: readonly string[]; readonly numbers: number; readonly width: number },
+): readonly string[] {
+  const line = (number: string, cells: readonly string[]) =>
+    [filledBefore(number, numbers), ...cells.map(cell => filled(cell, width))]
+      .join(' '.repeat(gap))
+      .trimEnd();
+  return [
+    line('', lanes),
+    ...shared.map(entry =>
+      line(
+        String(entry.n),
+        lanes.map(lane => (lane === topLane(entry.lane) ? cellText(entry, width) : '')),
+      ),
+    ),
+  ];
+}
+
+/** For more steps than there is room beside each other. */
+function listed(
+  shared: readonly SharedEntry[],
+  lanes: readonly string[],
+  numbers: number,
+): readonly string[] {
+  const name = Math.min(24, Math.max(...lanes.map(lane => lane.length)));
+  return shared.map(entry => {
+    const start = `${filledBefore(String(entry.n), numbers)}  ${filled(topLane(entry.lane), name)}  `;
+    return `${start}${cellText(entry, columns - start.length)}`;
+  });
+}
+
+/** The effect, and what it meets others by where there is room for it. */
+function cellText({ op, met }: SharedEntry, width: number): string {
+  const long = met.length === 0 ? op : `${op} (${met.join(', ')})`;
+  return long.length <= width ? long : truncate(op, width);
+}
+
+interface SharedEntry {
+  readonly n: number;
+  readonly lane: string;
+  readonly op: string;
+  /** The keys that another step touches as well; an end has those of its begin, and does not say them again. */
+  readonly met: readonly string[];
+}
+
+function sharedEntries(entries: readonly RecordedEntry[]): readonly SharedEntry[] {
+  const shared = sharedKeys(entries);
+  const begun = new Set<string>();
+  const endOf = ({ lane, op }: RecordedEntry, phase: string) => `${lane}\n${op.slice(0, -phase.length)}`;
+  return entries.flatMap(entry => {
+    const { n, lane, op } = entry;
+    if (op.endsWith('.end') && begun.delete(endOf(entry, '.end'))) return [{ n, lane, op, met: [] }];
+    const met = keysOf(entry.keys).filter(key => shared.has(key));
+    if (met.length === 0) return [];
+    if (op.endsWith('.begin')) begun.add(endOf(entry, '.begin'));
+    return [{ n, lane, op, met }];
+  });
+}
+
+/** Every run writes to it: steps that merely keep their own histories do not meet there. */
+const everyRun = 'store';
+
+/** Keys that two steps touch, and at least one of them writes. */
+function sharedKeys(entries: readonly RecordedEntry[]): ReadonlySet<string> {
+  const touchedBy = new Map<string, Set<string>>();
+  const written = new Set<string>();
+  for (const { lane, keys } of entries) {
+    for (const key of keys?.writes ?? []) written.add(key);
+    for (const key of keysOf(keys)) {
+      const lanes = touchedBy.get(key) ?? new Set();
+      touchedBy.set(key, lanes.add(topLane(lane)));
+    }
+  }
+  return new Set([...written].filter(key => key !== everyRun && (touchedBy.get(key)?.size ?? 0) > 1));
+}
+
+const keysOf = (keys: Keys | undefined): readonly string[] => [
+  ...new Set([...(keys?.writes ?? []), ...(keys?.reads ?? [])]),
+];

@@ -1,0 +1,126 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { definitionFiles } from '../commands/journal/definition-files.ts';
+import { restoreBase } from '../git/delta/base.ts';
+import { createGit, type Git } from '../git/git.ts';
+import type { Packages } from './context.ts';
+import type { CaseManifest } from './manifest/manifest.ts';
+
+/** A repository in a folder of its own, in which a case is played. */
+export interface Stage {
+  /** Holds everything; gone when the case is over. */
+  readonly folder: string;
+  readonly repo: string;
+  readonly home: string;
+  readonly git: Git;
+  /** The commit that the case begins from. */
+  readonly base: string;
+  remove(): void;
+}
+
+/** The same names and dates wherever a case is played, so that the same work gives the same commits. */
+export const fixedEnvironment = {
+  GIT_AUTHOR_NAME: 'Case',
+  GIT_AUTHOR_EMAIL: 'case@localhost',
+  GIT_AUTHOR_DATE: '@1767225600 +0000',
+  GIT_COMMITTER_NAME: 'Case',
+  GIT_COMMITTER_EMAIL: 'case@localhost',
+  GIT_COMMITTER_DATE: '@1767225600 +0000',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  LANG: 'C.UTF-8',
+  LC_ALL: 'C.UTF-8',
+  NO_COLOR: '1',
+  TZ: 'UTC',
+  USER: 'case',
+} as const;
+
+export interface StageOptions {
+  readonly manifest: CaseManifest;
+  /** The folder of the case. */
+  readonly caseFolder: string;
+  /** The project that the case belongs to. */
+  readonly project: string;
+  readonly packages: Packages;
+  readonly path: string | undefined;
+}
+
+/** Makes the repository that a case begins with. Throws GIT_FAILED. */
+export async function setStage(options: StageOptions): Promise<Stage> {
+  const { packages, path } = options;
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-case-')));
+  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  try {
+    const repo = join(folder, 'repo');
+    const home = join(folder, 'home');
+    mkdirSync(repo);
+    mkdirSync(home);
+    linkPackages(join(folder, 'node_modules'), packages);
+    const git = createGit({ cwd: repo, env: { ...fixedEnvironment, PATH: path, HOME: home } });
+    const base = await furnish(git, options);
+    return { folder, repo, home, git, base, remove };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+function linkPackages(target: string, { installed, reprise }: Packages): void {
+  if (installed !== undefined && existsSync(join(installed, 'reprise'))) {
+    symlinkSync(installed, target);
+    return;
+  }
+  mkdirSync(target);
+  symlinkSync(reprise, join(target, 'reprise'));
+  const others = installed === undefined ? [] : readdirSync(installed);
+  for (const name of others) symlinkSync(join(installed ?? '', name), join(target, name));
+}
+
+async function furnish(git: Git, { manifest, caseFolder, project }: StageOptions): Promise<string> {
+  const { base, files, definitions } = manifest;
+  const own = Object.fromEntries(Object.entries(files).filter(([name]) => isDefinition(name)));
+  const chosen = definitions === 'project' ? { ...own, ...definitionFiles(project) } : own;
+  if (base) {
+    const { commit, branch, shallow } = base;
+    const pack = readFileSync(join(caseFolder, base.pack));
+    await restoreBase({ git, folder: git.cwd, commit, branch, shallow, pack });
+    writeFiles(git.cwd, { ...files, ...chosen });
+    return commit;
+  }
+  await git.ok(['init', '--quiet', '--initial-branch=main', '--template=']);
+  hideDefinitions(git.cwd);
+  writeFiles(git.cwd, { ...files, ...chosen });
+  await git.ok(['add', '--all']);
+  await git.ok(['commit', '--quiet', '--allow-empty', '--message', 'Begin']);
+  return readFileSync(join(git.cwd, '.git', 'refs', 'heads', 'main'), 'utf8').trim();
+}
+
+const isDefinition = (name: string): boolean => name === 'reprise.yaml' || name.startsWith('.reprise/');
+
+/**
+ * Workflows and agents are no part of what the case begins from: otherwise whoever changes a word of a prompt would
+ * change every commit, and nothing would fit any more.
+ */
+function hideDefinitions(repo: string): void {
+  mkdirSync(join(repo, '.git', 'info'), { recursive: true });
+  writeFileSync(join(repo, '.git', 'info', 'exclude'), '/reprise.yaml\n/.reprise/\n');
+}
+
+function writeFiles(repo: string, files: Readonly<Record<string, string>>): void {
+  for (const [name, content] of Object.entries(files)) {
+    const file = join(repo, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content, content.startsWith('#!') ? { mode: 0o755 } : {});
+  }
+}

@@ -1,0 +1,67 @@
+import type { Recording } from '../../engine/recording/session-file.ts';
+
+export interface Wanted {
+  readonly kind: Recording['kind'];
+  readonly role: string;
+  readonly task: string;
+}
+
+/** Recordings of one role and task. */
+interface Series {
+  readonly recordings: Recording[];
+  opened: number;
+  results: number;
+}
+
+/** The recordings of a case; each is taken once. */
+export class Shelf {
+  readonly #series = new Map<string, Series>();
+  readonly #taken = new Set<Recording>();
+
+  constructor(recordings: readonly Recording[]) {
+    for (const recording of recordings) this.#of(recording).recordings.push(recording);
+  }
+
+  /**
+   * By the order of opening; if there is none, by the number of results before it. `undefined` if there is nothing
+   * more.
+   */
+  take(wanted: Wanted): Recording | undefined {
+    const series = this.#of(wanted);
+    const found = this.peek(wanted);
+    series.opened++;
+    if (!found) return undefined;
+    this.#taken.add(found);
+    if (found.cut === undefined) series.results++;
+    return found;
+  }
+
+  /** What would be taken. */
+  peek(wanted: Wanted): Recording | undefined {
+    const { recordings, opened, results } = this.#of(wanted);
+    const left = recordings.filter(each => !this.#taken.has(each));
+    return (
+      left.find(each => each.order === opened) ??
+      left.find(each => each.cut === undefined && each.n === results)
+    );
+  }
+
+  get left(): readonly Recording[] {
+    return [...this.#series.values()].flatMap(({ recordings }) =>
+      recordings.filter(each => !this.#taken.has(each)),
+    );
+  }
+
+  /** What there is of the task, for messages. */
+  rolesOf(task: string): readonly string[] {
+    const recordings = [...this.#series.values()].flatMap(series => series.recordings);
+    return [...new Set(recordings.filter(each => each.task === task).map(each => each.role))];
+  }
+
+  #of({ kind, role, task }: Wanted): Series {
+    const key = JSON.stringify([kind, role, task]);
+    const series = this.#series.get(key) ?? { recordings: [], opened: 0, results: 0 };
+    this.#series.set(key, series);
+    return series;
+  }
+}

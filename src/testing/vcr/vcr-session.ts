@@ -1,0 +1,150 @@
+import { isDeepStrictEqual } from 'node:util';
+import type {
+  HostAnswer,
+  HostQuestion,
+  Session,
+  SessionHost,
+  SessionResult,
+  Turn,
+} from '../../agents/port.ts';
+import { noUsage } from '../../agents/usage.ts';
+import { RepriseError } from '../../core/errors.ts';
+import type { RecordedSession } from '../../engine/recording/session-file.ts';
+
+export interface VcrSessionOptions {
+  /** Paths are those of this machine. */
+  readonly recording: RecordedSession;
+  readonly host: SessionHost;
+  /** Does to the folder what the session did. */
+  readonly applyDelta: () => Promise<void>;
+  /** Makes an error known that nobody may swallow. */
+  readonly onProblem: (error: RepriseError) => void;
+}
+
+/**
+ * A session that was recorded, told again: the same events, questions and end. What it did to its folder is done when it
+ * is closed, because a turn may be left to go on while others work. One that was interrupted goes on until it is
+ * interrupted again.
+ */
+export class VcrSession implements Session {
+  readonly #options: VcrSessionOptions;
+  readonly #cancelled: Promise<void>;
+  readonly #onAbort = () => void this.cancel();
+  #tellCancelled = () => {};
+  #isCancelled = false;
+  #at = 0;
+  #question: HostQuestion | undefined;
+  #ending: Promise<Turn> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: VcrSessionOptions) {
+    this.#options = options;
+    this.#cancelled = new Promise(resolve => {
+      this.#tellCancelled = resolve;
+    });
+    options.host.signal?.addEventListener('abort', this.#onAbort);
+    if (options.host.signal?.aborted) void this.cancel();
+  }
+
+  async next(answer?: HostAnswer): Promise<Turn> {
+    if (this.#ending) return this.#ending;
+    if (this.#question) {
+      if (!answer) return { kind: 'question', question: this.#question };
+      this.#take(this.#question, answer);
+      this.#question = undefined;
+    }
+    this.#emit();
+    if (this.#question) return { kind: 'question', question: this.#question };
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async cancel(): Promise<void> {
+    this.#isCancelled = true;
+    this.#tellCancelled();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#options.host.signal?.removeEventListener('abort', this.#onAbort);
+    await this.cancel();
+    if (this.#isInterrupted) this.#ending ??= this.#end();
+    if (!this.#ending) return;
+    await this.#ending;
+    await this.#options.applyDelta();
+  }
+
+  get #isInterrupted(): boolean {
+    return this.#options.recording.cut !== undefined;
+  }
+
+  /** Tells all up to the next question, or to the end. */
+  #emit(): void {
+    const { recording, host } = this.#options;
+    for (; this.#at < recording.lines.length; this.#at++) {
+      const line = recording.lines[this.#at];
+      if (line?.kind === 'question') {
+        this.#question = line.question;
+        this.#at++;
+        return;
+      }
+      if (line?.kind !== 'event') continue;
+      // That it is done is told when it has been interrupted.
+      if (line.event.type === 'done' && this.#isInterrupted && !this.#isCancelled) return;
+      host.onEvent(line.event);
+    }
+  }
+
+  #take(question: HostQuestion, answer: HostAnswer): void {
+    const { recording, onProblem } = this.#options;
+    const line = recording.lines[this.#at];
+    const recorded = line?.kind === 'answer' ? line.answer : undefined;
+    if (isDeepStrictEqual(data(recorded), data(answer))) return;
+    const asked = question.kind === 'permission' ? `may it use ${question.tool}?` : 'what about the limit?';
+    const error = new RepriseError(
+      'REPLAY_DIVERGED',
+      [
+        `${recording.file}: the question of the session (${asked}) is answered in another way`,
+        `  recorded: ${recorded ? JSON.stringify(recorded) : 'no answer'}`,
+        `  now:      ${JSON.stringify(answer)}`,
+      ].join('\n'),
+      { hint: 'record the case again' },
+    );
+    onProblem(error);
+    throw error;
+  }
+
+  async #end(): Promise<Turn> {
+    const { recording } = this.#options;
+    if (this.#isInterrupted) {
+      await this.#cancelled;
+      this.#emitRest();
+    }
+    const { why } = recording;
+    return { kind: 'end', result: this.#result(recording), ...(why ? { cut: why } : {}) };
+  }
+
+  /** Also beyond a question that nobody came to answer. */
+  #emitRest(): void {
+    do {
+      this.#question = undefined;
+      this.#emit();
+    } while (this.#question);
+  }
+
+  /** It may be cancelled where it was not then, as with another budget. */
+  #result({ result, why }: RecordedSession): SessionResult {
+    if (!result) return { kind: 'cancelled', usage: noUsage, denials: [] };
+    if (!this.#isCancelled || why || result.kind === 'cancelled') return result;
+    if (this.#isInterrupted) return result;
+    const { sessionId, usage, denials } = result;
+    return { kind: 'cancelled', usage, denials, ...(sessionId === undefined ? {} : { sessionId }) };
+  }
+}
+
+const data = (value: unknown): unknown =>
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value));

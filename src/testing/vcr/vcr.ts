@@ -1,0 +1,132 @@
+import type { Session, SessionFactory } from '../../agents/port.ts';
+import { RepriseError } from '../../core/errors.ts';
+import type { ShellRunner } from '../../engine/environment.ts';
+import type { TaskUnit } from '../../engine/recording/recorder.ts';
+import {
+  type RecordedSession,
+  type RecordedShell,
+  type Recording,
+  sessionFileName,
+  shellRole,
+} from '../../engine/recording/session-file.ts';
+import type { Redactor } from '../../world/redact.ts';
+import { type AppliedMark, type DeltaOptions, Deltas } from './deltas.ts';
+import { isLive } from './live-roles.ts';
+import { Shelf, type Wanted } from './shelf.ts';
+import { type StaleSession, stalenessOfSession, stalenessOfShell } from './stale.ts';
+import { VcrSession } from './vcr-session.ts';
+import { runRecordedShell } from './vcr-shell.ts';
+
+export interface VcrOptions extends DeltaOptions {
+  readonly sessions: readonly Recording[];
+  readonly redactor: Redactor;
+  /** What a unit works on, as it was when the case was recorded. */
+  readonly task: (unit: TaskUnit) => string;
+  /** What runs for real: `verify`, `checks`, `setup`, `run`; exactly one as `check-1`; or all of a step. */
+  readonly live: readonly string[];
+  /** For what runs for real. */
+  readonly openSession: SessionFactory;
+  readonly runShell: ShellRunner;
+  /** What to type to record the case again. */
+  readonly rerecord: string;
+  readonly onStale?: ((stale: StaleSession) => void) | undefined;
+}
+
+/** Stands where sessions and scripts are started, and serves those that were recorded. */
+export interface Vcr {
+  readonly openSession: SessionFactory;
+  readonly runShell: ShellRunner;
+  /** Recordings that nobody asked for. */
+  leftOver(): readonly string[];
+  /** Recordings that were served although something else was asked for. */
+  stale(): readonly StaleSession[];
+  /** How each change to a folder fared. */
+  applied(): readonly AppliedMark[];
+  /** Errors that must be seen even if what they were thrown at went on. */
+  problems(): readonly RepriseError[];
+}
+
+export function createVcr(options: VcrOptions): Vcr {
+  const { redactor, live, task, rerecord } = options;
+  const shelf = new Shelf(options.sessions);
+  const deltas = new Deltas(options);
+  const stale: StaleSession[] = [];
+  const problems: RepriseError[] = [];
+  const report = (error: RepriseError): RepriseError => {
+    problems.push(error);
+    return error;
+  };
+
+  const noteStale = (recording: Recording, difference: Pick<StaleSession, 'what' | 'diff'> | undefined) => {
+    if (!difference) return;
+    const { file, role, task: on } = recording;
+    const found = { file, role, task: on, ...difference, command: rerecord };
+    stale.push(found);
+    options.onStale?.(found);
+  };
+
+  const openSession: SessionFactory = (request, host) => {
+    const unit = host.unit ?? { step: host.marker['REPRISE_STEP'] ?? 'session' };
+    const wanted = { kind: 'session', role: request.agent.name, task: task(unit) } as const;
+    if (isLive(live, { role: wanted.role, step: unit.step })) return options.openSession(request, host);
+    const found = shelf.take(wanted) as RecordedSession | undefined;
+    if (!found) return sessionThatFails(report(missing(wanted, { shelf, rerecord })));
+    noteStale(found, stalenessOfSession(found, request, redactor));
+    const recording = expanded(found, redactor);
+    const applyDelta = () => deltas.apply(found, request.cwd);
+    return new VcrSession({ recording, host, applyDelta, onProblem: report });
+  };
+
+  const runShell: ShellRunner = async script => {
+    const { unit, what, command, projectRoot } = script;
+    const wanted = { kind: 'shell', role: shellRole(what), task: task(unit) } as const;
+    if (isLive(live, { role: wanted.role, step: unit.step })) return options.runShell(script);
+    const found = shelf.take(wanted) as RecordedShell | undefined;
+    if (!found) throw report(missing(wanted, { shelf, rerecord }));
+    noteStale(found, stalenessOfShell(found, script, redactor));
+    const folder = command.workingDirectory ?? projectRoot;
+    return runRecordedShell(expanded(found, redactor), script, () => deltas.apply(found, folder));
+  };
+
+  return {
+    openSession,
+    runShell,
+    leftOver: () => shelf.left.filter(each => isExpected(each, options)).map(({ file }) => file),
+    stale: () => [...stale],
+    applied: () => [...deltas.marks],
+    problems: () => [...problems],
+  };
+}
+
+/** What runs for real needs no recording; nor does what belongs to a landing that a tape answers for. */
+function isExpected({ role, task }: Recording, { live, applyDeltas }: VcrOptions): boolean {
+  const steps = [task, task.slice(task.indexOf('.') + 1)];
+  if (steps.some(step => isLive(live, { role, step }))) return false;
+  return applyDeltas || !/^verify(-|$)/.test(role);
+}
+
+const expanded = <T extends Recording>(recording: T, redactor: Redactor): T =>
+  redactor.expand(recording) as T;
+
+function missing(
+  wanted: Wanted,
+  { shelf, rerecord }: { readonly shelf: Shelf; readonly rerecord: string },
+): RepriseError {
+  const { kind, role, task } = wanted;
+  const others = shelf.rolesOf(task).filter(name => name !== role);
+  const what = kind === 'session' ? `session of the agent ${role}` : `script \`${role}\``;
+  const name = sessionFileName({ role, task, n: 0 }).replace('.0.jsonl', '.*.jsonl');
+  const lines = [
+    `there is no recording of a ${what} for ${task}, or all of them have been served`,
+    `  looked for: sessions/${name}`,
+    ...(others.length > 0 ? [`  recorded for ${task}: ${others.join(', ')}`] : []),
+  ];
+  return new RepriseError('REPLAY_DIVERGED', lines.join('\n'), { hint: `record it: ${rerecord}` });
+}
+
+/** Opening a session must not throw. */
+export const sessionThatFails = (error: RepriseError): Session => ({
+  next: () => Promise.reject(error),
+  cancel: async () => {},
+  close: async () => {},
+});
