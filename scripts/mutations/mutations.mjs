@@ -1,0 +1,210 @@
+const acknowledgement = `for (const message of messages)
+      if (message.kind === 'noted') await effects.acknowledge({ runId, receipt: message.receipt });
+`;
+
+/**
+ * Mistakes that recorded cases have to notice. Each is a change of the source, found by its text; `breaks` says what the
+ * product would do wrong. One that no case notices is a hole in the cases, or in what tapes compare.
+ */
+export const mutations = [
+  {
+    name: 'no worktree lock',
+    breaks: 'two runs make worktrees at the same time',
+    changes: [unlocked('worktrees')],
+  },
+  {
+    name: 'no land lock',
+    breaks: 'two runs land at the same time',
+    changes: [unlocked('land')],
+  },
+  {
+    name: 'no compare-and-swap on a branch',
+    breaks: 'a landing overwrites what came onto a branch that is checked out nowhere',
+    changes: [
+      {
+        file: 'git/move-branch.ts',
+        find: "if ((await resolveCommit(repository.git, `refs/heads/${branch}`)) !== from) return { kind: 'lost' };",
+        replace: '',
+      },
+      {
+        file: 'git/move-branch.ts',
+        find: "'reprise: land', ref, to, from]",
+        replace: "'reprise: land', ref, to]",
+      },
+    ],
+  },
+  {
+    name: 'no compare-and-swap on main',
+    breaks: 'a landing overwrites what came onto the branch that is checked out',
+    changes: [
+      {
+        file: 'git/move-branch.ts',
+        find: "if ((await resolveCommit(repository.git, `refs/heads/${branch}`)) !== from) return { kind: 'lost' };",
+        replace: '',
+      },
+      {
+        file: 'git/move-branch.ts',
+        find: "['merge', '--ff-only', '--no-overwrite-ignore', '--no-autostash', '--no-stat', '--quiet', to]",
+        replace: "['reset', '--hard', '--quiet', to]",
+      },
+    ],
+  },
+  {
+    name: 'another expected sequence',
+    breaks: 'the engine appends behind an event that it does not know',
+    changes: [
+      {
+        file: 'engine/run-loop.ts',
+        find: 'const expectedSeq = state.lastSeq;',
+        replace: 'const expectedSeq = state.lastSeq + 1;',
+      },
+    ],
+  },
+  {
+    name: 'unchecked sequence',
+    breaks: 'the store lets two writers interleave their events',
+    changes: [
+      {
+        file: 'store/ownership.ts',
+        find: 'if (standing.lastSeq === batch.expectedSeq) return;',
+        replace: 'if (standing.lastSeq >= 0) return;',
+      },
+    ],
+  },
+  {
+    name: 'another worktree path',
+    breaks: 'workspaces are made in another folder than the one that history names',
+    changes: [
+      {
+        file: 'git/workspaces.ts',
+        find: "const fresh = await git.run([...add, '--no-track', '-b', branch, '--', path, base], { signal });",
+        replace:
+          "const fresh = await git.run([...add, '--no-track', '-b', branch, '--', `${path}-2`, base], { signal });",
+      },
+    ],
+  },
+  {
+    name: 'another name of workspaces',
+    breaks: 'workspaces of runs before an update are not found again',
+    changes: [
+      {
+        file: 'git/names.ts',
+        find: 'string => join(folder, ...segments(name));',
+        replace: 'string => join(folder, segments(name).join("-"));',
+      },
+    ],
+  },
+  {
+    name: 'two effects swapped',
+    breaks: 'a step is told that its note is durable before it is',
+    changes: [
+      {
+        file: 'engine/run-loop.ts',
+        find: acknowledgement,
+        replace: '',
+      },
+      {
+        file: 'engine/run-loop.ts',
+        find: 'if (batch.length > 0 || consumed.length > 0) {',
+        replace: `${acknowledgement}    if (batch.length > 0 || consumed.length > 0) {`,
+      },
+    ],
+  },
+  {
+    name: 'noted after it was done',
+    breaks: 'a crash while a landing is under way leaves no trace of it',
+    changes: [
+      {
+        file: 'engine/work/landing.ts',
+        find: "await lane.record({ type: 'landing.started', data: { onto, branch } });\n",
+        replace: '',
+      },
+      {
+        file: 'engine/work/landing.ts',
+        find: 'const ended = isRefused(landing)',
+        replace:
+          "await lane.record({ type: 'landing.started', data: { onto, branch } });\n    const ended = isRefused(landing)",
+      },
+    ],
+  },
+  {
+    name: 'landing goes on after a conflict',
+    breaks: 'the work of later workers lands although that of an earlier one did not',
+    changes: [
+      {
+        file: 'engine/work/landing.ts',
+        find: "if ('kind' in ended) return failedWith(landingError(ended, { ...source, runId, before: landings }));",
+        replace: "if ('kind' in ended) continue;",
+      },
+    ],
+  },
+  {
+    name: 'work is saved without a commit',
+    breaks: 'what an agent did is not on its branch',
+    changes: [
+      {
+        file: 'engine/work/workspace-git.ts',
+        find: 'const committed = await commitAll(',
+        replace:
+          "const leave = async () => ({ kind: 'clean', commit: base, branch });\n  const committed = await leave(",
+      },
+    ],
+  },
+  {
+    name: 'another prompt',
+    breaks: 'agents are told something else than the step says',
+    changes: [
+      {
+        file: 'engine/work/prompts.ts',
+        find: '? prompt\n    : `${prompt}',
+        replace: '? `${prompt} Please.`\n    : `${prompt}',
+      },
+    ],
+  },
+  {
+    name: 'fail-fast does not cancel',
+    breaks: 'steps go on, and cost money, beside one that has failed',
+    changes: [
+      {
+        file: 'engine/state.ts',
+        find: 'else this.toCancel.push(state);',
+        replace: 'else state;',
+      },
+    ],
+  },
+  {
+    name: 'no delay before a retry',
+    breaks: 'a step that failed is tried again at once',
+    changes: [
+      {
+        file: 'engine/timers.ts',
+        find: 'due.push({ timer, at: toEpochMs(setAt) + ms });',
+        replace: 'due.push({ timer, at: toEpochMs(setAt) });',
+      },
+    ],
+  },
+  {
+    name: 'the mailbox loses a message',
+    breaks: 'of two steps that end at the same moment the engine hears of one',
+    changes: [
+      {
+        file: 'world/mailbox.ts',
+        find: 'waiting.push(message);',
+        replace: 'waiting = [message];',
+      },
+    ],
+  },
+];
+
+/** The lock is not taken; its body runs all the same. */
+function unlocked(name) {
+  return {
+    file: 'git/repository-lock.ts',
+    find: 'const leave = await localQueue.enter(folder, signal);',
+    replace: `if (name === '${name}') {
+    const token = readLock(folder).token + 1;
+    return body({ token, repository, isHeld: () => holdsToken(folder, { token, owner }) });
+  }
+  const leave = await localQueue.enter(folder, signal);`,
+  };
+}

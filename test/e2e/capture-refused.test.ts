@@ -1,0 +1,184 @@
+import { appendFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type CaptureProject, captureProject, newestJournal } from './capture-project.ts';
+import { until } from './run-inline.ts';
+
+const files = {
+  'README.md': 'Helo, world!\n',
+  'reprise.yaml': `
+agents:
+  fixer:
+    kind: scripted
+    script: [{ run: mend README.md }, { say: Fixed the typo. }]
+`,
+  '.reprise/workflows/fix.yaml': `
+name: fix
+steps:
+  - { id: fix, agent: fixer, prompt: Fix it. }
+  - { id: land, needs: [fix], land: main, from: fix }
+`,
+};
+
+async function oneRun(project: CaptureProject, env = {}): Promise<string> {
+  const run = await project.cli(['run', 'fix', '--json'], { env });
+  expect(run).toMatchObject({ code: 0 });
+  return project.runOf(run);
+}
+
+test('a secret in a file that the agent wrote makes the capture fail, and nothing is left', async () => {
+  const secret = 'correct-horse-battery-staple';
+  const project = captureProject({ files, tool: 'printf "key=%s\\n" "$DEPLOY_TOKEN" > config.txt' });
+  const env = { DEPLOY_TOKEN: secret };
+  const run = await oneRun(project, env);
+  const captured = await project.cli(['capture', run, 'leak/planted'], { env });
+  expect(captured.code).toBe(1);
+  expect(captured.stderr).toContain('SECRET_LEAKED');
+  expect(captured.stderr).toContain('the secret DEPLOY_TOKEN');
+  expect(captured.stderr).not.toContain(secret);
+  expect(project.has('cases')).toBe(false);
+});
+
+test('what cannot be captured is refused with what to do', async () => {
+  const project = captureProject({ files });
+  const run = await oneRun(project);
+  const refusal = async (...args: readonly string[]) => {
+    const { code, stderr } = await project.cli(['capture', ...args]);
+    expect(code).not.toBe(0);
+    return project.stable(stderr);
+  };
+  expect(await refusal('nosuchrun', 'a')).toMatchInlineSnapshot(`
+    "error[RUN_NOT_FOUND]: there is no run nosuchrun
+      hint: see which runs there are: reprise list
+    "
+  `);
+  expect(await refusal(run, '../a')).toMatchInlineSnapshot(`
+    "error[USAGE]: a case cannot be named "../a"
+      hint: use letters, digits, - and _, with a group before it if you like: landing/lost_race
+    "
+  `);
+  expect(await refusal(run, 'a b')).toMatchInlineSnapshot(`
+    "error[USAGE]: a case cannot be named "a b"
+      hint: use letters, digits, - and _, with a group before it if you like: landing/lost_race
+    "
+  `);
+  expect(project.has('cases')).toBe(false);
+
+  expect(await project.cli(['capture', run, 'a'])).toMatchObject({ code: 0 });
+  expect(await refusal(run, 'a')).toMatchInlineSnapshot(`
+    "error[CAPTURE_REFUSED]: there is a case a already
+      hint: choose another name, or replace it with --force
+    "
+  `);
+  expect(await refusal(run, 'a/b')).toMatchInlineSnapshot(`
+    "error[CAPTURE_REFUSED]: cases/a is a case itself, and cannot hold others
+      hint: choose another name
+    "
+  `);
+  const before = project.cases();
+  expect(await project.cli(['capture', run, 'a', '--force'])).toMatchObject({ code: 0 });
+  expect(project.cases()).toEqual(before);
+
+  appendFileSync(join(newestJournal(project), 'entries.jsonl'), '{"n":\n{"n":3}\n');
+  expect(
+    (await refusal(run, 'b')).replace(/\S+Z-\d+/g, '<journal>').replace(/jsonl:\d+/, 'jsonl:<line>'),
+  ).toMatchInlineSnapshot(`
+    "error[CAPTURE_REFUSED]: the journal <journal> is damaged: <journal>/entries.jsonl:<line>: not JSON: Unexpected end of JSON input
+      hint: run the workflow again, and capture that run
+    "
+  `);
+  rmSync(newestJournal(project), { recursive: true });
+  expect(await refusal(run, 'b')).toMatchInlineSnapshot(`
+    "error[CAPTURE_REFUSED]: there is no journal of run <run>
+      hint: the newest 20 runs are kept, up to 500 MB, and only while reprise.yaml does not say \`record: false\`; run the workflow again, and capture that run
+    "
+  `);
+  expect(project.cases()).toEqual(before);
+});
+
+test('`record: false` keeps no journal', async () => {
+  const project = captureProject({
+    files: { ...files, 'reprise.yaml': `record: false\n${files['reprise.yaml']}` },
+  });
+  const run = await oneRun(project);
+  expect(project.has('.reprise/state/journal')).toBe(false);
+  const { stderr } = await project.cli(['capture', run, 'a']);
+  expect(stderr).toContain(`there is no journal of run ${run}`);
+  expect(stderr).toContain('record: false');
+});
+
+test('a run that is still going on is refused', async () => {
+  const project = captureProject({
+    files: { ...files, '.gitignore': 'at-work\n' },
+    tool: 'touch at-work; sleep 60',
+  });
+  const running = project.begin(['run', 'fix', '--json']);
+  await until(() => project.git('worktree', 'list').includes('fix'));
+  await until(() => running.stdout.includes('session.started'));
+  const { runId } = JSON.parse(running.stdout.split('\n')[0] ?? '');
+  const { code, stderr } = await project.cli(['capture', runId, 'a']);
+  expect(code).toBe(1);
+  expect(project.stable(stderr)).toMatchInlineSnapshot(`
+    "error[CAPTURE_REFUSED]: run <run> is still going on
+      hint: wait for its end, or end it: reprise cancel <run>
+    "
+  `);
+});
+
+test('a run during which somebody else moved main is refused', async () => {
+  const project = captureProject({
+    files,
+    tool: `sed -i "s/Helo/Hello/" "$@"
+cd "$(git rev-parse --path-format=absolute --git-common-dir)/.." && git -c user.name=bo -c user.email=bo@x commit --quiet --allow-empty -m "Meanwhile"`,
+  });
+  const run = await oneRun(project);
+  const { code, stderr } = await project.cli(['capture', run, 'a']);
+  expect(code).toBe(1);
+  expect(stderr.replace(/\b[0-9a-f]{10}\b/g, '<sha>')).toMatchInlineSnapshot(`
+    "error[CAPTURE_REFUSED]: main was moved by somebody else while the run was under way: it was at <sha>, and the landing found <sha>
+      hint: a case knows of no other process; run the workflow again while nothing else changes main, and capture that run
+    "
+  `);
+  expect(project.has('cases')).toBe(false);
+});
+
+test('a run whose commits were removed is refused', async () => {
+  const project = captureProject({
+    files: {
+      ...files,
+      '.reprise/workflows/fix.yaml': 'name: fix\nsteps: [{ id: fix, agent: fixer, prompt: Fix it. }]\n',
+    },
+  });
+  const run = await oneRun(project);
+  project.git('worktree', 'remove', '--force', '--force', `.reprise/workspaces/fix/${run}/fix`);
+  project.git('branch', '-D', `reprise/fix/${run}/fix`);
+  project.git('reflog', 'expire', '--expire=now', '--all');
+  project.git('gc', '--quiet', '--prune=now');
+  const { code, stderr } = await project.cli(['capture', run, 'a']);
+  expect(code).toBe(1);
+  expect(stderr.replace(/\b[0-9a-f]{12}\b( and \d+ more)?/g, '<sha>')).toMatchInlineSnapshot(`
+    "error[CAPTURE_REFUSED]: objects of the run are no longer in the repository: <sha>
+      hint: they were removed, as \`git gc\` does with what no branch holds; run the workflow again, and capture that run before the branches of its workspaces are removed
+    "
+  `);
+});
+
+test('events that are in no journal are noticed', async () => {
+  const project = captureProject({
+    files: {
+      ...files,
+      '.reprise/workflows/fix.yaml':
+        'name: fix\nsteps: [{ id: fix, agent: fixer, prompt: Fix it. }, { id: ok, needs: [fix], approve: Well? }]\n',
+    },
+  });
+  const waiting = await project.cli(['run', 'fix', '--json']);
+  const run = project.runOf(waiting);
+  expect(await project.cli(['cancel', run])).toMatchObject({ code: 0 });
+  const { code, stderr } = await project.cli(['capture', run, 'a']);
+  expect(code).toBe(1);
+  expect(project.stable(stderr)).toMatchInlineSnapshot(`
+    "error[CAPTURE_REFUSED]: 4 of the 15 events of run <run> are in no journal of it
+      hint: another process wrote them, such as \`reprise cancel\` or a program of your own, or its process died in that moment; run the workflow again, and capture that run
+    "
+  `);
+});

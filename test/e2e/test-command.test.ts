@@ -1,0 +1,198 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { createProject } from './run-inline.ts';
+
+const shellCase = (more: string) => `${more}
+[files]
+".reprise/workflows/hello.yaml" = '''
+name: hello
+steps: [{ id: say, run: "echo hello" }]
+'''
+`;
+
+const withCase = (toml: string) => createProject({ files: { 'cases/one/one.toml': toml } });
+
+const filesWith = (root: string, text: string): readonly string[] =>
+  readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+    .filter(file => readFileSync(file, 'latin1').includes(text));
+
+it('a case is recorded, replayed, and compared with its snapshot', async () => {
+  const { run, write, read, has } = withCase(shellCase('[run]\nargs = ["hello"]'));
+  const unrecorded = await run(['test']);
+  expect(unrecorded.code).toBe(1);
+  expect(unrecorded.stdout).toContain('reprise test one --record');
+
+  expect((await run(['test', '--record'])).code).toBe(0);
+  expect((await run(['test'])).code).toBe(0);
+
+  const snapshot = read('cases/one/one.snap');
+  expect(snapshot).toMatch(/^--- run ---\n/);
+  expect(snapshot).toContain('--- result ---\nmain:\n  Begin\n');
+  write({ 'cases/one/one.snap': snapshot.replace('Begin', 'Began') });
+  const inCi = await run(['test'], { env: { CI: 'true' } });
+  expect(inCi.code).toBe(1);
+  expect(inCi.stdout).toContain('-  Began');
+  expect(has('cases/one/one.snap.new')).toBe(false);
+
+  expect((await run(['test'])).code).toBe(1);
+  expect(read('cases/one/one.snap.new')).toBe(snapshot);
+  expect((await run(['test', 'one', '--accept'])).code).toBe(0);
+  expect(read('cases/one/one.snap')).toBe(snapshot);
+  expect(has('cases/one/one.snap.new')).toBe(false);
+});
+
+it('steps of a group run at once, and what they print comes in the order of the file', async () => {
+  const { run, read } = withCase(
+    shellCase(`
+timeline = true
+[[multi.steps]]
+name = "first"
+command = "run"
+args = ["hello"]
+concurrent_group = "both"
+[[multi.steps]]
+name = "second"
+command = "run"
+args = "hello --quiet"
+concurrent_group = "both"
+[[multi.steps]]
+name = "between"
+command = "shell"
+script = "look.sh"
+[[multi.steps]]
+name = "third"
+command = "list"
+concurrent_group = "both"
+[scripts]
+"look.sh" = "ls .reprise/state/reprise.db"
+`),
+  );
+  expect(await run(['test', '--record'])).toMatchObject({ code: 0 });
+  expect(await run(['test'])).toMatchObject({ code: 0 });
+  const sections = read('cases/one/one.snap').match(/^--- .* ---$/gm);
+  expect(sections).toEqual([
+    '--- first ---',
+    '--- second ---',
+    '--- between ---',
+    '--- third ---',
+    '--- result ---',
+    '--- timeline ---',
+  ]);
+  const { witness } = JSON.parse(read('cases/one/one.score').split('\n')[0] ?? '') as {
+    readonly witness: { readonly mostOpen: number };
+  };
+  expect(witness.mostOpen).toBe(2);
+});
+
+it('a run that fails is recorded only if the case says that it fails', async () => {
+  const failing = (expectation: string) => `
+[run]
+args = ["oops"]
+${expectation}
+[files]
+".reprise/workflows/oops.yaml" = '''
+name: oops
+steps: [{ id: a, run: "exit 3" }]
+'''
+`;
+  const { run, write, has } = withCase(failing(''));
+  const refused = await run(['test', '--record']);
+  expect(refused.code).toBe(1);
+  expect(refused.stdout).toContain('expect = { exit = 1 }');
+  expect(has('cases/one/one.score')).toBe(false);
+  write({ 'cases/one/one.toml': failing('expect = { exit = 1, output = ["exited with code 3"] }') });
+  expect(await run(['test', '--record'])).toMatchObject({ code: 0 });
+  expect(await run(['test'])).toMatchObject({ code: 0 });
+});
+
+it('a trigger sets the clock forward, so that nobody waits for a retry in an hour', async () => {
+  const { run } = withCase(`
+[run]
+args = ["again"]
+expect = { output = ["completed"] }
+[[triggers]]
+step = "run"
+label = "clock.sleep"
+nth = 2
+action = { advance_clock = "2h" }
+[files]
+".reprise/workflows/again.yaml" = '''
+name: again
+steps:
+  - id: flaky
+    run: test -e tried || { touch tried; exit 1; }
+    retry: { attempts: 2, backoff: { initial: 1h, max: 1h } }
+'''
+`);
+  const recorded = await run(['test', '--record']);
+  expect(recorded).toMatchObject({ code: 0 });
+  expect(await run(['test'])).toMatchObject({ code: 0 });
+});
+
+it('a trigger that never fires fails the case, and so does a kill that never comes', async () => {
+  const { run } = withCase(
+    shellCase(`
+[[multi.steps]]
+name = "a"
+command = "run"
+args = ["hello"]
+[[multi.steps]]
+name = "b"
+command = "run"
+args = ["hello"]
+kill_after = { event = "step.failed" }
+[[triggers]]
+step = "a"
+label = "main_head_sha"
+action = "exit"
+`),
+  );
+  const { code, stdout } = await run(['test', '--record']);
+  expect(code).toBe(1);
+  expect(stdout).toContain('the trigger on main_head_sha of step a never fired');
+  expect(stdout).toContain('step b was to be killed, and ended before that');
+});
+
+it('an unknown key is refused with its place, in every case, and nothing is played', async () => {
+  const { run } = withCase(`[run]\nargs = ["hello"]\ntimout = "1m"\n`);
+  const { code, stdout } = await run(['test', '--reporter', 'json']);
+  expect(code).toBe(2);
+  const [result] = stdout.trim().split('\n');
+  expect(JSON.parse(result ?? '')).toMatchObject({
+    status: 'failed',
+    failures: [{ kind: 'definition', file: 'cases/one/one.toml', line: 3 }],
+  });
+  expect(stdout).toContain('did you mean `timeout`?');
+});
+
+it('a secret that is printed is hidden, and one that is written fails the recording', async () => {
+  const talking = (what: string) => `
+[run]
+args = ["talk"]
+[files]
+"reprise.yaml" = '''
+agents:
+  talker: { kind: scripted, script: [{ run: '${what}' }, { say: Done. }] }
+'''
+".reprise/workflows/talk.yaml" = '''
+name: talk
+steps: [{ id: talk, agent: talker, prompt: "Talk." }, { id: tell, run: 'echo "$MY_API_TOKEN"' }]
+'''
+`;
+  const env = { MY_API_TOKEN: 'quite-a-secret-value' };
+  const { root, run, write, has } = withCase(talking('echo "$MY_API_TOKEN"'));
+  expect(await run(['test', '--record'], { env })).toMatchObject({ code: 0 });
+  expect(filesWith(root, 'quite-a-secret-value')).toEqual([]);
+  expect(await run(['test'])).toMatchObject({ code: 0 });
+
+  write({ 'cases/two/two.toml': talking('echo "$MY_API_TOKEN" > config.ini') });
+  const { code, stdout } = await run(['test', 'two', '--record'], { env });
+  expect(code).toBe(1);
+  expect(stdout).toContain('the secret MY_API_TOKEN');
+  expect(stdout).not.toContain('quite-a-secret-value');
+  expect(has('cases/two/two.score')).toBe(false);
+  expect(filesWith(root, 'quite-a-secret-value')).toEqual([]);
+});

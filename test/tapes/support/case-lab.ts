@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import { testContext } from '../../../src/cli/test-commands.ts';
+import type { HistoryEvent } from '../../../src/core/event.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/open.ts';
+import type { TestContext } from '../../../src/testing/context.ts';
+import type { FoundCase } from '../../../src/testing/manifest/find.ts';
+import type { CaseManifest } from '../../../src/testing/manifest/manifest.ts';
+import type { PlayedStep, Program } from '../../../src/testing/play.ts';
+import { recordCase } from '../../../src/testing/record-case.ts';
+import { replayCase } from '../../../src/testing/replay-case.ts';
+import type { CaseFailure } from '../../../src/testing/result.ts';
+import { readCase } from '../../../src/testing/run-tests.ts';
+
+/** What playing a case came to, without the name of the folder that it was played in. */
+export interface Came {
+  readonly failures: readonly CaseFailure[];
+  /** What each step printed. */
+  readonly outputs: Readonly<Record<string, string>>;
+  /** Of every run of the case, by its id. */
+  readonly histories: Readonly<Record<string, readonly HistoryEvent[]>>;
+  readonly main: string;
+  readonly snapshot?: string | undefined;
+}
+
+/** A case in a project of its own, removed when the test has ended. */
+export class CaseLab {
+  readonly found: FoundCase;
+  readonly #root: string;
+
+  constructor(toml: string, name = 'played') {
+    this.#root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-tapes-')));
+    onTestFinished(() => rmSync(this.#root, { recursive: true, force: true, maxRetries: 5 }));
+    const folder = join(this.#root, 'cases', name);
+    const file = join(folder, `${name}.toml`);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(file, toml);
+    this.found = { name, group: '', folder, file, displayFile: `cases/${name}/${name}.toml` };
+  }
+
+  /** Plays it for real. */
+  async record(): Promise<Came> {
+    const watched = new Watched();
+    const { failures, played } = await recordCase(this.found, this.manifest(), this.#context(watched));
+    return watched.came({ failures, played });
+  }
+
+  /** Plays it from its tapes; as the case file says it, unless another manifest is given. */
+  async replay(manifest: CaseManifest = this.manifest()): Promise<Came> {
+    const watched = new Watched();
+    const { failures, played, snapshot } = await replayCase(this.found, manifest, this.#context(watched));
+    return { ...watched.came({ failures, played }), snapshot };
+  }
+
+  manifest(): CaseManifest {
+    return readCase(this.found);
+  }
+
+  /** All that was recorded, by path in the case. */
+  readonly files = (): Readonly<Record<string, string>> => {
+    const files = readdirSync(this.found.folder, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile())
+      .map(entry => join(entry.parentPath, entry.name).slice(this.found.folder.length + 1))
+      .sort();
+    return Object.fromEntries(
+      files.map(file => [file, readFileSync(join(this.found.folder, file), 'latin1')]),
+    );
+  };
+
+  write(file: string, text: string): void {
+    writeFileSync(join(this.found.folder, file), text);
+  }
+
+  #context(watched: Watched): TestContext {
+    const env = { ...process.env, CI: undefined };
+    return { ...testContext({ env, cwd: resolve('.') }, watched.program), cwd: this.#root };
+  }
+}
+
+/** Sees what there is after each command, while the folder is still there. */
+class Watched {
+  #histories: Record<string, readonly HistoryEvent[]> = {};
+  #main = '';
+  #stage = '';
+
+  readonly program: Program = async (args, io) => {
+    this.#stage = dirname(io.cwd);
+    try {
+      return await runProgram(args, io);
+    } finally {
+      await this.#look(io.cwd);
+    }
+  };
+
+  came({
+    failures,
+    played,
+  }: {
+    readonly failures: readonly CaseFailure[];
+    readonly played: readonly PlayedStep[];
+  }): Came {
+    return this.#unplaced({
+      failures,
+      outputs: Object.fromEntries(played.map(({ step, output }) => [step.name, output])),
+      histories: this.#histories,
+      main: this.#main,
+    });
+  }
+
+  async #look(repo: string): Promise<void> {
+    this.#main = execFileSync('git', ['rev-parse', 'main'], { cwd: repo, encoding: 'utf8' }).trim();
+    const file = join(repo, '.reprise', 'state', 'reprise.db');
+    if (!existsSync(file)) return;
+    const store = await openSqliteStore({ file, readonly: true });
+    try {
+      const runs = await store.list();
+      for (const { runId } of runs) this.#histories[runId] = await store.read(runId);
+    } finally {
+      await store.close();
+    }
+  }
+
+  #unplaced<T>(value: T): T {
+    return this.#stage === '' ? value : JSON.parse(JSON.stringify(value).replaceAll(this.#stage, '<stage>'));
+  }
+}
