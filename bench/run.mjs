@@ -2,8 +2,11 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { agentSteps } from './cases/agent-steps.mjs';
+import { conductor } from './cases/conductor.mjs';
 import { fanOut } from './cases/fan-out.mjs';
 import { fold } from './cases/fold.mjs';
+import { journal } from './cases/journal.mjs';
+import { replay } from './cases/replay.mjs';
 import { resume } from './cases/resume.mjs';
 import { scale } from './cases/scale.mjs';
 import { sequence } from './cases/sequence.mjs';
@@ -22,8 +25,12 @@ const cases = {
   fold,
   scale,
   'start-up': startUp,
-  worktrees,
   'agent-steps': agentSteps,
+  conductor,
+  journal,
+  replay,
+  // The last: what it leaves to be written back disturbs what comes after it.
+  worktrees,
 };
 
 const { values, positionals } = parseArgs({

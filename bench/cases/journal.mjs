@@ -1,0 +1,41 @@
+import { inChild } from '../lib/child.mjs';
+import { bytes, count, ms, percent, table } from '../lib/format.mjs';
+import { alternate } from '../lib/stats.mjs';
+
+const steps = 1000;
+const streams = ['claude-stdio-multi', 'claude-stream-json', 'claude-partial-thinking'];
+
+/** What it costs that every run is written down, and how much of a conversation is kept. */
+export function journal({ rounds }) {
+  const { chain, fanOut } = alternate(
+    {
+      chain: () => inChild('journal', 'cost', 'chain', steps, 8),
+      fanOut: () => inChild('journal', 'cost', 'fanOut', steps, 8),
+    },
+    rounds,
+  );
+  const { raw, kept } = inChild('journal', 'size', ...streams);
+  const row = (name, result) => [
+    `**Reprise**, ${count(steps)} no-op steps ${name}`,
+    ms(result.plainMs),
+    ms(result.journalMs),
+    percent(result.cost),
+    `${count((result.cpuMs / steps) * 1000)} µs`,
+    bytes(result.bytes),
+  ];
+  const most = (what, value, limit) => ({ what, value, most: limit, tolerance: 1.5, show: percent });
+  return {
+    title: 'The journal of a run',
+    body: table(
+      ['', 'without a journal', 'with one', 'its cost', 'work of the processor a step', 'its size'],
+      [row('in sequence', chain), row('at once', fanOut)],
+    ),
+    notes: [
+      `Of ${bytes(raw)} that coding agents printed in ${streams.length} sessions, ${bytes(kept)} are kept: ${percent(kept / raw)}.`,
+    ],
+    targets: [
+      most('the journal costs at most 10 % of 1,000 no-op steps', chain.cost, 0.1),
+      most('a recorded session is at most a fifth of what its agent printed', kept / raw, 0.2),
+    ],
+  };
+}
