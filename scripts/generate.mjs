@@ -7,8 +7,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { agentSchema } from '../dist/agents/agent-schema.js';
+import { caseSchema } from '../dist/testing/manifest/case-table.js';
 import { configJsonSchema } from '../dist/workflow/yaml/config.js';
 import { workflowJsonSchema } from '../dist/workflow/yaml/schema.js';
+import { caseFileReference } from './reference/case-file.mjs';
 import { cliReference } from './reference/cli.mjs';
 import { errorsReference } from './reference/errors.mjs';
 import { eventsReference } from './reference/events.mjs';
@@ -30,11 +32,13 @@ const formatted = (name, text) =>
 const files = {
   'schemas/workflow.schema.json': json(workflowJsonSchema()),
   'schemas/config.schema.json': json(configJsonSchema(agentSchema)),
+  'schemas/case.schema.json': json(caseSchema),
 };
 const pages = {
   'docs/reference/errors.md': errorsReference(),
   'docs/reference/events.md': eventsReference(),
   'docs/reference/yaml.md': yamlReference(),
+  'docs/reference/case-file.md': caseFileReference(),
   'docs/reference/cli.md': await cliReference(),
 };
 for (const [name, text] of Object.entries(pages)) files[name] = formatted(name, text);

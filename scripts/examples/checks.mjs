@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** Says what a command printed when it did not end as it should. */
 function expectExit({ code, errors, ...rest }, expected) {
@@ -50,6 +50,24 @@ export const checks = {
       'main',
       'nothing was changed, so nothing is left',
     );
+  },
+
+  async 'tested-workflow'({ json, reprise, git, path }) {
+    const { output } = expectExit(await reprise('test'), 0);
+    assert.match(output, /✓ fix-and-land .*\n\n1 passed/);
+    assert.equal(git('status', '--porcelain'), '', 'a replay writes nothing into the project');
+
+    const workflow = path('.reprise/workflows/prices.yaml');
+    const before = readFileSync(workflow, 'utf8');
+    writeFileSync(workflow, before.replace('change nothing else', 'sort them'));
+    assert.match(expectExit(await reprise('test'), 5).output, /stale: the prompt of writer for run.complete/);
+    writeFileSync(workflow, before.replace(/ +checks: .*\n/, ''));
+    assert.match(expectExit(await reprise('test'), 5).output, /diverged: .* shell.run.begin was recorded/);
+    writeFileSync(workflow, before);
+
+    const { result } = expectExit(await json('run', 'prices'), 0);
+    assert.deepEqual(result.output, { landed: 'landed' });
+    assert.match(readFileSync(path('menu.md'), 'utf8'), /- Soup, 4\.50\n/);
   },
 
   async order({ json, reprise }) {
