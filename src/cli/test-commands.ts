@@ -36,13 +36,14 @@ export function registerTestCommands({ io, add, program }: Registry): void {
 
 /** What cases are played with: the same program, in this process. */
 export function testContext(
-  { env, cwd }: Pick<CommandIo, 'env' | 'cwd'>,
+  { env, cwd, interrupt }: Pick<CommandIo, 'env' | 'cwd'> & { readonly interrupt?: AbortSignal },
   program: TestContext['program'],
 ): TestContext {
   const installed = findUpwards(cwd, folder => existsSync(join(folder, 'node_modules')));
   return {
     program,
     env,
+    interrupt,
     cwd,
     version: version(),
     packages: {

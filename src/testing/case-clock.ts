@@ -36,18 +36,23 @@ export function recordingClock(clock: Clock): CaseClock {
   };
 }
 
+/** Of clocks that stand still meanwhile: whoever waits is only ever told to stop. */
+export const nobodyWaits: Pick<Clock, 'endOfTurn' | 'waitUntil'> = {
+  endOfTurn: () => new Promise(resolve => setImmediate(resolve)),
+  waitUntil: (_, signal) =>
+    new Promise((_resolve, reject) => {
+      const stop = () => reject(signal.reason);
+      if (signal.aborted) stop();
+      else signal.addEventListener('abort', stop, { once: true });
+    }),
+};
+
 /** Shows what the tape said last. Nothing waits for it: how long things took is on the tape too. */
 export function replayClock(startMs: number): CaseClock & { readonly tracer: Tracer } {
   let now = startMs;
   return {
     now: () => now,
-    endOfTurn: () => new Promise(resolve => setImmediate(resolve)),
-    waitUntil: (_, signal) =>
-      new Promise((_resolve, reject) => {
-        const stop = () => reject(signal.reason);
-        if (signal.aborted) stop();
-        else signal.addEventListener('abort', stop, { once: true });
-      }),
+    ...nobodyWaits,
     advance: () => {},
     tracer: {
       granted: () => {},

@@ -13,6 +13,8 @@ export interface TestContext {
   /** Of this process: recordings are made in it, replays see next to nothing of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** Aborted when recording is to stop. */
+  readonly interrupt?: AbortSignal | undefined;
   /** Of Reprise. */
   readonly version: string;
   /** What workflows that are modules may import. */

@@ -21,7 +21,7 @@ import { Player } from './play.ts';
 import type { Replayed } from './replay-case.ts';
 import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
-import { fixedEnvironment, type Stage, setStage } from './stage.ts';
+import { fixedEnvironment, type Stage, stageOf } from './stage.ts';
 import { createVcrSessionFactory } from './vcr/vcr-session-factory.ts';
 import { countedIds, virtualClock } from './virtual-time.ts';
 
@@ -38,8 +38,7 @@ export async function playComposed(
 ): Promise<Replayed> {
   let stage: Stage | undefined;
   try {
-    const { packages, env, cwd: project } = context;
-    stage = await setStage({ manifest, caseFolder: found.folder, project, packages, path: env['PATH'] });
+    stage = await stageOf(found, manifest, context);
     return await playOn(stage, { found, manifest, context });
   } catch (error) {
     return { failures: [failureOfError(error, found.displayFile)], played: [] };

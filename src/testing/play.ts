@@ -35,6 +35,8 @@ export interface Play {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: CaseClock;
   readonly defaultTimeoutMs: number;
+  /** Aborting it is Ctrl-C for every step under way. */
+  readonly interrupt?: AbortSignal | undefined;
 }
 
 export interface PlayWorld {
@@ -111,6 +113,10 @@ export class Player {
       toBeTyped,
     });
     this.#surroundings.set(step.name, surroundings);
+    const { interrupt } = this.#play;
+    const stop = () => surroundings.stop('SIGINT');
+    if (interrupt?.aborted) stop();
+    interrupt?.addEventListener('abort', stop);
     const afterMs = step.timeoutMs ?? defaultTimeoutMs;
     const ended = new Promise<PlayedStep['end']>(resolve => {
       this.#killed.set(step.name, resolve);
@@ -124,6 +130,7 @@ export class Player {
       return { step, output: surroundings.output(), end };
     } finally {
       clearTimeout(patience);
+      interrupt?.removeEventListener('abort', stop);
     }
   }
 

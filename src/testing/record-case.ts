@@ -25,7 +25,7 @@ import { type PlayedStep, Player } from './play.ts';
 import { taskOf } from './replay-case.ts';
 import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
-import { fixedEnvironment, type Stage, setStage } from './stage.ts';
+import { fixedEnvironment, type Stage, stageOf } from './stage.ts';
 import { madeNow } from './versions.ts';
 
 export interface Recorded {
@@ -51,13 +51,7 @@ export async function recordCase(
   // Beside the case, so that what a crash leaves can be found; on the same disk, so that it can be moved.
   const folder = mkdtempSync(join(found.folder, '.recording-'));
   try {
-    stage = await setStage({
-      manifest,
-      caseFolder: found.folder,
-      project: context.cwd,
-      packages: context.packages,
-      path: context.env['PATH'],
-    });
+    stage = await stageOf(found, manifest, context);
     return await recordOn(stage, { found, manifest, context, folder });
   } catch (error) {
     return { failures: [failureOfError(error, found.displayFile)], played: [] };
@@ -88,7 +82,15 @@ async function recordOn(stage: Stage, { found, manifest, context, folder }: Taki
   const file = join(journalFolder, 'entries.jsonl');
   const journal = openJournal({ file, redactor, header: {}, onNotice: note });
   const clock = recordingClock(systemClock);
-  const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
+  const player = new Player({
+    manifest,
+    stage,
+    program: context.program,
+    env,
+    clock,
+    defaultTimeoutMs,
+    interrupt: context.interrupt,
+  });
   const repository = await openRepository({ cwd: stage.repo, inheritEnv: env });
   const recorders = new Map<string, SessionRecorder>(
     manifest.steps.map(({ name }) => [

@@ -9,7 +9,7 @@ import { composeRecording } from './record-step-files.ts';
 import { playOneLive, type StepRecording } from './record-step-play.ts';
 import { type Replayed, replayCase } from './replay-case.ts';
 import type { CaseFailure } from './result.ts';
-import { type Stage, setStage } from './stage.ts';
+import { type Stage, stageOf } from './stage.ts';
 
 /**
  * Records one step of a case again: it is played for real, while all others are held to what was recorded of them. What
@@ -26,13 +26,7 @@ export async function recordStep(recording: StepRecording): Promise<Replayed> {
     const loaded = loadRecording(found, manifest, context.cwd);
     // Beside the case, so that what a crash leaves can be found; on the same disk, so that it can be moved.
     folder = mkdtempSync(join(found.folder, '.recording-'));
-    stage = await setStage({
-      manifest,
-      caseFolder: found.folder,
-      project: context.cwd,
-      packages: context.packages,
-      path: context.env['PATH'],
-    });
+    stage = await stageOf(found, manifest, context);
     const journal = join(folder, 'journal');
     const played = await playOneLive(stage, { ...recording, loaded, journal });
     if (played.failures.length > 0) return played;

@@ -22,7 +22,7 @@ import { stagePaths } from './paths.ts';
 import { type PlayedStep, Player } from './play.ts';
 import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
-import { fixedEnvironment, type Stage, setStage } from './stage.ts';
+import { fixedEnvironment, type Stage, stageOf } from './stage.ts';
 import { createVcr, type Vcr } from './vcr/vcr.ts';
 
 /** What a replay came to. */
@@ -44,13 +44,7 @@ export async function replayCase(
   let stage: Stage | undefined;
   try {
     const loaded = loadRecording(found, manifest, context.cwd);
-    stage = await setStage({
-      manifest,
-      caseFolder: found.folder,
-      project: context.cwd,
-      packages: context.packages,
-      path: context.env['PATH'],
-    });
+    stage = await stageOf(found, manifest, context);
     return await replayOn(stage, { found, manifest, context, loaded });
   } catch (error) {
     return { failures: [failureOfError(error, found.displayFile)], played: [] };

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import { definitionFiles } from '../commands/journal/definition-files.ts';
 import { restoreBase } from '../git/delta/base.ts';
 import { createGit, type Git } from '../git/git.ts';
-import type { Packages } from './context.ts';
+import type { Packages, TestContext } from './context.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
 
 /** A repository in a folder of its own, in which a case is played. */
@@ -55,6 +55,13 @@ export interface StageOptions {
   readonly packages: Packages;
   readonly path: string | undefined;
 }
+
+/** The stage of a case in the project that it belongs to. Throws GIT_FAILED. */
+export const stageOf = (
+  { folder }: { readonly folder: string },
+  manifest: CaseManifest,
+  { cwd, packages, env }: TestContext,
+): Promise<Stage> => setStage({ manifest, caseFolder: folder, project: cwd, packages, path: env['PATH'] });
 
 /** Makes the repository that a case begins with. Throws GIT_FAILED. */
 export async function setStage(options: StageOptions): Promise<Stage> {

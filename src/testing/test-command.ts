@@ -1,3 +1,4 @@
+import { exitCodes } from '../commands/exit-codes.ts';
 import { type CommandIo, writeLines } from '../commands/io.ts';
 import { lookOf } from '../commands/look.ts';
 import { RepriseError } from '../core/errors.ts';
@@ -66,7 +67,7 @@ export async function testCommand(
   const summary = summaryOf(results, performance.now() - began);
   reporter.onEnd?.(summary);
   if (io.interrupt.aborted) writeLines(io.err, 'stopped: not all cases were played');
-  return summary.exitCode;
+  return io.interrupt.aborted ? Math.max(summary.exitCode, exitCodes.failed) : summary.exitCode;
 }
 
 /** The failure of a folder of recordings that no case claims. */

@@ -1,5 +1,5 @@
 import type { Ids } from '../core/ports.ts';
-import type { CaseClock } from './case-clock.ts';
+import { type CaseClock, nobodyWaits } from './case-clock.ts';
 
 /** A clock that begins at the same moment wherever a case is played, and that nothing but the case moves. */
 export function virtualClock(
@@ -9,13 +9,7 @@ export function virtualClock(
   return {
     // Two moments are never the same, as on a real clock.
     now: () => now++,
-    endOfTurn: () => new Promise(resolve => setImmediate(resolve)),
-    waitUntil: (_, signal) =>
-      new Promise((_resolve, reject) => {
-        const stop = () => reject(signal.reason);
-        if (signal.aborted) stop();
-        else signal.addEventListener('abort', stop, { once: true });
-      }),
+    ...nobodyWaits,
     advance: ms => {
       now += ms;
     },

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createProject } from './run-inline.ts';
+import { createProject, until } from './run-inline.ts';
 
 const shellCase = (more: string) => `${more}
 [files]
@@ -154,6 +154,28 @@ action = "exit"
   expect(code).toBe(1);
   expect(stdout).toContain('the trigger on main_head_sha of step a never fired');
   expect(stdout).toContain('step b was to be killed, and ended before that');
+});
+
+it('Ctrl-C ends a recording, of which nothing is kept', async () => {
+  const { root, write, start, has } = createProject();
+  write({
+    'cases/one/one.toml': `
+[run]
+args = ["long"]
+[files]
+".reprise/workflows/long.yaml" = '''
+name: long
+steps: [{ id: wait, run: "touch ${join(root, 'begun')}; sleep 60" }]
+'''
+`,
+  });
+  const recording = start(['test', '--record']);
+  await until(() => has('begun'));
+  recording.kill('SIGINT');
+  const { code, stderr } = await recording.ended;
+  expect(code).toBe(130);
+  expect(stderr).toContain('not all cases were played');
+  expect(readdirSync(join(root, 'cases/one'))).toEqual(['one.toml']);
 });
 
 it('an unknown key is refused with its place, in every case, and nothing is played', async () => {

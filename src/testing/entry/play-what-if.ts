@@ -15,7 +15,7 @@ import { stagePaths } from '../paths.ts';
 import { type PlayedStep, Player } from '../play.ts';
 import { firstMoment } from '../replay-case.ts';
 import { settled } from '../session-settings.ts';
-import { fixedEnvironment, type Stage, setStage } from '../stage.ts';
+import { fixedEnvironment, type Stage, stageOf } from '../stage.ts';
 import { countedIds, virtualClock } from '../virtual-time.ts';
 import type { AskedWork } from './asked-work.ts';
 import { withForcedEnds } from './forced-ends.ts';
@@ -46,13 +46,7 @@ const defaultTimeoutMs = 120_000;
 /** Plays a case on a stage of its own, with a store in memory. Throws what keeps it from being played. */
 export async function playWhatIf(whatIf: WhatIfCase, plan: Plan): Promise<PlayedWhatIf> {
   const { found, manifest, context } = whatIf;
-  const stage = await setStage({
-    manifest,
-    caseFolder: found.folder,
-    project: context.cwd,
-    packages: context.packages,
-    path: context.env['PATH'],
-  });
+  const stage = await stageOf(found, manifest, context);
   try {
     return await playOn(stage, whatIf, plan);
   } finally {
