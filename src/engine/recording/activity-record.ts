@@ -17,6 +17,7 @@ abstract class ActivityRecord implements Activity {
   readonly #takeNumber: () => number;
   #known: WorktreeState | null = null;
   #isConcluded = false;
+  #isCutShort = false;
 
   constructor(file: RecordingFile, start: RecordingStart, takeNumber: () => number) {
     this.file = file;
@@ -43,6 +44,14 @@ abstract class ActivityRecord implements Activity {
     return this.#isConcluded;
   }
 
+  /** Whether what happens is left out from now on; the file says so. */
+  protected isCutShort(): boolean {
+    if (!this.file.isFull) return false;
+    if (!this.#isCutShort) this.file.add(incompleteLine('it is too long: the rest of it was left out'));
+    this.#isCutShort = true;
+    return true;
+  }
+
   protected conclude(lines: readonly object[], isResult: boolean): void {
     if (this.#isConcluded) return;
     this.#isConcluded = true;
@@ -66,7 +75,7 @@ export class SessionRecord extends ActivityRecord {
   #isCancelled = false;
 
   event(event: AgentEvent): void {
-    if (this.isConcluded) return;
+    if (this.isConcluded || this.isCutShort()) return;
     const line = this.#encoder.event(event);
     if (line) this.file.add(line);
   }
@@ -113,6 +122,7 @@ export class ShellRecord extends ActivityRecord {
   #isArmed = false;
 
   line(stream: OutputStream, line: string): void {
+    if (this.isCutShort()) return;
     if (stream !== this.#stream) this.#flush();
     this.#stream = stream;
     this.#lines.push(line);

@@ -12,6 +12,8 @@ export interface RecordingFileOptions {
   readonly onProblem: (message: string) => void;
 }
 
+const mostCharacters = 8_000_000;
+
 /**
  * A file to which lines are added while things happen, all of an event-loop turn at once. It never throws: a disk that
  * is full must not end the work.
@@ -23,14 +25,24 @@ export class RecordingFile {
   #waiting: string[] = [];
   #isArmed = false;
   #isBroken = false;
+  #size = 0;
 
   constructor(options: RecordingFileOptions) {
     this.#options = options;
     this.#name = options.name;
   }
 
+  /** So much was said that no more of it is kept: nobody replays a flood. */
+  get isFull(): boolean {
+    return this.#size > mostCharacters;
+  }
+
   add(line: object): void {
-    this.#attempt(() => this.#waiting.push(JSON.stringify(line)));
+    this.#attempt(() => {
+      const text = JSON.stringify(line);
+      this.#size += text.length;
+      this.#waiting.push(text);
+    });
     if (this.#isArmed || this.#isBroken) return;
     this.#isArmed = true;
     atEndOfTurn(() => {
