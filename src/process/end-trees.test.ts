@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endTrees } from './end-trees.ts';
 import { isSameProcess, processStart } from './identity.ts';
 import { processTable } from './process-table.ts';
-import { labPerTest } from './test-support.ts';
+import { labPerTest, readyWithSleeper } from './test-support.ts';
 import { markedWith } from './tree.ts';
 
 const lab = labPerTest();
@@ -18,7 +18,7 @@ test('nothing to end is no work', async () => {
 test('a tree ends as a whole, with the clean-up of each', async () => {
   const child = lab().sh(`
     trap 'echo cleaned outer; exit 0' TERM
-    sh -c 'trap "echo cleaned inner; exit 0" TERM; echo ready; while :; do sleep 1000 & wait; done' &
+    sh -c 'trap "echo cleaned inner; exit 0" TERM; ${readyWithSleeper}' &
     while :; do wait; done`);
   await child.lines.after('ready');
   const { ended, survived } = await endTrees({ roots: rootsOf(child), graceMs: patientMs });
@@ -51,7 +51,7 @@ test('one that is stopped goes on in order to end', async () => {
 test('one that is started by the clean-up of another ends as well', async () => {
   const child = lab().sh(`
     trap 'setsid sh -c "trap \\"\\" TERM; echo late \\$\\$; exec sleep 1000" & exit 0' TERM
-    echo ready; while :; do sleep 1000 & wait; done`);
+    ${readyWithSleeper}`);
   await child.lines.after('ready');
   await endTrees({ roots: rootsOf(child), marked: lab().marker, graceMs: 500 });
   expect(markedWith(lab().marker)).toEqual([]);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { isSameProcess } from './identity.ts';
 import type { ProcessIdentity } from './process-table.ts';
 import { runShellStep, type ShellStepOptions } from './shell-step.ts';
-import { Lines, labPerTest } from './test-support.ts';
+import { Lines, labPerTest, readyWithSleeper } from './test-support.ts';
 import { markedWith } from './tree.ts';
 
 const lab = labPerTest();
@@ -205,8 +205,7 @@ describe('aborting', () => {
   test('wins over a result that the script still gives', async () => {
     const abort = new AbortController();
     const lines = new Lines();
-    const script =
-      "trap 'echo a=1 > $REPRISE_OUTPUT; exit 0' TERM; echo ready; while :; do sleep 1000 & wait; done";
+    const script = `trap 'echo a=1 > $REPRISE_OUTPUT; exit 0' TERM; ${readyWithSleeper}`;
     const ended = step(script, { signal: abort.signal, onLine: lines.add });
     await lines.after('ready');
     abort.abort();

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isSameProcess, processStart } from './identity.ts';
-import { labPerTest } from './test-support.ts';
+import { labPerTest, readyWithSleeper } from './test-support.ts';
 
 const lab = labPerTest();
 const patient = { graceMs: 60_000 };
@@ -178,7 +178,7 @@ describe('what it left behind', () => {
 
 describe('stopping', () => {
   test('returns when the process and its output have ended', async () => {
-    const child = lab().sh("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 1000 & wait; done");
+    const child = lab().sh(`trap 'echo bye; exit 7' TERM; ${readyWithSleeper}`);
     await child.lines.after('ready');
     const { survived } = await child.stop(patient);
     expect(survived).toEqual([]);

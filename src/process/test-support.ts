@@ -19,6 +19,12 @@ export interface Lab {
   ): ReturnType<typeof startProcess> & { readonly lines: Lines };
 }
 
+/**
+ * Says `ready` and waits for a child. The child says it, after its exec: a signal that reaches a shell between
+ * fork and exec is swallowed with the traps of its parent.
+ */
+export const readyWithSleeper = 'sh -c "echo ready; exec sleep 1000" & while :; do wait; done';
+
 /** Call it once in a file or `describe`; gives the lab of the test that runs. */
 export function labPerTest(): () => Lab {
   let lab: Lab;
