@@ -1,0 +1,33 @@
+import type { Problem } from '../workflow/problems.ts';
+
+export const priorities = ['P0', 'P1', 'P2', 'P3'] as const;
+export type Priority = (typeof priorities)[number];
+
+export const taskStates = ['draft', 'ready', 'review', 'blocked', 'done'] as const;
+export type TaskState = (typeof taskStates)[number];
+
+/** A unit of work, as it is written on the branch that is landed on. */
+export interface Task {
+  /** The name of its file without `.md`, or what a command called it. */
+  readonly id: string;
+  readonly title: string;
+  /** What is below the front matter. */
+  readonly body: string;
+  readonly priority: Priority;
+  readonly state: TaskState;
+  /** Tasks that have to be done before. */
+  readonly needs: readonly string[];
+  /** Who is to take it. */
+  readonly agent?: string | undefined;
+  /** Relative to the top of the repository; absent if a command listed it. */
+  readonly file?: string | undefined;
+  /** A hash of all that was written. */
+  readonly version: string;
+}
+
+export interface TaskList {
+  /** By name. */
+  readonly tasks: readonly Task[];
+  /** Of what is not a task, because it could not be understood. */
+  readonly problems: readonly Problem[];
+}
