@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/crash/**/*.test.ts'],
     globalSetup: ['test/support/build.ts'],
-    testTimeout: 300_000,
+    testTimeout: 900_000,
     hookTimeout: 60_000,
     maxConcurrency: 2,
   },

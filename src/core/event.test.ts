@@ -58,6 +58,8 @@ const complete: Readonly<Record<EventType, Record<string, unknown>>> = {
     commits: 1,
     message: '',
   },
+  'landing.parked': { branch: 'b', commit: 'c', message: '' },
+  'transition.taken': { from: 'a', to: 'b', args: { focus: 'tests' }, why: 'because' },
   'timer.set': { timer: 'retry', ms: 0 },
   'timer.fired': { timer: 3 },
   'approval.requested': { message: '', choices: ['yes'] },

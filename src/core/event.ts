@@ -161,6 +161,7 @@ const dataSchemas = {
       'verify-failed',
       'lost-the-race',
       'main-checkout-in-the-way',
+      'fenced',
     ]),
     onto: name,
     branch: name,
@@ -168,6 +169,15 @@ const dataSchemas = {
     commit: name.optional(),
     commits: count.optional(),
     message: z.string().optional(),
+  }),
+  /** Work that could not be landed was put on a branch of its own. */
+  'landing.parked': z.strictObject({ branch: name, commit: name, message: z.string() }),
+  /** An agent has said who goes on. */
+  'transition.taken': z.strictObject({
+    from: name,
+    to: name,
+    args: z.record(z.string(), z.string()).optional(),
+    why: z.string().optional(),
   }),
   'timer.set': z.strictObject({ timer, ms: z.number().nonnegative() }),
   'timer.fired': z.strictObject({ timer }),

@@ -23,6 +23,13 @@ export const names: Rule = {
   expected: 'a list of texts',
   holds: value => Array.isArray(value) && value.every(isName),
 };
+export const texts: Rule = {
+  expected: 'a map of texts',
+  // zod passes over `__proto__`.
+  holds: value =>
+    isRecord(value) &&
+    Object.entries(value).every(([key, each]) => typeof each === 'string' || key === '__proto__'),
+};
 export const truth: Rule = { expected: 'true or false', holds: value => typeof value === 'boolean' };
 export const number: Rule = { expected: 'a number', holds: value => Number.isFinite(value) };
 

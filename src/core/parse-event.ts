@@ -16,6 +16,7 @@ import {
   oneOf,
   type Rule,
   text,
+  texts,
   truth,
   wholeFrom,
 } from './fields.ts';
@@ -53,6 +54,7 @@ const outcomes = oneOf(
   'verify-failed',
   'lost-the-race',
   'main-checkout-in-the-way',
+  'fenced',
 );
 
 const positive = wholeFrom(1);
@@ -132,6 +134,8 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
     { outcome: outcomes, onto: name, branch: name },
     { commit: name, commits: count, message: text },
   ),
+  'landing.parked': fields({ branch: name, commit: name, message: text }),
+  'transition.taken': fields({ from: name, to: name }, { args: texts, why: text }),
   'timer.set': fields({ timer, ms: numberFrom(0) }),
   'timer.fired': fields({ timer }),
   'approval.requested': fields({ message: text, choices }),

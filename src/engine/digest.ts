@@ -64,6 +64,13 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
       case 'landing.ended':
         change(steps, key, { choice: event.data.outcome });
         break;
+      case 'transition.taken': {
+        const { from, to, args = {} } = event.data;
+        const before = steps.get(key)?.choice;
+        change(steps, key, { choice: [...(Array.isArray(before) ? before : []), { from, to, args }] });
+        break;
+      }
+      case 'landing.parked':
       case 'fanout.expanded':
       case 'step.paused':
       case 'workspace.created':

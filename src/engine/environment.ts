@@ -6,6 +6,7 @@ import type { Clock, Ids } from '../core/ports.ts';
 import type { ShellEnd, ShellStepOptions } from '../process/shell-step.ts';
 import type { EventStore, Owner } from '../store/port.ts';
 import type { World } from '../world/world.ts';
+import type { BuiltInWork, Unit } from './work/port.ts';
 
 /** What the engine is given: the door to the world, and what stands behind it. */
 export interface Environment {
@@ -29,11 +30,13 @@ export interface Environment {
   /** Whether somebody may still act as this owner, on this machine. */
   readonly isAlive: (owner: Owner) => boolean;
   readonly worktrees: WorktreeSettings;
+  /** What steps of the kind `built-in` do, by name. */
+  readonly builtIns?: Readonly<Record<string, BuiltInWork>> | undefined;
 }
 
 /** A script that belongs to the work of a step. */
 export interface WorkScript extends ShellStepOptions {
-  readonly unit: { readonly step: string; readonly worker?: number | undefined; readonly attempt: number };
+  readonly unit: Unit;
   /** What it is beside the work itself, such as `check-1`. */
   readonly what?: string | undefined;
 }

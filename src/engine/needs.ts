@@ -2,7 +2,9 @@ import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 
 /** Whether a step of the workflow, or of a child, does something outside of this process. */
 export const needsWork = (workflow: WorkflowModel): boolean =>
-  hasStep(workflow, ({ body }) => body.kind === 'run' || body.kind === 'agent' || body.kind === 'land');
+  hasStep(workflow, ({ body }) => outside.has(body.kind));
+
+const outside: ReadonlySet<string> = new Set(['run', 'agent', 'land', 'built-in']);
 
 /** Whether a step of the workflow, or of a child, works with the repository. */
 export const needsRepository = (workflow: WorkflowModel): boolean =>

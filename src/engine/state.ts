@@ -150,6 +150,8 @@ export class RunState extends UnitTable {
       case 'session.ended':
       case 'landing.started':
       case 'landing.ended':
+      case 'landing.parked':
+      case 'transition.taken':
         this.#applyToWork(state, event);
         break;
       case 'timer.set':

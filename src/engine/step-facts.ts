@@ -42,6 +42,7 @@ function knownWork({ work, error }: NodeState): KnownWork {
     session: session && sessionId !== undefined ? { ...session, sessionId } : undefined,
     sessions,
     landings: new Map(work?.landings),
+    transitions: work?.transitions ?? [],
     lastError: error,
   };
 }
@@ -50,9 +51,12 @@ function knownWork({ work, error }: NodeState): KnownWork {
 function finishedWork(state: RunState, { node }: NodeState, id: string): FinishedWork {
   const other = state.at(siblingUnit(node.path, id));
   if (!other) return {};
-  const workspace = keptUnit(state, other).work?.workspace;
+  const { workspace, lastSession } = keptUnit(state, other).work ?? {};
   return {
     branch: workspace?.branch,
+    base: workspace?.base,
+    workspace: workspace?.path,
+    session: lastSession,
     commit: workspace && (workspace.commit ?? workspace.base),
     workers: other.selection ? undefined : finishedWorkers(state, other),
   };

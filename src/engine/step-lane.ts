@@ -53,6 +53,7 @@ function work(lane: StepLane, conclude: WorkLane['conclude']): Promise<StepEnd> 
     case 'run':
     case 'agent':
     case 'land':
+    case 'built-in':
       return lane.effects.work.doWork(workLane(lane, conclude));
     case 'uses':
     case 'approve':

@@ -39,6 +39,8 @@ export function isPossible(event: StepEvent, state: NodeState): boolean {
     case 'session.ended':
     case 'landing.started':
     case 'landing.ended':
+    case 'landing.parked':
+    case 'transition.taken':
       return state.active;
     case 'step.completed':
     case 'step.suspended':

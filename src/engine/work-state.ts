@@ -1,6 +1,6 @@
 import { addUsage, noUsage } from '../agents/usage.ts';
 import type { EventOf } from '../core/event.ts';
-import type { KnownLanding, KnownSession, KnownWorkspace } from './work/port.ts';
+import type { KnownLanding, KnownSession, KnownWorkspace, Transition } from './work/port.ts';
 
 /** What was used up. Cost that nobody knows makes the sum a lower bound. */
 export interface Spent {
@@ -29,17 +29,23 @@ type WorkEventType =
   | 'session.named'
   | 'session.ended'
   | 'landing.started'
-  | 'landing.ended';
+  | 'landing.ended'
+  | 'landing.parked'
+  | 'transition.taken';
 
 /** What history says of the work of a step: its folder, its session, what it used up. */
 export class WorkState {
   workspace: KnownWorkspace | undefined;
   /** Begun, and not ended but by a limit: to be gone on with. */
   session: (Omit<KnownSession, 'sessionId'> & { readonly sessionId: string | undefined }) | undefined;
+  /** The last one that has a name, however it ended. */
+  lastSession: KnownSession | undefined;
   /** Begun in this attempt. */
   sessions = 0;
   /** Begun in this attempt, by branch, with how they ended. */
   readonly landings = new Map<string, KnownLanding>();
+  /** Taken in this attempt, in order. */
+  transitions: readonly Transition[] = [];
   spent: Spent = nothingSpent;
   #isOpen = false;
 
@@ -47,6 +53,7 @@ export class WorkState {
     this.session = undefined;
     this.sessions = 0;
     this.landings.clear();
+    this.transitions = [];
   }
 
   apply(event: WorkEvent): void {
@@ -65,10 +72,12 @@ export class WorkState {
         const before = this.session?.sessionId === sessionId ? this.session?.usage : undefined;
         this.session = { agent, number, sessionId, usage: before };
         this.sessions = number + 1;
+        this.#remember();
         return;
       }
       case 'session.named':
         if (this.session) this.session = { ...this.session, sessionId: event.data.sessionId };
+        this.#remember();
         return;
       case 'session.ended':
         this.spent = spentWith(this.spent, event.data.usage);
@@ -84,6 +93,16 @@ export class WorkState {
       case 'landing.ended':
         this.landings.set(event.data.branch, event.data);
         return;
+      case 'landing.parked':
+        return;
+      case 'transition.taken':
+        this.transitions = [...this.transitions, event.data];
+        return;
     }
+  }
+
+  #remember(): void {
+    const { sessionId } = this.session ?? {};
+    if (this.session && sessionId !== undefined) this.lastSession = { ...this.session, sessionId };
   }
 }

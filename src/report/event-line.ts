@@ -16,7 +16,14 @@ import {
   skipText,
   stepsToRunAgain,
 } from './words.ts';
-import { changesText, fanOutText, landingText, selectionText } from './work-words.ts';
+import {
+  changesText,
+  fanOutText,
+  landingText,
+  parkedText,
+  selectionText,
+  transitionText,
+} from './work-words.ts';
 
 /** What the log says of an event; `step` is absent on what concerns the run as a whole. */
 export interface EventLine {
@@ -150,6 +157,10 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
       return line('running', `lands ${safeLine(event.data.branch)} on ${safeLine(event.data.onto)}`);
     case 'landing.ended':
       return line(landed.has(event.data.outcome) ? 'completed' : 'failed', landingText(event.data));
+    case 'landing.parked':
+      return line('waiting', parkedText(event.data));
+    case 'transition.taken':
+      return line('running', transitionText(event.data));
     case 'workspace.created':
     case 'session.named':
       return undefined;

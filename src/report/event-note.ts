@@ -5,7 +5,14 @@ import { count } from './count.ts';
 import { safeLine } from './safe-text.ts';
 import { sessionSpending, spendingText } from './spending.ts';
 import { answerText, errorLine, stepsToRunAgain } from './words.ts';
-import { changesText, fanOutText, landingText, selectionText } from './work-words.ts';
+import {
+  changesText,
+  fanOutText,
+  landingText,
+  parkedText,
+  selectionText,
+  transitionText,
+} from './work-words.ts';
 
 /** What an event says, in a few words; long values are for the view to cut. */
 export function eventNote(event: HistoryEvent): string {
@@ -77,6 +84,10 @@ export function eventNote(event: HistoryEvent): string {
       return safeLine(`${event.data.branch} onto ${event.data.onto}`);
     case 'landing.ended':
       return landingText(event.data);
+    case 'landing.parked':
+      return parkedText(event.data);
+    case 'transition.taken':
+      return transitionText(event.data);
     case 'signal.received': {
       const { name, payload, by } = event.data;
       return safeLine(`${name}${payload === null ? '' : ` ${short(payload)}`}${by ? ` (by ${by})` : ''}`);

@@ -116,6 +116,8 @@ function kindText(body: StepModel['body']): string {
       return `agent ${safeLine(body.agent)}`;
     case 'land':
       return `lands ${safeLine(body.from)}`;
+    case 'built-in':
+      return safeLine(body.name);
   }
 }
 

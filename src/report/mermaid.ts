@@ -56,6 +56,7 @@ function nodeLines(step: StepModel, { prefix, indent, ids }: Scope): readonly st
     case 'function':
     case 'run':
     case 'land':
+    case 'built-in':
       return [`${indent}${id}["${text}"]`];
     case 'agent':
       return [`${indent}${id}(["${text}"])`];

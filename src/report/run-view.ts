@@ -213,6 +213,8 @@ export class RunView {
       case 'session.ended':
       case 'landing.started':
       case 'landing.ended':
+      case 'landing.parked':
+      case 'transition.taken':
         step.work.apply(event);
         break;
       case 'approval.requested':

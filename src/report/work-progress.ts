@@ -40,6 +40,9 @@ export class WorkProgress {
   denials: NonNullable<EventOf<'session.ended'>['data']['denials']> = [];
   /** Those of the attempt, in order; a branch that is landed again counts once. */
   landings: readonly EventOf<'landing.ended'>['data'][] = [];
+  parked: EventOf<'landing.parked'>['data'] | undefined;
+  /** The last one. */
+  transition: EventOf<'transition.taken'>['data'] | undefined;
   selection: EventOf<'selection.made'>['data'] | undefined;
   artifacts: NonNullable<EventOf<'step.completed'>['data']['artifacts']> = [];
   /** What the agent did last, in a few words. */
@@ -119,6 +122,12 @@ export class WorkProgress {
         this.landings = [...this.landings.filter(({ branch }) => branch !== data.branch), data];
         return;
       }
+      case 'landing.parked':
+        this.parked = event.data;
+        return;
+      case 'transition.taken':
+        this.transition = event.data;
+        return;
       case 'selection.made':
         this.selection = event.data;
         return;

@@ -36,7 +36,19 @@ export function landingText({ outcome, onto, branch, commit, commits, message }:
       return `not landed: ${target} moved again and again${why}`;
     case 'main-checkout-in-the-way':
       return `not landed: a checkout of ${target} is in the way${why}`;
+    case 'fenced':
+      return `not landed: somebody else has taken this over${why}`;
   }
+}
+
+export const parkedText = ({ branch, message }: EventOf<'landing.parked'>['data']): string =>
+  `parked on ${safeLine(branch)}: ${safeLine(message)}`;
+
+/** `implement -> review (focus=tests): P1, the only ready task`. */
+export function transitionText({ from, to, args = {}, why }: EventOf<'transition.taken'>['data']): string {
+  const given = Object.entries(args).map(([name, value]) => safeLine(`${name}=${value}`));
+  const told = given.length > 0 ? ` (${given.join(', ')})` : '';
+  return `${safeLine(from)} -> ${safeLine(to)}${told}${why ? `: ${safeLine(why)}` : ''}`;
 }
 
 /** Several branches that landed are said as one; the first that did not is what matters. */

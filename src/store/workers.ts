@@ -10,7 +10,14 @@ export interface WorkerRegistry {
   list(): Promise<readonly WorkerRecord[]>;
 }
 
-export const workerStates = ['starting', 'dispatching', 'working', 'landing', 'sleeping', 'stopping'] as const;
+export const workerStates = [
+  'starting',
+  'dispatching',
+  'working',
+  'landing',
+  'sleeping',
+  'stopping',
+] as const;
 export type WorkerState = (typeof workerStates)[number];
 
 export interface WorkerRecord extends Owner {

@@ -137,7 +137,7 @@ export interface Judge {
   readonly position?: Position | undefined;
 }
 
-export type Body = FunctionBody | RunBody | AgentBody | UsesBody | ApproveBody | LandBody;
+export type Body = FunctionBody | RunBody | AgentBody | UsesBody | ApproveBody | LandBody | BuiltInBody;
 
 /** A shell command beside the main work of a step. */
 export interface Command {
@@ -235,6 +235,14 @@ export interface LandBody {
   readonly from: string;
   /** Must pass on the result before anything moves. */
   readonly verify?: Command | undefined;
+}
+
+/** Work that the program brings along, by name: data, so that another process can do it too. */
+export interface BuiltInBody {
+  readonly kind: 'built-in';
+  readonly name: string;
+  /** Without them it works in the project's own folder. */
+  readonly work?: WorkRules | undefined;
 }
 
 /** Values from outside never stand in the script: they travel in `env`. */

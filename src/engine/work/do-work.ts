@@ -10,7 +10,7 @@ import { type Place, preparePlace, projectPlace } from './place.ts';
 import type { DoWork, WorkLane } from './port.ts';
 import { firstLine } from './words.ts';
 
-/** Does the work of a `run`, `agent` or `land` step. Only what nobody foresaw is thrown. */
+/** Does the work of a step that has some outside of this process. Only what nobody foresaw is thrown. */
 export const doWork: DoWork = async lane => {
   try {
     return await work(lane);
@@ -35,6 +35,11 @@ async function work(lane: WorkLane): Promise<StepEnd> {
     }
     case 'land':
       return landWork(lane, body);
+    case 'built-in': {
+      const builtIn = lane.effects.builtIn(body.name);
+      if (body.work) return workAt(lane, body.work, place => builtIn(lane, place));
+      return (await builtIn(lane, projectPlace(lane))).end;
+    }
     case 'function':
     case 'uses':
     case 'approve':

@@ -1,5 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { RepriseError } from '../../core/errors.ts';
 import type { Landing } from '../../git/landing.ts';
 import { openRepository, type Repository } from '../../git/repository.ts';
 import type { ArtifactRule } from '../../workflow/model.ts';
@@ -8,7 +9,7 @@ import { unitFileName } from '../log-files.ts';
 import type { Artifact } from '../step-end.ts';
 import { collectArtifacts } from './artifact-files.ts';
 import { type LandingRequest, performLanding } from './landing-git.ts';
-import type { Unit } from './port.ts';
+import type { BuiltInWork, Unit } from './port.ts';
 import { sessionEffects } from './session-effects.ts';
 import { performShell, type ShellAnswer, type ShellRequest } from './shell.ts';
 import { withoutLease, withoutToken } from './taped.ts';
@@ -48,6 +49,13 @@ export function createWorkEffects(
     stateDir,
     worktrees,
     agents,
+
+    /** Throws if the program brings no such work along. */
+    builtIn(name: string): BuiltInWork {
+      const work = environment.builtIns?.[name];
+      if (work) return work;
+      throw new RepriseError('INTERNAL', `nothing is known of the built-in work ${name}`);
+    },
 
     /** Tells whoever watches. */
     notice,

@@ -6,6 +6,8 @@ import type { Lease } from '../../store/port.ts';
 import type { Scope, SelectRule, SpendingLimit, StepModel } from '../../workflow/model.ts';
 import type { StepEnd } from '../step-end.ts';
 import type { WorkEffects } from './effects.ts';
+import type { Done } from './ends.ts';
+import type { Place } from './place.ts';
 
 /** One attempt of a step, or of one worker of it, as the lane that does its work sees it. */
 export interface WorkLane {
@@ -35,6 +37,8 @@ export interface Unit {
   readonly step: string;
   readonly worker?: number | undefined;
   readonly attempt: number;
+  /** What it is done for, if that outlives the step: recordings are found by it, whoever does the work. */
+  readonly task?: string | undefined;
 }
 
 /** What a lane may add to the history of its step; the envelope is the engine's. */
@@ -44,7 +48,7 @@ export type WorkNote = {
 
 export type WorkEventType = Extract<
   NewEvent['type'],
-  `${'workspace' | 'session' | 'landing' | 'selection'}.${string}`
+  `${'workspace' | 'session' | 'landing' | 'selection' | 'transition'}.${string}`
 >;
 
 export interface KnownWork {
@@ -55,6 +59,8 @@ export interface KnownWork {
   readonly sessions: number;
   /** What this attempt began to land before it was interrupted, by branch. */
   readonly landings: ReadonlyMap<string, KnownLanding>;
+  /** In this attempt, in order. */
+  readonly transitions: readonly Transition[];
   /** Why the last attempt failed. */
   readonly lastError?: ErrorData | undefined;
 }
@@ -70,6 +76,8 @@ export interface KnownWorkspace {
   readonly attempt: number;
 }
 
+export type Transition = EventOf<'transition.taken'>['data'];
+
 export interface KnownSession {
   readonly agent: string;
   readonly number: number;
@@ -84,6 +92,12 @@ export type KnownLanding = EventOf<'landing.ended'>['data'] | undefined;
 export interface FinishedWork {
   readonly branch?: string | undefined;
   readonly commit?: string | undefined;
+  /** The commit that it began with. */
+  readonly base?: string | undefined;
+  /** Relative to the project's root. */
+  readonly workspace?: string | undefined;
+  /** The last conversation that was held for it. */
+  readonly session?: KnownSession | undefined;
   /** Of a fan-out: those that succeeded, in order. */
   readonly workers?: readonly FinishedWorker[] | undefined;
 }
@@ -98,8 +112,11 @@ export interface FinishedWorker {
   readonly commit?: string | undefined;
 }
 
-/** Does the work of a `run`, `agent` or `land` step. Only what nobody foresaw is thrown. */
+/** Does the work of a step that has some outside of this process. Only what nobody foresaw is thrown. */
 export type DoWork = (lane: WorkLane) => Promise<StepEnd>;
+
+/** Work that the program brings along. */
+export type BuiltInWork = (lane: WorkLane, place: Place) => Promise<Done>;
 
 export interface SelectionLane extends Omit<WorkLane, 'known' | 'workOf'> {
   readonly rule: SelectRule;

@@ -73,6 +73,7 @@ function outputFor(body: Body, output: Json): Json {
     case 'run':
       return body.parseOutput ? toJson(body.parseOutput(output)) : output;
     case 'land':
+    case 'built-in':
     case 'uses':
     case 'approve':
       return output;

@@ -292,7 +292,7 @@ export class UnitUnderTest {
         }
       },
     });
-    const { workspace, session, sessions, landings } = this.#state;
+    const { workspace, session, sessions, landings, transitions } = this.#state;
     return {
       effects: lab.effects,
       runId: lab.runId,
@@ -305,6 +305,7 @@ export class UnitUnderTest {
         workspace,
         sessions,
         landings: new Map(landings),
+        transitions,
         session: session?.sessionId === undefined ? undefined : { ...session, sessionId: session.sessionId },
         lastError: this.#lastError,
       },
