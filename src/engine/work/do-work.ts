@@ -1,13 +1,14 @@
 import { toJson } from '../../core/json.ts';
 import type { RunBody, WorkRules } from '../../workflow/model.ts';
 import { type StepEnd, thrownError } from '../step-end.ts';
-import { agentNamed, agentWork } from './agent-work.ts';
+import { agentWork } from './agent-work.ts';
 import { cleanUp } from './clean-up.ts';
 import { commandError, runAt, runInTurn } from './commands.ts';
 import { type Done, endOfThrown, failedWith, isFenced } from './ends.ts';
 import { landWork } from './landing.ts';
 import { type Place, preparePlace, projectPlace } from './place.ts';
 import type { DoWork, WorkLane } from './port.ts';
+import { agentNamed } from './talks.ts';
 import { firstLine } from './words.ts';
 
 /** Does the work of a step that has some outside of this process. Only what nobody foresaw is thrown. */

@@ -4,7 +4,6 @@ import { type ErrorData, toErrorData } from '../../core/errors.ts';
 import type { Judge } from '../../workflow/model.ts';
 import { unitFileName } from '../log-files.ts';
 import type { StepEnd } from '../step-end.ts';
-import { agentNamed } from './agent-work.ts';
 import { failedWith } from './ends.ts';
 import { policyOf } from './policy.ts';
 import type { FinishedWorker, SelectionLane } from './port.ts';
@@ -12,6 +11,7 @@ import { answerPrompt, toldAgain } from './prompts.ts';
 import { judgePrompt, type Shown, verdictOf, verdictSchema } from './selection-words.ts';
 import { canResume, runSession, type SessionEnd } from './session.ts';
 import { leftAfter } from './spending.ts';
+import { agentNamed } from './talks.ts';
 import { workVariables } from './words.ts';
 
 export type Judgement =
