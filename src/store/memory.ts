@@ -90,6 +90,11 @@ export function memoryStore(): EventStore {
       run.status = status ?? run.status;
     },
 
+    async holdsRun(runId, lease) {
+      const run = runs.get(runId);
+      return run !== undefined && holds(standingOf(run), lease);
+    },
+
     async append(batch) {
       const run = runWith(batch.runId);
       checkBatch(batch, standingOf(run));
@@ -102,8 +107,13 @@ export function memoryStore(): EventStore {
       return toHistory(runId, afterSeq, runWith(runId).events.slice(afterSeq));
     },
 
-    async list({ limit, workflow } = {}) {
-      const wanted = newestFirst().filter(run => workflow === undefined || run.workflow === workflow);
+    async list({ limit, workflow, status } = {}) {
+      const statuses = status === undefined ? undefined : [status].flat();
+      const wanted = newestFirst().filter(
+        run =>
+          (workflow === undefined || run.workflow === workflow) &&
+          (statuses === undefined || statuses.includes(run.status)),
+      );
       return wanted.slice(0, limit).map(toSummary);
     },
 

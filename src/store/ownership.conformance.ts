@@ -122,6 +122,23 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
+      'says whether a lease still counts, which an expired one does until the run is taken',
+      withStore(open, async ({ store }) => {
+        const old = await store.createRun(newRun('r1', { expiresAt: time(0) }));
+        expect(await store.holdsRun('r1', old)).toBe(true);
+        expect(await store.holdsRun('r1', { ...old, incarnation: 'mallory' })).toBe(false);
+        expect(await store.holdsRun('r1', { ...old, epoch: 2 })).toBe(false);
+        expect(await store.holdsRun('nope', old)).toBe(false);
+        const taken = await store.acquire(takeover('r1'));
+        if (taken.kind === 'held') throw new Error('an expired lease must not hold');
+        expect(await store.holdsRun('r1', old)).toBe(false);
+        expect(await store.holdsRun('r1', taken.lease)).toBe(true);
+        await store.release('r1', taken.lease);
+        expect(await store.holdsRun('r1', taken.lease)).toBe(false);
+      }),
+    );
+
+    it(
       'fences out an earlier epoch of the same incarnation',
       withStore(open, async ({ store }) => {
         const old = await store.createRun(newRun('r1'));

@@ -30,6 +30,12 @@ export interface EventStore {
   release(runId: string, lease: Lease, status?: RunStatus): Promise<void>;
 
   /**
+   * Whether the lease still counts: to be asked right before something that cannot be undone and that no store guards.
+   * One that has expired counts until somebody takes the run. `false` for a run that does not exist.
+   */
+  holdsRun(runId: string, lease: Lease): Promise<boolean>;
+
+  /**
    * Appends a batch, durably, in one transaction: the epoch and the expected sequence are checked, the inbox
    * messages that the events came from are deleted, and the summary follows `run.*` events.
    * Throws FENCED, SEQUENCE_CONFLICT or RUN_NOT_FOUND, having written nothing.
@@ -40,7 +46,7 @@ export interface EventStore {
   read(runId: string, afterSeq?: number): Promise<readonly HistoryEvent[]>;
 
   /** Newest first. */
-  list(query?: { readonly limit?: number; readonly workflow?: string }): Promise<readonly RunSummary[]>;
+  list(query?: RunQuery): Promise<readonly RunSummary[]>;
 
   /** The runs whose id starts with `prefix` (at most 10), newest first. */
   find(prefix: string): Promise<readonly RunSummary[]>;
@@ -109,6 +115,13 @@ export interface Batch {
 
 /** `suspended`: nothing can go on without a person or a signal. */
 export type RunStatus = 'running' | 'suspended' | 'completed' | 'failed' | 'cancelled';
+
+export interface RunQuery {
+  readonly limit?: number | undefined;
+  readonly workflow?: string | undefined;
+  /** Any of them. */
+  readonly status?: RunStatus | readonly RunStatus[] | undefined;
+}
 
 export interface RunSummary {
   readonly runId: string;

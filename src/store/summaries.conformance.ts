@@ -90,6 +90,26 @@ export function describeSummaries(open: OpenStore): void {
     );
 
     it(
+      'are listed by their status, in the same order',
+      withStore(open, async ({ store }) => {
+        const statuses: RunStatus[] = ['running', 'suspended', 'completed', 'failed', 'cancelled', 'running'];
+        for (const [index, status] of statuses.entries()) {
+          const workflow = index === 0 ? 'other' : 'fix';
+          const lease = await store.createRun(newRun(`r${index}`, { at: time(index), workflow }));
+          await store.release(`r${index}`, lease, status);
+        }
+        const ids = async (query: Parameters<typeof store.list>[0]) =>
+          (await store.list(query)).map(summary => summary.runId);
+        expect(await ids({ status: 'running' })).toEqual(['r5', 'r0']);
+        expect(await ids({ status: ['suspended', 'running'] })).toEqual(['r5', 'r1', 'r0']);
+        expect(await ids({ status: ['running', 'suspended'], workflow: 'fix' })).toEqual(['r5', 'r1']);
+        expect(await ids({ status: ['running', 'suspended'], limit: 2 })).toEqual(['r5', 'r1']);
+        expect(await ids({ status: 'failed', workflow: 'other' })).toEqual([]);
+        expect(await ids({ status: [] })).toEqual([]);
+      }),
+    );
+
+    it(
       'are found by the beginning of the id, taken literally',
       withStore(open, async ({ store }) => {
         const names = ['ab1', 'ab2', 'aB3', 'a%4', 'a_5', 'b', 'ab\u{10FFFF}x'];

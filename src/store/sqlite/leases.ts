@@ -16,6 +16,8 @@ export function leasesTable(db: Database) {
      WHERE run_id = ? AND epoch = ? AND incarnation = ?`,
   );
 
+  const find = db.prepare('SELECT 1 FROM runs WHERE run_id = ? AND epoch = ? AND incarnation = ?');
+
   return {
     /** The caller has made sure that nobody holds the run. */
     grant(runId: string, owner: Owner, expiresAt: Timestamp): Lease {
@@ -31,5 +33,8 @@ export function leasesTable(db: Database) {
     release(runId: string, { epoch, incarnation }: Lease, status?: RunStatus): void {
       release.run(status ?? null, runId, epoch, incarnation);
     },
+
+    holds: (runId: string, { epoch, incarnation }: Lease): boolean =>
+      find.get(runId, epoch, incarnation) !== undefined,
   };
 }

@@ -35,6 +35,18 @@ const version1 = `
   INSERT INTO inbox VALUES (5, 'held', '${time(3)}', '{"kind":"cancel","reason":"enough"}');
 `;
 
+/** Version 2 as it was released, with a row in the table that it added. Never to be changed. */
+const version2 = `
+  ${version1}
+  CREATE TABLE processes (
+    run_id TEXT NOT NULL REFERENCES runs (run_id), pid INTEGER NOT NULL, process_start TEXT NOT NULL,
+    step TEXT NOT NULL, PRIMARY KEY (run_id, pid)
+  ) STRICT, WITHOUT ROWID;
+  PRAGMA user_version = 2;
+
+  INSERT INTO processes VALUES ('held', 7, '70', 'fix');
+`;
+
 async function fileWith(sql: string): Promise<string> {
   const file = await temporaryFile();
   const db = new DatabaseSync(file);
@@ -59,8 +71,11 @@ const query = (file: string, sql: string): unknown[] => {
 };
 
 describe('migrations', () => {
-  it('keep every row of a store of version 1', async () => {
-    const store = await opened(await fileWith(version1));
+  it.each([
+    [1, version1],
+    [2, version2],
+  ])('keep every row of a store of version %i', async (version, sql) => {
+    const store = await opened(await fileWith(sql));
     const holder = { ...owner('ann'), epoch: 2, expiresAt: time(10_000) };
     const held = { runId: 'held', status: 'running', startedAt: time(1), endedAt: null, owner: holder };
     const old = { runId: 'old', status: 'completed', startedAt: time(0), endedAt: time(9), owner: null };
@@ -75,6 +90,8 @@ describe('migrations', () => {
     expect(await store.inbox('held')).toEqual([
       { id: 5, at: time(3), message: { kind: 'cancel', reason: 'enough' } },
     ]);
+    const child = { pid: 7, processStart: '70', step: 'fix' };
+    expect(await store.processes('held')).toEqual(version === 1 ? [] : [child]);
   });
 
   it('make a store of version 1 do what only a later one can', async () => {
@@ -93,8 +110,16 @@ describe('migrations', () => {
     expect(await store.inbox('held')).toEqual([]);
   });
 
-  it('give an old store and a new one the same tables', async () => {
-    const [old, fresh] = [await fileWith(version1), await temporaryFile()];
+  it('let runs of version 2 be found by their status', async () => {
+    const store = await opened(await fileWith(version2));
+    expect(await store.list({ status: 'completed' })).toMatchObject([{ runId: 'old' }]);
+  });
+
+  it.each([
+    [1, version1],
+    [2, version2],
+  ])('give a store of version %i and a new one the same tables', async (_, sql) => {
+    const [old, fresh] = [await fileWith(sql), await temporaryFile()];
     const schema = async (file: string) => {
       await (await opened(file)).close();
       const rows = query(file, 'SELECT name, sql FROM sqlite_schema ORDER BY name') as {

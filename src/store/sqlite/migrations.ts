@@ -55,6 +55,9 @@ const migrations: readonly string[] = [
     PRIMARY KEY (run_id, pid)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE INDEX runs_by_status ON runs (status, started_at);
+  `,
 ];
 
 export const latestVersion = migrations.length;

@@ -1,5 +1,5 @@
 import { runNotFound, type Standing } from '../ownership.ts';
-import type { NewRun, RunStatus, RunSummary } from '../port.ts';
+import type { NewRun, RunQuery, RunStatus, RunSummary } from '../port.ts';
 import type { RunOutcome } from '../run-outcome.ts';
 import type { Database } from './connection.ts';
 
@@ -27,8 +27,11 @@ export function runsTable(db: Database) {
   );
   const setOutcome = db.prepare('UPDATE runs SET status = ?, ended_at = ? WHERE run_id = ?');
   const one = db.prepare('SELECT * FROM runs WHERE run_id = ?');
-  const all = db.prepare(`SELECT * FROM runs ${newestFirst} LIMIT ?`);
-  const ofWorkflow = db.prepare(`SELECT * FROM runs WHERE workflow = ? ${newestFirst} LIMIT ?`);
+  const all = db.prepare(`SELECT * FROM runs WHERE workflow = coalesce(?, workflow) ${newestFirst} LIMIT ?`);
+  const withStatus = db.prepare(
+    `SELECT * FROM runs WHERE status IN (SELECT value FROM json_each(?)) AND workflow = coalesce(?, workflow)
+     ${newestFirst} LIMIT ?`,
+  );
   // Exact also where LIKE and an upper bound are not; the lower bound lets the index skip what comes before.
   const withPrefix = db.prepare(
     `SELECT * FROM runs WHERE run_id >= ?1 AND substr(run_id, 1, length(?1)) = ?1 ${newestFirst} LIMIT 10`,
@@ -65,8 +68,12 @@ export function runsTable(db: Database) {
       return { epoch: row[0], incarnation: row[1], lastSeq: row[2] };
     },
 
-    list({ limit = -1, workflow }: { readonly limit?: number; readonly workflow?: string }): RunSummary[] {
-      const rows: RunRow[] = workflow === undefined ? all.all(limit) : ofWorkflow.all(workflow, limit);
+    list({ limit = -1, workflow, status }: RunQuery): RunSummary[] {
+      const ofWorkflow = workflow ?? null;
+      const rows: RunRow[] =
+        status === undefined
+          ? all.all(ofWorkflow, limit)
+          : withStatus.all(JSON.stringify([status].flat()), ofWorkflow, limit);
       return rows.map(toSummary);
     },
 

@@ -39,6 +39,8 @@ export function storeOn(db: Database, file: string): EventStore {
 
     release: async (runId, lease, status) => write(() => leases.release(runId, lease, status)),
 
+    holdsRun: async (runId, lease) => read(() => leases.holds(runId, lease)),
+
     append: async batch =>
       write(() => {
         const { runId, at, events, consumed, expectedSeq } = batch;
