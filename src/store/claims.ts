@@ -8,13 +8,15 @@ import type { RunStatus } from './port.ts';
 export interface ClaimStore {
   /**
    * Takes a task if its token is still `seen` and nobody holds it. A run that asks again for what it holds is given the
-   * same claim. In one transaction.
+   * same claim. In one transaction. Throws RUN_NOT_FOUND and RUN_ENDED, and STORE_FAILED if a token was seen that this
+   * store never gave.
    */
   take(request: ClaimRequest): Promise<ClaimResult>;
 
   /**
-   * Says what became of a claim. `false`: the task has another token by now, or was settled, and nothing was changed.
-   * Without a token it is said of whatever claim there is.
+   * Says what became of a claim. `false`: the task has another token by now, or was settled in another way, and nothing
+   * was changed. To say the same again changes nothing either, and is `true`: whoever died after saying it may repeat it.
+   * Without a token it is said of whatever claim there is, settled or not; `false` if there is none.
    */
   settle(settlement: Settlement): Promise<boolean>;
 
@@ -24,7 +26,7 @@ export interface ClaimStore {
   /** Whether the claim is held with this token by this run. */
   isHeld(claim: Pick<Claim, 'task' | 'token'> & { readonly runId: string }): Promise<boolean>;
 
-  /** Grows with every change of a claim. */
+  /** Grows with every change of a claim, also when its run ends or goes on. */
   revision(): Promise<number>;
 }
 

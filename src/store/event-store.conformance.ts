@@ -1,4 +1,6 @@
 import { describe } from 'vitest';
+import { describeClaimMoves } from './claim-moves.conformance.ts';
+import { describeClaims } from './claims.conformance.ts';
 import { describeHistories } from './history.conformance.ts';
 import { describeInboxAndProcesses } from './inbox.conformance.ts';
 import { describeInterleavings } from './interleaving.conformance.ts';
@@ -14,5 +16,7 @@ export function describeEventStore(name: string, open: OpenStore): void {
     describeInboxAndProcesses(open);
     describeSummaries(open);
     describeInterleavings(open);
+    describeClaims(open);
+    describeClaimMoves(open);
   });
 }

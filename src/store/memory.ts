@@ -2,6 +2,7 @@ import type { NewEvent } from '../core/event.ts';
 import type { Timestamp } from '../core/time.ts';
 import { type EventRow, toEventRow, toHistory } from './event-row.ts';
 import { type InboxRow, toInboxEntry } from './inbox-message.ts';
+import { memoryClaims } from './memory-claims.ts';
 import {
   checkBatch,
   checkLease,
@@ -39,6 +40,14 @@ export function memoryStore(): EventStore {
     const run = runs.get(runId);
     if (!run) throw runNotFound(runId);
     return run;
+  };
+
+  const claims = memoryClaims(runId => runWith(runId).status);
+
+  const followedByClaims = (run: Run, change: () => void): void => {
+    const before = run.status;
+    change();
+    if (run.status !== before) claims.followRun(run.runId);
   };
 
   // The map is in order of creation, and sorting is stable: among equal times the youngest run stays first.
@@ -87,7 +96,9 @@ export function memoryStore(): EventStore {
       const run = runs.get(runId);
       if (!run || !holds(standingOf(run), lease)) return;
       run.holder = null;
-      run.status = status ?? run.status;
+      followedByClaims(run, () => {
+        run.status = status ?? run.status;
+      });
     },
 
     async holdsRun(runId, lease) {
@@ -98,7 +109,7 @@ export function memoryStore(): EventStore {
     async append(batch) {
       const run = runWith(batch.runId);
       checkBatch(batch, standingOf(run));
-      write(run, batch.events, batch.at);
+      followedByClaims(run, () => write(run, batch.events, batch.at));
       const consumed = new Set(batch.consumed);
       run.inbox = run.inbox.filter(({ id }) => !consumed.has(id));
     },
@@ -145,6 +156,8 @@ export function memoryStore(): EventStore {
     async processes(runId) {
       return [...(runs.get(runId)?.processes.values() ?? [])].sort((a, b) => a.pid - b.pid);
     },
+
+    claims: claims.store,
 
     async close() {},
   };

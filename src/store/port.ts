@@ -1,6 +1,7 @@
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import type { Timestamp } from '../core/time.ts';
+import type { ClaimStore } from './claims.ts';
 
 /**
  * Where histories live. A run has one owner at a time; every write of the owner names its epoch, so that a process
@@ -61,6 +62,8 @@ export interface EventStore {
   addProcess(runId: string, lease: Lease, process: ChildRecord): Promise<void>;
   removeProcess(runId: string, pid: number): Promise<void>;
   processes(runId: string): Promise<readonly ChildRecord[]>;
+
+  readonly claims: ClaimStore;
 
   close(): Promise<void>;
 }

@@ -68,7 +68,7 @@ export function withStoreFailures<T>(file: string, work: () => T): T {
   }
 }
 
-interface Transactions {
+export interface Transactions {
   /** Runs `work` in a transaction that has the write lock from the beginning; whatever it throws undoes all of it. */
   write<T>(work: () => T): T;
   read<T>(work: () => T): T;

@@ -110,9 +110,17 @@ describe('migrations', () => {
     expect(await store.inbox('held')).toEqual([]);
   });
 
-  it('let runs of version 2 be found by their status', async () => {
+  it('make runs of version 2 claim tasks and be found by their status', async () => {
     const store = await opened(await fileWith(version2));
     expect(await store.list({ status: 'completed' })).toMatchObject([{ runId: 'old' }]);
+    const request = { task: 'a', seen: 0, version: 'v1', by: 'ann', at: time(4) };
+    expect(await store.claims.take({ ...request, runId: 'held' })).toMatchObject({ kind: 'claimed' });
+    await expect(store.claims.take({ ...request, runId: 'old' })).rejects.toMatchObject({
+      code: 'RUN_ENDED',
+    });
+    const revision = await store.claims.revision();
+    await store.release('held', { epoch: 2, incarnation: 'ann' }, 'failed');
+    expect(await store.claims.revision()).toBe(revision + 1);
   });
 
   it.each([

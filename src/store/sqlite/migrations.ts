@@ -57,6 +57,28 @@ const migrations: readonly string[] = [
   `,
   `
   CREATE INDEX runs_by_status ON runs (status, started_at);
+
+  CREATE TABLE claims (
+    task TEXT NOT NULL PRIMARY KEY,
+    token INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    version TEXT NOT NULL,
+    run_id TEXT REFERENCES runs (run_id),
+    claimed_by TEXT NOT NULL,
+    at TEXT NOT NULL,
+    reason TEXT,
+    landed_commit TEXT,
+    branch TEXT,
+    revision INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX claims_by_run ON claims (run_id);
+  CREATE INDEX claims_by_revision ON claims (revision);
+
+  -- A claim is held as long as its run has not ended: whoever waits for claims has to see that.
+  CREATE TRIGGER claims_follow_runs AFTER UPDATE OF status ON runs WHEN old.status <> new.status BEGIN
+    UPDATE claims SET revision = (SELECT max(revision) + 1 FROM claims)
+    WHERE run_id = new.run_id AND state = 'held';
+  END;
   `,
 ];
 

@@ -1,6 +1,7 @@
 import { checkBatch, checkLease, runIdTaken, runNotFound, whoHolds } from '../ownership.ts';
 import type { EventStore } from '../port.ts';
 import { outcomeOf } from '../run-outcome.ts';
+import { claimsOn } from './claims.ts';
 import { type Database, transactionsOn } from './connection.ts';
 import { historyTable } from './history.ts';
 import { inboxTable } from './inbox.ts';
@@ -10,7 +11,8 @@ import { runsTable } from './runs.ts';
 
 /** The event store on a database that has the latest version. */
 export function storeOn(db: Database, file: string): EventStore {
-  const { write, read } = transactionsOn(db, file);
+  const transactions = transactionsOn(db, file);
+  const { write, read } = transactions;
   const runs = runsTable(db);
   const leases = leasesTable(db);
   const history = historyTable(db);
@@ -78,6 +80,8 @@ export function storeOn(db: Database, file: string): EventStore {
     removeProcess: async (runId, pid) => write(() => processes.remove(runId, pid)),
 
     processes: async runId => read(() => processes.read(runId)),
+
+    claims: claimsOn({ db, transactions, statusOf: runId => runs.get(runId).status }),
 
     close: async () => {
       if (db.isOpen) db.close();

@@ -1,0 +1,57 @@
+import { byTask, type Decision, decideClaim, decideSettlement, isHeldBy } from './claiming.ts';
+import type { Claim, ClaimStore } from './claims.ts';
+import type { RunStatus } from './port.ts';
+
+/** Claims that live and die with the process. `statusOf` throws RUN_NOT_FOUND. */
+export function memoryClaims(statusOf: (runId: string) => RunStatus) {
+  const claims = new Map<string, Claim>();
+  let revision = 0;
+
+  const asOfNow = (claim: Claim): Claim => ({
+    ...claim,
+    runStatus: claim.runId === null ? null : statusOf(claim.runId),
+  });
+  const current = (task: string): Claim | undefined => {
+    const claim = claims.get(task);
+    return claim && asOfNow(claim);
+  };
+  const carryOut = <Answer>({ answer, kept }: Decision<Answer>): Answer => {
+    if (kept) {
+      claims.set(kept.task, kept);
+      revision += 1;
+    }
+    return answer;
+  };
+
+  const store: ClaimStore = {
+    async take(request) {
+      const runStatus = request.runId === null ? null : statusOf(request.runId);
+      return carryOut(decideClaim(current(request.task), request, runStatus));
+    },
+
+    async settle(settlement) {
+      return carryOut(decideSettlement(current(settlement.task), settlement));
+    },
+
+    async list() {
+      return [...claims.values()].map(asOfNow).sort(byTask);
+    },
+
+    async isHeld(claim) {
+      return isHeldBy(current(claim.task), claim);
+    },
+
+    async revision() {
+      return revision;
+    },
+  };
+
+  return {
+    store,
+    /** To be told when the status of a run has changed. */
+    followRun(runId: string): void {
+      const isConcerned = [...claims.values()].some(claim => claim.runId === runId && claim.state === 'held');
+      if (isConcerned) revision += 1;
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { byTask, type Decision, decideClaim, decideSettlement, isHeldBy } from '../claiming.ts';
+import type { Claim, ClaimState, ClaimStore } from '../claims.ts';
+import type { RunStatus } from '../port.ts';
+import type { Database, Transactions } from './connection.ts';
+
+interface ClaimRow {
+  readonly task: string;
+  readonly token: number;
+  readonly state: ClaimState;
+  readonly version: string;
+  readonly run_id: string | null;
+  readonly run_status: RunStatus | null;
+  readonly claimed_by: string;
+  readonly at: string;
+  readonly reason: string | null;
+  readonly landed_commit: string | null;
+  readonly branch: string | null;
+}
+
+const selectClaims = `
+  SELECT task, token, state, version, run_id, runs.status AS run_status, claimed_by, at, reason, landed_commit, branch
+  FROM claims LEFT JOIN runs USING (run_id)`;
+
+interface Surroundings {
+  readonly db: Database;
+  readonly transactions: Transactions;
+  /** Throws RUN_NOT_FOUND. */
+  readonly statusOf: (runId: string) => RunStatus;
+}
+
+/** The claims of tasks. */
+export function claimsOn({ db, transactions: { read, write }, statusOf }: Surroundings): ClaimStore {
+  const one = db.prepare(`${selectClaims} WHERE task = ?`);
+  const all = db.prepare(selectClaims);
+  const put = db.prepare(
+    `INSERT OR REPLACE INTO claims
+       (task, token, state, version, run_id, claimed_by, at, reason, landed_commit, branch, revision)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(revision), 0) + 1 FROM claims))`,
+  );
+  const revision = db.prepare('SELECT coalesce(max(revision), 0) AS revision FROM claims');
+
+  const current = (task: string): Claim | undefined => {
+    const row: ClaimRow | undefined = one.get(task);
+    return row && toClaim(row);
+  };
+  const keep = ({ task, token, state, version, runId, by, at, reason, commit, branch }: Claim): void => {
+    const outcome = [reason ?? null, commit ?? null, branch ?? null];
+    put.run(task, token, state, version, runId, by, at, ...outcome);
+  };
+
+  /** Whoever has lost already is told so without waiting for the lock of the writers: a token never comes back. */
+  const carryOut = <Answer>(decide: () => Decision<Answer>): Answer => {
+    const first = read(decide);
+    if (!first.kept) return first.answer;
+    return write(() => {
+      const { answer, kept } = decide();
+      if (kept) keep(kept);
+      return answer;
+    });
+  };
+
+  return {
+    take: async request =>
+      carryOut(() => {
+        const runStatus = request.runId === null ? null : statusOf(request.runId);
+        return decideClaim(current(request.task), request, runStatus);
+      }),
+
+    settle: async settlement => carryOut(() => decideSettlement(current(settlement.task), settlement)),
+
+    list: async () =>
+      read(() => {
+        const rows: ClaimRow[] = all.all();
+        return rows.map(toClaim).sort(byTask);
+      }),
+
+    isHeld: async claim => read(() => isHeldBy(current(claim.task), claim)),
+
+    revision: async () =>
+      read(() => {
+        const row: { revision: number } = revision.get();
+        return row.revision;
+      }),
+  };
+}
+
+const toClaim = (row: ClaimRow): Claim => ({
+  task: row.task,
+  token: row.token,
+  state: row.state,
+  version: row.version,
+  runId: row.run_id,
+  runStatus: row.run_status,
+  by: row.claimed_by,
+  at: row.at,
+  ...(row.reason !== null && { reason: row.reason }),
+  ...(row.landed_commit !== null && { commit: row.landed_commit }),
+  ...(row.branch !== null && { branch: row.branch }),
+});
