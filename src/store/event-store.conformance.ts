@@ -7,6 +7,7 @@ import { describeInterleavings } from './interleaving.conformance.ts';
 import { describeOwnership } from './ownership.conformance.ts';
 import type { OpenStore } from './samples.conformance.ts';
 import { describeSummaries } from './summaries.conformance.ts';
+import { describeWorkers } from './workers.conformance.ts';
 
 /** All that an event store has to do. `open` gives a fresh one to every test. */
 export function describeEventStore(name: string, open: OpenStore): void {
@@ -18,5 +19,6 @@ export function describeEventStore(name: string, open: OpenStore): void {
     describeInterleavings(open);
     describeClaims(open);
     describeClaimMoves(open);
+    describeWorkers(open);
   });
 }

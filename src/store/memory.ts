@@ -3,6 +3,7 @@ import type { Timestamp } from '../core/time.ts';
 import { type EventRow, toEventRow, toHistory } from './event-row.ts';
 import { type InboxRow, toInboxEntry } from './inbox-message.ts';
 import { memoryClaims } from './memory-claims.ts';
+import { memoryWorkers } from './memory-workers.ts';
 import {
   checkBatch,
   checkLease,
@@ -158,6 +159,7 @@ export function memoryStore(): EventStore {
     },
 
     claims: claims.store,
+    workers: memoryWorkers(),
 
     async close() {},
   };

@@ -2,6 +2,7 @@ import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import type { Timestamp } from '../core/time.ts';
 import type { ClaimStore } from './claims.ts';
+import type { WorkerRegistry } from './workers.ts';
 
 /**
  * Where histories live. A run has one owner at a time; every write of the owner names its epoch, so that a process
@@ -64,6 +65,7 @@ export interface EventStore {
   processes(runId: string): Promise<readonly ChildRecord[]>;
 
   readonly claims: ClaimStore;
+  readonly workers: WorkerRegistry;
 
   close(): Promise<void>;
 }

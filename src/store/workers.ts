@@ -6,7 +6,7 @@ export interface WorkerRegistry {
   /** Adds or replaces the worker with this incarnation. */
   put(worker: WorkerRecord): Promise<void>;
   remove(incarnation: string): Promise<void>;
-  /** By when they started. */
+  /** By when they started; by name if that was at the same time. */
   list(): Promise<readonly WorkerRecord[]>;
 }
 
@@ -36,3 +36,9 @@ export interface WorkerRecord extends Owner {
   /** Of all its tasks so far; `null` if part of it is not known. */
   readonly costUsd: number | null;
 }
+
+const orderOf = ({ startedAt, name, incarnation }: WorkerRecord): string =>
+  [startedAt, name, incarnation].join('\0');
+
+/** The order in which a store lists them. */
+export const byStart = (a: WorkerRecord, b: WorkerRecord): number => (orderOf(a) < orderOf(b) ? -1 : 1);

@@ -110,7 +110,7 @@ describe('migrations', () => {
     expect(await store.inbox('held')).toEqual([]);
   });
 
-  it('make runs of version 2 claim tasks and be found by their status', async () => {
+  it('make runs of version 2 claim tasks, be found by their status, and have workers', async () => {
     const store = await opened(await fileWith(version2));
     expect(await store.list({ status: 'completed' })).toMatchObject([{ runId: 'old' }]);
     const request = { task: 'a', seen: 0, version: 'v1', by: 'ann', at: time(4) };
@@ -121,6 +121,7 @@ describe('migrations', () => {
     const revision = await store.claims.revision();
     await store.release('held', { epoch: 2, incarnation: 'ann' }, 'failed');
     expect(await store.claims.revision()).toBe(revision + 1);
+    expect(await store.workers.list()).toEqual([]);
   });
 
   it.each([

@@ -79,6 +79,23 @@ const migrations: readonly string[] = [
     UPDATE claims SET revision = (SELECT max(revision) + 1 FROM claims)
     WHERE run_id = new.run_id AND state = 'held';
   END;
+
+  CREATE TABLE workers (
+    incarnation TEXT NOT NULL PRIMARY KEY,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    process_start TEXT NOT NULL,
+    name TEXT NOT NULL,
+    branch TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    beat_at TEXT NOT NULL,
+    state TEXT NOT NULL,
+    task TEXT,
+    agent TEXT,
+    run_id TEXT,
+    note TEXT,
+    cost_usd REAL
+  ) STRICT, WITHOUT ROWID;
   `,
 ];
 

@@ -8,6 +8,7 @@ import { inboxTable } from './inbox.ts';
 import { leasesTable } from './leases.ts';
 import { processesTable } from './processes.ts';
 import { runsTable } from './runs.ts';
+import { workersOn } from './workers.ts';
 
 /** The event store on a database that has the latest version. */
 export function storeOn(db: Database, file: string): EventStore {
@@ -82,6 +83,7 @@ export function storeOn(db: Database, file: string): EventStore {
     processes: async runId => read(() => processes.read(runId)),
 
     claims: claimsOn({ db, transactions, statusOf: runId => runs.get(runId).status }),
+    workers: workersOn(db, transactions),
 
     close: async () => {
       if (db.isOpen) db.close();
