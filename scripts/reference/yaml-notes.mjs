@@ -134,6 +134,8 @@ runtime:
   max_concurrent_workers: 4
   budget: { minutes: 30, cost_usd: 20 }
 worktrees: { setup: [npm ci], include: [.env] }
+tasks: { folder: issues }
+workers: { branch: main, agent: implement, land: main, verify: npm test }
 `;
 
 export const agentsSample = `
@@ -141,6 +143,10 @@ agents:
   planner: { kind: claude, model: opus, permissions: read-only }
   coder: { kind: claude, permissions: edit, allow: ["Bash(npm test)"] }
   toy: { kind: command, command: [node, agent.js] }
+  review:
+    kind: claude
+    description: Looks for errors in finished work.
+    inputs: { summary: { description: What was done }, doubts: { required: false } }
 `;
 
 export const workspaceNotes = [

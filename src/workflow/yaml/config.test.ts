@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { configJsonSchema, loadConfig } from './config.ts';
+import { defaultWorkerSettings } from './config-workers.ts';
 
 const load = (text: string) => loadConfig({ file: 'reprise.yaml', text });
 
@@ -16,6 +17,12 @@ describe('reprise.yaml', () => {
       'worktrees: { setup: [npm ci, npm run build], include: [.env], folder: ../trees }',
       { worktrees: { setup: ['npm ci', 'npm run build'], include: ['.env'], folder: '../trees' } },
     ],
+    ['tasks: { folder: ./todo/open/ }', { tasks: { kind: 'folder', folder: 'todo/open' } }],
+    ['tasks: { command: scripts/tasks.sh }', { tasks: { kind: 'command', command: 'scripts/tasks.sh' } }],
+    ['tasks: {}', { tasks: { kind: 'folder', folder: 'issues' } }],
+    ['workers: {}', { workers: defaultWorkerSettings }],
+    ['workers: { resolve: 0 }', { workers: { ...defaultWorkerSettings, resolve: 0 } }],
+    ['workers: { branch: feat/ünï }', { workers: { ...defaultWorkerSettings, branch: 'feat/ünï' } }],
   ])('%j says %j', (text, expected) => {
     expect(load(text)).toEqual(expected);
   });
@@ -44,6 +51,138 @@ describe('reprise.yaml', () => {
         hint: did you mean \`agents\`?]
     `);
   });
+
+  test('says how workers work', () => {
+    const text = `workers:
+  branch: develop
+  agent: coder
+  dispatch: agent
+  land: pr
+  remote: upstream
+  pr_command: gh pr create --fill --head "$REPRISE_BRANCH"
+  verify: npm test
+  resolve: 1
+  corrections: 3
+  max_agents: 4
+`;
+    expect(load(text).workers).toEqual({
+      branch: 'develop',
+      agent: 'coder',
+      dispatch: 'agent',
+      land: 'pr',
+      remote: 'upstream',
+      prCommand: 'gh pr create --fill --head "$REPRISE_BRANCH"',
+      verify: 'npm test',
+      resolve: 1,
+      corrections: 3,
+      maxAgents: 4,
+    });
+  });
+
+  test('is refused with everything that is wrong about tasks and workers', () => {
+    const text = `tasks: { folder: ../issues, command: x, comand: y }
+workers:
+  branch: feat..x
+  agent: no way
+  dispatch: agnet
+  land: trunk
+  verify: ""
+  resolve: -1
+  corrections: 1.5
+  max_agents: 0
+  prcommand: x
+`;
+    expect(() => load(text)).toThrowErrorMatchingInlineSnapshot(`
+      [RepriseError: reprise.yaml:1:18: \`tasks.folder\` must be a folder inside of the repository, relative to its top
+         1 | tasks: { folder: ../issues, command: x, comand: y }
+           |                  ^^^^^^^^^
+
+      reprise.yaml:1:29: \`tasks.folder\` and \`tasks.command\` exclude each other
+         1 | tasks: { folder: ../issues, command: x, comand: y }
+           |                             ^^^^^^^
+        hint: keep one of them
+
+      reprise.yaml:1:41: unknown key \`comand\`
+         1 | tasks: { folder: ../issues, command: x, comand: y }
+           |                                         ^^^^^^
+        hint: did you mean \`command\`?
+
+      reprise.yaml:3:11: \`workers.branch\` is not a name that a branch can have
+         3 |   branch: feat..x
+           |           ^^^^^^^
+
+      reprise.yaml:4:10: \`workers.agent\` must begin with a letter or \`_\` and go on with letters, digits, \`_\` or \`-\`, not \`no way\`
+         4 |   agent: no way
+           |          ^^^^^^
+
+      reprise.yaml:5:13: \`workers.dispatch\` must be built-in or agent, not \`agnet\`
+         5 |   dispatch: agnet
+           |             ^^^^^
+        hint: did you mean \`agent\`?
+
+      reprise.yaml:6:9: \`workers.land\` must be main, branch or pr, not \`trunk\`
+         6 |   land: trunk
+           |         ^^^^^
+        hint: which branch \`main\` stands for is said by \`workers.branch\`
+
+      reprise.yaml:7:11: \`workers.verify\` must not be empty
+         7 |   verify: ""
+           |           ^^
+
+      reprise.yaml:8:12: \`workers.resolve\` must be at least 0, not \`-1\`
+         8 |   resolve: -1
+           |            ^^
+
+      reprise.yaml:9:16: \`workers.corrections\` must be a whole number, not \`1.5\`
+         9 |   corrections: 1.5
+           |                ^^^
+
+      reprise.yaml:10:15: \`workers.max_agents\` must be at least 1, not \`0\`
+        10 |   max_agents: 0
+           |               ^
+
+      reprise.yaml:11:3: unknown key \`prcommand\`
+        11 |   prcommand: x
+           |   ^^^^^^^^^
+        hint: did you mean \`pr_command\`?]
+    `);
+  });
+
+  test.each([
+    ['tasks: issues', '`tasks` must be a map, not `issues`', 'for example: tasks: { folder: issues }'],
+    ['workers: 2', '`workers` must be a map, not `2`', 'for example: workers: { verify: npm test }'],
+    [
+      'tasks: { folder: a, command: b }',
+      '`tasks.folder` and `tasks.command` exclude each other',
+      'keep one of them',
+    ],
+    [
+      'workers: { land: pr }',
+      '`workers.land: pr` needs `workers.pr_command`',
+      'for example: pr_command: gh pr create --fill --head "$REPRISE_BRANCH"',
+    ],
+  ])('%j is refused with what to do', (text, message, hint) => {
+    expect(() => load(text)).toThrowError(`: ${message}\n`);
+    expect(() => load(text)).toThrowError(`hint: ${hint}`);
+  });
+
+  test.each(['/abs', '.', './', 'a/../b', '..', 'a\\\\b', '.git/x'])(
+    'tasks cannot be in the folder %j',
+    folder => {
+      expect(() => load(`tasks: { folder: "${folder}" }`)).toThrowError(
+        'must be a folder inside of the repository, relative to its top',
+      );
+    },
+  );
+
+  test.each(['-x', 'a b', 'a..b', 'a.lock', '.a', 'a/', 'a//b', 'a@{b', 'a~1', 'a^', 'a:b', '@', 'a.'])(
+    'nobody can land on the branch %j',
+    branch => {
+      expect(() => load(`workers: { branch: "${branch}" }`)).toThrowError(
+        'is not a name that a branch can have',
+      );
+    },
+  );
 
   test('is refused if it is not YAML', () => {
     expect(() => load('runtime: [')).toThrowError(expect.objectContaining({ code: 'CONFIG_INVALID' }));

@@ -3,6 +3,16 @@ import { RepriseError } from '../../core/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
 import type { SpendingLimit } from '../model.ts';
 import { formatProblem } from '../problems.ts';
+import {
+  type TaskSource,
+  tasksSchema,
+  toTaskSource,
+  toWorkerSettings,
+  type WorkerSettings,
+  workerComplaints,
+  workerHint,
+  workersSchema,
+} from './config-workers.ts';
 import { explainIssues } from './issues.ts';
 import { compileSpending } from './limits.ts';
 import { type Complaint, ProblemList } from './problem-list.ts';
@@ -51,6 +61,8 @@ function configSchema(agent: z.ZodType = anyAgent) {
         })
         .optional()
         .describe('How workspaces are made.'),
+      tasks: tasksSchema.optional(),
+      workers: workersSchema.optional(),
       record: z
         .boolean()
         .optional()
@@ -68,6 +80,10 @@ export interface Config {
   /** By name, as they were written. */
   readonly agents?: JsonObject;
   readonly worktrees?: WorktreeSettings;
+  /** `defaultTaskSource` holds without it. */
+  readonly tasks?: TaskSource;
+  /** `defaultWorkerSettings` hold without it. */
+  readonly workers?: WorkerSettings;
   /** Whether runs keep a journal; they do unless it is false. */
   readonly record?: boolean;
 }
@@ -101,7 +117,8 @@ export function loadConfig(text: ConfigText, agentRules?: AgentRules): Config {
     schemaKeys(z.toJSONSchema(schema, { io: 'input' }) as Json, parent);
   const issues = parsed.success || !source.isReadable ? [] : parsed.error.issues;
   for (const complaint of [
-    ...explainIssues(issues, value, { unknownKey: () => undefined, keysAt }),
+    ...explainIssues(issues, value, { unknownKey: () => undefined, hintAt: workerHint, keysAt }),
+    ...workerComplaints(value),
     ...agentComplaints(value, agentRules),
   ]) {
     problems.add(source, complaint);
@@ -128,7 +145,9 @@ function agentComplaints(config: Json, rules: AgentRules | undefined): readonly 
   );
 }
 
-function toConfig({ runtime, agents, worktrees, record }: z.infer<ReturnType<typeof configSchema>>): Config {
+type WrittenConfig = z.infer<ReturnType<typeof configSchema>>;
+
+function toConfig({ runtime, agents, worktrees, tasks, workers, record }: WrittenConfig): Config {
   const { max_concurrent_workers: maxConcurrentWorkers, budget } = runtime ?? {};
   const spending = compileSpending(budget);
   return {
@@ -137,6 +156,8 @@ function toConfig({ runtime, agents, worktrees, record }: z.infer<ReturnType<typ
     ...(spending ? { budget: spending } : {}),
     ...(agents ? { agents: agents as JsonObject } : {}),
     ...(worktrees ? { worktrees: toSettings(worktrees) } : {}),
+    ...(tasks ? { tasks: toTaskSource(tasks) } : {}),
+    ...(workers ? { workers: toWorkerSettings(workers) } : {}),
     ...(record === undefined ? {} : { record }),
   };
 }
