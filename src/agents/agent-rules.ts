@@ -4,6 +4,8 @@ import type { WrittenAgent } from './agent-schema.ts';
 /** Something that does not go together, at its key. */
 export interface KeyProblem {
   readonly key?: keyof WrittenAgent | undefined;
+  /** One of the names below the key. */
+  readonly name?: string | undefined;
   readonly message: string;
   readonly hint?: string | undefined;
 }
@@ -35,8 +37,21 @@ export function agentProblems(agent: WrittenAgent): readonly KeyProblem[] {
     if (agent[key] === undefined || kinds.includes(kind)) return [];
     return [{ key, message: `\`${key}\` means nothing for \`kind: ${kind}\``, hint }];
   });
-  return [...misplaced, ...missing(agent)];
+  return [...misplaced, ...missing(agent), ...takenNames(agent)];
 }
+
+/** What `<next>` says itself, beside the inputs of the agent that it names. */
+const wordsOfNext: ReadonlySet<string> = new Set(['agent', 'task', 'land', 'sleep', 'give-up', 'give_up']);
+
+const takenNames = ({ inputs = {} }: WrittenAgent): readonly KeyProblem[] =>
+  Object.keys(inputs)
+    .filter(name => wordsOfNext.has(name))
+    .map(name => ({
+      key: 'inputs',
+      name,
+      message: `an input cannot be called \`${name}\`, which has a meaning of its own in \`<next>\``,
+      hint: 'give it another name',
+    }));
 
 function missing({ kind, command, script, script_file }: WrittenAgent): readonly KeyProblem[] {
   if ((kind === 'acp' || kind === 'command') && command === undefined) {

@@ -21,10 +21,31 @@ const duration = z
 const words = z.array(z.string().min(1));
 const usd = z.number().nonnegative();
 
+const inputName = z
+  .string()
+  .regex(
+    /^[A-Za-z_][\w-]*$/,
+    'is not a name for an input: begin with a letter or `_`, go on with letters, digits, `_` or `-`',
+  );
+
+const input = z.strictObject({
+  description: z.string().optional().describe('What it is, for whoever has to give it.'),
+  required: z.boolean().optional().describe('Whether nobody can hand over without it; true.'),
+});
+
 /** An agent as it is written in `reprise.yaml` and in the front matter of `.reprise/agents/<name>.md`. */
 export const agentSchema = z
   .strictObject({
     kind: z.enum(agentKinds).describe('Which program it is, and how to talk to it.'),
+    description: z
+      .string()
+      .min(1, 'must not be empty')
+      .optional()
+      .describe('What it is for. Agents that may hand over to it are shown this.'),
+    inputs: z
+      .record(inputName, input.nullable())
+      .optional()
+      .describe('What an agent that hands over to it has to say, by name.'),
     model: z.string().min(1).optional().describe('The model, in the words of the agent.'),
     permissions: z
       .enum(presets)

@@ -7,10 +7,19 @@ export const presets = ['read-only', 'edit', 'full'] as const;
 /** What an agent may do without being asked about it one by one. */
 export type Preset = (typeof presets)[number];
 
+export interface AgentInput {
+  readonly description?: string | undefined;
+  readonly required: boolean;
+}
+
 /** An agent as `reprise.yaml` or `.reprise/agents/<name>.md` defines it. */
 export interface AgentDefinition {
   readonly name: string;
   readonly kind: AgentKind;
+  /** What it is for, in the words that other agents choose it by. */
+  readonly description?: string | undefined;
+  /** What whoever hands over to it has to tell it, by name. */
+  readonly inputs?: Readonly<Record<string, AgentInput>> | undefined;
   readonly model?: string | undefined;
   readonly permissions: Preset;
   readonly allow: readonly string[];

@@ -56,6 +56,59 @@ describe('agents', () => {
     });
   });
 
+  test('say what they are for and what they have to be told', () => {
+    const text = `---
+kind: claude
+description: Looks for errors.
+inputs:
+  summary: { description: What was done }
+  risk: { required: false }
+  files:
+---
+`;
+    expect(parseAgents({ config: null, files: [{ name: 'review', text }] }).get('review')).toMatchObject({
+      description: 'Looks for errors.',
+      inputs: {
+        summary: { description: 'What was done', required: true },
+        risk: { required: false },
+        files: { required: true },
+      },
+    });
+  });
+
+  test('have problems with their inputs told at their places', () => {
+    const text = `---
+kind: claude
+description: ""
+inputs:
+  agent: { description: Who }
+  "the risk": {}
+  files: { require: true }
+  why: text
+---
+`;
+    expect(problemsOf(null, [{ name: 'review', text }])).toMatchInlineSnapshot(`
+      [
+        ".reprise/agents/review.md:3:14: \`description\` must not be empty",
+        ".reprise/agents/review.md:6:3: \`inputs.the risk\` is not a name for an input: begin with a letter or \`_\`, go on with letters, digits, \`_\` or \`-\`",
+        ".reprise/agents/review.md:7:12: unknown key \`require\` (did you mean \`required\`?)",
+        ".reprise/agents/review.md:8:8: \`inputs.why\` must be a map, not \`text\`",
+      ]
+    `);
+    expect(
+      problemsOf(null, [{ name: 'a', text: '---\nkind: claude\ninputs: { agent: {} }\n---\n' }]),
+    ).toMatchInlineSnapshot(`
+      [
+        ".reprise/agents/a.md:3:11: an input cannot be called \`agent\`, which has a meaning of its own in \`<next>\` (give it another name)",
+      ]
+    `);
+    expect(problemsOf({ b: { kind: 'claude', inputs: { task: null } } })).toMatchInlineSnapshot(`
+      [
+        "agents.b: an input cannot be called \`task\`, which has a meaning of its own in \`<next>\` (give it another name)",
+      ]
+    `);
+  });
+
   test('may be none', () => {
     expect(parseAgents({ config: null, files: [] }).size).toBe(0);
   });

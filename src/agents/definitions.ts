@@ -79,8 +79,8 @@ function readAgent(name: string, value: Json) {
 }
 
 const complaintsAbout = (agent: WrittenAgent): readonly Complaint[] =>
-  agentProblems(agent).map(({ key, message, hint }) => ({
-    path: key ? [key] : [],
+  agentProblems(agent).map(({ key, name, message, hint }) => ({
+    path: key ? [key, ...(name === undefined ? [] : [name])] : [],
     atKey: key !== undefined,
     message,
     hint,
@@ -120,6 +120,8 @@ function definitionOf(name: string, written: WrittenAgent): AgentDefinition {
   return {
     name,
     kind: written.kind,
+    description: written.description,
+    inputs: written.inputs && inputsOf(written.inputs),
     model: written.model,
     permissions: written.permissions ?? 'edit',
     allow: written.allow ?? [],
@@ -136,3 +138,11 @@ function definitionOf(name: string, written: WrittenAgent): AgentDefinition {
     price: price && { inputPerMtok: price.input_per_mtok, outputPerMtok: price.output_per_mtok },
   };
 }
+
+const inputsOf = (written: NonNullable<WrittenAgent['inputs']>): AgentDefinition['inputs'] =>
+  Object.fromEntries(
+    Object.entries(written).map(([name, input]) => [
+      name,
+      { description: input?.description, required: input?.required ?? true },
+    ]),
+  );
