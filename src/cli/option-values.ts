@@ -16,6 +16,13 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('It must be a duration such as 30s or 2m.');
 }
 
+/** For options such as `5` or `$2.50`: US dollars. */
+export function amount(text: string): number {
+  const dollars = Number(text.replace(/^\$/, ''));
+  if (text.trim() !== '' && Number.isFinite(dollars) && dollars > 0) return dollars;
+  throw new InvalidArgumentError('It must be an amount of US dollars such as 5 or 2.50.');
+}
+
 /** For options that may be repeated. */
 export const collect = (value: string, before: readonly string[] = []): readonly string[] => [
   ...before,

@@ -6,6 +6,7 @@ import { registerTestCommands } from './test-commands.ts';
 import { registerToolCommands } from './tool-commands.ts';
 import { version } from './version.ts';
 import { registerViewCommands } from './view-commands.ts';
+import { registerWorkerCommands } from './worker-commands.ts';
 
 /** Registers a command: `work` is called with what was typed, and gives the exit code. */
 export interface Registry {
@@ -74,6 +75,7 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
   };
   program.showHelpAfterError('  hint: see all commands: reprise --help');
   registerRunCommands(registry);
+  registerWorkerCommands(registry);
   registerViewCommands(registry);
   registerTestCommands(registry);
   registerToolCommands(registry);

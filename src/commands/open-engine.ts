@@ -5,6 +5,7 @@ import { Engine } from '../engine/engine.ts';
 import {
   defaultSettings,
   type EngineSettings,
+  type Environment,
   type Observer,
   type ShellRunner,
   type WorktreeSettings,
@@ -35,6 +36,8 @@ export interface OpenEngineOptions {
   readonly openSession?: SessionFactory | undefined;
   /** Workspaces are below `.reprise/workspaces`, without setup, by default. */
   readonly worktrees?: Partial<WorktreeSettings> | undefined;
+  /** Work that the program brings along. */
+  readonly builtIns?: ((environment: Environment) => Environment['builtIns']) | undefined;
   /** Stands in for the real world. */
   readonly host?: Host | undefined;
 }
@@ -42,6 +45,7 @@ export interface OpenEngineOptions {
 export interface OpenedEngine {
   readonly engine: Engine;
   readonly store: EventStore;
+  readonly environment: Environment;
   close(): Promise<void>;
 }
 
@@ -51,31 +55,29 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
   const host = options.host ?? liveHost();
   const store =
     options.store ?? (await host.openStore?.(stateDir, { readonly: false })) ?? (await openStore(stateDir));
-  const engine = new Engine(
-    {
-      world: host.world,
-      clock: host.clock,
-      ids: host.ids,
-      store,
-      self: thisProcess(),
-      projectRoot: options.root,
-      stateDir,
-      env: options.env,
-      settings: { ...defaultSettings, ...options.settings },
-      agents: options.agents ?? builtInAgents,
-      openSession: options.openSession ?? host.openSession,
-      runShell: host.runShell,
-      isAlive,
-      worktrees: {
-        folder: join(options.root, '.reprise', 'workspaces'),
-        setup: [],
-        include: [],
-        ...options.worktrees,
-      },
+  const environment: Environment = {
+    world: host.world,
+    clock: host.clock,
+    ids: host.ids,
+    store,
+    self: thisProcess(),
+    projectRoot: options.root,
+    stateDir,
+    env: options.env,
+    settings: { ...defaultSettings, ...options.settings },
+    agents: options.agents ?? builtInAgents,
+    openSession: options.openSession ?? host.openSession,
+    runShell: host.runShell,
+    isAlive,
+    worktrees: {
+      folder: join(options.root, '.reprise', 'workspaces'),
+      setup: [],
+      include: [],
+      ...options.worktrees,
     },
-    options.observe,
-  );
-  return { engine, store, close: () => store.close() };
+  };
+  const engine = new Engine({ ...environment, builtIns: options.builtIns?.(environment) }, options.observe);
+  return { engine, store, environment, close: () => store.close() };
 }
 
 /** The machine that this process runs on; `tracer` is told of everything that crosses the boundary. */

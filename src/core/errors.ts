@@ -90,6 +90,8 @@ export const errorCatalogue = {
   AGENT_PROTOCOL: 'The agent ended without a result, or said something that it must not say.',
   AGENT_STALLED: 'The agent was silent for longer than its `stall_timeout`.',
   AGENT_LIMIT: 'The agent ran into a rate limit, or its plan is used up for now.',
+  NO_TRANSITION: 'An agent did not say in a way that can be followed what is to happen next.',
+  GIVEN_UP: 'An agent said that the task cannot be done.',
   PERMISSION_DENIED: 'The agent needed something that its permissions do not allow.',
   // Git
   GIT_FAILED: 'A git command failed; the message holds the end of what it said.',

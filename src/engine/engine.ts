@@ -89,6 +89,11 @@ export class Engine {
     this.#effects = createEffects(environment, this.#observe);
   }
 
+  /** Loads what runs need beyond the engine itself: to be called outside of lanes, which wait for effects alone. */
+  prepare(): Promise<void> {
+    return this.#effects.loadWork();
+  }
+
   /** Starts a run and sees it through. Throws INPUT_INVALID before anything is written. */
   async start(options: StartOptions): Promise<RunResult> {
     checkOptions(options);

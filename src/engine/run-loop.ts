@@ -18,6 +18,7 @@ import { factsOf } from './step-facts.ts';
 import { callKey, runSelectionLane, runStepLane } from './step-lane.ts';
 import { Timers, timersOf } from './timers.ts';
 import { unitOfEvent } from './unit.ts';
+import { untilCancelled } from './until-cancelled.ts';
 
 export interface RunLoopOptions {
   readonly environment: Environment;
@@ -290,15 +291,6 @@ export class RunLoop {
 
 const answeredWaits = (node: NodeState) =>
   [...(node.waits ?? [])].flatMap(([wait, { answer }]) => (answer ? [[wait, answer] as const] : []));
-
-/** For lanes that only wait: to be cancelled is their natural end. */
-async function untilCancelled(body: () => Promise<void>): Promise<void> {
-  try {
-    await body();
-  } catch (thrown) {
-    if (!(thrown instanceof RepriseError) || thrown.code !== 'CANCELLED') throw thrown;
-  }
-}
 
 const fenced = (runId: string) =>
   new RepriseError('FENCED', `run ${runId} has another owner now; this process stopped working on it`, {

@@ -50,7 +50,8 @@ async function keepWork(
   const { path, branch, base } = workspace;
   const summary = done.end.kind === 'completed' ? done.summary : 'unfinished work';
   const at = toTimestamp(await lane.effects.now());
-  const message = commitMessage(lane.unit, summary);
+  const message =
+    (done.end.kind === 'completed' ? done.message : undefined) ?? commitMessage(lane.unit, summary);
   const saved = await lane.effects.saveWork({ path, branch, base, message, at });
   lane.conclude({ type: 'workspace.saved', data: saved });
   return done.end;

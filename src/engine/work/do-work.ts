@@ -91,7 +91,7 @@ async function attempt(
       folder: place.folder,
       rules: rules.artifacts,
     });
-    return { kind: 'done', summary: done.summary, end: { ...done.end, artifacts } };
+    return { kind: 'done', ...done, end: { ...done.end, artifacts } };
   } catch (thrown) {
     const end = endOfThrown(thrown);
     return end ? { kind: 'done', end, summary: 'unfinished work' } : { kind: 'thrown', thrown };

@@ -6,6 +6,8 @@ export interface Done {
   readonly end: StepEnd;
   /** Its first line becomes the message of the commit. */
   readonly summary: string;
+  /** The whole message of the commit, if it is to be another one. */
+  readonly message?: string | undefined;
 }
 
 export const failedWith = (error: ErrorData): StepEnd => ({ kind: 'failed', error });

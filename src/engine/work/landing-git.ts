@@ -17,6 +17,8 @@ export interface LandingRequest {
   readonly onto: string;
   readonly verify?: ShellCommand | undefined;
   readonly env: Readonly<Record<string, string>>;
+  /** Without which it may not be landed any more. */
+  readonly claim?: { readonly task: string; readonly token: number } | undefined;
 }
 
 export interface LandingContext {
@@ -30,14 +32,18 @@ export interface LandingContext {
 /** Lands a branch; what has to pass is run in a checkout of the result. */
 export function performLanding(context: LandingContext): Promise<Landing> {
   const { environment, observe, repository, request, signal } = context;
-  const { runId, lease, unit, branch, onto, verify } = request;
-  const { stateDir, worktrees, self } = environment;
+  const { runId, lease, unit, branch, onto, verify, claim } = request;
+  const { stateDir, worktrees, self, store } = environment;
   return land({
     repository,
     owner: { ...self, incarnation: lease.incarnation },
     source: { branch },
     onto,
     signal,
+    // Whoever was taken for dead and comes back must not land what somebody else is landing.
+    mayLand: async () =>
+      (await store.holdsRun(runId, lease)) &&
+      (claim === undefined || (await store.claims.isHeld({ ...claim, runId }))),
     onWait: holder =>
       observe({ kind: 'notice', message: `waiting for process ${holder.pid}, which is landing` }),
     ...(verify

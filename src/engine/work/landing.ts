@@ -53,31 +53,46 @@ export async function landWork(lane: WorkLane, { onto: ontoOf, from, verify }: L
   return { kind: 'completed', output: outputOf(onto, landings) };
 }
 
-interface Landed {
+export interface Landed {
   readonly outcome: 'landed' | 'nothing-to-land';
   readonly branch: string;
   readonly commit: string;
   readonly commits: number;
+  /** Oldest first, and not all of very many. */
+  readonly subjects: readonly string[];
 }
 
-const isRefused = (landing: Landing): landing is LandingRefused =>
+const mostSubjects = 20;
+
+export const isRefused = (landing: Landing): landing is LandingRefused =>
   landing.kind !== 'landed' && landing.kind !== 'nothing-to-land';
 
-/** If it was begun before and nothing is left to land, it was interrupted between landing and noting it. */
-function landedNow({ known }: WorkLane, landing: Exclude<Landing, LandingRefused>, branch: string): Landed {
+/** What is known of a landing that took place. If it was begun before and nothing is left to land, it was interrupted between landing and noting it. */
+export function landedNow(
+  { known }: WorkLane,
+  landing: Exclude<Landing, LandingRefused>,
+  branch: string,
+): Landed {
   const { commit } = landing;
   if (landing.kind === 'landed')
-    return { outcome: 'landed', branch, commit, commits: landing.commits.length };
-  return { outcome: known.landings.has(branch) ? 'landed' : landing.kind, branch, commit, commits: 0 };
+    return {
+      outcome: 'landed',
+      branch,
+      commit,
+      commits: landing.commits.length,
+      subjects: landing.subjects.slice(-mostSubjects),
+    };
+  const outcome = known.landings.has(branch) ? 'landed' : landing.kind;
+  return { outcome, branch, commit, commits: 0, subjects: [] };
 }
 
 /** What this attempt had landed before it was interrupted. */
-function landedBefore({ known }: WorkLane, branch: string): Landed | undefined {
+export function landedBefore({ known }: WorkLane, branch: string): Landed | undefined {
   const ended = known.landings.get(branch);
   if (ended?.commit === undefined) return undefined;
-  const { outcome, commit, commits = 0 } = ended;
+  const { outcome, commit, commits = 0, subjects = [] } = ended;
   return outcome === 'landed' || outcome === 'nothing-to-land'
-    ? { outcome, branch, commit, commits }
+    ? { outcome, branch, commit, commits, subjects }
     : undefined;
 }
 
@@ -108,13 +123,18 @@ function outputOf(onto: string, landings: readonly Landed[]): Json {
   };
 }
 
-function endedData(
+export function endedData(
   landing: Landed | LandingRefused,
   where: { readonly onto: string; readonly branch: string },
 ): EventOf<'landing.ended'>['data'] {
   if ('kind' in landing) return { outcome: landing.kind, ...where, message: whatHappened(landing) };
-  const { outcome, commit, commits } = landing;
-  return { outcome, ...where, commit, ...(outcome === 'landed' ? { commits } : {}) };
+  const { outcome, commit, commits, subjects } = landing;
+  return {
+    outcome,
+    ...where,
+    commit,
+    ...(outcome === 'landed' ? { commits, ...(subjects.length > 0 ? { subjects: [...subjects] } : {}) } : {}),
+  };
 }
 
 interface Circumstances extends Source {
@@ -136,7 +156,7 @@ const landingError = (
 });
 
 /** In plain words. */
-const whatHappened = (landing: LandingRefused): string =>
+export const whatHappened = (landing: LandingRefused): string =>
   landing.kind === 'verify-failed' && landing.output.trim() !== ''
     ? `${landing.why}\n${landing.output.trim()}`
     : landing.why;

@@ -104,10 +104,15 @@ export class Talks {
     };
   }
 
+  /** Everything, to somebody who knows nothing of it. */
+  start(): Message {
+    return { prompt: this.#talk.prompt };
+  }
+
   /** A session that a crash or a limit cut off is gone on with. */
   first(): Message {
     const { session } = this.#lane.known;
-    return this.#goOn(session, goOnPrompt) ?? { prompt: this.#talk.prompt };
+    return this.#goOn(session, goOnPrompt) ?? this.start();
   }
 
   /** A session that came to its end before is told the news, as far as the agent remembers it. */

@@ -1,0 +1,58 @@
+import type { Observation } from '../engine/environment.ts';
+import { jsonText } from '../report/json-text.ts';
+import type { WorkersReporter } from '../report/worker-reporter.ts';
+import type { WorkerNews } from '../worker/news.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { lookOf } from './look.ts';
+
+export interface WorkersViewOptions {
+  readonly branch: string;
+  /** NDJSON on standard output: what workers tell, and the events of their runs. */
+  readonly json?: boolean | undefined;
+  readonly quiet?: boolean | undefined;
+}
+
+/** What is shown while workers are at work: the view that fits the flags. */
+export async function openWorkersView(
+  io: CommandIo,
+  { branch, json, quiet }: WorkersViewOptions,
+): Promise<WorkersReporter> {
+  if (json) return jsonView(io);
+  const { createPlainWorkersReporter } = await import('../report/worker-reporter.ts');
+  const { color } = lookOf(io, 'err');
+  const plain = createPlainWorkersReporter({
+    write: text => io.err(text),
+    color,
+    branch,
+    now: () => io.now(),
+  });
+  return quiet ? quietView(plain) : plain;
+}
+
+/** Only what somebody has to know even so. */
+const quietView = (plain: WorkersReporter): WorkersReporter => ({
+  ...plain,
+  observe: (worker, observation) => {
+    if (observation.kind === 'notice') plain.observe(worker, observation);
+  },
+  tell: (worker, news) => {
+    if (news.kind === 'problems' || news.kind === 'let-go') plain.tell(worker, news);
+  },
+});
+
+function jsonView(io: CommandIo): WorkersReporter {
+  const names: string[] = [];
+  const put = (worker: number, data: object) =>
+    writeLines(io.out, jsonText({ worker: names[worker] ?? null, ...data } as never));
+  return {
+    observe: (worker: number, observation: Observation) => {
+      if (observation.kind === 'events') for (const event of observation.events) put(worker, event);
+      if (observation.kind === 'notice') writeLines(io.err, observation.message);
+    },
+    tell: (worker: number, { kind, ...news }: WorkerNews) => {
+      if (kind === 'enlisted' && 'name' in news) names[worker] = news.name;
+      put(worker, { type: `worker.${kind}`, ...news });
+    },
+    close: async () => {},
+  };
+}

@@ -1,0 +1,142 @@
+import { existsSync } from 'node:fs';
+import { RepriseError } from '../core/errors.ts';
+import type { WorkersReporter } from '../report/worker-reporter.ts';
+import type { TaskEnd, WorkerEnd } from '../worker/news.ts';
+import type { WorkerRules } from '../worker/rules.ts';
+import type { SpendingLimit } from '../workflow/model.ts';
+import type { Config } from '../workflow/yaml/config.ts';
+import { type ExitCode, exitCodeOfError, exitCodes } from './exit-codes.ts';
+import { excludeFromGit } from './git-exclude.ts';
+import type { CommandIo } from './io.ts';
+import { liveHost, openEngine, openStore, storeFile } from './open-engine.ts';
+import { findProject, type Project, type ProjectOptions, readConfig, worktreesOf } from './project.ts';
+import { type Agents, loadAgents } from './project-agents.ts';
+import { workerRules } from './worker-rules.ts';
+import { openWorkersView } from './worker-view.ts';
+
+export interface WorkerCommandOptions extends ProjectOptions {
+  readonly name?: string | undefined;
+  /** What is worked on and landed on. */
+  readonly branch?: string | undefined;
+  /** Who takes tasks that name nobody. */
+  readonly agent?: string | undefined;
+  /** So many in this process. */
+  readonly workers?: number | undefined;
+  readonly once?: boolean | undefined;
+  readonly untilIdle?: boolean | undefined;
+  readonly maxTasks?: number | undefined;
+  /** In US dollars, for each worker. */
+  readonly budget?: number | undefined;
+  readonly json?: boolean | undefined;
+  readonly quiet?: boolean | undefined;
+}
+
+/** Takes tasks, has them worked on and lands them, until it is told to stop. Throws before anything is done if it cannot begin. */
+export async function workerCommand(
+  { io }: { readonly io: CommandIo },
+  options: WorkerCommandOptions,
+): Promise<ExitCode> {
+  checkOptions(options);
+  const project = findProject(io, options);
+  const config = await readConfig(project, io);
+  const agents = await loadAgents({ project, io }, config);
+  const rules = await workerRules({ io, project, config, agents }, options);
+  if (!existsSync(storeFile(project.stateDir))) excludeFromGit(project.root);
+  const view = await openWorkersView(io, { ...options, branch: rules.branch });
+  const store =
+    (await project.host?.openStore?.(project.stateDir, { readonly: false })) ??
+    (await openStore(project.stateDir));
+  try {
+    const many = options.workers ?? 1;
+    const places = Array.from({ length: many }, (_, place) => place);
+    const budget: SpendingLimit | undefined =
+      options.budget === undefined ? undefined : { costUsd: options.budget };
+    const host = project.host ?? liveHost();
+    const given = { io, project: { ...project, host }, config, agents, rules, options, store, view, budget };
+    const workers = await Promise.all(places.map(place => prepare(given, place)));
+    const ends = await Promise.all(workers.map(run => run()));
+    return exitCodeOf(ends);
+  } finally {
+    await view.close();
+    await store.close();
+  }
+}
+
+function checkOptions({ once, untilIdle, workers = 1, name }: WorkerCommandOptions): void {
+  if (once && untilIdle) throw new RepriseError('USAGE', '--once and --until-idle exclude each other');
+  if (name !== undefined && workers > 1)
+    throw new RepriseError('USAGE', '--name is for one worker, and --workers asks for several', {
+      hint: 'leave the name out: they are called worker-1, worker-2 and so on',
+    });
+  if (name !== undefined && !/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(name))
+    throw new RepriseError('USAGE', `${JSON.stringify(name)} cannot be the name of a worker`, {
+      hint: 'use letters, digits, dots, hyphens and underscores',
+    });
+}
+
+interface Given {
+  readonly io: CommandIo;
+  readonly project: Project;
+  readonly config: Config;
+  readonly agents: Agents;
+  readonly rules: WorkerRules;
+  readonly options: WorkerCommandOptions;
+  readonly store: Awaited<ReturnType<typeof openStore>>;
+  readonly view: WorkersReporter;
+  readonly budget: SpendingLimit | undefined;
+}
+
+/** Everything is loaded before a lane begins, since a lane waits for effects alone. */
+async function prepare(
+  { io, project, config, agents, rules, options, store, view, budget }: Given,
+  place: number,
+): Promise<() => Promise<WorkerEnd>> {
+  const [{ Worker }, { createWorkerEffects }, { builtInsOf }] = await Promise.all([
+    import('../worker/worker.ts'),
+    import('../worker/effects.ts'),
+    import('../worker/built-ins.ts'),
+  ]);
+  let worker: InstanceType<typeof Worker> | undefined;
+  const { engine, environment } = await openEngine({
+    ...project,
+    env: io.env,
+    agents,
+    store,
+    worktrees: worktreesOf(project, config),
+    observe: observation => view.observe(place, observation),
+    builtIns: opened => {
+      const effects = createWorkerEffects(opened, rules);
+      const made = new Worker({
+        environment: opened,
+        effects,
+        rules,
+        options: {
+          name: options.name,
+          once: options.once,
+          untilIdle: options.untilIdle,
+          maxTasks: options.maxTasks,
+          budget,
+          taskBudget: config.budget,
+          interrupt: io.interrupt,
+        },
+        tell: news => view.tell(place, news),
+      });
+      worker = made;
+      return builtInsOf({ effects, rules, show: made.show });
+    },
+  });
+  await engine.prepare();
+  const ready = worker as InstanceType<typeof Worker>;
+  return () => environment.world.open(`worker#${place}`, () => ready.run(engine));
+}
+
+/** The worst that happened to a task. */
+function exitCodeOf(ends: readonly WorkerEnd[]): ExitCode {
+  const failures = ends.flatMap(({ tasks }) => tasks.flatMap(({ error }: TaskEnd) => error ?? []));
+  if (ends.some(({ reason }) => reason === 'budget')) return exitCodes.budget;
+  if (ends.some(({ reason }) => reason === 'stopped')) return exitCodes.failed;
+  const codes = failures.map(({ code, message }) =>
+    exitCodeOfError(new RepriseError(code as 'INTERNAL', message)),
+  );
+  return codes.includes(exitCodes.failed) ? exitCodes.failed : (codes[0] ?? exitCodes.ok);
+}

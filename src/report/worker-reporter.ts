@@ -1,0 +1,59 @@
+import type { Observation } from '../engine/environment.ts';
+import type { WorkerNews } from '../worker/news.ts';
+import { statusColour } from './glyphs.ts';
+import { clockTime } from './moments.ts';
+import { painter } from './paint.ts';
+import { displayWidth } from './width.ts';
+import { newsLines, observationLines, type WorkerLine } from './worker-lines.ts';
+
+/** Shows what workers do. */
+export interface WorkersReporter {
+  /** `worker`: its place among those of this process, from 0. */
+  observe(worker: number, observation: Observation): void;
+  tell(worker: number, news: WorkerNews): void;
+  close(): Promise<void>;
+}
+
+export interface PlainWorkersOptions {
+  readonly write: (text: string) => void;
+  readonly color: boolean;
+  readonly branch: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** A log for pipes and CI: `12:01:03 worker-1  landed 3f2c1ab0d2 Mend the parser on main`. */
+export function createPlainWorkersReporter({
+  write,
+  color,
+  branch,
+  now,
+}: PlainWorkersOptions): WorkersReporter {
+  const paint = painter(color);
+  const names: string[] = [];
+  const told = new Set<string>();
+  const put = (worker: number, { status, text }: WorkerLine) => {
+    const width = Math.max(...names.map(each => displayWidth(each ?? '')));
+    const name = names[worker] ?? 'worker';
+    const column = name + ' '.repeat(Math.max(0, width - displayWidth(name)));
+    const [first = '', ...further] = text.split('\n');
+    const colour = status === undefined ? undefined : statusColour(status);
+    write(`${paint('dim', clockTime(now()))} ${paint('bold', column)}  ${paint(colour, first)}\n`);
+    for (const line of further) write(`${line}\n`);
+  };
+  return {
+    observe: (worker, observation) => {
+      for (const line of observationLines(observation)) put(worker, line);
+    },
+    tell: (worker, news) => {
+      if (news.kind === 'enlisted') names[worker] = news.name;
+      for (const line of newsLines(news, { branch })) {
+        // What is wrong with a task stays wrong until somebody mends it, and need not be said at every look.
+        if (news.kind === 'problems' && told.has(line.text)) continue;
+        if (news.kind === 'problems') told.add(line.text);
+        put(worker, line);
+      }
+    },
+    close: async () => {},
+  };
+}

@@ -1,0 +1,12 @@
+import type { BuiltInWork } from '../engine/work/port.ts';
+import { dispatchStep } from './dispatch-step.ts';
+import { landStep } from './land-step.ts';
+import type { Self } from './self.ts';
+import { workStep } from './work-step.ts';
+
+/** What the steps of an iteration do, by name. */
+export const builtInsOf = (self: Self): Readonly<Record<string, BuiltInWork>> => ({
+  dispatch: dispatchStep(self),
+  work: workStep(self),
+  land: landStep(self),
+});

@@ -1,0 +1,115 @@
+import type { Timestamp } from '../core/time.ts';
+import { committer } from '../engine/work/committer.ts';
+import { withoutLease } from '../engine/work/taped.ts';
+import { folderKey } from '../engine/work/workspace-effects.ts';
+import { parkOnBranch } from '../git/park-on-branch.ts';
+import { pushBranch } from '../git/push-branch.ts';
+import { type Removal, removeWorkspace } from '../git/remove-workspace.ts';
+import type { Resolution } from '../git/resolution.ts';
+import {
+  abortResolution,
+  type Begun,
+  beginResolution,
+  type Continued,
+  continueResolution,
+} from '../git/resolve-conflict.ts';
+import type { Lease } from '../store/port.ts';
+import { taskBranch } from './rules.ts';
+import type { Surroundings } from './surroundings.ts';
+
+export interface Workspace {
+  readonly lease: Lease;
+  /** Absolute. */
+  readonly path: string;
+}
+
+/** What becomes of finished work beside landing it. */
+export function deliveryEffects({ environment, rules, repository }: Surroundings) {
+  const { world, self } = environment;
+  const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
+  const inWorkspace = ({ path }: Workspace) => ({ writes: [folderKey(path), 'gitworktrees'] });
+
+  return {
+    /** Lays out where work does not fit onto a commit any more. */
+    beginSolving: world.effect<
+      Workspace & { readonly branch: string; readonly onto: string; readonly ontoName: string },
+      Begun
+    >({
+      name: 'conflict.lay-out',
+      span: 'long',
+      taped: { args: withoutLease },
+      keys: inWorkspace,
+      perform: async ({ lease, ...request }, { signal }) =>
+        beginResolution({ ...request, repository: await repository(), owner: ownerOf(lease), signal }),
+    }),
+
+    /** Takes what is in the workspace for the solution. */
+    goOnSolving: world.effect<
+      Workspace & { readonly resolution: Resolution; readonly at: Timestamp },
+      Continued
+    >({
+      name: 'conflict.take-solution',
+      span: 'long',
+      taped: { args: withoutLease },
+      keys: inWorkspace,
+      perform: async ({ lease, ...request }, { signal }) =>
+        continueResolution({
+          ...request,
+          committer,
+          repository: await repository(),
+          owner: ownerOf(lease),
+          signal,
+        }),
+    }),
+
+    /** Back to the work as it was. Also after a cancellation. */
+    stopSolving: world.effect<Workspace & { readonly resolution: Resolution }, void>({
+      name: 'conflict.give-up',
+      span: 'long',
+      cleanup: true,
+      taped: { args: withoutLease },
+      keys: inWorkspace,
+      perform: async ({ lease, ...request }) => {
+        await abortResolution({ ...request, repository: await repository(), owner: ownerOf(lease) });
+      },
+    }),
+
+    /** Puts work that did not land where it is found again, and gives the branch. */
+    park: world.effect<{ readonly task: string; readonly commit: string }, string>({
+      name: 'work.park',
+      span: 'short',
+      keys: () => ({ writes: ['refs:parked'] }),
+      perform: async ({ task, commit }) =>
+        parkOnBranch({ repository: await repository(), commit, name: task }),
+    }),
+
+    /** Leaves work on a branch for somebody else to land. */
+    deliver: world.effect<{ readonly task: string; readonly commit: string }, string>({
+      name: 'work.deliver',
+      span: 'short',
+      keys: ({ task }) => ({ writes: [`ref:${taskBranch(task)}`] }),
+      perform: async ({ task, commit }) =>
+        parkOnBranch({ repository: await repository(), commit, name: task, under: 'task' }),
+    }),
+
+    push: world.effect<{ readonly branch: string; readonly commit: string }, void>({
+      name: 'git.push',
+      span: 'long',
+      answer: 'tape',
+      perform: async ({ branch, commit }) => {
+        const { git } = await repository();
+        await pushBranch({ git, remote: rules.remote, branch, commit });
+      },
+    }),
+
+    removeWorkspace: world.effect<Workspace, Removal>({
+      name: 'workspace.remove',
+      span: 'long',
+      cleanup: true,
+      taped: { args: withoutLease },
+      keys: inWorkspace,
+      perform: async ({ lease, path }) =>
+        removeWorkspace({ repository: await repository(), owner: ownerOf(lease), path }),
+    }),
+  };
+}

@@ -1,0 +1,19 @@
+import type { Environment } from '../engine/environment.ts';
+import { openOnce } from '../engine/work/effects.ts';
+import { deliveryEffects } from './delivery-effects.ts';
+import { loopEffects } from './loop-effects.ts';
+import type { WorkerRules } from './rules.ts';
+import { taskEffects } from './task-effects.ts';
+
+/** Every call of workers to the outside, beside those of the engine. */
+export type WorkerEffects = ReturnType<typeof createWorkerEffects>;
+
+export function createWorkerEffects(environment: Environment, rules: WorkerRules) {
+  const repository = openOnce(environment);
+  const surroundings = { environment, rules, repository };
+  return {
+    ...taskEffects(surroundings),
+    ...deliveryEffects(surroundings),
+    ...loopEffects(surroundings),
+  };
+}

@@ -1,0 +1,196 @@
+import { join } from 'node:path';
+import type { ErrorData } from '../core/errors.ts';
+import { toTimestamp } from '../core/time.ts';
+import { bestEffort, type Done, failedWith } from '../engine/work/ends.ts';
+import {
+  endedData,
+  isRefused,
+  type Landed,
+  landedBefore,
+  landedNow,
+  whatHappened,
+} from '../engine/work/landing.ts';
+import type { BuiltInWork, WorkLane } from '../engine/work/port.ts';
+import { workVariables } from '../engine/work/words.ts';
+import type { LandingRefused } from '../git/landing.ts';
+import type { Settlement } from '../store/claims.ts';
+import { dispatchedOf } from './dispatched.ts';
+import { type FinishedTask, Owning } from './owning.ts';
+import type { Self } from './self.ts';
+
+/** Brings finished work to where it belongs, and has what stands in the way mended by whoever did the work. */
+export const landStep =
+  (self: Self): BuiltInWork =>
+  async lane => {
+    const dispatched = dispatchedOf(lane.scope);
+    const { task } = dispatched;
+    const own = { ...lane, unit: { ...lane.unit, task: task.id } };
+    const work = finishedWork(own);
+    await self.show({ state: 'landing', runId: lane.runId, task: task.id });
+    switch (self.rules.land) {
+      case 'main':
+        return landOnBranch(self, own, { ...dispatched, work });
+      case 'branch':
+      case 'pr':
+        return deliver(self, own, { ...dispatched, work });
+    }
+  };
+
+function finishedWork({ effects, runId, unit, workOf, scope }: WorkLane): FinishedTask['work'] {
+  const { branch, base, commit, workspace, session } = workOf('work');
+  if (branch === undefined || workspace === undefined || base === undefined || commit === undefined)
+    throw new TypeError('the work of a task has no workspace');
+  const path = join(effects.projectRoot, workspace);
+  const env = workVariables({ runId, unit, cwd: path, steps: scope.steps });
+  return { path, branch, base, commit, session, env };
+}
+
+async function landOnBranch(self: Self, lane: WorkLane, finished: FinishedTask): Promise<Done> {
+  const { effects, known } = lane;
+  const { branch } = finished.work;
+  const onto = self.rules.branch;
+  const owning = new Owning(self, lane, finished);
+  const before = landedBefore(lane, branch);
+  if (before) return landed(self, lane, { finished, landing: before });
+  for (let asked = known.sessions; ; asked++) {
+    await lane.record({ type: 'landing.started', data: { onto, branch } });
+    const landing = await effects.land(await landingOf(self, lane, finished));
+    const ended = isRefused(landing) ? landing : landedNow(lane, landing, branch);
+    await bestEffort(
+      () => lane.record({ type: 'landing.ended', data: endedData(ended, { onto, branch }) }),
+      ({ message }) => effects.notice(`the end of a landing could not be noted: ${message}`),
+    );
+    if (!('kind' in ended)) return landed(self, lane, { finished, landing: ended });
+    if (ended.kind === 'fenced') return { end: failedWith(takenOver(ended)), summary: '' };
+    if (asked >= self.rules.resolve || !owning.canMend(ended))
+      return park(self, lane, { finished, refused: ended });
+    const mended = await owning.mend(ended);
+    if (mended.kind === 'ended') return { end: mended.end, summary: '' };
+    if (mended.kind === 'not-mended') return park(self, lane, { finished, refused: ended, why: mended.why });
+  }
+}
+
+async function landingOf(self: Self, { runId, lease, unit }: WorkLane, { task, token, work }: FinishedTask) {
+  const { verify } = self.rules;
+  return {
+    runId,
+    lease,
+    unit,
+    branch: work.branch,
+    onto: self.rules.branch,
+    env: work.env,
+    claim: { task: task.id, token },
+    ...(verify === undefined ? {} : { verify: { script: verify, shell: 'bash' as const, env: {} } }),
+  };
+}
+
+async function landed(
+  self: Self,
+  lane: WorkLane,
+  { finished, landing }: { readonly finished: FinishedTask; readonly landing: Landed },
+): Promise<Done> {
+  const { commit, commits, outcome } = landing;
+  await settle(self, { ...finished, state: 'landed', commit });
+  await tidyUp(self, lane, finished);
+  return {
+    end: { kind: 'completed', output: { outcome, onto: self.rules.branch, commit, commits } },
+    summary: '',
+  };
+}
+
+async function settle(
+  { effects }: Self,
+  {
+    task,
+    token,
+    state,
+    reason,
+    commit,
+    branch,
+  }: Omit<Settlement, 'task' | 'at'> & Pick<FinishedTask, 'task'>,
+): Promise<void> {
+  const at = toTimestamp(await effects.now());
+  await effects.settleClaim({ task: task.id, token, state, at, reason, commit, branch });
+}
+
+/** What has landed is kept nowhere else. */
+async function tidyUp({ effects }: Self, lane: WorkLane, { work }: FinishedTask): Promise<void> {
+  const { lease } = lane;
+  const say = (why: string) => lane.effects.notice(`the workspace ${work.path} is kept: ${why}`);
+  await bestEffort(
+    async () => {
+      const removal = await effects.removeWorkspace({ lease, path: work.path });
+      if (removal.kind === 'uncommitted-changes') say(`it has changes: ${removal.files.join(', ')}`);
+    },
+    ({ message }) => say(message),
+  );
+}
+
+/** The work stays where it is found again. */
+async function park(
+  self: Self,
+  lane: WorkLane,
+  {
+    finished,
+    refused,
+    why,
+  }: { readonly finished: FinishedTask; readonly refused: LandingRefused; readonly why?: string },
+): Promise<Done> {
+  const { task, work } = finished;
+  const commit = (await lane.effects.tipOfBranch(work.branch)) ?? work.commit;
+  const branch = await self.effects.park({ task: task.id, commit });
+  const reason = why ?? whatHappened(refused);
+  await lane.record({ type: 'landing.parked', data: { branch, commit, message: reason } });
+  await settle(self, { ...finished, state: 'parked', reason, branch });
+  return {
+    end: failedWith({
+      code: 'CANNOT_LAND',
+      message: `${task.id} could not be landed on ${self.rules.branch}: ${reason}`,
+      hint: `it is parked on ${branch}; look at it: git log ${self.rules.branch}..${branch}; to have it done again: reprise tasks release ${task.id}`,
+    }),
+    summary: '',
+  };
+}
+
+/** Leaves the work on a branch for somebody else to land. */
+async function deliver(self: Self, lane: WorkLane, finished: FinishedTask): Promise<Done> {
+  const { rules, effects } = self;
+  const { task, work } = finished;
+  const { commit } = work;
+  const branch = await effects.deliver({ task: task.id, commit });
+  if (rules.land === 'pr') {
+    await effects.push({ branch, commit });
+    const failed = await announce(self, lane, { finished, branch });
+    if (failed) return { end: failedWith(failed), summary: '' };
+  }
+  await settle(self, { ...finished, state: 'delivered', commit, branch });
+  await tidyUp(self, lane, finished);
+  return { end: { kind: 'completed', output: { outcome: 'delivered', branch, commit } }, summary: '' };
+}
+
+async function announce(
+  { rules }: Self,
+  { effects, runId, lease, unit }: WorkLane,
+  { finished: { task }, branch }: { readonly finished: FinishedTask; readonly branch: string },
+): Promise<ErrorData | undefined> {
+  const env = {
+    REPRISE_BRANCH: branch,
+    REPRISE_BASE: rules.branch,
+    REPRISE_TASK: task.id,
+    REPRISE_TITLE: task.title,
+  };
+  const command = { script: rules.prCommand ?? '', shell: 'bash' as const, env };
+  const { end } = await effects.shell({ runId, lease, unit, what: 'pr', command, env: {} });
+  return end.kind === 'failed'
+    ? {
+        ...end.error,
+        hint: `${branch} has been pushed to ${rules.remote}; run \`workers.pr_command\` by hand`,
+      }
+    : undefined;
+}
+
+const takenOver = ({ why }: LandingRefused): ErrorData => ({
+  code: 'CANNOT_LAND',
+  message: why,
+  hint: 'whoever has the task now goes on with it: reprise status',
+});

@@ -1,0 +1,14 @@
+import type { WorkerRecord } from '../store/workers.ts';
+import type { WorkerEffects } from './effects.ts';
+import type { WorkerRules } from './rules.ts';
+
+/** What a worker does at the moment. */
+export type Doing = Pick<WorkerRecord, 'state' | 'task' | 'agent' | 'runId' | 'note'>;
+
+/** A worker, as the steps of its iterations know it. */
+export interface Self {
+  readonly effects: WorkerEffects;
+  readonly rules: WorkerRules;
+  /** Tells others what it does now. */
+  show(doing: Doing): Promise<void>;
+}

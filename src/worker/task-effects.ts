@@ -1,0 +1,134 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { RepriseError } from '../core/errors.ts';
+import { folderKey } from '../engine/work/workspace-effects.ts';
+import { branchStanding } from '../git/branch-standing.ts';
+import { readFilesAt } from '../git/read-files-at.ts';
+import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../store/claims.ts';
+import type { WorkerRecord } from '../store/workers.ts';
+import type { Surroundings } from './surroundings.ts';
+import type { TaskState } from './task.ts';
+import { printedBy } from './task-command.ts';
+import { withState } from './with-state.ts';
+
+/** Files that stand for tasks, where the branch stood when they were read. */
+export interface TaskFiles {
+  /** `null`: there is no such branch, or it has no commit. */
+  readonly main: string | null;
+  readonly files: readonly { readonly file: string; readonly version: string; readonly text: string }[];
+  /** Those that were too large to be read. */
+  readonly tooLarge: readonly string[];
+}
+
+/** Who has which task, and how far that is known. */
+export interface Claims {
+  readonly claims: readonly Claim[];
+  readonly revision: number;
+}
+
+/** What a worker shows of itself to others. */
+export type WorkerSign = Pick<WorkerRecord, 'name' | 'state' | 'task' | 'agent'>;
+
+export interface TaskMark {
+  /** Of the workspace, absolute. */
+  readonly folder: string;
+  /** Relative to it. */
+  readonly file: string;
+  readonly state: TaskState;
+}
+
+/** What there is to do, and who does it. */
+export function taskEffects({ environment, rules, repository }: Surroundings) {
+  const { world, store } = environment;
+  const { branch, tasks } = rules;
+
+  return {
+    /** The tasks as they are written on the branch. */
+    readTasks: world.effect<void, TaskFiles>({
+      name: 'tasks.read',
+      span: 'short',
+      keys: () => ({ reads: [`ref:${branch}`] }),
+      perform: async () => {
+        const opened = await repository();
+        const main = (await branchStanding(opened, branch)) ?? null;
+        if (main === null || tasks.kind !== 'folder') return { main, files: [], tooLarge: [] };
+        const read = await readFilesAt({ git: opened.git, commit: main, folder: tasks.folder });
+        const markdown = read.filter(({ path }) => path.endsWith('.md'));
+        return {
+          main,
+          files: markdown.flatMap(({ path, blob, text }) =>
+            text === undefined ? [] : { file: path, version: blob, text },
+          ),
+          tooLarge: markdown.flatMap(({ path, text }) => (text === undefined ? path : [])),
+        };
+      },
+    }),
+
+    /** What the command of the project prints; empty without one. */
+    listTasks: world.effect<void, string>({
+      name: 'tasks.list',
+      span: 'long',
+      answer: 'tape',
+      perform: (_, { signal }) =>
+        tasks.kind === 'command' ? printedBy(environment, tasks.command, signal) : '',
+    }),
+
+    readClaims: world.effect<void, Claims>({
+      name: 'claims.list',
+      span: 'short',
+      answer: 'inside',
+      keys: () => ({ reads: ['claims', 'store'] }),
+      perform: async () => ({ revision: await store.claims.revision(), claims: await store.claims.list() }),
+    }),
+
+    takeClaim: world.effect<ClaimRequest, ClaimResult>({
+      name: 'claim.take',
+      span: 'short',
+      answer: 'inside',
+      keys: ({ task }) => ({ writes: ['claims', `claim:${task}`] }),
+      perform: request => store.claims.take(request),
+    }),
+
+    settleClaim: world.effect<Settlement, boolean>({
+      name: 'claim.settle',
+      span: 'short',
+      answer: 'inside',
+      keys: ({ task }) => ({ writes: ['claims', `claim:${task}`] }),
+      perform: settlement => store.claims.settle(settlement),
+    }),
+
+    /** What the other workers say that they are doing. */
+    otherWorkers: world.effect<string, readonly WorkerSign[]>({
+      name: 'workers.list',
+      span: 'short',
+      answer: 'inside',
+      keys: () => ({ reads: ['workers'] }),
+      perform: async incarnation =>
+        (await store.workers.list())
+          .filter(other => other.incarnation !== incarnation && environment.isAlive(other))
+          .map(({ name, state, task, agent }) => ({
+            name,
+            state,
+            ...(task === undefined ? {} : { task }),
+            ...(agent === undefined ? {} : { agent }),
+          })),
+    }),
+
+    /** Writes into a workspace what becomes true when its work lands. */
+    markTask: world.effect<TaskMark, void>({
+      name: 'task.mark',
+      span: 'short',
+      keys: ({ folder }) => ({ writes: [folderKey(folder)] }),
+      perform: async ({ folder, file, state }) => {
+        const path = join(folder, file);
+        const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+          if (cause.code === 'ENOENT') return undefined;
+          throw new RepriseError('WORKSPACE_FAILED', `${file} cannot be read in the workspace`, { cause });
+        });
+        // Whoever removes the file of a task says by it that the task is done.
+        const marked = text === undefined ? undefined : withState(text, state);
+        if (marked !== undefined) await writeFile(path, marked);
+      },
+    }),
+  };
+}

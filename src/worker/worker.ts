@@ -1,0 +1,324 @@
+import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
+import { toTimestamp } from '../core/time.ts';
+import type { Engine, RunOptions } from '../engine/engine.ts';
+import type { Environment } from '../engine/environment.ts';
+import type { RunResult } from '../engine/result.ts';
+import { untilCancelled } from '../engine/until-cancelled.ts';
+import { isHeld } from '../store/claims.ts';
+import type { SpendingLimit } from '../workflow/model.ts';
+import type { LaneRef } from '../world/world.ts';
+import type { Dispatch } from './dispatched.ts';
+import type { WorkerEffects } from './effects.ts';
+import { iterationWorkflow } from './iteration.ts';
+import { type Look, look } from './look.ts';
+import type { Change, LeftWork, Seen } from './loop-effects.ts';
+import { type EndReason, firstLineOf, type TaskEnd, type WorkerEnd, type WorkerNews } from './news.ts';
+import { pickTask } from './pick.ts';
+import type { WorkerRules } from './rules.ts';
+import type { Doing } from './self.ts';
+
+export interface WorkerOptions {
+  /** `worker-1` and so on without one. */
+  readonly name?: string | undefined;
+  /** End after one task, or if there is none. */
+  readonly once?: boolean | undefined;
+  /** End when nothing is left and nobody is at work. */
+  readonly untilIdle?: boolean | undefined;
+  readonly maxTasks?: number | undefined;
+  /** What all its tasks together may use up. */
+  readonly budget?: SpendingLimit | undefined;
+  /** What one task may use up. */
+  readonly taskBudget?: SpendingLimit | undefined;
+  readonly interrupt: AbortSignal;
+}
+
+export interface WorkerParts {
+  readonly environment: Environment;
+  readonly effects: WorkerEffects;
+  readonly rules: WorkerRules;
+  readonly options: WorkerOptions;
+  readonly tell: (news: WorkerNews) => void;
+}
+
+/** Recorded with every run, so that a definition is found for it. */
+export const workerSource = 'reprise:worker';
+
+const beatMs = 5_000;
+
+/** A loop: find something to do, see it through, and look again; sleep while there is nothing. */
+export class Worker {
+  readonly #parts: WorkerParts;
+  #engine!: Engine;
+  #incarnation = '';
+  #name = '';
+  #sleeps = 0;
+  #spent: Required<Spent> = { costUsd: 0, tokens: 0 };
+  readonly #tasks: TaskEnd[] = [];
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts;
+  }
+
+  get name(): string {
+    return this.#name;
+  }
+
+  /** To be called in a lane. Throws what makes it impossible to go on. */
+  async run(engine: Engine): Promise<WorkerEnd> {
+    this.#engine = engine;
+    const { environment, effects } = this.#parts;
+    const { world } = environment;
+    await this.#enlist();
+    const heart = world.fork(() => untilCancelled(() => this.#beat()));
+    try {
+      const reason = await this.#loop();
+      this.#tell({ kind: 'ended', reason });
+      return { reason, tasks: this.#tasks };
+    } finally {
+      await world.cancel([heart]);
+      await world.join([heart]);
+      await effects.dismiss(this.#incarnation);
+    }
+  }
+
+  /** What the steps of its iterations use to say what is done now. */
+  readonly show = (doing: Doing): Promise<void> =>
+    this.#parts.effects.showWorker({ incarnation: this.#incarnation, ...doing });
+
+  async #enlist(): Promise<void> {
+    const { effects, rules, options } = this.#parts;
+    const { incarnation } = await effects.newIncarnation();
+    const at = toTimestamp(await effects.now());
+    this.#incarnation = incarnation;
+    this.#name = await effects.enlist({
+      incarnation,
+      name: options.name ?? 'worker',
+      isNamed: options.name !== undefined,
+      branch: rules.branch,
+      startedAt: at,
+      beatAt: at,
+      state: 'starting',
+      costUsd: 0,
+    });
+    this.#tell({ kind: 'enlisted', name: this.#name });
+  }
+
+  async #beat(): Promise<void> {
+    const { effects } = this.#parts;
+    for (;;) {
+      await effects.sleepUntil((await effects.now()) + beatMs);
+      await effects.beat({ incarnation: this.#incarnation, beatAt: toTimestamp(await effects.now()) });
+    }
+  }
+
+  async #loop(): Promise<EndReason> {
+    const { rules, options } = this.#parts;
+    for (;;) {
+      const end = await this.#mustEnd();
+      if (end) return end;
+      const wasTakenOver = await this.#takeOver();
+      if (wasTakenOver) continue;
+      await this.show({ state: 'dispatching' });
+      const found = await this.#look();
+      const seen = isAnythingReady(found) ? await this.#iterate() : found.seen;
+      if (!seen) continue;
+      // Others may have been faster; or whoever dispatches wants to wait.
+      const left = isAnythingReady(found) ? await this.#look() : found;
+      if (isAnythingReady(left) && rules.dispatch === 'built-in') continue;
+      if (options.once) return this.#idle('nothing-to-do', left);
+      if (options.untilIdle && !isAnybodyAtWork(left)) return this.#idle('idle', left);
+      const why = whyOf(left);
+      this.#tell({ kind: 'sleeps', why });
+      await this.show({ state: 'sleeping', note: why });
+      const woke = await this.#sleep(seen);
+      if (woke === 'stop') return 'stopped';
+      this.#tell({ kind: 'woke', what: woke.what });
+    }
+  }
+
+  async #look(): Promise<Look> {
+    const { effects, rules, environment } = this.#parts;
+    const found = await look(effects, rules, environment.agents);
+    this.#complain(found);
+    return found;
+  }
+
+  #idle(reason: EndReason, before: Look): EndReason {
+    this.#tell({ kind: 'nothing', why: whyOf(before) });
+    return reason;
+  }
+
+  async #mustEnd(): Promise<EndReason | undefined> {
+    const { effects, options } = this.#parts;
+    const { once, maxTasks } = options;
+    if (await effects.isStopped(options.interrupt)) return 'stopped';
+    if (once && this.#tasks.length > 0) return 'once';
+    if (maxTasks !== undefined && this.#tasks.length >= maxTasks) return 'max-tasks';
+    const left = this.#left();
+    if ((left.costUsd ?? 1) <= 0 || (left.tokens ?? 1) <= 0) return 'budget';
+    return undefined;
+  }
+
+  /** Goes on with what a worker left behind that is no more. */
+  async #takeOver(): Promise<boolean> {
+    const { effects, rules } = this.#parts;
+    for (const runId of await effects.abandonedRuns(await effects.now())) {
+      this.#tell({ kind: 'takes-over', runId });
+      try {
+        const workflow = iterationWorkflow(rules);
+        const result = await this.#engine.resume({ ...this.#limits(), workflow, runId, rerunChanged: true });
+        await this.#ended(result);
+        return true;
+      } catch (thrown) {
+        // Somebody else was faster, or has it back.
+        if (!isLost(thrown)) throw thrown;
+        this.#tell({ kind: 'lost', runId });
+      }
+    }
+    return false;
+  }
+
+  /** Gives what dispatch saw if there was nothing to do after all. */
+  async #iterate(): Promise<Seen | undefined> {
+    const { rules } = this.#parts;
+    const input = { worker: this.#name, incarnation: this.#incarnation };
+    const workflow = iterationWorkflow(rules);
+    try {
+      const result = await this.#engine.start({ ...this.#limits(), workflow, input, source: workerSource });
+      return await this.#ended(result);
+    } catch (thrown) {
+      if (!isLost(thrown)) throw thrown;
+      this.#tell({ kind: 'lost', runId: undefined });
+      return undefined;
+    }
+  }
+
+  #limits(): RunOptions {
+    const { options } = this.#parts;
+    const left = this.#left();
+    return {
+      interrupt: options.interrupt,
+      budget: left.costUsd === undefined && left.tokens === undefined ? options.taskBudget : left,
+    };
+  }
+
+  #left(): SpendingLimit {
+    const { costUsd, tokens } = this.#parts.options.budget ?? {};
+    return {
+      ...(costUsd === undefined ? {} : { costUsd: costUsd - this.#spent.costUsd }),
+      ...(tokens === undefined ? {} : { tokens: tokens - this.#spent.tokens }),
+    };
+  }
+
+  async #ended(result: RunResult): Promise<Seen | undefined> {
+    const { effects } = this.#parts;
+    const { runId } = result;
+    const left = await effects.leftWork(runId);
+    this.#spent = {
+      costUsd: this.#spent.costUsd + (left.costUsd ?? 0),
+      tokens: this.#spent.tokens + left.tokens,
+    };
+    await effects.showWorker({
+      incarnation: this.#incarnation,
+      state: 'dispatching',
+      costUsd: this.#spent.costUsd,
+    });
+    if (result.status === 'completed') {
+      const { task } = result.output as unknown as { readonly task: Dispatch };
+      if (task.task === null) return task.seen;
+      this.#tasks.push({ task: task.task.id, runId, error: undefined });
+      return undefined;
+    }
+    await this.#letGo(result, left);
+    return undefined;
+  }
+
+  /** The work is kept where it is found again, and the task is free for others. */
+  async #letGo(result: Exclude<RunResult, { status: 'completed' }>, left: LeftWork): Promise<void> {
+    const { effects, options } = this.#parts;
+    const error = errorOf(result);
+    const { task, token, commit, commits } = left;
+    if (task === undefined) {
+      this.#tasks.push({ task: undefined, runId: result.runId, error });
+      return;
+    }
+    const isStopped = result.status === 'cancelled' && (await effects.isStopped(options.interrupt));
+    const state = isStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
+    const branch = commit !== undefined && commits > 0 ? await effects.park({ task, commit }) : undefined;
+    const reason = firstLineOf(error.message);
+    const at = toTimestamp(await effects.now());
+    await effects.settleClaim({ task, token, state, at, reason, branch });
+    this.#tell({ kind: 'let-go', task, state, reason, branch, hint: error.hint });
+    this.#tasks.push({ task, runId: result.runId, error });
+    if (notOfTheTask.has(error.code))
+      throw new RepriseError(error.code as 'AGENT_LOGIN', error.message, error);
+  }
+
+  /** Until something is different from what was seen, or somebody asks to stop. */
+  async #sleep(seen: Seen): Promise<Change | 'stop'> {
+    const { environment, effects, options } = this.#parts;
+    const { world } = environment;
+    const mail = world.mailbox<Change | 'stop'>(`worker:${this.#incarnation}:${this.#sleeps++}`);
+    const lanes: LaneRef[] = [
+      world.fork(() => untilCancelled(async () => mail.send(await effects.changed(seen)))),
+      world.fork(() =>
+        untilCancelled(async () => {
+          await effects.stopped(options.interrupt);
+          await mail.send('stop');
+        }),
+      ),
+    ];
+    try {
+      const news = await mail.receiveAll();
+      return news.includes('stop') ? 'stop' : (news[0] ?? 'stop');
+    } finally {
+      await world.cancel(lanes);
+      await world.join(lanes);
+    }
+  }
+
+  #complain({ situation: { problems = [] } }: Look): void {
+    if (problems.length > 0) this.#tell({ kind: 'problems', problems });
+  }
+
+  #tell(news: WorkerNews): void {
+    this.#parts.tell(news);
+  }
+}
+
+interface Spent {
+  readonly costUsd: number;
+  readonly tokens: number;
+}
+
+/** What would be the same for every other task. */
+const notOfTheTask: ReadonlySet<string> = new Set([
+  'AGENT_LOGIN',
+  'AGENT_NOT_FOUND',
+  'GIT_NOT_FOUND',
+  'STORE_FAILED',
+]);
+
+const isLost = (thrown: unknown): boolean =>
+  thrown instanceof RepriseError && (thrown.code === 'RUN_OWNED' || thrown.code === 'FENCED');
+
+const isAnythingReady = ({ situation }: Look): boolean => pickTask(situation).kind === 'task';
+
+const isAnybodyAtWork = ({ situation }: Look): boolean =>
+  situation.claims.some(claim => isHeld(claim) && claim.runId !== null);
+
+function whyOf({ situation }: Look): string {
+  const picked = pickTask(situation);
+  return picked.kind === 'nothing' ? picked.why : 'the dispatcher wants to wait';
+}
+
+function errorOf(result: Exclude<RunResult, { status: 'completed' }>): ErrorData {
+  switch (result.status) {
+    case 'failed':
+      return result.error;
+    case 'cancelled':
+      return { code: 'CANCELLED', message: result.reason };
+    case 'suspended':
+      return toErrorData(new RepriseError('INTERNAL', 'the run of a worker waits for a person'));
+  }
+}
