@@ -25,9 +25,15 @@ export interface Task {
   readonly version: string;
 }
 
+/** Something that is wrong with what is written of a task. */
+export interface TaskProblem extends Problem {
+  /** The name of the task; absent if what is wrong has none. */
+  readonly task?: string | undefined;
+}
+
 export interface TaskList {
-  /** By name. */
+  /** By name: all that could be understood, also those that wait for what is no task, or for each other. */
   readonly tasks: readonly Task[];
-  /** Of what is not a task, because it could not be understood. */
-  readonly problems: readonly Problem[];
+  /** Whatever has a problem here and is not among the tasks is never dispatched. */
+  readonly problems: readonly TaskProblem[];
 }

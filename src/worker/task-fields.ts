@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { isJsonObject, type Json } from '../core/json.ts';
+import { explainIssues } from '../workflow/yaml/issues.ts';
+import type { Complaint } from '../workflow/yaml/problem-list.ts';
+import { schemaKeys } from '../workflow/yaml/schema-keys.ts';
+import { someText } from '../workflow/yaml/schema-parts.ts';
+import { priorities, type Task, taskStates } from './task.ts';
+
+/** A key without a value says as much as no key. */
+const schema = z.strictObject({
+  title: someText.nullish(),
+  priority: z.enum(priorities).nullish(),
+  state: z.enum(taskStates).nullish(),
+  needs: z
+    .union([someText, z.array(someText)], 'must be the name of a task in quotes, or a list of them')
+    .nullish(),
+  agent: someText.nullish(),
+});
+
+export type TaskFields = Pick<Task, 'priority' | 'state' | 'needs' | 'agent'> & {
+  readonly title: string | undefined;
+};
+
+export type ReadFields =
+  | { readonly kind: 'fields'; readonly fields: TaskFields }
+  | { readonly kind: 'complaints'; readonly complaints: readonly Complaint[] };
+
+/** What the front matter of a task says, or an entry of a list; with every mistake in it. */
+export function readTaskFields(written: Json): ReadFields {
+  const value = written ?? {};
+  if (!isJsonObject(value)) return { kind: 'complaints', complaints: [notMap] };
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) {
+    const keysAt = (parent: readonly (string | number)[]) =>
+      schemaKeys(z.toJSONSchema(schema, { io: 'input' }) as Json, parent);
+    const wording = { unknownKey: () => undefined, keysAt };
+    return { kind: 'complaints', complaints: explainIssues(parsed.error.issues, value, wording) };
+  }
+  const { title, priority, state, needs, agent } = parsed.data;
+  const fields = {
+    title: title?.replace(/\s+/g, ' ').trim() || undefined,
+    priority: priority ?? 'P2',
+    state: state ?? 'ready',
+    needs: typeof needs === 'string' ? [needs] : (needs ?? []),
+    ...(agent ? { agent } : {}),
+  };
+  return { kind: 'fields', fields };
+}
+
+const notMap: Complaint = {
+  path: [],
+  message: 'the front matter must be a map of keys and values',
+  hint: 'for example: `priority: P1`',
+};
+
+const longestTitle = 100;
+
+/** The first `#` heading of a text, or else its first line; `undefined` if nothing is written. */
+export function titleOf(body: string): string | undefined {
+  let inCode = false;
+  const lines = body.split('\n').filter(line => {
+    const isFence = /^ {0,3}(```|~~~)/.test(line);
+    inCode = isFence ? !inCode : inCode;
+    return !isFence && !inCode;
+  });
+  const heading = lines.find(line => /^ {0,3}#\s+\S/.test(line));
+  const first = heading ?? lines.find(hasWords) ?? body.split('\n').find(hasWords);
+  const plain = first
+    ?.replace(/^\s*(#{1,6}|[-*+>]|\d+[.)])\s+/, '')
+    .replace(/\s+#+\s*$/, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  if (!plain || plain.length <= longestTitle) return plain;
+  // Half of a character is none.
+  const cut = plain.slice(0, longestTitle - 1).replace(/[\uD800-\uDBFF]$/, '');
+  return `${cut.trimEnd()}…`;
+}
+
+const hasWords = (line: string): boolean => /[\p{L}\p{N}]/u.test(line);
