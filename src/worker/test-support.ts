@@ -1,0 +1,28 @@
+import type { Claim } from '../store/claims.ts';
+import type { Task } from './task.ts';
+
+/** A task with a text of its own. */
+export const aTask = (id: string, given: Partial<Task> = {}): Task => ({
+  id,
+  title: `Do ${id}`,
+  body: `Do ${id}`,
+  priority: 'P2',
+  state: 'ready',
+  needs: [],
+  file: `issues/${id}.md`,
+  version: `${id}-1`,
+  ...given,
+});
+
+/** A claim on the first version of a task, by a run that goes on. */
+export const aClaim = (task: string, given: Partial<Claim> = {}): Claim => ({
+  task,
+  token: 3,
+  state: 'held',
+  version: `${task}-1`,
+  runId: 'run-1',
+  runStatus: 'running',
+  by: 'anna',
+  at: '2026-01-01T00:00:00.000Z',
+  ...given,
+});
