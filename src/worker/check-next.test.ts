@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentCards } from './agent-card.ts';
+import { checkNext } from './check-next.ts';
+import type { Next } from './next.ts';
+
+const agents: AgentCards = new Map([
+  ['implement', {}],
+  ['review', { inputs: { notes: { required: true }, focus: { required: false } } }],
+  ['tidy', { inputs: {} }],
+]);
+const to = (agent: string, args: Record<string, string> = {}): Next => ({ kind: 'agent', agent, args });
+
+describe('of a worker', () => {
+  const check = (next: Next) => checkNext(next, { agents, role: 'worker' });
+
+  test.each<[Next]>([
+    [to('implement')],
+    [to('implement', { anything: 'goes' })],
+    [to('review', { notes: 'x' })],
+    [to('review', { notes: 'x', focus: '' })],
+    [to('tidy')],
+    [{ kind: 'land' }],
+    [{ kind: 'give-up', reason: 'x' }],
+  ])('%j is all right', next => {
+    expect(check(next)).toBeUndefined();
+  });
+
+  test('what is wrong is said so that it can be mended', () => {
+    expect(check(to('reviw'))).toMatchInlineSnapshot(
+      `"There is no agent \`reviw\`; did you mean \`review\`?"`,
+    );
+    expect(check(to('Review', { notes: 'x' }))).toMatchInlineSnapshot(
+      `"There is no agent \`Review\`; did you mean \`review\`?"`,
+    );
+    expect(check(to('somebody'))).toMatchInlineSnapshot(
+      `"There is no agent \`somebody\`; the agents are \`implement\`, \`review\`, \`tidy\`."`,
+    );
+    expect(checkNext(to('somebody'), { agents: new Map(), role: 'worker' })).toMatchInlineSnapshot(
+      `"There is no agent \`somebody\`; there is nobody to hand over to."`,
+    );
+    expect(check(to('review'))).toMatchInlineSnapshot(`"The agent \`review\` needs the argument \`notes\`."`);
+    expect(check(to('review', { notes: '  ' }))).toMatchInlineSnapshot(
+      `"The agent \`review\` needs the argument \`notes\`."`,
+    );
+    expect(check(to('review', { note: 'x', urgency: 'high' }))).toMatchInlineSnapshot(
+      `"The agent \`review\` needs the argument \`notes\`. The agent \`review\` has no argument \`note\`; did you mean \`notes\`? The agent \`review\` has no argument \`urgency\`: it takes \`notes\`, \`focus\`."`,
+    );
+    expect(check(to('tidy', { task: 'x' }))).toMatchInlineSnapshot(
+      `"The agent \`tidy\` has no argument \`task\`: it takes none."`,
+    );
+    expect(check(to('review', { notes: 'x', constructor: 'y' }))).toMatchInlineSnapshot(
+      `"The agent \`review\` has no argument \`constructor\`: it takes \`notes\`, \`focus\`."`,
+    );
+    expect(check({ kind: 'sleep' })).toMatchInlineSnapshot(
+      `"Only a dispatcher can end with \`sleep\`: hand over to an agent, or end with \`land\` or \`give-up\`."`,
+    );
+  });
+});
+
+describe('of a dispatcher', () => {
+  const check = (next: Next, tasks = ['fix-readme', 'add-tests']) =>
+    checkNext(next, { agents, role: 'dispatch', tasks });
+
+  test('a task that may be picked is all right, and so is sleep', () => {
+    expect(check(to('implement', { task: 'fix-readme' }))).toBeUndefined();
+    expect(check(to('review', { task: 'add-tests', notes: 'x' }))).toBeUndefined();
+    expect(check({ kind: 'sleep' })).toBeUndefined();
+  });
+
+  test('what is wrong is said so that it can be mended', () => {
+    expect(check(to('implement'))).toMatchInlineSnapshot(
+      `"The argument \`task\` is missing; the tasks that may be picked are \`fix-readme\`, \`add-tests\`."`,
+    );
+    expect(check(to('implement', { task: 'fix-raedme' }))).toMatchInlineSnapshot(
+      `"The task \`fix-raedme\` cannot be picked; did you mean \`fix-readme\`?"`,
+    );
+    expect(check(to('implement', { task: 'other' }))).toMatchInlineSnapshot(
+      `"The task \`other\` cannot be picked; the tasks that may be picked are \`fix-readme\`, \`add-tests\`."`,
+    );
+    expect(check(to('implement', { task: 'other' }), [])).toMatchInlineSnapshot(
+      `"The task \`other\` cannot be picked; no task may be picked: say \`sleep\`."`,
+    );
+    expect(check(to('tidy', { task: 'fix-readme', notes: 'x' }))).toMatchInlineSnapshot(
+      `"The agent \`tidy\` has no argument \`notes\`: it takes none."`,
+    );
+    expect(check(to('reviw', {}))).toMatchInlineSnapshot(
+      `"There is no agent \`reviw\`; did you mean \`review\`? The argument \`task\` is missing; the tasks that may be picked are \`fix-readme\`, \`add-tests\`."`,
+    );
+    expect(check({ kind: 'land' })).toMatchInlineSnapshot(
+      `"A dispatcher cannot end with \`land\`: it names an agent and a task, or says \`sleep\`."`,
+    );
+  });
+});

@@ -1,0 +1,157 @@
+import { isJsonObject, type Json } from '../core/json.ts';
+import type { Next, ParsedNext } from './next.ts';
+import { readWords, type Words, wordsOf } from './next-words.ts';
+
+export interface Answer {
+  /** The last message. */
+  readonly text: string;
+  /** The data that came with it. */
+  readonly structured?: Json | undefined;
+}
+
+/** What an agent wants to happen next: from its data if they say so, else from the last `<next>` in its text. Never throws. */
+export function parseNext({ text, structured }: Answer): ParsedNext {
+  const given = structuredNext(structured);
+  if (given !== undefined) return interpret(given, 'The structured answer');
+  const content = lastTag(text);
+  if (content === undefined) return problem('Your last message has no `<next>` tag.');
+  if (content.trim() === '') return problem('The `<next>` tag is empty.');
+  const read = readWords(content);
+  if (read.kind === 'unreadable')
+    return problem(`The \`<next>\` tag cannot be read as YAML: ${firstLine(read.why)}.`);
+  return interpret(read.words, 'The `<next>` tag');
+}
+
+const problem = (message: string): ParsedNext => ({ kind: 'problem', message });
+const firstLine = (text: string): string => text.trim().split('\n', 1)[0] ?? '';
+
+function structuredNext(structured: Json | undefined): Words | undefined {
+  if (!isJsonObject(structured)) return undefined;
+  const next = Object.hasOwn(structured, 'next') ? structured['next'] : undefined;
+  if (typeof next === 'string' || isJsonObject(next)) return wordsOf(next);
+  return Object.hasOwn(structured, 'agent') ? wordsOf(structured) : undefined;
+}
+
+/** What stands in the last tag; the last may be left open. A tag in backticks of its own is only talked about. */
+function lastTag(text: string): string | undefined {
+  const opening = [...text.matchAll(/(?<!`)<\s*next\s*>|<\s*next\s*>(?!`)/gi)].at(-1);
+  if (!opening) return undefined;
+  const rest = text.slice(opening.index + opening[0].length);
+  return rest.split(/<\s*\/\s*next\s*(?:>|$)/i, 1)[0];
+}
+
+type Fields = Exclude<Words, string>;
+
+function interpret(words: Words, where: string): ParsedNext {
+  if (typeof words === 'string') return interpretWord(words, where);
+  const fields = unwrapped(words);
+  if (typeof fields === 'string') return interpretWord(fields, where);
+  const [control, ...others] = controlsOf(fields);
+  if (control) {
+    if (others.every(({ kind }) => kind === control.kind)) return next(control);
+    return problem(`${where} wants both \`${control.kind}\` and \`${others.at(-1)?.kind}\`.`);
+  }
+  const { agent, args } = withAgent(fields);
+  if (agent === undefined) {
+    const names = Object.keys(fields).map(name => `\`${name}\``);
+    const found = names.length === 0 ? '' : `, but ${names.join(', ')}`;
+    return problem(`${where} does not say \`agent\`, \`land\` or \`give-up\`${found}.`);
+  }
+  const name = typeof agent === 'string' ? bare(agent) : '';
+  if (!isName(name)) return problem(`${where} must have one name at \`agent\`, not ${shown(agent)}.`);
+  return next(plainNext(name, args) ?? { kind: 'agent', agent: name, args });
+}
+
+const next = (wanted: Next): ParsedNext => ({ kind: 'next', next: wanted });
+
+function interpretWord(text: string, where: string): ParsedNext {
+  const word = bare(text);
+  const plain = plainNext(word, {});
+  if (plain) return next(plain);
+  if (isName(word)) return next({ kind: 'agent', agent: word, args: {} });
+  return problem(`${where} must hold one word or \`agent: name\`, not ${shown(text)}.`);
+}
+
+const isName = (word: string): boolean => /^[\p{L}\p{N}_.-]+$/u.test(word);
+
+function shown(words: Words): string {
+  const text = (typeof words === 'string' ? words : JSON.stringify(words)).trim().replace(/\s+/g, ' ');
+  if (text === '') return 'nothing';
+  return text.length > 60 ? `\`${text.slice(0, 60)}…\`` : `\`${text}\``;
+}
+
+/** People put names into quotes, end sentences, and add remarks. */
+const bare = (text: string): string =>
+  text
+    .trim()
+    .replace(/\s+#.*$/s, '')
+    .replace(/^["'`*]+|["'`*.]+$/g, '')
+    .trim();
+
+const plainName = (name: string): string =>
+  name.trim().toLowerCase().replace(/[_ ]/g, '-').replace('giveup', 'give-up');
+
+/** What a word means that names no agent. */
+function plainNext(word: string, args: Readonly<Record<string, string>>): Next | undefined {
+  switch (plainName(word)) {
+    case 'land':
+    case 'done':
+      return { kind: 'land' };
+    case 'sleep':
+      return { kind: 'sleep' };
+    case 'give-up':
+      return { kind: 'give-up', reason: reasonIn(args) };
+    default:
+      return undefined;
+  }
+}
+
+const reasonIn = (args: Readonly<Record<string, string>>): string =>
+  args['reason'] || args['why'] || Object.values(args).filter(Boolean).join('\n') || 'no reason was given';
+
+/** `land: true`, `give-up: why` and the like, where no agent is named. */
+function controlsOf(fields: Fields): readonly Next[] {
+  if (fieldOf(fields, 'agent') !== undefined) return [];
+  return Object.entries(fields).flatMap(([name, value]) => {
+    if (typeof value !== 'string') return plainNext(name, flattened(value)) ?? [];
+    if (/^(false|no)$/i.test(value)) return [];
+    const { [name]: _, ...others } = flattened(fields);
+    const isOn = value === '' || /^(true|yes)$/i.test(value);
+    return plainNext(name, isOn ? others : { reason: value }) ?? [];
+  });
+}
+
+/** `{next: ...}` around it all says nothing. */
+function unwrapped(fields: Fields): Words {
+  const inner = Object.keys(fields).length === 1 ? fieldOf(fields, 'next') : undefined;
+  return inner ?? fields;
+}
+
+function withAgent(fields: Fields): {
+  readonly agent: Words | undefined;
+  readonly args: Record<string, string>;
+} {
+  const agent = fieldOf(fields, 'agent');
+  const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => plainName(name) !== 'agent'));
+  if (agent !== undefined) return { agent, args: flattened(rest) };
+  // `review: { notes: ... }`, and `review:` alone.
+  const [only, ...others] = Object.entries(fields);
+  if (!only || others.length > 0 || (typeof only[1] === 'string' && only[1] !== ''))
+    return { agent, args: {} };
+  return { agent: only[0], args: typeof only[1] === 'string' ? {} : flattened(only[1]) };
+}
+
+const fieldOf = (fields: Fields, wanted: string): Words | undefined =>
+  Object.entries(fields).find(([name]) => plainName(name) === wanted)?.[1];
+
+const groups = new Set(['args', 'arguments', 'inputs', 'with']);
+
+/** Arguments as texts; a map of arguments stands for what is in it. */
+function flattened(fields: Fields): Record<string, string> {
+  const entries = Object.entries(fields).flatMap(([name, value]): readonly (readonly [string, Words])[] =>
+    groups.has(plainName(name)) && typeof value !== 'string' ? Object.entries(value) : [[name, value]],
+  );
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  );
+}
