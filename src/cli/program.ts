@@ -24,6 +24,7 @@ type Work = (
 const usage = `
 Start here:
   reprise demo                       see parallel steps, a crash and a resume in a minute
+  reprise init                       set this repository up: settings, agents, examples
   reprise run deploy --input env=qa  run .reprise/workflows/deploy.yaml
   reprise run ./path.yaml            run any file
   reprise run --agent claude --prompt "Fix the failing test" --concurrency 3

@@ -1,7 +1,25 @@
+import { Option } from 'commander';
 import type { Registry } from './program.ts';
 
 /** The commands around definitions and the installation. */
 export function registerToolCommands({ io, add }: Registry): void {
+  add('init', async (_, options) => {
+    const { initCommand } = await import('../commands/init.ts');
+    return initCommand({ io }, options);
+  })
+    .description('Set a repository up: reprise.yaml, agents, and an example of a workflow and of a task.')
+    .addOption(
+      new Option('--agent <program>', 'which program plays the agents (default: claude)').choices([
+        'claude',
+        'codex',
+        'gemini',
+        'opencode',
+      ]),
+    )
+    .option('--yes', 'overwrite what is there and differs, without asking')
+    .option('--dry-run', 'only say what would be made')
+    .option('--json', 'as one JSON object, without asking');
+
   add('graph <workflow>', async ([workflow = ''], options) => {
     const { graphCommand } = await import('../commands/graph.ts');
     return graphCommand({ io }, { ...options, workflow });

@@ -2,27 +2,29 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'n
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { findUpwards } from './project.ts';
 
-const ignoredFolders = ['.reprise/state/', '.reprise/workspaces/'];
+export const ignoredFolders = ['.reprise/state/', '.reprise/workspaces/'];
 
 /**
- * Keeps git from seeing what Reprise writes below `root`, without touching a file that is committed. Does nothing
- * outside a repository or where the repository cannot be written to.
+ * Keeps git from seeing what Reprise writes below `root`, without touching a file that is committed. Gives the file that
+ * says so. Does nothing outside a repository or where the repository cannot be written to.
  */
-export function excludeFromGit(root: string): void {
+export function excludeFromGit(root: string): string | undefined {
   const top = findUpwards(root, folder => existsSync(join(folder, '.git')));
-  if (top === undefined) return;
+  if (top === undefined) return undefined;
   try {
     const gitFolder = commonGitFolder(join(top, '.git'));
-    if (!existsSync(join(gitFolder, 'HEAD'))) return;
+    if (!existsSync(join(gitFolder, 'HEAD'))) return undefined;
     const file = join(gitFolder, 'info', 'exclude');
     const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
     const known = new Set(before.split(/\r?\n/));
     const missing = patternsFor(relative(top, root)).filter(pattern => !known.has(pattern));
-    if (missing.length === 0) return;
+    if (missing.length === 0) return file;
     mkdirSync(dirname(file), { recursive: true });
     appendFileSync(file, `${before === '' || before.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`);
+    return file;
   } catch {
     // Runs do not depend on it; `reprise doctor` tells.
+    return undefined;
   }
 }
 

@@ -50,6 +50,7 @@ export const errorCatalogue = {
   CASE_NOT_FOUND: 'No test case with that name or path.',
   CONFIG_INVALID: 'reprise.yaml or an environment variable has an invalid value.',
   USAGE: 'The command line is not one that Reprise understands.',
+  INIT_FAILED: 'A file that sets a project up could not be made; the message says which were.',
   // Runs and their owners
   RUN_NOT_FOUND: 'No run with that id in this store.',
   RUN_AMBIGUOUS: 'Several runs start with that id.',

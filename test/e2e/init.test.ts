@@ -1,0 +1,207 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { createProject, runInline, type TestProject } from './run-inline.ts';
+
+const made = [
+  'reprise.yaml',
+  '.reprise/agents/dispatch.md',
+  '.reprise/agents/implement.md',
+  '.reprise/agents/review.md',
+  '.reprise/workflows/example.yaml',
+  'issues/example.md',
+];
+
+const git = ({ root }: TestProject, ...args: readonly string[]): string =>
+  execFileSync('git', ['-c', 'user.name=ana', '-c', 'user.email=ana@example.com', ...args], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
+
+/** A repository with a commit. */
+function repository(): TestProject {
+  const project = createProject({ git: true, files: { 'a.txt': 'one\n', 'sub/folder/b.txt': 'two\n' } });
+  git(project, 'add', '--all');
+  git(project, 'commit', '--quiet', '--message', 'begin');
+  return project;
+}
+
+describe('reprise init', () => {
+  it('sets a repository up and says what to do next', async () => {
+    const project = repository();
+    const { code, stdout, stderr } = await project.run(['init']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatchInlineSnapshot(`
+      "made reprise.yaml
+      made .reprise/agents/dispatch.md
+      made .reprise/agents/implement.md
+      made .reprise/agents/review.md
+      made .reprise/workflows/example.yaml
+      made issues/example.md
+      git ignores .reprise/state/ and .reprise/workspaces/ through .git/info/exclude; .gitignore was not touched
+
+      Next:
+        1. say in reprise.yaml what tests this project: \`verify\` under \`workers\`
+        2. write a task: edit issues/example.md, and set \`state: ready\` once it can be done
+        3. commit it: git add reprise.yaml .reprise issues && git commit -m "Set up Reprise"
+        4. start a worker: reprise worker
+      "
+    `);
+    expect(made.filter(file => !project.has(file))).toEqual([]);
+    expect(project.has('.gitignore')).toBe(false);
+    expect(project.read('.git/info/exclude')).toContain('.reprise/state/\n.reprise/workspaces/\n');
+  });
+
+  it('makes what validates, and a workflow that runs', async () => {
+    const project = repository();
+    await project.run(['init']);
+    expect(await project.run(['validate'])).toEqual({
+      code: 0,
+      stdout: 'ok .reprise/workflows/example.yaml (example)\nok reprise.yaml\n',
+      stderr: '',
+    });
+    const branch = git(project, 'symbolic-ref', '--short', 'HEAD').trim();
+    const ran = await project.run(['run', 'example', '--input', 'greeting=Good morning']);
+    expect(JSON.parse(ran.stdout)).toEqual({ summary: `Good morning, ${branch} has 2 files.` });
+    expect(git(project, 'status', '--porcelain', '-uall').trim().split('\n').length).toBe(made.length);
+  });
+
+  it('makes nothing twice', async () => {
+    const project = repository();
+    await project.run(['init']);
+    git(project, 'add', '--all');
+    git(project, 'commit', '--quiet', '--message', 'Set up Reprise');
+    const { code, stdout } = await project.run(['init']);
+    expect(code).toBe(0);
+    expect(stdout).toMatchInlineSnapshot(`
+      "skipped reprise.yaml: it is there already
+      skipped .reprise/agents/dispatch.md: it is there already
+      skipped .reprise/agents/implement.md: it is there already
+      skipped .reprise/agents/review.md: it is there already
+      skipped .reprise/workflows/example.yaml: it is there already
+      skipped issues/example.md: it is there already
+      there is nothing to make
+      git ignores .reprise/state/ and .reprise/workspaces/ through .git/info/exclude; .gitignore was not touched
+
+      Next:
+        1. write a task: edit issues/example.md, and set \`state: ready\` once it can be done
+        2. start a worker: reprise worker
+      "
+    `);
+    expect(git(project, 'status', '--porcelain')).toBe('');
+  });
+
+  it('keeps what was changed, unless it is told otherwise', async () => {
+    const project = repository();
+    await project.run(['init']);
+    const usual = project.read('reprise.yaml');
+    const changed = { 'reprise.yaml': 'record: false\n', '.reprise/agents/review.md': 'mine\n' };
+    project.write(changed);
+    const refused = await project.run(['init'], { stdin: 'n\n' });
+    expect(refused).toMatchObject({
+      code: 0,
+      stderr: 'overwrite reprise.yaml? [y/N] n\noverwrite .reprise/agents/review.md? [y/N] \n',
+    });
+    expect(refused.stdout).toContain('kept reprise.yaml: it differs\n');
+    expect(project.read('reprise.yaml')).toBe(changed['reprise.yaml']);
+
+    const allowed = await project.run(['init'], { stdin: 'y' });
+    expect(allowed.stdout).toContain('overwrote reprise.yaml\n');
+    expect(allowed.stdout).toContain('kept .reprise/agents/review.md: it differs\n');
+    expect(project.read('reprise.yaml')).toBe(usual);
+
+    project.write(changed);
+    const forced = await project.run(['init', '--yes', '--agent', 'codex']);
+    expect(forced).toMatchObject({ code: 0, stderr: '' });
+    expect(forced.stdout).toContain('overwrote .reprise/agents/review.md\n');
+    expect(project.read('reprise.yaml')).toBe(usual);
+    expect(project.read('.reprise/agents/review.md')).toMatch(/^---\nkind: codex\n/);
+    expect((await project.run(['validate'])).code).toBe(0);
+  });
+
+  it('works before the first commit, and says that there has to be one', async () => {
+    const { code, stdout } = await runInline({ git: true, args: ['init'] });
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      '  3. make the first commit, which workers begin from: git add reprise.yaml .reprise issues && git commit -m "Set up Reprise"\n',
+    );
+  });
+
+  it('says what to do where there is no repository, and makes nothing', async () => {
+    const { code, stdout, stderr, project } = await runInline({ args: ['init'] });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(project.stable(stderr)).toMatchInlineSnapshot(`
+      "error[NOT_A_REPOSITORY]: <root> is not in a git repository
+        hint: make one, then set it up: git init -b main && reprise init
+      "
+    `);
+    expect(project.has('reprise.yaml')).toBe(false);
+  });
+
+  it('goes to the top of the repository from a folder below', async () => {
+    const project = repository();
+    const { code, stdout } = await project.run(['init'], { cwd: 'sub/folder' });
+    expect(code).toBe(0);
+    expect(stdout).toContain('at the top of the repository, ../..:\nmade ../../reprise.yaml\n');
+    expect(stdout).toContain('git add ../../reprise.yaml ../../.reprise ../../issues && git commit');
+    expect(project.has('reprise.yaml')).toBe(true);
+    expect(project.has('sub/folder/reprise.yaml')).toBe(false);
+  });
+
+  it('tells programs, and asks them nothing', async () => {
+    const project = repository();
+    project.write({ '.reprise/agents/review.md': 'mine\n' });
+    const { code, stdout, stderr } = await project.run(['init', '--json'], { stdin: 'y\n' });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const { root, files, ...rest } = JSON.parse(stdout);
+    expect(root).toBe(project.root);
+    expect(files).toEqual(
+      made.map(path =>
+        path.endsWith('review.md')
+          ? {
+              path,
+              outcome: 'kept',
+              why: 'it differs; to overwrite everything that does: reprise init --yes',
+            }
+          : { path, outcome: 'made' },
+      ),
+    );
+    expect(rest).toEqual({
+      dry_run: false,
+      excluded_by: '.git/info/exclude',
+      ignored: [],
+      notes: [],
+      next: [
+        expect.stringContaining('verify'),
+        expect.any(String),
+        expect.any(String),
+        'start a worker: reprise worker',
+      ],
+    });
+  });
+
+  it('can only say what it would do', async () => {
+    const project = repository();
+    project.write({ 'reprise.yaml': '' });
+    const { code, stdout, stderr } = await project.run(['init', '--dry-run'], { stdin: 'y\n' });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatchInlineSnapshot(`
+      "would ask about reprise.yaml: it is there, and differs
+      would make .reprise/agents/dispatch.md
+      would make .reprise/agents/implement.md
+      would make .reprise/agents/review.md
+      would make .reprise/workflows/example.yaml
+      would make issues/example.md
+      nothing was changed; do it: reprise init
+      "
+    `);
+    expect(git(project, 'status', '--porcelain', '-uall')).toBe('?? reprise.yaml\n');
+    expect(project.read('.git/info/exclude')).not.toContain('.reprise');
+  });
+
+  it('knows which programs can play agents', async () => {
+    const { code, stderr } = await runInline({ git: true, args: ['init', '--agent', 'cloude'] });
+    expect(code).toBe(2);
+    expect(stderr).toContain('Allowed choices are claude, codex, gemini, opencode.');
+  });
+});
