@@ -14,7 +14,7 @@ interface Field extends Rule {
   readonly optional: boolean;
 }
 
-const isName = (value: unknown): boolean => typeof value === 'string' && value !== '';
+export const isName = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
 export const json: Rule = { expected: 'a value', holds: value => value !== undefined };
 export const text: Rule = { expected: 'a text', holds: value => typeof value === 'string' };
@@ -81,7 +81,7 @@ export function firstProblem(known: Fields, value: unknown, path = ''): string |
 }
 
 /** `Object.keys` would make a list for each of many thousand events. */
-export function countKeys(value: Readonly<Record<string, unknown>>): number {
+function countKeys(value: Readonly<Record<string, unknown>>): number {
   let count = 0;
   for (const key in value) if (Object.hasOwn(value, key)) count++;
   return count;

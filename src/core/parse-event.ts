@@ -1,10 +1,10 @@
 import { RepriseError } from './errors.ts';
 import type { EventType, HistoryEvent } from './event.ts';
 import {
-  countKeys,
   type Fields,
   fields,
   firstProblem,
+  isName,
   isRecord,
   json,
   list,
@@ -63,22 +63,28 @@ const envelope = fields(
   { step: name, worker: wait, attempt: positive },
 );
 
-/** Whether `envelope` has nothing to object to. By hand: this is asked of every event, and seldom denied. */
-function isEnvelope(raw: Readonly<Record<string, unknown>>): boolean {
-  const { seq, runId, at, type, data, step, worker, attempt } = raw;
-  return (
-    positive.holds(seq) &&
-    name.holds(runId) &&
-    name.holds(at) &&
-    name.holds(type) &&
-    json.holds(data) &&
-    (step === undefined || name.holds(step)) &&
-    (worker === undefined || wait.holds(worker)) &&
-    (attempt === undefined || positive.holds(attempt)) &&
-    countKeys(raw) ===
-      5 + Number(step !== undefined) + Number(worker !== undefined) + Number(attempt !== undefined)
-  );
+/** An event before it is checked. */
+export interface EventParts {
+  readonly seq: unknown;
+  readonly runId: unknown;
+  readonly at: unknown;
+  readonly type: unknown;
+  readonly step?: unknown;
+  readonly worker?: unknown;
+  readonly attempt?: unknown;
+  readonly data: unknown;
 }
+
+/** Whether each part is what `envelope` says. By hand: this is asked of every event, and seldom denied. */
+const areParts = ({ seq, runId, at, type, step, worker, attempt, data }: EventParts): boolean =>
+  positive.holds(seq) &&
+  isName(runId) &&
+  isName(at) &&
+  isName(type) &&
+  data !== undefined &&
+  (step === undefined || isName(step)) &&
+  (worker === undefined || wait.holds(worker)) &&
+  (attempt === undefined || positive.holds(attempt));
 
 /** The schemas of `event.ts` once more, without zod; a test holds the two against each other. */
 const dataFields: Readonly<Record<EventType, Fields>> = {
@@ -150,23 +156,53 @@ const types: ReadonlyMap<string, EventType> = new Map(
 );
 
 /** The one text that all events of this type share: comparing it costs less than comparing copies. */
-export const knownType = (type: string): EventType | undefined => types.get(type);
+export const knownType = (type: unknown): EventType | undefined =>
+  typeof type === 'string' ? types.get(type) : undefined;
 
 /** For suggestions. */
 export const knownTypes: readonly string[] = [...types.keys()];
 
-/** Checks an event that was read from a store or a file. Throws HISTORY_INVALID. */
-export function parseEvent(raw: unknown): HistoryEvent {
-  const type: unknown = isRecord(raw) ? raw['type'] : undefined;
-  const dataOfType = typeof type === 'string' ? fieldsOfType.get(type) : undefined;
-  if (!isRecord(raw) || !dataOfType) {
-    throw new RepriseError('HISTORY_INVALID', `unknown event type ${JSON.stringify(type) ?? 'undefined'}`, {
-      hint: 'the history may come from a newer Reprise: upgrade, or check the store for damage',
-    });
-  }
-  const problem =
-    (isEnvelope(raw) ? undefined : firstProblem(envelope, raw)) ??
-    firstProblem(dataOfType, raw['data'], 'data.');
-  if (problem !== undefined) throw new RepriseError('HISTORY_INVALID', `malformed ${type} event: ${problem}`);
-  return raw as unknown as HistoryEvent;
+/** Most events are one of these two, and say nothing beyond this. By hand, for the same reason. */
+function isPlainData(type: unknown, data: unknown): boolean {
+  if (!isRecord(data)) return false;
+  if (type === 'step.started') return isName(data.fingerprint) && hasNoOther(data, 'fingerprint');
+  return type === 'step.completed' && data.output !== undefined && hasNoOther(data, 'output');
 }
+
+function hasNoOther(data: Readonly<Record<string, unknown>>, key: string): boolean {
+  for (const other in data) if (other !== key) return false;
+  return true;
+}
+
+/** Checks an event that was read from a file. Throws HISTORY_INVALID. */
+export function parseEvent(raw: unknown): HistoryEvent {
+  if (!isRecord(raw)) throw unknownType(undefined);
+  const { type } = raw;
+  if (!fieldsOf(type)) throw unknownType(type);
+  const problem = firstProblem(envelope, raw);
+  if (problem !== undefined) throw malformed(type, problem);
+  return parseParts(raw as unknown as EventParts);
+}
+
+/** The same for what somebody has put together from these parts and nothing else. */
+export function parseParts(parts: EventParts): HistoryEvent {
+  const { type, data } = parts;
+  const dataFields = fieldsOf(type);
+  if (!dataFields) throw unknownType(type);
+  const problem =
+    (areParts(parts) ? undefined : firstProblem(envelope, parts)) ??
+    (isPlainData(type, data) ? undefined : firstProblem(dataFields, data, 'data.'));
+  if (problem !== undefined) throw malformed(type, problem);
+  return parts as unknown as HistoryEvent;
+}
+
+const fieldsOf = (type: unknown): Fields | undefined =>
+  typeof type === 'string' ? fieldsOfType.get(type) : undefined;
+
+const unknownType = (type: unknown) =>
+  new RepriseError('HISTORY_INVALID', `unknown event type ${JSON.stringify(type) ?? 'undefined'}`, {
+    hint: 'the history may come from a newer Reprise: upgrade, or check the store for damage',
+  });
+
+const malformed = (type: unknown, problem: string) =>
+  new RepriseError('HISTORY_INVALID', `malformed ${type} event: ${problem}`);

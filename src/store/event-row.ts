@@ -1,20 +1,17 @@
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
-import { knownType, parseEvent } from '../core/parse-event.ts';
+import { knownType, parseParts } from '../core/parse-event.ts';
 import type { Timestamp } from '../core/time.ts';
 
-/**
- * An event as a store keeps it, its data as JSON unless `Data` says that they were read already. A tuple, because a
- * history is read as a whole and objects cost three times as much.
- */
-export type EventRow<Data = string> = readonly [
+/** An event as a store keeps it. A tuple, because a history is read as a whole and objects cost three times as much. */
+export type EventRow = readonly [
   seq: number,
   at: string,
   type: string,
   step: string | null,
   worker: number | null,
   attempt: number | null,
-  data: Data,
+  data: string,
 ];
 
 /** Gives an event its place in the history. */
@@ -29,62 +26,59 @@ export const toEventRow = (event: NewEvent, seq: number, at: Timestamp): EventRo
 ];
 
 /** The events that follow `afterSeq`, each validated. Throws HISTORY_INVALID at a gap, an unknown or a malformed row. */
-export const toHistory = (runId: string, afterSeq: number, rows: readonly EventRow[]): HistoryEvent[] =>
-  eventsOf(runId, afterSeq, rows, JSON.parse);
-
-/** The same for rows whose data were read already. */
-export const toHistoryOfData = (
-  runId: string,
-  afterSeq: number,
-  rows: readonly EventRow<unknown>[],
-): HistoryEvent[] => eventsOf(runId, afterSeq, rows, asItIs);
-
-const asItIs = (data: unknown): unknown => data;
-
-function eventsOf<Data>(
-  runId: string,
-  afterSeq: number,
-  rows: readonly EventRow<Data>[],
-  readData: (data: Data) => unknown,
-): HistoryEvent[] {
-  let last: string | undefined;
+export function toHistory(runId: string, afterSeq: number, rows: readonly EventRow[]): HistoryEvent[] {
   return rows.map((row, index) => {
-    const seq = row[0];
-    const at = row[1];
-    if (seq !== afterSeq + index + 1) {
-      throw historyInvalid(runId, afterSeq + index + 1, `is missing: the next one in the store is ${seq}`);
-    }
-    // Events of one commit share one text.
-    last = at === last ? last : at;
+    const seq = afterSeq + index + 1;
+    if (row[0] !== seq)
+      throw historyInvalid(runId, seq, `is missing: the next one in the store is ${row[0]}`);
     try {
-      return parseEvent(toRaw(runId, last, row, readData(row[6])));
+      return eventOf(runId, row, 0, JSON.parse(row[6]));
     } catch (cause) {
       throw historyInvalid(runId, seq, `cannot be read: ${describe(cause)}`, cause);
     }
   });
 }
 
-/** Fields by their index: to take a list apart by a pattern costs as much as all the rest. */
-function toRaw(
+const rowLength = 7;
+
+/**
+ * The same for rows that stand one after the other in one list, with data that were read already. Undefined if
+ * one is not where it should be; throws HISTORY_INVALID if one is malformed.
+ */
+export function toHistoryOfList(
   runId: string,
-  at: string,
-  row: EventRow<unknown>,
-  data: unknown,
-): Readonly<Record<string, unknown>> {
-  const seq = row[0];
-  const type = knownType(row[2]) ?? row[2];
-  const step = row[3];
-  const worker = row[4];
-  const attempt = row[5];
+  afterSeq: number,
+  list: readonly unknown[],
+): HistoryEvent[] | undefined {
+  const events: HistoryEvent[] = [];
+  for (let first = 0; first < list.length; first += rowLength) {
+    if (list[first] !== afterSeq + events.length + 1) return undefined;
+    events.push(eventOf(runId, list, first, list[first + 6]));
+  }
+  return events;
+}
+
+/** Fields by their index: to take a list apart by a pattern costs as much as all the rest. */
+function eventOf(runId: string, row: readonly unknown[], first: number, data: unknown): HistoryEvent {
+  const seq = row[first];
+  const at = row[first + 1];
+  const type = knownType(row[first + 2]) ?? row[first + 2];
+  const step = row[first + 3];
+  const worker = row[first + 4];
+  const attempt = row[first + 5];
   // Nearly every event is like this, and an object that gets all of its fields at once is smaller and faster.
   if (step !== null && worker === null && attempt !== null)
-    return { seq, runId, at, type, step, attempt, data };
-  const raw: Record<string, unknown> = { seq, runId, at, type };
-  if (step !== null) raw['step'] = step;
-  if (worker !== null) raw['worker'] = worker;
-  if (attempt !== null) raw['attempt'] = attempt;
-  raw['data'] = data;
-  return raw;
+    return parseParts({ seq, runId, at, type, step, attempt, data });
+  return parseParts({
+    seq,
+    runId,
+    at,
+    type,
+    ...(step === null ? undefined : { step }),
+    ...(worker === null ? undefined : { worker }),
+    ...(attempt === null ? undefined : { attempt }),
+    data,
+  });
 }
 
 function historyInvalid(runId: string, seq: number, what: string, cause?: unknown): RepriseError {

@@ -33,6 +33,19 @@ describe('a damaged history', () => {
       4,
       /JSON/,
     ],
+    ['data and something after them', `UPDATE events SET data = '{"output":1},2' WHERE seq = 3`, 3, /JSON/],
+    [
+      'data that hold the next event too',
+      `UPDATE events SET data = '{"output":1},4,"t","step.completed","x",null,1,{"output":2}' WHERE seq = 3`,
+      3,
+      /JSON/,
+    ],
+    [
+      'data that make sense only together with the next',
+      `UPDATE events SET data = iif(seq = 3, '{"output":[1', '2]}') WHERE seq IN (3, 4)`,
+      3,
+      /JSON/,
+    ],
     [
       'data with a field too many',
       `UPDATE events SET data = '{"output":1,"x":2}' WHERE seq = 4`,

@@ -1,6 +1,6 @@
 import type { HistoryEvent, NewEvent } from '../../core/event.ts';
 import type { Timestamp } from '../../core/time.ts';
-import { type EventRow, toEventRow, toHistory, toHistoryOfData } from '../event-row.ts';
+import { type EventRow, toEventRow, toHistory, toHistoryOfList } from '../event-row.ts';
 import type { Database } from './connection.ts';
 
 interface Continuation {
@@ -8,6 +8,12 @@ interface Continuation {
   readonly afterSeq: number;
   readonly at: Timestamp;
   readonly events: readonly NewEvent[];
+}
+
+interface JoinedRows {
+  /** Null if there are none. */
+  readonly list: string | null;
+  readonly total: number;
 }
 
 /** All values of one query stay alive until it is done, and weigh on every garbage collection meanwhile. */
@@ -22,22 +28,24 @@ export function historyTable(db: Database) {
     'SELECT seq, at, type, step, worker, attempt, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?';
   const after = db.prepare(selectAfter);
   after.setReturnArrays(true);
-  // One text for many events costs less than a value for each field of each. `json` alone would take JSON5 too.
-  const jsonAfter = db.prepare(
-    `SELECT json_group_array(
-      json_array(seq, at, type, step, worker, attempt, iif(json_valid(data), json(data), NULL))
-    ) AS rows FROM (${selectAfter})`,
+  // One text for many events costs less than a value for each field of each. `data` goes into it as it is: if it is not
+  // one JSON value, the numbers of the events after it are not where they should be, or an event is missing.
+  const listAfter = db.prepare(
+    `SELECT group_concat(concat_ws(',',
+      seq, json_quote(at), json_quote(type), json_quote(step), ifnull(worker, 'null'), ifnull(attempt, 'null'), data
+    )) AS list, count(*) AS total FROM (${selectAfter})`,
   );
 
   function readBatch(runId: string, afterSeq: number): HistoryEvent[] {
     try {
-      const { rows }: { rows: string } = jsonAfter.get(runId, afterSeq, rowsAtOnce);
-      return toHistoryOfData(runId, afterSeq, JSON.parse(rows));
+      const { list, total }: JoinedRows = listAfter.get(runId, afterSeq, rowsAtOnce);
+      const events = toHistoryOfList(runId, afterSeq, JSON.parse(`[${list ?? ''}]`));
+      if (events?.length === total) return events;
     } catch {
       // Row by row it shows which one is damaged, and what is only too much for one text can be read.
-      const rows: EventRow[] = after.all(runId, afterSeq, rowsAtOnce);
-      return toHistory(runId, afterSeq, rows);
     }
+    const rows: EventRow[] = after.all(runId, afterSeq, rowsAtOnce);
+    return toHistory(runId, afterSeq, rows);
   }
 
   return {
