@@ -65,14 +65,14 @@ const envelope = fields(
 
 /** An event before it is checked. */
 export interface EventParts {
-  readonly seq: unknown;
-  readonly runId: unknown;
-  readonly at: unknown;
-  readonly type: unknown;
+  readonly seq?: unknown;
+  readonly runId?: unknown;
+  readonly at?: unknown;
+  readonly type?: unknown;
   readonly step?: unknown;
   readonly worker?: unknown;
   readonly attempt?: unknown;
-  readonly data: unknown;
+  readonly data?: unknown;
 }
 
 /** Whether each part is what `envelope` says. By hand: this is asked of every event, and seldom denied. */
@@ -181,7 +181,7 @@ export function parseEvent(raw: unknown): HistoryEvent {
   if (!fieldsOf(type)) throw unknownType(type);
   const problem = firstProblem(envelope, raw);
   if (problem !== undefined) throw malformed(type, problem);
-  return parseParts(raw as unknown as EventParts);
+  return parseParts(raw);
 }
 
 /** The same for what somebody has put together from these parts and nothing else. */

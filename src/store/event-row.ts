@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/event.ts';
-import { knownType, parseParts } from '../core/parse-event.ts';
+import { type EventParts, knownType, parseParts } from '../core/parse-event.ts';
 import type { Timestamp } from '../core/time.ts';
 
 /** An event as a store keeps it. A tuple, because a history is read as a whole and objects cost three times as much. */
@@ -69,17 +69,15 @@ function eventOf(runId: string, row: readonly unknown[], first: number, data: un
   // Nearly every event is like this, and an object that gets all of its fields at once is smaller and faster.
   if (step !== null && worker === null && attempt !== null)
     return parseParts({ seq, runId, at, type, step, attempt, data });
-  return parseParts({
-    seq,
-    runId,
-    at,
-    type,
-    ...(step === null ? undefined : { step }),
-    ...(worker === null ? undefined : { worker }),
-    ...(attempt === null ? undefined : { attempt }),
-    data,
-  });
+  const parts: Mutable<EventParts> = { seq, runId, at, type };
+  if (step !== null) parts.step = step;
+  if (worker !== null) parts.worker = worker;
+  if (attempt !== null) parts.attempt = attempt;
+  parts.data = data;
+  return parseParts(parts);
 }
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 function historyInvalid(runId: string, seq: number, what: string, cause?: unknown): RepriseError {
   const hint = cause instanceof RepriseError ? cause.hint : undefined;

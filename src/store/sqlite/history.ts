@@ -31,15 +31,15 @@ export function historyTable(db: Database) {
   // One text for many events costs less than a value for each field of each. `data` goes into it as it is: if it is not
   // one JSON value, the numbers of the events after it are not where they should be, or an event is missing.
   const listAfter = db.prepare(
-    `SELECT group_concat(concat_ws(',',
+    `SELECT '[' || group_concat(concat_ws(',',
       seq, json_quote(at), json_quote(type), json_quote(step), ifnull(worker, 'null'), ifnull(attempt, 'null'), data
-    )) AS list, count(*) AS total FROM (${selectAfter})`,
+    )) || ']' AS list, count(*) AS total FROM (${selectAfter})`,
   );
 
   function readBatch(runId: string, afterSeq: number): HistoryEvent[] {
     try {
       const { list, total }: JoinedRows = listAfter.get(runId, afterSeq, rowsAtOnce);
-      const events = toHistoryOfList(runId, afterSeq, JSON.parse(`[${list ?? ''}]`));
+      const events = toHistoryOfList(runId, afterSeq, list === null ? [] : JSON.parse(list));
       if (events?.length === total) return events;
     } catch {
       // Row by row it shows which one is damaged, and what is only too much for one text can be read.
