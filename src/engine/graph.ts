@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import { topologicalOrder } from '../workflow/dag.ts';
-import type { FailurePolicy, FanOut, Need, StepModel, WorkflowModel } from '../workflow/model.ts';
+import type { FailurePolicy, FanOut, StepModel, WorkflowModel } from '../workflow/model.ts';
 import { unitOf } from './unit.ts';
 
 /** A step in its place. Child workflows are laid out below the step that uses them, so one graph holds all. */
@@ -126,28 +126,45 @@ interface Layout {
 }
 
 function layOut(layout: Layout, workflow: WorkflowModel, parent: GraphNode | undefined): WorkflowScope {
-  const sorted = topologicalOrder(workflow.steps);
+  const { steps, onFailure } = workflow;
+  const nodes: GraphNode[] = [];
+  const index = layout.firstScope + layout.scopes.length;
+  const scope: WorkflowScope = { kind: 'workflow', index, workflow, parent, nodes, onFailure };
+  layout.scopes.push(scope);
+  // Most people write steps down in an order in which they can run: as far as that is so, it is the stable one too.
+  for (const step of steps) {
+    const node = place(layout, scope, step);
+    if (!node) break;
+    nodes.push(node);
+  }
+  if (nodes.length < steps.length) placeRest(layout, scope, nodes);
+  return scope;
+}
+
+function placeRest(layout: Layout, scope: WorkflowScope, nodes: GraphNode[]): void {
+  const { steps, name } = scope.workflow;
+  const sorted = topologicalOrder(steps);
   if (sorted.kind === 'cycle') {
     throw new RepriseError(
       'DEFINITION_INVALID',
-      `steps of ${workflow.name} wait for each other: ${sorted.path.join(' -> ')}`,
+      `steps of ${name} wait for each other: ${sorted.path.join(' -> ')}`,
     );
   }
-  const nodes: GraphNode[] = [];
-  const index = layout.firstScope + layout.scopes.length;
-  const { onFailure } = workflow;
-  const scope: WorkflowScope = { kind: 'workflow', index, workflow, parent, nodes, onFailure };
-  layout.scopes.push(scope);
-  for (const step of sorted.order) nodes.push(place(layout, scope, step));
-  return scope;
+  for (const step of sorted.order.slice(nodes.length)) {
+    const node = place(layout, scope, step);
+    if (!node) throw missingNeed(layout, scope, step);
+    nodes.push(node);
+  }
 }
 
 const none: ReadonlySet<GraphNode> = new Set();
 const nobody: readonly GraphNode[] = [];
 
-function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode {
+/** Undefined if it is there already, or if one of its needs is not. */
+function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode | undefined {
   const path = pathIn(scope, step.id);
-  const { needs, tolerates } = needsOf(layout, { path, scope, step });
+  const needs = needsOf(layout, scope, step);
+  if (!needs || layout.byPath.has(path)) return undefined;
   const node: Mutable<GraphNode> = {
     index: layout.firstNode + layout.nodes.length,
     path,
@@ -156,7 +173,7 @@ function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode {
     step,
     scope,
     needs,
-    tolerates,
+    tolerates: toleratedBy(step, needs),
     dependants: nobody,
     child: undefined,
     fanOut: step.fanOut,
@@ -170,30 +187,33 @@ function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode {
 
 const pathIn = ({ parent }: GraphScope, id: string): string => (parent ? `${parent.unit}/${id}` : id);
 
-/** Most steps need none or one other: no sets for those, as there may be many thousand. */
-function needsOf(
-  layout: Layout,
-  { path, scope, step }: Pick<GraphNode, 'path' | 'scope' | 'step'>,
-): Pick<GraphNode, 'needs' | 'tolerates'> {
-  const first = step.needs[0];
-  if (!first) return { needs: nobody, tolerates: none };
-  if (step.needs.length === 1) {
-    const need = findNeed(layout, { path, scope, id: first.id });
-    return { needs: [need], tolerates: first.tolerant ? new Set([need]) : none };
+/** Each once; undefined if one is not there. Most steps need none or one other: no sets for those. */
+function needsOf(layout: Layout, scope: GraphScope, { needs }: StepModel): readonly GraphNode[] | undefined {
+  const first = needs[0];
+  if (!first) return nobody;
+  const need = layout.byPath.get(pathIn(scope, first.id));
+  if (!need || needs.length === 1) return need && [need];
+  const found = new Set([need]);
+  for (const { id } of needs) {
+    const other = layout.byPath.get(pathIn(scope, id));
+    if (!other) return undefined;
+    found.add(other);
   }
-  const find = ({ id }: Need) => findNeed(layout, { path, scope, id });
-  const needs = new Set(step.needs.map(find));
-  const tolerated = step.needs.filter(({ tolerant }) => tolerant).map(find);
-  return { needs: [...needs], tolerates: tolerated.length > 0 ? new Set(tolerated) : none };
+  return [...found];
 }
 
-function findNeed(
-  layout: Layout,
-  { path, scope, id }: Pick<GraphNode, 'path' | 'scope'> & Pick<Need, 'id'>,
-): GraphNode {
-  const need = layout.byPath.get(pathIn(scope, id));
-  if (need) return need;
-  throw new RepriseError('DEFINITION_INVALID', `${path} needs ${id}, which does not exist`);
+function toleratedBy({ needs: written }: StepModel, needs: readonly GraphNode[]): ReadonlySet<GraphNode> {
+  if (!written.some(({ tolerant }) => tolerant)) return none;
+  const ids = new Set(written.filter(({ tolerant }) => tolerant).map(({ id }) => id));
+  return new Set(needs.filter(({ step }) => ids.has(step.id)));
+}
+
+function missingNeed(layout: Layout, scope: GraphScope, { id, needs }: StepModel): RepriseError {
+  const missing = needs.find(need => !layout.byPath.has(pathIn(scope, need.id)));
+  return new RepriseError(
+    'DEFINITION_INVALID',
+    `${pathIn(scope, id)} needs ${missing?.id}, which does not exist`,
+  );
 }
 
 /** A list that something is pushed to gets room for seventeen; a step rarely has more than one dependant. */

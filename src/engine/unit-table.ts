@@ -18,7 +18,10 @@ export class UnitTable {
     attempts: ReadonlyMap<string, number> = new Map(),
   ) {
     this.#attempts = attempts;
-    this.nodes = graph.nodes.map(node => new NodeState(node, attempts.get(node.unit)));
+    this.nodes =
+      attempts.size === 0
+        ? graph.nodes.map(node => new NodeState(node))
+        : graph.nodes.map(node => new NodeState(node, attempts.get(node.unit)));
     this.#scopes = graph.scopes.map(scope => new ScopeState(scope));
   }
 
