@@ -72,10 +72,13 @@ export function buildStep<Output, Input, Options extends AnyOptions>(
   return new DefinedHandle(id, new DefinedStep(parts, { retry, timeout, dependencies }));
 }
 
-/** Handles and models are classes because there may be many: a literal with a getter or a computed key costs far more. */
+/**
+ * Handles and models are classes because there may be many: a literal with a getter or a computed key costs far more.
+ * Their fields are declared only, since one that is defined is written twice.
+ */
 class DefinedHandle {
-  readonly id: string;
-  readonly [stepKey]: StepDefinition;
+  declare readonly id: string;
+  declare readonly [stepKey]: StepDefinition;
 
   constructor(id: string, definition: StepDefinition) {
     this.id = id;
@@ -91,16 +94,15 @@ interface ReadOptions {
 
 /** A model and its definition in one. As a model it shows nothing of the definition. */
 class DefinedStep<Options extends AnyOptions> implements StepModel, StepDefinition {
-  readonly id: string;
-  readonly needs: readonly Need[];
-  readonly condition: Selector<boolean> | undefined;
-  readonly optional: boolean;
-  readonly retry: RetryRule | undefined;
-  readonly timeout: TimeoutRule;
-  readonly budget: SpendingLimit | undefined;
-  readonly fanOut: FanOut | undefined;
-  readonly body: Body;
-  readonly #place: WorkPlace | undefined;
+  declare readonly id: string;
+  declare readonly needs: readonly Need[];
+  declare readonly condition: Selector<boolean> | undefined;
+  declare readonly optional: boolean;
+  declare readonly retry: RetryRule | undefined;
+  declare readonly timeout: TimeoutRule;
+  declare readonly budget: SpendingLimit | undefined;
+  declare readonly fanOut: FanOut | undefined;
+  declare readonly body: Body;
   readonly #dependencies: readonly Dependency[];
   readonly #problems: readonly Problem[];
   /** Of steps that may get another body; the others let go of it. */
@@ -119,7 +121,6 @@ class DefinedStep<Options extends AnyOptions> implements StepModel, StepDefiniti
     this.budget = parts.budget;
     this.fanOut = parts.fanOut?.(dependencies);
     this.body = placed ?? body(dependencies, options);
-    this.#place = parts.place;
     this.#dependencies = dependencies;
     this.#problems = parts.reader.problems;
     this.#parts = parts.place && parts;
@@ -132,7 +133,7 @@ class DefinedStep<Options extends AnyOptions> implements StepModel, StepDefiniti
   }
 
   get place(): WorkPlace | undefined {
-    return this.#place;
+    return this.#parts?.place;
   }
 
   get dependencies(): readonly Dependency[] {

@@ -42,8 +42,8 @@ export function readDependencies(
 
 /** Need and dependency in one, as there may be many. A model that lists it as a need shows nothing of handles. */
 class DefinedDependency implements Dependency {
-  readonly id: string;
-  readonly tolerant: boolean;
+  declare readonly id: string;
+  declare readonly tolerant: boolean;
   readonly #alias: string;
   readonly #step: AnyStep;
 

@@ -17,6 +17,11 @@ export function stepProblems({ workflow, steps: listed, output }: StepsToCheck):
       { message: `workflow "${workflow}": it has no steps`, hint: 'list them: steps: [first, second]' },
     ];
   }
+  const sound = ifSound(listed);
+  if (sound)
+    return output
+      .filter(({ step }) => sound.get(step.id) !== step)
+      .map(dependency => missingOutput(workflow, dependency));
   const steps = listed.filter(isStep);
   const indexes = indexById(steps);
   const { nodes, namesakes } = withoutNamesakes(steps, indexes);
@@ -29,6 +34,22 @@ export function stepProblems({ workflow, steps: listed, output }: StepsToCheck):
       .filter(({ step }) => lookUp(step, steps, indexes) !== 'listed')
       .map(dependency => missingOutput(workflow, dependency)),
   ];
+}
+
+/**
+ * The steps by their ids, if nothing is wrong with any of them and each comes after others above it only. Nearly always
+ * so, and seen at one look, where to find out what is wrong takes many.
+ */
+function ifSound(listed: readonly unknown[]): ReadonlyMap<string, AnyStep> | undefined {
+  const above = new Map<string, AnyStep>();
+  for (const step of listed) {
+    if (!isStep(step) || hasProblems(step)) return undefined;
+    for (const dependency of step[stepKey].dependencies)
+      if (above.get(dependency.id) !== dependency.step) return undefined;
+    const before = above.size;
+    if (above.set(step.id, step).size === before) return undefined;
+  }
+  return above;
 }
 
 const hasProblems = (step: AnyStep): boolean => step[stepKey].problems.length > 0;
