@@ -199,7 +199,7 @@ function needsOf(layout: Layout, scope: GraphScope, { needs }: StepModel): reado
     if (!other) return undefined;
     found.add(other);
   }
-  return [...found];
+  return Array.from(found);
 }
 
 function toleratedBy({ needs: written }: StepModel, needs: readonly GraphNode[]): ReadonlySet<GraphNode> {
@@ -216,9 +216,9 @@ function missingNeed(layout: Layout, scope: GraphScope, { id, needs }: StepModel
   );
 }
 
-/** A list that something is pushed to gets room for seventeen; a step rarely has more than one dependant. */
+/** A list that something is pushed to gets room for seventeen more; a step rarely has more than a few dependants. */
 function addDependant(need: Mutable<GraphNode>, dependant: GraphNode): void {
-  if (need.dependants.length === 0) need.dependants = [dependant];
+  if (need.dependants.length < 3) need.dependants = need.dependants.concat(dependant);
   else (need.dependants as GraphNode[]).push(dependant);
 }
 

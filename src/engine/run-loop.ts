@@ -50,7 +50,7 @@ export class RunLoop {
   readonly #timerLanes = new Set<LaneRef>();
   readonly #timers: Timers;
   #lastInboxId = 0;
-  /** What was told to running functions, so that no wait is answered twice. */
+  /** What was told to running functions that wait, so that no wait is answered twice. */
   readonly #told = new WeakMap<NodeState, Set<number>>();
 
   constructor(options: RunLoopOptions) {
@@ -205,7 +205,9 @@ export class RunLoop {
 
   #startStep(node: NodeState): void {
     const { environment, effects, observe, runId, lease } = this.#options;
-    this.#told.set(node, new Set(answeredWaits(node).map(([wait]) => wait)));
+    const answered = answeredWaits(node);
+    if (answered.length > 0) this.#told.set(node, new Set(answered.map(([wait]) => wait)));
+    else this.#told.delete(node);
     const facts = factsOf(this.#state, node, this.#options.spending);
     const lane = environment.world.fork(() =>
       runStepLane({ effects, mail: this.#mail, observe, runId, lease, node, ...facts }),
@@ -223,11 +225,12 @@ export class RunLoop {
   }
 
   async #answer(node: NodeState): Promise<void> {
-    const told = this.#told.get(node);
+    const told = this.#told.get(node) ?? new Set();
+    this.#told.set(node, told);
     const key = callKey(this.#options.runId, node.node.unit);
     for (const [wait, { value }] of answeredWaits(node)) {
-      if (told?.has(wait)) continue;
-      told?.add(wait);
+      if (told.has(wait)) continue;
+      told.add(wait);
       await this.#options.effects.functionAnswer({ key, wait, value });
     }
   }

@@ -63,10 +63,10 @@ class DefinedDependency implements Dependency {
   }
 }
 
-/** A list that something is pushed to keeps room for more, and most have one entry only. */
-function withOneMore<T>(list: readonly T[], item: T): readonly T[] {
-  if (list.length === 0) return [item];
-  (list as T[]).push(item);
+/** A list that something is pushed to gets room for seventeen more, and most have one entry or two. */
+function withOneMore(list: readonly Dependency[], item: Dependency): readonly Dependency[] {
+  if (list.length < 3) return list.concat(item);
+  (list as Dependency[]).push(item);
   return list;
 }
 
@@ -82,6 +82,7 @@ export function needsOf(dependencies: readonly Dependency[]): readonly Need[] {
   for (const { id, tolerant } of dependencies) {
     tolerances.set(id, tolerant && (tolerances.get(id) ?? true));
   }
+  if (tolerances.size === dependencies.length) return dependencies;
   return Array.from(tolerances, ([id, tolerant]) => ({ id, tolerant }));
 }
 
