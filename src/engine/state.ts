@@ -1,21 +1,11 @@
 import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent } from '../core/event.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
-import type { GraphScope } from './graph.ts';
-import {
-  type EndStatus,
-  type NodeState,
-  newTicket,
-  type PendingTimer,
-  type ScopeState,
-  type Ticket,
-  takesPlace,
-} from './node-state.ts';
-import { Queue } from './queue.ts';
+import { Lines } from './lines.ts';
+import { type NodeState, newTicket, type PendingTimer } from './node-state.ts';
 import { SignalBook } from './signal-book.ts';
 import { isPossible, type StepEvent } from './transitions.ts';
 import { unitOfEvent } from './unit.ts';
-import { UnitTable } from './unit-table.ts';
 import { nothingSpent, type Spent, spentWith, type WorkEvent, WorkState } from './work-state.ts';
 
 export type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
@@ -25,7 +15,7 @@ export type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
  * `apply` is the only way in, so the same history always gives the same state; an event that cannot follow
  * the ones before it is refused.
  */
-export class RunState extends UnitTable {
+export class RunState extends Lines {
   phase: RunPhase = 'new';
   lastSeq = 0;
   startedAt: Timestamp | undefined;
@@ -36,24 +26,10 @@ export class RunState extends UnitTable {
   /** Why the run as a whole is to end. */
   cancel: EventOf<'cancel.requested'>['data'] | undefined;
   end: EventOf<'run.completed'> | EventOf<'run.failed'> | EventOf<'run.cancelled'> | undefined;
-  /** How many steps hold one of the places. */
-  placesTaken = 0;
   spent: Spent = nothingSpent;
   /** By path of the step, over its workers and attempts. */
   readonly spentBySteps = new Map<string, Spent>();
-
-  /** What the planner looks at next. Entries may have become stale: it checks. */
-  readonly ready = new Queue<Ticket>();
-  /** Ready, and in want of a place among the running. */
-  readonly queued = new Queue<Ticket>();
-  readonly woken = new Queue<Ticket>();
-  /** At work, and what one of their waits was for has come. */
-  readonly answered = new Queue<NodeState>();
-  readonly toCancel = new Queue<NodeState>();
-  readonly toClose = new Queue<ScopeState>();
   readonly signals = new SignalBook();
-  /** Steps under way. */
-  readonly active = new Set<NodeState>();
 
   apply(event: HistoryEvent): void {
     if (event.seq <= this.lastSeq) throw impossible(event, `it follows ${this.lastSeq}`);
@@ -64,7 +40,7 @@ export class RunState extends UnitTable {
         this.phase = 'running';
         this.startedAt = event.at;
         this.base = event.data.base;
-        this.#open(this.graph.root, event.data.input);
+        this.open(this.graph.root, event.data.input);
         return;
       case 'run.resumed':
         if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
@@ -79,10 +55,10 @@ export class RunState extends UnitTable {
         return;
       case 'cancel.requested':
         this.cancel ??= event.data;
-        this.#stop(this.scopeOf(this.graph.root), 'cancel');
+        this.stop(this.scopeOf(this.graph.root), 'cancel');
         return;
       case 'signal.received':
-        for (const waiter of this.signals.receive(event.data.name, event.data.payload)) this.#wake(waiter);
+        for (const waiter of this.signals.receive(event.data.name, event.data.payload)) this.wake(waiter);
         return;
       default:
         this.#applyToStep(event);
@@ -108,7 +84,7 @@ export class RunState extends UnitTable {
       case 'step.completed':
         state.output = event.data.output;
         state.artifacts = event.data.artifacts;
-        this.#settle(state, 'completed', event.at);
+        this.settle(state, 'completed', event.at);
         break;
       case 'step.failed':
         state.error = event.data.error;
@@ -118,11 +94,11 @@ export class RunState extends UnitTable {
       case 'step.cancelled':
         state.tainted = true;
         state.output = event.data.output;
-        this.#settle(state, 'cancelled', event.at);
+        this.settle(state, 'cancelled', event.at);
         break;
       case 'step.skipped':
         state.tainted = this.#skippedForFailure(event.data);
-        this.#settle(state, 'skipped', event.at);
+        this.settle(state, 'skipped', event.at);
         break;
       case 'step.interrupted':
         this.#interrupt(state);
@@ -167,29 +143,16 @@ export class RunState extends UnitTable {
       case 'step.resumed':
         state.attemptStartedAt = event.at;
         state.timers?.delete('pause');
-        this.#setStatus(state, 'running');
+        this.setStatus(state, 'running');
         break;
       case 'approval.requested':
         state.approval = { ...event.data, given: undefined };
-        this.#setStatus(state, 'waiting');
+        this.setStatus(state, 'waiting');
         break;
       case 'approval.given':
         if (state.approval) state.approval.given = event.data;
-        this.#wake(state);
+        this.wake(state);
         break;
-    }
-  }
-
-  #open(scope: GraphScope, input: ScopeState['input']): void {
-    const state = this.scopeOf(scope);
-    state.input = input;
-    state.open = scope.nodes.length;
-    if (state.open === 0) this.toClose.push(state);
-    const limit = scope.kind === 'workers' ? scope.fanOut.maxParallel : undefined;
-    for (const [index, node] of scope.nodes.entries()) {
-      if (node.needs.length > 0) continue;
-      const line = limit !== undefined && index >= limit ? state.held : this.ready;
-      line.push(newTicket(this.of(node)));
     }
   }
 
@@ -207,16 +170,16 @@ export class RunState extends UnitTable {
     // Nobody looks at the lines while a long history is folded: what has started is let go of here.
     if (this.ready.peek() === state.ticket) this.ready.shift();
     state.ticket = undefined;
-    this.#setStatus(state, 'running');
+    this.setStatus(state, 'running');
     if (!child || fanOut) return;
     if (again) this.resetScope(child);
-    this.#open(child, event.data.input ?? null);
+    this.open(child, event.data.input ?? null);
   }
 
   #expand(state: NodeState, { total, items }: EventOf<'fanout.expanded'>['data']): void {
     state.items = items;
     state.workers = this.addWorkers(state.node, total);
-    this.#open(state.workers.scope, null);
+    this.open(state.workers.scope, null);
   }
 
   #applyToWork(state: NodeState, event: WorkEvent): void {
@@ -227,22 +190,6 @@ export class RunState extends UnitTable {
     const { usage } = event.data;
     this.spent = spentWith(this.spent, usage);
     this.spentBySteps.set(path, spentWith(this.spentBySteps.get(path) ?? nothingSpent, usage));
-  }
-
-  #settle(state: NodeState, status: EndStatus, at: Timestamp): void {
-    this.#setStatus(state, status);
-    state.endedAt = at;
-    state.interrupted = false;
-    state.timers = undefined;
-    const scope = this.scopeOf(state.node.scope);
-    scope.open--;
-    const next = scope.held.shift();
-    if (next) this.ready.push(next);
-    for (const node of state.node.dependants) {
-      const dependant = this.of(node);
-      if (--dependant.unmet === 0) this.ready.push(newTicket(dependant));
-    }
-    if (scope.open === 0) this.toClose.push(scope);
   }
 
   #skippedForFailure({ reason, because }: EventOf<'step.skipped'>['data']): boolean {
@@ -258,34 +205,13 @@ export class RunState extends UnitTable {
       const inner = this.insideOf(state)?.cause;
       scope.cause ??= inner ?? { path: node.unit, error: state.error };
     }
-    this.#settle(state, 'failed', at);
+    this.settle(state, 'failed', at);
     if (node.step.optional || node.scope.onFailure === 'continue') return;
-    this.#stop(scope, 'failure');
-  }
-
-  /** Nothing new starts in the scope; what is under way is cancelled, unless the policy lets it finish. */
-  #stop(scope: ScopeState, why: 'failure' | 'cancel'): void {
-    if (scope.stop === 'cancel' || scope.stop === why) return;
-    scope.stop = why;
-    const finishes = why === 'failure' && scope.scope.onFailure === 'finish-running';
-    for (const node of scope.scope.nodes) {
-      const state = this.of(node);
-      if (state.status === 'pending' && state.unmet === 0 && !state.interrupted)
-        this.ready.push(newTicket(state));
-      if (!state.active && !state.interrupted) continue;
-      if (!finishes || !canFinish(state)) this.#cancelNode(state);
-    }
-  }
-
-  #cancelNode(state: NodeState): void {
-    const inside = this.insideOf(state);
-    const isSelecting = state.node.fanOut?.select !== undefined && inside?.open === 0;
-    if (inside && !isSelecting && state.status === 'running') this.#stop(inside, 'cancel');
-    else this.toCancel.push(state);
+    this.stop(scope, 'failure');
   }
 
   #interrupt(state: NodeState): void {
-    this.#setStatus(state, 'pending');
+    this.setStatus(state, 'pending');
     state.interrupted = true;
     const stop = this.scopeOf(state.node.scope).stop;
     if (state.timedOut || stop === 'cancel' || (stop && state.node.scope.onFailure === 'fail-fast'))
@@ -296,20 +222,20 @@ export class RunState extends UnitTable {
   #setTimer(state: NodeState, timer: PendingTimer): void {
     state.timers ??= new Map();
     state.timers.set(timer.timer, timer);
-    if (typeof timer.timer !== 'number') this.#setStatus(state, 'waiting');
+    if (typeof timer.timer !== 'number') this.setStatus(state, 'waiting');
   }
 
   #fire(state: NodeState, timer: EventOf<'timer.fired'>['data']['timer']): void {
     if (timer === 'attempt' || timer === 'step') {
       state.timedOut = timer;
-      this.#cancelNode(state);
+      this.cancelNode(state);
     } else if (timer === 'retry' || timer === 'pause') {
-      this.#wakeUp(state);
+      this.wakeUp(state);
     } else {
       state.timers?.delete(timer);
       const wait = state.waits?.get(timer);
       if (wait) wait.answer = { value: null };
-      this.#wake(state);
+      this.wake(state);
     }
   }
 
@@ -319,40 +245,14 @@ export class RunState extends UnitTable {
     state.waits ??= new Map();
     const wait = { on: data.on, signal: data.signal, answer: undefined };
     state.waits.set(data.wait, wait);
-    if (state.status !== 'woken') this.#setStatus(state, 'waiting');
-    if (data.on === 'signal' && data.signal && this.signals.wait(data.signal, state, wait)) this.#wake(state);
+    if (state.status !== 'woken') this.setStatus(state, 'waiting');
+    if (data.on === 'signal' && data.signal && this.signals.wait(data.signal, state, wait)) this.wake(state);
   }
 
   #countWork(state: NodeState, at: Timestamp): void {
     if (state.status === 'running' && state.attemptStartedAt !== undefined)
       state.workedMs += toEpochMs(at) - toEpochMs(state.attemptStartedAt);
   }
-
-  /** What one of its waits was for has come. A step that waits for its next attempt is not woken by the last one's waits. */
-  #wake(state: NodeState): void {
-    if (state.status === 'running') this.answered.push(state);
-    if (!state.timers?.has('retry')) this.#wakeUp(state);
-  }
-
-  #wakeUp(state: NodeState): void {
-    if (state.status !== 'waiting') return;
-    this.#setStatus(state, 'woken');
-    this.woken.push(newTicket(state));
-  }
-
-  #setStatus(state: NodeState, status: NodeState['status']): void {
-    if (takesPlace(state.node))
-      this.placesTaken += Number(status === 'running') - Number(state.status === 'running');
-    state.status = status;
-    if (state.active) this.active.add(state);
-    else this.active.delete(state);
-  }
-}
-
-/** A step that waits for a person or a signal might never end; a timer will. One that was interrupted is not done yet. */
-function canFinish(state: NodeState): boolean {
-  if (state.interrupted || state.status === 'running' || state.status === 'woken') return true;
-  return [...(state.timers?.keys() ?? [])].some(timer => timer !== 'retry');
 }
 
 const impossible = (event: HistoryEvent, why: string) =>
