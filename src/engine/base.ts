@@ -1,5 +1,7 @@
 import { resolveBase } from '../git/base.ts';
+import { headInFiles } from '../git/ref-files.ts';
 import type { Repository } from '../git/repository.ts';
+import { privateGitDir } from '../git/worktree-entries.ts';
 
 export interface PinnedBase {
   /** The branch that is checked out; `HEAD` if none is. */
@@ -9,9 +11,15 @@ export interface PinnedBase {
 
 /** What is checked out now: all workspaces of the run begin there, whatever happens to the checkout meanwhile. */
 export async function pinBase(repository: Repository): Promise<PinnedBase> {
+  const head = headInFiles({ ...repository, gitDir: gitDirOf(repository) });
+  if (head) return { ref: head.branch ?? 'HEAD', commit: head.commit };
   const [commit, branch] = await Promise.all([
     resolveBase(repository),
     repository.git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']),
   ]);
   return { ref: branch.code === 0 ? branch.stdout.trim() : 'HEAD', commit };
 }
+
+/** Of the checkout itself, which may be a linked worktree. */
+const gitDirOf = ({ root, commonDir }: Repository): string =>
+  (root === undefined ? undefined : privateGitDir(root)) ?? commonDir;

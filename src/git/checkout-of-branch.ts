@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { plainRootOf } from './plain-repository.ts';
+import { readHead } from './ref-files.ts';
 import type { Repository } from './repository.ts';
 import { type LockRequest, withRepositoryLock } from './repository-lock.ts';
 import { namesIn, readIfThere } from './small-files.ts';
 import { shellWord } from './words.ts';
+import { worktreeEntries } from './worktree-entries.ts';
 
 export interface CheckoutRequest extends Omit<LockRequest, 'name'> {
   readonly branch: string;
@@ -45,7 +48,23 @@ async function find(repository: Repository, branch: string): Promise<BranchCheck
 }
 
 /** A worktree whose folder was deleted holds nothing back. */
-async function pathsOn({ git }: Repository, branch: string): Promise<readonly string[]> {
+const pathsOn = async (repository: Repository, branch: string): Promise<readonly string[]> =>
+  pathsInFiles(repository, branch) ?? askForPaths(repository, branch);
+
+/** `undefined`: files do not tell, and git has to be asked. */
+function pathsInFiles(repository: Repository, branch: string): readonly string[] | undefined {
+  const { commonDir } = repository;
+  const root = plainRootOf(commonDir);
+  if (root === undefined) return undefined;
+  const places = [{ path: root, gitDir: commonDir, missing: false }, ...worktreeEntries(repository)];
+  const heads = places
+    .filter(({ missing }) => !missing)
+    .map(place => ({ ...place, head: readHead(place.gitDir) }));
+  if (heads.some(({ head }) => head === undefined)) return undefined;
+  return heads.flatMap(({ path, head }) => (head?.kind === 'branch' && head.branch === branch ? path : []));
+}
+
+async function askForPaths({ git }: Repository, branch: string): Promise<readonly string[]> {
   const output = await git.ok(['worktree', 'list', '--porcelain', '-z']);
   return output.split('\0\0').flatMap(text => {
     const fields = text.split('\0');

@@ -4,8 +4,8 @@ import { RepriseError } from '../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
 import { type ChangeCounts, changeCounts } from './changes.ts';
 import { type Git, type GitResult, gitFailed } from './git.ts';
-import { headCommit } from './head-file.ts';
 import { removeIfThere } from './lock-file.ts';
+import { type GitFolders, headCommit } from './ref-files.ts';
 import { copyAsRefreshed, untrackedFiles } from './side-index.ts';
 import { stageAll } from './stage-all.ts';
 import type { WorktreeStatus } from './status.ts';
@@ -14,8 +14,8 @@ import { printable, shellWord } from './words.ts';
 export interface CommitAllRequest {
   /** In the workspace. */
   readonly git: Git;
-  /** The private git folder of the workspace, and that which all share. With them, less has to be asked of git. */
-  readonly folders?: { readonly gitDir: string; readonly commonDir: string } | undefined;
+  /** Of the workspace. With them, less has to be asked of git. */
+  readonly folders?: GitFolders | undefined;
   /** The commit from which to count what has changed. */
   readonly since?: string | undefined;
   readonly message: string;

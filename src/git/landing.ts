@@ -4,7 +4,8 @@ import { noteLanded } from './branch-records.ts';
 import type { Git } from './git.ts';
 import { type CheckoutInTheWay, moveBranch, obstacle } from './move-branch.ts';
 import { isBranchName } from './names.ts';
-import { replayCommits } from './replay-commits.ts';
+import { branchTip } from './ref-files.ts';
+import { type LandedCommit, replayCommits } from './replay-commits.ts';
 import { type Repository, resolveCommit } from './repository.ts';
 import { type HeldLock, type LockRequest, withRepositoryLock } from './repository-lock.ts';
 import { withScratchWorktree } from './scratch-worktree.ts';
@@ -61,11 +62,6 @@ export type Landing =
   | { readonly kind: 'nothing-to-land'; readonly branch: string; readonly commit: string }
   | LandingRefused;
 
-export interface LandedCommit {
-  readonly commit: string;
-  readonly subject: string;
-}
-
 /** Nothing has moved, and the work stays where it is. */
 export type LandingRefused = {
   readonly branch: string;
@@ -105,7 +101,7 @@ async function attempt(request: LandRequest, held: HeldLock): Promise<Landing> {
   let verified: string | undefined;
   for (let attempts = 1; attempts <= maxAttempts; attempts++) {
     signal?.throwIfAborted();
-    const [from, tip] = await inOrder(branchTip(git, onto), sourceTip(git, source));
+    const [from, tip] = await inOrder(targetTip(repository, onto), sourceTip(repository, source));
     const replayed = await replayCommits(git, { onto: from, tip });
     if (replayed.kind === 'conflict') return conflict(request, { ...replayed, onto: from });
     if (replayed.kind === 'nothing') {
@@ -131,7 +127,7 @@ async function attempt(request: LandRequest, held: HeldLock): Promise<Landing> {
         return inTheWay(onto, moved);
       case 'moved': {
         noteSource(repository, { source, tip, commit });
-        const commits = await commitsBetween(git, from, commit);
+        const commits = replayed.commits ?? (await commitsBetween(git, from, commit));
         const subjects = commits.map(({ subject }) => subject);
         const { checkout } = moved;
         const { token } = held;
@@ -205,20 +201,20 @@ function noteSource(
   if ('branch' in source) noteLanded(repository, { branch: source.branch, tip, commit });
 }
 
-async function sourceTip(git: Git, source: LandRequest['source']): Promise<string> {
+async function sourceTip(repository: Repository, source: LandRequest['source']): Promise<string> {
   const [what, name] = 'branch' in source ? ['branch', source.branch] : ['commit', source.commit];
-  const tip = what === 'branch' ? await tipOf(git, name) : await resolveCommit(git, name);
+  const tip = what === 'branch' ? await tipOf(repository, name) : await resolveCommit(repository.git, name);
   if (tip !== undefined) return tip;
   throw new RepriseError('CANNOT_LAND', `there is no ${what} ${show(name)}`);
 }
 
-const tipOf = async (git: Git, branch: string): Promise<string | undefined> =>
-  isBranchName(branch) ? resolveCommit(git, `refs/heads/${branch}`) : undefined;
+const tipOf = async (repository: Repository, branch: string): Promise<string | undefined> =>
+  isBranchName(branch) ? branchTip(repository, branch) : undefined;
 
-async function branchTip(git: Git, branch: string): Promise<string> {
-  const tip = await tipOf(git, branch);
+async function targetTip(repository: Repository, branch: string): Promise<string> {
+  const tip = await tipOf(repository, branch);
   if (tip !== undefined) return tip;
-  const { stdout } = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
+  const { stdout } = await repository.git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
   const current = stdout.trim();
   if (current === branch) {
     throw new RepriseError('CANNOT_LAND', `${show(branch)} has no commit yet`, {

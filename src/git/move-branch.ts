@@ -1,6 +1,6 @@
 import { type BranchCheckout, type CheckoutRequest, checkoutOfBranch } from './checkout-of-branch.ts';
 import { type Git, lastLines } from './git.ts';
-import { resolveCommit } from './repository.ts';
+import { branchTip } from './ref-files.ts';
 import { uncommittedFiles } from './status.ts';
 import { printable, shellWord } from './words.ts';
 
@@ -45,7 +45,7 @@ export async function moveBranch(move: Move): Promise<Moved> {
   const { repository, branch, from } = move;
   const checkout = await checkoutOfBranch(move);
   if (checkout.kind === 'busy') return busy(checkout);
-  if ((await resolveCommit(repository.git, `refs/heads/${branch}`)) !== from) return { kind: 'lost' };
+  if ((await branchTip(repository, branch)) !== from) return { kind: 'lost' };
   return checkout.kind === 'nowhere' ? moveRef(move) : moveCheckout(move, checkout.path);
 }
 
@@ -66,7 +66,7 @@ async function moveCheckout({ repository, branch, from, to }: Move, path: string
   const args = ['merge', '--ff-only', '--no-overwrite-ignore', '--no-autostash', '--no-stat', '--quiet', to];
   const { code, stderr } = await git.run(args, { hooks: 'skip' });
   if (code === 0) return { kind: 'moved', checkout: path };
-  if ((await resolveCommit(git, `refs/heads/${branch}`)) !== from) return { kind: 'lost' };
+  if ((await branchTip(repository, branch)) !== from) return { kind: 'lost' };
   const files = await overlap(git, { from, to });
   if (files.length > 0) return overwriting(path, { branch, files });
   return {
@@ -79,9 +79,11 @@ async function moveCheckout({ repository, branch, from, to }: Move, path: string
 }
 
 async function overlap(git: Git, { from, to }: { from: string; to: string }): Promise<readonly string[]> {
+  const uncommitted = await uncommittedFiles(git);
+  if (uncommitted.length === 0) return [];
   const output = await git.ok(['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', from, to, '--']);
   const changed = new Set(output.split('\0'));
-  return (await uncommittedFiles(git)).filter(file => changed.has(file));
+  return uncommitted.filter(file => changed.has(file));
 }
 
 const busy = ({ path, why, hint }: Extract<BranchCheckout, { kind: 'busy' }>): CheckoutInTheWay => ({

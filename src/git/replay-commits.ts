@@ -1,13 +1,31 @@
+import { RepriseError } from '../core/errors.ts';
+import { type CommitRecord, readCommits, stampLines, writeCommit } from './commit-records.ts';
 import { type Git, gitFailed } from './git.ts';
+import { withPassingCommit } from './passing-commit.ts';
 
 /** What a series of commits becomes on another base. Nothing is checked out: only objects are written. */
 export type Replayed =
-  | { readonly kind: 'commit'; readonly commit: string }
+  | {
+      readonly kind: 'commit';
+      readonly commit: string;
+      /** All that came on top of the base, oldest first; `undefined` if merges make that a matter of order. */
+      readonly commits: readonly LandedCommit[] | undefined;
+    }
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'conflict'; readonly files: readonly string[]; readonly subject: string };
+  | Conflict;
 
-interface ListedCommit {
-  readonly id: string;
+interface Conflict {
+  readonly kind: 'conflict';
+  readonly files: readonly string[];
+  readonly subject: string;
+}
+
+export interface LandedCommit {
+  readonly commit: string;
+  readonly subject: string;
+}
+
+interface ListedCommit extends LandedCommit {
   readonly parents: readonly string[];
 }
 
@@ -20,62 +38,80 @@ export async function replayCommits(
   git: Git,
   { onto, tip }: { onto: string; tip: string },
 ): Promise<Replayed> {
-  const ancestor = (await git.run(['merge-base', onto, tip])).stdout.trim();
-  if (ancestor === tip) return { kind: 'nothing' };
-  if (ancestor === onto) return { kind: 'commit', commit: tip };
   const listed = await listCommits(git, { onto, tip });
+  if (listed.length === 0) return { kind: 'nothing' };
   const series = listed.filter(({ parents }) => parents.length < 2);
+  const isLine = series.length === listed.length;
+  // Where `onto` is an ancestor of the tip, one of these commits has it as a parent.
+  if (listed.some(({ parents }) => parents.includes(onto)))
+    return { kind: 'commit', commit: tip, commits: isLine ? listed.map(toLanded) : undefined };
   const result = await pickAll(git, { onto, series });
-  if (series.length === listed.length) return result;
-  return withMerges(git, { onto, tip, result });
+  return isLine ? result : withMerges(git, { onto, tip, result });
 }
+
+const toLanded = ({ commit, subject }: LandedCommit): LandedCommit => ({ commit, subject });
 
 async function listCommits(
   git: Git,
   { onto, tip }: { onto: string; tip: string },
 ): Promise<readonly ListedCommit[]> {
-  const output = await git.ok(['rev-list', '--reverse', '--topo-order', '--parents', `${onto}..${tip}`]);
-  return output
-    .split('\n')
-    .filter(line => line !== '')
-    .map(line => {
-      const [id = '', ...parents] = line.split(' ');
-      return { id, parents };
-    });
+  const args = ['rev-list', '--reverse', '--topo-order', '--no-commit-header', '--format=%H %P%n%s'];
+  const lines = (await git.ok([...args, `${onto}..${tip}`])).split('\n');
+  return lines.flatMap((line, at) => {
+    if (at % 2 === 1 || line === '') return [];
+    const [commit = '', ...parents] = line.trimEnd().split(' ');
+    return { commit, parents, subject: lines[at + 1] ?? '' };
+  });
+}
+
+/** A commit with its tree. */
+interface Grown {
+  readonly commit: string;
+  readonly tree: string;
 }
 
 async function pickAll(
   git: Git,
   { onto, series }: { onto: string; series: readonly ListedCommit[] },
 ): Promise<Replayed> {
-  let current = onto;
-  for (const commit of series) {
-    const picked = await pick(git, commit, current);
-    switch (picked.kind) {
-      case 'conflict':
-        return picked;
-      case 'nothing':
-        break;
-      case 'commit':
-        current = picked.commit;
-    }
+  const ids = [onto, ...series.flatMap(({ commit, parents }) => [commit, ...parents])];
+  const records = await readCommits(git, [...new Set(ids)]);
+  const commits: LandedCommit[] = [];
+  let current: Grown = { commit: onto, tree: recordOf(records, onto).tree };
+  for (const listed of series) {
+    const picked = await pick(git, { listed, onto: current, records });
+    if (picked.kind === 'conflict') return picked;
+    if (picked.kind === 'nothing') continue;
+    current = picked;
+    commits.push({ commit: picked.commit, subject: listed.subject });
   }
-  return current === onto ? { kind: 'nothing' } : { kind: 'commit', commit: current };
+  return commits.length === 0 ? { kind: 'nothing' } : { kind: 'commit', commit: current.commit, commits };
 }
 
-async function pick(git: Git, { id, parents }: ListedCommit, onto: string): Promise<Replayed> {
+type Picked = ({ readonly kind: 'commit' } & Grown) | Exclude<Replayed, { kind: 'commit' }>;
+
+interface Pick {
+  readonly listed: ListedCommit;
+  readonly onto: Grown;
+  readonly records: ReadonlyMap<string, CommitRecord>;
+}
+
+async function pick(git: Git, { listed: { commit: id, parents }, onto, records }: Pick): Promise<Picked> {
+  const source = recordOf(records, id);
   const [parent] = parents;
-  if (parent === onto) return { kind: 'commit', commit: id };
-  const source = await readCommit(git, id);
-  const ontoTree = await treeOf(git, onto);
+  if (parent === onto.commit) return { kind: 'commit', commit: id, tree: source.tree };
   // A commit with the tree of `onto` and the parent of `id`: their merge base is then that parent, as a pick needs it.
-  const side = await writeCommit(git, { tree: ontoTree, parents, lines: stampLines, message: '' });
-  const merged = await mergeTrees(git, side, id);
-  if (merged.kind === 'conflict') return { ...merged, subject: subjectOf(source.message) };
-  const wasEmpty = parent !== undefined && (await treeOf(git, parent)) === source.tree;
-  if (merged.tree === ontoTree && !wasEmpty) return { kind: 'nothing' };
-  const commit = await writeCommit(git, { ...source, tree: merged.tree, parents: [onto] });
-  return { kind: 'commit', commit };
+  const side = { tree: onto.tree, parents, lines: stampLines, message: '' };
+  const merged = await withPassingCommit(git, side, (inside, ours) => mergeTrees(inside, ours, id));
+  if (merged.kind === 'conflict') return { ...merged, subject: source.subject };
+  const wasEmpty = parent !== undefined && records.get(parent)?.tree === source.tree;
+  const { tree } = merged;
+  if (tree === onto.tree && !wasEmpty) return { kind: 'nothing' };
+  return {
+    kind: 'commit',
+    commit: await writeCommit(git, { ...source, tree, parents: [onto.commit] }),
+    tree,
+  };
 }
 
 /**
@@ -86,13 +122,15 @@ async function withMerges(
   git: Git,
   { onto, tip, result }: { onto: string; tip: string; result: Replayed },
 ): Promise<Replayed> {
-  const source = await readCommit(git, tip);
+  const grown = result.kind === 'commit' ? [result.commit] : [];
+  const records = await readCommits(git, [onto, tip, ...grown]);
+  const source = recordOf(records, tip);
   const merged = await mergeTrees(git, onto, tip);
-  if (merged.kind === 'conflict') return { ...merged, subject: subjectOf(source.message) };
-  if (merged.tree === (await treeOf(git, onto))) return { kind: 'nothing' };
-  if (result.kind === 'commit' && (await treeOf(git, result.commit)) === merged.tree) return result;
+  if (merged.kind === 'conflict') return { ...merged, subject: source.subject };
+  if (merged.tree === recordOf(records, onto).tree) return { kind: 'nothing' };
+  if (result.kind === 'commit' && recordOf(records, result.commit).tree === merged.tree) return result;
   const subjects = await git.ok(['log', '--reverse', '--no-merges', '--format=%s', `${onto}..${tip}`]);
-  const [first = subjectOf(source.message), ...others] = subjects.split('\n').filter(line => line !== '');
+  const [first = source.subject, ...others] = subjects.split('\n').filter(line => line !== '');
   const message = [first, ...(others.length > 0 ? ['', ...others.map(line => `- ${line}`)] : []), ''].join(
     '\n',
   );
@@ -102,7 +140,7 @@ async function withMerges(
     lines: source.lines.filter(line => !line.startsWith('encoding ')),
     message: Buffer.from(message).toString('latin1'),
   });
-  return { kind: 'commit', commit };
+  return { kind: 'commit', commit, commits: [{ commit, subject: first }] };
 }
 
 type Merged =
@@ -118,35 +156,10 @@ export async function mergeTrees(git: Git, ours: string, theirs: string): Promis
   return { kind: 'conflict', files: [...new Set(names.filter(name => name !== ''))].sort() };
 }
 
-/** A commit in bytes: one character for each, so that no encoding is changed. */
-export interface CommitText {
-  readonly tree: string;
-  readonly parents: readonly string[];
-  /** Its author, committer and encoding. */
-  readonly lines: readonly string[];
-  readonly message: string;
+function recordOf(records: ReadonlyMap<string, CommitRecord>, id: string): CommitRecord {
+  const record = records.get(id);
+  if (record) return record;
+  throw new RepriseError('GIT_FAILED', `commit ${id} is not in the repository`, {
+    hint: 'find out what else is missing: git fsck',
+  });
 }
-
-export const stampLines = ['author', 'committer'].map(role => `${role} reprise <reprise@localhost> 0 +0000`);
-
-async function readCommit(git: Git, id: string): Promise<CommitText> {
-  const text = await git.ok(['cat-file', 'commit', id], { encoding: 'bytes' });
-  const end = text.indexOf('\n\n');
-  const header = (end === -1 ? text : text.slice(0, end)).split('\n');
-  return {
-    tree: header[0]?.replace('tree ', '') ?? '',
-    parents: [],
-    lines: header.filter(line => /^(author|committer|encoding) /.test(line)),
-    message: end === -1 ? '' : text.slice(end + 2),
-  };
-}
-
-export function writeCommit(git: Git, { tree, parents, lines, message }: CommitText): Promise<string> {
-  const header = [`tree ${tree}`, ...parents.map(parent => `parent ${parent}`), ...lines];
-  const input = `${header.join('\n')}\n\n${message}`;
-  return git.line(['hash-object', '-t', 'commit', '-w', '--stdin'], { input, encoding: 'bytes' });
-}
-
-const treeOf = (git: Git, commit: string): Promise<string> => git.line(['rev-parse', `${commit}^{tree}`]);
-
-const subjectOf = (message: string): string => Buffer.from(message.split('\n')[0] ?? '', 'latin1').toString();

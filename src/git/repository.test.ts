@@ -20,6 +20,32 @@ describe('opening a repository', () => {
     },
   );
 
+  it('follows what the settings of the repository say, as git does', async () => {
+    const lab = new Lab();
+    const elsewhere = temporaryFolder();
+    lab.git('config', 'core.worktree', elsewhere);
+    expect(await open(lab.root)).toMatchObject({ root: elsewhere, commonDir: join(lab.root, '.git') });
+    lab.git('config', '--unset', 'core.worktree');
+    expect(await open(lab.root)).toMatchObject({ root: lab.root });
+    lab.git('config', 'core.bare', 'true');
+    expect(await open(lab.root)).toMatchObject({ root: undefined, commonDir: join(lab.root, '.git') });
+  });
+
+  it('passes by a folder that only looks like one', async () => {
+    const lab = new Lab();
+    for (const name of ['empty', 'without a HEAD']) {
+      const folder = join(lab.root, name);
+      mkdirSync(join(folder, '.git', name === 'empty' ? '.' : 'objects'), { recursive: true });
+      expect(await open(folder)).toMatchObject({ root: lab.root });
+    }
+  });
+
+  it('is refused in a format that this git does not know', async () => {
+    const lab = new Lab();
+    lab.git('config', 'core.repositoryFormatVersion', '7');
+    await expect(open(lab.root)).rejects.toMatchObject({ code: 'NOT_A_REPOSITORY' });
+  });
+
   it('knows that a linked worktree shares the git folder of the first', async () => {
     const lab = new Lab();
     const linked = join(lab.folder, 'linked');

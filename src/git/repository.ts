@@ -1,5 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import { createGit, type Git, type GitOptions, lastLines } from './git.ts';
+import { plainRepositoryAt } from './plain-repository.ts';
 
 /** A repository as Reprise sees it: the checkout that it was opened from, and what all its checkouts share. */
 export interface Repository {
@@ -14,6 +15,8 @@ export interface Repository {
 /** Finds the repository that a folder is in. Throws NOT_A_REPOSITORY, GIT_NOT_FOUND. */
 export async function openRepository(options: GitOptions): Promise<Repository> {
   const git = createGit(options);
+  const plain = plainRepositoryAt(options.cwd);
+  if (plain) return { ...plain, git: git.with({ cwd: plain.root }) };
   const both = await git.run(['rev-parse', '--path-format=absolute', '--git-common-dir', '--show-toplevel']);
   const [first, second, ...more] = withoutNewline(both.stdout).split('\n');
   if (both.code === 0 && first !== undefined && second !== undefined && more.length === 0)

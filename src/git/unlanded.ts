@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { type BranchRecord, forgetBranch, readBranchRecord } from './branch-records.ts';
 import { isCheckedOut } from './checkout-of-branch.ts';
 import type { Git } from './git.ts';
-import { type Repository, resolveCommit } from './repository.ts';
+import { branchTip, looseTip } from './ref-files.ts';
+import type { Repository } from './repository.ts';
 import { readIfThere } from './small-files.ts';
 
 /** How many commits of a tip no other branch, tag or remote branch has. `besides`: a branch that does not count. */
@@ -50,21 +51,12 @@ interface BranchStanding {
 
 async function lookAt(repository: Repository, branch: string): Promise<BranchStanding> {
   const { git } = repository;
-  const tip = await tipOf(repository, branch);
+  const tip = await branchTip(repository, branch);
   if (tip === undefined) return { tip, commits: 0 };
   if (isTipOfMain(repository, { tip, branch })) return { tip, commits: 0 };
   const record = readBranchRecord(repository, branch);
   const commits = await (record ? unlandedCommits(git, tip, record) : commitsNowhereElse(git, tip, branch));
   return { tip, commits };
-}
-
-/** Most branches are a file of their own, which spares a process. */
-const tipOf = async (repository: Repository, branch: string): Promise<string | undefined> =>
-  looseTip(repository, branch) ?? resolveCommit(repository.git, `refs/heads/${branch}`);
-
-function looseTip({ commonDir }: Repository, branch: string): string | undefined {
-  const text = readIfThere(join(commonDir, 'refs/heads', branch))?.trim() ?? '';
-  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(text) ? text : undefined;
 }
 
 /**
@@ -74,7 +66,7 @@ function looseTip({ commonDir }: Repository, branch: string): string | undefined
 function isTipOfMain(repository: Repository, { tip, branch }: { tip: string; branch: string }): boolean {
   const head = readIfThere(join(repository.commonDir, 'HEAD'))?.trim() ?? '';
   const current = /^ref: refs\/heads\/(.+)$/.exec(head)?.[1];
-  return current !== undefined && current !== branch && looseTip(repository, current) === tip;
+  return current !== undefined && current !== branch && looseTip(repository.commonDir, current) === tip;
 }
 
 /**

@@ -12,3 +12,7 @@ const escaped = (text: string): string =>
 /** One word of a command that a person can paste into a shell. */
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+/** A path as git reads it in its settings, and in lists of folders, where colons would separate. */
+export const quotedPath = (path: string): string =>
+  `"${path.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;

@@ -2,7 +2,8 @@ import { resolveBase } from '../../git/base.ts';
 import { changesSince } from '../../git/changes.ts';
 import { gitInside } from '../../git/git-inside.ts';
 import { findPortRange, type PortRange } from '../../git/ports.ts';
-import { type Repository, resolveCommit } from '../../git/repository.ts';
+import { branchTip } from '../../git/ref-files.ts';
+import type { Repository } from '../../git/repository.ts';
 import { resetWorkspace } from '../../git/reset-workspace.ts';
 import { createWorkspace } from '../../git/workspaces.ts';
 import type { Lease, Owner } from '../../store/port.ts';
@@ -64,8 +65,7 @@ export function workspaceEffects(
       name: 'workspace.tip',
       span: 'long',
       keys: branch => ({ reads: [`ref:${branch}`] }),
-      perform: async branch =>
-        (await resolveCommit((await repository()).git, `refs/heads/${branch}`)) ?? null,
+      perform: async branch => (await branchTip(await repository(), branch)) ?? null,
     }),
 
     /** Ports that nobody else has, until they are given back; those that it had before, if it had some. */

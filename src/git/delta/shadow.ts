@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Git } from '../git.ts';
 import { hasCode } from '../small-files.ts';
+import { quotedPath } from '../words.ts';
 import type { ObjectStore, Place } from './place.ts';
 
 /** A git folder of our own beside that of a worktree: what is done to its index nobody sees. */
@@ -79,19 +80,17 @@ export function objectEnvironment(
   const own = { GIT_NO_REPLACE_OBJECTS: '1' };
   if (objectsDir === undefined) return { ...own, GIT_OBJECT_DIRECTORY: objects };
   mkdirSync(objectsDir, { recursive: true });
-  return { ...own, GIT_OBJECT_DIRECTORY: objectsDir, GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(objects) };
+  return { ...own, GIT_OBJECT_DIRECTORY: objectsDir, GIT_ALTERNATE_OBJECT_DIRECTORIES: quotedPath(objects) };
 }
 
 /** Settings of the repository about files and what to ignore hold in its shadow too. */
 const configOf = ({ repository, oidBytes }: ObjectStore): string =>
   [
-    `[include]\n\tpath = ${quoted(join(repository.commonDir, 'config'))}`,
+    `[include]\n\tpath = ${quotedPath(join(repository.commonDir, 'config'))}`,
     `[core]\n\tbare = true\n\tuntrackedCache = false\n\trepositoryformatversion = ${oidBytes === 32 ? 1 : 0}`,
     ...(oidBytes === 32 ? ['[extensions]\n\tobjectFormat = sha256'] : []),
     '',
   ].join('\n');
-
-const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 
 function copyIfThere(from: string, to: string): void {
   try {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import { type Git, gitFailed, lastLines } from '../git.ts';
-import { readIfThere } from '../small-files.ts';
+import { headInFiles } from '../ref-files.ts';
 import { convertsFiles } from './conversion.ts';
 import { doubtfulFiles } from './doubtful-files.ts';
 import { emptyFoldersIn } from './empty-folders.ts';
@@ -27,16 +27,10 @@ export async function snapshot(shadow: Shadow): Promise<WorktreeState> {
   return { head, ...files, stashes, refs: {} };
 }
 
-/** Read from files, as long as they say it all. */
 async function headOf({ git, gitDir, repository }: Place): Promise<Head> {
-  const head = readIfThere(join(gitDir, 'HEAD')) ?? '';
-  if (isId(head)) return { commit: head.trim(), branch: null };
-  const ref = /^ref: (refs\/heads\/.+)\n$/.exec(head)?.[1] ?? '';
-  const commit = ref === '' ? '' : (readIfThere(join(repository.commonDir, ref)) ?? '');
-  return isId(commit) ? { commit: commit.trim(), branch: branchOf(ref) } : askForHead(git);
+  const head = headInFiles({ gitDir, commonDir: repository.commonDir });
+  return head ? { commit: head.commit, branch: head.branch ?? null } : askForHead(git);
 }
-
-const isId = (text: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})\n$/.test(text);
 
 async function askForHead(git: Git): Promise<Head> {
   const args = ['rev-parse', '--revs-only', 'HEAD', '--symbolic-full-name', 'HEAD'];

@@ -1,7 +1,7 @@
+import { type CommitRecord, readCommits, stampLines, writeCommit } from '../commit-records.ts';
 import type { Git } from '../git.ts';
-import { mergeTrees, stampLines, writeCommit } from '../replay-commits.ts';
+import { mergeTrees } from '../replay-commits.ts';
 import { printable } from '../words.ts';
-import { type CommitRecord, readCommits } from './commit-records.ts';
 import { type Carrying, carryRest, newStashes, type WorktreeState } from './state.ts';
 
 /** The state that a worktree should come to, or why there is none. */

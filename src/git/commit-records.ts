@@ -1,5 +1,13 @@
-import type { Git } from '../git.ts';
-import type { CommitText } from '../replay-commits.ts';
+import type { Git } from './git.ts';
+
+/** A commit in bytes: one character for each, so that no encoding is changed. */
+export interface CommitText {
+  readonly tree: string;
+  readonly parents: readonly string[];
+  /** Its author, committer and encoding. */
+  readonly lines: readonly string[];
+  readonly message: string;
+}
 
 /** A commit as it is stored, without its signature. */
 export interface CommitRecord extends CommitText {
@@ -42,3 +50,17 @@ function parseCommit(text: string): CommitRecord {
     subject: Buffer.from(message.split('\n')[0] ?? '', 'latin1').toString(),
   };
 }
+
+/** For commits that nobody sees. */
+export const stampLines = ['author', 'committer'].map(role => `${role} reprise <reprise@localhost> 0 +0000`);
+
+export function commitBytes({ tree, parents, lines, message }: CommitText): string {
+  const header = [`tree ${tree}`, ...parents.map(parent => `parent ${parent}`), ...lines];
+  return `${header.join('\n')}\n\n${message}`;
+}
+
+export const writeCommit = (git: Git, commit: CommitText): Promise<string> =>
+  git.line(['hash-object', '-t', 'commit', '-w', '--stdin'], {
+    input: commitBytes(commit),
+    encoding: 'bytes',
+  });
