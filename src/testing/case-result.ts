@@ -5,7 +5,6 @@ import type { FoundCase } from './manifest/find.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
 import type { PlayedStep } from './play.ts';
 import type { CaseFailure, CaseResult, CaseStatus, FailureKind } from './result.ts';
-import type { SnapshotResult } from './snapshot/compose.ts';
 import type { Stage } from './stage.ts';
 import type { Watch } from './watch.ts';
 
@@ -128,27 +127,3 @@ const watchFailures = (watch: Watch): readonly CaseFailure[] => [
     }),
   ),
 ];
-
-/** What is there after the last step. */
-export async function stageResult({ git, repo }: Stage, main: string): Promise<SnapshotResult> {
-  const [log, worktrees, branches] = await Promise.all([
-    git.run(['log', '--reverse', '--format=%s', `refs/heads/${main}`, '--']),
-    git.ok(['worktree', 'list', '--porcelain']),
-    git.ok(['for-each-ref', '--format=%(refname:short)', 'refs/heads']),
-  ]);
-  const lines = (text: string) => text.split('\n').filter(line => line !== '');
-  return {
-    main: log.code === 0 ? lines(log.stdout) : [],
-    worktrees: lines(worktrees)
-      .filter(line => line.startsWith('worktree '))
-      .map(line => line.slice('worktree '.length))
-      .filter(path => path !== repo),
-    branches: lines(branches).filter(branch => branch !== main),
-  };
-}
-
-/** Where the main branch is. */
-export async function mainOf({ git }: Stage, main: string): Promise<{ ref: string; commit: string } | null> {
-  const { code, stdout } = await git.run(['rev-parse', '--verify', '--quiet', `refs/heads/${main}`]);
-  return code === 0 ? { ref: `refs/heads/${main}`, commit: stdout.trim() } : null;
-}

@@ -1,12 +1,13 @@
 import type { ConductedWorld } from '../conductor/conducted-world.ts';
 import type { RecordedEntry } from '../world/recording.ts';
-import { isGitReal, stageResult } from './case-result.ts';
+import { isGitReal } from './case-result.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
 import { stagePaths } from './paths.ts';
 import type { PlayedStep } from './play.ts';
 import { composeSnapshot, type SnapshotResult } from './snapshot/compose.ts';
 import { normaliseSnapshot } from './snapshot/normalise.ts';
 import type { Stage } from './stage.ts';
+import { stageHistory, stageResult } from './stage-result.ts';
 
 interface ComposedCase {
   readonly manifest: CaseManifest;
@@ -20,7 +21,9 @@ export async function composeCase(
   { manifest, played, entries }: ComposedCase,
 ): Promise<string> {
   const runIds = runIdsOf(entries);
-  const result = isGitReal(manifest) ? await stageResult(stage, manifest.base?.branch ?? 'main') : undefined;
+  const history = await stageHistory(stage);
+  const main = manifest.base?.branch ?? 'main';
+  const result = isGitReal(manifest) ? await stageResult(stage, { main, history }) : undefined;
   const text = composeSnapshot({
     steps: played.map(({ step, output, end }) => ({
       name: step.name,
@@ -31,7 +34,7 @@ export async function composeCase(
     result: result && inOrderOfRuns(result, { played, runIds }),
     timeline: manifest.timeline ? entries : undefined,
   });
-  const shas = (await stage.git.ok(['rev-list', '--all'])).split('\n').filter(sha => sha !== '');
+  const shas = [...history.commits.keys()];
   return normaliseSnapshot(text, { paths: stagePaths(stage), shas, runIds });
 }
 

@@ -14,7 +14,7 @@ import { systemClock, systemIds } from '../world/system.ts';
 import { allTracers } from '../world/tracers.ts';
 import { recordingClock } from './case-clock.ts';
 import { sha256 } from './case-files.ts';
-import { failureOfError, mainOf, stepFailures } from './case-result.ts';
+import { failureOfError, stepFailures } from './case-result.ts';
 import type { TestContext } from './context.ts';
 import { distil, readActivities } from './distil.ts';
 import { leakError, scanForLeaks } from './leak-scan.ts';
@@ -26,6 +26,7 @@ import { taskOf } from './replay-case.ts';
 import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
 import { fixedEnvironment, type Stage, stageOf } from './stage.ts';
+import { mainOf } from './stage-result.ts';
 import { madeNow } from './versions.ts';
 
 export interface Recorded {

@@ -7,11 +7,11 @@ import type { Redactor } from '../world/redact.ts';
 import { parseScore, scoreFileName, writeScore } from '../world/score-file.ts';
 import { tapeFileName } from '../world/tape-file.ts';
 import { sha256 } from './case-files.ts';
-import { mainOf } from './case-result.ts';
 import { distil, readActivities } from './distil.ts';
 import { type LoadedRecording, recordedFiles } from './load-recording.ts';
 import type { StepRecording } from './record-step-play.ts';
 import type { Stage } from './stage.ts';
+import { mainOf } from './stage-result.ts';
 import { madeNow } from './versions.ts';
 
 export interface Composition extends StepRecording {

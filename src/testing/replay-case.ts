@@ -11,7 +11,7 @@ import { createRedactor } from '../world/redact.ts';
 import { systemIds } from '../world/system.ts';
 import { allTracers } from '../world/tracers.ts';
 import { replayClock } from './case-clock.ts';
-import { failureOfError, isGitReal, mainOf, stepFailures } from './case-result.ts';
+import { failureOfError, isGitReal, stepFailures } from './case-result.ts';
 import { composeCase, orStopped } from './compose-case.ts';
 import type { TestContext } from './context.ts';
 import { loadRecording } from './load-recording.ts';
@@ -23,6 +23,7 @@ import { type PlayedStep, Player } from './play.ts';
 import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
 import { fixedEnvironment, type Stage, stageOf } from './stage.ts';
+import { mainOf } from './stage-result.ts';
 import { createVcr, type Vcr } from './vcr/vcr.ts';
 
 /** What a replay came to. */

@@ -15,6 +15,7 @@ import { definitionFiles } from '../commands/journal/definition-files.ts';
 import { restoreBase } from '../git/delta/base.ts';
 import { createGit, type Git } from '../git/git.ts';
 import type { Packages, TestContext } from './context.ts';
+import { initRepository } from './init-repository.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
 
 /** A repository in a folder of its own, in which a case is played. */
@@ -94,7 +95,7 @@ function linkPackages(target: string, { installed, reprise }: Packages): void {
   for (const name of others) symlinkSync(join(installed ?? '', name), join(target, name));
 }
 
-async function furnish(git: Git, { manifest, caseFolder, project }: StageOptions): Promise<string> {
+async function furnish(git: Git, { manifest, caseFolder, project, path }: StageOptions): Promise<string> {
   const { base, files, definitions } = manifest;
   const own = Object.fromEntries(Object.entries(files).filter(([name]) => isDefinition(name)));
   const chosen = definitions === 'project' ? { ...own, ...definitionFiles(project) } : own;
@@ -105,7 +106,7 @@ async function furnish(git: Git, { manifest, caseFolder, project }: StageOptions
     writeFiles(git.cwd, { ...files, ...chosen });
     return commit;
   }
-  await git.ok(['init', '--quiet', '--initial-branch=main', '--template=']);
+  await initRepository(git, path);
   hideDefinitions(git.cwd);
   writeFiles(git.cwd, { ...files, ...chosen });
   await git.ok(['add', '--all']);
