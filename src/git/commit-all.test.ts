@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commitAll } from './commit-all.ts';
@@ -59,6 +59,44 @@ describe('committing with the git folder at hand', () => {
     utimesSync(index, then, then);
     expect(await commit()).toMatchObject({ kind: 'committed' });
     expect(lab.gitAt(work, 'show', 'HEAD:a.txt')).toBe('two');
+  });
+
+  it('commits what was staged before, deleted, renamed and made a program, and nothing else', async () => {
+    const { lab, work, commit } = await known();
+    lab.commit(work, 'b.txt', 'b\n');
+    lab.commit(work, 'c.txt', 'c\n');
+    lab.write('staged.txt', 'staged\n', work);
+    lab.gitAt(work, 'add', 'staged.txt');
+    lab.gitAt(work, 'mv', 'b.txt', 'renamed.txt');
+    rmSync(join(work, 'c.txt'));
+    chmodSync(join(work, 'a.txt'), 0o755);
+    expect(await commit()).toMatchObject({ kind: 'committed', branch: 'work' });
+    expect(lab.gitAt(work, 'ls-tree', '-r', '--format=%(objectmode) %(path)', 'HEAD').split('\n')).toEqual([
+      '100755 a.txt',
+      '100644 renamed.txt',
+      '100644 staged.txt',
+    ]);
+    expect(lab.gitAt(work, 'status', '--porcelain')).toBe('');
+  });
+
+  it('commits what is only staged, and finds nothing in what was only touched', async () => {
+    const { lab, work, commit } = await known();
+    lab.write('staged.txt', 'staged\n', work);
+    lab.gitAt(work, 'add', 'staged.txt');
+    expect(await commit()).toMatchObject({ kind: 'committed' });
+    lab.write('a.txt', 'one\n', work);
+    expect(await commit()).toMatchObject({ kind: 'clean', branch: 'work' });
+  });
+
+  it('refuses conflicts, and leaves them as they are', async () => {
+    const { lab, work, index, commit } = await known();
+    lab.commit(work, 'a.txt', 'ours\n');
+    lab.commit(lab.root, 'a.txt', 'theirs\n');
+    expect(() => lab.gitAt(work, 'merge', '--quiet', 'main')).toThrow();
+    lab.write('new.txt', 'new\n', work);
+    const before = readFileSync(index);
+    await expect(commit()).rejects.toThrow('a merge');
+    expect(readFileSync(index)).toEqual(before);
   });
 
   it('names no single parent for the end of a merge', async () => {

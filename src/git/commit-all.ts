@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
@@ -6,7 +6,7 @@ import { type ChangeCounts, changeCounts } from './changes.ts';
 import { type Git, type GitResult, gitFailed } from './git.ts';
 import { removeIfThere } from './lock-file.ts';
 import { type GitFolders, headCommit } from './ref-files.ts';
-import { copyAsRefreshed, untrackedFiles } from './side-index.ts';
+import { trustIndex, untrackedFiles } from './side-index.ts';
 import { stageAll } from './stage-all.ts';
 import type { WorktreeStatus } from './status.ts';
 import { printable, shellWord } from './words.ts';
@@ -47,7 +47,7 @@ export async function commitAll(request: CommitAllRequest): Promise<Committed> {
     if (embedded.length > 0) throw otherRepository(git, embedded);
     return uncommitted.length > 0 || head === undefined;
   };
-  const { head, branch, isStaged } = await stageAll({ git, gitDir: folders?.gitDir, isWanted, signal });
+  const { head, branch, isStaged } = await stageAll({ git, folders, isWanted, signal });
   if (head !== undefined && !isStaged) return { kind: 'clean', commit: head, branch };
   // A commit that ends a merge has the merged ones as parents too.
   const isMerge = folders === undefined || existsSync(join(folders.gitDir, 'MERGE_HEAD'));
@@ -74,7 +74,8 @@ async function commitStaged({ git, folders, ...request }: CommitAllRequest): Pro
   // A process that was killed leaves its own.
   clear();
   try {
-    await copyAsRefreshed(join(folders.gitDir, 'index'), copy);
+    copyFileSync(join(folders.gitDir, 'index'), copy);
+    trustIndex(copy);
     return await commitIndex(git.with({ env: { GIT_INDEX_FILE: copy } }), request);
   } finally {
     clear();

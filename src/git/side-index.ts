@@ -1,4 +1,5 @@
-import { copyFile, mkdtemp, rm, stat, utimes } from 'node:fs/promises';
+import { copyFileSync, statSync, utimesSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Git } from './git.ts';
@@ -10,7 +11,7 @@ export async function withSideIndex<T>(git: Git, body: (side: Git) => Promise<T>
   const folder = await mkdtemp(join(tmpdir(), 'reprise-index-'));
   const copy = join(folder, 'index');
   try {
-    await copyIndex(index, copy);
+    copyIndex(index, copy);
     return await body(git.with({ env: { GIT_INDEX_FILE: copy } }));
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -21,11 +22,11 @@ export async function withSideIndex<T>(git: Git, body: (side: Git) => Promise<T>
  * The copy is as old as the index. Git reads a file again only if the index is not younger than its entry; in a copy that
  * looks younger, a change would be missed that came in the second of the checkout and left the size as it was.
  */
-export async function copyIndex(index: string, copy: string): Promise<void> {
+export function copyIndex(index: string, copy: string): void {
   try {
-    const { mtimeMs } = await stat(index);
-    await copyFile(index, copy);
-    await setAge(copy, mtimeMs);
+    const { mtimeMs } = statSync(index);
+    copyFileSync(index, copy);
+    setAge(copy, mtimeMs);
   } catch (error) {
     // Before the first `git add` there is none.
     if (!hasCode(error, 'ENOENT')) throw error;
@@ -33,19 +34,15 @@ export async function copyIndex(index: string, copy: string): Promise<void> {
 }
 
 /**
- * A copy of an index that git takes to be younger than all its entries, so that it reads no file again to refresh it. Only
- * for commands that take the content from the index.
+ * Git takes what an index says about a file for granted if the index is younger than the file: it reads none again. Only
+ * where the content is taken from the index, or files are compared in another way.
  */
-export async function copyAsRefreshed(index: string, copy: string): Promise<void> {
-  const { mtimeMs } = await stat(index);
-  await copyFile(index, copy);
-  await setAge(copy, mtimeMs + 60_000);
-}
+export const trustIndex = (index: string): void => setAge(index, Date.now() + 60_000);
 
 /** In whole seconds, as most builds of git compare them, and rather too old than too young. */
-async function setAge(file: string, mtimeMs: number): Promise<void> {
+export function setAge(file: string, mtimeMs: number): void {
   const seconds = Math.floor(mtimeMs / 1000);
-  await utimes(file, seconds, seconds);
+  utimesSync(file, seconds, seconds);
 }
 
 /** Untracked files that git does not ignore. Names that end with a slash are repositories of their own. */

@@ -2,10 +2,10 @@ import { constants, copyFileSync, lstatSync, renameSync, statSync } from 'node:f
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import { type Git, lastLines } from '../git.ts';
+import { setAge } from '../side-index.ts';
 import { hasCode } from '../small-files.ts';
 import { setEmptyFolders } from './empty-folders.ts';
 import type { Shadow } from './shadow.ts';
-import { setAge } from './snapshot.ts';
 import { setStashes } from './stashes.ts';
 import { branchRef, type Head, isSameIndex, isSameStashes, type WorktreeState } from './state.ts';
 

@@ -1,12 +1,13 @@
-import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
+import { doubtfulFiles } from '../doubtful-files.ts';
 import { type Git, gitFailed, lastLines } from '../git.ts';
+import { editIndex, type IndexEntry, type IndexFile, noIndex, parseIndex } from '../index-file.ts';
 import { headInFiles } from '../ref-files.ts';
+import { trustIndex } from '../side-index.ts';
 import { convertsFiles } from './conversion.ts';
-import { doubtfulFiles } from './doubtful-files.ts';
 import { emptyFoldersIn } from './empty-folders.ts';
-import { editIndex, type IndexEntry, type IndexFile, noIndex, parseIndex } from './index-file.ts';
 import { embedded, type Place, refuseUnfinished, unfinishedError } from './place.ts';
 import type { Shadow } from './shadow.ts';
 import { stashesOf } from './stashes.ts';
@@ -99,14 +100,6 @@ async function settleUnchanged({ place, index }: Shadow): Promise<void> {
   const args = ['update-index', '-q', '--refresh'];
   const result = await place.git.with({ env: { GIT_INDEX_FILE: index } }).run(args);
   if (result.code > 1) throw gitFailed(args, result);
-}
-
-/** Git takes what an index says about a file for granted if the index is younger than the file. */
-const trustIndex = (index: string): void => setAge(index, Date.now() + 60_000);
-
-export function setAge(file: string, ms: number): void {
-  const seconds = Math.floor(ms / 1000);
-  utimesSync(file, seconds, seconds);
 }
 
 function readIndex({ folder, oidBytes }: Place, bytes: Buffer): IndexFile {
