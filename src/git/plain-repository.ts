@@ -37,7 +37,7 @@ const hasHead = (commonDir: string): boolean =>
 
 /** Settings, or settings elsewhere, that could have files, refs or objects in another place. */
 const unusual =
-  /\b(include|includeif|extensions|worktree)\b|\bbare\b(?!\s*=\s*false\s*$)|\brepositoryformatversion\b(?!\s*=\s*0\s*$)/im;
+  /\b(include|includeif|extensions|worktree|sparsecheckout)\b|\bbare\b(?!\s*=\s*false\s*$)|\brepositoryformatversion\b(?!\s*=\s*0\s*$)/im;
 
 function hasPlainSettings(commonDir: string): boolean {
   const config = readIfThere(join(commonDir, 'config'));

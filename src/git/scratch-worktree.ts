@@ -3,11 +3,12 @@ import { mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { Owner } from '../store/port.ts';
+import { addWorktree } from './add-worktree.ts';
 import { lastLines } from './git.ts';
 import { copyIncluded } from './include-files.ts';
 import type { Repository } from './repository.ts';
 import { withRepositoryLock } from './repository-lock.ts';
-import { lockReason, type WorktreeEntry, worktreeAt, worktreeEntries } from './worktree-entries.ts';
+import { type WorktreeEntry, worktreeAt, worktreeEntries } from './worktree-entries.ts';
 
 export interface ScratchRequest {
   readonly repository: Repository;
@@ -57,11 +58,8 @@ async function add({ repository, path, commit, include, signal }: ScratchRequest
     });
   }
   await mkdir(dirname(path), { recursive: true });
-  const reason = lockReason({ kind: 'landing', base: commit });
-  const { code, stderr } = await git.run(
-    ['worktree', 'add', '--quiet', '--detach', '--lock', '--reason', reason, '--', path, commit],
-    { signal, hooks: 'skip' },
-  );
+  const label = { kind: 'landing', base: commit } as const;
+  const { code, stderr } = await addWorktree({ repository, path, label, commit, hooks: 'skip', signal });
   if (code !== 0) {
     throw new RepriseError('WORKSPACE_FAILED', `cannot check out ${commit} in ${path}: ${lastLines(stderr)}`);
   }

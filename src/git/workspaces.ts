@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { Owner } from '../store/port.ts';
+import { addWorktree, worktreeAdd } from './add-worktree.ts';
 import { resolveBase } from './base.ts';
 import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import { lastLines } from './git.ts';
@@ -12,7 +13,6 @@ import { branchPrefix, isBranchName } from './names.ts';
 import { type Repository, resolveCommit } from './repository.ts';
 import { type LockRequest, withRepositoryLock } from './repository-lock.ts';
 import {
-  lockReason,
   markReady,
   privateGitDir,
   realPath,
@@ -103,14 +103,14 @@ async function makeOrFind(
     made = 'remade';
   }
   mkdirSync(dirname(path), { recursive: true });
-  let refusal = await addWorktree(request, label);
+  let refusal = await tryToAdd(request, label);
   if (refusal !== undefined) {
     const entry = worktreeAt(repository, path);
     if (entry === undefined) throw failed(`cannot make the workspace ${path}: ${refusal}`);
     // Known to git, but without its folder.
     await discardUnfinished(ownEntry(entry, request));
     made = 'remade';
-    refusal = await addWorktree(request, label);
+    refusal = await tryToAdd(request, label);
     if (refusal !== undefined) throw failed(`cannot make the workspace ${path}: ${refusal}`);
   }
   await finish(request, label);
@@ -118,20 +118,19 @@ async function makeOrFind(
 }
 
 /** What git said if it refused. */
-async function addWorktree(
+async function tryToAdd(
   { repository, path, base, branch, run, signal }: WorkspaceRequest,
   label: WorktreeLabel,
 ): Promise<string | undefined> {
   const { git } = repository;
-  const add = ['worktree', 'add', '--quiet', '--lock', '--reason', lockReason(label)];
-  const fresh = await git.run([...add, '--no-track', '-b', branch, '--', path, base], { signal });
+  const fresh = await addWorktree({ repository, path, label, commit: base, branch, hooks: 'run', signal });
   const record = { branch, base, ...(run === undefined ? {} : { run }) };
   if (fresh.code === 0) {
     writeBranchRecord(repository, record);
     return undefined;
   }
   if ((await resolveCommit(git, `refs/heads/${branch}`)) === undefined) return lastLines(fresh.stderr);
-  const again = await git.run([...add, '--', path, branch], { signal });
+  const again = await git.run([...worktreeAdd(label), '--', path, branch], { signal });
   if (again.code !== 0) return lastLines(again.stderr);
   // A crash may have come between the branch and its record; nobody else makes branches with such names.
   if (branch.startsWith(branchPrefix) && !readBranchRecord(repository, branch)) {

@@ -1,0 +1,77 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { GitResult } from './git.ts';
+import { safeSegment } from './names.ts';
+import { plainRootOf } from './plain-repository.ts';
+import type { Repository } from './repository.ts';
+import { hasCode, namesIn, readIfThere } from './small-files.ts';
+import { lockReason, realPath, type WorktreeLabel } from './worktree-entries.ts';
+
+export interface NewWorktree {
+  readonly repository: Repository;
+  /** It is not there, or an empty folder; its parents are there. */
+  readonly path: string;
+  readonly label: WorktreeLabel;
+  readonly commit: string;
+  /** A branch that is made for it; without one, it is on none. */
+  readonly branch?: string | undefined;
+  readonly hooks: 'run' | 'skip';
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** `git worktree add`, with what git says if it refuses. To be called with the lock `worktrees`. */
+export async function addWorktree(worktree: NewWorktree): Promise<GitResult> {
+  const quick = await addQuickly(worktree);
+  if (quick?.code === 0) return quick;
+  const { repository, path, label, commit, branch, hooks, signal } = worktree;
+  const on = branch === undefined ? ['--detach'] : ['--no-track', '-b', branch];
+  return repository.git.run([...worktreeAdd(label), ...on, '--', path, commit], { hooks, signal });
+}
+
+export const worktreeAdd = (label: WorktreeLabel): readonly string[] => [
+  ...['worktree', 'add', '--quiet', '--lock', '--reason'],
+  lockReason(label),
+];
+
+/**
+ * Git takes four processes for a worktree: one each to make the branch, to point HEAD at it and to check it out. Here the
+ * files that link both folders are written as git writes them, in the same order, and one `git checkout` does the rest.
+ * Leaves nothing behind if that fails. `undefined` where only git knows what belongs into a worktree.
+ */
+async function addQuickly(worktree: NewWorktree): Promise<GitResult | undefined> {
+  const { repository, label, commit, branch, hooks, signal } = worktree;
+  const path = realPath(worktree.path);
+  const folder = join(repository.commonDir, 'worktrees');
+  if (plainRootOf(repository.commonDir) === undefined || isKnown(folder, path)) return undefined;
+  const gitDir = reserve(folder, path);
+  writeFileSync(join(gitDir, 'locked'), `${lockReason(label)}\n`);
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(gitDir, 'gitdir'), `${join(path, '.git')}\n`);
+  writeFileSync(join(path, '.git'), `gitdir: ${gitDir}\n`);
+  writeFileSync(join(gitDir, 'HEAD'), branch === undefined ? `${commit}\n` : `ref: refs/heads/${branch}\n`);
+  writeFileSync(join(gitDir, 'commondir'), '../..\n');
+  const on = branch === undefined ? ['--detach'] : ['--no-track', '-b', branch];
+  // Never the checkout further up, whatever becomes of the link.
+  const inside = repository.git.with({ cwd: path, env: { GIT_CEILING_DIRECTORIES: dirname(path) } });
+  const result = await inside.run(['checkout', '--quiet', '--force', ...on, commit, '--'], { hooks, signal });
+  if (result.code !== 0) for (const left of [path, gitDir]) rmSync(left, { recursive: true, force: true });
+  return result;
+}
+
+const isKnown = (folder: string, path: string): boolean =>
+  namesIn(folder).some(name => readIfThere(join(folder, name, 'gitdir')) === `${join(path, '.git')}\n`);
+
+/** A private git folder for it, under a name that no other has. */
+function reserve(folder: string, path: string): string {
+  mkdirSync(folder, { recursive: true });
+  const name = safeSegment(basename(path));
+  for (let count = 0; ; count++) {
+    const gitDir = join(folder, count === 0 ? name : `${name}${count}`);
+    try {
+      mkdirSync(gitDir);
+      return gitDir;
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error;
+    }
+  }
+}
