@@ -61,6 +61,18 @@ describe('committing with the git folder at hand', () => {
     expect(lab.gitAt(work, 'show', 'HEAD:a.txt')).toBe('two');
   });
 
+  it('leaves an index in which a change right after it is seen', async () => {
+    const { lab, work, commit } = await known();
+    lab.write('b.txt', 'one\n', work);
+    expect(await commit()).toMatchObject({ kind: 'committed' });
+    const { atime, mtime } = statSync(join(work, 'a.txt'));
+    lab.git('config', 'core.trustctime', 'false');
+    writeFileSync(join(work, 'a.txt'), 'two\n');
+    utimesSync(join(work, 'a.txt'), atime, mtime);
+    expect(lab.gitAt(work, 'status', '--porcelain').trim()).toBe('M a.txt');
+    expect(await commit()).toMatchObject({ kind: 'committed' });
+  });
+
   it('commits what was staged before, deleted, renamed and made a program, and nothing else', async () => {
     const { lab, work, commit } = await known();
     lab.commit(work, 'b.txt', 'b\n');

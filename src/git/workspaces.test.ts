@@ -38,6 +38,33 @@ describe('making a workspace', () => {
     expect(listWorkspaces(await lab.open())).toEqual([{ ...workspace, missing: false }]);
   });
 
+  it('runs the hook for what was checked out, as git does for a new worktree', async () => {
+    const lab = new Lab();
+    const hook = join(lab.root, '.git/hooks/post-checkout');
+    mkdirSync(join(lab.root, '.git/hooks'), { recursive: true });
+    writeFileSync(hook, '#!/bin/sh\necho "$@" > hooked.txt\n', { mode: 0o755 });
+    const { workspace } = await make(lab, 'one');
+    const nothing = '0'.repeat(40);
+    expect(readFileSync(join(workspace.path, 'hooked.txt'), 'utf8')).toBe(`${nothing} ${workspace.base} 1\n`);
+  });
+
+  it('is as git itself makes it, also beside one whose folder has the same name', async () => {
+    const lab = new Lab();
+    const plain = join(lab.folder, 'plain', 'one');
+    lab.git('worktree', 'add', '--quiet', '-b', 'plain', plain);
+    const { workspace } = await make(lab, 'one');
+    lab.git('worktree', 'unlock', workspace.path);
+    const describe = (path: string) => [
+      lab.gitAt(path, 'status', '--porcelain=v2', '--branch').replace(/branch.head .*/, ''),
+      lab.gitAt(path, 'rev-parse', '--is-inside-work-tree', '--show-toplevel').replace(path, ''),
+      lab.gitAt(path, 'ls-files', '--stage'),
+    ];
+    expect(describe(workspace.path)).toEqual(describe(plain));
+    lab.git('worktree', 'repair');
+    lab.git('fsck', '--strict');
+    expect(lab.git('worktree', 'list', '--porcelain')).toContain(`worktree ${workspace.path}\n`);
+  });
+
   it('leaves the checkout of the user as it was, byte for byte', async () => {
     const lab = new Lab();
     lab.write('a.txt', 'changed\n');
