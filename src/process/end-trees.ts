@@ -43,9 +43,11 @@ const pollMs = { first: 10, longest: 100 };
 export async function endTrees({ roots, marked, graceMs }: EndTreesOptions): Promise<EndedTrees> {
   const targets = new Map<string, Target>();
   const groups = new Set(roots.flatMap(root => (root.ownGroup ? root.pid : [])));
+  // The marker of a child of this process is its own; after a crash others may have it who are older.
+  const markedFrom = roots.every(root => root.ownGroup) ? roots : [];
   const began = performance.now();
   for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 2, pollMs.longest)) {
-    const alive = findTree({ roots: [...roots, ...targets.values()], groups, marked });
+    const alive = findTree({ roots: [...roots, ...targets.values()], groups, marked, markedFrom });
     const elapsedMs = performance.now() - began;
     for (const entry of alive) {
       const target = targetFor(entry, targets);

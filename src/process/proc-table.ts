@@ -1,11 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Marker, ProcessEntry, ProcessTable } from './process-table.ts';
+import type { Marker, ProcessEntry, ProcessIdentity, ProcessTable } from './process-table.ts';
 
 /** Linux: one scan of `/proc`, without starting a process. */
 export const procTable: ProcessTable = {
   all: () => pids().flatMap(pid => readEntry(pid) ?? []),
   one: readEntry,
   marked: (entries, marker) => entries.filter(({ pid }) => carries(pid, marker)),
+  startedBefore: (one, other) => {
+    const [ticks, others] = [ticksOf(one), ticksOf(other)];
+    return ticks !== undefined && others !== undefined && ticks < others;
+  },
 };
 
 const pids = (): number[] => readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? Number(name) : []));
@@ -35,6 +39,13 @@ function carries(pid: number, marker: Marker): boolean {
   if (!environment) return false;
   const variables = new Set(environment.split('\0'));
   return Object.entries(marker).every(([name, value]) => variables.has(`${name}=${value}`));
+}
+
+/** `undefined` if it is of another boot, or was never known. */
+function ticksOf({ processStart }: ProcessIdentity): number | undefined {
+  const prefix = `${bootId()}:`;
+  const ticks = processStart.startsWith(prefix) ? processStart.slice(prefix.length) : '';
+  return /^\d+$/.test(ticks) ? Number(ticks) : undefined;
 }
 
 let knownBootId: string | undefined;

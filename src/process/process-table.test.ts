@@ -42,6 +42,18 @@ describe.each(tables)('the process table by %s', (_name, table) => {
     await Promise.all([one?.stop({ graceMs: 60_000 }), two?.stop({ graceMs: 60_000 })]);
   });
 
+  test('takes no child for older than its parent, nor for older than itself', async () => {
+    const child = lab().sh('sh -c "echo deep \\$\\$; exec sleep 1000"; :');
+    const deep = table.one(Number(await child.lines.after('deep ')));
+    const root = table.one(child.identity?.pid ?? 0);
+    const own = table.one(process.pid);
+    if (!deep || !root || !own) throw new Error('all of them run');
+    expect(table.startedBefore(deep, root)).toBe(false);
+    expect(table.startedBefore(root, root)).toBe(false);
+    expect(table.startedBefore(own, { pid: root.pid, processStart: 'unknown' })).toBe(false);
+    await child.stop({ graceMs: 60_000 });
+  });
+
   test('tells a stopped process from a running one', async () => {
     const child = lab().sh('echo ready; kill -STOP $$; echo on; exec sleep 1000');
     await child.lines.after('ready');

@@ -26,6 +26,8 @@ export interface ProcessTable {
   one(pid: number): ProcessEntry | undefined;
   /** Those among `entries` whose environment, as it was when they started, has the whole marker. */
   marked(entries: readonly ProcessEntry[], marker: Marker): readonly ProcessEntry[];
+  /** Whether one certainly started before the other, and so cannot come from it. `false` also if nobody can tell. */
+  startedBefore(one: ProcessIdentity, other: ProcessIdentity): boolean;
 }
 
 /** The table of this machine: `/proc` where there is one, otherwise `ps`. */

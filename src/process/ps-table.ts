@@ -11,6 +11,8 @@ export const psTable: ProcessTable = {
     const pids = new Set(ps(['axeww', '-o', 'pid=,command=']).flatMap(line => markedPid(line, marker) ?? []));
     return entries.filter(({ pid }) => pids.has(pid));
   },
+  // One `ps` shows the environment of all.
+  startedBefore: () => false,
 };
 
 function ps(args: readonly string[]): string[] {

@@ -61,3 +61,25 @@ const rootsOf = ({ identity }: ReturnType<ReturnType<typeof lab>['sh']>) => (ide
 test('a marker that says nothing marks nothing', () => {
   expect(markedWith({})).toEqual([]);
 });
+
+test('what is older than all who can have a marker is not asked for it, what comes from them is', async () => {
+  const old = lab().sh('echo ready; exec sleep 1000');
+  await old.lines.after('ready');
+  const began = old.identity?.processStart;
+  let child = lab().sh(
+    'sh -c "setsid sh -c \'echo far \\$\\$; exec sleep 1000\' &"; echo near; exec sleep 1000',
+  );
+  // Starts are counted in hundredths of a second.
+  while (child.identity?.processStart === began) {
+    await child.stop({ graceMs: 0 });
+    child = lab().sh(
+      'sh -c "setsid sh -c \'echo far \\$\\$; exec sleep 1000\' &"; echo near; exec sleep 1000',
+    );
+  }
+  const far = Number(await child.lines.after('far '));
+  await child.lines.after('near');
+  const near = child.identity?.pid ?? 0;
+  const found = pids(findTree({ roots: [], marked: lab().marker, markedFrom: rootsOf(child) }));
+  expect(found.toSorted()).toEqual([near, far].toSorted());
+  await Promise.all([child.stop(patient), old.stop(patient)]);
+});

@@ -6,6 +6,8 @@ export interface TreeQuery {
   readonly groups?: Iterable<number>;
   /** Finds what left both tree and group: children of children that have ended, and those that called `setsid`. */
   readonly marked?: Marker | undefined;
+  /** Nobody but these and what comes from them can have the marker: whoever is older need not be asked for it. */
+  readonly markedFrom?: readonly ProcessIdentity[] | undefined;
 }
 
 /**
@@ -25,8 +27,13 @@ export function findTree(query: TreeQuery, table = processTable): readonly Proce
     ),
   );
   // A marker that says nothing is on every process of the machine.
-  if (query.marked && Object.keys(query.marked).length > 0)
-    for (const entry of table.marked(candidates, query.marked)) found.add(entry);
+  if (query.marked && Object.keys(query.marked).length > 0) {
+    const { markedFrom = [] } = query;
+    const isOlder = (entry: ProcessEntry) =>
+      markedFrom.length > 0 && markedFrom.every(first => table.startedBefore(entry, first));
+    const young = candidates.filter(entry => !isOlder(entry));
+    for (const entry of table.marked(young, query.marked)) found.add(entry);
+  }
 
   const byParent = groupBy(candidates, entry => entry.parent);
   const byGroup = groupBy(candidates, entry => entry.group);
