@@ -36,6 +36,16 @@ describe('lanes', () => {
     await expect(world.open('run', async () => 'again')).resolves.toBe('again');
   });
 
+  it('leave a world that nobody is in as it was, ready for the next', async () => {
+    const world = createLiveWorld();
+    const heard: string[] = [];
+    const say = note(world, heard);
+    await world.open('run', () => say('first'));
+    expect(await codeOf(say('outside'))).toContain('LANE_MISUSE');
+    await Promise.all([world.open('a', () => say('second')), world.open('b', () => say('third'))]);
+    expect(heard).toEqual(['first', 'second', 'third']);
+  });
+
   it('fail if they end before what they forked', async () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);

@@ -126,6 +126,8 @@ class LiveWorld implements AbandonableWorld {
     lane.end();
     this.#lanes.delete(lane.name);
     this.#lookAgain();
+    // Otherwise every promise of the process goes on being told of a world that nobody is in, for each that there was.
+    if (this.#lanes.size === 0 && this.#performing === 0) this.#context.disable();
   }
 
   #here(what: string): Lane {
