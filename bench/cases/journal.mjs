@@ -5,6 +5,11 @@ import { alternate } from '../lib/stats.mjs';
 const steps = 1000;
 const streams = ['claude-stdio-multi', 'claude-stream-json', 'claude-partial-thinking'];
 
+const costOfMedians = ({ plainMs, journalMs }) => journalMs / plainMs - 1;
+
+/** Of the two ways to compare runs with and without a journal. */
+const worseCost = result => Math.max(costOfMedians(result), result.costOfPairs);
+
 /** What it costs that every run is written down, and how much of a conversation is kept. */
 export function journal({ rounds }) {
   const { chain, fanOut } = alternate(
@@ -19,7 +24,8 @@ export function journal({ rounds }) {
     `**Reprise**, ${count(steps)} no-op steps ${name}`,
     ms(result.plainMs),
     ms(result.journalMs),
-    percent(result.cost),
+    percent(costOfMedians(result)),
+    percent(result.costOfPairs),
     `${count((result.cpuMs / steps) * 1000)} µs`,
     bytes(result.bytes),
   ];
@@ -27,14 +33,22 @@ export function journal({ rounds }) {
   return {
     title: 'The journal of a run',
     body: table(
-      ['', 'without a journal', 'with one', 'its cost', 'work of the processor a step', 'its size'],
+      [
+        '',
+        'without a journal',
+        'with one',
+        'its cost, by these',
+        'by neighbouring pairs',
+        'work of the processor a step',
+        'its size',
+      ],
       [row('in sequence', chain), row('at once', fanOut)],
     ),
     notes: [
       `Of ${bytes(raw)} that coding agents printed in ${streams.length} sessions, ${bytes(kept)} are kept: ${percent(kept / raw)}.`,
     ],
     targets: [
-      most('the journal costs at most 10 % of 1,000 no-op steps', chain.cost, 0.1),
+      most('the journal costs at most 10 % of 1,000 no-op steps', worseCost(chain), 0.1),
       most('a recorded session is at most a fifth of what its agent printed', kept / raw, 0.2),
     ],
   };

@@ -120,7 +120,7 @@ await contend({
       plainMs: median(times.plain),
       journalMs: median(times.journalled),
       // Of runs that came right after each other: the disk is never the same for long.
-      cost: median(times.plain.map((plain, round) => times.journalled[round] / plain)) - 1,
+      costOfPairs: median(times.plain.map((plain, round) => times.journalled[round] / plain)) - 1,
       cpuMs: median(work.journalled) - median(work.plain),
       plainCpuMs: median(work.plain),
       bytes,
