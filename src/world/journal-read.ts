@@ -1,16 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { fields, isRecord, text, wholeFrom } from '../core/fields.ts';
+import { fields, firstProblem, isRecord, text, wholeFrom } from '../core/fields.ts';
 import { journalFormat } from './journal.ts';
-import { contentFields, contentOf, entryProblem, outcomeOf } from './journal-entry.ts';
+import { contentOf, entryProblem, kindFields, outcomeOf, valueFields } from './journal-entry.ts';
 import type { RecordedEntry, Recording } from './recording.ts';
-import {
-  invalidLine,
-  linesOf,
-  parseHeader,
-  parseLine,
-  type SourceFile,
-  type SourceLine,
-} from './tape-file-lines.ts';
+import { invalidLine, linesOf, parseHeader, parseLine, type SourceFile } from './tape-file-lines.ts';
 import { witnessOf } from './witness.ts';
 
 export interface ReadJournal extends Recording {
@@ -29,16 +22,16 @@ export const readJournal = async (file: string): Promise<ReadJournal> =>
 export function parseJournal({ file, text }: SourceFile): ReadJournal {
   const whole = text.slice(0, text.lastIndexOf('\n') + 1);
   const header = parseHeader({ file, text: whole }, journalRules);
-  const entries = new Map<number, RecordedEntry>();
-  const notes: Readonly<Record<string, unknown>>[] = [];
+  const read: ReadLines = { kinds: new Map(), entries: new Map(), notes: [] };
   for (const line of linesOf({ file, text: whole }).slice(1)) {
-    const value = parseLine(file, line);
-    if (isRecord(value['note']) && Object.keys(value).length === 1) notes.push(value['note']);
-    else addEntry(entries, value, { file, line });
+    const problem = takeLine(read, parseLine(file, line));
+    if (problem !== undefined) throw invalidLine(file, line.line, problem, damaged);
   }
-  const inOrder = withoutGaps(entries);
-  return { header, notes, entries: inOrder, witness: witnessOf(inOrder) };
+  const entries = withoutGaps(read.entries);
+  return { header, notes: read.notes, entries, witness: witnessOf(entries) };
 }
+
+const damaged = 'the journal is damaged, so this run cannot be captured; run the workflow again';
 
 const journalRules = {
   kind: 'journal',
@@ -46,33 +39,63 @@ const journalRules = {
   again: () => 'run the workflow, and capture that run',
 } as const;
 
-const entryFields = fields(
-  { n: wholeFrom(0), lane: text, i: wholeFrom(0), ...contentFields.required },
-  contentFields.optional,
+const kindLine = fields({ of: wholeFrom(0), ...kindFields.required }, kindFields.optional);
+const entryLine = fields(
+  { n: wholeFrom(0), lane: text, i: wholeFrom(0), of: wholeFrom(0) },
+  valueFields.optional,
 );
-const endingFields = fields({ n: wholeFrom(0) }, contentFields.optional);
+const endingLine = fields({ n: wholeFrom(0) }, valueFields.optional);
 
-/** An effect that took longer than a turn has two lines: what was asked, and, with the same number, how it ended. */
-function addEntry(
-  entries: Map<number, RecordedEntry>,
-  value: Readonly<Record<string, unknown>>,
-  { file, line }: { readonly file: string; readonly line: SourceLine },
-): void {
-  const isEnding = !Object.hasOwn(value, 'op');
-  const problem = entryProblem(isEnding ? endingFields : entryFields, value);
-  if (problem !== undefined) throw invalidLine(file, line.line, problem, damaged);
-  const n = value['n'] as number;
-  const known = entries.get(n);
-  if (isEnding) {
-    if (!known || known.outcome) throw invalidLine(file, line.line, `entry ${n} is not under way`, damaged);
-    entries.set(n, { ...known, outcome: outcomeOf(value) });
-  } else {
-    if (known) throw invalidLine(file, line.line, `there are two entries ${n}`, damaged);
-    entries.set(n, { n, lane: value['lane'] as string, i: value['i'] as number, ...contentOf(value) });
-  }
+type Line = Readonly<Record<string, unknown>>;
+
+interface ReadLines {
+  /** By number, what entries are of. */
+  readonly kinds: Map<number, Pick<RecordedEntry, 'op' | 'keys'>>;
+  readonly entries: Map<number, RecordedEntry>;
+  readonly notes: Line[];
 }
 
-const damaged = 'the journal is damaged, so this run cannot be captured; run the workflow again';
+/** Returns what is wrong with it, if anything. */
+function takeLine(read: ReadLines, line: Line): string | undefined {
+  if (isRecord(line['note']) && Object.keys(line).length === 1) {
+    read.notes.push(line['note']);
+    return undefined;
+  }
+  if (!Object.hasOwn(line, 'n')) return takeKind(read, line);
+  return Object.hasOwn(line, 'of') ? takeEntry(read, line) : takeEnding(read, line);
+}
+
+function takeKind({ kinds }: ReadLines, line: Line): string | undefined {
+  const problem = firstProblem(kindLine, line);
+  if (problem !== undefined) return problem;
+  const of = line['of'] as number;
+  if (kinds.has(of)) return `there are two kinds ${of}`;
+  const { op, keys } = contentOf(line);
+  kinds.set(of, { op, ...(keys ? { keys } : {}) });
+  return undefined;
+}
+
+function takeEntry({ kinds, entries }: ReadLines, line: Line): string | undefined {
+  const problem = entryProblem(entryLine, line);
+  if (problem !== undefined) return problem;
+  const { n, lane, i, of } = line as { n: number; lane: string; i: number; of: number };
+  const kind = kinds.get(of);
+  if (!kind) return `nothing says what ${of} stands for`;
+  if (entries.has(n)) return `there are two entries ${n}`;
+  entries.set(n, { n, lane, i, ...contentOf(line), ...kind });
+  return undefined;
+}
+
+/** An effect that took longer than a turn has two lines: what was asked, and, with the same number, how it ended. */
+function takeEnding({ entries }: ReadLines, line: Line): string | undefined {
+  const problem = entryProblem(endingLine, line);
+  if (problem !== undefined) return problem;
+  const n = line['n'] as number;
+  const known = entries.get(n);
+  if (!known || known.outcome) return `entry ${n} is not under way`;
+  entries.set(n, { ...known, outcome: outcomeOf(line) });
+  return undefined;
+}
 
 /** In a batch that was cut off, an entry may be missing that was granted before one that is there. */
 function withoutGaps(entries: ReadonlyMap<number, RecordedEntry>): readonly RecordedEntry[] {

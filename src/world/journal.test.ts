@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -98,11 +98,14 @@ describe('a journal', () => {
     await ended;
     journal.close();
     expect(readFileSync(file, 'utf8').split('\n')).toEqual([
-      '{"format":1,"kind":"journal","run":"r1","in":"<PATH:repo>"}',
+      '{"format":2,"kind":"journal","run":"r1","in":"<PATH:repo>"}',
       '{"note":{"worktree":"<PATH:repo>/x"}}',
-      '{"n":0,"lane":"a","i":0,"op":"test.gate.begin","args":"<SECRET:A_TOKEN>"}',
-      '{"n":1,"lane":"a","i":1,"op":"test.gate.end","ok":"<SECRET:A_TOKEN>"}',
-      '{"n":2,"lane":"a","i":2,"op":"test.slow","keys":{"reads":["r"]},"args":{"in":"<PATH:repo>"},"ok":null}',
+      '{"of":0,"op":"test.gate.begin"}',
+      '{"n":0,"lane":"a","i":0,"of":0,"args":"<SECRET:A_TOKEN>"}',
+      '{"of":1,"op":"test.gate.end"}',
+      '{"n":1,"lane":"a","i":1,"of":1,"ok":"<SECRET:A_TOKEN>"}',
+      '{"of":2,"op":"test.slow","keys":{"reads":["r"]}}',
+      '{"n":2,"lane":"a","i":2,"of":2,"args":{"in":"<PATH:repo>"},"ok":null}',
       '',
     ]);
     expect(notices).toEqual([]);
@@ -132,7 +135,7 @@ describe('a journal', () => {
     await program(world);
     journal.close();
     const { header, entries, witness } = await readJournal(file);
-    expect(header).toEqual({ format: 1, kind: 'journal', run: 'r1', in: '<PATH:repo>' });
+    expect(header).toEqual({ format: 2, kind: 'journal', run: 'r1', in: '<PATH:repo>' });
     expect(entries.map(({ n }) => n)).toEqual(entries.map((_, at) => at));
     const own = (lane: string) => entries.filter(entry => entry.lane === lane).map(described);
     expect(own('a/1')).toEqual(['test.gate.begin', 'test.gate.end cancelled', 'test.gate.begin cancelled']);
@@ -147,6 +150,71 @@ describe('a journal', () => {
     expect(JSON.stringify(entries)).not.toContain('stack');
     expect(witness).toMatchObject({ mostOpen: 2, mostInFlight: 4 });
     expect(witness.switches).toBeGreaterThan(1);
+  });
+
+  it('keeps values as they were, whoever changes them later', async () => {
+    const { journal, world } = open();
+    const give = world.effect<{ list: number[] }, { list: number[] }>({
+      name: 'test.give',
+      span: 'short',
+      perform: given => given,
+    });
+    await world.open('a', async () => {
+      const { list } = await give({ list: [1] });
+      list.push(2);
+    });
+    journal.close();
+    expect((await readJournal(file)).entries).toMatchObject([
+      { args: { list: [1] }, outcome: { kind: 'ok', value: { list: [1] } } },
+    ]);
+  });
+
+  it('tells effects of one name by their keys, however many there are', async () => {
+    const { journal, world } = open();
+    const names = Array.from({ length: 1100 }, (_, at) => `key ${at} "é"`);
+    const touch = world.effect<string, void>({
+      name: 'test.touch',
+      span: 'short',
+      keys: name => ({ writes: [name] }),
+      perform: () => {},
+    });
+    await world.open('a', async () => {
+      for (const name of [...names, ...names, 'key 0 "é"', 'key 0 "é"']) await touch(name);
+    });
+    journal.close();
+    const { entries } = await readJournal(file);
+    expect(entries.length).toBe(2202);
+    expect(entries.every(({ args, keys }) => keys?.writes?.[0] === args && keys?.reads === undefined)).toBe(
+      true,
+    );
+  });
+
+  it('keeps what is under way at the same time apart', async () => {
+    const { journal, world } = open();
+    const { ask: first, answer: answerFirst } = slow(world);
+    const { ask: second, answer: answerSecond } = slow(world);
+    const ended = [world.open('a', () => first('1')), world.open('b', () => second('2'))];
+    await turn();
+    answerSecond('two');
+    answerFirst('one');
+    await Promise.all(ended);
+    journal.close();
+    expect((await readJournal(file)).entries).toMatchObject([
+      { n: 0, lane: 'a', args: '1', outcome: { kind: 'ok', value: 'one' } },
+      { n: 1, lane: 'b', args: '2', outcome: { kind: 'ok', value: 'two' } },
+    ]);
+  });
+
+  it('does not let wait what no timer can reach', async () => {
+    const { journal, world } = open();
+    const say = world.effect<string, void>({ name: 'test.say', span: 'short', perform: () => {} });
+    let written = 0;
+    await world.open('a', async () => {
+      for (let at = 0; at < 3; at++) await say('x'.repeat(1 << 20));
+      written = statSync(file).size;
+    });
+    journal.close();
+    expect(written).toBeGreaterThan(2 << 20);
   });
 
   it('can be read wherever it is cut off', async () => {
@@ -170,8 +238,8 @@ describe('a journal', () => {
 
   it('is in the order of its numbers, and ends where one is missing', () => {
     const line = (n: number, lane: string, i: number) =>
-      `{"n":${n},"lane":"${lane}","i":${i},"op":"x","ok":1}\n`;
-    const text = `{"format":1,"kind":"journal"}\n${line(1, 'b', 0)}${line(0, 'a', 0)}${line(3, 'b', 1)}{"n":2,"la`;
+      `{"n":${n},"lane":"${lane}","i":${i},"of":0,"ok":1}\n`;
+    const text = `{"format":2,"kind":"journal"}\n{"of":0,"op":"x"}\n${line(1, 'b', 0)}${line(0, 'a', 0)}${line(3, 'b', 1)}{"n":2,"la`;
     expect(parseJournal({ file, text }).entries.map(({ n, lane }) => [n, lane])).toEqual([
       [0, 'a'],
       [1, 'b'],
@@ -205,22 +273,28 @@ describe('a journal', () => {
 });
 
 describe('a damaged journal', () => {
-  const entry = (n: number, more = '') => `{"n":${n},"lane":"a","i":${n},"op":"x"${more}}\n`;
-  const header = '{"format":1,"kind":"journal"}\n';
+  const entry = (n: number, more = '') => `{"n":${n},"lane":"a","i":${n},"of":0${more}}\n`;
+  const header = '{"format":2,"kind":"journal"}\n{"of":0,"op":"x"}\n';
   it.each([
-    ['not JSON', `${header}{"n":\n`, 'TAPE_INVALID: j:2: not JSON'],
-    ['unknown field', `${header}${entry(0, ',"time":1')}`, 'TAPE_INVALID: j:2: time: unknown field'],
+    ['not JSON', `${header}{"n":\n`, 'TAPE_INVALID: j:3: not JSON'],
+    ['unknown field', `${header}${entry(0, ',"time":1')}`, 'TAPE_INVALID: j:3: time: unknown field'],
     [
       'two outcomes',
       `${header}${entry(0, ',"ok":1,"cancelled":true')}`,
-      'TAPE_INVALID: j:2: ok and cancelled: only one',
+      'TAPE_INVALID: j:3: ok and cancelled: only one',
     ],
     [
       'the same number twice',
       `${header}${entry(0)}${entry(0)}`,
-      'TAPE_INVALID: j:3: there are two entries 0',
+      'TAPE_INVALID: j:4: there are two entries 0',
     ],
-    ['an end of nothing', `${header}{"n":3,"ok":1}\n`, 'TAPE_INVALID: j:2: entry 3 is not under way'],
+    ['an end of nothing', `${header}{"n":3,"ok":1}\n`, 'TAPE_INVALID: j:3: entry 3 is not under way'],
+    [
+      'of something unknown',
+      `${header}{"n":0,"lane":"a","i":0,"of":7}\n`,
+      'TAPE_INVALID: j:3: nothing says what 7 stands for',
+    ],
+    ['the same kind twice', `${header}{"of":0,"op":"y"}\n`, 'TAPE_INVALID: j:3: there are two kinds 0'],
     ['another kind', '{"format":1,"kind":"tape"}\n', 'TAPE_INVALID: j:1: kind: expected "journal"'],
     [
       'another format',

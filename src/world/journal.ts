@@ -1,19 +1,10 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { JsonObject } from '../core/json.ts';
-import type { EffectDefinition } from './effect.ts';
-import { askedJson, outcomeJson } from './journal-entry.ts';
+import { JournalLines } from './journal-lines.ts';
 import type { Outcome } from './outcome.ts';
 import type { Redactor } from './redact.ts';
-import {
-  type EntryPlace,
-  entryName,
-  type Phase,
-  type TracedRequest,
-  type Tracer,
-  tapedArgs,
-  tapedOutcome,
-} from './trace.ts';
+import type { EntryPlace, TracedRequest, Tracer } from './trace.ts';
 
 export interface JournalOptions {
   /** Must not exist. */
@@ -37,10 +28,13 @@ export interface Journal {
   close(): void;
 }
 
-export const journalFormat = 1;
+export const journalFormat = 2;
 
 /** A write costs as much as five entries, and a step may be over in less than a millisecond. */
 const patienceMs = 5;
+
+/** In characters. What happens without the event loop ever turning reaches no timer. */
+const mostWaiting = 1 << 20;
 
 /**
  * Never throws and never waits for the disk: a kill of the process loses some milliseconds, a crash of the machine some
@@ -52,11 +46,9 @@ class FileJournal implements Journal, Tracer {
   readonly tracer: Tracer = this;
   readonly #options: JournalOptions;
   #file: number | undefined;
-  #lines = '';
+  readonly #lines = new JournalLines();
   #timer: NodeJS.Timeout | undefined;
   #flushedAt = 0;
-  /** Short effects that are under way: their line so far, or nothing if it has been written without an outcome. */
-  readonly #granted = new Map<number, string>();
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -74,32 +66,26 @@ class FileJournal implements Journal, Tracer {
 
   granted(request: TracedRequest, place: EntryPlace): void {
     if (this.#file === undefined) return;
-    this.#attempt(() => {
-      const line = asked(request, place);
-      if (place.phase === 'begin') this.#lines += `${line}}\n`;
-      else this.#granted.set(place.n, line);
-    });
+    try {
+      this.#lines.granted(request, place);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   settled(request: TracedRequest, place: EntryPlace, outcome: Outcome): void {
     if (this.#file === undefined) return;
-    this.#attempt(() => {
-      const answer = `${outcomeJson(tapedOutcome(request.effect, outcome))}}\n`;
-      const line = this.#granted.get(place.n);
-      if (place.phase === 'end') this.#lines += `${placed(request, place)}${answer}`;
-      else if (line === undefined) this.#lines += `${asked(request, place)}${answer}`;
-      else {
-        this.#granted.delete(place.n);
-        this.#lines += `${line === '' ? `{"n":${place.n}` : line}${answer}`;
-      }
-    });
+    try {
+      this.#lines.settled(request, place, outcome);
+      if (this.#lines.length > mostWaiting) this.flush();
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   note(line: JsonObject): void {
     if (this.#file === undefined) return;
-    this.#attempt(() => {
-      this.#lines += `{"note":${JSON.stringify(line)}}\n`;
-    });
+    this.#attempt(() => this.#lines.note(line));
   }
 
   flushNowAndThen(): void {
@@ -109,14 +95,10 @@ class FileJournal implements Journal, Tracer {
   flush(): void {
     if (this.#file === undefined) return;
     this.#flushedAt = performance.now();
+    // So that it fires only when nobody else has flushed for as long.
+    this.#timer?.refresh();
     this.#attempt(() => {
-      for (const [n, line] of this.#granted) {
-        if (line === '') continue;
-        this.#granted.set(n, '');
-        this.#lines += `${line}}\n`;
-      }
-      const lines = this.#lines;
-      this.#lines = '';
+      const lines = this.#lines.take();
       if (lines !== '') this.#write(this.#options.redactor.lines(lines));
     });
   }
@@ -139,19 +121,22 @@ class FileJournal implements Journal, Tracer {
     try {
       step();
     } catch (error) {
-      this.#end();
-      const why = error instanceof Error ? error.message : String(error);
-      const { file, onNotice } = this.#options;
-      onNotice?.(`the journal ${file} ends here, so this run cannot be captured: ${why}`);
+      this.#fail(error);
     }
+  }
+
+  #fail(error: unknown): void {
+    this.#end();
+    const why = error instanceof Error ? error.message : String(error);
+    const { file, onNotice } = this.#options;
+    onNotice?.(`the journal ${file} ends here, so this run cannot be captured: ${why}`);
   }
 
   #end(): void {
     const file = this.#file;
     clearInterval(this.#timer);
     this.#file = undefined;
-    this.#lines = '';
-    this.#granted.clear();
+    this.#lines.take();
     if (file === undefined) return;
     try {
       closeSync(file);
@@ -160,12 +145,3 @@ class FileJournal implements Journal, Tracer {
     }
   }
 }
-
-const asked = (request: TracedRequest, place: EntryPlace): string =>
-  `${placed(request, place)}${askedJson(request.keys, tapedArgs(request))}`;
-
-const placed = ({ lane, effect }: TracedRequest, { n, i, phase }: EntryPlace): string =>
-  `{"n":${n},"lane":${JSON.stringify(lane.name)},"i":${i},"op":${opJson(effect, phase)}`;
-
-const opJson = (effect: EffectDefinition<unknown, unknown>, phase: Phase): string =>
-  JSON.stringify(entryName(effect, phase));

@@ -1,10 +1,11 @@
 import { fields, text, wholeFrom } from '../core/fields.ts';
 import {
-  askedJson,
+  argsJson,
   contentFields,
   contentOf,
   type EntryContent,
   entryProblem,
+  keysJson,
   outcomeJson,
 } from './journal-entry.ts';
 import { invalidLine, linesOf, parseHeader, parseLine, type SourceFile } from './tape-file-lines.ts';
@@ -64,7 +65,7 @@ export function writeTape({ header, entries }: Tape): string {
 }
 
 const entryLine = ({ lane, i, op, keys, args, outcome }: TapeEntry): string =>
-  `{"lane":${JSON.stringify(lane)},"i":${i},"op":${JSON.stringify(op)}${askedJson(keys, args)}${outcomeJson(outcome)}}`;
+  `{"lane":${JSON.stringify(lane)},"i":${i},"op":${JSON.stringify(op)}${keysJson(keys)}${argsJson(args)}${outcomeJson(outcome)}}`;
 
 /** `a` before `a/2` before `a/10` before `a/engine#0`. */
 function compareLanes(a: string, b: string): number {

@@ -140,11 +140,10 @@ function runNamer(folder: string, keepFiles: () => void): Tracer {
  * A commit to the store takes longer than anything else, and is there even if the process is killed meanwhile. That it
  * was asked for must be known then, unless commits follow each other within milliseconds.
  */
-const beforeCommits = (flush: () => void): Tracer => ({
+const beforeCommits = (flush: () => void): Pick<Tracer, 'granted'> => ({
   granted: ({ effect: { name } }) => {
     if (name === 'store.append' || name === 'store.create') flush();
   },
-  settled: () => {},
 });
 
 function openOnce(cwd: string, { env }: CommandIo): () => Promise<Repository | undefined> {
