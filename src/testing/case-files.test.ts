@@ -65,17 +65,17 @@ describe('the files of a case', () => {
     expect(Object.keys(rest)).toEqual(['two__a.vcr']);
     expect(rest['two__a.vcr']).toBe(
       `${[
-        '{"format":1,"kind":"tape","case":"two","step":"a","reprise":"0.1.0","git":"2.39.5","node":"20.19.0","recorded_at":"2026-01-02T03:04:05.000Z","redaction":1}',
+        '{"format":2,"kind":"tape","case":"two","step":"a","reprise":"0.1.0","git":"2.39.5","node":"20.19.0","recorded_at":"2026-01-02T03:04:05.000Z","redaction":1}',
         '{"lane":"","i":0,"op":"clock.now","ok":5}',
         '{"lane":"engine#0","i":0,"op":"shell.next.begin","keys":{"writes":["wt:x"]},"args":{"at":"<PATH:repo>"}}',
-        '{"lane":"engine#0","i":1,"op":"shell.next.end","ok":{"exit":0}}',
+        '{"i":1,"op":"shell.next.end","ok":{"exit":0}}',
         '{"lane":"engine#0/2","i":0,"op":"mail.receive","cancelled":true}',
         '{"lane":"engine#0/10","i":0,"op":"git.land","keys":{"reads":["r"],"writes":["w"]},"ok":null}',
       ].join('\n')}\n`,
     );
     const [header = '', first, ...more] = score.split('\n');
     expect(JSON.parse(header)).toEqual({
-      format: 1,
+      format: 2,
       kind: 'score',
       case: 'two',
       witness: { mostOpen: 2, mostInFlight: 1, switches: 5 },
@@ -98,6 +98,29 @@ describe('the files of a case', () => {
     expect(joined.placeOf({ lane: 'c', i: 0 })).toBeUndefined();
   });
 
+  it('say nothing twice: lanes, keys, and values that are long', () => {
+    const said = { text: 'It works now. '.repeat(20) };
+    const keys = { writes: ['store'] };
+    const recording = recordingOf([
+      step('a', 'store.append', { keys, args: { output: said }, ...ok(null) }),
+      step('a', 'store.append', { keys, args: { seq: 2 }, ...ok(null) }),
+      step('a', 'store.append', { args: { event: said }, ...ok(said) }),
+      step('a', 'store.append', { keys, args: { same: 'as before' }, ...ok(null) }),
+    ]);
+    const given = files(recording);
+    expect(given['two__a.vcr']?.split('\n').slice(1)).toEqual([
+      `{"lane":"","i":0,"op":"store.append","keys":{"writes":["store"]},"args":{"output":${JSON.stringify(said)}},"ok":null}`,
+      '{"i":1,"op":"store.append","args":{"seq":2},"ok":null}',
+      '{"i":2,"op":"store.append","keys":{},"args":{"event":{"same":":0/args/output"}},"ok":{"same":":0/args/output"}}',
+      '{"i":3,"op":"store.append","keys":{"writes":["store"]},"args":{"same":[{"same":"as before"}]},"ok":null}',
+      '',
+    ]);
+    expect(given['two.score']?.split('\n')[1]).toBe(
+      '{"n":0,"lane":"a","i":0,"op":["store.append","store.append","store.append","store.append"]}',
+    );
+    expect(read(given).entries).toEqual(recording.entries);
+  });
+
   it('keep the bytes of other tapes when one lane is recorded again', () => {
     const again = recordingOf([
       step('b', 'clock.now', ok(7)),
@@ -110,7 +133,21 @@ describe('the files of a case', () => {
   });
 });
 
-const json = fc.jsonValue({ maxDepth: 2 }).map(value => JSON.parse(JSON.stringify(value)) as unknown);
+const long = {
+  text: 'so long a text that it is not written twice, '.repeat(5),
+  path: { 'a/b~c': ['x', 'y'] },
+};
+const repeated = fc.constantFrom<unknown>(
+  long,
+  long.text,
+  [long, { again: long.text }],
+  { 'a/~b': long, same: long.text },
+  { same: 'a:0/args' },
+  { same: [{ same: long }] },
+);
+const json = fc
+  .oneof(fc.jsonValue({ maxDepth: 2 }), repeated)
+  .map(value => JSON.parse(JSON.stringify(value)) as unknown);
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   json.map((value): Outcome => ({ kind: 'ok', value })),
   fc.constant<Outcome>({ kind: 'cancelled' }),
@@ -252,6 +289,14 @@ describe('files that do not fit together are refused', () => {
     ['empty tape', changed('two__b.vcr', () => ''), 'cases/two/two__b.vcr:1: the file is empty'],
   ])('%s', (_, given, expected) => expect(problemOf(given)).toContain(`TAPE_INVALID: ${expected}`));
 
+  it('references that lead nowhere, or round in a circle', () => {
+    const pointing = (to: string) =>
+      changed('two__a.vcr', replace('"ok":{"exit":0}', `"ok":{"same":"${to}"}`));
+    const nowhere = 'TAPE_INVALID: cases/two/two__a.vcr:4: same: nothing stands at';
+    for (const to of ['engine#0:0/args/no', 'engine#0:7/args', 'engine#0:1/ok', 'x', 'engine#0:0'])
+      expect(problemOf(pointing(to))).toContain(`${nowhere} "${to}" before`);
+  });
+
   it('missing and orphaned files', () => {
     const { 'two__b.vcr': tape = '', ...rest } = files();
     expect(problemOf(rest)).toBe(
@@ -271,13 +316,13 @@ describe('files that do not fit together are refused', () => {
   });
 
   it('another version of the format, before anything else', () => {
-    const newer = (text: string) => text.replace('{"format":1', '{"new":[],"format":2');
+    const newer = (text: string) => text.replace('{"format":2', '{"new":[],"format":3');
     expect(problemOf(changed('two__a.vcr', newer))).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: format version: cases/two/two__a.vcr:1 is a tape of format 2, and this Reprise reads format 1
+      "REPLAY_DIVERGED: format version: cases/two/two__a.vcr:1 is a tape of format 3, and this Reprise reads format 2
       hint: use the Reprise that made it, or record it again: reprise test two --record"
     `);
     expect(problemOf(changed('two.score', newer))).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: format version: cases/two/two.score:1 is a score of format 2, and this Reprise reads format 1
+      "REPLAY_DIVERGED: format version: cases/two/two.score:1 is a score of format 3, and this Reprise reads format 2
       hint: use the Reprise that made it, or record it again: reprise test two --record"
     `);
     expect(

@@ -1,7 +1,24 @@
-import { fields, firstProblem, isRecord, map, name, type Rule, text, wholeFrom } from '../core/fields.ts';
+import {
+  fields,
+  firstProblem,
+  isRecord,
+  map,
+  name,
+  names,
+  type Rule,
+  text,
+  wholeFrom,
+} from '../core/fields.ts';
 import type { Witness } from './recording.ts';
 import { recordAgain } from './tape-file.ts';
-import { invalidLine, linesOf, parseHeader, parseLine, type SourceFile } from './tape-file-lines.ts';
+import {
+  invalidLine,
+  linesOf,
+  parseHeader,
+  parseLine,
+  type SourceFile,
+  type SourceLine,
+} from './tape-file-lines.ts';
 
 export interface ScoreHeader {
   readonly case: string;
@@ -32,7 +49,7 @@ export interface ParsedScore extends Score {
   readonly lines: readonly number[];
 }
 
-const scoreFormat = 1;
+const scoreFormat = 2;
 
 export const scoreFileName = (caseName: string): string => `${caseName}.score`;
 
@@ -52,10 +69,25 @@ export function writeScore({ header, entries }: Score): string {
     files: Object.fromEntries(Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1))),
   };
   const inOrder = [...entries].sort((a, b) => a.n - b.n);
-  return `${[JSON.stringify(first), ...inOrder.map(entryLine)].join('\n')}\n`;
+  return `${[JSON.stringify(first), ...turnsOf(inOrder).map(turnLine)].join('\n')}\n`;
 }
 
-const entryLine = ({ n, lane, i, op }: ScoreEntry): string => JSON.stringify({ n, lane, i, op });
+/** Entries of one lane that come right after each other. */
+type Turn = readonly [ScoreEntry, ...ScoreEntry[]];
+
+function turnsOf(entries: readonly ScoreEntry[]): readonly Turn[] {
+  const turns: [ScoreEntry, ...ScoreEntry[]][] = [];
+  for (const entry of entries) {
+    const turn = turns.at(-1);
+    if (turn?.[0].lane === entry.lane) turn.push(entry);
+    else turns.push([entry]);
+  }
+  return turns;
+}
+
+/** `n` and `i` are those of the first entry; `op` is a list if there are several. */
+const turnLine = ([{ n, lane, i, op }, ...more]: Turn): string =>
+  JSON.stringify({ n, lane, i, op: more.length === 0 ? op : [op, ...more.map(entry => entry.op)] });
 
 const orNull = ({ expected, holds }: Rule): Rule => ({
   expected: `${expected}, or null`,
@@ -76,7 +108,12 @@ const headerFields = fields({
   files: texts,
 });
 
-const entryFields = fields({ n: wholeFrom(0), lane: name, i: wholeFrom(0), op: name });
+const ops: Rule = {
+  expected: 'a text that is not empty, or a list of such texts',
+  holds: value => name.holds(value) || (Array.isArray(value) && value.length > 0 && names.holds(value)),
+};
+
+const turnFields = fields({ n: wholeFrom(0), lane: name, i: wholeFrom(0), op: ops });
 
 /** Throws TAPE_INVALID with the line, or REPLAY_DIVERGED if it is of another format. */
 export function parseScore({ file, text }: SourceFile): ParsedScore {
@@ -89,23 +126,27 @@ export function parseScore({ file, text }: SourceFile): ParsedScore {
     { kind: 'score', versions: { format: scoreFormat }, again: recordAgain, known: headerFields },
   );
   const next = new Map<string, number>();
-  const lines = linesOf({ file, text }).slice(1);
-  const entries = lines.map((line, at): ScoreEntry => {
-    const value = parseLine(file, line);
-    const problem = firstProblem(entryFields, value);
-    if (problem !== undefined) throw invalidLine(file, line.line, problem);
-    const entry = value as unknown as ScoreEntry;
-    if (entry.n !== at) throw invalidLine(file, line.line, `n is ${entry.n}, expected ${at}`);
-    const expected = next.get(entry.lane) ?? 0;
-    if (entry.i !== expected) {
-      throw invalidLine(
-        file,
-        line.line,
-        `entry ${entry.i} of lane "${entry.lane}", expected its entry ${expected}`,
-      );
+  const entries: ScoreEntry[] = [];
+  const lines: number[] = [];
+  for (const source of linesOf({ file, text }).slice(1)) {
+    const { n, lane, i, op } = turnIn(file, source);
+    if (n !== entries.length) throw invalidLine(file, source.line, `n is ${n}, expected ${entries.length}`);
+    const expected = next.get(lane) ?? 0;
+    if (i !== expected) {
+      throw invalidLine(file, source.line, `entry ${i} of lane "${lane}", expected its entry ${expected}`);
     }
-    next.set(entry.lane, entry.i + 1);
-    return entry;
-  });
-  return { header: header as unknown as ScoreHeader, entries, lines: lines.map(({ line }) => line) };
+    for (const [at, name] of [op].flat().entries()) {
+      entries.push({ n: n + at, lane, i: i + at, op: name });
+      lines.push(source.line);
+    }
+    next.set(lane, i + [op].flat().length);
+  }
+  return { header: header as unknown as ScoreHeader, entries, lines };
+}
+
+function turnIn(file: string, source: SourceLine): Omit<ScoreEntry, 'op'> & { op: string | string[] } {
+  const value = parseLine(file, source);
+  const problem = firstProblem(turnFields, value);
+  if (problem !== undefined) throw invalidLine(file, source.line, problem);
+  return value as unknown as ReturnType<typeof turnIn>;
 }

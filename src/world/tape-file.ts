@@ -1,4 +1,5 @@
 import { fields, text, wholeFrom } from '../core/fields.ts';
+import type { Keys } from './effect.ts';
 import {
   argsJson,
   contentFields,
@@ -8,7 +9,16 @@ import {
   keysJson,
   outcomeJson,
 } from './journal-entry.ts';
-import { invalidLine, linesOf, parseHeader, parseLine, type SourceFile } from './tape-file-lines.ts';
+import type { Outcome } from './outcome.ts';
+import {
+  invalidLine,
+  linesOf,
+  parseHeader,
+  parseLine,
+  type SourceFile,
+  type SourceLine,
+} from './tape-file-lines.ts';
+import { entryPlace, mayRepeat, RepeatReader, RepeatWriter } from './tape-file-repeats.ts';
 
 /** What made a tape. */
 export interface TapeHeader {
@@ -39,7 +49,7 @@ export interface ParsedTape extends Tape {
   readonly lines: readonly number[];
 }
 
-const tapeFormat = 1;
+const tapeFormat = 2;
 
 /** Raised when redaction replaces other things than before, because both sides of a comparison must agree. */
 const redactionVersion = 1;
@@ -61,11 +71,41 @@ export function writeTape({ header, entries }: Tape): string {
     redaction: redactionVersion,
   };
   const inOrder = [...entries].sort((a, b) => compareLanes(a.lane, b.lane) || a.i - b.i);
-  return `${[JSON.stringify(first), ...inOrder.map(entryLine)].join('\n')}\n`;
+  const lines = new LineWriter();
+  return `${[JSON.stringify(first), ...inOrder.map(entry => lines.line(entry))].join('\n')}\n`;
 }
 
-const entryLine = ({ lane, i, op, keys, args, outcome }: TapeEntry): string =>
-  `{"lane":${JSON.stringify(lane)},"i":${i},"op":${JSON.stringify(op)}${keysJson(keys)}${argsJson(args)}${outcomeJson(outcome)}}`;
+/**
+ * Makes lines of entries that do not say again what an earlier one said: a line without `lane` is of the lane of the
+ * line before, one without `keys` has those of the last entry with its `op`, and long values stand there once.
+ */
+class LineWriter {
+  #lane: string | undefined;
+  readonly #keys = new Map<string, string>();
+  readonly #repeats = new RepeatWriter();
+
+  line({ lane, i, op, keys, args, outcome }: TapeEntry): string {
+    const laneJson = lane === this.#lane ? '' : `"lane":${JSON.stringify(lane)},`;
+    this.#lane = lane;
+    const place = entryPlace(lane, i);
+    const asked = argsJson(this.#repeats.shorten(args, `${place}/args`));
+    const answered = outcomeJson(this.#shortened(outcome, `${place}/ok`));
+    return `{${laneJson}"i":${i},"op":${JSON.stringify(op)}${this.#keysJson(op, keys)}${asked}${answered}}`;
+  }
+
+  #keysJson(op: string, keys: Keys | undefined): string {
+    const [before = '', now] = [this.#keys.get(op), keysJson(keys)];
+    this.#keys.set(op, now);
+    if (now === before) return '';
+    return now === '' ? ',"keys":{}' : now;
+  }
+
+  #shortened(outcome: Outcome | undefined, place: string): Outcome | undefined {
+    return outcome?.kind === 'ok'
+      ? { kind: 'ok', value: this.#repeats.shorten(outcome.value, place) }
+      : outcome;
+  }
+}
 
 /** `a` before `a/2` before `a/10` before `a/engine#0`. */
 function compareLanes(a: string, b: string): number {
@@ -95,28 +135,77 @@ const headerFields = fields({
 });
 
 const entryFields = fields(
-  { lane: text, i: wholeFrom(0), ...contentFields.required },
-  contentFields.optional,
+  { i: wholeFrom(0), ...contentFields.required },
+  { lane: text, ...contentFields.optional },
 );
 
 /** Throws TAPE_INVALID with the line, or REPLAY_DIVERGED if it is of another format. */
 export function parseTape({ file, text }: SourceFile): ParsedTape {
   const header = headerOf({ file, text });
-  const next = new Map<string, number>();
   const lines = linesOf({ file, text }).slice(1);
-  const entries = lines.map((line): TapeEntry => {
-    const value = parseLine(file, line);
+  const reader = new LineReader(file);
+  return { header, entries: lines.map(line => reader.entry(line)), lines: lines.map(({ line }) => line) };
+}
+
+/** Puts back what lines leave out. */
+class LineReader {
+  readonly #file: string;
+  #lane: string | undefined;
+  readonly #next = new Map<string, number>();
+  readonly #keys = new Map<string, Keys>();
+  readonly #repeats = new RepeatReader();
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  entry(line: SourceLine): TapeEntry {
+    const value = parseLine(this.#file, line);
     const problem = entryProblem(entryFields, value);
-    if (problem !== undefined) throw invalidLine(file, line.line, problem);
-    const { lane, i } = value as { readonly lane: string; readonly i: number };
-    const expected = next.get(lane) ?? 0;
+    if (problem !== undefined) throw invalidLine(this.#file, line.line, problem);
+    const { i } = value as { readonly i: number };
+    const lane = this.#laneOf(value, line);
+    const expected = this.#next.get(lane) ?? 0;
     if (i !== expected) {
-      throw invalidLine(file, line.line, `entry ${i} of lane "${lane}", expected its entry ${expected}`);
+      throw invalidLine(
+        this.#file,
+        line.line,
+        `entry ${i} of lane "${lane}", expected its entry ${expected}`,
+      );
     }
-    next.set(lane, i + 1);
-    return { lane, i, ...contentOf(value) };
-  });
-  return { header, entries, lines: lines.map(({ line }) => line) };
+    this.#next.set(lane, i + 1);
+    this.#repeats.add(entryPlace(lane, i), value);
+    const { keys, ...content } = contentOf(value);
+    return { lane, i, ...content, ...this.#repeated(content, line), ...this.#keysOf(content.op, keys) };
+  }
+
+  #laneOf(value: Readonly<Record<string, unknown>>, { line }: SourceLine): string {
+    const lane = (value['lane'] as string | undefined) ?? this.#lane;
+    if (lane === undefined) throw invalidLine(this.#file, line, 'lane: expected a text');
+    this.#lane = lane;
+    return lane;
+  }
+
+  #keysOf(op: string, keys: Keys | undefined): Pick<EntryContent, 'keys'> {
+    if (keys) this.#keys.set(op, keys);
+    const known = this.#keys.get(op);
+    return known?.reads?.length || known?.writes?.length ? { keys: known } : {};
+  }
+
+  #repeated({ args, outcome }: EntryContent, { text, line }: SourceLine): Partial<EntryContent> {
+    if (!mayRepeat(text)) return {};
+    try {
+      return {
+        ...(args === undefined ? {} : { args: this.#repeats.restore(args) }),
+        ...(outcome?.kind === 'ok'
+          ? { outcome: { kind: 'ok', value: this.#repeats.restore(outcome.value) } }
+          : {}),
+      };
+    } catch (error) {
+      if (error instanceof RangeError) throw invalidLine(this.#file, line, error.message);
+      throw error;
+    }
+  }
 }
 
 function headerOf(source: SourceFile): TapeHeader {
