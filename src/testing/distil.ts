@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTextsApart } from '../engine/recording/long-texts.ts';
 import { parseSessionFile } from '../engine/recording/parse-session.ts';
 import { type Recording as RecordedActivity, sessionFileName } from '../engine/recording/session-file.ts';
 import { formatRecording } from '../engine/recording/session-format.ts';
@@ -40,19 +41,24 @@ export async function distil(request: Distillation, target: string): Promise<voi
     writeFileSync(file, content);
     if (!name.endsWith('.vcr') && !name.endsWith('.score')) hashes[name] = sha256(content);
   };
+  const writeSession = (name: string, activity: RecordedActivity) => {
+    const { text, blob } = setTextsApart(formatRecording(activity, request.redactor));
+    write(name, text);
+    if (blob) write(`blobs/${blob.sha}`, blob.content);
+  };
   for (const activity of request.activities) {
     const name = `sessions/${sessionFileName(activity)}`;
     const { before, after } = activity;
     const changed = before !== null && after !== null && !isSame(before, after);
     if (!changed || !request.repository) {
-      write(name, formatRecording(activity, request.redactor));
+      writeSession(name, activity);
       continue;
     }
     const where = { repository: request.repository, objectsDir: request.objectsDir };
     const pack = await packDelta({ ...where, base: request.base, before, after });
     const sha = sha256(pack);
     write(`blobs/${sha}`, pack);
-    write(name, formatRecording({ ...activity, pack: sha }, request.redactor));
+    writeSession(name, { ...activity, pack: sha });
     write(name.replace(/\.jsonl$/, '.patch'), await patchOf({ ...where, before, after }));
   }
   const { recording, made, main, steps } = request;

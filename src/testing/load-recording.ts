@@ -38,11 +38,12 @@ export function loadRecording(found: FoundCase, manifest: CaseManifest, cwd: str
     display,
   });
   checkSteps(manifest, recording);
+  const blob = (sha: string) => readFileSync(join(folder, 'blobs', sha));
   const sessions = others
     .filter(file => file.startsWith('sessions/') && file.endsWith('.jsonl'))
-    .map(file => parseSessionFile(display(file), text(file)))
+    .map(file => parseSessionFile(display(file), text(file), blob))
     .filter(session => session.kind !== 'written');
-  return { recording, sessions, blob: sha => readFileSync(join(folder, 'blobs', sha)) };
+  return { recording, sessions, blob };
 }
 
 /** Everything that a recording consists of, beside tapes and score. */

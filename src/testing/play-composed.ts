@@ -63,7 +63,7 @@ async function playOn(stage: Stage, { found, manifest, context }: Composed): Pro
     load: vcr => loadSession(vcr, found, context),
     redactor: createRedactor({ paths: stagePaths(stage), secrets: [] }),
     repository: async () => repository,
-    blobs: sha => readFileSync(join(found.folder, 'blobs', sha)),
+    blobs: blobsOf(found),
     applyDeltas: true,
   });
   const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
@@ -97,13 +97,20 @@ async function playOn(stage: Stage, { found, manifest, context }: Composed): Pro
   return { failures, played, snapshot: await composeCase(stage, { manifest, played, entries }) };
 }
 
+const blobsOf =
+  ({ folder }: FoundCase) =>
+  (sha: string): Uint8Array =>
+    readFileSync(join(folder, 'blobs', sha));
+
 /** Looked for in the case, beside it, and among the sessions of its neighbours. */
-function loadSession(vcr: string, { folder, displayFile }: FoundCase, { cwd }: TestContext): SessionFile {
+function loadSession(vcr: string, found: FoundCase, { cwd }: TestContext): SessionFile {
+  const { folder, displayFile } = found;
   const places = [join(folder, 'sessions'), folder, join(folder, '..', 'sessions'), join(folder, '..')];
   const file = places
     .flatMap(place => [join(place, `${vcr}.jsonl`), join(place, `${vcr}.vcr`), join(place, vcr)])
     .find(path => existsSync(path));
-  if (file !== undefined) return parseSessionFile(relative(cwd, file), readFileSync(file, 'utf8'));
+  if (file !== undefined)
+    return parseSessionFile(relative(cwd, file), readFileSync(file, 'utf8'), blobsOf(found));
   throw new RepriseError(
     'NOT_RECORDED',
     `${displayFile} names the session ${vcr}, and there is no such file`,

@@ -1,5 +1,6 @@
 import { RepriseError } from '../../core/errors.ts';
 import { fitting, invalid, type PlacedLine, readLines } from './line-reader.ts';
+import { putTextsBack, type ReadBlob } from './long-texts.ts';
 import { decodeSession } from './session-decoder.ts';
 import { type SessionFile, sessionFormat } from './session-file.ts';
 import { headerSchema } from './session-schemas.ts';
@@ -8,13 +9,15 @@ import { parseWritten } from './written-session.ts';
 
 /**
  * Reads the file of a session: one that was recorded, whose first line is a header, or one that was written by hand.
- * Throws TAPE_INVALID with file and line, and REPLAY_DIVERGED for a format of another version.
+ * `readBlob` is needed for one that is in a case. Throws TAPE_INVALID with file and line, and REPLAY_DIVERGED for a format of another version.
  */
-export function parseSessionFile(file: string, text: string): SessionFile {
-  const [first, ...rest] = readLines(file, text, { tornEnd: looksRecorded(text) });
+export function parseSessionFile(file: string, text: string, readBlob?: ReadBlob): SessionFile {
+  const lines = readLines(file, text, { tornEnd: looksRecorded(text) });
+  const [first] = lines;
   if (!first) throw invalid({ file, number: 1 }, 'is empty');
-  if (!('format' in first.value)) return parseWritten(file, [first, ...rest]);
+  if (!('format' in first.value)) return parseWritten(file, lines);
   checkFormat(first);
+  const [, ...rest] = putTextsBack(lines, readBlob);
   const header = fitting(headerSchema, first.value, first);
   return header.kind === 'session' ? decodeSession(file, header, rest) : decodeShell(file, header, rest);
 }

@@ -1,6 +1,6 @@
 import type { WorktreeState } from '../../git/delta/state.ts';
 import { fitting, type PlacedLine } from './line-reader.ts';
-import { numberSchema, sha256Schema, stateSchema } from './session-schemas.ts';
+import { changedStateSchema, numberSchema, sha256Schema, stateSchema } from './session-schemas.ts';
 
 /** What the lines of a recording say about the folder, and all other lines. */
 export interface StateLines {
@@ -24,7 +24,7 @@ export function takeStates(lines: readonly PlacedLine[]): StateLines {
     const { value } = line;
     if ('before' in value) before = stateIn(value['before'], line);
     if ('after' in value) {
-      after = value['after'] === 'same' ? before : stateIn(value['after'], line);
+      after = afterIn(value['after'], { line, before });
       if (value['pack'] !== undefined) pack = fitting(sha256Schema, value['pack'], line);
     } else if ('incomplete' in value) incomplete = String(value['incomplete']);
     else if ('n' in value) n = fitting(numberSchema, value['n'], line);
@@ -38,6 +38,16 @@ export function takeStates(lines: readonly PlacedLine[]): StateLines {
     ...(pack === undefined ? {} : { pack }),
     ...(incomplete === undefined ? {} : { incomplete }),
   };
+}
+
+/** What it does not say is as it was before. */
+function afterIn(
+  value: unknown,
+  { line, before }: { readonly line: PlacedLine; readonly before: WorktreeState | null },
+): WorktreeState | null {
+  if (value === 'same') return before;
+  if (value === null || before === null) return stateIn(value, line);
+  return { ...before, ...fitting(changedStateSchema, value, line) } as WorktreeState;
 }
 
 const stateIn = (value: unknown, place: PlacedLine): WorktreeState | null =>

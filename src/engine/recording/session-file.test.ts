@@ -84,7 +84,7 @@ describe('the file of a session', () => {
     });
     const text = formatRecording(recording, asIs);
     expect(text).toMatchInlineSnapshot(`
-      "{"format":1,"kind":"session","role":"coder","task":"main.fix","n":2,"order":3,"agent":{"name":"coder","kind":"claude","model":"m"},"prompt":"Fix it.","prompt_hash":"h"}
+      "{"format":2,"kind":"session","role":"coder","task":"main.fix","n":2,"order":3,"agent":{"name":"coder","kind":"claude","model":"m"},"prompt":"Fix it.","prompt_hash":"h"}
       {"before":null}
       {"type":"started","sessionId":"id-1"}
       {"type":"tool-start","id":"t","name":"Bash","input":{"command":"ls"}}
@@ -183,7 +183,7 @@ describe('the file of a script', () => {
     });
     const text = formatRecording(recording, asIs);
     expect(text).toMatchInlineSnapshot(`
-      "{"format":1,"kind":"shell","role":"check-1","task":"main.fix","n":0,"order":0,"what":"check-1","command":{"script":"npm test","shell":"bash","working_directory":"<PATH:repo>"}}
+      "{"format":2,"kind":"shell","role":"check-1","task":"main.fix","n":0,"order":0,"what":"check-1","command":{"script":"npm test","shell":"bash","working_directory":"<PATH:repo>"}}
       {"before":null}
       {"out":"one\\n\\ntwo"}
       {"err":"oh"}
@@ -245,7 +245,7 @@ describe('a file that cannot be used', () => {
       '',
       'not JSON\n',
       '["a list"]\n',
-      lines.join('\n').replace('"format":1', '"format":2'),
+      lines.join('\n').replace('"format":2', '"format":3'),
       lines.join('\n').replace('"order":3', '"order":"third"'),
       having('{"type":"unheard-of"}'),
       having('{"type":"tool-end","id":"a"}'),
@@ -263,7 +263,7 @@ describe('a file that cannot be used', () => {
       "TAPE_INVALID sessions/x.jsonl:1 is empty
       TAPE_INVALID sessions/x.jsonl:1 is not JSON
       TAPE_INVALID sessions/x.jsonl:1 is not a JSON object
-      REPLAY_DIVERGED sessions/x.jsonl:1 has format 2, and this version of Reprise reads format 1
+      REPLAY_DIVERGED sessions/x.jsonl:1 has format 3, and this version of Reprise reads format 2
       TAPE_INVALID sessions/x.jsonl:1 order: Invalid input: expected number, received string
       TAPE_INVALID sessions/x.jsonl:3 is no line of a session: {"type":"unheard-of"}
       TAPE_INVALID sessions/x.jsonl:3 ok: Invalid input: expected boolean, received undefined

@@ -6,7 +6,7 @@ import type { WorktreeState } from '../../git/delta/state.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
 import type { Redactor } from '../../world/redact.ts';
 
-export const sessionFormat = 1;
+export const sessionFormat = 2;
 
 /** Which recording it is: in another order of events, somebody else may take the same task. */
 export interface RecordingId {

@@ -42,7 +42,7 @@ export const beforeLine = (before: WorktreeState | null): object => ({ before })
 
 export const incompleteLine = (why: string): object => ({ incomplete: why });
 
-/** `before` only if it is another one than the file began with. */
+/** Only what became other of the folder; `before` only if it is another one than the file began with. */
 export const afterLine = (
   after: WorktreeState | null,
   {
@@ -56,9 +56,20 @@ export const afterLine = (
   },
 ): object => ({
   ...(before ? { before } : {}),
-  after: after !== null && isDeepStrictEqual(after, before ?? known) ? 'same' : after,
+  after: changedParts(before ?? known, after),
   ...(pack === undefined ? {} : { pack }),
 });
+
+function changedParts(
+  before: WorktreeState | null,
+  after: WorktreeState | null,
+): Partial<WorktreeState> | 'same' | null {
+  if (before === null || after === null) return after;
+  const parts = (Object.keys(after) as (keyof WorktreeState)[]).filter(
+    part => !isDeepStrictEqual(after[part], before[part]),
+  );
+  return parts.length === 0 ? 'same' : Object.fromEntries(parts.map(part => [part, after[part]]));
+}
 
 /** A recording as the text of its file; the same recording gives the same bytes. */
 export function formatRecording(recording: Recording, redactor: Pick<Redactor, 'line'>): string {

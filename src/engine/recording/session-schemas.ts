@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sessionFormat } from './session-file.ts';
 
 const json = z.json();
 const text = z.string();
@@ -121,7 +122,7 @@ const id = { role: text.min(1), task: text.min(1), n: count, cut: optional(count
 
 export const headerSchema = z.discriminatedUnion('kind', [
   z.strictObject({
-    format: z.literal(1),
+    format: z.literal(sessionFormat),
     kind: z.literal('session'),
     ...id,
     agent: z.strictObject({ name: text, kind: text, model: optional(text) }),
@@ -131,7 +132,7 @@ export const headerSchema = z.discriminatedUnion('kind', [
     prompt_hash: text,
   }),
   z.strictObject({
-    format: z.literal(1),
+    format: z.literal(sessionFormat),
     kind: z.literal('shell'),
     ...id,
     what: optional(text),
@@ -151,5 +152,7 @@ export const stateSchema = z.strictObject({
   emptyFolders: z.array(text),
   refs: z.record(text, oid.nullable()),
 });
+
+export const changedStateSchema = stateSchema.partial();
 
 export const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/, 'must be a sha256');
