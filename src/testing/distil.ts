@@ -4,6 +4,7 @@ import { setTextsApart } from '../engine/recording/long-texts.ts';
 import { parseSessionFile } from '../engine/recording/parse-session.ts';
 import { type Recording as RecordedActivity, sessionFileName } from '../engine/recording/session-file.ts';
 import { formatRecording } from '../engine/recording/session-format.ts';
+import { withShownOutputs } from '../engine/recording/shown-outputs.ts';
 import { packDelta } from '../git/delta/pack-delta.ts';
 import { patchOf } from '../git/delta/patch.ts';
 import { isSameBase, isSameStashes, type WorktreeState } from '../git/delta/state.ts';
@@ -42,7 +43,7 @@ export async function distil(request: Distillation, target: string): Promise<voi
     if (!name.endsWith('.vcr') && !name.endsWith('.score')) hashes[name] = sha256(content);
   };
   const writeSession = (name: string, activity: RecordedActivity) => {
-    const { text, blob } = setTextsApart(formatRecording(activity, request.redactor));
+    const { text, blob } = setTextsApart(formatRecording(withShownOutputs(activity), request.redactor));
     write(name, text);
     if (blob) write(`blobs/${blob.sha}`, blob.content);
   };

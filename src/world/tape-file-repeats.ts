@@ -1,7 +1,7 @@
 import { isRecord } from '../core/fields.ts';
 
 /** What is shorter as JSON is written again wherever it stands: a reader should rarely have to look elsewhere. */
-const shortestRepeat = 200;
+const shortestRepeat = 120;
 
 /** The only field of a map that stands for a value which an earlier entry has. */
 const sameAs = 'same';

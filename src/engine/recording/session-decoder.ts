@@ -96,7 +96,18 @@ function eventIn(line: PlacedLine, memory: SessionMemory): AgentEvent {
   const schema = Object.entries(eventSchemas).find(([name]) => name === type)?.[1];
   if (!schema) throw invalid(line, `is no line of a session: ${JSON.stringify(value).slice(0, 80)}`);
   const event = fitting<z.infer<(typeof eventSchemas)[keyof typeof eventSchemas]>>(schema, value, line);
+  if (event.type === 'tool-end') return { ...event, id: endedTool(event, line, memory) };
   return event.type === 'permission' ? { ...event, ...wishOf(event, line, memory) } : event;
+}
+
+function endedTool(
+  { id }: { readonly id?: string | undefined },
+  line: PlacedLine,
+  { toolId }: SessionMemory,
+): string {
+  const ended = id ?? toolId;
+  if (ended === undefined) throw invalid(line, 'does not say which tool ended');
+  return ended;
 }
 
 /** What is wished for; a line that does not say it means what the last one said. */

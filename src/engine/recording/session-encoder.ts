@@ -17,6 +17,8 @@ export class SessionMemory {
   lastText: string | undefined;
   readonly #allText: string[] = [];
   wish: { readonly tool: string; readonly input: Json } | undefined;
+  /** The tool that was started last. */
+  toolId: string | undefined;
   readonly denials: Denial[] = [];
 
   get allText(): string {
@@ -34,6 +36,7 @@ export class SessionMemory {
         break;
       case 'tool-start':
         this.wish = { tool: event.name, input: event.input };
+        this.toolId = event.id;
         break;
       case 'permission': {
         const { tool, input, decision } = event;
@@ -106,9 +109,12 @@ export class SessionEncoder {
       }
       case 'done':
         return undefined;
+      case 'tool-end': {
+        const { id, ...rest } = event;
+        return id === this.#memory.toolId ? rest : event;
+      }
       case 'started':
       case 'tool-start':
-      case 'tool-end':
       case 'retry':
       case 'limit':
         return event;

@@ -92,7 +92,7 @@ describe('the file of a session', () => {
       {"question":{"kind":"permission","id":"p"}}
       {"answer":{"kind":"deny","message":"no"}}
       {"type":"permission","id":"p","decision":{"kind":"deny","message":"no"}}
-      {"type":"tool-end","id":"t","ok":false}
+      {"type":"tool-end","ok":false}
       {"text":"Sorry."}
       {"result":{"kind":"ok","said":"last","usage":{"inputTokens":10,"outputTokens":2,"cachedTokens":0,"costUsd":0.25}}}
       {"after":null}

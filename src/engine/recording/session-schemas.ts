@@ -27,7 +27,7 @@ const error = z.strictObject({
   exitCode: optional(z.number()),
 });
 
-/** Events of agents, by type. `tool` and `input` that are missing were said by the line before. */
+/** Events of agents, by type. `tool`, `input`, and the `id` of an end that are missing were said by a line before. */
 export const eventSchemas = {
   started: z.strictObject({
     type: z.literal('started'),
@@ -44,7 +44,7 @@ export const eventSchemas = {
   }),
   'tool-end': z.strictObject({
     type: z.literal('tool-end'),
-    id: text,
+    id: optional(text),
     ok: z.boolean(),
     output: optional(text),
   }),

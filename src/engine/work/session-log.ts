@@ -2,7 +2,8 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { AgentEvent } from '../../agents/port.ts';
 
-const longestOutput = 2000;
+/** Of what a tool was given and printed: nothing that is shown anywhere has more of it. */
+export const longestOutput = 2000;
 
 /** What an agent does, as lines for people to read. */
 export function linesOf(event: AgentEvent): string | undefined {

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { linesOf } from '../work/session-log.ts';
+import type { RecordedSession } from './session-file.ts';
+import { withShownOutputs } from './shown-outputs.ts';
+
+const sessionWith = (output: string) =>
+  ({
+    kind: 'session',
+    lines: [{ kind: 'event', event: { type: 'tool-end', id: 'a', ok: true, output } }],
+  }) as unknown as RecordedSession;
+
+const eventIn = (recording: object) => {
+  const [line] = (recording as RecordedSession).lines;
+  if (line?.kind !== 'event' || line.event.type !== 'tool-end') throw new Error('no end of a tool');
+  return line.event;
+};
+
+it('what a tool printed loses its middle, of which nothing is ever shown', () => {
+  const printed = Array.from({ length: 900 }, (_, at) => `line ${at}`).join('\n');
+  const cut = eventIn(withShownOutputs(sessionWith(printed)));
+  expect(cut.output).toContain('line 0\n');
+  expect(cut.output).toContain(`[… ${printed.length - 2400} characters …]`);
+  expect(cut.output?.endsWith('line 899')).toBe(true);
+  expect(linesOf(cut)).toBe(linesOf(eventIn(sessionWith(printed))));
+  expect(eventIn(withShownOutputs(sessionWith('short'))).output).toBe('short');
+  expect(eventIn(withShownOutputs(sessionWith('x'.repeat(2500)))).output).toHaveLength(2500);
+});
