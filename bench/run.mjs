@@ -11,6 +11,7 @@ import { resume } from './cases/resume.mjs';
 import { scale } from './cases/scale.mjs';
 import { sequence } from './cases/sequence.mjs';
 import { startUp } from './cases/start-up.mjs';
+import { tapeSize } from './cases/tape-size.mjs';
 import { worktrees } from './cases/worktrees.mjs';
 import { table } from './lib/format.mjs';
 import { machine } from './lib/machine.mjs';
@@ -28,6 +29,7 @@ const cases = {
   'agent-steps': agentSteps,
   conductor,
   journal,
+  'tape-size': tapeSize,
   replay,
   // The last: what it leaves to be written back disturbs what comes after it.
   worktrees,

@@ -3,7 +3,7 @@ import { longestOutput } from '../work/session-log.ts';
 import type { Recording } from './session-file.ts';
 
 /** Where tools say what went wrong. */
-const keptOfEnd = 400;
+const keptOfEnd = 200;
 
 /** What is left out must be worth the words that say so. */
 const leastLeftOut = 200;
