@@ -6,6 +6,7 @@ const runs = [
   ['10 calls', 10, 'whole', 1],
   ['10 calls, with partial messages', 10, 'partial', 1],
   ['25 calls', 25, 'whole', 1],
+  ['25 calls, with its thoughts', 25, 'whole', 1, 'thoughts'],
   ['25 calls, with partial messages', 25, 'partial', 1],
   ['40 calls', 40, 'whole', 1],
   ['three workers, 25 calls each', 25, 'whole', 3],

@@ -30,8 +30,9 @@ const files = ['core', 'workflow', 'process', 'git', 'world', 'store'].flatMap(r
 
 const quoted = text => JSON.stringify(text);
 
-const caseFile = ({ workers, settings }) => `
+const caseFile = ({ workers, settings, showsThinking }) => `
 description = "A run whose tape is measured."
+show_thinking = ${showsThinking}
 
 [run]
 args = ["work"]
@@ -132,15 +133,18 @@ await contend({
       });
   },
 
-  /** `<calls> <partial or whole> <workers>`: records a run, and says what was printed and what of it is kept. */
-  async run({ folder, args: [calls, kind, workers] }) {
+  /** `<calls> <partial or whole> <workers> [thoughts]`: records a run, and says what was printed and what of it is kept. */
+  async run({ folder, args: [calls, kind, workers, thoughts] }) {
     const settings = join(folder, 'settings.json');
     const printed = join(folder, 'printed.txt');
     const plan = { calls: Number(calls), isPartial: kind === 'partial', files, printed };
     writeFileSync(settings, JSON.stringify(plan));
     const place = join(folder, 'cases', 'measured');
     mkdirSync(place, { recursive: true });
-    writeFileSync(join(place, 'measured.toml'), caseFile({ workers: Number(workers), settings }));
+    writeFileSync(
+      join(place, 'measured.toml'),
+      caseFile({ workers: Number(workers), settings, showsThinking: thoughts === 'thoughts' }),
+    );
     const { status, stdout, stderr } = spawnSync(process.execPath, [reprise, 'test', '--record'], {
       cwd: folder,
       encoding: 'utf8',

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /**
  * A session of Claude Code that works on a piece of source code, as the lines that it would print. What is read, changed
@@ -23,18 +23,26 @@ const rounds = ['Find', 'Grep', 'Read', 'Read', 'Edit', 'Test', 'Read', 'Read', 
 /** How many characters come in one delta: some tokens. */
 const deltaCharacters = 24;
 
-const paragraphs = readFileSync(new URL('../../ARCHITECTURE.md', import.meta.url), 'utf8')
-  .split('\n\n')
-  .filter(text => /^[A-Z]/.test(text) && text.length > 150)
-  .map(text => text.replaceAll('\n', ' '));
+const root = new URL('../../', import.meta.url);
+const guides = readdirSync(new URL('docs/guide/', root)).map(name => `docs/guide/${name}`);
 
-const sentence = number => `${paragraphs[number % paragraphs.length].split('. ')[0]}.`;
-const thought = number => paragraphs[(number * 7) % paragraphs.length].slice(0, 500);
+/** Sentences of the documents, none of which is said twice in a session. */
+const sentences = ['ARCHITECTURE.md', ...guides]
+  .filter(name => name.endsWith('.md'))
+  .flatMap(name => readFileSync(new URL(name, root), 'utf8').split('\n\n'))
+  .filter(text => /^[A-Z]/.test(text))
+  .flatMap(text => text.replaceAll('\n', ' ').split(/(?<=\.) /))
+  .filter(text => text.length > 40 && text.endsWith('.'));
+
+const said = (from, count) =>
+  Array.from({ length: count }, (_, at) => sentences[(from + at) % sentences.length]).join(' ');
+const sentence = number => said(number * 7, 1);
+const thought = number => said(number * 7 + 1, 5);
 
 /** What is printed before anything else: what can be typed, in a list of the length that it really has. */
 export const typeable = Array.from({ length: 48 }, (_, at) => ({
   name: `command-${at}`,
-  description: thought(at).slice(0, 300),
+  description: thought(at).slice(0, 280),
   argumentHint: '',
   builtin: true,
 }));
@@ -108,8 +116,10 @@ export function claudeSession({ calls, isPartial, cwd, files, seed = 1 }) {
     const { input, content, result, mustAsk, act } = tool;
     const id = ids.name('toolu');
     say([
-      ...(number % 2 === 0 ? [{ type: 'thinking', thinking: thought(number), signature: 'ZmFrZQ==' }] : []),
-      ...(number % 3 === 0 ? [{ type: 'text', text: sentence(number) }] : []),
+      ...(number % 2 === 0
+        ? [{ type: 'thinking', thinking: thought(number + seed * 60), signature: 'ZmFrZQ==' }]
+        : []),
+      ...(number % 3 === 0 ? [{ type: 'text', text: sentence(number + seed * 60) }] : []),
       { type: 'tool_use', id, name: tool.name, input },
     ]);
     if (mustAsk) {

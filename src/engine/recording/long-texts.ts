@@ -16,7 +16,7 @@ const elsewhere = 'long';
 const whereKey = 'long_texts';
 
 /** What people review: what was asked, what the agent said, and how it ended. */
-const alwaysHere = ['format', 'text', 'thought', 'result', 'interrupted'];
+const alwaysHere = ['format', 'text', 'result', 'interrupted'];
 
 /** A file of JSON lines, and what of it is kept in a blob. */
 export interface TextsApart {
@@ -25,8 +25,8 @@ export interface TextsApart {
 }
 
 /**
- * Takes what tools were given and what they and scripts printed out of the lines of a recording, if it is long. It is
- * most of a recording and the least that people look at, and it becomes a quarter when it is compressed.
+ * Takes thoughts, what tools were given, and what they and scripts printed out of the lines of a recording, if they are
+ * long. They are most of a recording and the least that people look at, and become a third when they are compressed.
  */
 export function setTextsApart(file: string): TextsApart {
   const texts = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { linesOf } from '../work/session-log.ts';
 import type { RecordedSession } from './session-file.ts';
-import { withShownOutputs } from './shown-outputs.ts';
+import { withoutThoughts, withShownOutputs } from './shown-outputs.ts';
 
 const sessionWith = (output: string) =>
   ({
@@ -24,4 +24,11 @@ it('what a tool printed loses its middle, of which nothing is ever shown', () =>
   expect(linesOf(cut)).toBe(linesOf(eventIn(sessionWith(printed))));
   expect(eventIn(withShownOutputs(sessionWith('short'))).output).toBe('short');
   expect(eventIn(withShownOutputs(sessionWith('x'.repeat(2300)))).output).toHaveLength(2300);
+});
+
+it('thoughts can be left out', () => {
+  const [line] = sessionWith('a').lines;
+  const thought = { kind: 'event', event: { type: 'thought', text: 'Hm.' } } as const;
+  const recording = { ...sessionWith('a'), lines: line ? [thought, line] : [] };
+  expect(withoutThoughts(recording)).toEqual(sessionWith('a'));
 });

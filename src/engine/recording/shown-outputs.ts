@@ -20,6 +20,15 @@ export function withShownOutputs(recording: Recording): Recording {
   return { ...recording, lines };
 }
 
+/** For a case that does not show thoughts: what it records itself has none either. */
+export const withoutThoughts = (recording: Recording): Recording =>
+  recording.kind === 'session'
+    ? {
+        ...recording,
+        lines: recording.lines.filter(line => line.kind !== 'event' || line.event.type !== 'thought'),
+      }
+    : recording;
+
 function withShownOutput(event: AgentEvent): AgentEvent {
   if (event.type !== 'tool-end' || event.output === undefined) return event;
   const { output } = event;

@@ -6,6 +6,7 @@ import { projectRedactor } from '../../commands/journal/run-journal.ts';
 import type { Project } from '../../commands/project.ts';
 import type { HistoryEvent } from '../../core/event.ts';
 import type { PinnedBase } from '../../engine/base.ts';
+import { withoutThoughts } from '../../engine/recording/shown-outputs.ts';
 import { createGit } from '../../git/git.ts';
 import { openRepository, type Repository } from '../../git/repository.ts';
 import { secretsOf } from '../../world/secrets.ts';
@@ -71,7 +72,7 @@ async function writeCase(
   if (!first) throw refused('the process died before it had done anything', 'there is nothing to capture');
   refuseOthers(legs, { base, history });
   for (const { folder: journal } of legs) copyObjects(join(journal, 'objects'), objectsDir);
-  const activities = joinActivities(legs);
+  const activities = joinActivities(legs).map(withoutThoughts);
   const redactor = projectRedactor(project, io);
   const packed: Record<string, string> = {};
   let caseBase: CaseBase | undefined;
