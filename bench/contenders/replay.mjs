@@ -6,6 +6,7 @@ import { runProgram } from '../../dist/cli/program.js';
 import { findCases } from '../../dist/testing/manifest/find.js';
 import { replayCase } from '../../dist/testing/replay-case.js';
 import { readCase } from '../../dist/testing/run-tests.js';
+import { parseScore } from '../../dist/world/score-file.js';
 
 // `<case> <fidelity> <times>`: what replaying a recorded case takes, again and again in one process.
 const [path, fidelity, times] = process.argv.slice(2);
@@ -22,10 +23,8 @@ const context = {
   packages: { installed: undefined, reprise },
 };
 const manifest = readCase(found);
-const entries =
-  readFileSync(join(found.folder, `${found.name}.score`), 'utf8')
-    .trim()
-    .split('\n').length - 1;
+const score = readFileSync(join(found.folder, `${found.name}.score`), 'utf8');
+const entries = parseScore({ file: found.name, text: score }).entries.length;
 const taken = [];
 for (let round = 0; round < Number(times); round++) {
   const before = performance.now();

@@ -74,7 +74,7 @@ const score = (project: TestProject) =>
 const order = (project: TestProject): readonly string[] =>
   score(project)
     .slice(1)
-    .map(({ lane, op }) => `${lane} ${op}`);
+    .flatMap(({ lane, op }) => [op].flat().map(name => `${lane} ${name}`));
 
 const landingOrder = (project: TestProject): readonly string[] =>
   order(project)

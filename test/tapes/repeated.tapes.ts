@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { contended } from './support/cases.ts';
 import { expectSame, recordAndReplay, underLoad } from './support/promises.ts';
 
-const rounds = 50;
+const rounds = 100;
 
 it(`one recording replayed ${rounds} times, and as often on a busy machine, gives the same bytes`, async () => {
   const { lab, came } = await recordAndReplay(contended);

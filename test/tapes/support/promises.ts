@@ -39,9 +39,9 @@ export const orderOf = (lab: CaseLab): string =>
     .entries.map(({ lane, op }) => `${lane} ${op}`)
     .join('\n');
 
-/** Does the work while every core is busy with something else. */
+/** Does the work while two others want every core all the time. */
 export async function underLoad<T>(work: () => Promise<T>): Promise<T> {
-  const busy = Array.from({ length: availableParallelism() }, () =>
+  const busy = Array.from({ length: 2 * availableParallelism() }, () =>
     spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
   );
   try {
