@@ -39,10 +39,13 @@ export const orderOf = (lab: CaseLab): string =>
     .entries.map(({ lane, op }) => `${lane} ${op}`)
     .join('\n');
 
+/** A test that is killed cannot end what it has started. */
+const busyWhileParentLives = 'const parent = process.ppid; while (process.ppid === parent);';
+
 /** Does the work while two others want every core all the time. */
 export async function underLoad<T>(work: () => Promise<T>): Promise<T> {
   const busy = Array.from({ length: 2 * availableParallelism() }, () =>
-    spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
+    spawn(process.execPath, ['-e', busyWhileParentLives], { stdio: 'ignore' }),
   );
   try {
     return await work();
