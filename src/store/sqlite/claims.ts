@@ -48,16 +48,12 @@ export function claimsOn({ db, transactions: { read, write }, statusOf }: Surrou
     put.run(task, token, state, version, runId, by, at, ...outcome);
   };
 
-  /** Whoever has lost already is told so without waiting for the lock of the writers: a token never comes back. */
-  const carryOut = <Answer>(decide: () => Decision<Answer>): Answer => {
-    const first = read(decide);
-    if (!first.kept) return first.answer;
-    return write(() => {
+  const carryOut = <Answer>(decide: () => Decision<Answer>): Answer =>
+    write(() => {
       const { answer, kept } = decide();
       if (kept) keep(kept);
       return answer;
     });
-  };
 
   return {
     take: async request =>
