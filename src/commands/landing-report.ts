@@ -44,6 +44,7 @@ export function landingText(landing: Landing, about: About & { readonly again: s
       return [...refusal(landing, about), ...quoted(landing.output)].join('\n');
     case 'conflict':
     case 'lost-the-race':
+    case 'fenced':
     case 'main-checkout-in-the-way':
       return refusal(landing, about).join('\n');
   }

@@ -53,8 +53,8 @@ const outcomes = oneOf(
   'conflict',
   'verify-failed',
   'lost-the-race',
-  'main-checkout-in-the-way',
   'fenced',
+  'main-checkout-in-the-way',
 );
 
 const positive = wholeFrom(1);

@@ -20,6 +20,11 @@ export interface LandRequest {
   readonly verify?: Verification | undefined;
   /** How often to begin again when somebody else moves the branch in the meantime. */
   readonly maxAttempts?: number | undefined;
+  /**
+   * Whether the work still is the caller's to land: somebody else may have taken it over while it was verified. Asked with
+   * the lock held, right before the branch moves, and never after it has.
+   */
+  readonly mayLand?: (() => Promise<boolean>) | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onWait?: LockRequest['onWait'];
 }
@@ -79,6 +84,8 @@ export type LandingRefused = {
     }
   | { readonly kind: 'verify-failed'; readonly output: string; readonly commit: string }
   | { readonly kind: 'lost-the-race'; readonly attempts: number }
+  /** Somebody else has the work now. */
+  | { readonly kind: 'fenced' }
   | { readonly kind: 'main-checkout-in-the-way'; readonly path: string; readonly files: readonly string[] }
 );
 
@@ -109,7 +116,7 @@ async function attempt(request: LandRequest, held: HeldLock): Promise<Landing> {
       return { kind: 'nothing-to-land', branch: onto, commit: from };
     }
     const { commit } = replayed;
-    const move = { ...request, branch: onto, from, to: commit };
+    const move = { ...request, branch: onto, from, to: commit, mayMove: request.mayLand };
     const early = await obstacle(move);
     if (early) return inTheWay(onto, early);
     if (request.verify && verified !== commit) {
@@ -125,6 +132,8 @@ async function attempt(request: LandRequest, held: HeldLock): Promise<Landing> {
         break;
       case 'in-the-way':
         return inTheWay(onto, moved);
+      case 'fenced':
+        return takenOver(onto);
       case 'moved': {
         noteSource(repository, { source, tip, commit });
         const commits = replayed.commits ?? (await commitsBetween(git, from, commit));
@@ -149,6 +158,13 @@ const inTheWay = (branch: string, found: CheckoutInTheWay): Landing => ({
   ...found,
   kind: 'main-checkout-in-the-way',
   branch,
+});
+
+const takenOver = (branch: string): Landing => ({
+  kind: 'fenced',
+  branch,
+  why: 'the work was taken over by somebody else while it was landing',
+  hint: 'nothing is to be done here: whoever has it now lands it',
 });
 
 async function conflict(

@@ -8,12 +8,16 @@ export interface Move extends CheckoutRequest {
   readonly from: string;
   /** A descendant of `from`. */
   readonly to: string;
+  /** Asked when all else is known to be in order, right before the branch moves. */
+  readonly mayMove?: (() => Promise<boolean>) | undefined;
 }
 
 export type Moved =
   | { readonly kind: 'moved'; readonly checkout: string | undefined }
   /** The branch is not at `from` any more. */
   | { readonly kind: 'lost' }
+  /** It may not be moved any more. */
+  | { readonly kind: 'fenced' }
   | CheckoutInTheWay;
 
 /** The branch is checked out where moving it would overwrite something, or where something is unfinished. */
@@ -46,6 +50,7 @@ export async function moveBranch(move: Move): Promise<Moved> {
   const checkout = await checkoutOfBranch(move);
   if (checkout.kind === 'busy') return busy(checkout);
   if ((await branchTip(repository, branch)) !== from) return { kind: 'lost' };
+  if (move.mayMove && !(await move.mayMove())) return { kind: 'fenced' };
   return checkout.kind === 'nowhere' ? moveRef(move) : moveCheckout(move, checkout.path);
 }
 

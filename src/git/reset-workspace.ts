@@ -64,7 +64,8 @@ async function reset({ repository, path, commit, signal }: ResetRequest): Promis
   return { parked };
 }
 
-function ownWorkspace(repository: Repository, path: string): { gitDir: string; branch: string } {
+/** Throws WORKSPACE_FAILED unless Reprise made it, and to its end. */
+export function ownWorkspace(repository: Repository, path: string): { gitDir: string; branch: string } {
   const entry = worktreeAt(repository, path);
   const branch = entry?.label?.branch;
   if (entry === undefined || branch === undefined || !entry.ready || entry.missing) {
@@ -82,7 +83,8 @@ async function refuseOwnSubmodules(git: Git, { path, gitDir }: { path: string; g
   );
 }
 
-async function parkAll(
+/** Parks what would be lost if the workspace were at the target. To be called with the lock `worktrees`. */
+export async function parkAll(
   git: Git,
   { branch, target }: { branch: string; target: string },
 ): Promise<readonly Parked[]> {

@@ -19,6 +19,10 @@ import { thisProcess } from '../process/identity.ts';
 import type { Owner } from '../store/port.ts';
 import { type Landing, type LandRequest, land } from './landing.ts';
 import { openRepository, type Repository } from './repository.ts';
+import type { Resolution } from './resolution.ts';
+import { abortResolution, beginResolution, continueResolution } from './resolve-conflict.ts';
+import { createWorkspace } from './workspaces.ts';
+import { privateGitDir } from './worktree-entries.ts';
 
 /** Nothing of whoever runs the tests. */
 export const plainEnvironment = {
@@ -127,6 +131,47 @@ export const landIn = async (lab: Lab, changes: Partial<LandRequest> = {}): Prom
 
 export const subjectsOnMain = (lab: Lab): readonly string[] =>
   lab.git('log', '--reverse', '--format=%s', 'main').split('\n');
+
+/** A workspace whose branch is to conflict with main, and what can be done about it. */
+export async function conflictLab(files: Readonly<Record<string, string>> = {}) {
+  const lab = new Lab();
+  for (const [name, text] of Object.entries(files)) lab.write(name, text);
+  if (Object.keys(files).length > 0) {
+    lab.git('add', '--all');
+    lab.git('commit', '--quiet', '--message=Files');
+  }
+  const repository = await lab.open();
+  const { owner } = lab;
+  const branch = 'reprise/w/ünïcode';
+  const made = await createWorkspace({ repository, owner, path: lab.workspace('a b'), base: 'main', branch });
+  const { path } = made.workspace;
+  const request = { repository, owner, path };
+  const committer = { name: 'Reprise', email: 'reprise@localhost' };
+  const at = '2026-01-01T00:00:00.000Z';
+  const tryToBegin = () =>
+    beginResolution({ ...request, branch, onto: lab.git('rev-parse', 'main'), ontoName: 'main' });
+  return {
+    lab,
+    repository,
+    path,
+    branch,
+    gitDir: privateGitDir(path) ?? '',
+    tryToBegin,
+    begin: async () => {
+      const begun = await tryToBegin();
+      if (begun.kind !== 'conflict') throw new Error('there is no conflict');
+      return begun.resolution;
+    },
+    goOn: (resolution: Resolution) => continueResolution({ ...request, resolution, committer, at }),
+    giveUp: (resolution: Resolution) => abortResolution({ ...request, resolution }),
+    /** HEAD, the commit, and what is not committed. */
+    state: () => [
+      lab.gitAt(path, 'symbolic-ref', 'HEAD'),
+      lab.gitAt(path, 'rev-parse', 'HEAD'),
+      lab.gitAt(path, 'status', '--porcelain'),
+    ],
+  };
+}
 
 const source = fileURLToPath(new URL('../../', import.meta.url));
 const program = fileURLToPath(new URL('./fixtures/worker.mjs', import.meta.url));

@@ -34,10 +34,10 @@ export function landingText({ outcome, onto, branch, commit, commits, message }:
       return `not landed on ${target}: the verification failed${why}`;
     case 'lost-the-race':
       return `not landed: ${target} moved again and again${why}`;
+    case 'fenced':
+      return `not landed on ${target}: somebody else has the work now${why}`;
     case 'main-checkout-in-the-way':
       return `not landed: a checkout of ${target} is in the way${why}`;
-    case 'fenced':
-      return `not landed: somebody else has taken this over${why}`;
   }
 }
 
