@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
-import { branchStanding } from '../git/branch-standing.ts';
 import { isBranchName } from '../git/names.ts';
+import { branchTip } from '../git/ref-files.ts';
 import { openRepository, type Repository } from '../git/repository.ts';
 import { shellWord } from '../report/words.ts';
 import type { WorkerRules } from '../worker/rules.ts';
@@ -50,17 +50,17 @@ async function landingBranch(repository: Repository, wanted: string | undefined)
   if (wanted !== undefined) {
     if (!isBranchName(wanted))
       throw new RepriseError('USAGE', `${JSON.stringify(wanted)} is not a name that a branch can have`);
-    if ((await branchStanding(repository, wanted)) !== undefined) return wanted;
+    if ((await branchTip(repository, wanted)) !== undefined) return wanted;
     throw await noBranch(repository, wanted);
   }
-  if ((await branchStanding(repository, 'main')) !== undefined) return 'main';
+  if ((await branchTip(repository, 'main')) !== undefined) return 'main';
   const current = await currentBranch(repository);
   if (current === undefined) {
     throw new RepriseError('USAGE', 'there is no branch main, and no branch is checked out', {
       hint: 'say what to land on: reprise worker --branch <branch>',
     });
   }
-  if ((await branchStanding(repository, current)) !== undefined) return current;
+  if ((await branchTip(repository, current)) !== undefined) return current;
   throw await noBranch(repository, current);
 }
 

@@ -14,10 +14,17 @@ export type Replayed =
   | { readonly kind: 'nothing' }
   | Conflict;
 
-interface Conflict {
-  readonly kind: 'conflict';
-  readonly files: readonly string[];
+/** Where a replay stopped. All of it is data, from which somebody can go on. */
+export interface Conflict extends ConflictedMerge {
+  /** What had been replayed before it. */
+  readonly at: string;
+  /** The commit that does not fit. */
+  readonly commit: string;
   readonly subject: string;
+  /** That come after it, oldest first. */
+  readonly rest: readonly ListedCommit[];
+  /** Not one commit: all that the branch has, because it holds merges. */
+  readonly isWhole: boolean;
 }
 
 export interface LandedCommit {
@@ -25,7 +32,7 @@ export interface LandedCommit {
   readonly subject: string;
 }
 
-interface ListedCommit extends LandedCommit {
+export interface ListedCommit extends LandedCommit {
   readonly parents: readonly string[];
 }
 
@@ -70,7 +77,8 @@ interface Grown {
   readonly tree: string;
 }
 
-async function pickAll(
+/** The same for commits without merges that are listed already. */
+export async function pickAll(
   git: Git,
   { onto, series }: { onto: string; series: readonly ListedCommit[] },
 ): Promise<Replayed> {
@@ -78,9 +86,9 @@ async function pickAll(
   const records = await readCommits(git, [...new Set(ids)]);
   const commits: LandedCommit[] = [];
   let current: Grown = { commit: onto, tree: recordOf(records, onto).tree };
-  for (const listed of series) {
+  for (const [index, listed] of series.entries()) {
     const picked = await pick(git, { listed, onto: current, records });
-    if (picked.kind === 'conflict') return picked;
+    if (picked.kind === 'conflict') return { ...picked, rest: series.slice(index + 1) };
     if (picked.kind === 'nothing') continue;
     current = picked;
     commits.push({ commit: picked.commit, subject: listed.subject });
@@ -90,20 +98,23 @@ async function pickAll(
 
 type Picked = ({ readonly kind: 'commit' } & Grown) | Exclude<Replayed, { kind: 'commit' }>;
 
-interface Pick {
+interface ToPick {
   readonly listed: ListedCommit;
   readonly onto: Grown;
   readonly records: ReadonlyMap<string, CommitRecord>;
 }
 
-async function pick(git: Git, { listed: { commit: id, parents }, onto, records }: Pick): Promise<Picked> {
+async function pick(git: Git, { listed: { commit: id, parents }, onto, records }: ToPick): Promise<Picked> {
   const source = recordOf(records, id);
   const [parent] = parents;
   if (parent === onto.commit) return { kind: 'commit', commit: id, tree: source.tree };
   // A commit with the tree of `onto` and the parent of `id`: their merge base is then that parent, as a pick needs it.
   const side = { tree: onto.tree, parents, lines: stampLines, message: '' };
   const merged = await withPassingCommit(git, side, (inside, ours) => mergeTrees(inside, ours, id));
-  if (merged.kind === 'conflict') return { ...merged, subject: source.subject };
+  if (merged.kind === 'conflict') {
+    const { subject } = source;
+    return { ...merged, at: onto.commit, commit: id, subject, rest: [], isWhole: false };
+  }
   const wasEmpty = parent !== undefined && records.get(parent)?.tree === source.tree;
   const { tree } = merged;
   if (tree === onto.tree && !wasEmpty) return { kind: 'nothing' };
@@ -126,37 +137,74 @@ async function withMerges(
   const records = await readCommits(git, [onto, tip, ...grown]);
   const source = recordOf(records, tip);
   const merged = await mergeTrees(git, onto, tip);
-  if (merged.kind === 'conflict') return { ...merged, subject: source.subject };
+  if (merged.kind === 'conflict')
+    return { ...merged, at: onto, commit: tip, subject: source.subject, rest: [], isWhole: true };
   if (merged.tree === recordOf(records, onto).tree) return { kind: 'nothing' };
   if (result.kind === 'commit' && recordOf(records, result.commit).tree === merged.tree) return result;
+  const { subject, ...text } = await asOneCommit(git, { onto, tip });
+  const commit = await writeCommit(git, { ...text, tree: merged.tree, parents: [onto] });
+  return { kind: 'commit', commit, commits: [{ commit, subject }] };
+}
+
+/** Who made the tip, and the subjects of all that the branch has. */
+export async function asOneCommit(
+  git: Git,
+  { onto, tip }: { onto: string; tip: string },
+): Promise<Pick<CommitRecord, 'lines' | 'message' | 'subject'>> {
+  const source = recordOf(await readCommits(git, [tip]), tip);
   const subjects = await git.ok(['log', '--reverse', '--no-merges', '--format=%s', `${onto}..${tip}`]);
   const [first = source.subject, ...others] = subjects.split('\n').filter(line => line !== '');
   const message = [first, ...(others.length > 0 ? ['', ...others.map(line => `- ${line}`)] : []), ''].join(
     '\n',
   );
-  const commit = await writeCommit(git, {
-    tree: merged.tree,
-    parents: [onto],
+  return {
     lines: source.lines.filter(line => !line.startsWith('encoding ')),
     message: Buffer.from(message).toString('latin1'),
-  });
-  return { kind: 'commit', commit, commits: [{ commit, subject: first }] };
+    subject: first,
+  };
 }
 
-type Merged =
-  | { readonly kind: 'clean'; readonly tree: string }
-  | { readonly kind: 'conflict'; readonly files: readonly string[] };
+type Merged = { readonly kind: 'clean'; readonly tree: string } | ConflictedMerge;
+
+export interface ConflictedMerge {
+  readonly kind: 'conflict';
+  readonly files: readonly string[];
+  /** With the markers of the conflicts in its files. */
+  readonly tree: string;
+  /** Of those files: what the common base (1), ours (2) and theirs (3) have, where they have it. */
+  readonly stages: readonly Stage[];
+  /** What stands behind the markers. */
+  readonly sides: { readonly ours: string; readonly theirs: string };
+}
+
+export interface Stage {
+  readonly path: string;
+  readonly stage: 1 | 2 | 3;
+  readonly mode: string;
+  readonly id: string;
+}
 
 export async function mergeTrees(git: Git, ours: string, theirs: string): Promise<Merged> {
   const args = ['merge-tree', '--write-tree', '--allow-unrelated-histories', '--no-messages'];
-  const result = await git.run([...args, '--name-only', '-z', ours, theirs]);
-  const [tree = '', ...names] = result.stdout.split('\0');
+  // What is laid out for somebody to solve must look the same whatever he prefers.
+  const style = ['-c', 'merge.conflictStyle=merge'];
+  const result = await git.run([...style, ...args, '-z', ours, theirs]);
+  const [tree = '', ...entries] = result.stdout.split('\0');
   if (result.code === 0) return { kind: 'clean', tree };
   if (result.code !== 1) throw gitFailed(args, result);
-  return { kind: 'conflict', files: [...new Set(names.filter(name => name !== ''))].sort() };
+  const stages = entries.filter(entry => entry !== '').map(toStage);
+  const files = [...new Set(stages.map(({ path }) => path))].sort();
+  return { kind: 'conflict', files, tree, stages, sides: { ours, theirs } };
 }
 
-function recordOf(records: ReadonlyMap<string, CommitRecord>, id: string): CommitRecord {
+/** Such as `100644 <id> 2<tab>a.txt`. */
+function toStage(entry: string): Stage {
+  const tab = entry.indexOf('\t');
+  const [mode = '', id = '', stage] = entry.slice(0, tab).split(' ');
+  return { path: entry.slice(tab + 1), stage: stage === '1' ? 1 : stage === '2' ? 2 : 3, mode, id };
+}
+
+export function recordOf(records: ReadonlyMap<string, CommitRecord>, id: string): CommitRecord {
   const record = records.get(id);
   if (record) return record;
   throw new RepriseError('GIT_FAILED', `commit ${id} is not in the repository`, {

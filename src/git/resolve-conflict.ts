@@ -1,19 +1,11 @@
 import { RepriseError } from '../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
+import { type CommitText, readCommits, writeCommit } from './commit-records.ts';
 import { finishResolution, movedAway, type ResolutionRefused } from './finish-resolution.ts';
 import type { Git } from './git.ts';
 import { leaveUnfinished, type Place, placeAt, stageSolution, unsolvedFiles } from './lay-out-conflict.ts';
 import { type Parked, park, parkedRef } from './parking.ts';
-import {
-  asOneCommit,
-  type CommitText,
-  type ListedCommit,
-  pickAll,
-  readCommit,
-  replayCommits,
-  treeOf,
-  writeCommit,
-} from './replay-commits.ts';
+import { asOneCommit, type ListedCommit, pickAll, recordOf, replayCommits } from './replay-commits.ts';
 import { resolveCommit } from './repository.ts';
 import { withRepositoryLock } from './repository-lock.ts';
 import { parkAll, resetWorkspace } from './reset-workspace.ts';
@@ -154,7 +146,7 @@ async function missingIn(
   if (rest.length === 0) return [];
   const args = ['rev-list', '--right-only', '--cherry-pick', '--no-merges', `${head}...${tip}`];
   const missing = new Set((await git.ok(args)).split('\n'));
-  return rest.filter(({ id }) => missing.has(id));
+  return rest.filter(({ commit }) => missing.has(commit));
 }
 
 async function goOn(request: ContinueRequest, place: Place, standing: Standing): Promise<Continued> {
@@ -164,7 +156,7 @@ async function goOn(request: ContinueRequest, place: Place, standing: Standing):
   const { git, gitDir, branch } = place;
   await leaveUnfinished(place);
   const tree = await stageSolution(place, resolution);
-  const isChange = tree !== (await treeOf(git, parent));
+  const isChange = tree !== recordOf(await readCommits(git, [parent]), parent).tree;
   const solved = isChange ? await commitSolution(git, { ...request, tree, parent }) : parent;
   const isDropped = !isChange && parent === resolution.at;
   const dropped = isDropped ? [...resolution.dropped, resolution.subject] : resolution.dropped;
@@ -201,7 +193,7 @@ async function commitSolution(
   const { commit, isWhole, onto } = resolution;
   const source: Pick<CommitText, 'lines' | 'message'> = isWhole
     ? await asOneCommit(git, { onto, tip: commit })
-    : await readCommit(git, commit);
+    : recordOf(await readCommits(git, [commit]), commit);
   const stamp = `${committer.name} <${committer.email}> ${Math.floor(toEpochMs(at) / 1000)} +0000`;
   const committed = `committer ${Buffer.from(stamp).toString('latin1')}`;
   const lines = source.lines.map(line => (line.startsWith('committer ') ? committed : line));

@@ -2,7 +2,7 @@ import type { Timestamp } from '../core/time.ts';
 import { committer } from '../engine/work/committer.ts';
 import { withoutLease } from '../engine/work/taped.ts';
 import { folderKey } from '../engine/work/workspace-effects.ts';
-import { parkOnBranch } from '../git/park-on-branch.ts';
+import { deliverOnBranch, parkOnBranch } from '../git/kept-branches.ts';
 import { pushBranch } from '../git/push-branch.ts';
 import { type Removal, removeWorkspace } from '../git/remove-workspace.ts';
 import type { Resolution } from '../git/resolution.ts';
@@ -89,7 +89,7 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
       span: 'short',
       keys: ({ task }) => ({ writes: [`ref:${taskBranch(task)}`] }),
       perform: async ({ task, commit }) =>
-        parkOnBranch({ repository: await repository(), commit, name: task, under: 'task' }),
+        deliverOnBranch({ repository: await repository(), commit, name: task }),
     }),
 
     push: world.effect<{ readonly branch: string; readonly commit: string }, void>({

@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent } from '../core/event.ts';
 import { toEpochMs } from '../core/time.ts';
-import { branchStanding } from '../git/branch-standing.ts';
+import { branchTip } from '../git/ref-files.ts';
 import type { RunSummary } from '../store/port.ts';
 import type { WorkerRecord } from '../store/workers.ts';
 import { workerWorkflow } from './rules.ts';
@@ -213,7 +213,7 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
       keys: () => ({}),
       perform: async (seen, { signal }) => {
         for (let looked = 0; ; looked++) {
-          const main = (await branchStanding(await repository(), branch)) ?? null;
+          const main = (await branchTip(await repository(), branch)) ?? null;
           if (main !== seen.main) return { what: 'main', main };
           if ((await store.claims.revision()) !== seen.revision) return { what: 'claims', main };
           if ((await abandoned(clock.now())).length > 0) return { what: 'abandoned', main };

@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { folderKey } from '../engine/work/workspace-effects.ts';
-import { branchStanding } from '../git/branch-standing.ts';
 import { readFilesAt } from '../git/read-files-at.ts';
+import { branchTip } from '../git/ref-files.ts';
 import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../store/claims.ts';
 import type { WorkerRecord } from '../store/workers.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -50,7 +50,7 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
       keys: () => ({ reads: [`ref:${branch}`] }),
       perform: async () => {
         const opened = await repository();
-        const main = (await branchStanding(opened, branch)) ?? null;
+        const main = (await branchTip(opened, branch)) ?? null;
         if (main === null || tasks.kind !== 'folder') return { main, files: [], tooLarge: [] };
         const read = await readFilesAt({ git: opened.git, commit: main, folder: tasks.folder });
         const markdown = read.filter(({ path }) => path.endsWith('.md'));
