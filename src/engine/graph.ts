@@ -203,7 +203,7 @@ function needsOf(layout: Layout, scope: GraphScope, { needs }: StepModel): reado
 }
 
 function toleratedBy({ needs: written }: StepModel, needs: readonly GraphNode[]): ReadonlySet<GraphNode> {
-  if (!written.some(({ tolerant }) => tolerant)) return none;
+  if (written.length === 0 || !written.some(({ tolerant }) => tolerant)) return none;
   const ids = new Set(written.filter(({ tolerant }) => tolerant).map(({ id }) => id));
   return new Set(needs.filter(({ step }) => ids.has(step.id)));
 }
@@ -218,7 +218,8 @@ function missingNeed(layout: Layout, scope: GraphScope, { id, needs }: StepModel
 
 /** A list that something is pushed to gets room for seventeen more; a step rarely has more than a few dependants. */
 function addDependant(need: Mutable<GraphNode>, dependant: GraphNode): void {
-  if (need.dependants.length < 3) need.dependants = need.dependants.concat(dependant);
+  if (need.dependants.length === 0) need.dependants = [dependant];
+  else if (need.dependants.length < 3) need.dependants = need.dependants.concat(dependant);
   else (need.dependants as GraphNode[]).push(dependant);
 }
 

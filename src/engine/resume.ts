@@ -35,10 +35,9 @@ export function resumeEvent(
 }
 
 function sameSteps(history: readonly HistoryEvent[], { nodes }: Graph): boolean {
-  const last = history.findLast(
-    event => (event.type === 'run.started' || event.type === 'run.resumed') && event.data.steps !== undefined,
-  );
-  const before = last?.type === 'run.started' || last?.type === 'run.resumed' ? last.data.steps : undefined;
+  let before: readonly string[] | undefined;
+  for (const event of history)
+    if (event.type === 'run.started' || event.type === 'run.resumed') before = event.data.steps ?? before;
   return before?.length === nodes.length && before.every((path, index) => path === nodes[index]?.path);
 }
 

@@ -65,6 +65,7 @@ class DefinedDependency implements Dependency {
 
 /** A list that something is pushed to gets room for seventeen more, and most have one entry or two. */
 function withOneMore(list: readonly Dependency[], item: Dependency): readonly Dependency[] {
+  if (list.length === 0) return [item];
   if (list.length < 3) return list.concat(item);
   (list as Dependency[]).push(item);
   return list;
