@@ -6,7 +6,7 @@ import { openEngine } from '../../dist/index.js';
 import { loadWorkflow } from '../../dist/workflow/yaml/load.js';
 import { contend } from '../lib/contend.mjs';
 import { repositoryEnvironment as env, makeRepository } from '../lib/repository.mjs';
-import { medians } from '../lib/stats.mjs';
+import { means, medians } from '../lib/stats.mjs';
 
 /** Reads its prompt, changes one file and is done. */
 const program = ['sh', '-c', 'cat > note.txt; echo done'];
@@ -91,6 +91,8 @@ await contend({
     }
     await project.close();
     await worktrees.close();
-    return medians(rounds);
+    const named = (end, stats) =>
+      Object.fromEntries(Object.entries(stats).map(([name, ms]) => [`${name}${end}`, ms]));
+    return { ...named('Mean', means(rounds)), ...named('Median', medians(rounds)) };
   },
 });

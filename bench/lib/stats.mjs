@@ -11,6 +11,13 @@ export function medians(rounds) {
   return Object.fromEntries(fields.map(key => [key, median(rounds.map(round => round[key]))]));
 }
 
+/** The mean of each numeric field over the rounds. */
+export function means(rounds) {
+  const fields = Object.keys(rounds[0] ?? {}).filter(key => typeof rounds[0][key] === 'number');
+  const sum = key => rounds.reduce((total, round) => total + round[key], 0);
+  return Object.fromEntries(fields.map(key => [key, sum(key) / rounds.length]));
+}
+
 /**
  * Runs every contender once a round, in turn and each round beginning with another one, so that what disturbs the
  * machine disturbs all of them alike. Gives the medians by name.
