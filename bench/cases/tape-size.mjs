@@ -13,6 +13,8 @@ const runs = [
   ['three workers, 25 calls each, with partial messages', 25, 'partial', 3],
 ];
 
+const exactPercent = value => `${(value * 100).toFixed(1)} %`;
+
 const keptOf = ({ tape, score, sessions, patches, blobs }) => tape + score + sessions + patches + blobs;
 
 /** How much of what agents print a recorded run keeps. */
@@ -29,7 +31,7 @@ export function tapeSize() {
     most: 0.2,
     // Bytes do not depend on what else the machine does.
     tolerance: 1,
-    show: value => `${(value * 100).toFixed(1)} %`,
+    show: exactPercent,
   });
   return {
     title: 'The size of a recorded run',
@@ -52,7 +54,7 @@ export function tapeSize() {
           run.name,
           bytes(run.raw),
           bytes(keptOf(run)),
-          `**${percent(share(run))}**`,
+          `**${exactPercent(share(run))}**`,
           ...[run.tape, run.score, run.sessions, run.patches, run.blobs, run.snapshot, run.case].map(bytes),
         ]),
       ),
@@ -69,7 +71,7 @@ export function tapeSize() {
     ].join('\n\n'),
     notes: [
       'The runs are recorded with `reprise test --record`, with a program in the place of Claude Code that prints what it would print (`bench/lib/claude-session.mjs`) and does the edits. Reprise asks Claude Code for whole messages; with `args: [--include-partial-messages]` it prints deltas too, of which nothing is kept. `base` is the case file with the files that the run began with.',
-      `A run has a tape and a score of some ${bytes(fixed)} however little its agents print, so that a fifth is kept only from some 200 KB of whole messages on. Captured streams are conversations of one or two calls with lists of tools and commands taken out; in their table only the files of sessions are measured, and those of agents without deltas and long outputs keep more than a fifth.`,
+      `A run has a tape and a score of some ${bytes(fixed)} however little its agents print, so that a fifth is kept only from some 210 KiB of whole messages on. Captured streams are conversations of one or two calls with lists of tools and commands taken out; in their table only the files of sessions are measured, and those of agents without deltas and long outputs keep more than a fifth.`,
     ],
     targets: [
       target('25 calls'),
