@@ -195,7 +195,7 @@ describe('the error', () => {
         a.snap:1: a path of this machine (home)
         blobs/x: a pack that cannot be looked through, because what it is based on is missing
         and 2 more
-      keep the secret out of what is printed and written, and record again; if these files have been shared, replace the secret"
+      keep the secret out of what is printed and written; if these files have been shared, replace the secret"
     `);
   });
 });

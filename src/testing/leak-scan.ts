@@ -163,6 +163,6 @@ export function describeLeak({ kind, name, file, line, object, path }: Leak): st
 
 function leakHint(leaks: readonly Leak[]): string {
   if (leaks.some(({ kind }) => kind === 'secret'))
-    return 'keep the secret out of what is printed and written, and record again; if these files have been shared, replace the secret';
+    return 'keep the secret out of what is printed and written; if these files have been shared, replace the secret';
   return 'let commands print paths that are relative to the repository, and record again';
 }

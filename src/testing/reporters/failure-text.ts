@@ -41,7 +41,7 @@ const remedies: Readonly<Record<FailureKind, readonly [options: string, why: str
   witness: [' --record', 'if less is meant to go on at once now, record it again'],
   'left-over': [' --record', 'if that is meant not to be asked for any more, record it again'],
   stale: [' --record', 'record it again'],
-  leak: [' --record', 'take the secret out of what the case prints and writes, and record it again'],
+  leak: [' --record', 'once it is out of what the case prints and writes'],
   snapshot: [' --accept', 'if the new one is right'],
   expectation: ['', 'once it is mended'],
   trigger: ['', 'once it is mended'],

@@ -87,10 +87,7 @@ describe('for people', () => {
     ['diverged', 'if it is meant to do that now, record it again: reprise test g/x --record'],
     ['snapshot', 'if the new one is right: reprise test g/x --accept'],
     ['expectation', 'once it is mended: reprise test g/x'],
-    [
-      'leak',
-      'take the secret out of what the case prints and writes, and record it again: reprise test g/x --record',
-    ],
+    ['leak', 'once it is out of what the case prints and writes: reprise test g/x --record'],
   ])('says what to type after %s', (kind, hint) => {
     const place = { name: 'x', group: 'g' };
     expect(hintOf(place, { kind, message: 'm' })).toBe(hint);
