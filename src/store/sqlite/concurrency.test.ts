@@ -1,103 +1,14 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { HistoryEvent } from '../../core/event.ts';
 import { newRun, owner, started, time } from '../samples.conformance.ts';
 import { openSqliteStore } from './open.ts';
+import { compiledStore, runTogether, StoreProcess, startTogether } from './processes.conformance.ts';
 import { temporaryFile, temporaryStore } from './temporary.conformance.ts';
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
-const writer = fileURLToPath(new URL('./fixtures/writer.mjs', import.meta.url));
-let compiled: string;
+const compiled = compiledStore();
 
-type Line = Readonly<Record<string, unknown>>;
-
-/** Children cannot run TypeScript, so that they get the store as JavaScript, without a check of its types. */
-async function compileStore(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'reprise-compiled-'));
-  const config = {
-    extends: join(root, 'tsconfig.json'),
-    compilerOptions: {
-      noEmit: false,
-      noCheck: true,
-      declaration: false,
-      types: [],
-      rootDir: join(root, 'src'),
-      outDir: folder,
-    },
-    include: [],
-    files: [join(root, 'src/store/sqlite/open.ts')],
-  };
-  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'), 'dir');
-  const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  await promisify(execFile)(process.execPath, [tsc, '-p', folder]);
-  return folder;
-}
-
-class Writer {
-  readonly lines: Line[] = [];
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<unknown[]>;
-  readonly #waiting = new Set<() => void>();
-  #errors = '';
-
-  constructor(task: string, file: string, name: string) {
-    const child = spawn(process.execPath, [writer, compiled, task, file, name], { stdio: 'pipe' });
-    this.#child = child;
-    this.#ended = once(child, 'close');
-    child.stderr.setEncoding('utf8').on('data', text => {
-      this.#errors += text;
-    });
-    createInterface({ input: child.stdout }).on('line', line => {
-      this.lines.push(JSON.parse(line));
-      for (const wake of this.#waiting) wake();
-    });
-  }
-
-  /** Resolves when it has printed that many lines; rejects if it ends before. */
-  async printed(count: number): Promise<void> {
-    while (this.lines.length < count) {
-      const line = new Promise<'line'>(resolve => {
-        const wake = () => {
-          this.#waiting.delete(wake);
-          resolve('line');
-        };
-        this.#waiting.add(wake);
-      });
-      const first = await Promise.race([line, this.#ended]);
-      if (first !== 'line' && this.lines.length < count) throw new Error(`ended early: ${this.#errors}`);
-    }
-  }
-
-  start(): void {
-    this.#child.stdin?.write('go\n');
-  }
-
-  /** Resolves when it has ended by itself, without an error. */
-  async done(): Promise<void> {
-    const [code] = await this.#ended;
-    expect(this.#errors).toBe('');
-    expect(code).toBe(0);
-  }
-
-  async kill(): Promise<void> {
-    this.#child.kill('SIGKILL');
-    await this.#ended;
-  }
-
-  /** The values of one kind of line. */
-  said(key: string): unknown[] {
-    return this.lines.filter(line => key in line).map(line => line[key]);
-  }
-}
+const writer = (task: string, file: string, name: string) =>
+  new StoreProcess('writer.mjs', compiled(), task, file, name);
 
 interface Output {
   readonly tag: string;
@@ -107,29 +18,12 @@ interface Output {
 const outputsOf = (history: readonly HistoryEvent[]): Output[] =>
   history.map(({ data }) => ('output' in data ? (data.output as unknown as Output) : { tag: 'none' }));
 
-/** Starts all of them at the same moment. */
-async function startTogether(writers: readonly Writer[]): Promise<void> {
-  for (const each of writers) onTestFinished(() => each.kill());
-  await Promise.all(writers.map(each => each.printed(1)));
-  for (const each of writers) each.start();
-}
-
-async function runTogether(writers: readonly Writer[]): Promise<void> {
-  await startTogether(writers);
-  await Promise.all(writers.map(each => each.done()));
-}
-
 describe('several processes on one SQLite store', () => {
-  beforeAll(async () => {
-    compiled = await compileStore();
-  });
-  afterAll(() => rm(compiled, { recursive: true, force: true }));
-
   it('may all create and migrate it at once', async () => {
     for (let round = 0; round < 3; round++) {
       const file = await temporaryFile();
       const names = Array.from({ length: 6 }, (_, index) => `run-${index}`);
-      await runTogether(names.map(name => new Writer('open', file, name)));
+      await runTogether(names.map(name => writer('open', file, name)));
       const store = await openSqliteStore({ file });
       onTestFinished(() => store.close());
       expect((await store.list()).map(summary => summary.runId).toSorted()).toEqual(names);
@@ -139,7 +33,7 @@ describe('several processes on one SQLite store', () => {
   it('lose no event, double none, and have one owner per epoch', async () => {
     const { file, store } = await temporaryStore();
     await store.createRun(newRun('r1', { expiresAt: time(0) }));
-    const writers = ['ann', 'bob', 'carl'].map(name => new Writer('own', file, name));
+    const writers = ['ann', 'bob', 'carl'].map(name => writer('own', file, name));
     await runTogether(writers);
 
     const epochs = writers.flatMap(each => each.said('acquired')) as number[];
@@ -157,7 +51,7 @@ describe('several processes on one SQLite store', () => {
   it('post to the inbox without ever fencing out the owner', async () => {
     const { file, store } = await temporaryStore();
     const lease = await store.createRun(newRun('r1', { events: [started] }));
-    const writers = ['ann', 'bob'].map(name => new Writer('post', file, name));
+    const writers = ['ann', 'bob'].map(name => writer('post', file, name));
     await startTogether(writers);
 
     const received: string[] = [];
@@ -188,10 +82,10 @@ describe('several processes on one SQLite store', () => {
   it('find every committed batch whole after one of them was killed in the middle', async () => {
     // No connection outlives a victim, so that the next one has to recover what it left behind.
     const file = await temporaryFile();
-    await runTogether([new Writer('open', file, 'r1')]);
+    await runTogether([writer('open', file, 'r1')]);
     const acknowledged: unknown[] = [];
     for (const [round, lines] of [2, 20, 75, 150].entries()) {
-      const victim = new Writer('endless', file, `victim-${round}`);
+      const victim = writer('endless', file, `victim-${round}`);
       await startTogether([victim]);
       await victim.printed(lines);
       await victim.kill();

@@ -1,0 +1,123 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+
+type Line = Readonly<Record<string, unknown>>;
+
+/** The store as JavaScript, for child processes. Call it once in a file; gives where it is. */
+export function compiledStore(): () => string {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await compileStore();
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+  return () => folder;
+}
+
+/** Children cannot run TypeScript, so that they get the store as JavaScript, without a check of its types. */
+async function compileStore(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'reprise-compiled-'));
+  const config = {
+    extends: join(root, 'tsconfig.json'),
+    compilerOptions: {
+      noEmit: false,
+      noCheck: true,
+      declaration: false,
+      types: [],
+      rootDir: join(root, 'src'),
+      outDir: folder,
+    },
+    include: [],
+    files: [join(root, 'src/store/sqlite/open.ts')],
+  };
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'), 'dir');
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  await promisify(execFile)(process.execPath, [tsc, '-p', folder]);
+  return folder;
+}
+
+/** A program of `fixtures/` as a process of its own. It is spoken to by lines on its stdin, and answers in lines of JSON. */
+export class StoreProcess {
+  readonly lines: Line[] = [];
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown[]>;
+  readonly #waiting = new Set<() => void>();
+  #errors = '';
+
+  constructor(program: string, ...args: readonly string[]) {
+    const path = fileURLToPath(new URL(`./fixtures/${program}`, import.meta.url));
+    const child = spawn(process.execPath, [path, ...args], { stdio: 'pipe' });
+    this.#child = child;
+    this.#ended = once(child, 'close');
+    child.stderr.setEncoding('utf8').on('data', text => {
+      this.#errors += text;
+    });
+    createInterface({ input: child.stdout }).on('line', line => {
+      this.lines.push(JSON.parse(line));
+      for (const wake of this.#waiting) wake();
+    });
+  }
+
+  /** Resolves when it has printed that many lines; rejects if it ends before. */
+  async printed(count: number): Promise<void> {
+    while (this.lines.length < count) {
+      const line = new Promise<'line'>(resolve => {
+        const wake = () => {
+          this.#waiting.delete(wake);
+          resolve('line');
+        };
+        this.#waiting.add(wake);
+      });
+      const first = await Promise.race([line, this.#ended]);
+      if (first !== 'line' && this.lines.length < count) throw new Error(`ended early: ${this.#errors}`);
+    }
+  }
+
+  start(what = 'go'): void {
+    this.#child.stdin?.write(`${what}\n`);
+  }
+
+  /** Nothing more will be said to it. */
+  finish(): void {
+    this.#child.stdin?.end();
+  }
+
+  /** Resolves when it has ended by itself, without an error. */
+  async done(): Promise<void> {
+    const [code] = await this.#ended;
+    expect(this.#errors).toBe('');
+    expect(code).toBe(0);
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  /** The values of one kind of line. */
+  said(key: string): unknown[] {
+    return this.lines.filter(line => key in line).map(line => line[key]);
+  }
+}
+
+/** Starts all of them at the same moment. */
+export async function startTogether(writers: readonly StoreProcess[]): Promise<void> {
+  for (const each of writers) onTestFinished(() => each.kill());
+  await Promise.all(writers.map(each => each.printed(1)));
+  for (const each of writers) each.start();
+}
+
+export async function runTogether(writers: readonly StoreProcess[]): Promise<void> {
+  await startTogether(writers);
+  await Promise.all(writers.map(each => each.done()));
+}
