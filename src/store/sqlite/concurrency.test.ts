@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { HistoryEvent } from '../../core/event.ts';
 import { newRun, owner, started, time } from '../samples.conformance.ts';
+import { raceForTasks } from './claim-race.conformance.ts';
 import { openSqliteStore } from './open.ts';
 import { compiledStore, runTogether, StoreProcess, startTogether } from './processes.conformance.ts';
 import { temporaryFile, temporaryStore } from './temporary.conformance.ts';
@@ -107,5 +108,9 @@ describe('several processes on one SQLite store', () => {
       expiresAt: time(99_999),
     });
     expect(next).toMatchObject({ kind: 'acquired', lease: { epoch: 6 } });
+  });
+
+  it('get every task once when they all want all of them', async () => {
+    await raceForTasks({ compiled: compiled(), processes: 3, tasks: 20, rounds: 4 });
   });
 });
