@@ -30,7 +30,7 @@ export const hasLabels = (text: string, { ours, theirs }: MarkerLabels): boolean
   line('<', asBytes(ours)).test(text) && line('>', asBytes(theirs)).test(text);
 
 /** Names of commits behind the markers become words. */
-export const relabelled = (text: string, from: MarkerLabels, to: MarkerLabels): string =>
+const relabelled = (text: string, from: MarkerLabels, to: MarkerLabels): string =>
   text
     .replace(line('<', from.ours), (_, marker: string) => `${marker}${asBytes(to.ours)}`)
     .replace(line('>', from.theirs), (_, marker: string) => `${marker}${asBytes(to.theirs)}`);

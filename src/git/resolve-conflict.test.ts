@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { worktreeState } from './delta/worktree-state.ts';
 import { land } from './landing.ts';
 import type { Resolution } from './resolution.ts';
 import { beginResolution } from './resolve-conflict.ts';
@@ -36,6 +37,17 @@ describe('a conflict', () => {
     expect(() => lab.gitAt(path, 'symbolic-ref', '--quiet', 'HEAD')).toThrow();
     expect(lab.gitAt(path, 'status', '--porcelain')).toBe(' M a.txt\nA  also.txt');
     expect(lab.git('rev-parse', branch)).toBe(tip);
+  });
+
+  it('can be recorded as what a session begins with', async () => {
+    const { lab, repository, path, begin } = await conflictLab();
+    lab.commit(path, 'a.txt', 'work\n');
+    lab.commit(lab.root, 'a.txt', 'main\n');
+    const { at } = await begin();
+    const state = await worktreeState({ repository, folder: path, objectsDir: join(lab.folder, 'objects') });
+    expect(state.head).toEqual({ commit: at, branch: null });
+    expect(state.index.tree).toBe(lab.git('rev-parse', `${at}^{tree}`));
+    expect(state.tree).not.toBe(state.index.tree);
   });
 
   it('becomes the commit that did not fit, by its author, with the rest of the branch on it', async () => {
