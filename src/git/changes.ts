@@ -58,17 +58,26 @@ export interface ChangeCounts {
   readonly deletions: number;
 }
 
-/** How much changed since the commits of a workspace began, without what: in its last commit, or in what is staged. */
-export async function changeCounts(git: Git, base: string, at: 'HEAD' | 'index'): Promise<ChangeCounts> {
+/** How much changed since the commits of a workspace began, without what. */
+export async function changeCounts(git: Git, base: string): Promise<ChangeCounts> {
   const diff = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames', '--shortstat'];
-  const range = at === 'index' ? ['--cached', '--end-of-options', base] : ['--end-of-options', base, 'HEAD'];
-  const stat = await git.ok([...diff, ...range, '--']);
-  return {
-    files: countOf(stat, /(\d+) file/),
-    insertions: countOf(stat, /(\d+) insertion/),
-    deletions: countOf(stat, /(\d+) deletion/),
-  };
+  return countsIn(await git.ok([...diff, '--end-of-options', base, 'HEAD', '--']));
 }
+
+/**
+ * How much changed in a commit, as `git commit` itself says. `undefined` where it counts in another way than `git diff`:
+ * a file that was written anew counts there with all of its lines, also as the source of a rename.
+ */
+export function printedCounts(printed: string): ChangeCounts | undefined {
+  const line = /^ \d+ files? changed.*$/m.exec(printed)?.[0];
+  return line === undefined || /^ (rewrite|rename|copy) /m.test(printed) ? undefined : countsIn(line);
+}
+
+const countsIn = (stat: string): ChangeCounts => ({
+  files: countOf(stat, /(\d+) file/),
+  insertions: countOf(stat, /(\d+) insertion/),
+  deletions: countOf(stat, /(\d+) deletion/),
+});
 
 function parseNameStatus(output: string): readonly FileChange[] {
   const fields = output.split('\0');

@@ -1,6 +1,16 @@
-import { chmodSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { changeCounts } from './changes.ts';
 import { commitAll } from './commit-all.ts';
 import { gitInside } from './git-inside.ts';
 import { labWithWork } from './test-support.ts';
@@ -161,5 +171,38 @@ describe('committing with the git folder at hand', () => {
     lab.write('new.txt', 'new\n', work);
     expect(await commit()).toMatchObject({ kind: 'committed' });
     expect(own()).toEqual([]);
+  });
+});
+
+describe('how much has changed', () => {
+  const lines = (count: number, word: string) =>
+    Array.from({ length: count }, (_, at) => `${word} ${at}\n`).join('');
+
+  it.each([
+    [
+      'a file that was written anew',
+      (work: string) => writeFileSync(join(work, 'long.txt'), lines(80, 'new')),
+    ],
+    [
+      'a file that was renamed',
+      (work: string) => renameSync(join(work, 'long.txt'), join(work, 'moved.txt')),
+    ],
+    ['a file that was removed', (work: string) => rmSync(join(work, 'long.txt'))],
+    ['a file that was made a program', (work: string) => chmodSync(join(work, 'long.txt'), 0o755)],
+    ['a file of bytes', (work: string) => writeFileSync(join(work, 'long.txt'), Buffer.alloc(3000, '\0x'))],
+  ])('by %s is what git diff says, if it is said', async (_, change) => {
+    const { lab, work, gitDir } = await known();
+    writeFileSync(join(work, 'long.txt'), lines(80, 'old'));
+    lab.gitAt(work, 'add', '--all');
+    lab.gitAt(work, 'commit', '--quiet', '--message=Long');
+    const since = lab.gitAt(work, 'rev-parse', 'HEAD');
+    const { commonDir, ...repository } = await lab.open();
+    const git = gitInside({ commonDir, ...repository }, work);
+    change(work);
+    const committed = await commitAll({ git, folders: { gitDir, commonDir }, since, ...details });
+    if (committed.kind !== 'committed') throw new Error('nothing was committed');
+    const said = await changeCounts(git, since);
+    expect(committed.changes ?? said).toEqual(said);
+    expect(said.files).toBe(1);
   });
 });

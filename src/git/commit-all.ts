@@ -2,7 +2,7 @@ import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
-import { type ChangeCounts, changeCounts } from './changes.ts';
+import { type ChangeCounts, printedCounts } from './changes.ts';
 import { type Git, type GitResult, gitFailed } from './git.ts';
 import { removeIfThere } from './lock-file.ts';
 import { type GitFolders, headCommit } from './ref-files.ts';
@@ -51,20 +51,18 @@ export async function commitAll(request: CommitAllRequest): Promise<Committed> {
   if (head !== undefined && !isStaged) return { kind: 'clean', commit: head, branch };
   // A commit that ends a merge has the merged ones as parents too.
   const isMerge = folders === undefined || existsSync(join(folders.gitDir, 'MERGE_HEAD'));
-  const [result, changes] = await Promise.all([
-    commitStaged(request),
-    // What cannot be counted must not keep the work from being committed.
-    since === undefined ? undefined : changeCounts(git, since, 'index').catch(() => undefined),
-  ]);
+  const result = await commitStaged(request);
   // What differed may have come to nothing, such as the ends of lines that git itself converts.
   if (result.code !== 0 && head !== undefined && (await isNothingStaged(git)))
     return { kind: 'clean', commit: head, branch };
   if (result.code !== 0) throw gitFailed(commitCommand, result);
   const commit = await headCommit(git, folders);
-  return { kind: 'committed', commit, branch, parent: isMerge ? undefined : head, changes };
+  const parent = isMerge ? undefined : head;
+  const changes = since !== undefined && since === parent ? printedCounts(result.stdout) : undefined;
+  return { kind: 'committed', commit, branch, parent, changes };
 }
 
-const commitCommand = ['commit', '--quiet', '--allow-empty-message', '--cleanup=whitespace', '--file=-'];
+const commitCommand = ['commit', '--allow-empty-message', '--cleanup=whitespace', '--file=-'];
 
 /** Everything in the index was read a moment ago, when it was staged: it need not be read again. */
 async function commitStaged({ git, folders, ...request }: CommitAllRequest): Promise<GitResult> {

@@ -46,7 +46,7 @@ export async function saveWork(
   if (commit === base) return { commit, commits: 0, files: 0, insertions: 0, deletions: 0 };
   const [commits, changes] = await Promise.all([
     countCommits(git, base, committed),
-    (committed.kind === 'committed' && committed.changes) || changeCounts(git, base, 'HEAD'),
+    (committed.kind === 'committed' && committed.changes) || changeCounts(git, base),
   ]);
   return { commit, commits, ...changes };
 }
