@@ -23,8 +23,8 @@ export const mutations = [
     changes: [
       {
         file: 'git/move-branch.ts',
-        find: "if ((await resolveCommit(repository.git, `refs/heads/${branch}`)) !== from) return { kind: 'lost' };",
-        replace: '',
+        find: "if (tip !== from) return { kind: 'lost' };",
+        replace: "if (tip === undefined) return { kind: 'lost' };",
       },
       {
         file: 'git/move-branch.ts',
@@ -39,8 +39,8 @@ export const mutations = [
     changes: [
       {
         file: 'git/move-branch.ts',
-        find: "if ((await resolveCommit(repository.git, `refs/heads/${branch}`)) !== from) return { kind: 'lost' };",
-        replace: '',
+        find: "if (tip !== from) return { kind: 'lost' };",
+        replace: "if (tip === undefined) return { kind: 'lost' };",
       },
       {
         file: 'git/move-branch.ts',
@@ -77,9 +77,8 @@ export const mutations = [
     changes: [
       {
         file: 'git/workspaces.ts',
-        find: "const fresh = await git.run([...add, '--no-track', '-b', branch, '--', path, base], { signal });",
-        replace:
-          "const fresh = await git.run([...add, '--no-track', '-b', branch, '--', `${path}-2`, base], { signal });",
+        find: 'const fresh = await addWorktree({ repository, path, label,',
+        replace: 'const fresh = await addWorktree({ repository, path: `${path}-2`, label,',
       },
     ],
   },

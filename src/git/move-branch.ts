@@ -49,7 +49,8 @@ export async function moveBranch(move: Move): Promise<Moved> {
   const { repository, branch, from } = move;
   const checkout = await checkoutOfBranch(move);
   if (checkout.kind === 'busy') return busy(checkout);
-  if ((await branchTip(repository, branch)) !== from) return { kind: 'lost' };
+  const tip = await branchTip(repository, branch);
+  if (tip !== from) return { kind: 'lost' };
   if (move.mayMove && !(await move.mayMove())) return { kind: 'fenced' };
   return checkout.kind === 'nowhere' ? moveRef(move) : moveCheckout(move, checkout.path);
 }
