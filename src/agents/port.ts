@@ -117,6 +117,8 @@ export interface SessionUnit {
   readonly step: string;
   readonly worker?: number | undefined;
   readonly attempt: number;
+  /** What it is done for, if that outlives the step. */
+  readonly task?: string | undefined;
   readonly number: number;
 }
 

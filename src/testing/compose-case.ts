@@ -53,7 +53,9 @@ function inOrderOfRuns(
 
 const runIdsOf = (entries: readonly RecordedEntry[]): readonly string[] =>
   entries.flatMap(({ op, outcome }) =>
-    op === 'ids.new' && outcome?.kind === 'ok' ? (outcome.value as { readonly runId: string }).runId : [],
+    op === 'ids.new' && outcome?.kind === 'ok'
+      ? ((outcome.value as { readonly runId?: string }).runId ?? [])
+      : [],
   );
 
 /** Whoever waits for steps is not to wait for a performance that was broken off. */

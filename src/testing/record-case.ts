@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Host } from '../commands/host.ts';
 import { lazySessions } from '../commands/lazy-sessions.ts';
 import { createSessionRecorder, type SessionRecorder } from '../engine/recording/recorder.ts';
+import { SeriesNumbers } from '../engine/recording/series.ts';
 import { openRepository } from '../git/repository.ts';
 import { runShellStep } from '../process/shell-step.ts';
 import { openJournal } from '../world/journal.ts';
@@ -93,6 +94,7 @@ async function recordOn(stage: Stage, { found, manifest, context, folder }: Taki
     interrupt: context.interrupt,
   });
   const repository = await openRepository({ cwd: stage.repo, inheritEnv: env });
+  const numbers = new SeriesNumbers(join(journalFolder, 'sessions'));
   const recorders = new Map<string, SessionRecorder>(
     manifest.steps.map(({ name }) => [
       name,
@@ -102,6 +104,7 @@ async function recordOn(stage: Stage, { found, manifest, context, folder }: Taki
         repository: async () => repository,
         projectRoot: stage.repo,
         task: unit => taskOf(name, unit),
+        numbers,
         snapshotProject: true,
         openSession: settled(lazySessions, manifest),
         runShell: runShellStep,

@@ -23,10 +23,11 @@ import { stagePaths } from './paths.ts';
 import { type PlayedStep, Player } from './play.ts';
 import { environmentOf } from './record-case.ts';
 import { steppedClock } from './record-step-clock.ts';
-import { firstMoment, taskOf } from './replay-case.ts';
+import { firstMoment, sessionsOf, sharedSessions, taskOf } from './replay-case.ts';
 import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
 import type { Stage } from './stage.ts';
+import { Shelf } from './vcr/shelf.ts';
 import { createVcr } from './vcr/vcr.ts';
 
 export interface StepRecording {
@@ -122,6 +123,7 @@ interface PortsOptions extends OneLive {
 /** Where sessions and scripts are started: real ones for the live step, recorded ones for all others. */
 function portsOfSteps({ found, manifest, step, loaded, redactor, repository, recorder }: PortsOptions) {
   const open = new Map<string, OpenSessions>();
+  const shared = new Shelf(sharedSessions(manifest, loaded.sessions));
   const closable = (name: string, openSession: SessionFactory): SessionFactory => {
     const opened = openSessions(openSession);
     open.set(name, opened);
@@ -132,7 +134,8 @@ function portsOfSteps({ found, manifest, step, loaded, redactor, repository, rec
       if (name === step)
         return { openSession: closable(name, recorder.openSession), runShell: recorder.runShell };
       const vcr = createVcr({
-        sessions: loaded.sessions.filter(({ task }) => task.startsWith(`${name}.`)),
+        sessions: sessionsOf(name, loaded.sessions),
+        shared,
         task: unit => taskOf(name, unit),
         redactor,
         blobs: loaded.blob,

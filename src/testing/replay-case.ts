@@ -24,7 +24,8 @@ import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
 import { fixedEnvironment, type Stage, stageOf } from './stage.ts';
 import { mainOf } from './stage-result.ts';
-import { createVcr, type Vcr } from './vcr/vcr.ts';
+import { Shelf } from './vcr/shelf.ts';
+import { createVcr, leftOn, type Vcr } from './vcr/vcr.ts';
 
 /** What a replay came to. */
 export interface Replayed {
@@ -87,16 +88,19 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
     tracer: allTracers([clock.tracer, player.tracer]),
   });
   const repository = await openRepository({ cwd: stage.repo, env });
+  const applyDeltas = isGitReal(manifest);
+  const shared = new Shelf(sharedSessions(manifest, sessions));
   const vcrs = new Map<string, Vcr>(
     manifest.steps.map(({ name }) => [
       name,
       createVcr({
-        sessions: sessions.filter(session => session.task.startsWith(`${name}.`)),
+        sessions: sessionsOf(name, sessions),
+        shared,
         task: unit => taskOf(name, unit),
         redactor,
         blobs: blob,
         repository: async () => repository,
-        applyDeltas: isGitReal(manifest),
+        applyDeltas,
         live: manifest.live,
         openSession: lazySessions,
         runShell: runShellStep,
@@ -126,6 +130,7 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
   const failures = [
     ...(await stepFailures(played, { stage, manifest, watch: player.watch, isReal: isGitReal(manifest) })),
     ...[...vcrs.values()].flatMap(vcr => vcrFailures(vcr, found)),
+    ...leftOverFailures(leftOn(shared, { ...manifest, applyDeltas }), found.name),
     ...(isGitReal(manifest) ? await mainFailures(stage, loaded, found) : []),
   ];
   const snapshot = await composeCase(stage, { manifest, played, entries: recording.entries });
@@ -135,6 +140,16 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
 /** A lane's name for what it works on: steps of different cases never share a session. */
 export const taskOf = (step: string, unit: { readonly step: string; readonly worker?: number | undefined }) =>
   `${step}.${unit.step}${unit.worker === undefined ? '' : `:${unit.worker}`}`;
+
+/** Of what one step works on. */
+export const sessionsOf = <T extends { readonly task: string }>(step: string, sessions: readonly T[]) =>
+  sessions.filter(({ task }) => task.startsWith(`${step}.`));
+
+/** Of tasks that outlive a step: in another order, another step takes them. */
+export const sharedSessions = <T extends { readonly task: string }>(
+  { steps }: CaseManifest,
+  sessions: readonly T[],
+) => sessions.filter(({ task }) => !steps.some(({ name }) => task.startsWith(`${name}.`)));
 
 /** When the recording began. */
 export function firstMoment(entries: Replay['loaded']['recording']['entries']): number {
@@ -165,14 +180,7 @@ function vcrFailures(vcr: Vcr, { name, displayFile }: FoundCase): readonly CaseF
           file,
         }),
       ),
-    ...vcr.leftOver().map(
-      (file): CaseFailure => ({
-        kind: 'left-over',
-        message: `${file} was recorded, and nothing asked for it`,
-        hint: `record the case again: reprise test ${name} --record`,
-        file,
-      }),
-    ),
+    ...leftOverFailures(vcr.leftOver(), name),
   ];
 }
 
@@ -196,3 +204,11 @@ async function mainFailures(
 }
 
 export const snapshotFile = ({ folder, name }: FoundCase): string => join(folder, `${name}.snap`);
+
+const leftOverFailures = (files: readonly string[], name: string): readonly CaseFailure[] =>
+  files.map(file => ({
+    kind: 'left-over',
+    message: `${file} was recorded, and nothing asked for it`,
+    hint: `record the case again: reprise test ${name} --record`,
+    file,
+  }));

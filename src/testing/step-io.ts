@@ -62,8 +62,9 @@ export function stepIo({ host, cwd, env, stdin, toBeTyped }: StepIoOptions): Ste
       interrupt.abort(reasons[signal][1]);
     },
     exitCode: code => {
-      const [signalled] = stoppedBy ? reasons[stoppedBy] : [0];
-      return code !== 0 && signalled !== 0 ? signalled : code;
+      if (stoppedBy === undefined || code === 0) return code;
+      // Whoever is asked to end, and ends, has done what it was asked for.
+      return stoppedBy === 'exit' ? 0 : reasons[stoppedBy][0];
     },
   };
 }

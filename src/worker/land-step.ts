@@ -66,7 +66,7 @@ async function landOnBranch(self: Self, lane: WorkLane, finished: FinishedTask):
       return park(self, lane, { finished, refused: ended });
     const mended = await owning.mend(ended);
     if (mended.kind === 'ended') return { end: mended.end, summary: '' };
-    if (mended.kind === 'not-mended') return park(self, lane, { finished, refused: ended, why: mended.why });
+    if (mended.kind === 'not-mended') return park(self, lane, { finished, refused: ended, ...mended });
   }
 }
 
@@ -134,10 +134,16 @@ async function park(
     finished,
     refused,
     why,
-  }: { readonly finished: FinishedTask; readonly refused: LandingRefused; readonly why?: string },
+    commit: kept,
+  }: {
+    readonly finished: FinishedTask;
+    readonly refused: LandingRefused;
+    readonly why?: string;
+    readonly commit?: string;
+  },
 ): Promise<Done> {
   const { task, work } = finished;
-  const commit = (await lane.effects.tipOfBranch(work.branch)) ?? work.commit;
+  const commit = kept ?? (await lane.effects.tipOfBranch(work.branch)) ?? work.commit;
   const branch = await self.effects.park({ task: task.id, commit });
   const reason = why ?? whatHappened(refused);
   await lane.record({ type: 'landing.parked', data: { branch, commit, message: reason } });

@@ -28,7 +28,8 @@ export type FinishedTask = Extract<Dispatch, { agent: string }> & {
 export type Mended =
   /** It may be landed again. */
   | { readonly kind: 'mended' }
-  | { readonly kind: 'not-mended'; readonly why: string }
+  /** `commit`: where the work is, if its branch has lost it. */
+  | { readonly kind: 'not-mended'; readonly why: string; readonly commit?: string }
   | { readonly kind: 'ended'; readonly end: StepEnd };
 
 type Conflict = Extract<LandingRefused, { kind: 'conflict' }>;
@@ -110,7 +111,8 @@ export class Owning {
         const taken = await effects.goOnSolving({ lease, path, resolution, at });
         switch (taken.kind) {
           case 'resolved':
-            return { kind: 'mended' };
+            if (taken.dropped.length === 0) return { kind: 'mended' };
+            return { kind: 'not-mended', why: nothingLeft(taken.dropped), commit: resolution.tip };
           case 'refused':
             return await this.#stop(resolution, { kind: 'not-mended', why: taken.why });
           case 'conflict':
@@ -166,8 +168,12 @@ export class Owning {
   }
 
   #toldOf({ files, subject }: Resolution): string {
-    return conflictPrompt({ files, subject, onto: this.#self.rules.branch });
+    const noted = files.map(({ path, words }) => ({ path, note: words }));
+    return conflictPrompt({ files: noted, subject, onto: this.#self.rules.branch });
   }
 }
+
+const nothingLeft = (subjects: readonly string[]): string =>
+  `nothing is left of ${subjects.map(each => JSON.stringify(each)).join(', ')} after the conflicts were solved`;
 
 const gaveUp = (agent: string, reason: string): string => `${agent} could not mend it: ${reason}`;

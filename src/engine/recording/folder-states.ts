@@ -54,7 +54,8 @@ export class FolderStates {
 
   /** A workspace is there, with whatever is in it. */
   found(path: string): void {
-    if (!this.#workspaces.has(path)) this.#workspaces.set(path, {});
+    // Somebody else may have worked in it since.
+    this.#workspaces.set(path, { last: this.#workspaces.get(path)?.last });
   }
 
   /** A workspace was made at a commit, or brought back to it. What was done in it before is not to be seen any more. */
@@ -80,9 +81,22 @@ export class FolderStates {
     return look;
   }
 
-  /** Resolves when others may change the folder. */
-  async ended(folder: string, activity: Activity): Promise<void> {
-    if (this.#workspaceOf(folder) !== undefined) return;
+  /** It holds something else now than what the last activity left. */
+  changed(path: string): void {
+    if (this.#workspaces.has(path)) this.#workspaces.set(path, {});
+  }
+
+  /** Resolves when others may change the folder. `isToBeSeen`: somebody will who says nothing of it. */
+  async ended(
+    folder: string,
+    activity: Activity,
+    { isToBeSeen }: { readonly isToBeSeen: boolean },
+  ): Promise<void> {
+    const path = this.#workspaceOf(folder);
+    if (path !== undefined) {
+      if (isToBeSeen) await this.#now(path);
+      return;
+    }
     if (this.#project.owns(folder)) await this.#project.ended(activity);
     else activity.after(nothing);
   }

@@ -27,6 +27,8 @@ export interface SessionRecorderOptions {
   readonly projectRoot: string;
   /** What a unit works on. */
   readonly task: (unit: TaskUnit) => string;
+  /** Shared by recorders that record into one folder. */
+  readonly numbers?: SeriesNumbers | undefined;
   /** Whether changes in the project's own folder are recorded too. */
   readonly snapshotProject: boolean;
   readonly openSession: SessionFactory;
@@ -38,6 +40,8 @@ export interface SessionRecorderOptions {
 export interface TaskUnit {
   readonly step: string;
   readonly worker?: number | undefined;
+  /** What it is done for, whoever does it. */
+  readonly task?: string | undefined;
 }
 
 /** Stands where sessions and scripts are started, and writes down what they do. */
@@ -55,17 +59,17 @@ export interface SessionRecorder {
  * disturbs the work.
  */
 export function createSessionRecorder(options: SessionRecorderOptions): SessionRecorder {
-  const { redactor, task, projectRoot, snapshotProject } = options;
+  const { redactor, projectRoot, snapshotProject } = options;
   const folder = join(options.folder, 'sessions');
   const onProblem = once(options.onProblem ?? (() => {}));
-  const numbers = new SeriesNumbers(folder);
+  const numbers = options.numbers ?? new SeriesNumbers(folder);
   const states = new FolderStates({ source: stateSource(options, onProblem), projectRoot, snapshotProject });
   const sessions = new Map<string, SessionRecord>();
   /** Scripts that ended because they were told to, until it is known whether anybody took that as a result. */
   const stopped = new Map<string, ShellRecord>();
 
   const numbered = (role: string, unit: TaskUnit) => {
-    const id = numbers.open({ role, task: task(unit) });
+    const id = numbers.open({ role, task: unit.task ?? options.task(unit) });
     const name = sessionFileName(id);
     return {
       id,
@@ -89,7 +93,7 @@ export function createSessionRecorder(options: SessionRecorderOptions): SessionR
       onBegin: async () => record.before(await states.begin(request.cwd, record)),
       onClosed: async () => {
         sessions.delete(key);
-        await states.ended(request.cwd, record);
+        await states.ended(request.cwd, record, { isToBeSeen: host.unit?.task !== undefined });
       },
     });
   };
@@ -114,7 +118,7 @@ export function createSessionRecorder(options: SessionRecorderOptions): SessionR
       record.ended(undefined, { interrupted: true });
       throw thrown;
     } finally {
-      await states.ended(cwd, record);
+      await states.ended(cwd, record, { isToBeSeen: script.unit.task !== undefined });
     }
   };
 

@@ -31,7 +31,7 @@ const keyOfShell = ({ runId, unit, what }: Pick<ShellRequest, 'runId' | 'unit' |
 export const recordingTracer = (watched: Watched): Tracer => ({
   granted: () => {},
   settled: ({ effect, args }, { phase }, outcome) => {
-    if (phase === 'end') settle[effect.name]?.(watched, args as never, outcome);
+    if (phase !== 'begin') settle[effect.name]?.(watched, args as never, outcome);
   },
 });
 
@@ -58,6 +58,10 @@ const settle: Readonly<Record<string, Settle>> = {
     const saved = answerOf(outcome) as { readonly commit: string } | undefined;
     if (saved) states.committed(path, saved.commit, branch);
   },
+  'task.mark': ({ states }, { folder }: { readonly folder: string }) => states.changed(folder),
+  'conflict.lay-out': ({ states }, { path }: { readonly path: string }) => states.changed(path),
+  'conflict.take-solution': ({ states }, { path }: { readonly path: string }) => states.changed(path),
+  'conflict.give-up': ({ states }, { path }: { readonly path: string }) => states.changed(path),
   'session.next': ({ sessions }, { key }: { readonly key: string }, outcome) => {
     const session = sessions.get(key);
     const turn = answerOf(outcome) as SessionTurn | undefined;

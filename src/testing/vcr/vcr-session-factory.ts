@@ -60,7 +60,8 @@ export function createVcrSessionFactory(options: VcrSessionFactoryOptions): VcrS
       const queue = queues.get(worker);
       const next = queue?.[0];
       if (!queue || !next) return sessionThatFails(onProblem(noneLeft(worker, role, queue !== undefined)));
-      if (next.role !== role) return sessionThatFails(onProblem(otherRole({ worker, role, next })));
+      if (next.role !== role && next.role !== anyAgent)
+        return sessionThatFails(onProblem(otherRole({ worker, role, next })));
       queue.shift();
       return serve(next.file, request, host);
     },
@@ -70,6 +71,9 @@ export function createVcrSessionFactory(options: VcrSessionFactoryOptions): VcrS
     problems: () => [...problems],
   };
 }
+
+/** A role that any agent may have. */
+const anyAgent = 'agent';
 
 interface Queued {
   readonly role: string;

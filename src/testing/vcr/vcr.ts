@@ -20,6 +20,8 @@ import { runRecordedShell } from './vcr-shell.ts';
 export interface VcrOptions extends DeltaOptions {
   readonly sessions: readonly Recording[];
   readonly redactor: Redactor;
+  /** Of tasks that any step may work on; shared by all steps. */
+  readonly shared?: Shelf | undefined;
   /** What a unit works on, as it was when the case was recorded. */
   readonly task: (unit: TaskUnit) => string;
   /** What runs for real: `verify`, `checks`, `setup`, `run`; exactly one as `check-1`; or all of a step. */
@@ -47,8 +49,10 @@ export interface Vcr {
 }
 
 export function createVcr(options: VcrOptions): Vcr {
-  const { redactor, live, task, rerecord } = options;
-  const shelf = new Shelf(options.sessions);
+  const { redactor, live, rerecord } = options;
+  const task = (unit: TaskUnit) => unit.task ?? options.task(unit);
+  const own = new Shelf(options.sessions);
+  const shelfOf = (unit: TaskUnit) => (unit.task === undefined ? own : (options.shared ?? own));
   const deltas = new Deltas(options);
   const stale: StaleSession[] = [];
   const problems: RepriseError[] = [];
@@ -69,6 +73,7 @@ export function createVcr(options: VcrOptions): Vcr {
     const unit = host.unit ?? { step: host.marker['REPRISE_STEP'] ?? 'session' };
     const wanted = { kind: 'session', role: request.agent.name, task: task(unit) } as const;
     if (isLive(live, { role: wanted.role, step: unit.step })) return options.openSession(request, host);
+    const shelf = shelfOf(unit);
     const found = shelf.take(wanted) as RecordedSession | undefined;
     if (!found) return sessionThatFails(report(missing(wanted, { shelf, rerecord })));
     noteStale(found, stalenessOfSession(found, request, redactor));
@@ -81,6 +86,7 @@ export function createVcr(options: VcrOptions): Vcr {
     const { unit, what, command, projectRoot } = script;
     const wanted = { kind: 'shell', role: shellRole(what), task: task(unit) } as const;
     if (isLive(live, { role: wanted.role, step: unit.step })) return options.runShell(script);
+    const shelf = shelfOf(unit);
     const found = shelf.take(wanted) as RecordedShell | undefined;
     if (!found) throw report(missing(wanted, { shelf, rerecord }));
     noteStale(found, stalenessOfShell(found, script, redactor));
@@ -91,15 +97,22 @@ export function createVcr(options: VcrOptions): Vcr {
   return {
     openSession,
     runShell,
-    leftOver: () => shelf.left.filter(each => isExpected(each, options)).map(({ file }) => file),
+    leftOver: () => leftOn(own, options),
     stale: () => [...stale],
     applied: () => [...deltas.marks],
     problems: () => [...problems],
   };
 }
 
+/** Recordings that nobody asked for. */
+export const leftOn = (shelf: Shelf, options: Pick<VcrOptions, 'live' | 'applyDeltas'>): readonly string[] =>
+  shelf.left.filter(each => isExpected(each, options)).map(({ file }) => file);
+
 /** What runs for real needs no recording; nor does what belongs to a landing that a tape answers for. */
-function isExpected({ role, task }: Recording, { live, applyDeltas }: VcrOptions): boolean {
+function isExpected(
+  { role, task }: Recording,
+  { live, applyDeltas }: Pick<VcrOptions, 'live' | 'applyDeltas'>,
+): boolean {
   const steps = [task, task.slice(task.indexOf('.') + 1)];
   if (steps.some(step => isLive(live, { role, step }))) return false;
   return applyDeltas || !/^verify(-|$)/.test(role);
