@@ -56,6 +56,7 @@ const complete: Readonly<Record<EventType, Record<string, unknown>>> = {
     branch: 'b',
     commit: 'c',
     commits: 1,
+    from: 'f',
     subjects: ['s'],
     message: '',
   },

@@ -168,6 +168,8 @@ const dataSchemas = {
     /** Where `onto` stands now. */
     commit: name.optional(),
     commits: count.optional(),
+    /** Where `onto` stood before. */
+    from: name.optional(),
     /** Of the commits that landed, oldest first. */
     subjects: z.array(z.string()).optional(),
     message: z.string().optional(),

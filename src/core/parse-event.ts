@@ -138,7 +138,7 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
   'landing.started': fields({ onto: name, branch: name }),
   'landing.ended': fields(
     { outcome: outcomes, onto: name, branch: name },
-    { commit: name, commits: count, subjects: list(text), message: text },
+    { commit: name, commits: count, from: name, subjects: list(text), message: text },
   ),
   'landing.parked': fields({ branch: name, commit: name, message: text }),
   'transition.taken': fields({ from: name, to: name }, { args: texts, why: text }),

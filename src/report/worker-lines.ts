@@ -4,6 +4,7 @@ import type { EndReason, WorkerNews } from '../worker/news.ts';
 import { dispatcher } from '../worker/rules.ts';
 import { formatProblem } from '../workflow/problems.ts';
 import { agentAction } from './agent-action.ts';
+import { count } from './count.ts';
 import type { StatusWord } from './glyphs.ts';
 import { firstLine, safeLine } from './safe-text.ts';
 import { sessionSpending, spendingText } from './spending.ts';
@@ -62,15 +63,12 @@ function eventLine(event: HistoryEvent): WorkerLine | undefined {
     case 'landing.started':
       return line('running', safeLine(`lands on ${event.data.onto}`));
     case 'landing.ended': {
-      const { outcome, commit, subjects = [], onto } = event.data;
+      const { outcome, commit, commits = 0, from = '', subjects = [], onto } = event.data;
       const isLanded = outcome === 'landed' || outcome === 'nothing-to-land';
       if (outcome !== 'landed' || commit === undefined || subjects.length === 0)
         return line(isLanded ? 'completed' : 'failed', landingText(event.data));
-      const others = subjects.length > 1 ? ` (and ${subjects.length - 1} more)` : '';
-      return line(
-        'completed',
-        safeLine(`landed ${commit.slice(0, 10)} ${subjects.at(-1)}${others} on ${onto}`),
-      );
+      const where = `${onto} (${count(commits, 'commit')} rebased onto ${from.slice(0, 10)}, fast-forward)`;
+      return line('completed', safeLine(`landed ${commit.slice(0, 10)} ${subjects.at(-1)} on ${where}`));
     }
     case 'landing.parked':
       return line('waiting', parkedText(event.data));

@@ -58,6 +58,8 @@ export interface Landed {
   readonly branch: string;
   readonly commit: string;
   readonly commits: number;
+  /** Where the branch stood before. */
+  readonly from?: string | undefined;
   /** Oldest first, and not all of very many. */
   readonly subjects: readonly string[];
 }
@@ -80,6 +82,7 @@ export function landedNow(
       branch,
       commit,
       commits: landing.commits.length,
+      from: landing.from,
       subjects: landing.subjects.slice(-mostSubjects),
     };
   const outcome = known.landings.has(branch) ? 'landed' : landing.kind;
@@ -90,9 +93,9 @@ export function landedNow(
 export function landedBefore({ known }: WorkLane, branch: string): Landed | undefined {
   const ended = known.landings.get(branch);
   if (ended?.commit === undefined) return undefined;
-  const { outcome, commit, commits = 0, subjects = [] } = ended;
+  const { outcome, commit, commits = 0, from, subjects = [] } = ended;
   return outcome === 'landed' || outcome === 'nothing-to-land'
-    ? { outcome, branch, commit, commits, subjects }
+    ? { outcome, branch, commit, commits, from, subjects }
     : undefined;
 }
 
@@ -128,12 +131,13 @@ export function endedData(
   where: { readonly onto: string; readonly branch: string },
 ): EventOf<'landing.ended'>['data'] {
   if ('kind' in landing) return { outcome: landing.kind, ...where, message: whatHappened(landing) };
-  const { outcome, commit, commits, subjects } = landing;
+  const { outcome, commit, commits, from, subjects } = landing;
   return {
     outcome,
     ...where,
     commit,
-    ...(outcome === 'landed' ? { commits, ...(subjects.length > 0 ? { subjects: [...subjects] } : {}) } : {}),
+    ...(outcome === 'landed' ? { commits } : {}),
+    ...(from === undefined ? {} : { from, subjects: [...subjects] }),
   };
 }
 
