@@ -193,6 +193,77 @@ export const mutations = [
       },
     ],
   },
+  {
+    name: 'no dispatch lock',
+    breaks: 'two workers pick a task at the same time, and do not see what the other has taken',
+    changes: [
+      {
+        file: 'worker/dispatch-step.ts',
+        find: 'await effects.takeSlot({ key, agent: dispatcher, places, lease });',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'the dispatch lock is held by many',
+    breaks: 'the places of an agent are given to everybody',
+    changes: [
+      {
+        file: 'engine/work/agent-slots.ts',
+        find: "if (lock.kind !== 'held' && takeToken(folder, held))",
+        replace: "if (takeToken(folder, held) || lock.kind === 'held')",
+      },
+    ],
+  },
+  {
+    name: 'a claim for everybody',
+    breaks: 'a task that somebody holds is given to another worker too',
+    changes: [
+      {
+        file: 'store/claiming.ts',
+        find: 'if (current && (current.token !== seen || isHeld(current))) {',
+        replace: 'if (false) {',
+      },
+      {
+        file: 'worker/standing.ts',
+        find: "if (claim && isHeld(claim)) return { word: 'held', text: `held by ${claim.by}` };",
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'the fencing token is ignored',
+    breaks: 'a worker lands a task that was taken from it',
+    changes: [
+      {
+        file: 'engine/work/landing-git.ts',
+        find: '(claim === undefined || (await store.claims.isHeld({ ...claim, runId }))),',
+        replace: '(claim === undefined || true),',
+      },
+    ],
+  },
+  {
+    name: 'the wake-up baseline is taken late',
+    breaks: 'what lands between dispatch and sleep does not wake the worker',
+    changes: [
+      {
+        file: 'worker/worker.ts',
+        find: 'const woke = await this.#sleep(seen);',
+        replace: 'const woke = await this.#sleep((await this.#look()).seen);',
+      },
+    ],
+  },
+  {
+    name: 'nothing is parked',
+    breaks: 'work that does not land is on no branch that anybody finds',
+    changes: [
+      {
+        file: 'worker/delivery-effects.ts',
+        find: 'parkOnBranch({ repository: await repository(), commit, name: task }),',
+        replace: "'reprise/parked/' + task + commit.slice(0, 0),",
+      },
+    ],
+  },
 ];
 
 /** The lock is not taken; its body runs all the same. */
