@@ -23,7 +23,7 @@ type Work = (
 
 const usage = `
 Start here:
-  reprise demo                       see parallel steps, a crash and a resume in a minute
+  reprise demo                       see workers, a crash and a conflict, in seconds
   reprise init                       set this repository up: settings, agents, examples
   reprise run deploy --input env=qa  run .reprise/workflows/deploy.yaml
   reprise run ./path.yaml            run any file

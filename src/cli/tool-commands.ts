@@ -55,6 +55,6 @@ export function registerToolCommands({ io, add }: Registry): void {
     const { demoCommand } = await import('../commands/demo/index.ts');
     return demoCommand({ io }, options);
   })
-    .description('Watch parallel steps, a crash and a resume, in a folder of its own.')
+    .description('Watch two workers do three tasks, through a crash and a conflict, in a folder of its own.')
     .option('--clean', 'remove the folder at the end, instead of leaving it to look around in');
 }

@@ -1,15 +1,14 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { RepriseError } from '../../core/errors.ts';
-import type { ExitCode } from '../exit-codes.ts';
+import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import { type CommandIo, writeLines } from '../io.ts';
-import { openStore } from '../open-engine.ts';
-import { makeDemoProject } from './project.ts';
+import { demoLog, demoTasks, equipDemoProject, makeDemoProject } from './project.ts';
 
 export interface DemoOptions {
   /** Remove the project at the end, instead of leaving it to look around in. */
@@ -19,47 +18,77 @@ export interface DemoOptions {
 const cli = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
 
 /**
- * Shows on a real repository what Reprise is for: agents work at once in workspaces of their own, one step fails and is
- * tried again, the process is killed in the middle, and a resume goes on without doing finished work again, picks the
- * best result and lands it.
+ * Shows on a real repository what Reprise is for: two workers do three tasks at once, are killed in the middle, go on
+ * where they were, and one solves the conflict that it has with the other before its work lands.
  */
 export async function demoCommand(
   { io }: { readonly io: CommandIo },
   { clean = false }: DemoOptions,
 ): Promise<ExitCode> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-demo-')));
-  const marks = join(root, '.git', 'demo-marks');
-  const stage: Stage = { io, root, env: { ...io.env, DEMO_MARKS: marks } };
-  const say = (text: string) => writeLines(io.err, text);
+  const scene = join(root, '.git', 'demo');
+  const stage: Stage = {
+    io,
+    root,
+    scene,
+    env: { ...io.env, REPRISE_STATE_DIR: undefined, DEMO_STAGE: scene },
+  };
   try {
-    prepare(root);
-    say(
-      `A repository was made in ${root}. Its test fails; three agents are to mend it.\n\n$ reprise run fix`,
-    );
-    await runAndKill(stage);
-    say(
-      '\nKilled with SIGKILL while one of the three was still at work. What had finished is in the history.',
-    );
-    say('\n$ reprise resume');
-    const code = await runToEnd(stage, ['resume']);
-    if (code !== 0) return 1;
-    say(`\n${epilogue(root, readFileSync(marks, 'utf8'))}`);
-    if (!clean) say(`\nLook around:  cd ${root} && node ${cli} history`);
-    return 0;
+    return await play(stage, clean);
   } finally {
-    if (clean) rmSync(root, { recursive: true, force: true });
+    // Whoever waits there for something, without anybody to end it, gives up.
+    rmSync(clean ? root : scene, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
 interface Stage {
   readonly io: CommandIo;
   readonly root: string;
+  /** Where the agents leave marks. */
+  readonly scene: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-function prepare(root: string): void {
+async function play(stage: Stage, clean: boolean): Promise<ExitCode> {
+  const { io, root, scene } = stage;
+  const say = (text: string) => writeLines(io.err, text);
+  const worker = ['worker', '--workers', '2', '--until-idle'];
+  withGit(() => makeDemoProject(root));
+  mkdirSync(scene);
+  say(`Two workers, three tasks, one kill -9 and one conflict, in a new repository:\n${root}`);
+  say('\n$ reprise init');
+  if ((await endOf(stage, start(stage, ['init']))) !== 0) return notDone(stage);
+  withGit(() => equipDemoProject(root));
+  say(
+    [
+      '\nThree tasks are on main. A script plays the agent, so no account is needed.',
+      ...demoTasks.map(
+        ({ id, priority, title }) => `  issues/${`${id}.md`.padEnd(15)} ${priority}  ${title}`,
+      ),
+      'The first two change the same line.',
+    ].join('\n'),
+  );
+  say(`\n$ reprise ${worker.join(' ')}`);
+  await startAndKill(stage, worker);
+  say('\nkill -9: one task has landed, and the workers were busy with the others.');
+  say(`\n$ reprise ${worker.join(' ')}`);
+  if ((await endOf(stage, start(stage, worker))) !== 0) return notDone(stage);
+  say(`\n${epilogue(stage)}`);
+  if (!clean) say(`\nLook around:\n  cd ${root}\n  node ${cli} list`);
+  return exitCodes.ok;
+}
+
+function notDone({ io }: Stage): ExitCode {
+  if (io.interrupt.aborted) throw interrupted();
+  writeLines(io.err, '\nThe demo did not come to its end.');
+  return exitCodes.failed;
+}
+
+const interrupted = () => new RepriseError('CANCELLED', 'the demo was interrupted');
+
+function withGit(work: () => void): void {
   try {
-    makeDemoProject(root);
+    work();
   } catch (cause) {
     throw new RepriseError('SPAWN_FAILED', 'the demo needs git, which could not be run', {
       cause,
@@ -68,57 +97,62 @@ function prepare(root: string): void {
   }
 }
 
-/** The first run is a process of its own that is killed once all agents but the slowest are done. */
-async function runAndKill(stage: Stage): Promise<void> {
-  const child = start(stage, ['run', 'fix']);
+/** Killed when one task has landed, and both workers are in the middle of another. */
+async function startAndKill(stage: Stage, args: readonly string[]): Promise<void> {
+  const { io } = stage;
+  const child = start(stage, args);
   const ended = endOf(stage, child);
-  while (child.exitCode === null && !(await onlyTheSlowestIsLeft(stage.root))) await setTimeout(50);
-  child.kill('SIGKILL');
+  // Whoever has landed the first takes the last, so by then all of it holds.
+  while (isRunning(child) && sessionsOf(stage, 'write-guide') === 0) await setTimeout(20);
+  if (!io.interrupt.aborted) child.kill('SIGKILL');
   await ended;
   // A live view that was killed has left the cursor hidden.
-  if (stage.io.isTTY.stderr) stage.io.err('\u001B[?25h\n');
-  if (stage.io.interrupt.aborted) throw new RepriseError('CANCELLED', 'the demo was interrupted');
+  if (io.isTTY.stderr) io.err('\u001B[?25h\n');
+  if (io.interrupt.aborted) throw interrupted();
 }
 
-async function onlyTheSlowestIsLeft(root: string): Promise<boolean> {
-  const store = await openStore(join(root, '.reprise', 'state'), { readonly: true }).catch(() => undefined);
-  if (!store) return false;
-  try {
-    const [run] = await store.list();
-    const history = run ? await store.read(run.runId) : [];
-    const done = history.filter(({ type, worker }) => type === 'step.completed' && worker !== undefined);
-    return done.length === 4;
-  } finally {
-    await store.close();
-  }
-}
+const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode === null && signalCode === null;
 
-const runToEnd = (stage: Stage, args: readonly string[]): Promise<number | null> =>
-  endOf(stage, start(stage, args));
-
+/** In a group of its own: what is typed at the terminal reaches this process, which hands it on once. */
 const start = ({ root, env }: Stage, args: readonly string[]): ChildProcess =>
-  spawn(process.execPath, [cli, ...args], { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] });
+  spawn(process.execPath, [cli, ...args], {
+    cwd: root,
+    env,
+    // All of it is for people, and in one stream it stays in order.
+    stdio: ['ignore', 2, 2],
+    detached: true,
+  });
 
 async function endOf({ io }: Stage, child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
   const onInterrupt = () => child.kill('SIGINT');
+  if (io.interrupt.aborted) onInterrupt();
   io.interrupt.addEventListener('abort', onInterrupt);
   const [code] = (await once(child, 'exit')) as [number | null];
   io.interrupt.removeEventListener('abort', onInterrupt);
   return code;
 }
 
-/** What was done how often, from the marks that the steps themselves left. */
-function epilogue(root: string, marks: string): string {
-  const ran = marks.trim().split('\n');
-  const why: Record<string, string> = {
-    reproduce: 'its first attempt failed and was retried',
-    'fix:2': 'it was killed in the middle',
+/** How often the agent was told of a task, from the marks that it left itself. */
+function sessionsOf({ scene }: Stage, task: string): number {
+  const marks = join(scene, task);
+  return existsSync(marks) ? readFileSync(marks, 'utf8').length : 0;
+}
+
+function epilogue(stage: Stage): string {
+  const why: Readonly<Record<string, string>> = {
+    exclaim: 'killed in the middle, done, then the conflict',
+    'write-guide': 'killed in the middle, then done',
   };
-  const lines = ['reproduce', 'fix:0', 'fix:1', 'fix:2', 'docs:0', 'docs:1'].map(unit => {
-    const times = ran.filter(each => each === unit).length;
-    return `  ${unit.padEnd(10)} ${times === 1 ? 'once' : `${times} times: ${why[unit] ?? ''}`}`;
+  const counts = demoTasks.map(({ id }) => {
+    const times = sessionsOf(stage, id);
+    return `  ${id.padEnd(12)} ${times === 1 ? 'once' : `${times} times: ${why[id] ?? ''}`}`;
   });
-  const log = execFileSync('git', ['log', '--format=  %h %s'], { cwd: root, encoding: 'utf8' }).trimEnd();
-  return [`How often each really ran:`, ...lines, 'What is on main now:', log].join('\n');
+  return [
+    'How often the agent was at work on each:',
+    ...counts,
+    'What is on main now, and the line that two of them changed:',
+    ...demoLog(stage.root).map(line => `  ${line}`),
+    `  ${readFileSync(join(stage.root, 'greet.mjs'), 'utf8').trimEnd()}`,
+  ].join('\n');
 }
