@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { actionsOf, patternOf, Reader, steadyText } from './walkthrough.ts';
 
 /** Pages that can be followed from an empty folder to their end. */
-const followed = ['docs/guide/testing.md'];
+const followed = ['docs/guide/testing.md', 'docs/guide/workers.md'];
 
 describe.each(followed)('%s, followed from its beginning to its end', file => {
   const reader = new Reader();
