@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { applyGc, gatherGcFacts } from './gc.ts';
 import { planGc, type RunStanding } from './gc-plan.ts';
-import { deliverOnBranch, parkOnBranch } from './kept-branches.ts';
+import { deliverOnBranch, parkedWork, parkOnBranch } from './kept-branches.ts';
 import { land } from './landing.ts';
 import { removeWorkspace } from './remove-workspace.ts';
 import { Lab } from './test-support.ts';
@@ -25,6 +25,20 @@ describe('a branch for work that is kept', () => {
     expect(await parkOnBranch({ repository, commit, name: 'fix-readme' })).toBe('reprise/parked/fix-readme');
     expect(await deliverOnBranch({ repository, commit, name: 'fix-readme' })).toBe('reprise/task/fix-readme');
     expect(lab.git('rev-parse', 'reprise/parked/fix-readme')).toBe(commit);
+  });
+
+  it('is listed with what it holds', async () => {
+    const { repository, commits } = await keepLab();
+    const [commit = '', other = ''] = commits;
+    expect(await parkedWork(repository)).toEqual([]);
+    await parkOnBranch({ repository, commit, name: '日本語' });
+    await parkOnBranch({ repository, commit: other, name: 'fix-readme' });
+    await deliverOnBranch({ repository, commit, name: 'delivered' });
+    const at = '2026-01-01T00:00:00+00:00';
+    expect(await parkedWork(repository)).toEqual([
+      { branch: 'reprise/parked/fix-readme', commit: other, at, subject: 'Write c.txt' },
+      { branch: 'reprise/parked/日本語', commit, at, subject: 'Write b.txt' },
+    ]);
   });
 
   it('gets a number if there is another one, and never moves that', async () => {

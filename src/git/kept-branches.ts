@@ -41,3 +41,27 @@ async function keepOnBranch(
     if (tip === commit) return branch;
   }
 }
+
+/** Work that could not be landed, where somebody finds it again. */
+export interface ParkedWork {
+  readonly branch: string;
+  readonly commit: string;
+  /** Of its last commit. */
+  readonly at: string;
+  readonly subject: string;
+}
+
+const parkedFields = ['refname:lstrip=2', 'objectname', 'committerdate:iso-strict', 'contents:subject'];
+
+/** By name. One process. */
+export async function parkedWork({ git }: Pick<Repository, 'git'>): Promise<readonly ParkedWork[]> {
+  const format = parkedFields.map(field => `%(${field})`).join('%00');
+  const lines = await git.ok(['for-each-ref', `--format=${format}`, `refs/heads/${branchPrefix}parked/`]);
+  return lines
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => {
+      const [branch = '', commit = '', at = '', subject = ''] = line.split('\0');
+      return { branch, commit, at, subject };
+    });
+}

@@ -30,3 +30,10 @@ export function othersWaitLonger(folder: string, own: string | undefined): boole
     return false;
   });
 }
+
+/** Who waits, the longest first, as far as they may be alive. Nothing is swept away. */
+export const waitingAt = (folder: string): readonly Owner[] =>
+  namesIn(folder)
+    .filter(name => name.startsWith('wait.'))
+    .flatMap(ticket => toOwner(parseRecord(readIfThere(join(folder, ticket)))) ?? [])
+    .filter(owner => !isProvablyDead(owner));

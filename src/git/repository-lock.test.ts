@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Owner } from '../store/port.ts';
 import { readLock } from './lock-file.ts';
+import { waitingAt } from './lock-tickets.ts';
 import { withRepositoryLock } from './repository-lock.ts';
 import { compiledRoom, Lab, runTogether, Worker } from './test-support.ts';
 
@@ -177,6 +178,16 @@ describe('the lock of a repository', () => {
     expect(ticketsOf(lab)).toHaveLength(2);
     expect(readLock(lockFolder(lab))).toEqual({ kind: 'free', token: 1 });
     expect((await taking).token).toBe(2);
+    expect(ticketsOf(lab)).toHaveLength(1);
+  });
+
+  it('lets everybody see who waits, without sweeping the tickets of the dead', () => {
+    const lab = new Lab();
+    expect(waitingAt(lockFolder(lab))).toEqual([]);
+    leaveTicket(lab, lab.owner);
+    expect(waitingAt(lockFolder(lab))).toEqual([lab.owner]);
+    leaveTicket(lab, { ...lab.owner, processStart: 'long ago' });
+    expect(waitingAt(lockFolder(lab))).toEqual([]);
     expect(ticketsOf(lab)).toHaveLength(1);
   });
 

@@ -16,10 +16,12 @@ import {
 import { drawTicket, dropTicket, othersWaitLonger } from './lock-tickets.ts';
 import type { Repository } from './repository.ts';
 
+/** `worktrees` is taken inside of `land`, never the other way round. */
+export const repositoryLocks = ['land', 'worktrees'] as const;
+
 export interface LockRequest {
   readonly repository: Repository;
-  /** `worktrees` is taken inside of `land`, never the other way round. */
-  readonly name: 'land' | 'worktrees';
+  readonly name: (typeof repositoryLocks)[number];
   readonly owner: Owner;
   readonly signal?: AbortSignal | undefined;
   /** Called once if another process has the lock. */
@@ -34,6 +36,10 @@ export interface HeldLock {
   readonly repository: Repository;
   isHeld(): boolean;
 }
+
+/** Where a lock of the repository is kept. */
+export const lockFolder = ({ commonDir }: Pick<Repository, 'commonDir'>, name: LockRequest['name']): string =>
+  join(commonDir, 'reprise', 'locks', name);
 
 const pollMs = { first: 2, longest: 50 };
 /** How long a free lock is left to those who have waited longer, in case one of them is asleep. */
@@ -53,7 +59,7 @@ export async function withRepositoryLock<T>(
   body: (held: HeldLock) => Promise<T>,
 ): Promise<T> {
   const { repository, name, owner, signal } = request;
-  const folder = join(repository.commonDir, 'reprise', 'locks', name);
+  const folder = lockFolder(repository, name);
   const leave = await localQueue.enter(folder, signal);
   try {
     const { token, before } = await take(folder, request);

@@ -15,9 +15,18 @@ export interface WorktreeStatus {
   readonly detachedAt: string | undefined;
 }
 
-/** How a worktree stands. Changes nothing, not even the index. */
-export async function worktreeStatus(git: Git): Promise<WorktreeStatus> {
-  const args = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--untracked-files=all'];
+/** How a worktree stands, or one folder of it, from its top. Changes nothing, not even the index. */
+export async function worktreeStatus(git: Git, folder?: string): Promise<WorktreeStatus> {
+  const within = folder === undefined ? [] : ['--', `:(top,literal)${folder}`];
+  const args = [
+    'status',
+    '--porcelain=v2',
+    '--branch',
+    '-z',
+    '--no-renames',
+    '--untracked-files=all',
+    ...within,
+  ];
   const lines = (await git.ok(args)).split('\0').filter(line => line !== '');
   const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3);
   const pathsOf = (wanted: (line: string) => boolean) =>

@@ -9,7 +9,7 @@ import { type Dispatch, inputOf, toOutput } from './dispatched.ts';
 import { type Look, look, takersOf } from './look.ts';
 import { candidatesOf, pickTask } from './pick.ts';
 import { dispatchEnd, dispatchPrompt } from './prompts.ts';
-import { dispatcher } from './rules.ts';
+import { dispatcher, waitsToDispatch } from './rules.ts';
 import type { Self } from './self.ts';
 
 /** A task, and why it is that one; or that there is none. */
@@ -33,7 +33,7 @@ export const dispatchStep =
     const { effects, runId, lease } = lane;
     const key = `${runId}:${dispatcher}`;
     const places = effects.agents.get(dispatcher)?.maxConcurrency ?? 1;
-    await self.show({ state: 'dispatching', runId, note: 'waits for its turn to dispatch' });
+    await self.show({ state: 'dispatching', runId, note: waitsToDispatch });
     try {
       await effects.takeSlot({ key, agent: dispatcher, places, lease });
       return await dispatch(self, lane, place);

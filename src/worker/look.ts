@@ -1,4 +1,5 @@
 import type { AgentDefinition } from '../agents/agent.ts';
+import type { Claim } from '../store/claims.ts';
 import type { AgentCards } from './agent-card.ts';
 import type { WorkerEffects } from './effects.ts';
 import type { Seen } from './loop-effects.ts';
@@ -7,6 +8,7 @@ import { parseTasks } from './parse-task.ts';
 import { dispatcher, type WorkerRules } from './rules.ts';
 import type { Situation } from './standing.ts';
 import { digestOf } from './task-command.ts';
+import type { TaskFiles } from './task-files.ts';
 
 export interface Look {
   readonly seen: Seen;
@@ -20,6 +22,24 @@ export async function look(effects: WorkerEffects, rules: WorkerRules, agents: A
   const { main, files, tooLarge } = await effects.readTasks();
   const listed = rules.tasks.kind === 'command' ? await effects.listTasks() : undefined;
   const { claims, revision } = await effects.readClaims();
+  return {
+    seen: { main, revision, ...(listed === undefined ? {} : { listed: digestOf(listed) }) },
+    situation: situationOf({ files, tooLarge, listed, claims }, rules, agents),
+  };
+}
+
+export interface Read extends Pick<TaskFiles, 'files' | 'tooLarge'> {
+  /** What a command printed, if one lists the tasks. */
+  readonly listed?: string | undefined;
+  readonly claims: readonly Claim[];
+}
+
+/** What was read, understood. */
+export function situationOf(
+  { files, tooLarge, listed, claims }: Read,
+  rules: WorkerRules,
+  agents: Agents,
+): Situation {
   const known = claims.map(({ task }) => task);
   const list =
     rules.tasks.kind === 'command'
@@ -27,14 +47,11 @@ export async function look(effects: WorkerEffects, rules: WorkerRules, agents: A
       : parseTasks(files, { known });
   const unread = tooLarge.map(file => ({ message: `${file} is too large for a task`, hint: undefined }));
   return {
-    seen: { main, revision, ...(listed === undefined ? {} : { listed: digestOf(listed) }) },
-    situation: {
-      tasks: list.tasks,
-      problems: [...list.problems, ...unread],
-      claims,
-      agents: [...takersOf(agents).keys()],
-      defaultAgent: defaultAgent(rules, agents),
-    },
+    tasks: list.tasks,
+    problems: [...list.problems, ...unread],
+    claims,
+    agents: [...takersOf(agents).keys()],
+    defaultAgent: defaultAgent(rules, agents),
   };
 }
 

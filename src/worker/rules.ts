@@ -15,3 +15,6 @@ export const dispatcher = 'dispatch';
 
 /** Where finished work is left that somebody else is to land. */
 export const taskBranch = (task: string): string => `reprise/task/${task}`;
+
+/** What a worker says while others dispatch. */
+export const waitsToDispatch = 'waits for its turn to dispatch';

@@ -2,23 +2,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { folderKey } from '../engine/work/workspace-effects.ts';
-import { readFilesAt } from '../git/read-files-at.ts';
-import { branchTip } from '../git/ref-files.ts';
 import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../store/claims.ts';
 import type { WorkerRecord } from '../store/workers.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { TaskState } from './task.ts';
 import { printedBy } from './task-command.ts';
+import { readTaskFiles, type TaskFiles } from './task-files.ts';
 import { withState } from './with-state.ts';
-
-/** Files that stand for tasks, where the branch stood when they were read. */
-export interface TaskFiles {
-  /** `null`: there is no such branch, or it has no commit. */
-  readonly main: string | null;
-  readonly files: readonly { readonly file: string; readonly version: string; readonly text: string }[];
-  /** Those that were too large to be read. */
-  readonly tooLarge: readonly string[];
-}
 
 /** Who has which task, and how far that is known. */
 export interface Claims {
@@ -48,20 +38,7 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
       name: 'tasks.read',
       span: 'short',
       keys: () => ({ reads: [`ref:${branch}`] }),
-      perform: async () => {
-        const opened = await repository();
-        const main = (await branchTip(opened, branch)) ?? null;
-        if (main === null || tasks.kind !== 'folder') return { main, files: [], tooLarge: [] };
-        const read = await readFilesAt({ git: opened.git, commit: main, folder: tasks.folder });
-        const markdown = read.filter(({ path }) => path.endsWith('.md'));
-        return {
-          main,
-          files: markdown.flatMap(({ path, blob, text }) =>
-            text === undefined ? [] : { file: path, version: blob, text },
-          ),
-          tooLarge: markdown.flatMap(({ path, text }) => (text === undefined ? path : [])),
-        };
-      },
+      perform: async () => readTaskFiles(await repository(), rules),
     }),
 
     /** What the command of the project prints; empty without one. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { thisProcess } from '../../process/identity.ts';
 import { systemClock } from '../../world/system.ts';
-import { takeSlot } from './agent-slots.ts';
+import { placesOf, takeSlot } from './agent-slots.ts';
 
 let stateDir = '';
 beforeEach(() => {
@@ -86,4 +86,17 @@ test('giving a place back twice takes it from nobody', async () => {
   await waits;
   stop.abort();
   await expect(third).rejects.toThrow();
+});
+
+test('anybody can see how the places stand, without changing that', async () => {
+  expect(placesOf(stateDir, 'coder/../x')).toEqual([]);
+  const first = await takeSlot(request('a'));
+  await takeSlot(request('b'));
+  first.release();
+  const seen = placesOf(stateDir, 'coder/../x');
+  expect(seen).toMatchObject([
+    { place: 1, lock: { kind: 'free', token: 1 } },
+    { place: 2, lock: { kind: 'held', owner: { incarnation: 'b' } } },
+  ]);
+  expect(placesOf(stateDir, 'coder/../x')).toEqual(seen);
 });

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { Clock } from '../../core/ports.ts';
-import { readLock, releaseToken, takeToken } from '../../git/lock-file.ts';
+import { type LockState, readLock, releaseToken, takeToken } from '../../git/lock-file.ts';
 import { safeSegment } from '../../git/names.ts';
+import { namesIn } from '../../git/small-files.ts';
 import type { Owner } from '../../store/port.ts';
 
 export interface SlotRequest {
@@ -41,10 +42,23 @@ export async function takeSlot(request: SlotRequest): Promise<HeldSlot> {
 
 function takeFree({ stateDir, agent, places, owner }: SlotRequest): HeldSlot | undefined {
   for (let place = 1; place <= places; place++) {
-    const folder = join(stateDir, 'locks', 'agents', safeSegment(agent), String(place));
+    const folder = placeFolder(stateDir, agent, place);
     const lock = readLock(folder);
     const held = { token: lock.token + 1, owner };
     if (lock.kind !== 'held' && takeToken(folder, held)) return { release: () => releaseToken(folder, held) };
   }
   return undefined;
 }
+
+const placeFolder = (stateDir: string, agent: string, place: number): string =>
+  join(stateDir, 'locks', 'agents', safeSegment(agent), String(place));
+
+/** How the places of an agent stand that were ever taken, by number. Changes nothing. */
+export const placesOf = (
+  stateDir: string,
+  agent: string,
+): readonly { readonly place: number; readonly lock: LockState }[] =>
+  namesIn(join(stateDir, 'locks', 'agents', safeSegment(agent)))
+    .flatMap(name => (/^[1-9]\d*$/.test(name) ? Number(name) : []))
+    .sort((a, b) => a - b)
+    .map(place => ({ place, lock: readLock(placeFolder(stateDir, agent, place)) }));

@@ -1,0 +1,31 @@
+import { readFilesAt } from '../git/read-files-at.ts';
+import { branchTip } from '../git/ref-files.ts';
+import type { Repository } from '../git/repository.ts';
+import type { WorkerRules } from './rules.ts';
+
+/** Files that stand for tasks, where the branch stood when they were read. */
+export interface TaskFiles {
+  /** `null`: there is no such branch, or it has no commit. */
+  readonly main: string | null;
+  readonly files: readonly { readonly file: string; readonly version: string; readonly text: string }[];
+  /** Those that were too large to be read. */
+  readonly tooLarge: readonly string[];
+}
+
+/** The tasks as they are written on the branch; none if a command lists them. */
+export async function readTaskFiles(
+  repository: Repository,
+  { branch, tasks }: Pick<WorkerRules, 'branch' | 'tasks'>,
+): Promise<TaskFiles> {
+  const main = (await branchTip(repository, branch)) ?? null;
+  if (main === null || tasks.kind !== 'folder') return { main, files: [], tooLarge: [] };
+  const read = await readFilesAt({ git: repository.git, commit: main, folder: tasks.folder });
+  const markdown = read.filter(({ path }) => path.endsWith('.md'));
+  return {
+    main,
+    files: markdown.flatMap(({ path, blob, text }) =>
+      text === undefined ? [] : { file: path, version: blob, text },
+    ),
+    tooLarge: markdown.flatMap(({ path, text }) => (text === undefined ? path : [])),
+  };
+}
