@@ -9,6 +9,7 @@ import { painter } from './paint.ts';
 import type { Reporter } from './reporter.ts';
 import { RunView } from './run-view.ts';
 import { safeLine } from './safe-text.ts';
+import { type Every, everyInterval, importScreen } from './screen-import.ts';
 import { stepsOf } from './workflow-steps.ts';
 
 export interface LiveReporterOptions {
@@ -21,8 +22,8 @@ export interface LiveReporterOptions {
   readonly unicode?: boolean | undefined;
   /** What happened before the run was resumed. */
   readonly history?: readonly HistoryEvent[] | undefined;
-  /** Calls `tick` again and again until what it gives back is called; a timer by default. */
-  readonly every?: ((ms: number, tick: () => void) => () => void) | undefined;
+  /** A timer by default. */
+  readonly every?: Every | undefined;
 }
 
 const frameMs = 100;
@@ -100,27 +101,5 @@ class LiveReporter implements Reporter {
       attemptLimit: path => this.#attempts.get(definitionPath(path)),
     });
     this.#screen.show({ lines, notices: this.#notices });
-  }
-}
-
-function everyInterval(ms: number, tick: () => void): () => void {
-  const timer = setInterval(tick, ms);
-  timer.unref();
-  return () => clearInterval(timer);
-}
-
-/**
- * Ink is slow to load, so only who wants a live view pays for it. React looks at NODE_ENV while it is loaded, and its
- * development build keeps a measurement of every frame for ever.
- */
-async function importScreen(): Promise<typeof import('./live-screen.ts')> {
-  const { env } = process;
-  const before = env['NODE_ENV'];
-  env['NODE_ENV'] = 'production';
-  try {
-    return await import('./live-screen.ts');
-  } finally {
-    if (before === undefined) delete env['NODE_ENV'];
-    else env['NODE_ENV'] = before;
   }
 }

@@ -33,6 +33,10 @@ export function truncate(text: string, columns: number, ellipsis = '…'): strin
   return `${kept.trimEnd()}${ellipsis}`;
 }
 
+/** A name for a column that is never left out: a third of the line, but enough to tell names apart. */
+export const nameFor = (name: string, columns: number, ellipsis?: string): string =>
+  truncate(name, Math.max(8, Math.floor(columns / 3)), ellipsis);
+
 /** Cut or filled up with blanks, so that it takes exactly so many columns. */
 export function filled(text: string, columns: number, ellipsis = '…'): string {
   const cut = truncate(text, columns, ellipsis);
@@ -43,4 +47,15 @@ export function filled(text: string, columns: number, ellipsis = '…'): string 
 export function filledBefore(text: string, columns: number): string {
   const cut = truncate(text, columns);
   return ' '.repeat(Math.max(0, columns - displayWidth(cut))) + cut;
+}
+
+/** The text on as many lines as it takes, broken between words; a word that is wider than a line is cut. */
+export function wrapped(text: string, columns: number, ellipsis = '…'): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1) ?? ''} ${word}`;
+    if (lines.length > 0 && displayWidth(longer) <= columns) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines.map(line => truncate(line, columns, ellipsis));
 }
