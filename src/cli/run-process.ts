@@ -5,6 +5,7 @@ import { type CommandIo, writeLines } from '../commands/io.ts';
 import { RepriseError, toErrorData } from '../core/errors.ts';
 import { askOnTerminal } from './ask.ts';
 import { colorsOf } from './colors.ts';
+import { listenToKeys } from './keys.ts';
 import { runProgram } from './program.ts';
 import { createStop } from './stop.ts';
 import { quietWriter } from './writer.ts';
@@ -34,7 +35,10 @@ export async function runProcess(args: readonly string[]): Promise<void> {
     interrupt: stop.signal,
     ...(isWatched ? { terminal: stderr } : {}),
     ...(isWatched && stdin.isTTY
-      ? { ask: question => askOnTerminal(question, { input: stdin, output: stderr, stop }) }
+      ? {
+          ask: question => askOnTerminal(question, { input: stdin, output: stderr, stop }),
+          listenToKeys: pressed => listenToKeys(stdin, pressed),
+        }
       : {}),
   };
 

@@ -32,4 +32,13 @@ Examples:
   reprise worker --until-idle --json     in CI
   reprise worker --agent codex --once    one task, with Codex`,
     );
+
+  add('status', async (_, options) => {
+    const { statusCommand } = await import('../commands/status.ts');
+    return statusCommand({ io }, options);
+  })
+    .description('Show workers, tasks and locks: who does what, who waits for what, what was left behind.')
+    .option('-w, --watch', 'stay, and show what changes; q or Ctrl-C leaves, and stops nothing')
+    .option('--branch <branch>', 'whose tasks (default: what workers work on)')
+    .option('--json', 'as one JSON object; with --watch, one a line for every change');
 }

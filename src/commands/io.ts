@@ -24,6 +24,8 @@ export interface CommandIo {
   readonly host?: Host | undefined;
   /** Where a live view may be drawn; absent when nobody watches. */
   readonly terminal?: NodeJS.WriteStream | undefined;
+  /** Calls back for every key that is pressed, Ctrl-C included, until what it gives back is called; absent without a keyboard. */
+  readonly listenToKeys?: ((pressed: (key: string) => void) => () => void) | undefined;
   /** Puts a question to the person at the keyboard; absent when there is none. `undefined`: left for later. */
   readonly ask?: ((question: Question) => Promise<string | undefined>) | undefined;
 }

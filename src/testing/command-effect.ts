@@ -9,6 +9,7 @@ const openLanes = new Set(['run', 'resume', 'replay', 'cancel', 'worker']);
 const keysOf: Readonly<Record<string, Keys>> = {
   land: { reads: ['store'], writes: ['lock:land', 'gitworktrees'] },
   gc: { reads: ['store'], writes: ['lock:land', 'gitworktrees'] },
+  status: { reads: ['store', 'claims', 'workers'] },
 };
 
 interface Printed {

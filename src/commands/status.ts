@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { jsonText } from '../report/json-text.ts';
+import type { StatusFacts } from '../report/status-facts.ts';
+import { changeMark, describeStatus } from '../report/status-json.ts';
+import { fittingLines, statusLines } from '../report/status-text.ts';
+import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { lookOf } from './look.ts';
+import { readStatus } from './status-facts.ts';
+import {
+  openTaskPlace,
+  readWrittenTasks,
+  type TaskBoardOptions,
+  type TaskPlace,
+  type WrittenTasks,
+} from './task-board.ts';
+
+export interface StatusCommandOptions extends TaskBoardOptions {
+  /** Stay, and show what changes. */
+  readonly watch?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+const lookEveryMs = 1000;
+/** A command that lists tasks is asked less often than files are looked at. */
+const listEvery = 10;
+
+/** Shows workers, tasks and locks. Looking changes nothing. Throws NOT_A_REPOSITORY, USAGE, CONFIG_INVALID. */
+export async function statusCommand(
+  { io }: { readonly io: CommandIo },
+  options: StatusCommandOptions,
+): Promise<ExitCode> {
+  const place = await openTaskPlace(io, options);
+  const looks = new Looks(place);
+  const { terminal } = io;
+  if (!options.watch) print(place, await looks.next(), options);
+  else if (terminal && io.isTTY.stdout && !options.json) await draw(place, looks, terminal);
+  else await follow(place, looks, options);
+  return exitCodes.ok;
+}
+
+/** One look after the other. */
+class Looks {
+  readonly #place: TaskPlace;
+  #written: WrittenTasks | undefined;
+  #count = 0;
+
+  constructor(place: TaskPlace) {
+    this.#place = place;
+  }
+
+  async next(): Promise<StatusFacts> {
+    const isListed = this.#place.rules.tasks.kind === 'command';
+    if (!this.#written || !isListed || this.#count % listEvery === 0)
+      this.#written = await readWrittenTasks(this.#place);
+    this.#count++;
+    return readStatus(this.#place, this.#written);
+  }
+}
+
+function print({ io, project }: TaskPlace, facts: StatusFacts, { json, watch }: StatusCommandOptions): void {
+  const now = io.now();
+  if (json) {
+    writeLines(io.out, jsonText(describeStatus(facts, now), watch ? 0 : 2));
+    return;
+  }
+  const lines = statusLines(facts, { ...lookOf(io, 'out'), now, commandSuffix: project.commandSuffix });
+  writeLines(io.out, lines.join('\n'));
+}
+
+/** For a pipe: everything anew whenever something has changed. */
+async function follow(place: TaskPlace, looks: Looks, options: StatusCommandOptions): Promise<void> {
+  const { io } = place;
+  let shown: string | undefined;
+  while (!io.interrupt.aborted) {
+    const facts = await looks.next();
+    const mark = changeMark(facts);
+    if (mark !== shown) {
+      if (shown !== undefined && !options.json) io.out('\n');
+      print(place, facts, options);
+      await io.flushed?.();
+    }
+    shown = mark;
+    await delay(lookEveryMs, undefined, { signal: io.interrupt }).catch(() => {});
+  }
+}
+
+/** For a terminal: drawn in place until somebody has seen enough. The last picture stays. */
+async function draw(place: TaskPlace, looks: Looks, terminal: NodeJS.WriteStream): Promise<void> {
+  const { io, project } = place;
+  const { importScreen } = await import('../report/screen-import.ts');
+  const leaving = new AbortController();
+  const signal = AbortSignal.any([io.interrupt, leaving.signal]);
+  const stopListening = io.listenToKeys?.(key => {
+    if (key === 'q' || key === '\u0003') leaving.abort();
+  });
+  let facts = await looks.next();
+  const screen = (await importScreen()).openScreen(terminal);
+  const redraw = () => {
+    const { columns = 80, rows = 24 } = terminal;
+    const { color, unicode } = lookOf(io, 'err');
+    const { commandSuffix } = project;
+    const lines = statusLines(facts, { color, unicode, columns, now: io.now(), commandSuffix });
+    screen.show({ lines: fittingLines(lines, { rows, unicode }), notices: [] });
+  };
+  terminal.on('resize', redraw);
+  try {
+    while (!signal.aborted) {
+      redraw();
+      await delay(lookEveryMs, undefined, { signal }).catch(() => {});
+      if (!signal.aborted) facts = await looks.next();
+    }
+  } finally {
+    terminal.off('resize', redraw);
+    stopListening?.();
+    await screen.close();
+  }
+  print(place, facts, {});
+}
