@@ -41,4 +41,22 @@ Examples:
     .option('-w, --watch', 'stay, and show what changes; q or Ctrl-C leaves, and stops nothing')
     .option('--branch <branch>', 'whose tasks (default: what workers work on)')
     .option('--json', 'as one JSON object; with --watch, one a line for every change');
+
+  add('tasks [action] [id]', async ([action, id], options) => {
+    const { tasksCommand } = await import('../commands/tasks.ts');
+    return tasksCommand({ io }, { ...options, action, id });
+  })
+    .description('List the tasks and how they stand; show one, claim one for yourself, or release one.')
+    .option('--by <name>', 'who claims or releases it (default: the current user)')
+    .option('--branch <branch>', 'whose tasks (default: what workers work on)')
+    .option('--json', 'one object a line; show: as one JSON object')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  reprise tasks                          all of them, and how they stand
+  reprise tasks show fix-readme          everything that is known of one
+  reprise tasks claim fix-readme         you do it, so no worker takes it
+  reprise tasks release fix-readme       give it back, or have it tried again`,
+    );
 }

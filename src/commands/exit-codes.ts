@@ -58,6 +58,7 @@ const mistakes: ReadonlySet<string> = new Set<ErrorCode>([
   'RUN_NOT_FOUND',
   'RUN_AMBIGUOUS',
   'RUN_ENDED',
+  'TASK_NOT_FOUND',
   'NOT_WAITING',
   'CHOICE_UNKNOWN',
 ]);

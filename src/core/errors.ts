@@ -60,6 +60,9 @@ export const errorCatalogue = {
   CHOICE_UNKNOWN: 'The approval does not offer that choice.',
   FENCED: 'This process lost the run to another owner and stopped before doing anything more.',
   SEQUENCE_CONFLICT: 'Somebody else appended to this history first.',
+  // Tasks
+  TASK_NOT_FOUND: 'No task with that name is on the branch.',
+  TASK_HELD: 'Somebody else has the task.',
   // History and store
   HISTORY_INVALID: 'A stored history is malformed or impossible.',
   HISTORY_DIVERGED: 'The recorded history does not fit the definition.',

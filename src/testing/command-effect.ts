@@ -10,6 +10,7 @@ const keysOf: Readonly<Record<string, Keys>> = {
   land: { reads: ['store'], writes: ['lock:land', 'gitworktrees'] },
   gc: { reads: ['store'], writes: ['lock:land', 'gitworktrees'] },
   status: { reads: ['store', 'claims', 'workers'] },
+  tasks: { reads: ['store'], writes: ['claims'] },
 };
 
 interface Printed {

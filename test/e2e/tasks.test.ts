@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import { agentProject } from './agent-project.ts';
+import { parseLines, until } from './run-inline.ts';
+
+const files = {
+  'issues/fix-readme.md': '---\npriority: P1\n---\n# Fix the readme\n\nIt is wrong.\n',
+  'issues/add-tests.md': '---\nneeds: [fix-readme]\n---\n# Add tests\n',
+  'issues/odd.md': '---\nprio: P1\n---\n# Odd\n',
+};
+const patient = `
+echo "$REPRISE_TASK" >> "$MARKS"
+until [ -e "$MARKS.go" ]; do sleep 0.05; done
+echo done > "$REPRISE_TASK.txt"
+echo "<next>land</next>"`;
+
+const project = (implement = patient) =>
+  agentProject({ agents: { implement }, files, config: 'workers: { agent: implement }' });
+
+interface Row {
+  readonly id: string;
+  readonly standing: string;
+  readonly claim: { readonly by: string; readonly run: string | null; readonly token: number } | null;
+}
+
+describe('reprise tasks', () => {
+  it('lists all tasks, with what is wrong and what is not committed', async () => {
+    const at = project();
+    at.write({ 'issues/later.md': '# Later\n' });
+    const { code, stdout, stderr } = await at.run(['tasks']);
+    expect(code).toBe(0);
+    expect(stdout).toMatchInlineSnapshot(`
+      "◔  add-tests   P2  waiting for \`fix-readme\`     Add tests
+      ·  fix-readme  P1  ready                        Fix the readme
+      ✗  odd             invalid: unknown key \`prio\`
+      "
+    `);
+    expect(stderr).toMatchInlineSnapshot(`
+      "issues/odd.md:2:1: unknown key \`prio\`
+         2 | prio: P1
+           | ^^^^
+        hint: known keys: title, priority, state, needs, agent
+      issues/later.md is not on main yet
+        hint: commit it: git add issues/later.md && git commit
+      "
+    `);
+    expect((await at.run(['tasks', 'list'])).stdout).toBe(stdout);
+    const rows = parseLines<Row>((await at.run(['tasks', '--json'])).stdout);
+    expect(rows.map(({ id, standing, claim }) => [id, standing, claim])).toEqual([
+      ['add-tests', 'waiting', null],
+      ['fix-readme', 'ready', null],
+      ['odd', 'invalid', null],
+    ]);
+    expect(at.has('.reprise/state')).toBe(false);
+  });
+
+  it('says how to add the first', async () => {
+    const at = agentProject({ agents: { implement: patient } });
+    const { code, stdout, stderr } = await at.run(['tasks']);
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'no tasks on main; write one and commit it: issues/<name>.md\n',
+    });
+  });
+
+  it('shows one, also by the name of its file', async () => {
+    const at = project();
+    const { code, stdout } = await at.run(['tasks', 'show', 'issues/fix-readme.md']);
+    expect(code).toBe(0);
+    expect(stdout).toMatchInlineSnapshot(`
+      "fix-readme: Fix the readme
+        stands    ready
+        agent     implement
+        priority  P1
+        state     ready
+        file      issues/fix-readme.md on main
+
+      # Fix the readme
+
+      It is wrong.
+      "
+    `);
+    const odd = await at.run(['tasks', 'show', 'odd', '--json']);
+    expect(JSON.parse(odd.stdout)).toMatchObject({ id: 'odd', standing: 'invalid', body: null });
+  });
+
+  it.each([
+    [['show', 'fix-readm'], 'there is no task fix-readm on main', 'did you mean fix-readme?'],
+    [
+      ['show', 'quite-another'],
+      'there is no task quite-another on main',
+      'see which there are: reprise tasks',
+    ],
+    [['claim', 'later'], 'issues/later.md is not on main yet', 'git add issues/later.md && git commit'],
+    [['claim', 'odd'], 'odd cannot be taken: invalid', 'reprise tasks show odd'],
+    [['clam', 'fix-readme'], 'clam is nothing that can be done', 'reprise tasks claim fix-readme'],
+    [['finish', 'fix-readme'], 'finish is nothing that can be done', 'there are list, show, claim, release'],
+    [['fix-readme'], 'fix-readme is nothing that can be done', 'reprise tasks show fix-readme'],
+    [['release'], 'which task is it to release?', 'reprise tasks release <id>'],
+    [['list', 'fix-readme'], 'a list is of all tasks', 'reprise tasks show fix-readme'],
+    [['claim', 'fix-readme', '--by', ' '], 'the name after --by is empty', ''],
+  ])('%j is refused with a way out', async (args, message, hint) => {
+    const at = project();
+    at.write({ 'issues/later.md': '# Later\n' });
+    const { code, stderr } = await at.run(['tasks', ...args]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain(hint);
+    expect(at.has('.reprise/state')).toBe(false);
+  });
+
+  it('lets a person take one, which no worker takes then, and give it back', async () => {
+    const at = project();
+    at.tell('go', '');
+    expect(await at.run(['tasks', 'claim', 'fix-readme'])).toMatchObject({
+      code: 0,
+      stderr: 'ana has fix-readme; no worker takes it. To give it back: reprise tasks release fix-readme\n',
+    });
+    expect((await at.run(['tasks', 'claim', 'fix-readme'])).stderr).toContain('ana has fix-readme already');
+    const other = await at.run(['tasks', 'claim', 'fix-readme', '--by', 'bob']);
+    expect(other.code).toBe(1);
+    expect(at.stable(other.stderr)).toMatchInlineSnapshot(`
+      "error[TASK_HELD]: ana has fix-readme since <at>
+        hint: to take it away: reprise tasks release fix-readme
+      "
+    `);
+    const idle = await at.cli(['worker', '--once']);
+    expect(idle.stderr).toContain('no task is ready: 1 held, 1 waiting, 1 invalid');
+    expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toMatchInlineSnapshot(`
+      "ana had it
+      fix-readme is given back: a worker may take it now, with the agent implement
+      "
+    `);
+    expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toContain('nobody has fix-readme');
+    expect((await at.cli(['worker', '--once'])).code).toBe(0);
+    expect(at.git('log', '-1', '--format=%s', 'main')).toBe('Fix the readme');
+  });
+
+  it('takes one away from a worker, which cannot land it any more', async () => {
+    const at = project();
+    const worker = at.begin(['worker', '--once']);
+    await until(() => at.marks().length > 0);
+    const held = await at.run(['tasks', 'claim', 'fix-readme']);
+    expect(held.code).toBe(1);
+    expect(held.stderr).toMatch(/error\[TASK_HELD\]: worker-1 has fix-readme since .*, in run /);
+    const { code, stderr } = await at.run(['tasks', 'release', 'fix-readme']);
+    expect(code).toBe(0);
+    expect(at.stable(stderr)).toMatchInlineSnapshot(`
+      "worker-1 is at work on fix-readme and can no longer land it: its claim does not count any more
+      to stop it now: reprise cancel <run>
+      fix-readme is given back: a worker may take it now, with the agent implement
+      "
+    `);
+    expect((await at.run(['tasks', 'claim', 'fix-readme', '--by', 'bob'])).code).toBe(0);
+    const before = at.git('rev-parse', 'main');
+    at.tell('go', '');
+    expect((await worker.ended).code).not.toBe(0);
+    expect(at.git('rev-parse', 'main')).toBe(before);
+    const [row] = parseLines<Row>((await at.run(['tasks', '--json'])).stdout).filter(
+      ({ id }) => id === 'fix-readme',
+    );
+    expect(row).toMatchObject({ standing: 'held', claim: { by: 'bob', run: null, token: 2 } });
+  });
+
+  it('has one tried again that failed', async () => {
+    const at = project('echo half > half.txt; echo "<next>give-up: it is too hard</next>"');
+    expect((await at.cli(['worker', '--once'])).code).toBe(1);
+    expect((await at.run(['tasks'])).stdout).toContain('failed on reprise/parked/fix-readme');
+    expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toContain('a worker may take it now');
+    expect((await at.run(['tasks'])).stdout).toMatch(/fix-readme +P1 +ready/);
+  });
+
+  it('says what else is to be done for one that has landed', async () => {
+    const at = project();
+    at.tell('go', '');
+    expect((await at.cli(['worker', '--once'])).code).toBe(0);
+    expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toBe(
+      'fix-readme is given back: but its file says `state: done`; to have it done again, write `state: ready` in issues/fix-readme.md and commit it\n',
+    );
+  });
+});
