@@ -7,6 +7,8 @@ import { lookOf } from './look.ts';
 
 export interface WorkersViewOptions {
   readonly branch: string;
+  /** How many there are going to be. */
+  readonly workers?: number | undefined;
   /** NDJSON on standard output: what workers tell, and the events of their runs. */
   readonly json?: boolean | undefined;
   readonly quiet?: boolean | undefined;
@@ -15,9 +17,21 @@ export interface WorkersViewOptions {
 /** What is shown while workers are at work: the view that fits the flags. */
 export async function openWorkersView(
   io: CommandIo,
-  { branch, json, quiet }: WorkersViewOptions,
+  { branch, workers = 1, json, quiet }: WorkersViewOptions,
 ): Promise<WorkersReporter> {
   if (json) return jsonView(io);
+  const { terminal } = io;
+  if (terminal && !quiet) {
+    const { createLiveWorkersReporter } = await import('../report/worker-live.ts');
+    return createLiveWorkersReporter({
+      ...lookOf(io, 'err'),
+      stdout: terminal,
+      workers,
+      branch,
+      now: () => io.now(),
+      isStopping: () => io.interrupt.aborted,
+    });
+  }
   const { createPlainWorkersReporter } = await import('../report/worker-reporter.ts');
   const { color } = lookOf(io, 'err');
   const plain = createPlainWorkersReporter({

@@ -2,7 +2,7 @@ import type { Observation } from '../engine/environment.ts';
 import type { WorkerNews } from '../worker/news.ts';
 import { statusColour } from './glyphs.ts';
 import { clockTime } from './moments.ts';
-import { painter } from './paint.ts';
+import { type Paint, painter } from './paint.ts';
 import { displayWidth } from './width.ts';
 import { newsLines, observationLines, type WorkerLine } from './worker-lines.ts';
 
@@ -22,6 +22,27 @@ export interface PlainWorkersOptions {
   readonly now: () => number;
 }
 
+interface Sayer {
+  /** Of all workers of this process. */
+  readonly names: readonly (string | undefined)[];
+  readonly worker: number;
+  readonly at: number;
+  readonly paint: Paint;
+}
+
+/** `12:01:03 worker-1  landed ...`; what has further lines keeps them below. */
+export function namedLines(
+  { status, text }: WorkerLine,
+  { names, worker, at, paint }: Sayer,
+): readonly string[] {
+  const name = names[worker] ?? 'worker';
+  const width = names.reduce((widest, each) => Math.max(widest, displayWidth(each ?? '')), 0);
+  const column = name + ' '.repeat(Math.max(0, width - displayWidth(name)));
+  const [first = '', ...further] = text.split('\n');
+  const colour = status === undefined ? undefined : statusColour(status);
+  return [`${paint('dim', clockTime(at))} ${paint('bold', column)}  ${paint(colour, first)}`, ...further];
+}
+
 /** A log for pipes and CI: `12:01:03 worker-1  landed 3f2c1ab0d2 Mend the parser on main`. */
 export function createPlainWorkersReporter({
   write,
@@ -32,14 +53,8 @@ export function createPlainWorkersReporter({
   const paint = painter(color);
   const names: string[] = [];
   const told = new Set<string>();
-  const put = (worker: number, { status, text }: WorkerLine) => {
-    const width = Math.max(...names.map(each => displayWidth(each ?? '')));
-    const name = names[worker] ?? 'worker';
-    const column = name + ' '.repeat(Math.max(0, width - displayWidth(name)));
-    const [first = '', ...further] = text.split('\n');
-    const colour = status === undefined ? undefined : statusColour(status);
-    write(`${paint('dim', clockTime(now()))} ${paint('bold', column)}  ${paint(colour, first)}\n`);
-    for (const line of further) write(`${line}\n`);
+  const put = (worker: number, line: WorkerLine) => {
+    for (const text of namedLines(line, { names, worker, at: now(), paint })) write(`${text}\n`);
   };
   return {
     observe: (worker, observation) => {
