@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent } from '../core/event.ts';
+import { workerSource } from '../worker/rules.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import type { WorkflowText } from '../workflow/yaml/load.ts';
@@ -51,6 +52,10 @@ export async function loadRecordedDefinition(
         hint: 'go on with it from that program',
       },
     );
+  }
+  if (source === workerSource) {
+    const { iterationWorkflow } = await import('../worker/iteration.ts');
+    return { model: iterationWorkflow({ branch: 'main' }), kind: 'module', source };
   }
   return loadLocation(locateSource(source, place.project), place);
 }

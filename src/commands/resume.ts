@@ -1,4 +1,6 @@
+import { RepriseError } from '../core/errors.ts';
 import type { RunSummary } from '../store/port.ts';
+import { workerSource } from '../worker/rules.ts';
 import { type DriveOptions, drive } from './drive.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
@@ -23,6 +25,10 @@ export async function resumeCommand(
   const project = findProject(io, options);
   const { run, definition } = await findRun(options.run, { project, io });
   const { runId } = run;
+  if (definition.source === workerSource)
+    throw new RepriseError('USAGE', `run ${runId} belongs to a worker`, {
+      hint: 'what a worker left behind is taken over by the next one: reprise worker',
+    });
   const { model: workflow } = definition;
   const { from, rerunChanged } = options;
   let forked: string | undefined;

@@ -10,6 +10,9 @@ export interface WorkerRules extends WorkerSettings {
 /** The workflow that every iteration of a worker is a run of. */
 export const workerWorkflow = 'worker';
 
+/** Recorded with every run of it, so that its definition is found. */
+export const workerSource = 'reprise:worker';
+
 /** Whose places are the lock that dispatching takes. */
 export const dispatcher = 'dispatch';
 

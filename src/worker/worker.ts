@@ -14,7 +14,7 @@ import { type Look, look } from './look.ts';
 import type { Change, LeftWork, Seen } from './loop-effects.ts';
 import { type EndReason, firstLineOf, type TaskEnd, type WorkerEnd, type WorkerNews } from './news.ts';
 import { pickTask } from './pick.ts';
-import type { WorkerRules } from './rules.ts';
+import { type WorkerRules, workerSource } from './rules.ts';
 import type { Doing } from './self.ts';
 
 export interface WorkerOptions {
@@ -39,9 +39,6 @@ export interface WorkerParts {
   readonly options: WorkerOptions;
   readonly tell: (news: WorkerNews) => void;
 }
-
-/** Recorded with every run, so that a definition is found for it. */
-export const workerSource = 'reprise:worker';
 
 const beatMs = 5_000;
 
