@@ -22,6 +22,8 @@ export interface EffectDefinition<Args, Result> {
   readonly keys?: (args: Args) => Keys;
   /** May read only state that `keys` cover. */
   readonly enabled?: (args: Args) => boolean;
+  /** Of a long one: whether what it waits for has come, for whoever chooses when it ends. Live, it is simply performed. */
+  readonly ready?: (args: Args) => boolean;
   /** Takes all that waits: granted at the end of the event-loop turn, so that what happens together is one batch. */
   readonly drains?: boolean;
   /** Not reached by cancellation: joins, and clean-up after a cancel. */

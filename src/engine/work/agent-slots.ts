@@ -40,6 +40,16 @@ export async function takeSlot(request: SlotRequest): Promise<HeldSlot> {
   }
 }
 
+/** Whether one could be taken now. */
+export const hasFreeSlot = ({
+  stateDir,
+  agent,
+  places,
+}: Pick<SlotRequest, 'stateDir' | 'agent' | 'places'>) =>
+  Array.from({ length: places }, (_, place) => placeFolder(stateDir, agent, place + 1)).some(
+    folder => readLock(folder).kind !== 'held',
+  );
+
 function takeFree({ stateDir, agent, places, owner }: SlotRequest): HeldSlot | undefined {
   for (let place = 1; place <= places; place++) {
     const folder = placeFolder(stateDir, agent, place);

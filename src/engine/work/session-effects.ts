@@ -1,7 +1,7 @@
 import type { HostAnswer } from '../../agents/port.ts';
 import type { Lease } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
-import { type HeldSlot, takeSlot } from './agent-slots.ts';
+import { type HeldSlot, hasFreeSlot, takeSlot } from './agent-slots.ts';
 import { HeldSession, type SessionAccount, type SessionStart, type SessionTurn } from './held-session.ts';
 import { withoutLease } from './taped.ts';
 import { folderKey } from './workspace-effects.ts';
@@ -35,6 +35,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       name: 'agent.take-slot',
       span: 'long',
       taped: { args: withoutLease },
+      ready: ({ agent, places }) => hasFreeSlot({ stateDir, agent, places }),
       perform: async ({ key, agent, places, lease }, { signal }) => {
         const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
         const onWait = () => notice(`waiting: all ${places} places of the agent ${agent} are taken`);
