@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { GitResult } from './git.ts';
 import { safeSegment } from './names.ts';
@@ -35,21 +35,23 @@ export const worktreeAdd = (label: WorktreeLabel): readonly string[] => [
 
 /**
  * Git takes four processes for a worktree: one each to make the branch, to point HEAD at it and to check it out. Here the
- * files that link both folders are written as git writes them, in the same order, and one `git checkout` does the rest.
- * Leaves nothing behind if that fails. `undefined` where only git knows what belongs into a worktree.
+ * files that link both folders are written as git writes them, and one `git checkout` does the rest. The private folder
+ * appears with all its files: every git command of the repository reads those, and fails if one is there but empty.
+ * Leaves nothing behind if the checkout fails. `undefined` where only git knows what belongs into a worktree.
  */
 async function addQuickly(worktree: NewWorktree): Promise<GitResult | undefined> {
   const { repository, label, commit, branch, hooks, signal } = worktree;
   const path = realPath(worktree.path);
   const folder = join(repository.commonDir, 'worktrees');
   if (plainRootOf(repository.commonDir) === undefined || isKnown(folder, path)) return undefined;
-  const gitDir = reserve(folder, path);
-  writeFileSync(join(gitDir, 'locked'), `${lockReason(label)}\n`);
+  const gitDir = putInPlace(repository, path, {
+    locked: lockReason(label),
+    gitdir: join(path, '.git'),
+    HEAD: branch === undefined ? commit : `ref: refs/heads/${branch}`,
+    commondir: '../..',
+  });
   mkdirSync(path, { recursive: true });
-  writeFileSync(join(gitDir, 'gitdir'), `${join(path, '.git')}\n`);
   writeFileSync(join(path, '.git'), `gitdir: ${gitDir}\n`);
-  writeFileSync(join(gitDir, 'HEAD'), branch === undefined ? `${commit}\n` : `ref: refs/heads/${branch}\n`);
-  writeFileSync(join(gitDir, 'commondir'), '../..\n');
   const on = branch === undefined ? ['--detach'] : ['--no-track', '-b', branch];
   // Never the checkout further up, whatever becomes of the link.
   const inside = repository.git.with({ cwd: path, env: { GIT_CEILING_DIRECTORIES: dirname(path) } });
@@ -62,16 +64,28 @@ const isKnown = (folder: string, path: string): boolean =>
   namesIn(folder).some(name => readIfThere(join(folder, name, 'gitdir')) === `${join(path, '.git')}\n`);
 
 /** A private git folder for it, under a name that no other has. */
-function reserve(folder: string, path: string): string {
+function putInPlace(
+  { commonDir }: Repository,
+  path: string,
+  files: Readonly<Record<string, string>>,
+): string {
+  const beside = join(commonDir, 'reprise', 'unborn');
+  // Of somebody who was killed here; the lock is ours now.
+  rmSync(beside, { recursive: true, force: true });
+  mkdirSync(beside, { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(beside, name), `${text}\n`);
+  const folder = join(commonDir, 'worktrees');
   mkdirSync(folder, { recursive: true });
   const name = safeSegment(basename(path));
   for (let count = 0; ; count++) {
     const gitDir = join(folder, count === 0 ? name : `${name}${count}`);
+    // To rename onto an empty folder would replace it, and that may be one which git has just reserved.
+    if (existsSync(gitDir)) continue;
     try {
-      mkdirSync(gitDir);
+      renameSync(beside, gitDir);
       return gitDir;
     } catch (error) {
-      if (!hasCode(error, 'EEXIST')) throw error;
+      if (!hasCode(error, 'ENOTEMPTY') && !hasCode(error, 'EEXIST')) throw error;
     }
   }
 }

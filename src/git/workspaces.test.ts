@@ -65,6 +65,17 @@ describe('making a workspace', () => {
     expect(lab.git('worktree', 'list', '--porcelain')).toContain(`worktree ${workspace.path}\n`);
   });
 
+  it('is not disturbed by what somebody left who was killed while making one', async () => {
+    const lab = new Lab();
+    mkdirSync(join(lab.root, '.git/reprise/unborn'), { recursive: true });
+    for (const file of ['locked', 'commondir'])
+      writeFileSync(join(lab.root, '.git/reprise/unborn', file), '');
+    const { workspace, made } = await make(lab, 'one');
+    expect(made).toBe('new');
+    expect(lab.gitAt(workspace.path, 'status', '--porcelain')).toBe('');
+    expect(existsSync(join(lab.root, '.git/reprise/unborn'))).toBe(false);
+  });
+
   it('leaves the checkout of the user as it was, byte for byte', async () => {
     const lab = new Lab();
     lab.write('a.txt', 'changed\n');
