@@ -40,6 +40,17 @@ describe('removing a workspace', () => {
     expect(await remove()).toEqual({ kind: 'removed', branch: undefined, parked: undefined });
   });
 
+  it('takes the branch with it that somebody left who was killed after removing the folder', async () => {
+    const { lab: room, repository, owner, path, branch, branches } = await lab();
+    room.git('worktree', 'remove', '--force', '--force', path);
+    expect(branches()).toEqual(['main', branch]);
+    expect(await removeWorkspace({ repository, owner, path, branch })).toMatchObject({
+      kind: 'removed',
+      branch: { kind: 'deleted', branch },
+    });
+    expect(branches()).toEqual(['main']);
+  });
+
   it('keeps a branch with commits that are nowhere else, and names it', async () => {
     const { lab: room, path, remove, branches, branch } = await lab();
     room.commit(path, 'b.txt', 'b\n');

@@ -15,6 +15,8 @@ export interface RemoveRequest {
   readonly repository: Repository;
   readonly owner: Owner;
   readonly path: string;
+  /** Of the workspace, if it is known: whoever died while removing it may have left that alone. */
+  readonly branch?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onWait?: LockRequest['onWait'];
 }
@@ -22,7 +24,7 @@ export interface RemoveRequest {
 export type Removal =
   | {
       readonly kind: 'removed';
-      /** `undefined` if there was no workspace, and so nothing to do. */
+      /** `undefined` if there was no workspace and no branch was named, and so nothing to do. */
       readonly branch: BranchFate | undefined;
       /** Commits that were on no branch at all are on this one now. */
       readonly parked: ParkedCommits | undefined;
@@ -43,7 +45,7 @@ export interface ParkedCommits {
  */
 export function removeWorkspace(request: RemoveRequest): Promise<Removal> {
   return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
-    remove(standingOutside(repository, request.path), request.path),
+    remove(standingOutside(repository, request.path), request),
   );
 }
 
@@ -54,11 +56,15 @@ function standingOutside(repository: Repository, path: string): Repository {
   return isInside ? { ...repository, git: git.with({ cwd: commonDir }) } : repository;
 }
 
-async function remove(repository: Repository, path: string): Promise<Removal> {
+async function remove(
+  repository: Repository,
+  { path, branch }: Pick<RemoveRequest, 'path' | 'branch'>,
+): Promise<Removal> {
   const entry = worktreeAt(repository, path);
   if (entry?.label === undefined) {
     if (entry === undefined && !existsSync(path)) {
-      return { kind: 'removed', branch: undefined, parked: undefined };
+      const fate = branch === undefined ? undefined : await tidyBranch(repository, branch);
+      return { kind: 'removed', branch: fate, parked: undefined };
     }
     throw new RepriseError('WORKSPACE_FAILED', `${path} is not a workspace that Reprise made`);
   }

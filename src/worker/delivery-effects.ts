@@ -27,7 +27,7 @@ export interface Workspace {
 export function deliveryEffects({ environment, rules, repository }: Surroundings) {
   const { world, self } = environment;
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
-  const inWorkspace = ({ path }: Workspace) => ({ writes: [folderKey(path), 'gitworktrees'] });
+  const inWorkspace = ({ path }: Pick<Workspace, 'path'>) => ({ writes: [folderKey(path), 'gitworktrees'] });
 
   return {
     /** Lays out where work does not fit onto a commit any more. */
@@ -102,14 +102,17 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
       },
     }),
 
-    removeWorkspace: world.effect<Workspace, Removal>({
+    removeWorkspace: world.effect<
+      { readonly path: string; readonly branch: string; readonly incarnation: string },
+      Removal
+    >({
       name: 'workspace.remove',
       span: 'long',
       cleanup: true,
-      taped: { args: withoutLease },
+      taped: { args: ({ path, branch }) => ({ path, branch }) },
       keys: inWorkspace,
-      perform: async ({ lease, path }) =>
-        removeWorkspace({ repository: await repository(), owner: ownerOf(lease), path }),
+      perform: async ({ incarnation, path, branch }) =>
+        removeWorkspace({ repository: await repository(), owner: { ...self, incarnation }, path, branch }),
     }),
   };
 }

@@ -115,11 +115,12 @@ async function settle(
 
 /** What has landed is kept nowhere else. */
 async function tidyUp({ effects }: Self, lane: WorkLane, { work }: FinishedTask): Promise<void> {
-  const { lease } = lane;
-  const say = (why: string) => lane.effects.notice(`the workspace ${work.path} is kept: ${why}`);
+  const { path, branch } = work;
+  const { incarnation } = lane.lease;
+  const say = (why: string) => lane.effects.notice(`the workspace ${path} is kept: ${why}`);
   await bestEffort(
     async () => {
-      const removal = await effects.removeWorkspace({ lease, path: work.path });
+      const removal = await effects.removeWorkspace({ incarnation, path, branch });
       if (removal.kind === 'uncommitted-changes') say(`it has changes: ${removal.files.join(', ')}`);
     },
     ({ message }) => say(message),
