@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { folderKey } from '../engine/work/workspace-effects.ts';
