@@ -31,6 +31,8 @@ export interface TaskMark {
 export function taskEffects({ environment, rules, repository }: Surroundings) {
   const { world, store } = environment;
   const { branch, tasks } = rules;
+  /** Looked at again and again, mostly where nothing has moved. */
+  let last: TaskFiles | undefined;
 
   return {
     /** The tasks as they are written on the branch. */
@@ -38,7 +40,10 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
       name: 'tasks.read',
       span: 'short',
       keys: () => ({ reads: [`ref:${branch}`] }),
-      perform: async () => readTaskFiles(await repository(), rules),
+      perform: async () => {
+        last = await readTaskFiles(await repository(), rules, last);
+        return last;
+      },
     }),
 
     /** What the command of the project prints; empty without one. */

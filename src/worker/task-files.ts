@@ -12,13 +12,15 @@ export interface TaskFiles {
   readonly tooLarge: readonly string[];
 }
 
-/** The tasks as they are written on the branch; none if a command lists them. */
+/** The tasks as they are written on the branch; none if a command lists them. `last`: what was read before. */
 export async function readTaskFiles(
   repository: Repository,
   { branch, tasks }: Pick<WorkerRules, 'branch' | 'tasks'>,
+  last?: TaskFiles,
 ): Promise<TaskFiles> {
   const main = (await branchTip(repository, branch)) ?? null;
   if (main === null || tasks.kind !== 'folder') return { main, files: [], tooLarge: [] };
+  if (last?.main === main) return last;
   const read = await readFilesAt({ git: repository.git, commit: main, folder: tasks.folder });
   const markdown = read.filter(({ path }) => path.endsWith('.md'));
   return {
