@@ -218,8 +218,9 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
           if ((await store.claims.revision()) !== seen.revision) return { what: 'claims', main };
           if ((await abandoned(clock.now())).length > 0) return { what: 'abandoned', main };
           if (tasks.kind === 'command' && looked > 0 && looked % listEvery === 0) {
-            const listed = await printedBy(environment, tasks.command, signal);
-            if (digestOf(listed) !== seen.listed) return { what: 'tasks', main };
+            // One that fails now and then is no reason to wake up.
+            const listed = await printedBy(environment, tasks.command, signal).catch(() => undefined);
+            if (listed !== undefined && digestOf(listed) !== seen.listed) return { what: 'tasks', main };
           }
           await clock.waitUntil(clock.now() + pollMs, signal);
         }
