@@ -117,17 +117,19 @@ export class Worker {
       if (wasTakenOver) continue;
       await this.show({ state: 'dispatching' });
       const found = await this.#look();
-      const seen = isAnythingReady(found) ? await this.#iterate() : found.seen;
-      if (!seen) continue;
-      // Others may have been faster; or whoever dispatches wants to wait.
+      const tried: Tried = isAnythingReady(found)
+        ? await this.#iterate()
+        : { kind: 'nothing', seen: found.seen };
+      if (tried.kind === 'went-on') continue;
+      // Others may have been faster; or whoever dispatches wants to wait, or would fail again.
       const left = isAnythingReady(found) ? await this.#look() : found;
-      if (isAnythingReady(left) && rules.dispatch === 'built-in') continue;
+      if (tried.kind === 'nothing' && isAnythingReady(left) && rules.dispatch === 'built-in') continue;
       if (options.once) return this.#idle('nothing-to-do', left);
       if (options.untilIdle && !isAnybodyAtWork(left)) return this.#idle('idle', left);
-      const why = whyOf(left);
+      const why = tried.kind === 'not-dispatched' ? 'the dispatcher has failed' : whyOf(left);
       this.#tell({ kind: 'sleeps', why });
       await this.show({ state: 'sleeping', note: why });
-      const woke = await this.#sleep(seen);
+      const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : found.seen);
       if (woke === 'stop') return 'stopped';
       this.#tell({ kind: 'woke', what: woke.what });
     }
@@ -175,8 +177,7 @@ export class Worker {
     return false;
   }
 
-  /** Gives what dispatch saw if there was nothing to do after all. */
-  async #iterate(): Promise<Seen | undefined> {
+  async #iterate(): Promise<Tried> {
     const { rules } = this.#parts;
     const input = { worker: this.#name, incarnation: this.#incarnation };
     const workflow = iterationWorkflow(rules);
@@ -186,7 +187,7 @@ export class Worker {
     } catch (thrown) {
       if (!isLost(thrown)) throw thrown;
       this.#tell({ kind: 'lost', runId: undefined });
-      return undefined;
+      return { kind: 'went-on' };
     }
   }
 
@@ -207,7 +208,7 @@ export class Worker {
     };
   }
 
-  async #ended(result: RunResult): Promise<Seen | undefined> {
+  async #ended(result: RunResult): Promise<Tried> {
     const { effects } = this.#parts;
     const { runId } = result;
     const left = await effects.leftWork(runId);
@@ -222,12 +223,14 @@ export class Worker {
     });
     if (result.status === 'completed') {
       const { task } = result.output as unknown as { readonly task: Dispatch };
-      if (task.task === null) return task.seen;
+      if (task.task === null) return { kind: 'nothing', seen: task.seen };
       this.#tasks.push({ task: task.task.id, runId, error: undefined });
-      return undefined;
+      return { kind: 'went-on' };
     }
     await this.#letGo(result, left);
-    return undefined;
+    return result.status === 'failed' && left.task === undefined
+      ? { kind: 'not-dispatched' }
+      : { kind: 'went-on' };
   }
 
   /** The work is kept where it is found again, and the task is free for others. */
@@ -282,6 +285,15 @@ export class Worker {
     this.#parts.tell(news);
   }
 }
+
+/** What came of an iteration. */
+type Tried =
+  /** There was a task, whatever became of it; or somebody wants to stop. */
+  | { readonly kind: 'went-on' }
+  /** There was nothing to do after all, as dispatch saw it. */
+  | { readonly kind: 'nothing'; readonly seen: Seen }
+  /** Nobody could say what to do. */
+  | { readonly kind: 'not-dispatched' };
 
 interface Spent {
   readonly costUsd: number;
