@@ -1,10 +1,11 @@
+import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent } from '../core/event.ts';
 import { toEpochMs } from '../core/time.ts';
 import { branchTip } from '../git/ref-files.ts';
 import type { RunSummary } from '../store/port.ts';
 import type { WorkerRecord } from '../store/workers.ts';
-import { workerWorkflow } from './rules.ts';
+import { dispatcher, workerWorkflow } from './rules.ts';
 import type { Doing } from './self.ts';
 import type { Surroundings } from './surroundings.ts';
 import { digestOf, printedBy } from './task-command.ts';
@@ -30,12 +31,15 @@ export type WorkerSelf = Omit<WorkerRecord, 'host' | 'pid' | 'processStart'>;
 
 /** What a run has left behind. */
 export interface LeftWork {
+  /** That it had, whoever has it now. */
   readonly task?: string | undefined;
+  /** Of the claim, while it is held. */
   readonly token?: number | undefined;
-  readonly branch?: string | undefined;
+  readonly workspace?: { readonly path: string; readonly branch: string } | undefined;
+  /** Its last commit, if it has one that its base does not have. */
   readonly commit?: string | undefined;
-  /** How many commits it has that its base does not. */
-  readonly commits: number;
+  /** Where it was parked already. */
+  readonly parked?: string | undefined;
   readonly costUsd: number | null;
   readonly tokens: number;
 }
@@ -197,11 +201,16 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
       answer: 'inside',
       keys: runId => ({ reads: [`store:${runId}`] }),
       perform: async runId => {
-        const history = await store.read(runId);
+        const { place, ...left } = leftOf(await store.read(runId));
         const claim = (await store.claims.list()).find(each => each.runId === runId && each.state === 'held');
+        const tip = place && (await branchTip(await repository(), place.branch));
         return {
-          ...leftOf(history),
+          ...left,
           ...(claim ? { task: claim.task, token: claim.token } : {}),
+          ...(place
+            ? { workspace: { path: join(environment.projectRoot, place.path), branch: place.branch } }
+            : {}),
+          ...(tip === undefined || tip === place?.base ? {} : { commit: tip }),
         };
       },
     }),
@@ -233,14 +242,21 @@ function firstFree(stem: string, taken: ReadonlySet<string>): string {
   for (let number = 1; ; number++) if (!taken.has(`${stem}-${number}`)) return `${stem}-${number}`;
 }
 
-function leftOf(history: readonly HistoryEvent[]): Omit<LeftWork, 'task' | 'token'> {
-  let place: EventOf<'workspace.created'>['data'] | undefined;
-  let saved: EventOf<'workspace.saved'>['data'] | undefined;
+type Place = Pick<EventOf<'workspace.created'>['data'], 'path' | 'branch' | 'base'>;
+
+function leftOf(
+  history: readonly HistoryEvent[],
+): Pick<LeftWork, 'task' | 'parked' | 'costUsd' | 'tokens'> & { readonly place?: Place } {
+  let place: Place | undefined;
+  let task: string | undefined;
+  let parked: string | undefined;
   let costUsd: number | null = 0;
   let tokens = 0;
   for (const event of history) {
     if (event.type === 'workspace.created') place = event.data;
-    else if (event.type === 'workspace.saved') saved = event.data;
+    else if (event.type === 'transition.taken' && event.data.from === dispatcher)
+      task = event.data.args?.['task'];
+    else if (event.type === 'landing.parked') parked = event.data.branch;
     else if (event.type === 'session.ended') {
       const { usage } = event.data;
       costUsd = usage.costUsd === null || costUsd === null ? null : costUsd + usage.costUsd;
@@ -248,9 +264,9 @@ function leftOf(history: readonly HistoryEvent[]): Omit<LeftWork, 'task' | 'toke
     }
   }
   return {
-    ...(place ? { branch: place.branch } : {}),
-    ...(saved ? { commit: saved.commit } : {}),
-    commits: saved?.commits ?? 0,
+    ...(place ? { place } : {}),
+    ...(task === undefined ? {} : { task }),
+    ...(parked === undefined ? {} : { parked }),
     costUsd,
     tokens,
   };

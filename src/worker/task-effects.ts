@@ -109,7 +109,11 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
         });
         // Whoever removes the file of a task says by it that the task is done.
         const marked = text === undefined ? undefined : withState(text, state);
-        if (marked !== undefined) await writeFile(path, marked);
+        if (marked === undefined) return;
+        // Whoever is killed here leaves the old text or the new one, and a file that the next attempt replaces.
+        const beside = `${path}.reprise-mark`;
+        await writeFile(beside, marked);
+        await rename(beside, path);
       },
     }),
   };

@@ -4,6 +4,7 @@ import type { Engine, RunOptions } from '../engine/engine.ts';
 import type { Environment } from '../engine/environment.ts';
 import type { RunResult } from '../engine/result.ts';
 import { untilCancelled } from '../engine/until-cancelled.ts';
+import { bestEffort } from '../engine/work/ends.ts';
 import { isHeld } from '../store/claims.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
 import type { LaneRef } from '../world/world.ts';
@@ -237,21 +238,32 @@ export class Worker {
   async #letGo(result: Exclude<RunResult, { status: 'completed' }>, left: LeftWork): Promise<void> {
     const { effects, options } = this.#parts;
     const error = errorOf(result);
-    const { task, token, commit, commits } = left;
-    if (task === undefined) {
-      this.#tasks.push({ task: undefined, runId: result.runId, error });
-      return;
-    }
-    const isStopped = result.status === 'cancelled' && (await effects.isStopped(options.interrupt));
-    const state = isStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
-    const branch = commit !== undefined && commits > 0 ? await effects.park({ task, commit }) : undefined;
-    const reason = firstLineOf(error.message);
-    const at = toTimestamp(await effects.now());
-    await effects.settleClaim({ task, token, state, at, reason, branch });
-    this.#tell({ kind: 'let-go', task, state, reason, branch, hint: error.hint });
+    const { task, token, commit, workspace, parked } = left;
     this.#tasks.push({ task, runId: result.runId, error });
+    if (task !== undefined && (parked === undefined || token !== undefined)) {
+      const isStopped = result.status === 'cancelled' && (await effects.isStopped(options.interrupt));
+      const state = isStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
+      const branch = commit === undefined ? undefined : await effects.park({ task, commit });
+      const reason = firstLineOf(error.message);
+      const at = toTimestamp(await effects.now());
+      if (token !== undefined) await effects.settleClaim({ task, token, state, at, reason, branch });
+      this.#tell({ kind: 'let-go', task, state, reason, branch, hint: error.hint });
+    }
+    // What is in it is on a branch by now.
+    if (workspace) await this.#leave(workspace);
     if (notOfTheTask.has(error.code))
       throw new RepriseError(error.code as 'AGENT_LOGIN', error.message, error);
+  }
+
+  /** Whatever keeps it there, it is found again by whoever cleans up. */
+  async #leave(workspace: NonNullable<LeftWork['workspace']>): Promise<void> {
+    const { effects } = this.#parts;
+    await bestEffort(
+      async () => {
+        await effects.removeWorkspace({ ...workspace, incarnation: this.#incarnation });
+      },
+      () => {},
+    );
   }
 
   /** Until something is different from what was seen, or somebody asks to stop. */
