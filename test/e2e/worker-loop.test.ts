@@ -1,0 +1,244 @@
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { describe, expect, it, vi } from 'vitest';
+import { isSameProcess, processStart } from '../../src/process/identity.ts';
+import { type RunningCli, until } from './run-inline.ts';
+import { nothingLeft, type WorkerProject, workerProject } from './worker-project.ts';
+
+const claimOf = (project: WorkerProject, task: string) =>
+  project.inStore(async store => (await store.claims.list()).find(claim => claim.task === task));
+
+const processOf = (pid: number) => ({ pid, processStart: processStart(pid) ?? 'gone' });
+
+describe('two workers', () => {
+  it('take a task each, land both in one line, and end when nothing is left', async () => {
+    const project = workerProject({
+      agents: {
+        // Neither is done before the other has begun.
+        implement: `
+          echo $REPRISE_TASK >> $MARKS
+          until [ "$(sort -u $MARKS | wc -l)" = 2 ]; do sleep 0.02; done
+          echo $REPRISE_TASK > $REPRISE_TASK.txt
+          echo "<next>land</next>"`,
+      },
+      tasks: { one: '# The first\n', two: '# The second\n' },
+    });
+    const ends = await Promise.all(
+      [project.worker(['--until-idle', '--name', 'ana']), project.worker(['--until-idle'])].map(
+        worker => worker.ended,
+      ),
+    );
+    expect(
+      ends.map(({ code }) => code),
+      ends.map(({ stderr }) => stderr).join('\n'),
+    ).toEqual([0, 0]);
+    expect(ends.map(({ stderr }) => [...stderr.matchAll(/takes (\w+):/g)].length)).toEqual([1, 1]);
+    expect(project.landed().toSorted()).toEqual(['one', 'two']);
+    expect(project.git('rev-list', '--merges', 'main')).toBe('');
+    expect(project.read('one.txt') + project.read('two.txt')).toBe('one\ntwo\n');
+    expect(project.read('issues/one.md')).toContain('state: done');
+    expect(await project.leftovers()).toEqual(nothingLeft);
+    expect(await project.inStore(store => store.workers.list())).toEqual([]);
+  });
+
+  it('of the same name are refused', async () => {
+    const project = workerProject({ agents: { implement: '' } });
+    const first = project.worker(['--name', 'ana']);
+    await until(() => first.stderr.includes('sleeps'));
+    const second = await project.worker(['--name', 'ana']).ended;
+    expect(second.code).toBe(2);
+    expect(second.stderr).toMatchInlineSnapshot(`
+      "error[USAGE]: there is a worker named ana already
+        hint: choose another name, or see what it does: reprise status
+      "
+    `);
+  });
+});
+
+/** Speaks as Claude Code does. Hangs in a new session; goes on with an old one to its end. */
+const remembering = `
+import { spawn } from 'node:child_process';
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+const after = name => process.argv[process.argv.indexOf(name) + 1];
+const isResumed = process.argv.includes('--resume');
+const session_id = isResumed ? after('--resume') : after('--session-id');
+const print = message => process.stdout.write(JSON.stringify({ ...message, session_id }) + '\\n');
+const mark = words => appendFileSync(process.env.MARKS, words.join(' ') + '\\n');
+createInterface({ input: process.stdin })
+  .on('line', line => {
+    const message = JSON.parse(line);
+    if (message.request?.subtype === 'initialize') {
+      print({ type: 'control_response', response: { subtype: 'success', request_id: message.request_id, response: {} } });
+    } else if (message.type === 'user') {
+      print({ type: 'system', subtype: 'init', model: 'none', cwd: process.cwd() });
+      if (isResumed) {
+        mark(['resumed', session_id, process.cwd()]);
+        writeFileSync('end.txt', 'end');
+        print({ type: 'result', subtype: 'success', is_error: false, usage: {}, total_cost_usd: 0.1, result: 'Done. <next>land</next>' });
+      } else {
+        writeFileSync('begin.txt', 'begin');
+        const child = spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' });
+        print({ type: 'assistant', message: { content: [{ type: 'text', text: 'here' }] } });
+        child.on('spawn', () => mark(['began', session_id, process.cwd(), process.pid, child.pid]));
+      }
+    }
+  })
+  .on('close', () => {});
+`;
+
+describe('kill -9 of a worker', () => {
+  it('leaves its task to another, which goes on with the claim, the worktree and the session', async () => {
+    const project = workerProject({
+      config: '  implement: { kind: claude, command: [node, agents/remembering.mjs] }',
+      files: { 'agents/remembering.mjs': remembering },
+      tasks: { one: '# Do it\n' },
+    });
+    const first = project.worker();
+    await until(() => project.marks().length === 1);
+    const [, session, folder, ...pids] = (project.marks()[0] ?? '').split(' ');
+    const orphans = pids.map(pid => processOf(Number(pid)));
+    expect(orphans.map(isSameProcess)).toEqual([true, true]);
+    const before = await claimOf(project, 'one');
+    first.kill('SIGKILL');
+    await first.ended;
+    const second = await project.worker(['--until-idle']).ended;
+    expect(second.code, second.stderr).toBe(0);
+    expect(second.stderr).toContain(`takes over run ${before?.runId}, which nobody is at work on any more`);
+    expect(orphans.map(isSameProcess)).toEqual([false, false]);
+    expect(project.marks().slice(1)).toEqual([`resumed ${session} ${folder}`]);
+    expect(project.landed()).toEqual(['one']);
+    expect([project.read('begin.txt'), project.read('end.txt')]).toEqual(['begin', 'end']);
+    const after = await claimOf(project, 'one');
+    expect(after).toMatchObject({ state: 'landed', token: before?.token, runId: before?.runId });
+    expect(await project.leftovers()).toEqual(nothingLeft);
+  });
+
+  it('wakes another that sleeps', async () => {
+    const project = workerProject({
+      agents: {
+        implement: `echo $$ >> $MARKS; [ -e $MARKS.gate ] || exec sleep 1000; echo a > new.txt; echo "<next>land</next>"`,
+      },
+      tasks: { one: '# Do it\n' },
+    });
+    const first = project.worker();
+    await until(() => project.marks().length === 1);
+    const second = project.worker(['--until-idle']);
+    await until(() => second.stderr.includes('sleeps'));
+    project.tell('gate', '');
+    first.kill('SIGKILL');
+    const { code, stderr } = await second.ended;
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('wakes up: a worker has left its task behind');
+    expect(project.landed()).toEqual(['one']);
+  });
+});
+
+function change(project: WorkerProject, statement: string): void {
+  const db = new DatabaseSync(join(project.root, '.reprise/state/reprise.db'));
+  try {
+    db.exec(statement);
+  } finally {
+    db.close();
+  }
+}
+
+/** Stops a worker as if it had given no sign of life for long, but not while it writes to the store. */
+const freeze = (project: WorkerProject, worker: RunningCli): Promise<void> =>
+  vi.waitFor(
+    () => {
+      worker.kill('SIGSTOP');
+      try {
+        change(project, "UPDATE runs SET expires_at = '2000-01-01T00:00:00.000Z' WHERE pid IS NOT NULL");
+      } catch (busy) {
+        worker.kill('SIGCONT');
+        throw busy;
+      }
+    },
+    { timeout: 20_000 },
+  );
+
+describe('a worker that was taken for dead', () => {
+  const gated = (gate: string) => `echo ${gate} >> $MARKS; until [ -e $MARKS.${gate} ]; do sleep 0.02; done`;
+
+  it('does not land what another has taken over when it comes back while an agent works', async () => {
+    const project = workerProject({
+      agents: { implement: `${gated('agent')}; echo a > new.txt; echo "<next>land</next>"` },
+      tasks: { one: '# Do it\n' },
+    });
+    const zombie = project.worker(['--until-idle', '--name', 'zombie']);
+    await until(() => project.marks().length === 1);
+    await freeze(project, zombie);
+    const other = project.worker(['--until-idle', '--name', 'other']);
+    await until(() => project.marks().length === 2);
+    zombie.kill('SIGCONT');
+    await until(() => zombie.stderr.includes('leaves its run to another worker'));
+    project.tell('agent', '');
+    const ends = await Promise.all([zombie.ended, other.ended]);
+    expect(
+      ends.map(({ code }) => code),
+      ends.map(({ stderr }) => stderr).join('\n'),
+    ).toEqual([0, 0]);
+    expect(zombie.stderr).not.toMatch(/ landed [0-9a-f]{10}/);
+    expect(other.stderr).toMatch(/ landed [0-9a-f]{10}/);
+    expect(project.landed()).toEqual(['one']);
+    expect(await project.leftovers()).toEqual(nothingLeft);
+  });
+
+  it('does not land either when it was verifying', async () => {
+    const project = workerProject({
+      agents: { implement: 'echo a > new.txt; echo "<next>land</next>"' },
+      tasks: { one: '# Do it\n' },
+      config: `workers: { verify: "${gated('verify')}" }`,
+    });
+    const zombie = project.worker(['--until-idle', '--name', 'zombie']);
+    await until(() => project.marks().length === 1);
+    await freeze(project, zombie);
+    const other = project.worker(['--until-idle', '--name', 'other']);
+    await until(() => other.stderr.includes(`waiting for process ${zombie.pid}, which is landing`));
+    project.tell('verify', '');
+    zombie.kill('SIGCONT');
+    const ends = await Promise.all([zombie.ended, other.ended]);
+    expect(
+      ends.map(({ code }) => code),
+      ends.map(({ stderr }) => stderr).join('\n'),
+    ).toEqual([0, 0]);
+    expect(zombie.stderr).not.toMatch(/ landed [0-9a-f]{10}/);
+    expect(project.landed()).toEqual(['one']);
+    expect(await project.leftovers()).toEqual(nothingLeft);
+  });
+
+  it('does not land a task that a person has taken away', async () => {
+    const project = workerProject({
+      agents: { implement: 'echo a > new.txt; echo "<next>land</next>"' },
+      tasks: { one: '# Do it\n' },
+      config: `workers: { verify: "${gated('verify')}" }`,
+    });
+    const worker = project.worker(['--once']);
+    await until(() => project.marks().length === 1);
+    await vi.waitFor(() =>
+      change(project, "UPDATE claims SET token = token + 1, run_id = NULL, claimed_by = 'ana'"),
+    );
+    project.tell('verify', '');
+    const { code, stderr } = await worker.ended;
+    expect(stderr).not.toMatch(/ landed [0-9a-f]{10}/);
+    expect(project.landed()).toEqual([]);
+    expect(code).toBe(6);
+    expect(await claimOf(project, 'one')).toMatchObject({ state: 'held', by: 'ana' });
+    expect(project.stable(stderr)).toMatchInlineSnapshot(`
+      "<time> worker-1  works on main
+      <time> worker-1  takes one: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
+      <time> worker-1  implement (command) is at work
+      <time> worker-1  | <next>land</next>
+      <time> worker-1  implement -> land
+      <time> worker-1  saved 2 files, +5 -0
+      <time> worker-1  lands on main
+      <time> worker-1  not landed on main: somebody else has the work now: the work was taken over by somebody else while it was landing
+      <time> worker-1  failed: the work was taken over by somebody else while it was landing
+      <time> worker-1  gives up one: the work was taken over by somebody else while it was landing; what was done is on reprise/parked/one
+      <time> worker-1  hint: whoever has the task now goes on with it: reprise status
+      <time> worker-1  ends after one task
+      "
+    `);
+  });
+});

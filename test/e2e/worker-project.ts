@@ -1,0 +1,110 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { readLock } from '../../src/git/lock-file.ts';
+import type { EventStore } from '../../src/store/port.ts';
+import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { type AgentProject, agentProject } from './agent-project.ts';
+import type { CliOptions, Files, RunningCli } from './run-inline.ts';
+
+/** A repository with tasks, and workers that are processes. */
+export interface WorkerProject extends AgentProject {
+  worker(args?: readonly string[], options?: CliOptions): RunningCli;
+  /** The tasks whose commits are on main, in the order in which they landed. */
+  landed(): readonly string[];
+  /** Looks into the store while nobody has to be at rest. */
+  inStore<T>(look: (store: EventStore) => Promise<T>): Promise<T>;
+  /** What must not be there when nobody is at work. */
+  leftovers(): Promise<Leftovers>;
+}
+
+export interface Leftovers {
+  readonly worktrees: readonly string[];
+  readonly branches: readonly string[];
+  readonly locks: readonly string[];
+  readonly claims: readonly string[];
+  readonly processes: readonly number[];
+}
+
+export const nothingLeft: Leftovers = { worktrees: [], branches: [], locks: [], claims: [], processes: [] };
+
+export interface WorkerProjectOptions {
+  /** Shell scripts by name, as in agentProject. */
+  readonly agents?: Files | undefined;
+  /** The text of each task by its id. */
+  readonly tasks?: Files | undefined;
+  readonly files?: Files | undefined;
+  /** Further lines of reprise.yaml. */
+  readonly config?: string | undefined;
+}
+
+export function workerProject({
+  agents = {},
+  tasks = {},
+  files = {},
+  config = '',
+}: WorkerProjectOptions): WorkerProject {
+  const texts = Object.entries(tasks).map(([id, text]) => [`issues/${id}.md`, text]);
+  const project = agentProject({ agents, config, files: { ...Object.fromEntries(texts), ...files } });
+  const { root, git, begin } = project;
+  const inStore: WorkerProject['inStore'] = async look => {
+    const store = await openSqliteStore({ file: join(root, '.reprise/state/reprise.db'), readonly: true });
+    try {
+      return await look(store);
+    } finally {
+      await store.close();
+    }
+  };
+  return {
+    ...project,
+    inStore,
+    worker: (args = [], options) => begin(['worker', ...args], options),
+    landed: () =>
+      git('log', '--reverse', '--format=%(trailers:key=Task,valueonly,separator=%x2C)', 'main')
+        .split('\n')
+        .filter(Boolean),
+    leftovers: async () => ({
+      worktrees: git('worktree', 'list', '--porcelain')
+        .split('\n')
+        .filter(line => line.startsWith('worktree ') && line !== `worktree ${root}`),
+      branches: git('branch', '--format=%(refname:short)').split('\n').filter(isOfRuns),
+      locks: [join(root, '.git/reprise/locks'), join(root, '.reprise/state/locks')].flatMap(heldLocks),
+      claims: await inStore(async store =>
+        (await store.claims.list()).flatMap(({ task, state }) => (state === 'held' ? task : [])),
+      ),
+      processes: project.leftRunning(),
+    }),
+  };
+}
+
+/** Parked work stays on purpose. */
+const isOfRuns = (branch: string): boolean =>
+  branch.startsWith('reprise/') && !branch.startsWith('reprise/parked/');
+
+/** Folders of locks that somebody holds, or died holding, at any depth. */
+function heldLocks(folder: string): readonly string[] {
+  const inside = entriesOf(folder);
+  const isLock = inside.some(({ name }) => /^\d+$/.test(name)) && inside.every(each => each.isFile());
+  if (isLock) return readLock(folder).kind === 'free' ? [] : [folder];
+  return inside.filter(each => each.isDirectory()).flatMap(({ name }) => heldLocks(join(folder, name)));
+}
+
+function entriesOf(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+/** So many tasks, each in words of its own. */
+export const manyTasks = (many: number): Files =>
+  Object.fromEntries(
+    Array.from({ length: many }, (_, index) => {
+      const id = `t${String(index + 1).padStart(3, '0')}`;
+      return [id, `# Task ${id}\n\nWrite ${id}.txt.\n`];
+    }),
+  );
+
+/** What a worker said, without what differs from one run to the next. */
+export const saidBy = (project: WorkerProject, text: string): string =>
+  project.stable(text.replace(/\blanded [0-9a-f]{10}\b/g, 'landed <commit>')).replaceAll('<time> ', '');

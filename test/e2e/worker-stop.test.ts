@@ -1,0 +1,153 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { releaseToken, takeToken } from '../../src/git/lock-file.ts';
+import { isSameProcess, processStart, thisProcess } from '../../src/process/identity.ts';
+import { until } from './run-inline.ts';
+import {
+  nothingLeft,
+  type WorkerProject,
+  type WorkerProjectOptions,
+  workerProject,
+} from './worker-project.ts';
+
+/** Holds a lock as somebody who is alive would. */
+function hold(project: WorkerProject, lock: string): void {
+  const folder = join(project.root, lock);
+  const held = { token: 1, owner: { ...thisProcess(), incarnation: 'somebody' } };
+  expect(takeToken(folder, held)).toBe(true);
+  onTestFinished(() => releaseToken(folder, held));
+}
+
+const dispatchLock = '.reprise/state/locks/agents/dispatch/1';
+const landLock = '.git/reprise/locks/land';
+
+const writes = 'echo new > new.txt; echo "<next>land</next>"';
+const never = 'echo $$ >> $MARKS; exec sleep 1000';
+const task = { one: '# Do it\n' };
+
+interface Wait {
+  readonly project: WorkerProjectOptions;
+  /** Before the worker starts. */
+  readonly first?: (project: WorkerProject) => void;
+  /** What is seen when it waits: in its output, or a mark. */
+  readonly sign: RegExp;
+  readonly says: readonly string[];
+  /** What is on reprise/parked/one beside main. */
+  readonly parked: readonly string[];
+  readonly claims: readonly string[];
+}
+
+const stops = 'worker-1  stops, as it was told to';
+
+const waits: Readonly<Record<string, Wait>> = {
+  'its turn to dispatch': {
+    project: { agents: { implement: writes }, tasks: task },
+    first: project => hold(project, dispatchLock),
+    sign: /waiting: all 1 places of the agent dispatch are taken/,
+    says: [stops],
+    parked: [],
+    claims: [],
+  },
+  'an agent at work': {
+    project: { agents: { implement: `echo half > half.txt; ${never}` }, tasks: task },
+    sign: /^\d+$/m,
+    says: ['worker-1  gives back one: interrupted by Ctrl-C; what was done is on reprise/parked/one', stops],
+    parked: ['half.txt'],
+    claims: ['one released'],
+  },
+  'an agent that has done nothing yet': {
+    project: { agents: { implement: never }, tasks: task },
+    sign: /^\d+$/m,
+    says: ['worker-1  gives back one: interrupted by Ctrl-C', stops],
+    parked: [],
+    claims: ['one released'],
+  },
+  'the verification': {
+    project: { agents: { implement: writes }, tasks: task, config: `workers: { verify: "${never}" }` },
+    sign: /^\d+$/m,
+    says: ['worker-1  gives back one: interrupted by Ctrl-C; what was done is on reprise/parked/one', stops],
+    parked: ['issues/one.md', 'new.txt'],
+    claims: ['one released'],
+  },
+  'somebody else who lands': {
+    project: { agents: { implement: writes }, tasks: task },
+    first: project => hold(project, landLock),
+    sign: /waiting for process \d+, which is landing/,
+    says: ['worker-1  gives back one: interrupted by Ctrl-C; what was done is on reprise/parked/one', stops],
+    parked: ['issues/one.md', 'new.txt'],
+    claims: ['one released'],
+  },
+  'something to do': {
+    project: { agents: { implement: writes } },
+    sign: /sleeps: /,
+    says: [stops],
+    parked: [],
+    claims: [],
+  },
+};
+
+const claimsOf = (project: WorkerProject) =>
+  project.inStore(async store => (await store.claims.list()).map(({ task, state }) => `${task} ${state}`));
+
+const parkedFiles = (project: WorkerProject): readonly string[] =>
+  project.git('branch', '--list', 'reprise/parked/*') === ''
+    ? []
+    : project.git('diff', '--name-only', 'main', 'reprise/parked/one').split('\n');
+
+describe('Ctrl-C while a worker waits for', () => {
+  it.each(Object.entries(waits))('%s ends it gently', async (_, { first, sign, says, ...wait }) => {
+    const project = workerProject(wait.project);
+    first?.(project);
+    const main = project.git('rev-parse', 'main');
+    const worker = project.worker();
+    await until(() => sign.test(`${worker.stderr}\n${project.marks().join('\n')}`));
+    worker.kill('SIGINT');
+    const { code, stderr } = await worker.ended;
+    expect(linesOf(stderr).slice(-says.length), stderr).toEqual(says);
+    expect(code).toBe(130);
+    expect(project.git('rev-parse', 'main')).toBe(main);
+    expect(parkedFiles(project)).toEqual(wait.parked);
+    expect(await claimsOf(project)).toEqual(wait.claims);
+    const held = [dispatchLock, landLock].map(lock => join(project.root, lock));
+    const { locks, ...left } = await project.leftovers();
+    expect({ ...left, locks: locks.filter(lock => !held.includes(lock)) }).toEqual(nothingLeft);
+  });
+});
+
+/** Without the time in front. */
+const linesOf = (text: string): readonly string[] =>
+  text
+    .trim()
+    .split('\n')
+    .map(line => line.replace(/^\d\d:\d\d:\d\d /, ''));
+
+describe('a second Ctrl-C', () => {
+  it('ends a worker at once, with an agent that does not want to end; another goes on with the task', async () => {
+    const project = workerProject({
+      agents: {
+        implement: `
+          if [ -e $MARKS.mild ]; then ${writes}; exit; fi
+          exec > /dev/null 2>&1
+          trap 'echo deaf >> $MARKS' INT TERM
+          echo "pid $$" >> $MARKS
+          while :; do sleep 0.05 || true; done`,
+      },
+      tasks: task,
+    });
+    const worker = project.worker();
+    await until(() => project.marks().length > 0);
+    const pid = Number(project.marks()[0]?.slice(4));
+    const agent = { pid, processStart: processStart(pid) ?? 'gone' };
+    worker.kill('SIGINT');
+    await until(() => project.marks().includes('deaf'));
+    worker.kill('SIGINT');
+    const { code } = await worker.ended;
+    expect(code).toBe(130);
+    expect(isSameProcess(agent)).toBe(false);
+    project.tell('mild', '');
+    const other = await project.worker(['--until-idle']).ended;
+    expect(other.code, other.stderr).toBe(0);
+    expect(project.landed()).toEqual(['one']);
+    expect(await project.leftovers()).toEqual(nothingLeft);
+  });
+});
