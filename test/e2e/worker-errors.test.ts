@@ -1,0 +1,369 @@
+import { describe, expect, it } from 'vitest';
+import { until } from './run-inline.ts';
+import { saidBy, type WorkerProject, type WorkerProjectOptions, workerProject } from './worker-project.ts';
+
+const good = 'echo good > good.txt; echo "<next>land</next>"';
+const tasks = {
+  first: '---\npriority: P0\nagent: strange\n---\n\n# Goes wrong\n',
+  second: '# Goes well\n',
+};
+
+/** Whatever becomes of the first task, the second is done. */
+const oneGoesWrong = (strange: string, { agents = {}, ...more }: WorkerProjectOptions = {}): WorkerProject =>
+  workerProject({ agents: { implement: good, strange, ...agents }, tasks, ...more });
+
+async function workedOff(project: WorkerProject) {
+  const { code, stderr } = await project.worker(['--until-idle']).ended;
+  const claims = await project.inStore(store => store.claims.list());
+  return {
+    code,
+    said: saidBy(project, stderr),
+    landed: project.landed(),
+    claim: claims.find(({ task }) => task === 'first'),
+  };
+}
+
+describe('a worker reports, lets the task go and goes on with the next', () => {
+  it('after an agent that hands over to one that there is not', async () => {
+    const project = oneGoesWrong('echo asked >> $MARKS; echo half > half.txt; echo "<next>reviewer</next>"', {
+      agents: { review: good },
+    });
+    const { code, said, landed, claim } = await workedOff(project);
+    expect(said).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  strange (command) is at work
+      worker-1  | <next>reviewer</next>
+      worker-1  strange (command) is at work
+      worker-1  | <next>reviewer</next>
+      worker-1  strange (command) is at work
+      worker-1  | <next>reviewer</next>
+      worker-1  saved 1 file, +1 -0
+      worker-1  failed: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?
+      worker-1  gives up first: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?; what was done is on reprise/parked/first
+      worker-1  hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
+      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
+      worker-1  implement (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  implement -> land
+      worker-1  saved 2 files, +5 -0
+      worker-1  lands on main
+      worker-1  landed <commit> Goes well on main
+      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
+      worker-1  ends: nothing is left to do, and nobody is at work
+      "
+    `);
+    expect([code, landed, claim?.state, project.marks()]).toEqual([
+      1,
+      ['second'],
+      'failed',
+      ['asked', 'asked', 'asked'],
+    ]);
+    expect(project.git('show', 'reprise/parked/first:half.txt')).toBe('half');
+  });
+
+  it('after an agent that leaves out what the next one needs', async () => {
+    const project = oneGoesWrong('echo "<next>agent: review</next>"', {
+      config: '  review: { kind: command, command: [sh, -c, exit], inputs: { pull_request: {} } }',
+    });
+    const { code, said, landed, claim } = await workedOff(project);
+    expect(said).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  strange (command) is at work
+      worker-1  | <next>agent: review</next>
+      worker-1  strange (command) is at work
+      worker-1  | <next>agent: review</next>
+      worker-1  strange (command) is at work
+      worker-1  | <next>agent: review</next>
+      worker-1  failed: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
+      worker-1  gives up first: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
+      worker-1  hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
+      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
+      worker-1  implement (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  implement -> land
+      worker-1  saved 2 files, +5 -0
+      worker-1  lands on main
+      worker-1  landed <commit> Goes well on main
+      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
+      worker-1  ends: nothing is left to do, and nobody is at work
+      "
+    `);
+    expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
+  });
+
+  it('after an agent whose last words cannot be understood', async () => {
+    const project = oneGoesWrong(`echo '<next>{"agent": [</next>'`);
+    const { code, said, landed, claim } = await workedOff(project);
+    expect(said).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  strange (command) is at work
+      worker-1  | <next>{"agent": [</next>
+      worker-1  strange (command) is at work
+      worker-1  | <next>{"agent": [</next>
+      worker-1  strange (command) is at work
+      worker-1  | <next>{"agent": [</next>
+      worker-1  failed: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      worker-1  gives up first: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      worker-1  hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
+      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
+      worker-1  implement (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  implement -> land
+      worker-1  saved 2 files, +5 -0
+      worker-1  lands on main
+      worker-1  landed <commit> Goes well on main
+      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
+      worker-1  ends: nothing is left to do, and nobody is at work
+      "
+    `);
+    expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
+  });
+
+  it('after an agent that crashes', async () => {
+    const project = oneGoesWrong('echo "no idea" >&2; exit 1');
+    const { code, said, landed, claim } = await workedOff(project);
+    expect(said).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  strange (command) is at work
+      worker-1  failed: the agent exited with code 1 without a result
+      worker-1  gives up first: the agent exited with code 1 without a result
+      worker-1  hint: run \`sh agents/strange.sh\` by hand to see what it says. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
+      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
+      worker-1  implement (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  implement -> land
+      worker-1  saved 2 files, +5 -0
+      worker-1  lands on main
+      worker-1  landed <commit> Goes well on main
+      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
+      worker-1  ends: nothing is left to do, and nobody is at work
+      "
+    `);
+    expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
+  });
+
+  it('after an agent that gives up', async () => {
+    const project = oneGoesWrong('echo "<next>give-up: there is no such file</next>"');
+    const { code, said, landed, claim } = await workedOff(project);
+    expect(said).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  strange (command) is at work
+      worker-1  | <next>give-up: there is no such file</next>
+      worker-1  strange -> give-up: there is no such file
+      worker-1  failed: strange gave the task up: there is no such file
+      worker-1  gives up first: strange gave the task up: there is no such file
+      worker-1  hint: change the text of the task, or give it back as it is: reprise tasks release
+      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
+      worker-1  implement (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  implement -> land
+      worker-1  saved 2 files, +5 -0
+      worker-1  lands on main
+      worker-1  landed <commit> Goes well on main
+      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
+      worker-1  ends: nothing is left to do, and nobody is at work
+      "
+    `);
+    expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
+  });
+
+  it('after work that does not pass the verification, however often it is mended', async () => {
+    const project = oneGoesWrong('echo asked >> $MARKS; echo bad > bad.txt; echo "<next>land</next>"', {
+      config: `workers: { verify: "if [ -e bad.txt ]; then echo bad.txt is bad; exit 1; fi" }`,
+    });
+    const { code, said, landed, claim } = await workedOff(project);
+    expect(said).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  strange (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  strange -> land
+      worker-1  saved 2 files, +2 -0
+      worker-1  lands on main
+      worker-1  not landed on main: the verification failed: what would be main did not pass its verification exited with code 1 bad.txt is bad
+      worker-1  strange (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  saved 2 files, +2 -0
+      worker-1  lands on main
+      worker-1  not landed on main: the verification failed: what would be main did not pass its verification exited with code 1 bad.txt is bad
+      worker-1  strange (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  saved 2 files, +2 -0
+      worker-1  lands on main
+      worker-1  not landed on main: the verification failed: what would be main did not pass its verification exited with code 1 bad.txt is bad
+      worker-1  parked on reprise/parked/first: what would be main did not pass its verification exited with code 1 bad.txt is bad
+      worker-1  failed: first could not be landed on main: what would be main did not pass its verification
+      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
+      worker-1  implement (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  implement -> land
+      worker-1  saved 2 files, +5 -0
+      worker-1  lands on main
+      worker-1  landed <commit> Goes well on main
+      worker-1  nothing to do: no task is ready: 1 parked, 1 landed
+      worker-1  ends: nothing is left to do, and nobody is at work
+      "
+    `);
+    expect([code, landed, claim?.state, claim?.branch]).toEqual([
+      6,
+      ['second'],
+      'parked',
+      'reprise/parked/first',
+    ]);
+    expect(project.git('show', 'reprise/parked/first:bad.txt')).toBe('bad');
+    expect(project.marks()).toEqual(['asked', 'asked', 'asked']);
+  });
+
+  it('after a conflict that nobody solves', async () => {
+    const project = oneGoesWrong(`
+      echo asked >> $MARKS
+      until [ -e $MARKS.gate ]; do sleep 0.02; done
+      grep -q '<<<<<<<' a.txt || echo theirs > a.txt
+      echo "<next>land</next>"`);
+    const worker = workedOff(project);
+    await until(() => project.marks().length === 1);
+    project.write({ 'a.txt': 'ours\n' });
+    project.git('commit', '--quiet', '--all', '--message', 'Ours');
+    project.tell('gate', '');
+    const { code, said, landed, claim } = await worker;
+    expect(said).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  strange (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  strange -> land
+      worker-1  saved 2 files, +2 -1
+      worker-1  lands on main
+      worker-1  reprise/worker/<run>/work conflicts with main: "Goes wrong" does not fit onto main: a.txt
+      worker-1  strange (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  strange (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  strange (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  parked on reprise/parked/first: conflict markers are left in a.txt
+      worker-1  failed: first could not be landed on main: conflict markers are left in a.txt
+      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
+      worker-1  implement (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  implement -> land
+      worker-1  saved 2 files, +5 -0
+      worker-1  lands on main
+      worker-1  landed <commit> Goes well on main
+      worker-1  nothing to do: no task is ready: 1 parked, 1 landed
+      worker-1  ends: nothing is left to do, and nobody is at work
+      "
+    `);
+    expect([code, landed, claim?.state, claim?.branch]).toEqual([
+      6,
+      ['second'],
+      'parked',
+      'reprise/parked/first',
+    ]);
+    expect(project.git('show', 'reprise/parked/first:a.txt')).toBe('theirs');
+    expect(project.read('a.txt')).toBe('ours\n');
+  });
+
+  it('and lands what was corrected in time', async () => {
+    const project = oneGoesWrong(`
+      echo asked >> $MARKS
+      [ "$(grep -c . $MARKS)" = 1 ] && { echo "<next>lnd</next>"; exit; }
+      echo right > right.txt
+      echo "<next>land</next>"`);
+    const { code, landed, claim } = await workedOff(project);
+    expect([code, landed, claim?.state]).toEqual([0, ['first', 'second'], 'landed']);
+    expect(project.marks()).toEqual(['asked', 'asked']);
+  });
+});
+
+it('a dispatcher that fails is not asked again and again, but when something has changed', async () => {
+  const project = workerProject({
+    agents: { implement: good, dispatch: 'echo asked >> $MARKS; exit 1' },
+    tasks: { one: '# Do it\n' },
+    config: 'workers: { dispatch: agent }',
+  });
+  const worker = project.worker();
+  await until(() => worker.stderr.includes('sleeps'));
+  expect(project.marks()).toEqual(['asked']);
+  project.write({ 'issues/two.md': '# Another\n' });
+  project.git('add', '--all');
+  project.git('commit', '--quiet', '--message', 'Another');
+  await until(() => worker.stderr.split('sleeps').length === 3);
+  expect(project.marks()).toEqual(['asked', 'asked']);
+  worker.kill('SIGINT');
+  expect(saidBy(project, (await worker.ended).stderr)).toMatchInlineSnapshot(`
+    "worker-1  works on main
+    worker-1  dispatch (command) is at work
+    worker-1  failed: the agent exited with code 1 without a result
+    worker-1  sleeps: the dispatcher has failed
+    worker-1  wakes up: the branch has moved
+    worker-1  dispatch (command) is at work
+    worker-1  failed: the agent exited with code 1 without a result
+    worker-1  sleeps: the dispatcher has failed
+    worker-1  stops, as it was told to
+    "
+  `);
+});
+
+describe('tasks that cannot be read', () => {
+  it('are told of once, and the others are done', async () => {
+    const project = workerProject({
+      agents: { implement: good },
+      tasks: { broken: '---\npriority: P9\nneeds: [\n---\n# Broken\n', fine: '# Fine\n' },
+    });
+    const { code, stderr } = await project.worker(['--until-idle']).ended;
+    expect(saidBy(project, stderr)).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      worker-1  issues/broken.md:4:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]
+         4 | 
+           | ^
+        hint: look at the indentation of this line and the one before
+      worker-1  takes fine: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
+      worker-1  implement (command) is at work
+      worker-1  | <next>land</next>
+      worker-1  implement -> land
+      worker-1  saved 2 files, +5 -0
+      worker-1  lands on main
+      worker-1  landed <commit> Fine on main
+      worker-1  nothing to do: no task is ready: 1 invalid, 1 landed
+      worker-1  ends: nothing is left to do, and nobody is at work
+      "
+    `);
+    expect([code, project.landed()]).toEqual([0, ['fine']]);
+  });
+
+  const listedBy = async (command: string) => {
+    const project = workerProject({
+      agents: { implement: good },
+      config: `tasks: { command: "${command}" }`,
+    });
+    const { code, stderr } = await project.worker(['--until-idle']).ended;
+    return `${saidBy(project, stderr)}exit ${code}`;
+  };
+
+  it('since the command that lists them fails', async () => {
+    expect(await listedBy('echo no network >&2; exit 3')).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      error[CONFIG_INVALID]: the command that lists the tasks failed: echo no network >&2; exit 3
+      no network
+        hint: run it by hand, and mend \`tasks.command\` in reprise.yaml
+      exit 2"
+    `);
+  });
+
+  it('since the command that lists them prints nonsense', async () => {
+    expect(await listedBy('echo nonsense')).toMatchInlineSnapshot(`
+      "worker-1  works on main
+      worker-1  \`echo nonsense\` did not print JSON, but \`nonsense\`
+        hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr
+      worker-1  nothing to do: there are no tasks
+      worker-1  ends: nothing is left to do, and nobody is at work
+      exit 0"
+    `);
+  });
+});
