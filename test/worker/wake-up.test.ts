@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { liveHost, openEngine } from '../../src/commands/open-engine.ts';
+import { Lab, plainEnvironment } from '../../src/git/test-support.ts';
+import { memoryStore } from '../../src/store/memory.ts';
+import type { EventStore } from '../../src/store/port.ts';
+import { builtInsOf } from '../../src/worker/built-ins.ts';
+import { createWorkerEffects } from '../../src/worker/effects.ts';
+import type { WorkerNews } from '../../src/worker/news.ts';
+import type { WorkerRules } from '../../src/worker/rules.ts';
+import { Worker } from '../../src/worker/worker.ts';
+import { defaultTaskSource, defaultWorkerSettings } from '../../src/workflow/yaml/config-workers.ts';
+import type { Tracer } from '../../src/world/trace.ts';
+import { scripted } from '../engine/work/support.ts';
+
+const rules: WorkerRules = { ...defaultWorkerSettings, branch: 'main', tasks: defaultTaskSource };
+
+const agents = new Map([
+  [
+    'implement',
+    scripted([{ write: { path: 'new.txt', content: 'new\n' } }, { say: '<next>land</next>' }], {
+      name: 'implement',
+    }),
+  ],
+]);
+
+/** A moment: when an effect is granted or settled for the nth time. */
+interface Moment {
+  readonly effect: string;
+  readonly when: 'granted' | 'settled';
+  readonly time?: number;
+}
+
+/** Calls back in that very moment: no effect goes on before it has returned. */
+function at({ effect, when, time = 1 }: Moment, callback: () => void): Tracer {
+  let times = 0;
+  const passed = (what: Moment['when']) => (request: { readonly effect: { readonly name: string } }) => {
+    if (request.effect.name === effect && what === when && ++times === time) callback();
+  };
+  return { granted: passed('granted'), settled: passed('settled') };
+}
+
+const both = (...tracers: readonly Tracer[]): Tracer => ({
+  granted: (...told) => {
+    for (const tracer of tracers) tracer.granted(...told);
+  },
+  settled: (...told) => {
+    for (const tracer of tracers) tracer.settled(...told);
+  },
+});
+
+/** One worker until it has had a task; what it told on the way. A wake-up that is lost leaves it asleep for ever. */
+async function workOnce(lab: Lab, { tracer, store }: { tracer: Tracer; store: EventStore }) {
+  const told: string[] = [];
+  const interrupt = new AbortController();
+  let worker: Worker | undefined;
+  const { engine, environment } = await openEngine({
+    root: lab.root,
+    env: plainEnvironment,
+    agents,
+    store,
+    host: liveHost(tracer),
+    builtIns: opened => {
+      const effects = createWorkerEffects(opened, rules);
+      const made = new Worker({
+        environment: opened,
+        effects,
+        rules,
+        options: { maxTasks: 1, interrupt: interrupt.signal },
+        tell: news => told.push(wordsOf(news)),
+      });
+      worker = made;
+      return builtInsOf({ effects, rules, show: made.show });
+    },
+  });
+  await engine.prepare();
+  const ready = worker as Worker;
+  const { tasks } = await environment.world.open('worker', () => ready.run(engine));
+  return { told, tasks: tasks.map(({ task, error }) => error?.message ?? task) };
+}
+
+const wordsOf = (news: WorkerNews): string =>
+  news.kind === 'woke' ? `woke: ${news.what}` : news.kind === 'ended' ? `ended: ${news.reason}` : news.kind;
+
+const commitTask = (lab: Lab) => () => {
+  lab.commit(lab.root, 'issues/new.md', '# New\n');
+};
+
+const asleepUntilMain = ['enlisted', 'sleeps', 'woke: main', 'ended: max-tasks'];
+const neverAsleep = ['enlisted', 'ended: max-tasks'];
+
+describe('a task that is committed', () => {
+  it.each<[string, Moment, readonly string[]]>([
+    ['before a worker looks', { effect: 'tasks.read', when: 'granted' }, neverAsleep],
+    ['right after it has looked', { effect: 'tasks.read', when: 'settled' }, asleepUntilMain],
+    ['after it has seen the claims', { effect: 'claims.list', when: 'settled' }, asleepUntilMain],
+    ['just before it sleeps', { effect: 'worker.show', when: 'settled', time: 2 }, asleepUntilMain],
+    ['when it begins to sleep', { effect: 'main_head_sha', when: 'granted' }, asleepUntilMain],
+  ])('%s is worked on', async (_, moment, expected) => {
+    const lab = new Lab();
+    const tracer = at(moment, commitTask(lab));
+    const { told, tasks } = await workOnce(lab, { tracer, store: memoryStore() });
+    expect(told).toEqual(expected);
+    expect(tasks).toEqual(['new']);
+    expect(lab.git('log', '-1', '--format=%s')).toBe('New');
+  });
+});
+
+describe('a task that is committed when another was taken away before it could be dispatched,', () => {
+  it.each<[string, Moment, readonly string[]]>([
+    ['after dispatch has looked', { effect: 'tasks.read', when: 'settled', time: 2 }, neverAsleep],
+    ['after dispatch gave nothing', { effect: 'runs.left-work', when: 'settled' }, neverAsleep],
+    ['after the last look', { effect: 'tasks.read', when: 'settled', time: 3 }, asleepUntilMain],
+    ['when it begins to sleep', { effect: 'main_head_sha', when: 'granted' }, asleepUntilMain],
+  ])('%s is worked on', async (_, moment, expected) => {
+    const lab = new Lab();
+    lab.commit(lab.root, 'issues/old.md', '# Old\n');
+    const store = memoryStore();
+    // A person is faster: seen by dispatch, which therefore finds nothing.
+    const takeAway = at({ effect: 'agent.take-slot', when: 'granted' }, () => {
+      void store.claims.take({
+        task: 'old',
+        seen: 0,
+        version: '1',
+        runId: null,
+        by: 'ana',
+        at: '2026-01-01T00:00:00.000Z',
+      });
+    });
+    const tracer = both(takeAway, at(moment, commitTask(lab)));
+    const { told, tasks } = await workOnce(lab, { tracer, store });
+    expect(told).toEqual(expected);
+    expect(tasks).toEqual(['new']);
+  });
+});
+
+describe('a sleeping worker', () => {
+  it('wakes up when a claim is let go in the moment in which it begins to sleep', async () => {
+    const lab = new Lab();
+    lab.commit(lab.root, 'issues/old.md', '# Old\n');
+    const store = memoryStore();
+    const at2026 = '2026-01-01T00:00:00.000Z';
+    await store.claims.take({ task: 'old', seen: 0, version: '1', runId: null, by: 'ana', at: at2026 });
+    const tracer = at({ effect: 'main_head_sha', when: 'granted' }, () => {
+      void store.claims.settle({ task: 'old', state: 'released', at: at2026 });
+    });
+    const { told, tasks } = await workOnce(lab, { tracer, store });
+    expect(told).toEqual(['enlisted', 'sleeps', 'woke: claims', 'ended: max-tasks']);
+    expect(tasks).toEqual(['old']);
+  });
+});
