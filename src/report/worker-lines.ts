@@ -14,6 +14,8 @@ import { changesText, landingText, parkedText, transitionText } from './work-wor
 export interface WorkerLine {
   readonly status: StatusWord | undefined;
   readonly text: string;
+  /** For those who have room for it. */
+  readonly detail?: string | undefined;
 }
 
 const line = (status: StatusWord | undefined, text: string): WorkerLine => ({ status, text });
@@ -63,12 +65,14 @@ function eventLine(event: HistoryEvent): WorkerLine | undefined {
     case 'landing.started':
       return line('running', safeLine(`lands on ${event.data.onto}`));
     case 'landing.ended': {
-      const { outcome, commit, commits = 0, from = '', subjects = [], onto } = event.data;
+      const { outcome, commit, commits = 0, from, subjects = [], onto } = event.data;
       const isLanded = outcome === 'landed' || outcome === 'nothing-to-land';
       if (outcome !== 'landed' || commit === undefined || subjects.length === 0)
         return line(isLanded ? 'completed' : 'failed', landingText(event.data));
-      const where = `${onto} (${count(commits, 'commit')} rebased onto ${from.slice(0, 10)}, fast-forward)`;
-      return line('completed', safeLine(`landed ${commit.slice(0, 10)} ${subjects.at(-1)} on ${where}`));
+      const text = safeLine(`landed ${commit.slice(0, 10)} ${subjects.at(-1)} on ${onto}`);
+      // Histories of before do not say it.
+      const rebased = from === undefined ? '' : ` rebased onto ${from.slice(0, 10)}`;
+      return { ...line('completed', text), detail: `${count(commits, 'commit')}${rebased}, fast-forward` };
     }
     case 'landing.parked':
       return line('waiting', parkedText(event.data));

@@ -53,8 +53,9 @@ export function createPlainWorkersReporter({
   const paint = painter(color);
   const names: string[] = [];
   const told = new Set<string>();
-  const put = (worker: number, line: WorkerLine) => {
-    for (const text of namedLines(line, { names, worker, at: now(), paint })) write(`${text}\n`);
+  const put = (worker: number, { status, text, detail }: WorkerLine) => {
+    const line = { status, text: detail === undefined ? text : `${text} (${detail})` };
+    for (const shown of namedLines(line, { names, worker, at: now(), paint })) write(`${shown}\n`);
   };
   return {
     observe: (worker, observation) => {

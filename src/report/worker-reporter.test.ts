@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import type { NewEvent } from '../core/event.ts';
+import { historyOf, noon } from './test-support.ts';
+import { createPlainWorkersReporter } from './worker-reporter.ts';
+
+const landed = (more: { readonly from?: string }): NewEvent => ({
+  type: 'landing.ended',
+  step: 'land',
+  attempt: 1,
+  data: {
+    outcome: 'landed',
+    onto: 'main',
+    branch: 'b',
+    commit: '3f2c1ab0d2'.repeat(4),
+    commits: 2,
+    subjects: ['Begin', 'Mend the parser'],
+    ...more,
+  },
+});
+
+it('says how work landed, as far as history knows', () => {
+  let text = '';
+  const reporter = createPlainWorkersReporter({
+    write: more => {
+      text += more;
+    },
+    color: false,
+    branch: 'main',
+    now: () => noon,
+  });
+  reporter.tell(0, { kind: 'enlisted', name: 'ann' });
+  reporter.tell(1, { kind: 'enlisted', name: '日本-1' });
+  reporter.observe(0, { kind: 'events', events: historyOf([[0, landed({ from: 'ab'.repeat(20) })]]) });
+  reporter.observe(1, { kind: 'events', events: historyOf([[0, landed({})]]) });
+  expect(text.replace(/\d\d:\d\d:\d\d/g, '<time>')).toMatchInlineSnapshot(`
+    "<time> ann  works on main
+    <time> 日本-1  works on main
+    <time> ann     landed 3f2c1ab0d2 Mend the parser on main (2 commits rebased onto ababababab, fast-forward)
+    <time> 日本-1  landed 3f2c1ab0d2 Mend the parser on main (2 commits, fast-forward)
+    "
+  `);
+});
