@@ -108,6 +108,7 @@ export const fields = {
   'landing.ended.onto': 'The branch that it was to land on.',
   'landing.ended.branch': 'The branch that was landed.',
   'landing.ended.commit': 'Where the target stands now.',
+  'landing.ended.from': 'Where the target stood before.',
   'landing.ended.commits': 'How many commits came onto it.',
   'landing.ended.from': 'Where the target stood before.',
   'landing.ended.subjects': 'The first lines of the commits that landed, the oldest first.',
