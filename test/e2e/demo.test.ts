@@ -64,7 +64,7 @@ describe('reprise demo', () => {
 
       Look around:
         cd <demo>
-        node <cli> list
+        node <cli> tasks
       "
     `);
     const git = (...args: readonly string[]) =>

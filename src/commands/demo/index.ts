@@ -74,7 +74,7 @@ async function play(stage: Stage, clean: boolean): Promise<ExitCode> {
   say(`\n$ reprise ${worker.join(' ')}`);
   if ((await endOf(stage, start(stage, worker))) !== 0) return notDone(stage);
   say(`\n${epilogue(stage)}`);
-  if (!clean) say(`\nLook around:\n  cd ${root}\n  node ${cli} list`);
+  if (!clean) say(`\nLook around:\n  cd ${root}\n  node ${cli} tasks`);
   return exitCodes.ok;
 }
 
