@@ -48,7 +48,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
       worker-1  lands on main
-      worker-1  landed <commit> Goes well on main
+      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
       worker-1  ends: nothing is left to do, and nobody is at work
       "
@@ -85,7 +85,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
       worker-1  lands on main
-      worker-1  landed <commit> Goes well on main
+      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
       worker-1  ends: nothing is left to do, and nobody is at work
       "
@@ -114,7 +114,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
       worker-1  lands on main
-      worker-1  landed <commit> Goes well on main
+      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
       worker-1  ends: nothing is left to do, and nobody is at work
       "
@@ -138,7 +138,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
       worker-1  lands on main
-      worker-1  landed <commit> Goes well on main
+      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
       worker-1  ends: nothing is left to do, and nobody is at work
       "
@@ -164,7 +164,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
       worker-1  lands on main
-      worker-1  landed <commit> Goes well on main
+      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
       worker-1  ends: nothing is left to do, and nobody is at work
       "
@@ -204,7 +204,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
       worker-1  lands on main
-      worker-1  landed <commit> Goes well on main
+      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 parked, 1 landed
       worker-1  ends: nothing is left to do, and nobody is at work
       "
@@ -254,7 +254,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
       worker-1  lands on main
-      worker-1  landed <commit> Goes well on main
+      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 parked, 1 landed
       worker-1  ends: nothing is left to do, and nobody is at work
       "
@@ -329,7 +329,7 @@ describe('tasks that cannot be read', () => {
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
       worker-1  lands on main
-      worker-1  landed <commit> Fine on main
+      worker-1  landed <commit> Fine on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 invalid, 1 landed
       worker-1  ends: nothing is left to do, and nobody is at work
       "

@@ -107,4 +107,4 @@ export const manyTasks = (many: number): Files =>
 
 /** What a worker said, without what differs from one run to the next. */
 export const saidBy = (project: WorkerProject, text: string): string =>
-  project.stable(text.replace(/\blanded [0-9a-f]{10}\b/g, 'landed <commit>')).replaceAll('<time> ', '');
+  project.stable(text.replace(/\b(landed|onto) [0-9a-f]{10}\b/g, '$1 <commit>')).replaceAll('<time> ', '');
