@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { changeCounts } from './changes.ts';
 import { commitAll } from './commit-all.ts';
+import type { Git } from './git.ts';
 import { gitInside } from './git-inside.ts';
 import { labWithWork } from './test-support.ts';
 import { privateGitDir } from './worktree-entries.ts';
@@ -39,7 +40,23 @@ async function known() {
   return { lab, work, gitDir, base, index: join(gitDir, 'index'), commit, own };
 }
 
+/** As if this process were killed before it has written anything to a command. */
+const silenced = (git: Git): Git => ({
+  ...git,
+  with: changes => silenced(git.with(changes)),
+  run: (args, options) => git.run(args, options?.input === undefined ? options : { ...options, input: '' }),
+});
+
 describe('committing with the git folder at hand', () => {
+  it('makes no commit without its message', async () => {
+    const { lab, work } = labWithWork();
+    lab.write('new.txt', 'new\n', work);
+    const git = silenced(gitInside(await lab.open(), work));
+    const before = lab.gitAt(work, 'rev-parse', 'HEAD');
+    await expect(commitAll({ git, ...details })).rejects.toThrow('empty commit message');
+    expect(lab.gitAt(work, 'rev-parse', 'HEAD')).toBe(before);
+  });
+
   it('says what the commit stands on and how much has changed', async () => {
     const { lab, work, base, commit, own } = await known();
     lab.write('a.txt', 'one\ntwo\n', work);

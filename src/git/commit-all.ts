@@ -55,14 +55,18 @@ export async function commitAll(request: CommitAllRequest): Promise<Committed> {
   // What differed may have come to nothing, such as the ends of lines that git itself converts.
   if (result.code !== 0 && head !== undefined && (await isNothingStaged(git)))
     return { kind: 'clean', commit: head, branch };
-  if (result.code !== 0) throw gitFailed(commitCommand, result);
+  if (result.code !== 0) throw gitFailed(commitCommand(request.message), result);
   const commit = await headCommit(git, folders);
   const parent = isMerge ? undefined : head;
   const changes = since !== undefined && since === parent ? printedCounts(result.stdout) : undefined;
   return { kind: 'committed', commit, branch, parent, changes };
 }
 
-const commitCommand = ['commit', '--allow-empty-message', '--cleanup=whitespace', '--file=-'];
+/** If this process is killed before it has told the message, there must be no commit: git would take nothing for empty. */
+const commitCommand = (message: string): readonly string[] => [
+  ...['commit', '--cleanup=whitespace', '--file=-'],
+  ...(message.trim() === '' ? ['--allow-empty-message'] : []),
+];
 
 /** Everything in the index was read a moment ago, when it was staged: it need not be read again. */
 async function commitStaged({ git, folders, ...request }: CommitAllRequest): Promise<GitResult> {
@@ -92,7 +96,7 @@ function commitIndex(git: Git, { message, author, at, signal }: CommitDetails): 
     GIT_COMMITTER_EMAIL: author.email,
     GIT_COMMITTER_DATE: date,
   };
-  return git.with({ env: identity }).run(commitCommand, { input: message, hooks: 'skip', signal });
+  return git.with({ env: identity }).run(commitCommand(message), { input: message, hooks: 'skip', signal });
 }
 
 const isNothingStaged = async (git: Git): Promise<boolean> =>
