@@ -110,7 +110,6 @@ export const fields = {
   'landing.ended.commit': 'Where the target stands now.',
   'landing.ended.from': 'Where the target stood before.',
   'landing.ended.commits': 'How many commits came onto it.',
-  'landing.ended.from': 'Where the target stood before.',
   'landing.ended.subjects': 'The first lines of the commits that landed, the oldest first.',
   'landing.ended.message': 'Why it did not land.',
   'landing.parked.branch': 'The branch that it is on now.',
