@@ -24,15 +24,20 @@ describe('landing', () => {
     const lab = await workLab();
     const branch = await branchOf(lab, 'echo two > b.txt');
     const unit = landing(lab, branch);
+    const from = lab.git.git('rev-parse', 'main');
     const end = await unit.work();
     const commit = lab.git.git('rev-parse', 'main');
     expect(end).toEqual({
       kind: 'completed',
       output: { outcome: 'landed', onto: 'main', commit, branch, landed: [{ branch, commit, commits: 1 }] },
     });
+    const subjects = ['fix: echo two > b.txt'];
     expect(unit.notes).toEqual([
       { type: 'landing.started', data: { onto: 'main', branch } },
-      { type: 'landing.ended', data: { outcome: 'landed', onto: 'main', branch, commit, commits: 1 } },
+      {
+        type: 'landing.ended',
+        data: { outcome: 'landed', onto: 'main', branch, commit, commits: 1, from, subjects },
+      },
     ]);
     expect(lab.git.git('show', 'main:b.txt')).toBe('two');
     expect(lab.git.git('status', '--porcelain')).toBe('');
