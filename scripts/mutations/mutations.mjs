@@ -165,7 +165,7 @@ export const mutations = [
     breaks: 'steps go on, and cost money, beside one that has failed',
     changes: [
       {
-        file: 'engine/state.ts',
+        file: 'engine/lines.ts',
         find: 'else this.toCancel.push(state);',
         replace: 'else state;',
       },
@@ -248,7 +248,7 @@ export const mutations = [
     changes: [
       {
         file: 'worker/worker.ts',
-        find: 'const woke = await this.#sleep(seen);',
+        find: "const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : found.seen);",
         replace: 'const woke = await this.#sleep((await this.#look()).seen);',
       },
     ],
