@@ -205,17 +205,6 @@ export const mutations = [
     ],
   },
   {
-    name: 'the dispatch lock is held by many',
-    breaks: 'the places of an agent are given to everybody',
-    changes: [
-      {
-        file: 'engine/work/agent-slots.ts',
-        find: "if (lock.kind !== 'held' && takeToken(folder, held))",
-        replace: "if (takeToken(folder, held) || lock.kind === 'held')",
-      },
-    ],
-  },
-  {
     name: 'a claim for everybody',
     breaks: 'a task that somebody holds is given to another worker too',
     changes: [
