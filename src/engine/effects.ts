@@ -15,6 +15,7 @@ import type {
 import { Cancelled } from '../world/outcome.ts';
 import type { Environment, Observer } from './environment.ts';
 import type { FunctionCall, Turn } from './function-call.ts';
+import { outsideEffects } from './outside-effects.ts';
 import type { Work } from './work/work.ts';
 
 /** Every call of the engine to the outside, declared once. */
@@ -61,19 +62,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     /** Used inside the performance of a function, not by lanes. */
     endOfTurn: () => clock.endOfTurn(),
 
-    now: world.effect<void, number>({
-      name: 'clock.now',
-      span: 'short',
-      answer: 'tape',
-      perform: () => clock.now(),
-    }),
-
-    sleepUntil: world.effect<number, void>({
-      name: 'clock.sleep',
-      span: 'long',
-      answer: 'tape',
-      perform: (epochMs, { signal }) => clock.waitUntil(epochMs, signal),
-    }),
+    ...outsideEffects({ world, clock }),
 
     newIds: world.effect<void, { readonly runId: string; readonly incarnation: string }>({
       name: 'ids.new',
@@ -214,24 +203,6 @@ export function createEffects(environment: Environment, observe: Observer) {
           await clock.waitUntil(clock.now() + settings.inboxMs, signal);
         }
       },
-    }),
-
-    /** Resolves when somebody asks this process to stop, with the reason. */
-    interrupted: world.effect<AbortSignal, string>({
-      name: 'keyboard.interrupt',
-      span: 'long',
-      answer: 'tape',
-      taped: { args: () => undefined },
-      perform: (interrupt, cancellation) =>
-        new Promise((resolve, reject) => {
-          const stop = () => resolve(String(interrupt.reason));
-          if (interrupt.aborted) stop();
-          interrupt.addEventListener('abort', stop, { once: true });
-          cancellation.onCancel(() => {
-            interrupt.removeEventListener('abort', stop);
-            reject(new Cancelled('keyboard.interrupt'));
-          });
-        }),
     }),
 
     /** Ends what a dead owner of the run left behind. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { EventOf, HistoryEvent } from '../core/event.ts';
 import { toEpochMs } from '../core/time.ts';
+import { outsideEffects } from '../engine/outside-effects.ts';
 import { branchTip } from '../git/ref-files.ts';
 import type { RunSummary } from '../store/port.ts';
 import type { WorkerRecord } from '../store/workers.ts';
@@ -83,19 +84,7 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
   };
 
   return {
-    now: world.effect<void, number>({
-      name: 'clock.now',
-      span: 'short',
-      answer: 'tape',
-      perform: () => clock.now(),
-    }),
-
-    sleepUntil: world.effect<number, void>({
-      name: 'clock.sleep',
-      span: 'long',
-      answer: 'tape',
-      perform: (epochMs, { signal }) => clock.waitUntil(epochMs, signal),
-    }),
+    ...outsideEffects({ world, clock }),
 
     newIncarnation: world.effect<void, { readonly incarnation: string }>({
       name: 'ids.new',
@@ -165,24 +154,6 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
       answer: 'tape',
       taped: { args: () => undefined },
       perform: interrupt => interrupt.aborted,
-    }),
-
-    /** Resolves when somebody asks this process to stop, with the reason. */
-    stopped: world.effect<AbortSignal, string>({
-      name: 'keyboard.interrupt',
-      span: 'long',
-      answer: 'tape',
-      taped: { args: () => undefined },
-      perform: (interrupt, { signal }) =>
-        new Promise((resolve, reject) => {
-          const stop = () => resolve(String(interrupt.reason));
-          if (interrupt.aborted) stop();
-          interrupt.addEventListener('abort', stop, { once: true });
-          signal.addEventListener('abort', () => {
-            interrupt.removeEventListener('abort', stop);
-            reject(signal.reason);
-          });
-        }),
     }),
 
     /** Runs of workers that nobody is at work on any more, oldest first. */

@@ -6,6 +6,7 @@ import { openRepository, type Repository } from '../../git/repository.ts';
 import type { ArtifactRule } from '../../workflow/model.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { unitFileName } from '../log-files.ts';
+import { outsideEffects } from '../outside-effects.ts';
 import type { Artifact } from '../step-end.ts';
 import { collectArtifacts } from './artifact-files.ts';
 import { type LandingRequest, performLanding } from './landing-git.ts';
@@ -73,12 +74,7 @@ export function createWorkEffects(
     ...workspaceEffects(environment, { observe, repository }),
     ...sessionEffects(environment, observe),
 
-    now: world.effect<void, number>({
-      name: 'clock.now',
-      span: 'short',
-      answer: 'tape',
-      perform: () => clock.now(),
-    }),
+    now: outsideEffects({ world, clock }).now,
 
     shell: shell('shell.run', false),
     /** Not reached by cancellation: give it a limit. */
