@@ -107,6 +107,7 @@ async function prepare(
     builtIns: opened => {
       const effects = createWorkerEffects(opened, rules);
       const made = new Worker({
+        engine: () => engine,
         environment: opened,
         effects,
         rules,
@@ -127,7 +128,7 @@ async function prepare(
   });
   await engine.prepare();
   const ready = worker as InstanceType<typeof Worker>;
-  return () => environment.world.open(`worker#${place}`, () => ready.run(engine));
+  return () => environment.world.open(`worker#${place}`, () => ready.run());
 }
 
 /** The worst that happened to a task. */

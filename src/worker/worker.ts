@@ -34,6 +34,8 @@ export interface WorkerOptions {
 }
 
 export interface WorkerParts {
+  /** Made after the worker, because it has the steps of the worker built in. */
+  readonly engine: () => Engine;
   readonly environment: Environment;
   readonly effects: WorkerEffects;
   readonly rules: WorkerRules;
@@ -46,7 +48,6 @@ const beatMs = 5_000;
 /** A loop: find something to do, see it through, and look again; sleep while there is nothing. */
 export class Worker {
   readonly #parts: WorkerParts;
-  #engine!: Engine;
   #incarnation = '';
   #name = '';
   #sleeps = 0;
@@ -62,8 +63,7 @@ export class Worker {
   }
 
   /** To be called in a lane. Throws what makes it impossible to go on. */
-  async run(engine: Engine): Promise<WorkerEnd> {
-    this.#engine = engine;
+  async run(): Promise<WorkerEnd> {
     const { environment, effects } = this.#parts;
     const { world } = environment;
     await this.#enlist();
@@ -166,7 +166,9 @@ export class Worker {
       this.#tell({ kind: 'takes-over', runId });
       try {
         const workflow = iterationWorkflow(rules);
-        const result = await this.#engine.resume({ ...this.#limits(), workflow, runId, rerunChanged: true });
+        const result = await this.#parts
+          .engine()
+          .resume({ ...this.#limits(), workflow, runId, rerunChanged: true });
         await this.#ended(result);
         return true;
       } catch (thrown) {
@@ -183,7 +185,9 @@ export class Worker {
     const input = { worker: this.#name, incarnation: this.#incarnation };
     const workflow = iterationWorkflow(rules);
     try {
-      const result = await this.#engine.start({ ...this.#limits(), workflow, input, source: workerSource });
+      const result = await this.#parts
+        .engine()
+        .start({ ...this.#limits(), workflow, input, source: workerSource });
       return await this.#ended(result);
     } catch (thrown) {
       if (!isLost(thrown)) throw thrown;
@@ -192,12 +196,18 @@ export class Worker {
     }
   }
 
+  /** A task may use up what is left for all of them, and no more than one task may. */
   #limits(): RunOptions {
-    const { options } = this.#parts;
+    const { interrupt, taskBudget = {} } = this.#parts.options;
     const left = this.#left();
+    const costUsd = least(left.costUsd, taskBudget.costUsd);
+    const tokens = least(left.tokens, taskBudget.tokens);
     return {
-      interrupt: options.interrupt,
-      budget: left.costUsd === undefined && left.tokens === undefined ? options.taskBudget : left,
+      interrupt,
+      budget: {
+        ...(costUsd === undefined ? {} : { costUsd }),
+        ...(tokens === undefined ? {} : { tokens }),
+      },
     };
   }
 
@@ -275,7 +285,7 @@ export class Worker {
       world.fork(() => untilCancelled(async () => mail.send(await effects.changed(seen)))),
       world.fork(() =>
         untilCancelled(async () => {
-          await effects.stopped(options.interrupt);
+          await effects.interrupted(options.interrupt);
           await mail.send('stop');
         }),
       ),
@@ -297,6 +307,9 @@ export class Worker {
     this.#parts.tell(news);
   }
 }
+
+const least = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined ? b : Math.min(a, b ?? a);
 
 /** What came of an iteration. */
 type Tried =

@@ -62,6 +62,7 @@ async function workOnce(lab: Lab, { tracer, store }: { tracer: Tracer; store: Ev
     builtIns: opened => {
       const effects = createWorkerEffects(opened, rules);
       const made = new Worker({
+        engine: () => engine,
         environment: opened,
         effects,
         rules,
@@ -74,7 +75,7 @@ async function workOnce(lab: Lab, { tracer, store }: { tracer: Tracer; store: Ev
   });
   await engine.prepare();
   const ready = worker as Worker;
-  const { tasks } = await environment.world.open('worker', () => ready.run(engine));
+  const { tasks } = await environment.world.open('worker', () => ready.run());
   return { told, tasks: tasks.map(({ task, error }) => error?.message ?? task) };
 }
 
