@@ -1,0 +1,41 @@
+import type { Ready } from '../../git/landing-steps.ts';
+import type { Lease } from '../../store/port.ts';
+import type { ShellCommand } from '../../workflow/model.ts';
+import type { Unit } from './port.ts';
+
+/** A landing under way, as all its effects name it; the lock is held under the key until it is given back. */
+export interface LandingRef {
+  readonly key: string;
+  readonly lease: Lease;
+}
+
+/** `land.lock` gives `Locked`, `land.unlock` takes the key alone. */
+export type LockOrder = LandingRef;
+
+/** `land.prepare` gives `Prepared`. */
+export interface PrepareOrder extends LandingRef {
+  /** With the work. */
+  readonly branch: string;
+  /** The branch to land on. */
+  readonly onto: string;
+}
+
+/** `land.verify` gives `Verified`. */
+export interface VerifyOrder extends LandingRef {
+  readonly runId: string;
+  readonly unit: Unit;
+  readonly branch: string;
+  readonly commit: string;
+  readonly command: ShellCommand;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** `land.move` gives `MoveEnd`. */
+export interface MoveOrder extends LandingRef {
+  readonly runId: string;
+  readonly branch: string;
+  readonly onto: string;
+  readonly ready: Ready;
+  /** Without which it may not be landed any more. */
+  readonly claim?: { readonly task: string; readonly token: number } | undefined;
+}
