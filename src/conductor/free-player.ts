@@ -46,7 +46,7 @@ class FreePlayer implements Player {
 
   canEnd({ effect, args }: Asked): boolean {
     if (effect.name === 'keyboard.interrupt') return (args as AbortSignal).aborted;
-    return !outside.has(effect.name) && (effect.ready?.(args) ?? true);
+    return !outside.has(effect.name) && (effect.awaits?.isOver(args) ?? true);
   }
 
   answerOf(asked: Asked): Outcome | 'perform' {

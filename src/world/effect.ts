@@ -1,6 +1,8 @@
 /**
  * What an effect touches. Two effects conflict when one writes what the other reads or writes; conflicting effects
  * never overlap, in any mode, and only their order can matter.
+ *
+ * A key that ends with `:` stands for all keys that begin with it: who reads `claim:` reads every claim.
  */
 export interface Keys {
   readonly reads?: readonly string[];
@@ -22,8 +24,15 @@ export interface EffectDefinition<Args, Result> {
   readonly keys?: (args: Args) => Keys;
   /** May read only state that `keys` cover. */
   readonly enabled?: (args: Args) => boolean;
-  /** Of a long one: whether what it waits for has come, for whoever chooses when it ends. Live, it is simply performed. */
-  readonly ready?: (args: Args) => boolean;
+  /**
+   * Of a long one that waits for something outside of this process (a lock, another process): whether that has come, and
+   * what it touches then. Live it is simply performed, which waits by itself; a conductor lets it end only when the wait
+   * is over, and performs all of it then. Its own `keys`, held from begin to end, are empty.
+   */
+  readonly awaits?: {
+    readonly keys: (args: Args) => Keys;
+    readonly isOver: (args: Args) => boolean;
+  };
   /** Takes all that waits: granted at the end of the event-loop turn, so that what happens together is one batch. */
   readonly drains?: boolean;
   /** Not reached by cancellation: joins, and clean-up after a cancel. */
@@ -62,4 +71,12 @@ export const conflicts = (a: Keys, b: Keys): boolean =>
   meet(a.writes, b.writes) || meet(a.writes, b.reads) || meet(a.reads, b.writes);
 
 const meet = (a: readonly string[] | undefined, b: readonly string[] | undefined): boolean =>
-  a !== undefined && b !== undefined && a.some(key => b.includes(key));
+  a !== undefined && b !== undefined && a.some(key => b.some(other => sameOrWithin(key, other)));
+
+const sameOrWithin = (a: string, b: string): boolean =>
+  a === b || (isGroup(a) && b.startsWith(a)) || (isGroup(b) && a.startsWith(b));
+
+const colon = 58;
+
+/** Whether the key stands for all that begin with it. */
+export const isGroup = (key: string): boolean => key.charCodeAt(key.length - 1) === colon;

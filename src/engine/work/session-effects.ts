@@ -35,7 +35,10 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       name: 'agent.take-slot',
       span: 'long',
       taped: { args: withoutLease },
-      ready: ({ agent, places }) => hasFreeSlot({ stateDir, agent, places }),
+      awaits: {
+        keys: ({ agent }) => ({ writes: [`slots:${agent}`] }),
+        isOver: ({ agent, places }) => hasFreeSlot({ stateDir, agent, places }),
+      },
       perform: async ({ key, agent, places, lease }, { signal }) => {
         const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
         const onWait = () => notice(`waiting: all ${places} places of the agent ${agent} are taken`);
