@@ -3,10 +3,7 @@ import { Entry, Lane } from '../world/lane.ts';
 import type { Outcome } from '../world/outcome.ts';
 import { entryName, type Phase } from '../world/trace.ts';
 import type { Origin } from './origin.ts';
-import type { Asked } from './player.ts';
-
-/** How a lane came to be: opened by the runner, opened inside of another lane, or forked from one. */
-export type Birth = 'top' | 'inner' | 'forked';
+import type { Asked, Birth } from './player.ts';
 
 export class ConductedLane extends Lane {
   declare entry: AskedEntry | undefined;

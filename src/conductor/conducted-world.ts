@@ -23,9 +23,10 @@ import type { Tracer } from '../world/trace.ts';
 import type { AbandonableWorld, LaneRef, World } from '../world/world.ts';
 import { AskedEntry, ConductedLane } from './asked.ts';
 import { Grants } from './grants.ts';
+import { LaneTable } from './lane-table.ts';
 import { Origin } from './origin.ts';
 import { createPacer, type Pace, type Pacer } from './pacer.ts';
-import type { Player, PlayerFactory } from './player.ts';
+import type { Happening, Player, PlayerFactory } from './player.ts';
 import { Stop } from './stop.ts';
 import { createView } from './view.ts';
 import { WitnessCount } from './witness-count.ts';
@@ -58,8 +59,8 @@ export const createConductedWorld = (options: ConductedWorldOptions): ConductedW
   new Conductor(options);
 
 class Conductor implements ConductedWorld {
-  readonly #context = new AsyncLocalStorage<ConductedLane | AskedEntry>();
-  readonly #lanes = new Map<string, ConductedLane>();
+  readonly #context = new AsyncLocalStorage<ConductedLane | AskedEntry | undefined>();
+  readonly #lanes = new LaneTable();
   readonly #keys = new KeyTable();
   readonly #player: Player;
   readonly #grants: Grants;
@@ -69,6 +70,8 @@ class Conductor implements ConductedWorld {
   /** Lanes whose own code runs, or awaits what is no effect. */
   readonly #running = new Set<ConductedLane>();
   #endedLanes: ConductedLane[] = [];
+  /** Something outside of all lanes is under way. */
+  #happens = false;
 
   readonly join: World['join'];
   readonly cancel: World['cancel'];
@@ -172,11 +175,15 @@ class Conductor implements ConductedWorld {
   async finish(): Promise<void> {
     // What the last lane did wrong is seen at the end of its turn.
     await new Promise(resolve => setImmediate(resolve));
-    const [left] = this.#lanes.keys();
-    if (left !== undefined)
-      this.#stop.because(new RepriseError('LANE_MISUSE', `finish was called while lane ${left} is open`));
+    const [left] = this.#lanes.inOrder;
+    if (left)
+      this.#stop.because(
+        new RepriseError('LANE_MISUSE', `finish was called while lane ${left.name} is open`),
+      );
     this.#stop.guard(() => this.#player.finished(this.#count.witness));
     await this.#grants.performance;
+    // Otherwise every promise of the process goes on being told of a world that nobody is in, for each that there was.
+    this.#context.disable();
     if (this.#stop.error) throw this.#stop.error;
   }
 
@@ -191,7 +198,7 @@ class Conductor implements ConductedWorld {
   }
 
   #enter(lane: ConductedLane): void {
-    this.#lanes.set(lane.name, lane);
+    this.#lanes.add(lane);
     this.#resume(lane);
     if (lane.birth === 'top') this.#count.opened();
     else if (lane.birth === 'inner' && lane.parent) {
@@ -262,9 +269,34 @@ class Conductor implements ConductedWorld {
   #decide(): void {
     if (this.#endedLanes.length > 0) this.#tellOfEndedLanes();
     // Exact: nothing runs, so every lane alive is parked. A begin leaves it so, hence the loop.
-    while (this.#running.size === 0 && this.#grants.canDecide && !this.#stop.error) {
-      this.#stop.guard(() => this.#grants.grant(this.#player.next() as AskedEntry));
-    }
+    while (this.#running.size === 0 && this.#grants.canDecide && !this.#happens && !this.#stop.error)
+      this.#stop.guard(() => this.#goOn());
+  }
+
+  #goOn(): void {
+    const next = this.#player.next();
+    if (typeof next === 'function') this.#letHappen(next);
+    else this.#grants.grant(next as AskedEntry);
+  }
+
+  /** In the context of no lane, and nobody goes on before it is over. */
+  #letHappen(happening: Happening): void {
+    const result = this.#context.run(undefined, happening);
+    if (!(result instanceof Promise)) return;
+    this.#happens = true;
+    void result.then(
+      () => this.#hasHappened(),
+      (thrown: unknown) => this.#hasHappened(thrown),
+    );
+  }
+
+  #hasHappened(thrown?: unknown): void {
+    this.#happens = false;
+    if (thrown !== undefined)
+      this.#stop.guard(() => {
+        throw thrown;
+      });
+    this.#pacer.arm();
   }
 
   #tellOfEndedLanes(): void {

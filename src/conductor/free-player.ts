@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import type { Outcome } from '../world/outcome.ts';
-import type { Asked, Player, PlayerFactory, Standing, View } from './player.ts';
+import type { Asked, LanePlayer, PlayerFactory, Standing, View } from './player.ts';
 
 /** Time that passes only when nothing else happens. */
 export interface VirtualTime {
@@ -12,14 +12,14 @@ export interface VirtualTime {
  * lanes sleep; so the same lanes always go the same way, without any recording.
  */
 export const freePlayer =
-  (time: VirtualTime): PlayerFactory =>
+  (time: VirtualTime): PlayerFactory<LanePlayer> =>
   view =>
     new FreePlayer(view, time);
 
 /** Waits for the outside, which nobody is there to end. */
 const outside: ReadonlySet<string> = new Set(['inbox.next']);
 
-class FreePlayer implements Player {
+class FreePlayer implements LanePlayer {
   readonly #view: View;
   readonly #time: VirtualTime;
   /** When a lane went on last. */

@@ -4,7 +4,7 @@ import type { EntryPlace } from '../world/trace.ts';
 import { freePlayer, type VirtualTime } from './free-player.ts';
 import { LiveDeeds } from './pinned-player-deeds.ts';
 import { SlotsTaken } from './pinned-player-slots.ts';
-import type { Asked, Player, PlayerFactory, Standing, View } from './player.ts';
+import type { Asked, LanePlayer, Player, PlayerFactory, Standing, View } from './player.ts';
 import { type ScorePlayerOptions, scorePlayer } from './score-player.ts';
 import { indexTapes, type Tapes } from './tapes.ts';
 
@@ -42,13 +42,13 @@ interface Parts {
   readonly tapes: Tapes;
   readonly rerecord: string;
   readonly view: View;
-  readonly pinned: PlayerFactory;
+  readonly pinned: PlayerFactory<LanePlayer>;
 }
 
 class PinnedPlayer implements Player {
   readonly #parts: Parts;
-  readonly #pinned: Player;
-  readonly #free: Player;
+  readonly #pinned: LanePlayer;
+  readonly #free: LanePlayer;
   readonly #freeView: View;
   readonly #deeds: LiveDeeds;
   readonly #slots = new SlotsTaken();
@@ -226,6 +226,10 @@ const narrowed = (
     return granted();
   },
   askedBy: lane => view.askedBy(lane),
+  asked: () =>
+    view
+      .standings()
+      .flatMap(standing => (standing.kind === 'parked' && shows(standing) ? [standing.asked] : [])),
   isAlive: lane => view.isAlive(lane),
   obstacleOf: asked => view.obstacleOf(asked),
   standings: () => view.standings().filter(shows),

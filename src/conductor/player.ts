@@ -3,8 +3,18 @@ import type { Witness } from '../world/recording.ts';
 import type { EntryPlace, Phase, TracedRequest } from '../world/trace.ts';
 import type { Origin } from './origin.ts';
 
+/** How a lane came to be: opened by the runner, opened inside of another lane, or forked from one. */
+export type Birth = 'top' | 'inner' | 'forked';
+
+export interface AskedLane {
+  readonly name: string;
+  readonly birth: Birth;
+  readonly parent: AskedLane | undefined;
+}
+
 /** A lane's next entry in the order, as it waits to be granted: a short effect, or a begin or an end of a long one. */
 export interface Asked extends TracedRequest {
+  readonly lane: AskedLane;
   /** As on tapes: the effect's name, of a long one with `.begin` or `.end`. */
   readonly op: string;
   /** Which entry of its lane it would be, from 0. */
@@ -34,19 +44,27 @@ export interface View {
   readonly granted: number;
   /** What the lane waits to be granted, if it does. */
   askedBy(lane: string): Asked | undefined;
+  /** What lanes wait to be granted, in the order of their names. */
+  asked(): readonly Asked[];
   isAlive(lane: string): boolean;
   obstacleOf(asked: Asked): Obstacle | undefined;
   /** All lanes alive, in the order of their names, so that nothing depends on who came first. */
   standings(): readonly Standing[];
 }
 
+/** Something that no lane does, such as a crash of one. */
+export type Happening = () => void | Promise<void>;
+
 /**
  * Decides for the conductor: who goes on, and with which answer. What a method throws ends the performance, and no
  * lane can catch it.
  */
 export interface Player {
-  /** Called when no lane runs and some wait. Gives one of those that wait and have no obstacle. */
-  next(): Asked;
+  /**
+   * Called when no lane runs and some wait. Gives one of those that wait and have no obstacle; or something that happens
+   * outside of all lanes, after which it is asked again.
+   */
+  next(): Asked | Happening;
   /** Whether it is performed. If not, `answerOf` knows its answer, and its condition, which nothing changes, is not asked. */
   performs(asked: Asked): boolean;
   /** Whether the end of a long effect that has begun can come. */
@@ -60,5 +78,10 @@ export interface Player {
   finished(witness: Witness): void;
 }
 
+/** One that knows of nothing outside of lanes. */
+export interface LanePlayer extends Player {
+  next(): Asked;
+}
+
 /** A new player for each performance. */
-export type PlayerFactory = (view: View) => Player;
+export type PlayerFactory<Of extends Player = Player> = (view: View) => Of;

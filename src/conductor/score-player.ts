@@ -4,7 +4,7 @@ import type { EntryPlace } from '../world/trace.ts';
 import { outcomeDifferences, requestDifference } from './compare.ts';
 import { asData } from './data.ts';
 import { createExplain, type Explain } from './explain.ts';
-import type { Asked, Player, PlayerFactory, View } from './player.ts';
+import type { Asked, LanePlayer, PlayerFactory, View } from './player.ts';
 import { indexTapes, type Tapes } from './tapes.ts';
 
 export interface ScorePlayerOptions {
@@ -24,12 +24,12 @@ export interface ScorePlayerOptions {
 }
 
 /** Replays a recording: the order of the score, and each lane strictly in the sequence of its tape. */
-export function scorePlayer(options: ScorePlayerOptions): PlayerFactory {
+export function scorePlayer(options: ScorePlayerOptions): PlayerFactory<LanePlayer> {
   const tapes = indexTapes(options.recording);
   return view => new ScorePlayer(options, tapes, view);
 }
 
-class ScorePlayer implements Player {
+class ScorePlayer implements LanePlayer {
   readonly #options: ScorePlayerOptions;
   readonly #tapes: Tapes;
   readonly #view: View;

@@ -1,10 +1,11 @@
 import { conflicts, type Keys } from '../world/effect.ts';
 import type { KeyTable } from '../world/key-table.ts';
 import type { AskedEntry, ConductedLane } from './asked.ts';
+import type { LaneTable } from './lane-table.ts';
 import type { Asked, Obstacle, Player, Standing, View } from './player.ts';
 
 export interface ViewOptions {
-  readonly lanes: ReadonlyMap<string, ConductedLane>;
+  readonly lanes: LaneTable;
   readonly keys: KeyTable;
   readonly granted: () => number;
   readonly player: () => Player;
@@ -16,7 +17,7 @@ export function createView({ lanes, keys, granted, player }: ViewOptions): View 
     if (asked.nextPhase === 'end') return player().canEnd(asked) ? undefined : { kind: 'no answer' };
     if (asked.effect.enabled?.(asked.args) === false && player().performs(asked))
       return { kind: 'condition' };
-    return keys.areFree(asked.keys) ? undefined : heldKeys(asked.keys, lanes.values());
+    return keys.areFree(asked.keys) ? undefined : heldKeys(asked.keys, lanes.inOrder);
   };
   return {
     get granted() {
@@ -26,13 +27,16 @@ export function createView({ lanes, keys, granted, player }: ViewOptions): View 
       const entry = lanes.get(name)?.entry;
       return entry?.phase === 'waiting' ? entry : undefined;
     },
+    asked: () => {
+      const asked: Asked[] = [];
+      for (const { entry } of lanes.inOrder) if (entry?.phase === 'waiting') asked.push(entry);
+      return asked;
+    },
     isAlive: name => lanes.has(name),
     obstacleOf,
-    standings: () => [...lanes.values()].sort(byName).map(lane => standingOf(lane, obstacleOf)),
+    standings: () => lanes.inOrder.map(lane => standingOf(lane, obstacleOf)),
   };
 }
-
-const byName = (a: ConductedLane, b: ConductedLane): number => (a.name < b.name ? -1 : 1);
 
 function standingOf(
   { name, entry, inner }: ConductedLane,
@@ -47,10 +51,10 @@ function standingOf(
 }
 
 /** Only a long effect that has begun holds keys while others wait. */
-function heldKeys(wanted: Keys, lanes: Iterable<ConductedLane>): Obstacle {
-  const holders = [...lanes]
-    .flatMap(({ entry }) => (entry?.hasBegun && conflicts(entry.keys, wanted) ? [entry] : []))
-    .sort((a, b) => byName(a.lane, b.lane));
+function heldKeys(wanted: Keys, lanes: readonly ConductedLane[]): Obstacle {
+  const holders = lanes.flatMap(({ entry }) =>
+    entry?.hasBegun && conflicts(entry.keys, wanted) ? [entry] : [],
+  );
   return { kind: 'keys', key: contestedKey(wanted, holders), holders: holders.map(({ lane }) => lane.name) };
 }
 
