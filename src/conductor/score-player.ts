@@ -61,7 +61,9 @@ class ScorePlayer implements LanePlayer {
   }
 
   canEnd(asked: Asked): boolean {
-    return this.#tapes.of(asked.lane.name)[asked.i]?.op === asked.op;
+    if (this.#tapes.of(asked.lane.name)[asked.i]?.op !== asked.op) return false;
+    // Nobody else goes on while it is performed, so that it would wait for ever.
+    return !this.performs(asked) || asked.effect.awaits?.isOver(asked.args) !== false;
   }
 
   answerOf(asked: Asked, { n }: EntryPlace): Outcome | 'perform' | 'cut off' {

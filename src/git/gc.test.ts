@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { branchRecords } from './branch-records.ts';
 import { applyGc, gatherGcFacts } from './gc.ts';
 import { bytesToFree, type GcFacts, planGc, type RunStanding } from './gc-plan.ts';
-import { land } from './landing.ts';
+import { land } from './land.ts';
 import { Lab } from './test-support.ts';
 import { createWorkspace } from './workspaces.ts';
 

@@ -6,7 +6,7 @@ import { commitAll } from './commit-all.ts';
 import { diffOf } from './diff.ts';
 import { applyGc, gatherGcFacts } from './gc.ts';
 import { planGc } from './gc-plan.ts';
-import { land } from './landing.ts';
+import { land } from './land.ts';
 import { workspaceBranch, workspacePath } from './names.ts';
 import { removeWorkspace } from './remove-workspace.ts';
 import { Lab } from './test-support.ts';

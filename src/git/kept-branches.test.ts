@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { applyGc, gatherGcFacts } from './gc.ts';
 import { planGc, type RunStanding } from './gc-plan.ts';
 import { deliverOnBranch, parkedWork, parkOnBranch } from './kept-branches.ts';
-import { land } from './landing.ts';
+import { land } from './land.ts';
 import { removeWorkspace } from './remove-workspace.ts';
 import { Lab } from './test-support.ts';
 import { createWorkspace } from './workspaces.ts';

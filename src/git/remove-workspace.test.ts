@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commitAll } from './commit-all.ts';
-import { land } from './landing.ts';
+import { land } from './land.ts';
 import { removeWorkspace } from './remove-workspace.ts';
 import { Lab } from './test-support.ts';
 import { createWorkspace } from './workspaces.ts';

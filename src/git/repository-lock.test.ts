@@ -2,10 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { abandonIncarnation } from '../process/identity.ts';
 import type { Owner } from '../store/port.ts';
 import { readLock } from './lock-file.ts';
 import { waitingAt } from './lock-tickets.ts';
-import { withRepositoryLock } from './repository-lock.ts';
+import { isLockFree, takeRepositoryLock, withRepositoryLock } from './repository-lock.ts';
 import { compiledRoom, Lab, runTogether, Worker } from './test-support.ts';
 
 const compiled = compiledRoom();
@@ -216,5 +217,43 @@ describe('the lock of a repository', () => {
     expect(taken).toBe(false);
     writeFileSync(join(lab.folder, 'gate'), 'go\n');
     expect((await next).token).toBe(2);
+  });
+});
+
+describe('a lock that outlives the call that took it', () => {
+  it('is held until it is given back, and then goes to who has waited', async () => {
+    const lab = new Lab();
+    const request = { repository: await lab.open(), owner: lab.owner, name: 'land' } as const;
+    const first = await takeRepositoryLock(request);
+    expect(isLockFree(request.repository, 'land')).toBe(false);
+    const order: string[] = [];
+    const second = takeRepositoryLock(request).then(lock => {
+      order.push('taken');
+      return lock;
+    });
+    order.push('given back');
+    first.release();
+    const { token, release, isHeld } = await second;
+    expect(order).toEqual(['given back', 'taken']);
+    expect([first.token, token]).toEqual([1, 2]);
+    first.release();
+    expect([first.isHeld(), isHeld()]).toEqual([false, true]);
+    release();
+    expect(isLockFree(request.repository, 'land')).toBe(true);
+  });
+
+  it('goes to the next when its owner is left for dead, and is not given back by the dead', async () => {
+    const lab = new Lab();
+    const repository = await lab.open();
+    const dead = { ...lab.owner, incarnation: `left-behind-${lab.folder}` };
+    const lost = await takeRepositoryLock({ repository, owner: dead, name: 'land' });
+    const next = takeRepositoryLock({ repository, owner: lab.owner, name: 'land' });
+    abandonIncarnation(dead.incarnation);
+    expect(isLockFree(repository, 'land')).toBe(true);
+    const { token, isHeld, release } = await next;
+    expect([token, lost.isHeld()]).toEqual([2, false]);
+    lost.release();
+    expect(isHeld()).toBe(true);
+    release();
   });
 });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { endTrees } from '../process/end-trees.ts';
+import { onAbandoned } from '../process/identity.ts';
 import type { Marker } from '../process/process-table.ts';
 import { markedWith } from '../process/tree.ts';
 import type { Owner } from '../store/port.ts';
@@ -28,7 +29,7 @@ export interface LockRequest {
   readonly onWait?: ((holder: Owner) => void) | undefined;
 }
 
-/** Proof that the lock is held, for as long as the body runs. */
+/** Proof that the lock is held. */
 export interface HeldLock {
   /** Greater than that of everybody who held the lock before. */
   readonly token: number;
@@ -36,6 +37,10 @@ export interface HeldLock {
   readonly repository: Repository;
   isHeld(): boolean;
 }
+
+/** Whether whoever asks for the lock would have it at once, as far as other processes let him. */
+export const isLockFree = (repository: Pick<Repository, 'commonDir'>, name: LockRequest['name']): boolean =>
+  readLock(lockFolder(repository, name)).kind !== 'held';
 
 /** Where a lock of the repository is kept. */
 export const lockFolder = ({ commonDir }: Pick<Repository, 'commonDir'>, name: LockRequest['name']): string =>
@@ -58,27 +63,59 @@ export async function withRepositoryLock<T>(
   request: LockRequest,
   body: (held: HeldLock) => Promise<T>,
 ): Promise<T> {
+  const { release, ...held } = await acquire(request);
+  try {
+    return await body(held);
+  } finally {
+    release();
+  }
+}
+
+/** A lock that outlives the call that took it. */
+export interface TakenLock extends HeldLock {
+  /** Gives it back; nothing happens the second time. */
+  release(): void;
+}
+
+/** The same for whoever holds the lock across several calls. It is free again when its owner is left for dead. */
+export async function takeRepositoryLock(request: LockRequest): Promise<TakenLock> {
+  const { release, leave, ...held } = await acquire(request);
+  const forget = onAbandoned(request.owner.incarnation, leave);
+  return {
+    ...held,
+    release: () => {
+      forget();
+      release();
+    },
+  };
+}
+
+async function acquire(request: LockRequest): Promise<TakenLock & { readonly leave: () => void }> {
   const { repository, name, owner, signal } = request;
   const folder = lockFolder(repository, name);
   const leave = await localQueue.enter(folder, signal);
+  let release = leave;
   try {
     const { token, before } = await take(folder, request);
-    try {
-      if (before.kind === 'abandoned') {
-        for (const old of abandonedTokens(folder, before.token)) {
-          await settleOrphans(commandMarker(folder, old), signal);
-        }
-      }
-      return await body({
-        token,
-        repository: { ...repository, git: repository.git.with({ env: commandMarker(folder, token) }) },
-        isHeld: () => holdsToken(folder, { token, owner }),
-      });
-    } finally {
+    release = () => {
       releaseToken(folder, { token, owner });
+      leave();
+    };
+    if (before.kind === 'abandoned') {
+      for (const old of abandonedTokens(folder, before.token)) {
+        await settleOrphans(commandMarker(folder, old), signal);
+      }
     }
-  } finally {
-    leave();
+    return {
+      token,
+      repository: { ...repository, git: repository.git.with({ env: commandMarker(folder, token) }) },
+      isHeld: () => holdsToken(folder, { token, owner }),
+      release,
+      leave,
+    };
+  } catch (error) {
+    release();
+    throw error;
   }
 }
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { worktreeState } from './delta/worktree-state.ts';
-import { land } from './landing.ts';
+import { land } from './land.ts';
 import type { Resolution } from './resolution.ts';
 import { beginResolution } from './resolve-conflict.ts';
 import { conflictLab } from './test-support.ts';

@@ -17,7 +17,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { thisProcess } from '../process/identity.ts';
 import type { Owner } from '../store/port.ts';
-import { type Landing, type LandRequest, land } from './landing.ts';
+import { type LandRequest, land } from './land.ts';
+import type { Landing } from './landing.ts';
 import { openRepository, type Repository } from './repository.ts';
 import type { Resolution } from './resolution.ts';
 import { abortResolution, beginResolution, continueResolution } from './resolve-conflict.ts';
@@ -189,7 +190,7 @@ export function compiledRoom(): () => string {
       rootDir: join(source, 'src'),
       outDir: folder,
     };
-    const names = ['landing', 'remove-workspace', 'workspaces'];
+    const names = ['land', 'remove-workspace', 'workspaces'];
     const files = names.map(name => join(source, 'src/git', `${name}.ts`));
     const config = { extends: join(source, 'tsconfig.json'), compilerOptions, include: [], files };
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { resolveBase } from './base.ts';
-import { land } from './landing.ts';
+import { land } from './land.ts';
 import { removeWorkspace } from './remove-workspace.ts';
 import { openRepository } from './repository.ts';
 import { resetWorkspace } from './reset-workspace.ts';

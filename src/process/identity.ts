@@ -14,8 +14,26 @@ export function isSameProcess({ pid, processStart }: ProcessIdentity): boolean {
 /** Parts of this process that were left behind as a crash would leave them. */
 const abandoned = new Set<string>();
 
+/** Who wants to know of it. */
+const mourners = new Map<string, Set<() => void>>();
+
 /** From now on nobody acts as this owner, although its process lives on. */
-export const abandonIncarnation = (incarnation: string): void => void abandoned.add(incarnation);
+export function abandonIncarnation(incarnation: string): void {
+  abandoned.add(incarnation);
+  const told = mourners.get(incarnation);
+  mourners.delete(incarnation);
+  for (const mourner of told ?? []) mourner();
+}
+
+/** Calls back when the incarnation is abandoned; gives what makes it forget. */
+export function onAbandoned(incarnation: string, mourner: () => void): () => void {
+  const told = mourners.get(incarnation) ?? new Set();
+  mourners.set(incarnation, told.add(mourner));
+  return () => {
+    told.delete(mourner);
+    if (told.size === 0 && mourners.get(incarnation) === told) mourners.delete(incarnation);
+  };
+}
 
 /** Whether somebody may still act as this owner, on this machine. */
 export const isAlive = (owner: ProcessIdentity & { readonly incarnation: string }): boolean =>

@@ -1,5 +1,5 @@
 import type { Environment } from '../engine/environment.ts';
-import { openOnce } from '../engine/work/effects.ts';
+import { openOnce } from '../engine/work/repository-once.ts';
 import { deliveryEffects } from './delivery-effects.ts';
 import { loopEffects } from './loop-effects.ts';
 import type { WorkerRules } from './rules.ts';

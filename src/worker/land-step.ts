@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { ErrorData } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import { bestEffort, type Done, failedWith } from '../engine/work/ends.ts';
+import { type LandingRequest, landBranch } from '../engine/work/land-branch.ts';
 import {
   endedData,
   isRefused,
@@ -54,7 +55,7 @@ async function landOnBranch(self: Self, lane: WorkLane, finished: FinishedTask):
   if (before) return landed(self, lane, { finished, landing: before });
   for (let asked = known.sessions; ; asked++) {
     await lane.record({ type: 'landing.started', data: { onto, branch } });
-    const landing = await effects.land(await landingOf(self, lane, finished));
+    const landing = await landBranch(effects, landingOf(self, lane, finished));
     const ended = isRefused(landing) ? landing : landedNow(lane, landing, branch);
     await bestEffort(
       () => lane.record({ type: 'landing.ended', data: endedData(ended, { onto, branch }) }),
@@ -70,7 +71,11 @@ async function landOnBranch(self: Self, lane: WorkLane, finished: FinishedTask):
   }
 }
 
-async function landingOf(self: Self, { runId, lease, unit }: WorkLane, { task, token, work }: FinishedTask) {
+function landingOf(
+  self: Self,
+  { runId, lease, unit }: WorkLane,
+  { task, token, work }: FinishedTask,
+): LandingRequest {
   const { verify } = self.rules;
   return {
     runId,

@@ -1,19 +1,18 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
-import type { Landing } from '../../git/landing.ts';
-import { openRepository, type Repository } from '../../git/repository.ts';
 import type { ArtifactRule } from '../../workflow/model.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { unitFileName } from '../log-files.ts';
 import { outsideEffects } from '../outside-effects.ts';
 import type { Artifact } from '../step-end.ts';
 import { collectArtifacts } from './artifact-files.ts';
-import { type LandingRequest, performLanding } from './landing-git.ts';
+import { landingEffects } from './landing-effects.ts';
 import type { BuiltInWork, Unit } from './port.ts';
+import { openOnce } from './repository-once.ts';
 import { sessionEffects } from './session-effects.ts';
 import { performShell, type ShellAnswer, type ShellRequest } from './shell.ts';
-import { withoutLease, withoutToken } from './taped.ts';
+import { withoutLease } from './taped.ts';
 import { folderKey, workspaceEffects } from './workspace-effects.ts';
 
 /** Every call to the outside that the work of steps makes, declared once. */
@@ -73,6 +72,7 @@ export function createWorkEffects(
 
     ...workspaceEffects(environment, { observe, repository }),
     ...sessionEffects(environment, observe),
+    ...landingEffects(environment, { observe, repository }),
 
     now: outsideEffects({ world, clock }).now,
 
@@ -121,29 +121,6 @@ export function createWorkEffects(
       span: 'short',
       perform: folder => rm(folder, { recursive: true, force: true }),
     }),
-
-    land: world.effect<LandingRequest, Landing>({
-      name: 'git.land',
-      span: 'long',
-      keys: ({ onto, branch }) => ({ writes: ['lock:land', `ref:${onto}`], reads: [`ref:${branch}`] }),
-      taped: { args: withoutLease, result: withoutToken },
-      perform: async (request, { signal }) =>
-        performLanding({ environment, observe, repository: await repository(), request, signal }),
-    }),
-  };
-}
-
-/** Asking git where it is takes two processes; it does not move. */
-export function openOnce({ projectRoot, env }: Environment): () => Promise<Repository> {
-  let opened: Promise<Repository> | undefined;
-  return async () => {
-    opened ??= openRepository({ cwd: projectRoot, inheritEnv: env });
-    try {
-      return await opened;
-    } catch (error) {
-      opened = undefined;
-      throw error;
-    }
   };
 }
 

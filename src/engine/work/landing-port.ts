@@ -9,8 +9,10 @@ export interface LandingRef {
   readonly lease: Lease;
 }
 
-/** `land.lock` gives `Locked`, `land.unlock` takes the key alone. */
-export type LockOrder = LandingRef;
+/** `land.lock` gives `Locked`; `land.unlock` takes the key alone. */
+export interface LockOrder extends LandingRef {
+  readonly unit: Unit;
+}
 
 /** `land.prepare` gives `Prepared`. */
 export interface PrepareOrder extends LandingRef {

@@ -6,6 +6,7 @@ import type { LandBody } from '../../workflow/model.ts';
 import type { StepEnd } from '../step-end.ts';
 import { siblingUnit, unitOf } from '../unit.ts';
 import { bestEffort, failedWith } from './ends.ts';
+import { landBranch } from './land-branch.ts';
 import type { FinishedWork, WorkLane } from './port.ts';
 import { workVariables } from './words.ts';
 
@@ -33,7 +34,7 @@ export async function landWork(lane: WorkLane, { onto: ontoOf, from, verify }: L
     }
     await lane.record({ type: 'landing.started', data: { onto, branch } });
     const command = verify?.command(scope);
-    const landing = await effects.land({
+    const landing = await landBranch(effects, {
       runId,
       lease,
       unit,

@@ -1,4 +1,3 @@
-import type { Landing } from '../../git/landing.ts';
 import type { Lease } from '../../store/port.ts';
 
 /** Who owns a run is on the tape once, where the run was taken. */
@@ -6,7 +5,4 @@ export const withoutLease = <T extends { readonly lease: Lease }>({ lease, ...re
   rest;
 
 /** The number of the lock counts what has landed in a repository before, in other runs too. */
-export function withoutToken(landing: Landing): unknown {
-  const { token: _, ...rest } = landing as Landing & { readonly token?: number };
-  return rest;
-}
+export const withoutToken = ({ token: _, ...rest }: { readonly token: number }): unknown => rest;

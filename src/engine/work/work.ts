@@ -1,7 +1,8 @@
 import { type PinnedBase, pinBase } from '../base.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { doWork } from './do-work.ts';
-import { createWorkEffects, openOnce } from './effects.ts';
+import { createWorkEffects } from './effects.ts';
+import { openOnce } from './repository-once.ts';
 import { select } from './selection.ts';
 
 /** What steps do outside of this process: in shells, with agents, in a repository. */

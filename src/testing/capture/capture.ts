@@ -27,7 +27,7 @@ import { type CutLeg, cutLeg } from './cut-leg.ts';
 import { joinActivities, joinLegs } from './join-legs.ts';
 import { withWhatWasLeft } from './left-behind.ts';
 import type { Leg } from './legs.ts';
-import { refuseOthers } from './others.ts';
+import { landingsOf, refuseOthers } from './others.ts';
 import { refused } from './refusal.ts';
 import { withWhatWasDone } from './under-way.ts';
 
@@ -123,14 +123,7 @@ const baseOf = (legs: readonly Leg[]): PinnedBase | undefined => {
 };
 
 const lastLanded = (legs: readonly CutLeg[]): string | undefined =>
-  legs
-    .flatMap(({ entries }) => entries)
-    .flatMap(({ op, outcome }) =>
-      op === 'git.land.end' && outcome?.kind === 'ok'
-        ? [outcome.value as { readonly kind: string; readonly commit: string }]
-        : [],
-    )
-    .findLast(({ kind }) => kind === 'landed')?.commit;
+  legs.flatMap(landingsOf).findLast(({ kind }) => kind === 'moved')?.commit;
 
 async function repositoryOf({ root }: Project, { env }: CommandIo): Promise<Repository> {
   const repository = await openRepository({ cwd: root, inheritEnv: env });

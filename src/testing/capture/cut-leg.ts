@@ -10,8 +10,6 @@ export interface KilledAfter {
 /** A leg as far as a replay can go along with it. */
 export interface CutLeg extends Leg {
   readonly killedAfter?: KilledAfter | undefined;
-  /** Long effects that had begun when its process died. */
-  readonly wasUnderWay?: readonly string[] | undefined;
 }
 
 /**
@@ -28,16 +26,7 @@ export function cutLeg(leg: Leg): CutLeg | undefined {
   const nth = entries.filter(entry => isDone(entry) && effectOf(entry) === effect).length;
   // A script that was under way is never begun in a replay, because it never ends there.
   const activities = leg.activities.filter(each => each.kind !== 'shell' || each.end !== undefined);
-  return { ...leg, entries, activities, killedAfter: { effect, nth }, wasUnderWay: underWay(leg.entries) };
-}
-
-function underWay(entries: readonly RecordedEntry[]): readonly string[] {
-  const ended = new Set(
-    entries.filter(({ op }) => op.endsWith('.end')).map(({ lane, i }) => `${lane}:${i - 1}`),
-  );
-  return entries
-    .filter(({ op, lane, i }) => op.endsWith('.begin') && !ended.has(`${lane}:${i}`))
-    .map(effectOf);
+  return { ...leg, entries, activities, killedAfter: { effect, nth } };
 }
 
 const isDone = ({ outcome }: RecordedEntry): boolean => outcome?.kind === 'ok';

@@ -1,6 +1,7 @@
 import type { HistoryEvent, NewEvent } from '../../core/event.ts';
 import type { PinnedBase } from '../../engine/base.ts';
-import type { Landing } from '../../git/landing.ts';
+import type { MoveOrder, PrepareOrder } from '../../engine/work/landing-port.ts';
+import type { MoveEnd, Prepared } from '../../git/landing-steps.ts';
 import type { CutLeg } from './cut-leg.ts';
 import { refused, runAgain } from './refusal.ts';
 
@@ -12,57 +13,75 @@ export function refuseOthers(
   legs: readonly CutLeg[],
   { base, history }: { readonly base: PinnedBase | undefined; readonly history: readonly HistoryEvent[] },
 ): void {
-  refuseHalfLanded(legs);
   if (base) refuseMovedBranch(legs, base);
   refuseUnknownEvents(legs, history);
 }
 
-/** A landing moves a branch before anybody is told, and whether it did cannot be done again by a replay. */
-function refuseHalfLanded(legs: readonly CutLeg[]): void {
-  for (const { killedAfter, wasUnderWay = [] } of legs) {
-    if (!killedAfter || !wasUnderWay.includes('git.land')) continue;
-    throw refused(
-      'the process died in the middle of a landing, and what it had done of it by then is in no journal',
-      runAgain,
-    );
-  }
-}
-
 function refuseMovedBranch(legs: readonly CutLeg[], base: PinnedBase): void {
   let tip = base.commit;
-  for (const landing of legs.flatMap(landingsOf)) {
-    const found = whereItWas(landing);
-    if (landing.branch !== base.ref) {
+  for (const { kind, onto, commit } of legs.flatMap(landingsOf)) {
+    if (onto !== base.ref) {
       throw refused(
-        `the run landed on ${landing.branch}, while ${base.ref} was checked out`,
-        `check out ${landing.branch} first; then ${runAgain}`,
+        `the run landed on ${onto}, while ${base.ref} was checked out`,
+        `check out ${onto} first; then ${runAgain}`,
       );
     }
-    if (found !== undefined && found !== tip) {
-      throw refused(
-        `${landing.branch} was moved by somebody else while the run was under way: it was at ${short(tip)}, and the landing found ${short(found)}`,
-        `a case knows of no other process; run the workflow again while nothing else changes ${landing.branch}, and capture that run`,
-      );
-    }
-    if (landing.kind === 'landed') tip = landing.commit;
+    if (kind === 'found' && commit !== tip)
+      throw halfLanded(legs, commit) ?? movedByOthers(onto, tip, commit);
+    if (kind === 'moved') tip = commit;
   }
 }
 
-const landingsOf = ({ entries }: CutLeg): readonly Landing[] =>
-  entries.flatMap(({ op, outcome }) =>
-    op === 'git.land.end' && outcome?.kind === 'ok' ? [outcome.value as Landing] : [],
+/** The branch moves before anybody is told, and whether it did cannot be done again by a replay. */
+function halfLanded(legs: readonly CutLeg[], found: string): Error | undefined {
+  const wasItsOwn = legs
+    .filter(({ killedAfter }) => killedAfter !== undefined)
+    .flatMap(landingsOf)
+    .some(({ kind, commit }) => kind === 'prepared' && commit === found);
+  return wasItsOwn
+    ? refused(
+        'the process died in the middle of a landing, and what it had done of it by then is in no journal',
+        runAgain,
+      )
+    : undefined;
+}
+
+const movedByOthers = (onto: string, tip: string, found: string): Error =>
+  refused(
+    `${onto} was moved by somebody else while the run was under way: it was at ${short(tip)}, and the landing found ${short(found)}`,
+    `a case knows of no other process; run the workflow again while nothing else changes ${onto}, and capture that run`,
   );
 
-function whereItWas(landing: Landing): string | undefined {
-  switch (landing.kind) {
-    case 'landed':
-      return landing.from;
+/** What landings saw and did of the branch that they land on, in order. */
+interface LandingTrace {
+  /** `found`: the branch was there; `prepared`: it would go there; `moved`: it went there. */
+  readonly kind: 'found' | 'prepared' | 'moved';
+  readonly onto: string;
+  readonly commit: string;
+}
+
+export const landingsOf = ({ entries }: CutLeg): readonly LandingTrace[] =>
+  entries.flatMap(({ op, args, outcome }): readonly LandingTrace[] => {
+    if (outcome?.kind !== 'ok') return [];
+    if (op === 'land.prepare') return preparedTraces((args as PrepareOrder).onto, outcome.value as Prepared);
+    if (op !== 'land.move' || (outcome.value as MoveEnd).kind !== 'moved') return [];
+    const { onto, ready } = args as MoveOrder;
+    return [{ kind: 'moved', onto, commit: ready.commit }];
+  });
+
+function preparedTraces(onto: string, prepared: Prepared): readonly LandingTrace[] {
+  switch (prepared.kind) {
+    case 'ready':
+      return [
+        { kind: 'found', onto, commit: prepared.from },
+        { kind: 'prepared', onto, commit: prepared.commit },
+      ];
     case 'conflict':
-      return landing.onto;
-    case 'nothing-to-land':
-      return landing.commit;
-    default:
-      return undefined;
+      return [{ kind: 'found', onto, commit: prepared.onto }];
+    case 'nothing':
+      return [{ kind: 'found', onto, commit: prepared.commit }];
+    case 'in-the-way':
+      return [];
   }
 }
 

@@ -40,7 +40,7 @@ export function askedWork({
       const script = args as ScriptOfUnit;
       return { kind: 'shell', step, script, unit: unitOf(script.unit.step, script.unit.worker) };
     }
-    case 'git.land': {
+    case 'land.lock': {
       const { unit } = args as ScriptOfUnit;
       return { kind: 'landing', step, unit: unitOf(unit.step, unit.worker) };
     }

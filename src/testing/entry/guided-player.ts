@@ -63,8 +63,6 @@ class GuidedPlayer implements Player {
   readonly #lastEffects = new Map<string, string>();
   /** When the work of a lane began that takes its time. */
   readonly #began = new Map<string, number>();
-  /** Which sessions hold a place of an agent. */
-  readonly #places = new Map<string, Set<unknown>>();
 
   constructor(options: GuidedPlayerOptions, view: View) {
     this.#options = options;
@@ -102,11 +100,8 @@ class GuidedPlayer implements Player {
         return (args as AbortSignal).aborted;
       case 'inbox.next':
         return false;
-      case 'agent.take-slot': {
-        const { agent, places } = args as { readonly agent: string; readonly places: number };
-        return (this.#places.get(agent)?.size ?? 0) < places;
-      }
     }
+    if (effect.awaits?.isOver(args) === false) return false;
     const work = askedWork(asked);
     if (!work || this.#options.isForced(work)) return true;
     if (work.kind === 'function') return this.#turn(this.#functions, asked, work.key)?.kind === 'ok';
@@ -134,11 +129,6 @@ class GuidedPlayer implements Player {
   judge(asked: Asked, _place: unknown, outcome: Outcome): Outcome {
     const { effect, args, lane } = asked;
     if (effect.name === 'session.next') this.#count(turnKey(lane.name, (args as { key: string }).key));
-    if (effect.name === 'agent.take-slot' && outcome.kind === 'ok') {
-      const { agent, key } = args as { readonly agent: string; readonly key: string };
-      this.#places.set(agent, (this.#places.get(agent) ?? new Set()).add(key));
-    }
-    if (effect.name === 'agent.release-slot') for (const held of this.#places.values()) held.delete(args);
     return outcome;
   }
 

@@ -1,4 +1,7 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { lockFolder, takeRepositoryLock } from '../../../src/git/repository-lock.ts';
 import type { LandBody } from '../../../src/workflow/model.ts';
 import { command, runBody, type WorkLab, workLab } from './support.ts';
 
@@ -162,4 +165,60 @@ test('cancelling a landing ends what it verifies, and moves nothing', async () =
   expect(await unit.work({ cancelWhen: here })).toEqual({ kind: 'cancelled', reason: 'cancelled' });
   expect(lab.git.git('log', '--format=%s', 'main')).toBe('Begin');
   expect(lab.git.git('worktree', 'list')).not.toContain('landing');
+});
+
+describe('a landing that waits for another', () => {
+  test('comes after it, and sees what it has landed', async () => {
+    const lab = await workLab();
+    const branches = [await branchOf(lab, 'echo 0 > x0', 0), await branchOf(lab, 'echo 1 > x1', 1)];
+    const here = lab.seen(each => each.kind === 'output' && each.line === 'verifying');
+    const gate = join(lab.git.folder, 'gate');
+    const slow = command(`echo verifying; until test -e '${gate}'; do sleep 0.01; done`);
+    const first = landing(lab, branches[0], landBody({ verify: slow })).work();
+    await here;
+    const unit = lab.unit(landBody(), {
+      step: 'land',
+      worker: 1,
+      workOf: () => ({ branch: branches[1] ?? '' }),
+    });
+    const second = unit.work();
+    await unit.recorded('landing.started');
+    writeFileSync(gate, '');
+    expect([await first, await second]).toMatchObject([{ kind: 'completed' }, { kind: 'completed' }]);
+    expect(lab.git.git('log', '--format=%s', '-2')).toBe('fix:1: echo 1 > x1\nfix:0: echo 0 > x0');
+  });
+
+  test('can be cancelled, and leaves the lock to others', async () => {
+    const lab = await workLab();
+    const branch = await branchOf(lab, 'echo two > b.txt');
+    const lock = await takeRepositoryLock({
+      repository: await lab.git.open(),
+      owner: lab.git.owner,
+      name: 'land',
+    });
+    const unit = landing(lab, branch);
+    expect(await unit.work({ cancelWhen: unit.recorded('landing.started') })).toMatchObject({
+      kind: 'cancelled',
+    });
+    expect(lab.git.git('log', '--format=%s', 'main')).toBe('Begin');
+    lock.release();
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+  });
+});
+
+test('a landing whose lock was taken over moves nothing', async () => {
+  const lab = await workLab();
+  const branch = await branchOf(lab, 'echo two > b.txt');
+  const folder = lockFolder(await lab.git.open(), 'land');
+  const taken = { ...lab.git.owner, incarnation: 'somebody' };
+  const unit = landing(
+    lab,
+    branch,
+    landBody({ verify: command(`echo '${JSON.stringify(taken)}' > '${folder}/9'`) }),
+  );
+  expect(await unit.work()).toMatchObject({
+    kind: 'failed',
+    error: { message: expect.stringContaining('moved 5 times') },
+  });
+  expect(lab.git.git('log', '--format=%s', 'main')).toBe('Begin');
 });

@@ -1,0 +1,123 @@
+import { RepriseError } from '../../core/errors.ts';
+import type { Locked, MoveEnd, Prepared, Verified } from '../../git/landing-steps.ts';
+import { moveLanding } from '../../git/move-landing.ts';
+import { prepareLanding } from '../../git/prepare-landing.ts';
+import { isLockFree, type TakenLock, takeRepositoryLock } from '../../git/repository-lock.ts';
+import { verifyLanding } from '../../git/verify-landing.ts';
+import type { Lease } from '../../store/port.ts';
+import type { Environment, Observer } from '../environment.ts';
+import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from './landing-port.ts';
+import { scratchOf, verificationOf } from './landing-verify.ts';
+import type { RepositoryOnce } from './repository-once.ts';
+import { withoutLease, withoutToken } from './taped.ts';
+import { folderKey } from './workspace-effects.ts';
+
+/** The steps of a landing. Between any two of them others may go on. */
+export function landingEffects(
+  environment: Environment,
+  { observe, repository }: { readonly observe: Observer; readonly repository: RepositoryOnce },
+) {
+  const { world, self, store } = environment;
+  /** By the key of the landing: an effect's arguments are data, and a lock is not. */
+  const locks = new Map<string, TakenLock>();
+  const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
+  /** Its commands are marked as the holder's while the lock is held. */
+  const repositoryFor = async (key: string) => locks.get(key)?.repository ?? (await repository());
+
+  return {
+    /** Waits until nobody else lands; the lock is held under the key until it is given back. */
+    lockLanding: world.effect<LockOrder, Locked>({
+      name: 'land.lock',
+      span: 'long',
+      taped: { args: withoutLease, result: withoutToken },
+      awaits: {
+        keys: () => ({ writes: ['lock:land'] }),
+        isOver: () => {
+          const known = repository.known();
+          return known === undefined || isLockFree(known, 'land');
+        },
+      },
+      perform: async ({ key, lease }, { signal }) => {
+        if (locks.has(key)) throw new RepriseError('INTERNAL', `a landing is under way as ${key} already`);
+        const lock = await takeRepositoryLock({
+          repository: await repository(),
+          name: 'land',
+          owner: ownerOf(lease),
+          signal,
+          onWait: ({ pid }) =>
+            observe({ kind: 'notice', message: `waiting for process ${pid}, which is landing` }),
+        });
+        locks.set(key, lock);
+        return { token: lock.token };
+      },
+    }),
+
+    /** Changes no branch. Throws CANNOT_LAND if one is missing. */
+    prepareLanding: world.effect<PrepareOrder, Prepared>({
+      name: 'land.prepare',
+      span: 'short',
+      taped: { args: withoutLease },
+      keys: ({ branch, onto }) => ({ reads: [`ref:${onto}`, `ref:${branch}`], writes: [`landed:${branch}`] }),
+      perform: async ({ key, lease, branch, onto }) =>
+        prepareLanding({
+          repository: await repositoryFor(key),
+          owner: ownerOf(lease),
+          source: { branch },
+          onto,
+        }),
+    }),
+
+    /** Tries what would land. Its checkout comes and goes beside those of others, one at a time by git's own lock. */
+    verifyLanding: world.effect<VerifyOrder, Verified>({
+      name: 'land.verify',
+      span: 'long',
+      taped: { args: withoutLease },
+      keys: order => ({ writes: [folderKey(scratchOf(environment, order))] }),
+      perform: async (order, { signal }) =>
+        verifyLanding({
+          repository: await repositoryFor(order.key),
+          owner: ownerOf(order.lease),
+          source: { branch: order.branch },
+          commit: order.commit,
+          verification: verificationOf({ environment, observe, order, signal }),
+          signal,
+        }),
+    }),
+
+    /** Moves the branch, if it is where it was and whoever asks still has the lock, the run and the task. */
+    moveLanding: world.effect<MoveOrder, MoveEnd>({
+      name: 'land.move',
+      span: 'short',
+      taped: { args: withoutLease },
+      keys: ({ runId, branch, onto, claim }) => ({
+        reads: ['lock:land', `lease:${runId}`, `ref:${branch}`, ...(claim ? [`claim:${claim.task}`] : [])],
+        writes: [`ref:${onto}`, `landed:${branch}`],
+      }),
+      perform: async ({ key, runId, lease, branch, onto, ready, claim }) =>
+        moveLanding({
+          repository: await repositoryFor(key),
+          owner: ownerOf(lease),
+          lock: locks.get(key),
+          source: { branch },
+          onto,
+          ready,
+          // Whoever was taken for dead and comes back must not land what somebody else is landing.
+          mayLand: async () =>
+            (await store.holdsRun(runId, lease)) &&
+            (claim === undefined || (await store.claims.isHeld({ ...claim, runId }))),
+        }),
+    }),
+
+    /** Nothing happens if the lock is not held. */
+    unlockLanding: world.effect<string, void>({
+      name: 'land.unlock',
+      span: 'short',
+      cleanup: true,
+      keys: () => ({ writes: ['lock:land'] }),
+      perform: key => {
+        locks.get(key)?.release();
+        locks.delete(key);
+      },
+    }),
+  };
+}

@@ -1,0 +1,26 @@
+import { plainRepositoryAt } from '../../git/plain-repository.ts';
+import { openRepository, type Repository } from '../../git/repository.ts';
+import type { Environment } from '../environment.ts';
+
+/** The repository of the project. Asking git where it is takes two processes; it does not move. */
+export interface RepositoryOnce {
+  (): Promise<Repository>;
+  /** What is known of it without asking git; `undefined` if it is laid out in an unusual way and was never opened. */
+  known(): Pick<Repository, 'commonDir'> | undefined;
+}
+
+export function openOnce({ projectRoot, env }: Environment): RepositoryOnce {
+  let opening: Promise<Repository> | undefined;
+  let opened: Repository | undefined;
+  const open = async (): Promise<Repository> => {
+    opening ??= openRepository({ cwd: projectRoot, inheritEnv: env });
+    try {
+      opened = await opening;
+      return opened;
+    } catch (error) {
+      opening = undefined;
+      throw error;
+    }
+  };
+  return Object.assign(open, { known: () => opened ?? plainRepositoryAt(projectRoot) });
+}
