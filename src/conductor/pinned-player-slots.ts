@@ -16,7 +16,7 @@ export class SlotsTaken {
   readonly #taken = new Map<string, string>();
 
   note({ effect, args, nextPhase }: Asked, { kind }: Outcome): void {
-    if (effect.name === 'agent.release-slot') this.#taken.delete(args as string);
+    if (effect.name === 'agent.release-slot') this.#taken.delete((args as Pick<TakeSlot, 'key'>).key);
     else if (effect.name === 'agent.take-slot' && nextPhase === 'end' && kind === 'ok') {
       const { key, agent } = args as TakeSlot;
       this.#taken.set(key, agent);

@@ -58,10 +58,10 @@ function effectsOf(world: World, { dice = 0, clock = () => 0 }: Surroundings = {
         return wasFree;
       },
     }),
-    releaseSlot: world.effect<string, void>({
+    releaseSlot: world.effect<{ readonly key: string }, void>({
       name: 'agent.release-slot',
       span: 'short',
-      perform: key => void taken.delete(key),
+      perform: ({ key }) => void taken.delete(key),
     }),
     script: world.effect<void, void>({
       name: 'shell.run',
@@ -201,7 +201,7 @@ describe('a live step among pinned ones', () => {
     const b: Bodies['b'] = async ({ takeSlot, releaseSlot, roll }) => {
       const wasFree = await takeSlot(place('b'));
       for (let left = 3; left > 0; left--) await roll();
-      await releaseSlot('b');
+      await releaseSlot({ key: 'b' });
       return wasFree;
     };
     const bumps = async ({ bump }: Effects) => [await bump('own'), await bump('own')];

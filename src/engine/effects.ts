@@ -12,6 +12,8 @@ import type {
   NewRun,
   RunStatus,
 } from '../store/port.ts';
+import { outcomeOf } from '../store/run-outcome.ts';
+import type { Keys } from '../world/effect.ts';
 import { Cancelled } from '../world/outcome.ts';
 import type { Environment, Observer } from './environment.ts';
 import type { FunctionCall, Turn } from './function-call.ts';
@@ -43,8 +45,6 @@ export function createEffects(environment: Environment, observe: Observer) {
   const receipts = new Set<string>();
   /** Runs whose engine lane has left: nothing of theirs becomes durable any more. */
   const left = new Set<string>();
-  /** Whoever looks at all runs reads `store`. */
-  const ownsRun = ({ runId }: { readonly runId: string }) => ({ writes: [`store:${runId}`, 'store'] });
 
   return {
     calls,
@@ -120,7 +120,7 @@ export function createEffects(environment: Environment, observe: Observer) {
           events: events.map(tapedEvent),
         }),
       },
-      keys: ownsRun,
+      keys: ({ runId }) => ({ writes: [`store:${runId}`, `lease:${runId}`, `status:${runId}`] }),
       perform: run => store.createRun(run),
     }),
 
@@ -133,7 +133,7 @@ export function createEffects(environment: Environment, observe: Observer) {
         result: result =>
           result.kind === 'acquired' ? result : { ...result, owner: result.owner.incarnation },
       },
-      keys: ownsRun,
+      keys: ({ runId }) => ({ writes: [`lease:${runId}`] }),
       perform: async request => {
         const result = await store.acquire(request);
         if (result.kind === 'acquired' || result.owner.host !== request.owner.host || isAlive(result.owner))
@@ -159,7 +159,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       name: 'store.renew',
       span: 'short',
       answer: 'inside',
-      keys: ownsRun,
+      keys: ({ runId }) => ({ writes: [`lease:${runId}`] }),
       perform: ({ runId, lease, expiresAt }) => store.renew(runId, lease, expiresAt),
     }),
 
@@ -170,7 +170,9 @@ export function createEffects(environment: Environment, observe: Observer) {
       name: 'store.release',
       span: 'short',
       answer: 'inside',
-      keys: ownsRun,
+      keys: ({ runId, status }) => ({
+        writes: [`lease:${runId}`, ...(status === undefined ? [] : [`status:${runId}`])],
+      }),
       perform: ({ runId, lease, status }) => store.release(runId, lease, status),
     }),
 
@@ -179,7 +181,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       span: 'short',
       answer: 'inside',
       taped: { args: tapedBatch },
-      keys: ownsRun,
+      keys: appendKeys,
       perform: batch => store.append(batch),
     }),
 
@@ -246,6 +248,15 @@ export function createEffects(environment: Environment, observe: Observer) {
     ),
   };
 }
+
+const appendKeys = ({ runId, at, events, consumed = [] }: Batch): Keys => ({
+  reads: [`lease:${runId}`],
+  writes: [
+    `store:${runId}`,
+    ...(outcomeOf(events, at) ? [`status:${runId}`] : []),
+    ...(consumed.length > 0 ? [`inbox:${runId}`] : []),
+  ],
+});
 
 /** Without fingerprints: a definition that was changed is told by what it does otherwise, in its place. */
 const tapedEvent = ({ type, step, worker, attempt, data }: NewEvent) => ({

@@ -32,6 +32,17 @@ export function looseTip(commonDir: string, branch: string): string | undefined 
   return text !== undefined && isId(text) ? text : undefined;
 }
 
+/** The tip of a branch as files tell it; `null` if they know of none. For whoever cannot wait for git. */
+export function tipInFiles(commonDir: string, branch: string): string | null {
+  const loose = looseTip(commonDir, branch);
+  if (loose !== undefined) return loose;
+  const ref = ` refs/heads/${branch}`;
+  const line = readIfThere(join(commonDir, 'packed-refs'))
+    ?.split('\n')
+    .find(each => each.endsWith(ref));
+  return line === undefined ? null : line.slice(0, -ref.length);
+}
+
 /** What HEAD says. */
 export type HeadFile =
   | { readonly kind: 'branch'; readonly branch: string }

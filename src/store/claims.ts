@@ -1,5 +1,5 @@
 import type { Timestamp } from '../core/time.ts';
-import type { RunStatus } from './port.ts';
+import type { Fence, RunStatus } from './port.ts';
 
 /**
  * Who works on which task. A task has a token that grows with every claim, and a claim names the token that the claimant
@@ -8,15 +8,16 @@ import type { RunStatus } from './port.ts';
 export interface ClaimStore {
   /**
    * Takes a task if its token is still `seen` and nobody holds it. A run that asks again for what it holds is given the
-   * same claim. In one transaction. Throws RUN_NOT_FOUND and RUN_ENDED, and STORE_FAILED if a token was seen that this
-   * store never gave.
+   * same claim. In one transaction. Throws RUN_NOT_FOUND and RUN_ENDED, FENCED if the lease of the fence does not count any
+   * more, and STORE_FAILED if a token was seen that this store never gave.
    */
   take(request: ClaimRequest): Promise<ClaimResult>;
 
   /**
    * Says what became of a claim. `false`: the task has another token by now, or was settled in another way, and nothing
    * was changed. To say the same again changes nothing either, and is `true`: whoever died after saying it may repeat it.
-   * Without a token it is said of whatever claim there is, settled or not; `false` if there is none.
+   * Without a token it is said of whatever claim there is, settled or not; `false` if there is none. Throws FENCED, having
+   * changed nothing, if the lease of the fence does not count any more.
    */
   settle(settlement: Settlement): Promise<boolean>;
 
@@ -41,6 +42,8 @@ export interface ClaimRequest {
   /** A worker, or a person. */
   readonly by: string;
   readonly at: Timestamp;
+  /** Keeps somebody out who was taken for dead: the run may be at work on the claim again, in other hands. */
+  readonly fence?: Fence | undefined;
 }
 
 export type ClaimResult =
@@ -77,6 +80,7 @@ export interface Settlement {
   readonly token?: number | undefined;
   readonly state: Exclude<ClaimState, 'held'>;
   readonly at: Timestamp;
+  readonly fence?: Fence | undefined;
   readonly reason?: string | undefined;
   readonly commit?: string | undefined;
   readonly branch?: string | undefined;

@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import { describeClaimFences } from './claim-fences.conformance.ts';
 import { describeClaimMoves } from './claim-moves.conformance.ts';
 import { describeClaims } from './claims.conformance.ts';
 import { describeHistories } from './history.conformance.ts';
@@ -18,6 +19,7 @@ export function describeEventStore(name: string, open: OpenStore): void {
     describeSummaries(open);
     describeInterleavings(open);
     describeClaims(open);
+    describeClaimFences(open);
     describeClaimMoves(open);
     describeWorkers(open);
   });

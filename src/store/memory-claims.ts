@@ -1,9 +1,16 @@
 import { byTask, type Decision, decideClaim, decideSettlement, isHeldBy } from './claiming.ts';
 import type { Claim, ClaimStore } from './claims.ts';
-import type { RunStatus } from './port.ts';
+import type { Fence, RunStatus } from './port.ts';
 
-/** Claims that live and die with the process. `statusOf` throws RUN_NOT_FOUND. */
-export function memoryClaims(statusOf: (runId: string) => RunStatus) {
+interface Runs {
+  /** Throws RUN_NOT_FOUND. */
+  readonly statusOf: (runId: string) => RunStatus;
+  /** Throws FENCED, RUN_NOT_FOUND. */
+  readonly check: (fence: Fence) => void;
+}
+
+/** Claims that live and die with the process. */
+export function memoryClaims({ statusOf, check }: Runs) {
   const claims = new Map<string, Claim>();
   let revision = 0;
 
@@ -25,11 +32,13 @@ export function memoryClaims(statusOf: (runId: string) => RunStatus) {
 
   const store: ClaimStore = {
     async take(request) {
+      if (request.fence) check(request.fence);
       const runStatus = request.runId === null ? null : statusOf(request.runId);
       return carryOut(decideClaim(current(request.task), request, runStatus));
     },
 
     async settle(settlement) {
+      if (settlement.fence) check(settlement.fence);
       return carryOut(decideSettlement(current(settlement.task), settlement));
     },
 
@@ -48,6 +57,7 @@ export function memoryClaims(statusOf: (runId: string) => RunStatus) {
 
   return {
     store,
+    revision: () => revision,
     /** To be told when the status of a run has changed. */
     followRun(runId: string): void {
       const isConcerned = [...claims.values()].some(claim => claim.runId === runId && claim.state === 'held');

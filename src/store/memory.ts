@@ -13,7 +13,7 @@ import {
   runNotFound,
   whoHolds,
 } from './ownership.ts';
-import type { ChildRecord, EventStore, RunStatus, RunSummary } from './port.ts';
+import type { ChildRecord, EventStore, RunQuery, RunStatus, RunSummary } from './port.ts';
 import { outcomeOf } from './run-outcome.ts';
 
 interface Run {
@@ -43,7 +43,10 @@ export function memoryStore(): EventStore {
     return run;
   };
 
-  const claims = memoryClaims(runId => runWith(runId).status);
+  const claims = memoryClaims({
+    statusOf: runId => runWith(runId).status,
+    check: ({ runId, lease }) => checkLease(runId, standingOf(runWith(runId)), lease),
+  });
 
   const followedByClaims = (run: Run, change: () => void): void => {
     const before = run.status;
@@ -56,6 +59,16 @@ export function memoryStore(): EventStore {
     [...runs.values()]
       .reverse()
       .sort((a, b) => (a.startedAt < b.startedAt ? 1 : a.startedAt > b.startedAt ? -1 : 0));
+
+  const list = ({ limit, workflow, status }: RunQuery): readonly RunSummary[] => {
+    const statuses = status === undefined ? undefined : [status].flat();
+    const wanted = newestFirst().filter(
+      run =>
+        (workflow === undefined || run.workflow === workflow) &&
+        (statuses === undefined || statuses.includes(run.status)),
+    );
+    return wanted.slice(0, limit).map(toSummary);
+  };
 
   return {
     async createRun({ runId, workflow, owner, expiresAt, at, events }) {
@@ -119,14 +132,8 @@ export function memoryStore(): EventStore {
       return toHistory(runId, afterSeq, runWith(runId).events.slice(afterSeq));
     },
 
-    async list({ limit, workflow, status } = {}) {
-      const statuses = status === undefined ? undefined : [status].flat();
-      const wanted = newestFirst().filter(
-        run =>
-          (workflow === undefined || run.workflow === workflow) &&
-          (statuses === undefined || statuses.includes(run.status)),
-      );
-      return wanted.slice(0, limit).map(toSummary);
+    async list(query = {}) {
+      return list(query);
     },
 
     async find(prefix) {
@@ -160,6 +167,7 @@ export function memoryStore(): EventStore {
 
     claims: claims.store,
     workers: memoryWorkers(),
+    glance: { revision: claims.revision, list },
 
     async close() {},
   };

@@ -66,8 +66,22 @@ export interface EventStore {
 
   readonly claims: ClaimStore;
   readonly workers: WorkerRegistry;
+  readonly glance?: Glance | undefined;
 
   close(): Promise<void>;
+}
+
+/** What a store that is not elsewhere can tell at once, for whoever has to decide without waiting. */
+export interface Glance {
+  /** Of the claims. */
+  revision(): number;
+  list(query: RunQuery): readonly RunSummary[];
+}
+
+/** That the run of whoever asks still is his. */
+export interface Fence {
+  readonly runId: string;
+  readonly lease: Lease;
 }
 
 /** Proof of ownership. */

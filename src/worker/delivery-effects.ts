@@ -1,7 +1,7 @@
 import type { Timestamp } from '../core/time.ts';
 import { committer } from '../engine/work/committer.ts';
 import { withoutLease } from '../engine/work/taped.ts';
-import { folderKey } from '../engine/work/workspace-effects.ts';
+import { folderKey, landedKey, refKey, tipOfBranch } from '../engine/work/workspace-effects.ts';
 import { deliverOnBranch, parkOnBranch } from '../git/kept-branches.ts';
 import { pushBranch } from '../git/push-branch.ts';
 import { type Removal, removeWorkspace } from '../git/remove-workspace.ts';
@@ -14,7 +14,7 @@ import {
   continueResolution,
 } from '../git/resolve-conflict.ts';
 import type { Lease } from '../store/port.ts';
-import { taskBranch } from './rules.ts';
+import { parkedBranchOf, taskBranch } from './rules.ts';
 import type { Surroundings } from './surroundings.ts';
 
 export interface Workspace {
@@ -27,9 +27,13 @@ export interface Workspace {
 export function deliveryEffects({ environment, rules, repository }: Surroundings) {
   const { world, self } = environment;
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
-  const inWorkspace = ({ path }: Pick<Workspace, 'path'>) => ({ writes: [folderKey(path), 'gitworktrees'] });
+  const inWorkspace = ({ path, branch }: { readonly path: string; readonly branch: string }) => ({
+    writes: [folderKey(path), 'gitworktrees', refKey(branch)],
+  });
 
   return {
+    tipOfBranch: world.effect(tipOfBranch(repository)),
+
     /** Lays out where work does not fit onto a commit any more. */
     beginSolving: world.effect<
       Workspace & { readonly branch: string; readonly onto: string; readonly ontoName: string },
@@ -51,7 +55,7 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
       name: 'conflict.take-solution',
       span: 'long',
       taped: { args: withoutLease },
-      keys: inWorkspace,
+      keys: ({ path, resolution }) => inWorkspace({ path, branch: resolution.branch }),
       perform: async ({ lease, ...request }, { signal }) =>
         continueResolution({
           ...request,
@@ -68,7 +72,7 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
       span: 'long',
       cleanup: true,
       taped: { args: withoutLease },
-      keys: inWorkspace,
+      keys: ({ path, resolution }) => inWorkspace({ path, branch: resolution.branch }),
       perform: async ({ lease, ...request }) => {
         await abortResolution({ ...request, repository: await repository(), owner: ownerOf(lease) });
       },
@@ -78,7 +82,7 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
     park: world.effect<{ readonly task: string; readonly commit: string }, string>({
       name: 'work.park',
       span: 'short',
-      keys: () => ({ writes: ['refs:parked'] }),
+      keys: ({ task }) => ({ writes: [refKey(parkedBranchOf(task))] }),
       perform: async ({ task, commit }) =>
         parkOnBranch({ repository: await repository(), commit, name: task }),
     }),
@@ -87,7 +91,7 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
     deliver: world.effect<{ readonly task: string; readonly commit: string }, string>({
       name: 'work.deliver',
       span: 'short',
-      keys: ({ task }) => ({ writes: [`ref:${taskBranch(task)}`] }),
+      keys: ({ task }) => ({ writes: [refKey(taskBranch(task))] }),
       perform: async ({ task, commit }) =>
         deliverOnBranch({ repository: await repository(), commit, name: task }),
     }),
@@ -96,6 +100,7 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
       name: 'git.push',
       span: 'long',
       answer: 'tape',
+      keys: ({ branch }) => ({ reads: [refKey(branch)], writes: [`remote:${rules.remote}/${branch}`] }),
       perform: async ({ branch, commit }) => {
         const { git } = await repository();
         await pushBranch({ git, remote: rules.remote, branch, commit });
@@ -110,7 +115,8 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
       span: 'long',
       cleanup: true,
       taped: { args: ({ path, branch }) => ({ path, branch }) },
-      keys: inWorkspace,
+      // Its branch goes with it if all its commits are elsewhere, which is noted when they come there.
+      keys: order => ({ ...inWorkspace(order), reads: [landedKey(order.branch)] }),
       perform: async ({ incarnation, path, branch }) =>
         removeWorkspace({ repository: await repository(), owner: { ...self, incarnation }, path, branch }),
     }),

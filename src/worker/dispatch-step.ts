@@ -38,7 +38,7 @@ export const dispatchStep =
       await effects.takeSlot({ key, agent: dispatcher, places, lease });
       return await dispatch(self, lane, place);
     } finally {
-      await effects.releaseSlot(key);
+      await effects.releaseSlot({ key, agent: dispatcher });
     }
   };
 
@@ -79,10 +79,11 @@ async function dispatch(self: Self, lane: WorkLane, place: Place): Promise<Done>
 
 async function requestOf(
   { effects }: Self,
-  { runId, scope }: WorkLane,
+  { runId, lease, scope }: WorkLane,
   claim: Pick<ClaimRequest, 'task' | 'version' | 'seen'>,
 ): Promise<ClaimRequest> {
-  return { ...claim, runId, by: inputOf(scope).worker, at: toTimestamp(await effects.now()) };
+  const at = toTimestamp(await effects.now());
+  return { ...claim, runId, by: inputOf(scope).worker, at, fence: { runId, lease } };
 }
 
 /** What had been claimed before a crash is gone on with. */

@@ -95,7 +95,7 @@ async function landed(
   { finished, landing }: { readonly finished: FinishedTask; readonly landing: Landed },
 ): Promise<Done> {
   const { commit, commits, outcome } = landing;
-  await settle(self, { ...finished, state: 'landed', commit });
+  await settle(self, lane, { ...finished, state: 'landed', commit });
   await tidyUp(self, lane, finished);
   return {
     end: { kind: 'completed', output: { outcome, onto: self.rules.branch, commit, commits } },
@@ -105,6 +105,7 @@ async function landed(
 
 async function settle(
   { effects }: Self,
+  { runId, lease }: WorkLane,
   {
     task,
     token,
@@ -112,10 +113,11 @@ async function settle(
     reason,
     commit,
     branch,
-  }: Omit<Settlement, 'task' | 'at'> & Pick<FinishedTask, 'task'>,
+  }: Omit<Settlement, 'task' | 'at' | 'fence'> & Pick<FinishedTask, 'task'>,
 ): Promise<void> {
   const at = toTimestamp(await effects.now());
-  await effects.settleClaim({ task: task.id, token, state, at, reason, commit, branch });
+  const fence = { runId, lease };
+  await effects.settleClaim({ task: task.id, token, state, at, reason, commit, branch, fence });
 }
 
 /** What has landed is kept nowhere else. */
@@ -153,7 +155,7 @@ async function park(
   const branch = await self.effects.park({ task: task.id, commit });
   const reason = why ?? whatHappened(refused);
   await lane.record({ type: 'landing.parked', data: { branch, commit, message: reason } });
-  await settle(self, { ...finished, state: 'parked', reason, branch });
+  await settle(self, lane, { ...finished, state: 'parked', reason, branch });
   return {
     end: failedWith({
       code: 'CANNOT_LAND',
@@ -175,7 +177,7 @@ async function deliver(self: Self, lane: WorkLane, finished: FinishedTask): Prom
     const failed = await announce(self, lane, { finished, branch });
     if (failed) return { end: failedWith(failed), summary: '' };
   }
-  await settle(self, { ...finished, state: 'delivered', commit, branch });
+  await settle(self, lane, { ...finished, state: 'delivered', commit, branch });
   await tidyUp(self, lane, finished);
   return { end: { kind: 'completed', output: { outcome: 'delivered', branch, commit } }, summary: '' };
 }

@@ -2,13 +2,13 @@ import type { AgentDefinition } from '../agents/agent.ts';
 import type { Claim } from '../store/claims.ts';
 import type { AgentCards } from './agent-card.ts';
 import type { WorkerEffects } from './effects.ts';
-import type { Seen } from './loop-effects.ts';
 import { parseListedTasks } from './parse-listed-tasks.ts';
 import { parseTasks } from './parse-task.ts';
 import { dispatcher, type WorkerRules } from './rules.ts';
 import type { Situation } from './standing.ts';
 import { digestOf } from './task-command.ts';
 import type { TaskFiles } from './task-files.ts';
+import type { Seen } from './waking.ts';
 
 export interface Look {
   readonly seen: Seen;

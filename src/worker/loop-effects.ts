@@ -1,49 +1,23 @@
-import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
-import type { EventOf, HistoryEvent } from '../core/event.ts';
-import { toEpochMs } from '../core/time.ts';
 import { outsideEffects } from '../engine/outside-effects.ts';
-import { branchTip } from '../git/ref-files.ts';
-import type { RunSummary } from '../store/port.ts';
+import { branchTip, tipInFiles } from '../git/ref-files.ts';
 import type { WorkerRecord } from '../store/workers.ts';
-import { dispatcher, workerWorkflow } from './rules.ts';
+import { type LeftWork, leftWorkOf } from './left-work.ts';
 import type { Doing } from './self.ts';
 import type { Surroundings } from './surroundings.ts';
 import { digestOf, printedBy } from './task-command.ts';
-
-/** How things stood when somebody last looked. */
-export interface Seen {
-  /** Of the branch. */
-  readonly main: string | null;
-  /** Of the claims. */
-  readonly revision: number;
-  /** What a command printed, if one lists the tasks. */
-  readonly listed?: string | undefined;
-}
-
-/** What is different from what was seen. */
-export interface Change {
-  readonly what: 'main' | 'claims' | 'tasks' | 'abandoned';
-  readonly main: string | null;
-}
+import {
+  abandonedAmong,
+  type Change,
+  type Difference,
+  differenceFrom,
+  isDifferent,
+  type Seen,
+  unfinished,
+} from './waking.ts';
 
 /** A worker as it describes itself: what is the same for the whole process is added where it is kept. */
 export type WorkerSelf = Omit<WorkerRecord, 'host' | 'pid' | 'processStart'>;
-
-/** What a run has left behind. */
-export interface LeftWork {
-  /** That it had, whoever has it now. */
-  readonly task?: string | undefined;
-  /** Of the claim, while it is held. */
-  readonly token?: number | undefined;
-  readonly workspace?: { readonly path: string; readonly branch: string } | undefined;
-  /** Its last commit, if it has one that its base does not have. */
-  readonly commit?: string | undefined;
-  /** Where it was parked already. */
-  readonly parked?: string | undefined;
-  readonly costUsd: number | null;
-  readonly tokens: number;
-}
 
 /** What a worker does now, and what it has cost so far if that is known anew. */
 export interface WorkerShow extends Doing {
@@ -62,18 +36,17 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
   const { world, clock, ids, store, self } = environment;
   const { branch, tasks } = rules;
 
-  const isAbandoned = ({ owner }: RunSummary, now: number): boolean =>
-    owner === null ||
-    toEpochMs(owner.expiresAt) <= now ||
-    (owner.host === self.host && !environment.isAlive(owner));
-
-  const abandoned = async (now: number): Promise<readonly string[]> => {
-    const unfinished = await store.list({ workflow: workerWorkflow, status: 'running' });
-    return unfinished
-      .filter(run => isAbandoned(run, now))
-      .map(({ runId }) => runId)
-      .reverse();
+  const tip = async () => (await branchTip(await repository(), branch)) ?? null;
+  const mainNow = () => {
+    const known = repository.known();
+    return known && tipInFiles(known.commonDir, branch);
   };
+  const difference = async ({ seen, now }: Difference) =>
+    differenceFrom(seen, {
+      main: await tip(),
+      revision: await store.claims.revision(),
+      abandoned: abandonedAmong(await store.list(unfinished), { ...environment, now }),
+    });
 
   const update = async (
     incarnation: string,
@@ -98,7 +71,7 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
       name: 'worker.enlist',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ writes: ['workers'] }),
+      keys: () => ({ writes: [workerKey('')] }),
       perform: async ({ isNamed, ...worker }) => {
         const others = await store.workers.list();
         for (const other of others)
@@ -125,7 +98,7 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
       name: 'worker.show',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ writes: ['workers'] }),
+      keys: ({ incarnation }) => ({ writes: [workerKey(incarnation)] }),
       perform: ({ incarnation, ...doing }) =>
         update(incarnation, worker => ({ ...worker, ...idle, ...doing })),
     }),
@@ -135,7 +108,7 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
       name: 'worker.beat',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ writes: ['workers'] }),
+      keys: ({ incarnation }) => ({ writes: [workerKey(incarnation)] }),
       perform: ({ incarnation, beatAt }) => update(incarnation, worker => ({ ...worker, beatAt })),
     }),
 
@@ -143,7 +116,7 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
       name: 'worker.dismiss',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ writes: ['workers'] }),
+      keys: incarnation => ({ writes: [workerKey(incarnation)] }),
       perform: incarnation => store.workers.remove(incarnation),
     }),
 
@@ -161,8 +134,8 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
       name: 'runs.abandoned',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ reads: ['store'] }),
-      perform: abandoned,
+      keys: () => ({ reads: ['lease:', 'status:'] }),
+      perform: async now => abandonedAmong(await store.list(unfinished), { ...environment, now }),
     }),
 
     /** What a run has left behind, from its history. */
@@ -170,75 +143,46 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
       name: 'runs.left-work',
       span: 'short',
       answer: 'inside',
-      keys: runId => ({ reads: [`store:${runId}`] }),
-      perform: async runId => {
-        const { place, ...left } = leftOf(await store.read(runId));
-        const claim = (await store.claims.list()).find(each => each.runId === runId && each.state === 'held');
-        const tip = place && (await branchTip(await repository(), place.branch));
-        return {
-          ...left,
-          ...(claim ? { task: claim.task, token: claim.token } : {}),
-          ...(place
-            ? { workspace: { path: join(environment.projectRoot, place.path), branch: place.branch } }
-            : {}),
-          ...(tip === undefined || tip === place?.base ? {} : { commit: tip }),
-        };
-      },
+      keys: runId => ({ reads: [`store:${runId}`, 'claim:'] }),
+      perform: runId => leftWorkOf(environment, runId),
     }),
 
-    /** Waits until something is different from what was seen. */
-    changed: world.effect<Seen, Change>({
+    /** Waits until something is different from what was seen; `tasks` if a command lists other tasks. */
+    changed: world.effect<Seen, 'tasks' | 'something'>({
       name: 'main_head_sha',
       span: 'long',
-      keys: () => ({}),
+      awaits: {
+        keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'status:', 'lease:', 'clock'] }),
+        // What a command would print, nobody can tell at once.
+        isOver: seen =>
+          tasks.kind === 'command' || isDifferent(seen, { ...environment, now: clock.now() }, mainNow()),
+      },
       perform: async (seen, { signal }) => {
         for (let looked = 0; ; looked++) {
-          const main = (await branchTip(await repository(), branch)) ?? null;
-          if (main !== seen.main) return { what: 'main', main };
-          if ((await store.claims.revision()) !== seen.revision) return { what: 'claims', main };
-          if ((await abandoned(clock.now())).length > 0) return { what: 'abandoned', main };
+          if (await difference({ seen, now: clock.now() })) return 'something';
           if (tasks.kind === 'command' && looked > 0 && looked % listEvery === 0) {
             // One that fails now and then is no reason to wake up.
             const listed = await printedBy(environment, tasks.command, signal).catch(() => undefined);
-            if (listed !== undefined && digestOf(listed) !== seen.listed) return { what: 'tasks', main };
+            if (listed !== undefined && digestOf(listed) !== seen.listed) return 'tasks';
           }
           await clock.waitUntil(clock.now() + pollMs, signal);
         }
       },
     }),
+
+    /** What is different from what was seen. Whoever waited saw some of it in the middle of what others did. */
+    whatChanged: world.effect<Difference, Change | null>({
+      name: 'worker.wake',
+      span: 'short',
+      keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'status:', 'lease:'] }),
+      perform: difference,
+    }),
   };
 }
+
+/** Of one worker; without an incarnation, of all. */
+export const workerKey = (incarnation: string): string => `worker:${incarnation}`;
 
 function firstFree(stem: string, taken: ReadonlySet<string>): string {
   for (let number = 1; ; number++) if (!taken.has(`${stem}-${number}`)) return `${stem}-${number}`;
-}
-
-type Place = Pick<EventOf<'workspace.created'>['data'], 'path' | 'branch' | 'base'>;
-
-function leftOf(
-  history: readonly HistoryEvent[],
-): Pick<LeftWork, 'task' | 'parked' | 'costUsd' | 'tokens'> & { readonly place?: Place } {
-  let place: Place | undefined;
-  let task: string | undefined;
-  let parked: string | undefined;
-  let costUsd: number | null = 0;
-  let tokens = 0;
-  for (const event of history) {
-    if (event.type === 'workspace.created') place = event.data;
-    else if (event.type === 'transition.taken' && event.data.from === dispatcher)
-      task = event.data.args?.['task'];
-    else if (event.type === 'landing.parked') parked = event.data.branch;
-    else if (event.type === 'session.ended') {
-      const { usage } = event.data;
-      costUsd = usage.costUsd === null || costUsd === null ? null : costUsd + usage.costUsd;
-      tokens += usage.inputTokens + usage.outputTokens;
-    }
-  }
-  return {
-    ...(place ? { place } : {}),
-    ...(task === undefined ? {} : { task }),
-    ...(parked === undefined ? {} : { parked }),
-    costUsd,
-    tokens,
-  };
 }

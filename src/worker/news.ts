@@ -1,7 +1,7 @@
 import type { ErrorData } from '../core/errors.ts';
 import type { ClaimState } from '../store/claims.ts';
-import type { Change } from './loop-effects.ts';
 import type { TaskProblem } from './task.ts';
+import type { Change } from './waking.ts';
 
 /** Why a worker came to its end. */
 export type EndReason = 'stopped' | 'idle' | 'once' | 'nothing-to-do' | 'max-tasks' | 'budget';
@@ -15,7 +15,7 @@ export type WorkerNews =
   | { readonly kind: 'lost'; readonly runId: string | undefined }
   | { readonly kind: 'nothing'; readonly why: string }
   | { readonly kind: 'sleeps'; readonly why: string }
-  | { readonly kind: 'woke'; readonly what: Change['what'] }
+  | { readonly kind: 'woke'; readonly what: Change }
   | {
       readonly kind: 'let-go';
       readonly task: string;

@@ -19,5 +19,8 @@ export const dispatcher = 'dispatch';
 /** Where finished work is left that somebody else is to land. */
 export const taskBranch = (task: string): string => `reprise/task/${task}`;
 
+/** Where work is kept that did not land. */
+export const parkedBranchOf = (task: string): string => `reprise/parked/${task}`;
+
 /** What a worker says while others dispatch. */
 export const waitsToDispatch = 'waits for its turn to dispatch';

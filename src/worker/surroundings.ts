@@ -1,10 +1,10 @@
 import type { Environment } from '../engine/environment.ts';
-import type { Repository } from '../git/repository.ts';
+import type { RepositoryOnce } from '../engine/work/repository-once.ts';
 import type { WorkerRules } from './rules.ts';
 
 /** What stands behind the effects of workers. */
 export interface Surroundings {
   readonly environment: Environment;
   readonly rules: WorkerRules;
-  readonly repository: () => Promise<Repository>;
+  readonly repository: RepositoryOnce;
 }

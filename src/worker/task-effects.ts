@@ -1,9 +1,11 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
-import { folderKey } from '../engine/work/workspace-effects.ts';
+import { folderKey, refKey } from '../engine/work/workspace-effects.ts';
 import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../store/claims.ts';
+import type { Fence } from '../store/port.ts';
 import type { WorkerRecord } from '../store/workers.ts';
+import { workerKey } from './loop-effects.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { TaskState } from './task.ts';
 import { printedBy } from './task-command.ts';
@@ -39,7 +41,7 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
     readTasks: world.effect<void, TaskFiles>({
       name: 'tasks.read',
       span: 'short',
-      keys: () => ({ reads: [`ref:${branch}`] }),
+      keys: () => ({ reads: [refKey(branch)] }),
       perform: async () => {
         last = await readTaskFiles(await repository(), rules, last);
         return last;
@@ -59,7 +61,7 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
       name: 'claims.list',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ reads: ['claims', 'store'] }),
+      keys: () => ({ reads: ['claim:', 'status:'] }),
       perform: async () => ({ revision: await store.claims.revision(), claims: await store.claims.list() }),
     }),
 
@@ -67,7 +69,9 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
       name: 'claim.take',
       span: 'short',
       answer: 'inside',
-      keys: ({ task }) => ({ writes: ['claims', `claim:${task}`] }),
+      taped: { args: withoutFence },
+      // A claim counts only while its run does, whichever that is.
+      keys: ({ task, fence }) => ({ reads: ['status:', ...fenceKeys(fence)], writes: [`claim:${task}`] }),
       perform: request => store.claims.take(request),
     }),
 
@@ -75,7 +79,8 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
       name: 'claim.settle',
       span: 'short',
       answer: 'inside',
-      keys: ({ task }) => ({ writes: ['claims', `claim:${task}`] }),
+      taped: { args: withoutFence },
+      keys: ({ task, fence }) => ({ reads: fenceKeys(fence), writes: [`claim:${task}`] }),
       perform: settlement => store.claims.settle(settlement),
     }),
 
@@ -84,7 +89,7 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
       name: 'workers.list',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ reads: ['workers'] }),
+      keys: () => ({ reads: [workerKey('')] }),
       perform: async incarnation =>
         (await store.workers.list())
           .filter(other => other.incarnation !== incarnation && environment.isAlive(other))
@@ -118,3 +123,11 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
     }),
   };
 }
+
+const fenceKeys = (fence: Fence | undefined): readonly string[] => (fence ? [`lease:${fence.runId}`] : []);
+
+/** Who owns a run is on the tape once, where the run was taken. */
+const withoutFence = <T extends { readonly fence?: Fence | undefined }>({
+  fence: _,
+  ...rest
+}: T): Omit<T, 'fence'> => rest;

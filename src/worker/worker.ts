@@ -11,12 +11,13 @@ import type { LaneRef } from '../world/world.ts';
 import type { Dispatch } from './dispatched.ts';
 import type { WorkerEffects } from './effects.ts';
 import { iterationWorkflow } from './iteration.ts';
+import type { LeftWork, LeftWorkspace } from './left-work.ts';
 import { type Look, look } from './look.ts';
-import type { Change, LeftWork, Seen } from './loop-effects.ts';
 import { type EndReason, firstLineOf, type TaskEnd, type WorkerEnd, type WorkerNews } from './news.ts';
 import { pickTask } from './pick.ts';
 import { type WorkerRules, workerSource } from './rules.ts';
 import type { Doing } from './self.ts';
+import type { Change, Seen } from './waking.ts';
 
 export interface WorkerOptions {
   /** `worker-1` and so on without one. */
@@ -132,7 +133,7 @@ export class Worker {
       await this.show({ state: 'sleeping', note: why });
       const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : found.seen);
       if (woke === 'stop') return 'stopped';
-      this.#tell({ kind: 'woke', what: woke.what });
+      this.#tell({ kind: 'woke', what: woke });
     }
   }
 
@@ -248,11 +249,12 @@ export class Worker {
   async #letGo(result: Exclude<RunResult, { status: 'completed' }>, left: LeftWork): Promise<void> {
     const { effects, options } = this.#parts;
     const error = errorOf(result);
-    const { task, token, commit, workspace, parked } = left;
+    const { task, token, workspace, parked } = left;
     this.#tasks.push({ task, runId: result.runId, error });
     if (task !== undefined && (parked === undefined || token !== undefined)) {
       const isStopped = result.status === 'cancelled' && (await effects.isStopped(options.interrupt));
       const state = isStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
+      const commit = workspace && (await this.#ownCommit(workspace));
       const branch = commit === undefined ? undefined : await effects.park({ task, commit });
       const reason = firstLineOf(error.message);
       const at = toTimestamp(await effects.now());
@@ -265,15 +267,30 @@ export class Worker {
       throw new RepriseError(error.code as 'AGENT_LOGIN', error.message, error);
   }
 
+  /** The last commit of a workspace, if it has one that its base does not have. */
+  async #ownCommit({ branch, base }: LeftWorkspace): Promise<string | undefined> {
+    const tip = await this.#parts.effects.tipOfBranch(branch);
+    return tip === null || tip === base ? undefined : tip;
+  }
+
   /** Whatever keeps it there, it is found again by whoever cleans up. */
-  async #leave(workspace: NonNullable<LeftWork['workspace']>): Promise<void> {
+  async #leave({ path, branch }: LeftWorkspace): Promise<void> {
     const { effects } = this.#parts;
     await bestEffort(
       async () => {
-        await effects.removeWorkspace({ ...workspace, incarnation: this.#incarnation });
+        await effects.removeWorkspace({ path, branch, incarnation: this.#incarnation });
       },
       () => {},
     );
+  }
+
+  async #change(seen: Seen): Promise<Change> {
+    const { effects } = this.#parts;
+    for (;;) {
+      if ((await effects.changed(seen)) === 'tasks') return 'tasks';
+      const change = await effects.whatChanged({ seen, now: await effects.now() });
+      if (change) return change;
+    }
   }
 
   /** Until something is different from what was seen, or somebody asks to stop. */
@@ -282,7 +299,7 @@ export class Worker {
     const { world } = environment;
     const mail = world.mailbox<Change | 'stop'>(`worker:${this.#incarnation}:${this.#sleeps++}`);
     const lanes: LaneRef[] = [
-      world.fork(() => untilCancelled(async () => mail.send(await effects.changed(seen)))),
+      world.fork(() => untilCancelled(async () => mail.send(await this.#change(seen)))),
       world.fork(() =>
         untilCancelled(async () => {
           await effects.interrupted(options.interrupt);

@@ -91,6 +91,7 @@ export function createWorkEffects(
     >({
       name: 'artifacts.collect',
       span: 'long',
+      keys: ({ folder }) => (folder === projectRoot ? {} : { reads: [folderKey(folder)] }),
       perform: ({ runId, unit, folder, rules }) =>
         collectArtifacts({
           folder,

@@ -10,7 +10,7 @@ import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from './landing-
 import { scratchOf, verificationOf } from './landing-verify.ts';
 import type { RepositoryOnce } from './repository-once.ts';
 import { withoutLease, withoutToken } from './taped.ts';
-import { folderKey } from './workspace-effects.ts';
+import { folderKey, landedKey, refKey } from './workspace-effects.ts';
 
 /** The steps of a landing. Between any two of them others may go on. */
 export function landingEffects(
@@ -57,7 +57,7 @@ export function landingEffects(
       name: 'land.prepare',
       span: 'short',
       taped: { args: withoutLease },
-      keys: ({ branch, onto }) => ({ reads: [`ref:${onto}`, `ref:${branch}`], writes: [`landed:${branch}`] }),
+      keys: ({ branch, onto }) => ({ reads: [refKey(onto), refKey(branch)], writes: [landedKey(branch)] }),
       perform: async ({ key, lease, branch, onto }) =>
         prepareLanding({
           repository: await repositoryFor(key),
@@ -84,14 +84,14 @@ export function landingEffects(
         }),
     }),
 
-    /** Moves the branch, if it is where it was and whoever asks still has the lock, the run and the task. */
+    /** Moves the branch, and what is checked out of it, if it is where it was and whoever asks still has lock, run and task. */
     moveLanding: world.effect<MoveOrder, MoveEnd>({
       name: 'land.move',
       span: 'short',
       taped: { args: withoutLease },
       keys: ({ runId, branch, onto, claim }) => ({
-        reads: ['lock:land', `lease:${runId}`, `ref:${branch}`, ...(claim ? [`claim:${claim.task}`] : [])],
-        writes: [`ref:${onto}`, `landed:${branch}`],
+        reads: ['lock:land', `lease:${runId}`, refKey(branch), ...(claim ? [`claim:${claim.task}`] : [])],
+        writes: [refKey(onto), refKey('HEAD'), landedKey(branch)],
       }),
       perform: async ({ key, runId, lease, branch, onto, ready, claim }) =>
         moveLanding({

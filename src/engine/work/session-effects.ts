@@ -6,6 +6,8 @@ import { HeldSession, type SessionAccount, type SessionStart, type SessionTurn }
 import { withoutLease } from './taped.ts';
 import { folderKey } from './workspace-effects.ts';
 
+const slotKey = (agent: string): string => `slot:${agent}`;
+
 /** Conversations with agents: chains of turns, and the places that an agent has. */
 export function sessionEffects(environment: Environment, observe: Observer) {
   const { world, clock, ids, stateDir, projectRoot } = environment;
@@ -36,7 +38,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       span: 'long',
       taped: { args: withoutLease },
       awaits: {
-        keys: ({ agent }) => ({ writes: [`slots:${agent}`] }),
+        keys: ({ agent }) => ({ writes: [slotKey(agent)] }),
         isOver: ({ agent, places }) => hasFreeSlot({ stateDir, agent, places }),
       },
       perform: async ({ key, agent, places, lease }, { signal }) => {
@@ -47,10 +49,11 @@ export function sessionEffects(environment: Environment, observe: Observer) {
     }),
 
     /** Nothing happens if none is held. */
-    releaseSlot: world.effect<string, void>({
+    releaseSlot: world.effect<{ readonly key: string; readonly agent: string }, void>({
       name: 'agent.release-slot',
       span: 'short',
-      perform: key => {
+      keys: ({ agent }) => ({ writes: [slotKey(agent)] }),
+      perform: ({ key }) => {
         slots.get(key)?.release();
         slots.delete(key);
       },

@@ -58,7 +58,7 @@ export async function runSession(lane: SessionLane, plan: SessionPlan): Promise<
     if (places !== undefined) await effects.takeSlot({ key, agent: agent.name, places, lease });
     return await converse(lane, plan, key);
   } finally {
-    if (places !== undefined) await effects.releaseSlot(key);
+    if (places !== undefined) await effects.releaseSlot({ key, agent: agent.name });
   }
 }
 

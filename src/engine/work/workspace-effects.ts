@@ -7,6 +7,7 @@ import type { Repository } from '../../git/repository.ts';
 import { resetWorkspace } from '../../git/reset-workspace.ts';
 import { createWorkspace } from '../../git/workspaces.ts';
 import type { Lease, Owner } from '../../store/port.ts';
+import type { EffectDefinition } from '../../world/effect.ts';
 import type { Environment, Observer } from '../environment.ts';
 import type { KnownWorkspace, Unit } from './port.ts';
 import { withoutLease } from './taped.ts';
@@ -39,6 +40,22 @@ export interface PreparedWorkspace {
 /** Who works in the folder has it for himself. */
 export const folderKey = (path: string): string => `wt:${path}`;
 
+/** Where a branch is; `HEAD` is what is checked out, and the commit that it is at. */
+export const refKey = (branch: string): string => `ref:${branch}`;
+
+/** The note that all of a branch is on another one. */
+export const landedKey = (branch: string): string => `landed:${branch}`;
+
+/** The tip of a branch; null if there is none of that name. */
+export const tipOfBranch = (
+  repository: () => Promise<Repository>,
+): EffectDefinition<string, string | null> => ({
+  name: 'workspace.tip',
+  span: 'long',
+  keys: branch => ({ reads: [refKey(branch)] }),
+  perform: async branch => (await branchTip(await repository(), branch)) ?? null,
+});
+
 /** What is done with git and the folders of workspaces. */
 export function workspaceEffects(
   environment: Environment,
@@ -50,6 +67,8 @@ export function workspaceEffects(
   const onWait = ({ pid }: Owner) =>
     observe({ kind: 'notice', message: `waiting for process ${pid}, which is changing worktrees` });
   const inFolder = ({ path }: { readonly path: string }) => ({ writes: [folderKey(path)] });
+  /** What is in it, and where its branch is. */
+  const onBranch = ({ path, branch }: WorkFolder) => ({ writes: [folderKey(path), refKey(branch)] });
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
 
   return {
@@ -57,16 +76,11 @@ export function workspaceEffects(
     resolveBase: world.effect<string, string>({
       name: 'workspace.base',
       span: 'long',
+      keys: name => ({ reads: [refKey(name)] }),
       perform: async name => resolveBase(await repository(), name),
     }),
 
-    /** The tip of a branch; null if there is none of that name. */
-    tipOfBranch: world.effect<string, string | null>({
-      name: 'workspace.tip',
-      span: 'long',
-      keys: branch => ({ reads: [`ref:${branch}`] }),
-      perform: async branch => (await branchTip(await repository(), branch)) ?? null,
-    }),
+    tipOfBranch: world.effect(tipOfBranch(repository)),
 
     /** Ports that nobody else has, until they are given back; those that it had before, if it had some. */
     takePorts: world.effect<{ readonly key: string; readonly before?: Ports | undefined }, Ports>({
@@ -96,7 +110,7 @@ export function workspaceEffects(
       name: 'workspace.create',
       span: 'long',
       taped: { args: withoutLease },
-      keys: ({ path }) => ({ writes: ['gitworktrees', folderKey(path)] }),
+      keys: ({ path, branch }) => ({ writes: ['gitworktrees', folderKey(path), refKey(branch)] }),
       perform: async ({ runId, lease, unit, path, branch, base }, { signal }) => {
         const { made, wasAlone } = await createWorkspace({
           repository: await repository(),
@@ -121,7 +135,7 @@ export function workspaceEffects(
       span: 'long',
       taped: { args: withoutLease },
       cleanup: true,
-      keys: inFolder,
+      keys: onBranch,
       perform: async ({ lease, path, base }) => {
         markSetUp(path, false);
         await resetWorkspace({
@@ -146,7 +160,7 @@ export function workspaceEffects(
       name: 'workspace.commit',
       span: 'long',
       cleanup: true,
-      keys: inFolder,
+      keys: onBranch,
       perform: async request => saveWork(await repository(), request),
     }),
 

@@ -1,6 +1,6 @@
 import { byTask, type Decision, decideClaim, decideSettlement, isHeldBy } from '../claiming.ts';
 import type { Claim, ClaimState, ClaimStore } from '../claims.ts';
-import type { RunStatus } from '../port.ts';
+import type { Fence, RunStatus } from '../port.ts';
 import type { Database, Transactions } from './connection.ts';
 
 interface ClaimRow {
@@ -26,10 +26,12 @@ interface Surroundings {
   readonly transactions: Transactions;
   /** Throws RUN_NOT_FOUND. */
   readonly statusOf: (runId: string) => RunStatus;
+  /** Throws FENCED, RUN_NOT_FOUND. */
+  readonly check: (fence: Fence) => void;
 }
 
 /** The claims of tasks. */
-export function claimsOn({ db, transactions: { read, write }, statusOf }: Surroundings): ClaimStore {
+export function claimsOn({ db, transactions: { read, write }, statusOf, check }: Surroundings) {
   const one = db.prepare(`${selectClaims} WHERE task = ?`);
   const all = db.prepare(selectClaims);
   const put = db.prepare(
@@ -48,21 +50,29 @@ export function claimsOn({ db, transactions: { read, write }, statusOf }: Surrou
     put.run(task, token, state, version, runId, by, at, ...outcome);
   };
 
-  const carryOut = <Answer>(decide: () => Decision<Answer>): Answer =>
+  const revisionNow = (): number =>
+    read(() => {
+      const row: { revision: number } = revision.get();
+      return row.revision;
+    });
+
+  const carryOut = <Answer>(fence: Fence | undefined, decide: () => Decision<Answer>): Answer =>
     write(() => {
+      if (fence) check(fence);
       const { answer, kept } = decide();
       if (kept) keep(kept);
       return answer;
     });
 
-  return {
+  const store: ClaimStore = {
     take: async request =>
-      carryOut(() => {
+      carryOut(request.fence, () => {
         const runStatus = request.runId === null ? null : statusOf(request.runId);
         return decideClaim(current(request.task), request, runStatus);
       }),
 
-    settle: async settlement => carryOut(() => decideSettlement(current(settlement.task), settlement)),
+    settle: async settlement =>
+      carryOut(settlement.fence, () => decideSettlement(current(settlement.task), settlement)),
 
     list: async () =>
       read(() => {
@@ -72,12 +82,9 @@ export function claimsOn({ db, transactions: { read, write }, statusOf }: Surrou
 
     isHeld: async claim => read(() => isHeldBy(current(claim.task), claim)),
 
-    revision: async () =>
-      read(() => {
-        const row: { revision: number } = revision.get();
-        return row.revision;
-      }),
+    revision: async () => revisionNow(),
   };
+  return { store, revision: revisionNow };
 }
 
 const toClaim = (row: ClaimRow): Claim => ({

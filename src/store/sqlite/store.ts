@@ -19,6 +19,12 @@ export function storeOn(db: Database, file: string): EventStore {
   const history = historyTable(db);
   const inbox = inboxTable(db);
   const processes = processesTable(db);
+  const claims = claimsOn({
+    db,
+    transactions,
+    statusOf: runId => runs.get(runId).status,
+    check: ({ runId, lease }) => checkLease(runId, runs.standing(runId), lease),
+  });
 
   return {
     createRun: async run =>
@@ -82,8 +88,9 @@ export function storeOn(db: Database, file: string): EventStore {
 
     processes: async runId => read(() => processes.read(runId)),
 
-    claims: claimsOn({ db, transactions, statusOf: runId => runs.get(runId).status }),
+    claims: claims.store,
     workers: workersOn(db, transactions),
+    glance: { revision: claims.revision, list: query => read(() => runs.list(query)) },
 
     close: async () => {
       if (db.isOpen) db.close();

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import type { EventStore, Fence } from './port.ts';
+import { newRun, type OpenStore, takeover, time, withStore } from './samples.conformance.ts';
+
+const fenceOf = (epoch: number, incarnation: string): Fence => ({
+  runId: 'r1',
+  lease: { epoch, incarnation },
+});
+
+const ann = fenceOf(1, 'ann');
+const bob = fenceOf(2, 'bob');
+
+const take = (store: EventStore, fence: Fence, seen = 0) =>
+  store.claims.take({ task: 'a', seen, version: 'v1', runId: 'r1', by: 'w', at: time(1), fence });
+
+const settle = (store: EventStore, fence: Fence) =>
+  store.claims.settle({ task: 'a', token: 1, state: 'landed', at: time(2), fence });
+
+/** Claims of a run that has other hands by now. */
+export function describeClaimFences(open: OpenStore): void {
+  describe('whoever was taken for dead', () => {
+    it(
+      'cannot settle a claim of the run, although its token is still the right one',
+      withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1'));
+        await take(store, ann);
+        await store.acquire(takeover('r1'));
+        const before = await store.claims.list();
+        await expect(settle(store, ann)).rejects.toMatchObject({ code: 'FENCED' });
+        expect(await store.claims.list()).toEqual(before);
+        expect(await settle(store, bob)).toBe(true);
+        await expect(settle(store, ann)).rejects.toMatchObject({ code: 'FENCED' });
+      }),
+    );
+
+    it(
+      'is not given what the run holds, and cannot claim more for it',
+      withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1'));
+        await store.acquire(takeover('r1'));
+        await expect(take(store, ann)).rejects.toMatchObject({ code: 'FENCED' });
+        expect(await store.claims.list()).toEqual([]);
+        expect(await take(store, bob)).toMatchObject({ kind: 'claimed', claim: { token: 1 } });
+        await expect(take(store, ann)).rejects.toMatchObject({ code: 'FENCED' });
+        expect(await take(store, bob)).toMatchObject({ kind: 'claimed', claim: { token: 1 } });
+      }),
+    );
+
+    it(
+      'is out as soon as the run was released',
+      withStore(open, async ({ store }) => {
+        await store.createRun(newRun('r1'));
+        await take(store, ann);
+        await store.release('r1', ann.lease);
+        await expect(settle(store, ann)).rejects.toMatchObject({ code: 'FENCED' });
+        await expect(settle(store, { ...ann, runId: 'r9' })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+      }),
+    );
+  });
+
+  describe('a glance', () => {
+    it(
+      'sees at once what is asked for otherwise',
+      withStore(open, async ({ store }) => {
+        const seen = () => [store.glance?.revision(), store.glance?.list({ status: 'running' })];
+        const asked = async () => [await store.claims.revision(), await store.list({ status: 'running' })];
+        expect(seen()).toEqual([0, []]);
+        await store.createRun(newRun('r1'));
+        await store.createRun(newRun('r2', { at: time(1) }));
+        await take(store, ann);
+        expect(seen()).toEqual(await asked());
+        expect(seen()).toMatchObject([1, [{ runId: 'r2' }, { runId: 'r1' }]]);
+        await store.release('r1', ann.lease, 'failed');
+        expect(seen()).toEqual(await asked());
+        expect(seen()).toMatchObject([2, [{ runId: 'r2' }]]);
+      }),
+    );
+  });
+}

@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import type { EventOf, HistoryEvent } from '../core/event.ts';
+import type { Environment } from '../engine/environment.ts';
+import { dispatcher } from './rules.ts';
+
+/** What a run has left behind. */
+export interface LeftWork {
+  /** That it had, whoever has it now. */
+  readonly task?: string | undefined;
+  /** Of the claim, while it is held. */
+  readonly token?: number | undefined;
+  readonly workspace?: LeftWorkspace | undefined;
+  /** Where it was parked already. */
+  readonly parked?: string | undefined;
+  readonly costUsd: number | null;
+  readonly tokens: number;
+}
+
+export interface LeftWorkspace {
+  /** Absolute. */
+  readonly path: string;
+  readonly branch: string;
+  /** The commit that it began with. */
+  readonly base: string;
+}
+
+/** From its history, and from the claims. */
+export async function leftWorkOf(
+  { store, projectRoot }: Pick<Environment, 'store' | 'projectRoot'>,
+  runId: string,
+): Promise<LeftWork> {
+  const { place, ...left } = leftOf(await store.read(runId));
+  const claim = (await store.claims.list()).find(each => each.runId === runId && each.state === 'held');
+  return {
+    ...left,
+    ...(claim ? { task: claim.task, token: claim.token } : {}),
+    ...(place
+      ? { workspace: { path: join(projectRoot, place.path), branch: place.branch, base: place.base } }
+      : {}),
+  };
+}
+
+type Place = Pick<EventOf<'workspace.created'>['data'], 'path' | 'branch' | 'base'>;
+
+function leftOf(
+  history: readonly HistoryEvent[],
+): Pick<LeftWork, 'task' | 'parked' | 'costUsd' | 'tokens'> & { readonly place?: Place } {
+  let place: Place | undefined;
+  let task: string | undefined;
+  let parked: string | undefined;
+  let costUsd: number | null = 0;
+  let tokens = 0;
+  for (const event of history) {
+    if (event.type === 'workspace.created') place = event.data;
+    else if (event.type === 'transition.taken' && event.data.from === dispatcher)
+      task = event.data.args?.['task'];
+    else if (event.type === 'landing.parked') parked = event.data.branch;
+    else if (event.type === 'session.ended') {
+      const { usage } = event.data;
+      costUsd = usage.costUsd === null || costUsd === null ? null : costUsd + usage.costUsd;
+      tokens += usage.inputTokens + usage.outputTokens;
+    }
+  }
+  return {
+    ...(place ? { place } : {}),
+    ...(task === undefined ? {} : { task }),
+    ...(parked === undefined ? {} : { parked }),
+    costUsd,
+    tokens,
+  };
+}
