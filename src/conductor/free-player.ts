@@ -1,5 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import type { Outcome } from '../world/outcome.ts';
+import { canEndByItself } from './outside.ts';
 import type { Asked, LanePlayer, PlayerFactory, Standing, View } from './player.ts';
 
 /** Time that passes only when nothing else happens. */
@@ -15,9 +16,6 @@ export const freePlayer =
   (time: VirtualTime): PlayerFactory<LanePlayer> =>
   view =>
     new FreePlayer(view, time);
-
-/** Waits for the outside, which nobody is there to end. */
-const outside: ReadonlySet<string> = new Set(['inbox.next']);
 
 class FreePlayer implements LanePlayer {
   readonly #view: View;
@@ -44,9 +42,8 @@ class FreePlayer implements LanePlayer {
     return asked.effect.name !== 'clock.sleep';
   }
 
-  canEnd({ effect, args }: Asked): boolean {
-    if (effect.name === 'keyboard.interrupt') return (args as AbortSignal).aborted;
-    return !outside.has(effect.name) && (effect.awaits?.isOver(args) ?? true);
+  canEnd(asked: Asked): boolean {
+    return canEndByItself(asked);
   }
 
   answerOf(asked: Asked): Outcome | 'perform' {

@@ -111,6 +111,7 @@ export const errorCatalogue = {
   // Inside
   LANE_MISUSE: 'Code inside a lane broke the rules of the effects boundary.',
   DEADLOCK: 'Every lane waits and nothing outside can wake one of them.',
+  LIVELOCK: 'Lanes go on and on, and none of them comes to an end.',
   INTERNAL: 'A bug in Reprise.',
 } as const;
 

@@ -1,0 +1,58 @@
+import type { Asked } from '../player.ts';
+
+export interface FairnessOptions {
+  /** How many moves a schedule may have; 20,000 unless it is said. */
+  readonly mostMoves?: number;
+  /** How often in a row time may pass while nobody does anything but look and sleep again; 50 unless it is said. */
+  readonly mostIdleTicks?: number;
+}
+
+/** Keeps lanes from going on for ever. */
+export class Fairness {
+  readonly #mostMoves: number;
+  readonly #mostIdleTicks: number;
+  #idleTicks = 0;
+  #foldsInARow = 0;
+
+  constructor({ mostMoves = 20_000, mostIdleTicks = 50 }: FairnessOptions) {
+    this.#mostMoves = mostMoves;
+    this.#mostIdleTicks = mostIdleTicks;
+  }
+
+  /** Once nothing has come of many ticks, nothing will: time stands still until somebody does something. */
+  get mayTick(): boolean {
+    return this.#idleTicks < this.#mostIdleTicks;
+  }
+
+  get foldsTooMuch(): boolean {
+    return this.#foldsInARow > this.#mostMoves;
+  }
+
+  isTooLong(moves: number): boolean {
+    return moves >= this.#mostMoves;
+  }
+
+  ticked(): void {
+    this.#idleTicks++;
+  }
+
+  progressed(): void {
+    this.#idleTicks = 0;
+  }
+
+  granted(asked: Asked): void {
+    this.#foldsInARow = 0;
+    if (changesSomething(asked)) this.progressed();
+  }
+
+  folded(asked: Asked): void {
+    this.#foldsInARow++;
+    if (changesSomething(asked)) this.progressed();
+  }
+}
+
+/** Not: to look at the clock, to sleep, and to look at what others may have changed. */
+function changesSomething({ effect, keys }: Asked): boolean {
+  if (effect.name === 'clock.now' || effect.name === 'clock.sleep') return false;
+  return (keys.reads?.length ?? 0) === 0 || (keys.writes?.length ?? 0) > 0;
+}
