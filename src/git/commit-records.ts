@@ -36,7 +36,8 @@ export async function readCommits(
   return records;
 }
 
-function parseCommit(text: string): CommitRecord {
+/** Of the text of a commit, one character for each byte. */
+export function parseCommit(text: string): CommitRecord {
   const end = text.indexOf('\n\n');
   const header = (end === -1 ? text : text.slice(0, end)).split('\n');
   const message = end === -1 ? '' : text.slice(end + 2);

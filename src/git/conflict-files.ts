@@ -57,12 +57,24 @@ export function describeConflicts(
     const text = bytesOfFile(folder, path);
     const isMarked = text !== undefined && hasMarkers(text);
     if (isMarked) writeFileSync(join(folder, path), relabelled(text, sides, labels), 'latin1');
-    const kind = kindOf(
-      stages.filter(each => each.path === path),
-      isMarked,
-    );
-    return { path, kind, words: words(kind, labels.ours) };
+    return describeConflict(path, { stages, isMarked, onto: labels.ours });
   });
+}
+
+/** How a file stands of which the sides have `stages`; `isMarked`: with markers in it. */
+export function describeConflict(
+  path: string,
+  {
+    stages,
+    isMarked,
+    onto,
+  }: { readonly stages: readonly Stage[]; readonly isMarked: boolean; readonly onto: string },
+): ConflictedFile {
+  const kind = kindOf(
+    stages.filter(each => each.path === path),
+    isMarked,
+  );
+  return { path, kind, words: words(kind, onto) };
 }
 
 function kindOf(stages: readonly Stage[], isMarked: boolean): ConflictKind {

@@ -100,7 +100,7 @@ const busy = ({ path, why, hint }: Extract<BranchCheckout, { kind: 'busy' }>): C
   files: [],
 });
 
-const overwriting = (
+export const overwriting = (
   path: string,
   { branch, files }: { branch: string; files: readonly string[] },
 ): CheckoutInTheWay => ({

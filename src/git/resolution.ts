@@ -79,7 +79,7 @@ export const keyOf = ({ tip, onto, at, commit }: Resolution): string => [tip, on
 export async function layOutDraft(place: Place, draft: Draft, after: string): Promise<Resolution> {
   const { conflict, ontoName, ...begun } = draft;
   const { at, commit, subject, isWhole, rest, tree } = conflict;
-  const labels = { ours: plain(ontoName), theirs: `${commit.slice(0, 10)} (${plain(subject)})` };
+  const labels = labelsOf(draft);
   writeMark<Progress>(place.gitDir, { after, value: { kind: 'laying-out', draft } });
   const files = await layOut(place, conflict, labels);
   const resolution = { ...begun, at, commit, subject, isWhole, rest, tree, files, labels };
@@ -92,6 +92,12 @@ export async function layOutAgain(place: Place, progress: Exclude<Progress, Fini
   if (progress.kind === 'laid-out') return progress.resolution;
   return layOutDraft(place, progress.draft, readMark(place.gitDir)?.after ?? '');
 }
+
+/** What stands behind the markers for whoever solves it. */
+export const labelsOf = ({ ontoName, conflict }: Draft): MarkerLabels => ({
+  ours: plain(ontoName),
+  theirs: `${conflict.commit.slice(0, 10)} (${plain(conflict.subject)})`,
+});
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
 const plain = (text: string): string => text.replace(/[\x00-\x1f\x7f-\x9f]+/g, ' ');

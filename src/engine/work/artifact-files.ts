@@ -25,7 +25,7 @@ export async function collectArtifacts(request: CollectRequest): Promise<readonl
   const artifacts: Artifact[] = [];
   for (const rule of rules) {
     const source = await fileOf(inside, rule);
-    const file = join(target, `${safeSegment(rule.name)}${safeExtension(rule.path)}`);
+    const file = artifactFile(target, rule);
     const beside = `${file}.part`;
     // Whoever reads the old copy goes on reading that.
     await copyFile(source, beside);
@@ -34,6 +34,10 @@ export async function collectArtifacts(request: CollectRequest): Promise<readonl
   }
   return artifacts;
 }
+
+/** The copy of an artifact. */
+export const artifactFile = (target: string, { name, path }: ArtifactRule): string =>
+  join(target, `${safeSegment(name)}${safeExtension(path)}`);
 
 async function fileOf(folder: string, { name, path }: ArtifactRule): Promise<string> {
   const real = await realpath(resolve(folder, path)).catch(() => undefined);

@@ -96,7 +96,7 @@ export function createWorkEffects(
         collectArtifacts({
           folder,
           rules,
-          target: join(stateDir, 'artifacts', runId, unitFileName(unit)),
+          target: artifactFolder(environment, { runId, unit }),
           projectRoot,
         }),
     }),
@@ -108,8 +108,8 @@ export function createWorkEffects(
     >({
       name: 'scratch.write',
       span: 'short',
-      perform: async ({ runId, name, files }) => {
-        const folder = join(stateDir, 'scratch', runId, name);
+      perform: async ({ files, ...order }) => {
+        const folder = scratchFolder(environment, order);
         await rm(folder, { recursive: true, force: true });
         await mkdir(folder, { recursive: true });
         for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text);
@@ -124,6 +124,17 @@ export function createWorkEffects(
     }),
   };
 }
+
+/** Where what a unit hands on is kept. */
+export const artifactFolder = (
+  { stateDir }: Pick<Environment, 'stateDir'>,
+  { runId, unit }: { readonly runId: string; readonly unit: Unit },
+): string => join(stateDir, 'artifacts', runId, unitFileName(unit));
+
+export const scratchFolder = (
+  { stateDir }: Pick<Environment, 'stateDir'>,
+  { runId, name }: { readonly runId: string; readonly name: string },
+): string => join(stateDir, 'scratch', runId, name);
 
 /** Aborted by the signal, or when the time is up. */
 async function limited<T>(

@@ -1,0 +1,166 @@
+import { RepriseError } from '../../../core/errors.ts';
+import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../../../engine/work/landing-port.ts';
+import type { Verdict } from '../../../git/landing.ts';
+import type { Locked, MoveEnd, Prepared, Verified } from '../../../git/landing-steps.ts';
+import { type CheckoutInTheWay, overwriting } from '../../../git/move-branch.ts';
+import { shellWord } from '../../../git/words.ts';
+import type { Owner } from '../../../store/port.ts';
+import { branchRef, type Model, type Worktree } from './model.ts';
+
+type IsAlive = (owner: Owner) => boolean;
+
+/** Whether the lock is free, or held by somebody who is dead. */
+export const isLandingFree = ({ landing: { holder } }: Model, isAlive: IsAlive): boolean =>
+  holder === undefined || !isAlive(holder.owner);
+
+/** To be called when the lock is free. */
+export function lockLanding(
+  model: Model,
+  { key }: Pick<LockOrder, 'key'>,
+  { owner, isAlive }: { readonly owner: Owner; readonly isAlive: IsAlive },
+): Locked {
+  if (!isLandingFree(model, isAlive))
+    throw new RepriseError('INTERNAL', `the lock for landing is held while ${key} takes it`);
+  const token = model.landing.token + 1;
+  model.landing = { token, holder: { key, owner, token } };
+  return { token };
+}
+
+export function unlockLanding(model: Model, key: string): void {
+  const { token, holder } = model.landing;
+  if (holder?.key === key) model.landing = { token, holder: undefined };
+}
+
+/** Like `prepareLanding`. */
+export function prepareLanding(
+  model: Model,
+  { branch, onto }: Pick<PrepareOrder, 'branch' | 'onto'>,
+): Prepared {
+  const from = tipOf(model, onto, ' to land on');
+  const tip = tipOf(model, branch, '');
+  const replayed = model.history.replay({ onto: from, tip });
+  if (replayed.kind === 'conflict') {
+    const { files, subject } = replayed;
+    return { kind: 'conflict', files, subject, onto: from, ...workAt(model, branch) };
+  }
+  if (replayed.kind === 'nothing') {
+    noteLanded(model, { branch, tip, commit: from });
+    return { kind: 'nothing', commit: from };
+  }
+  const { commit, commits } = replayed;
+  const early = obstacle(model, { branch: onto, from, to: commit });
+  return early ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
+}
+
+function tipOf(model: Model, branch: string, what: string): string {
+  const tip = model.tip(branch);
+  if (tip !== undefined) return tip;
+  throw new RepriseError('CANNOT_LAND', `there is no branch ${branch}${what}`);
+}
+
+function workAt(model: Model, branch: string): { readonly workAt?: string } {
+  const [checkout] = model.checkoutsOf(branch);
+  return checkout ? { workAt: checkout.path } : {};
+}
+
+function noteLanded(
+  model: Model,
+  { branch, tip, commit }: { readonly branch: string; readonly tip: string; readonly commit: string },
+): void {
+  const record = model.records.get(branch);
+  if (record) model.records.set(branch, { ...record, landed: { tip, commit } });
+}
+
+interface Move {
+  readonly branch: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Where the branch is checked out so that it cannot move. */
+function obstacle(model: Model, { branch, from, to }: Move): CheckoutInTheWay | undefined {
+  const [first, second] = model.checkoutsOf(branch);
+  if (first && second)
+    return {
+      kind: 'in-the-way',
+      path: second.path,
+      why: `${branch} is checked out twice: in ${first.path} and in ${second.path}`,
+      hint: `switch one of them to another branch: git -C ${shellWord(second.path)} switch --detach`,
+      files: [],
+    };
+  if (!first) return undefined;
+  const changed = new Set(model.trees.changedPaths(model.treeOf(from), model.treeOf(to)));
+  const files = model.uncommitted(first).filter(file => changed.has(file));
+  return files.length === 0 ? undefined : overwriting(first.path, { branch, files });
+}
+
+export interface MayMove {
+  /** Asked right before the branch moves. */
+  readonly mayLand: () => Promise<boolean>;
+}
+
+/** Like `moveLanding`. */
+export async function moveLanding(
+  model: Model,
+  { key, branch, onto, ready }: Pick<MoveOrder, 'key' | 'branch' | 'onto' | 'ready'>,
+  { mayLand }: MayMove,
+): Promise<MoveEnd> {
+  const { from, tip, commit } = ready;
+  const isHeld = () => model.landing.holder?.key === key;
+  if (!isHeld() || model.tip(onto) !== from) return { kind: 'lost' };
+  if (!(await mayLand())) return { kind: 'fenced' };
+  const blocked = obstacle(model, { branch: onto, from, to: commit });
+  if (blocked) return blocked;
+  const [checkout] = model.checkoutsOf(onto);
+  if (checkout) bringAlong(model, checkout, { from, to: commit });
+  model.refs.set(branchRef(onto), commit);
+  noteLanded(model, { branch, tip, commit });
+  const commits =
+    ready.commits ??
+    model.history.commitsOf([commit], [from]).map(({ id, subject }) => ({ commit: id, subject }));
+  return {
+    kind: 'moved',
+    commits,
+    wasAlone: isHeld(),
+    ...(checkout && { checkout: checkout.path }),
+  };
+}
+
+/** Files and index follow as after `git pull --ff-only`: what was not committed stays. */
+function bringAlong(model: Model, checkout: Worktree, { from, to }: Omit<Move, 'branch'>): void {
+  const changes = model.trees
+    .differences(model.treeOf(from), model.treeOf(to))
+    .map(({ path, after }) => [path, after] as const);
+  model.change(checkout, {
+    files: model.trees.withAll(checkout.files, changes),
+    staged: model.trees.withAll(checkout.staged, changes),
+  });
+}
+
+/** Like `verifyLanding`: the result is checked out for as long as it is tried. */
+export async function verifyLanding(
+  model: Model,
+  { branch, commit }: Pick<VerifyOrder, 'branch' | 'commit'>,
+  {
+    path,
+    run,
+  }: {
+    readonly path: string;
+    readonly run: (checkout: { readonly path: string; readonly commit: string }) => Promise<Verdict>;
+  },
+): Promise<Verified> {
+  const files = model.treeOf(commit);
+  model.worktrees.set(path, {
+    path,
+    head: { kind: 'commit', commit },
+    files,
+    staged: files,
+    isSetUp: false,
+  });
+  try {
+    const { passed, output } = await run({ path, commit });
+    return passed ? { passed } : { passed, output, ...workAt(model, branch) };
+  } finally {
+    model.worktrees.delete(path);
+  }
+}

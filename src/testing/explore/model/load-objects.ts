@@ -1,0 +1,84 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type CommitText, parseCommit } from '../../../git/commit-records.ts';
+import type { Git } from '../../../git/git.ts';
+import type { Repository } from '../../../git/repository.ts';
+import type { Objects, TreeEntry } from './objects.ts';
+
+/** Reads objects of a repository by their ids, with one process. */
+export async function loadObjects(git: Git, ids: readonly string[], objects: Objects): Promise<void> {
+  const wanted = [...new Set(ids)].filter(id => !objects.has(id));
+  if (wanted.length === 0) return;
+  const input = wanted.map(id => `${id}\n`).join('');
+  const output = await git.ok(['cat-file', '--batch'], { input, encoding: 'bytes' });
+  const commits = new Map<string, CommitText>();
+  for (let at = 0; at < output.length; ) {
+    const lineEnd = output.indexOf('\n', at);
+    const [id = '', type, size] = output.slice(at, lineEnd).split(' ');
+    const end = lineEnd + 1 + Number(type === 'missing' ? -1 : size);
+    const text = output.slice(lineEnd + 1, Math.max(end, lineEnd + 1));
+    if (type === 'commit') commits.set(id, parseCommit(text));
+    else if (type === 'tree') objects.addTree(new Map(entriesOf(text)));
+    else if (type === 'blob') objects.addBlob(Buffer.from(text, 'latin1'));
+    at = end + 1;
+  }
+  addParentsFirst(commits, objects);
+}
+
+/** Each is `<mode> <name>`, a zero, and the bytes of an id. */
+function* entriesOf(text: string): Iterable<readonly [string, TreeEntry]> {
+  for (let at = 0; at < text.length; ) {
+    const space = text.indexOf(' ', at);
+    const zero = text.indexOf('\0', space);
+    const name = Buffer.from(text.slice(space + 1, zero), 'latin1').toString();
+    const id = Buffer.from(text.slice(zero + 1, zero + 21), 'latin1').toString('hex');
+    yield [name, { mode: text.slice(at, space), id }];
+    at = zero + 21;
+  }
+}
+
+function addParentsFirst(commits: ReadonlyMap<string, CommitText>, objects: Objects): void {
+  const waiting = [...commits.keys()];
+  for (let id = waiting.at(-1); id !== undefined; id = waiting.at(-1)) {
+    const commit = commits.get(id);
+    const parents = (commit?.parents ?? []).filter(parent => commits.has(parent) && !objects.has(parent));
+    if (commit && parents.length > 0 && !objects.has(id)) {
+      waiting.push(...parents);
+      continue;
+    }
+    waiting.pop();
+    if (commit) objects.addCommit(commit);
+  }
+}
+
+/** Reads what packs hold that lean on objects of the repository. Nothing is written there. */
+export async function loadPacks(
+  repository: Repository,
+  packs: readonly Uint8Array[],
+  objects: Objects,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-model-'));
+  try {
+    const own = join(folder, 'objects');
+    mkdirSync(own);
+    const git = repository.git.with({
+      env: {
+        GIT_OBJECT_DIRECTORY: own,
+        GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository.commonDir, 'objects'),
+      },
+    });
+    for (const pack of packs) {
+      const input = Buffer.from(pack).toString('latin1');
+      await git.ok(['-c', 'core.fsync=none', 'unpack-objects', '-q'], { input, encoding: 'bytes' });
+    }
+    await loadObjects(git, looseIds(own), objects);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const looseIds = (folder: string): readonly string[] =>
+  readdirSync(folder)
+    .filter(name => /^[0-9a-f]{2}$/.test(name))
+    .flatMap(start => readdirSync(join(folder, start)).map(rest => `${start}${rest}`));
