@@ -1,6 +1,6 @@
 import type { SessionFactory } from '../agents/port.ts';
 import type { Clock, Ids } from '../core/ports.ts';
-import type { ShellRunner } from '../engine/environment.ts';
+import type { Environment, ShellRunner } from '../engine/environment.ts';
 import type { EventStore } from '../store/port.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import type { World } from '../world/world.ts';
@@ -14,6 +14,8 @@ export interface Host {
   readonly runShell: ShellRunner;
   /** SQLite in the state folder if it is absent; `undefined` if there is none and nobody may make one. */
   readonly openStore?: OpenStore | undefined;
+  /** Makes others of the surroundings in which a command would work: to have it work somewhere else than on this machine. */
+  readonly surround?: ((environment: Environment) => Environment) | undefined;
   /** Makes another workflow of the one that was loaded, to see what would have happened. */
   readonly revise?: ((model: WorkflowModel) => WorkflowModel) | undefined;
 }

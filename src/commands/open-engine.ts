@@ -55,7 +55,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
   const host = options.host ?? liveHost();
   const store =
     options.store ?? (await host.openStore?.(stateDir, { readonly: false })) ?? (await openStore(stateDir));
-  const environment: Environment = {
+  const given: Environment = {
     world: host.world,
     clock: host.clock,
     ids: host.ids,
@@ -76,6 +76,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
       ...options.worktrees,
     },
   };
+  const environment = host.surround?.(given) ?? given;
   const engine = new Engine({ ...environment, builtIns: options.builtIns?.(environment) }, options.observe);
   return { engine, store, environment, close: () => store.close() };
 }

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
+import { branchesOf } from '../git/branches.ts';
 import { openRepository, type Repository } from '../git/repository.ts';
 import { worktreeStatus } from '../git/status.ts';
 import type { TaskFacts, UncommittedTask } from '../report/status-facts.ts';
@@ -49,7 +50,10 @@ export interface WrittenTasks extends TaskFiles {
 
 export async function readWrittenTasks(place: TaskPlace): Promise<WrittenTasks> {
   const { repository, rules } = place;
-  const read = await readTaskFiles(repository, rules);
+  const read = await readTaskFiles(
+    branchesOf(async () => repository),
+    rules,
+  );
   const uncommitted = await uncommittedTasks(place, read);
   return { ...read, uncommitted, ...(await listedTasks(place)) };
 }

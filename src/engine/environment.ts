@@ -3,6 +3,8 @@ import type { AgentEvent, SessionFactory } from '../agents/port.ts';
 import type { HistoryEvent } from '../core/event.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Clock, Ids } from '../core/ports.ts';
+import type { Branches } from '../git/branches.ts';
+import type { OpenLog } from '../process/log.ts';
 import type { ShellEnd, ShellStepOptions } from '../process/shell-step.ts';
 import type { EventStore, Owner } from '../store/port.ts';
 import type { World } from '../world/world.ts';
@@ -27,9 +29,13 @@ export interface Environment {
   readonly agents: ReadonlyMap<string, AgentDefinition>;
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
+  /** Where what agents do is written for people; files unless it is said. */
+  readonly openLog?: OpenLog | undefined;
   /** Whether somebody may still act as this owner, on this machine. */
   readonly isAlive: (owner: Owner) => boolean;
   readonly worktrees: WorktreeSettings;
+  /** What is read of branches by whoever has no workspace; those of the repository unless it is said. */
+  readonly branches?: Branches | undefined;
   /** What steps of the kind `built-in` do, by name. */
   readonly builtIns?: Readonly<Record<string, BuiltInWork>> | undefined;
 }

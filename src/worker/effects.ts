@@ -1,5 +1,6 @@
 import type { Environment } from '../engine/environment.ts';
 import { openOnce } from '../engine/work/repository-once.ts';
+import { branchesOf } from '../git/branches.ts';
 import { deliveryEffects } from './delivery-effects.ts';
 import { loopEffects } from './loop-effects.ts';
 import type { WorkerRules } from './rules.ts';
@@ -10,7 +11,8 @@ export type WorkerEffects = ReturnType<typeof createWorkerEffects>;
 
 export function createWorkerEffects(environment: Environment, rules: WorkerRules) {
   const repository = openOnce(environment);
-  const surroundings = { environment, rules, repository };
+  const branches = environment.branches ?? branchesOf(repository);
+  const surroundings = { environment, rules, repository, branches };
   return {
     ...taskEffects(surroundings),
     ...deliveryEffects(surroundings),

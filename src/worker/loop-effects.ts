@@ -1,6 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
 import { outsideEffects } from '../engine/outside-effects.ts';
-import { branchTip, tipInFiles } from '../git/ref-files.ts';
 import type { WorkerRecord } from '../store/workers.ts';
 import { type LeftWork, leftWorkOf } from './left-work.ts';
 import type { Doing } from './self.ts';
@@ -32,18 +31,13 @@ const pollMs = 500;
 const listEvery = 20;
 
 /** How a worker goes on from task to task. */
-export function loopEffects({ environment, rules, repository }: Surroundings) {
+export function loopEffects({ environment, rules, branches }: Surroundings) {
   const { world, clock, ids, store, self } = environment;
   const { branch, tasks } = rules;
 
-  const tip = async () => (await branchTip(await repository(), branch)) ?? null;
-  const mainNow = () => {
-    const known = repository.known();
-    return known && tipInFiles(known.commonDir, branch);
-  };
   const difference = async ({ seen, now }: Difference) =>
     differenceFrom(seen, {
-      main: await tip(),
+      main: await branches.tip(branch),
       revision: await store.claims.revision(),
       abandoned: abandonedAmong(await store.list(unfinished), { ...environment, now }),
     });
@@ -155,7 +149,8 @@ export function loopEffects({ environment, rules, repository }: Surroundings) {
         keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'status:', 'lease:', 'clock'] }),
         // What a command would print, nobody can tell at once.
         isOver: seen =>
-          tasks.kind === 'command' || isDifferent(seen, { ...environment, now: clock.now() }, mainNow()),
+          tasks.kind === 'command' ||
+          isDifferent(seen, { ...environment, now: clock.now() }, branches.tipNow(branch)),
       },
       perform: async (seen, { signal }) => {
         for (let looked = 0; ; looked++) {

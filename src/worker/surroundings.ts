@@ -1,5 +1,6 @@
 import type { Environment } from '../engine/environment.ts';
 import type { RepositoryOnce } from '../engine/work/repository-once.ts';
+import type { Branches } from '../git/branches.ts';
 import type { WorkerRules } from './rules.ts';
 
 /** What stands behind the effects of workers. */
@@ -7,4 +8,5 @@ export interface Surroundings {
   readonly environment: Environment;
   readonly rules: WorkerRules;
   readonly repository: RepositoryOnce;
+  readonly branches: Branches;
 }

@@ -30,7 +30,7 @@ export interface TaskMark {
 }
 
 /** What there is to do, and who does it. */
-export function taskEffects({ environment, rules, repository }: Surroundings) {
+export function taskEffects({ environment, rules, branches }: Surroundings) {
   const { world, store } = environment;
   const { branch, tasks } = rules;
   /** Looked at again and again, mostly where nothing has moved. */
@@ -43,7 +43,7 @@ export function taskEffects({ environment, rules, repository }: Surroundings) {
       span: 'short',
       keys: () => ({ reads: [refKey(branch)] }),
       perform: async () => {
-        last = await readTaskFiles(await repository(), rules, last);
+        last = await readTaskFiles(branches, rules, last);
         return last;
       },
     }),

@@ -1,6 +1,4 @@
-import { readFilesAt } from '../git/read-files-at.ts';
-import { branchTip } from '../git/ref-files.ts';
-import type { Repository } from '../git/repository.ts';
+import type { Branches } from '../git/branches.ts';
 import type { WorkerRules } from './rules.ts';
 
 /** Files that stand for tasks, where the branch stood when they were read. */
@@ -14,14 +12,14 @@ export interface TaskFiles {
 
 /** The tasks as they are written on the branch; none if a command lists them. `last`: what was read before. */
 export async function readTaskFiles(
-  repository: Repository,
+  branches: Branches,
   { branch, tasks }: Pick<WorkerRules, 'branch' | 'tasks'>,
   last?: TaskFiles,
 ): Promise<TaskFiles> {
-  const main = (await branchTip(repository, branch)) ?? null;
+  const main = await branches.tip(branch);
   if (main === null || tasks.kind !== 'folder') return { main, files: [], tooLarge: [] };
   if (last?.main === main) return last;
-  const read = await readFilesAt({ git: repository.git, commit: main, folder: tasks.folder });
+  const read = await branches.filesAt({ commit: main, folder: tasks.folder });
   const markdown = read.filter(({ path }) => path.endsWith('.md'));
   return {
     main,

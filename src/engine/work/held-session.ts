@@ -12,6 +12,7 @@ import type {
   Usage,
 } from '../../agents/port.ts';
 import { addUsage, noUsage } from '../../agents/usage.ts';
+import { openLogFile } from '../../process/log.ts';
 import type { SpendingLimit } from '../../workflow/model.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { logFile } from '../log-files.ts';
@@ -71,9 +72,10 @@ export class HeldSession {
     this.#observe = observe;
     this.#start = start;
     this.#told = start.request.resume?.sessionId ?? start.request.sessionId;
-    const { stateDir } = environment;
+    const { stateDir, openLog = openLogFile } = environment;
     const { runId, unit, number, request } = start;
-    this.#log = new SessionLog(logFile({ stateDir, runId }, unit), () => environment.clock.endOfTurn());
+    const log = openLog(logFile({ stateDir, runId }, unit));
+    this.#log = new SessionLog(log, () => environment.clock.endOfTurn());
     this.#session = environment.openSession(
       request,
       this.#host(logFile({ stateDir, runId }, unit, `${number}.session`)),

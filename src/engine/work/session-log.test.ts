@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { AgentEvent } from '../../agents/port.ts';
+import { openLogFile } from '../../process/log.ts';
 import { linesOf, SessionLog } from './session-log.ts';
 
 test('what an agent does can be read', () => {
@@ -35,7 +36,7 @@ test('the log holds all of it once it is closed, and nothing after', () => {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-log-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'deep/er.log');
-  const log = new SessionLog(file, () => Promise.resolve());
+  const log = new SessionLog(openLogFile(file), () => Promise.resolve());
   for (let n = 0; n < 20_000; n++) log.add({ type: 'text', text: `line ${n}` });
   log.close();
   log.add({ type: 'text', text: 'late' });

@@ -1,6 +1,5 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { AgentEvent } from '../../agents/port.ts';
+import type { Log } from '../../process/log.ts';
 
 /** Of what a tool was given and printed: nothing that is shown anywhere has more of it. */
 export const longestOutput = 2000;
@@ -43,16 +42,15 @@ function indented(sign: string, text: string): string {
     .join('\n');
 }
 
-/** Appends to a file, once for all that comes in together. A disk that is full must not end the work. */
+/** Appends to a log, once for all that comes in together. */
 export class SessionLog {
-  readonly #file: string;
-  #descriptor: number | undefined;
+  readonly #log: Log;
   #waiting = '';
   #isClosed = false;
   readonly #endOfTurn: () => Promise<void>;
 
-  constructor(file: string, endOfTurn: () => Promise<void>) {
-    this.#file = file;
+  constructor(log: Log, endOfTurn: () => Promise<void>) {
+    this.#log = log;
     this.#endOfTurn = endOfTurn;
   }
 
@@ -66,22 +64,12 @@ export class SessionLog {
   close(): void {
     this.#isClosed = true;
     this.#flush();
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
-    this.#descriptor = undefined;
+    this.#log.close();
   }
 
   #flush(): void {
     const text = this.#waiting;
     this.#waiting = '';
-    if (text === '') return;
-    try {
-      this.#descriptor ??= this.#open();
-      writeSync(this.#descriptor, text);
-    } catch {}
-  }
-
-  #open(): number {
-    mkdirSync(dirname(this.#file), { recursive: true });
-    return openSync(this.#file, 'a');
+    if (text !== '') this.#log.append(text);
   }
 }

@@ -13,11 +13,19 @@ export interface AppliedMark {
   readonly why?: string | undefined;
 }
 
+/** Does to a folder what a recording did to its own, and says how that fared. */
+export type ApplyRecorded = (
+  recording: Recording,
+  folder: string,
+) => Omit<AppliedMark, 'file'> | Promise<Omit<AppliedMark, 'file'>>;
+
 export interface DeltaOptions {
   /** `undefined` if the project is in no repository. */
   readonly repository: () => Promise<Repository | undefined>;
   readonly blobs: (sha256: string) => Uint8Array | Promise<Uint8Array>;
   readonly applyDeltas: boolean;
+  /** Where folders are not those of this machine. */
+  readonly applyInstead?: ApplyRecorded | undefined;
 }
 
 /** Does to folders what recorded sessions and scripts did to theirs. */
@@ -33,18 +41,25 @@ export class Deltas {
   async apply(recording: Recording, folder: string): Promise<void> {
     const { file, before, after } = recording;
     if (!this.#options.applyDeltas || !before || !after || isDeepStrictEqual(before, after)) return;
+    const apply = this.#options.applyInstead ?? applyOnDisk(this.#options);
     try {
-      const repository = await this.#options.repository();
-      if (!repository) throw new Error('the project is in no git repository');
-      const pack = recording.pack === undefined ? emptyPack : await this.#options.blobs(recording.pack);
-      const applied = await applyDelta({ repository, folder: worktreeOf(folder), before, after, pack });
-      const why = applied.kind === 'inconclusive' ? { why: applied.why } : {};
-      this.marks.push({ file, kind: applied.kind, ...why });
+      this.marks.push({ file, ...(await apply(recording, folder)) });
     } catch (error) {
       this.marks.push({ file, kind: 'inconclusive', why: toErrorData(error).message });
     }
   }
 }
+
+const applyOnDisk =
+  ({ repository: open, blobs }: DeltaOptions): ApplyRecorded =>
+  async ({ before, after, pack: name }, folder) => {
+    if (!before || !after) throw new Error('nobody looked at what it did');
+    const repository = await open();
+    if (!repository) throw new Error('the project is in no git repository');
+    const pack = name === undefined ? emptyPack : await blobs(name);
+    const applied = await applyDelta({ repository, folder: worktreeOf(folder), before, after, pack });
+    return { kind: applied.kind, ...(applied.kind === 'inconclusive' ? { why: applied.why } : {}) };
+  };
 
 /** All that it needs is in the repository already. */
 const emptyPack: Uint8Array = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1');

@@ -1,8 +1,14 @@
-import { appendFileSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { WorkScript } from '../../engine/environment.ts';
 import type { RecordedShell } from '../../engine/recording/session-file.ts';
+import { type Log, type OpenLog, openLogFile } from '../../process/log.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
+
+export interface ServedShell {
+  /** Does to the folder what the script did. */
+  readonly applyDelta: () => Promise<void>;
+  /** Files unless it is said. */
+  readonly openLog?: OpenLog | undefined;
+}
 
 /**
  * A script that was recorded, run again without running it: the same output, to whoever listens and in the log, the same
@@ -11,20 +17,22 @@ import type { ShellEnd } from '../../process/shell-step.ts';
 export async function runRecordedShell(
   recording: RecordedShell,
   script: WorkScript,
-  applyDelta: () => Promise<void>,
+  { applyDelta, openLog = openLogFile }: ServedShell,
 ): Promise<ShellEnd> {
   let log = '';
   for (const { stream, text } of recording.output) {
     log += `${text}\n`;
     for (const line of text.split('\n')) script.onLine?.(stream, line, false);
   }
-  if (log !== '') {
-    mkdirSync(dirname(script.logFile), { recursive: true });
-    appendFileSync(script.logFile, log);
-  }
+  if (log !== '') keep(openLog(script.logFile), log);
   if (recording.cut !== undefined) await aborted(script.signal);
   await applyDelta();
   return recording.end ?? { kind: 'cancelled' };
+}
+
+function keep(log: Log, text: string): void {
+  log.append(text);
+  log.close();
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

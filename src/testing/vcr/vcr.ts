@@ -9,6 +9,7 @@ import {
   sessionFileName,
   shellRole,
 } from '../../engine/recording/session-file.ts';
+import type { OpenLog } from '../../process/log.ts';
 import type { Redactor } from '../../world/redact.ts';
 import { type AppliedMark, type DeltaOptions, Deltas } from './deltas.ts';
 import { isLive } from './live-roles.ts';
@@ -31,6 +32,8 @@ export interface VcrOptions extends DeltaOptions {
   readonly runShell: ShellRunner;
   /** What to type to record the case again. */
   readonly rerecord: string;
+  /** For what scripts printed; files unless it is said. */
+  readonly openLog?: OpenLog | undefined;
   readonly onStale?: ((stale: StaleSession) => void) | undefined;
 }
 
@@ -91,7 +94,8 @@ export function createVcr(options: VcrOptions): Vcr {
     if (!found) throw report(missing(wanted, { shelf, rerecord }));
     noteStale(found, stalenessOfShell(found, script, redactor));
     const folder = command.workingDirectory ?? projectRoot;
-    return runRecordedShell(expanded(found, redactor), script, () => deltas.apply(found, folder));
+    const applyDelta = () => deltas.apply(found, folder);
+    return runRecordedShell(expanded(found, redactor), script, { applyDelta, openLog: options.openLog });
   };
 
   return {
