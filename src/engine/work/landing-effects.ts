@@ -93,18 +93,15 @@ export function landingEffects(
         reads: ['lock:land', `lease:${runId}`, refKey(branch), ...(claim ? [`claim:${claim.task}`] : [])],
         writes: [refKey(onto), refKey('HEAD'), landedKey(branch)],
       }),
-      perform: async ({ key, runId, lease, branch, onto, ready, claim }) =>
+      perform: async order =>
         moveLanding({
-          repository: await repositoryFor(key),
-          owner: ownerOf(lease),
-          lock: locks.get(key),
-          source: { branch },
-          onto,
-          ready,
-          // Whoever was taken for dead and comes back must not land what somebody else is landing.
-          mayLand: async () =>
-            (await store.holdsRun(runId, lease)) &&
-            (claim === undefined || (await store.claims.isHeld({ ...claim, runId }))),
+          repository: await repositoryFor(order.key),
+          owner: ownerOf(order.lease),
+          lock: locks.get(order.key),
+          source: { branch: order.branch },
+          onto: order.onto,
+          ready: order.ready,
+          mayLand: () => mayLand(store, order),
         }),
     }),
 
@@ -121,3 +118,11 @@ export function landingEffects(
     }),
   };
 }
+
+/** Whoever was taken for dead and comes back must not land what somebody else is landing. */
+export const mayLand = async (
+  store: Environment['store'],
+  { runId, lease, claim }: Pick<MoveOrder, 'runId' | 'lease' | 'claim'>,
+): Promise<boolean> =>
+  (await store.holdsRun(runId, lease)) &&
+  (claim === undefined || (await store.claims.isHeld({ ...claim, runId })));

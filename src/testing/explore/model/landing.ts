@@ -1,8 +1,8 @@
 import { RepriseError } from '../../../core/errors.ts';
 import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../../../engine/work/landing-port.ts';
-import type { Verdict } from '../../../git/landing.ts';
 import type { Locked, MoveEnd, Prepared, Verified } from '../../../git/landing-steps.ts';
 import { type CheckoutInTheWay, overwriting } from '../../../git/move-branch.ts';
+import type { Verification } from '../../../git/verify-landing.ts';
 import { shellWord } from '../../../git/words.ts';
 import type { Owner } from '../../../store/port.ts';
 import { branchRef, type Model, type Worktree } from './model.ts';
@@ -141,13 +141,7 @@ function bringAlong(model: Model, checkout: Worktree, { from, to }: Omit<Move, '
 export async function verifyLanding(
   model: Model,
   { branch, commit }: Pick<VerifyOrder, 'branch' | 'commit'>,
-  {
-    path,
-    run,
-  }: {
-    readonly path: string;
-    readonly run: (checkout: { readonly path: string; readonly commit: string }) => Promise<Verdict>;
-  },
+  { path, run }: Pick<Verification, 'path' | 'run'>,
 ): Promise<Verified> {
   const files = model.treeOf(commit);
   model.worktrees.set(path, {

@@ -5,7 +5,7 @@ import { toTimestamp } from '../../../core/time.ts';
 import { committer } from '../../../engine/work/committer.ts';
 import { changesIn as realChangesIn, saveWork as realSaveWork } from '../../../engine/work/workspace-git.ts';
 import { deliverOnBranch, parkOnBranch } from '../../../git/kept-branches.ts';
-import { land } from '../../../git/landing.ts';
+import { land } from '../../../git/land.ts';
 import { removeWorkspace as realRemove } from '../../../git/remove-workspace.ts';
 import type { Repository } from '../../../git/repository.ts';
 import { resetWorkspace as realReset } from '../../../git/reset-workspace.ts';
