@@ -41,7 +41,7 @@ export const engineOnModel = (
     order => takeSlot(model, order, environment),
     order => hasFreeSlot(model, order, environment),
   ),
-  'agent.release-slot': like<WorkEffects['releaseSlot']>(key => releaseSlot(model, key)),
+  'agent.release-slot': like<WorkEffects['releaseSlot']>(({ key }) => releaseSlot(model, key)),
   'artifacts.collect': like<WorkEffects['collectArtifacts']>(({ runId, unit, folder, rules }) => {
     const worktree = thereAt(model, folder);
     return rules.map(rule => {

@@ -1,6 +1,6 @@
 import { RepriseError } from '../../../core/errors.ts';
 import type { Cancellation, EffectDefinition } from '../../../world/effect.ts';
-import type { AbandonableWorld } from '../../../world/world.ts';
+import type { World } from '../../../world/world.ts';
 
 /** What an effect does in a model. Its arguments and its result are those of the real one. */
 export interface PerformOnModel {
@@ -28,17 +28,16 @@ export const needsModel = (name: string): boolean => !withoutFiles.some(start =>
  * told of an effect that the model does not have: whoever asked for it may go on regardless.
  */
 export const modelled = (
-  world: AbandonableWorld,
+  world: World,
   effects: ModelEffects,
   onMissing: (error: RepriseError) => void,
-): AbandonableWorld => ({
+): World => ({
   open: (lane, body) => world.open(lane, body),
   effect: definition => world.effect(onModel(definition, { effects, onMissing })),
   fork: body => world.fork(body),
   join: lanes => world.join(lanes),
   cancel: lanes => world.cancel(lanes),
   mailbox: (name, options) => world.mailbox(name, options),
-  abandon: lane => world.abandon(lane),
 });
 
 function onModel<Args, Result>(

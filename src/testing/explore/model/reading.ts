@@ -6,6 +6,7 @@ const mostBytes = 1024 * 1024;
 /** What can be read of the branches of a model. */
 export const branchesIn = (model: Model): Branches => ({
   tip: async branch => model.tip(branch) ?? null,
+  tipNow: branch => model.tip(branch) ?? null,
   filesAt: async ({ commit, folder }) =>
     model.trees
       .filesIn(model.treeOf(commit), folder)

@@ -3,7 +3,6 @@ import type { Environment } from '../../../engine/environment.ts';
 import type { Recording } from '../../../engine/recording/session-file.ts';
 import type { Repository } from '../../../git/repository.ts';
 import { noLog } from '../../../process/log.ts';
-import type { AbandonableWorld } from '../../../world/world.ts';
 import type { ApplyRecorded } from '../../vcr/deltas.ts';
 import { engineOnModel } from './effects.ts';
 import { landingOnModel } from './landing-effects.ts';
@@ -16,18 +15,18 @@ import { workersOnModel } from './worker-effects.ts';
 
 export interface InModelOptions {
   readonly model: Model;
-  readonly world: AbandonableWorld;
   /** Told of what the model does not have, which whoever asked for it may have swallowed. */
   readonly onMissing: (error: RepriseError) => void;
 }
 
 /** The surroundings of a command that works in a model: nothing that it does touches git or files. For `Host.surround`. */
 export const inModel =
-  ({ model, world, onMissing }: InModelOptions) =>
+  ({ model, onMissing }: InModelOptions) =>
   (environment: Environment): Environment => {
     const effects = effectsOnModel(model, environment);
     const branches = branchesIn(model);
-    return { ...environment, world: modelled(world, effects, onMissing), branches, openLog: noLog };
+    const world = modelled(environment.world, effects, onMissing);
+    return { ...environment, world, branches, openLog: noLog };
   };
 
 /** All that a model does in place of git and files. */
