@@ -110,6 +110,8 @@ class ExploringPlayer implements Player {
   }
 
   answerOf(asked: Asked): Outcome | 'perform' {
+    // Cancelled while it waited, it has done nothing.
+    if (asked.isDoomed && asked.effect.awaits) return { kind: 'cancelled' };
     if (this.performs(asked)) return 'perform';
     return asked.isDoomed ? { kind: 'cancelled' } : { kind: 'ok', value: undefined };
   }
