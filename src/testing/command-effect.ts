@@ -1,4 +1,6 @@
 import type { CommandIo } from '../commands/io.ts';
+import { plainRepositoryAt } from '../git/plain-repository.ts';
+import { isLockFree } from '../git/repository-lock.ts';
 import type { Keys } from '../world/effect.ts';
 import type { World } from '../world/world.ts';
 import type { Program } from './play.ts';
@@ -6,12 +8,20 @@ import type { Program } from './play.ts';
 /** Commands that open lanes of their own, and whose every effect is on the tape. */
 const openLanes = new Set(['run', 'resume', 'replay', 'cancel', 'worker']);
 
+/** What every command may look at. */
+const runs = ['store:', 'lease:', 'status:'];
+
 const keysOf: Readonly<Record<string, Keys>> = {
-  land: { reads: ['store'], writes: ['lock:land', 'gitworktrees'] },
-  gc: { reads: ['store'], writes: ['lock:land', 'gitworktrees'] },
-  status: { reads: ['store', 'claims', 'workers'] },
-  tasks: { reads: ['store'], writes: ['claims'] },
+  land: { reads: runs, writes: ['lock:land', 'gitworktrees', 'ref:', 'landed:'] },
+  gc: { reads: runs, writes: ['lock:land', 'gitworktrees', 'ref:', 'landed:'] },
+  status: { reads: [...runs, 'claim:', 'worker:', 'slot:', 'lock:land', 'ref:'] },
+  tasks: { reads: [...runs, 'ref:'], writes: ['claim:'] },
+  approve: { reads: runs, writes: ['inbox:'] },
+  signal: { reads: runs, writes: ['inbox:'] },
 };
+
+/** Commands that wait for the lock themselves, and would wait for ever for a lane that cannot go on meanwhile. */
+const lands = new Set(['land', 'gc']);
 
 interface Printed {
   readonly code: number;
@@ -26,7 +36,8 @@ export function commandEffect(world: World, command: string, program: Program): 
     const carryOut = world.effect<readonly string[], Printed>({
       name: `command.${command}`,
       span: 'short',
-      keys: () => keysOf[command] ?? { reads: ['store'] },
+      keys: () => keysOf[command] ?? { reads: runs },
+      ...(lands.has(command) && { enabled: () => canLand(io.cwd) }),
       perform: () => printedBy(program, args, io),
     });
     const { code, out, err } = await carryOut(args);
@@ -35,6 +46,11 @@ export function commandEffect(world: World, command: string, program: Program): 
     return code;
   };
 }
+
+const canLand = (root: string): boolean => {
+  const repository = plainRepositoryAt(root);
+  return repository === undefined || isLockFree(repository, 'land');
+};
 
 async function printedBy(program: Program, args: readonly string[], io: CommandIo): Promise<Printed> {
   let out = '';

@@ -78,7 +78,7 @@ const order = (project: TestProject): readonly string[] =>
 
 const landingOrder = (project: TestProject): readonly string[] =>
   order(project)
-    .filter(line => line.endsWith(' git.land.begin'))
+    .filter(line => line.endsWith(' land.move'))
     .map(line => line.split('/')[0] as string);
 
 /** The files that are not the same, or not there, on both sides. */

@@ -132,6 +132,23 @@ describe('the timeline', () => {
     `);
   });
 
+  it('shows who reads all rows of which another writes one, but not who looks at all runs', () => {
+    const rows = [
+      entry(0, 'a/engine#0', 'claims.list', { reads: ['claim:', 'status:'] }),
+      entry(1, 'b/engine#0', 'claim.take', { reads: ['status:'], writes: ['claim:x'] }),
+      entry(2, 'a/engine#0', 'claim.take', { writes: ['claim:y'] }),
+      entry(3, 'a/engine#0', 'store.append', { reads: ['lease:a'], writes: ['store:a', 'status:a'] }),
+      entry(4, 'b', 'runs.abandoned', { reads: ['lease:', 'status:'] }),
+    ];
+    expect(`\n${timelineLines(rows).join('\n')}\n`).toMatchInlineSnapshot(`
+      "
+         a                                      b
+      1  claims.list (claim:)
+      2                                         claim.take (claim:x)
+      "
+    `);
+  });
+
   it('says that there is nothing shared', () => {
     const reads = [entry(0, 'a', 'x', { reads: ['k'] }), entry(1, 'b', 'x', { reads: ['k'] })];
     expect(timelineLines(reads)).toEqual(['no step touched what another one did']);

@@ -1,5 +1,5 @@
 import { filled, filledBefore, truncate } from '../../report/width.ts';
-import type { Keys } from '../../world/effect.ts';
+import { conflicts, type Keys } from '../../world/effect.ts';
 import { type RecordedEntry, topLane } from '../../world/recording.ts';
 
 const columns = 80;
@@ -86,8 +86,8 @@ function sharedEntries(entries: readonly RecordedEntry[]): readonly SharedEntry[
   });
 }
 
-/** Every run writes to it: steps that merely keep their own histories do not meet there. */
-const everyRun = 'store';
+/** Read by whoever looks at all runs, or workers: steps that merely keep their own rows do not meet there. */
+const looksAtAll: ReadonlySet<string> = new Set(['store:', 'lease:', 'status:', 'worker:']);
 
 /** Keys that two steps touch, and at least one of them writes. */
 function sharedKeys(entries: readonly RecordedEntry[]): ReadonlySet<string> {
@@ -100,7 +100,14 @@ function sharedKeys(entries: readonly RecordedEntry[]): ReadonlySet<string> {
       touchedBy.set(key, lanes.add(topLane(lane)));
     }
   }
-  return new Set([...written].filter(key => key !== everyRun && (touchedBy.get(key)?.size ?? 0) > 1));
+  const keys = [...touchedBy.keys()].filter(key => !looksAtAll.has(key));
+  return new Set(
+    keys.filter(key => {
+      const met = keys.filter(other => conflicts({ writes: [key] }, { writes: [other] }));
+      const steps = new Set(met.flatMap(other => [...(touchedBy.get(other) ?? [])]));
+      return steps.size > 1 && met.some(other => written.has(other));
+    }),
+  );
 }
 
 const keysOf = (keys: Keys | undefined): readonly string[] => [
