@@ -51,7 +51,7 @@ export const tipOfBranch = (
   repository: () => Promise<Repository>,
 ): EffectDefinition<string, string | null> => ({
   name: 'workspace.tip',
-  span: 'long',
+  span: 'short',
   keys: branch => ({ reads: [refKey(branch)] }),
   perform: async branch => (await branchTip(await repository(), branch)) ?? null,
 });
@@ -75,7 +75,7 @@ export function workspaceEffects(
     /** The id of a commit. Throws NOT_A_REPOSITORY, WORKSPACE_FAILED. */
     resolveBase: world.effect<string, string>({
       name: 'workspace.base',
-      span: 'long',
+      span: 'short',
       keys: name => ({ reads: [refKey(name)] }),
       perform: async name => resolveBase(await repository(), name),
     }),
