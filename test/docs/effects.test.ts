@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { createEffects } from '../../src/engine/effects.ts';
+import { defaultSettings, type Environment } from '../../src/engine/environment.ts';
+import { createWork } from '../../src/engine/work/work.ts';
+import { thisProcess } from '../../src/process/identity.ts';
+import { memoryStore } from '../../src/store/memory.ts';
+import { createWorkerEffects } from '../../src/worker/effects.ts';
+import { defaultTaskSource, defaultWorkerSettings } from '../../src/workflow/yaml/config-workers.ts';
+import type { EffectDefinition } from '../../src/world/effect.ts';
+import { createLiveWorld } from '../../src/world/live.ts';
+import { systemClock, systemIds } from '../../src/world/system.ts';
+
+/** Every effect that is declared, by name. */
+function declared(): ReadonlyMap<string, EffectDefinition<unknown, unknown>> {
+  const found = new Map<string, EffectDefinition<unknown, unknown>>();
+  const world = createLiveWorld();
+  const never = () => {
+    throw new Error('nothing is performed here');
+  };
+  const environment: Environment = {
+    world: {
+      ...world,
+      effect: definition => {
+        found.set(definition.name, definition as EffectDefinition<unknown, unknown>);
+        return world.effect(definition);
+      },
+    },
+    clock: systemClock,
+    ids: systemIds,
+    store: memoryStore(),
+    self: thisProcess(),
+    projectRoot: '/project',
+    stateDir: '/project/state',
+    env: {},
+    settings: defaultSettings,
+    agents: new Map(),
+    openSession: never,
+    runShell: never,
+    isAlive: () => true,
+    worktrees: { folder: '/project/workspaces', setup: [], include: [] },
+  };
+  createEffects(environment, () => {});
+  createWork(environment, () => {});
+  createWorkerEffects(environment, { ...defaultWorkerSettings, branch: 'main', tasks: defaultTaskSource });
+  return found;
+}
+
+/** Arguments that make an effect touch all that it can touch. */
+const sample = {
+  runId: 'r1',
+  task: 't',
+  agent: 'a',
+  incarnation: 'i',
+  folder: '/f',
+  path: '/f',
+  branch: 'b',
+  onto: 'main',
+  status: 'failed',
+  at: '2026-01-01T00:00:00.000Z',
+  events: [{ type: 'run.cancelled' }],
+  consumed: [1],
+  unit: { step: 's', attempt: 1 },
+  claim: { task: 't', token: 1 },
+  fence: { runId: 'r1' },
+  resolution: { branch: 'b' },
+};
+
+/** What a key is of: `ref:` of `ref:main`. */
+const kindOf = (key: string): string => /^[^:]*:?/.exec(key)?.[0] ?? key;
+
+const kinds = (keys: readonly string[] = []) => [...new Set(keys.map(kindOf))].sort().join(' ');
+
+function lineOf({ name, span, keys, awaits }: EffectDefinition<unknown, unknown>): string {
+  const { reads, writes } = (awaits ?? { keys }).keys?.(sample) ?? {};
+  return [name, awaits ? 'wait' : span, kinds(reads), kinds(writes)].join(' | ');
+}
+
+/** The rows of the tables of effects. */
+function documented(): readonly string[] {
+  const page = readFileSync('docs/reference/effects.md', 'utf8');
+  return page.split('\n').flatMap(line => {
+    const [, effect, span, reads, writes] = line.split('|').map(cell => cell.trim());
+    if (!/^`\w+[.\w-]*`$/.test(effect ?? '') || !/^(short|long|wait)$/.test(span ?? '')) return [];
+    const named = (cell = '') => kinds([...cell.matchAll(/`([^`]+)`/g)].map(([, key = '']) => key));
+    return [[effect?.slice(1, -1), span, named(reads), named(writes)].join(' | ')];
+  });
+}
+
+test('the reference names every effect, and what it touches', () => {
+  expect(documented().toSorted()).toEqual([...declared().values()].map(lineOf).sort());
+});
