@@ -225,9 +225,9 @@ export const mutations = [
     breaks: 'a worker lands a task that was taken from it',
     changes: [
       {
-        file: 'engine/work/landing-git.ts',
-        find: '(claim === undefined || (await store.claims.isHeld({ ...claim, runId }))),',
-        replace: '(claim === undefined || true),',
+        file: 'engine/work/landing-effects.ts',
+        find: '(claim === undefined || (await store.claims.isHeld({ ...claim, runId })));',
+        replace: '(claim === undefined || true);',
       },
     ],
   },
@@ -255,14 +255,15 @@ export const mutations = [
   },
 ];
 
-/** The lock is not taken; its body runs all the same. */
+/** The lock is not taken; whoever asked for it goes on all the same. */
 function unlocked(name) {
   return {
     file: 'git/repository-lock.ts',
     find: 'const leave = await localQueue.enter(folder, signal);',
     replace: `if (name === '${name}') {
     const token = readLock(folder).token + 1;
-    return body({ token, repository, isHeld: () => holdsToken(folder, { token, owner }) });
+    const isHeld = () => holdsToken(folder, { token, owner });
+    return { token, repository, isHeld, release: () => {}, leave: () => {} };
   }
   const leave = await localQueue.enter(folder, signal);`,
   };
