@@ -24,7 +24,7 @@ import type { AbandonableWorld, LaneRef, World } from '../world/world.ts';
 import { AskedEntry, ConductedLane } from './asked.ts';
 import { Grants } from './grants.ts';
 import { LaneTable } from './lane-table.ts';
-import { Origin } from './origin.ts';
+import { Origin, unknownOrigin } from './origin.ts';
 import { createPacer, type Pace, type Pacer } from './pacer.ts';
 import type { Happening, Player, PlayerFactory } from './player.ts';
 import { Stop } from './stop.ts';
@@ -35,6 +35,8 @@ export interface ConductedWorldOptions {
   readonly player: PlayerFactory;
   /** `turn` unless it is said. */
   readonly pace?: Pace;
+  /** Whether it is remembered where in the source something was asked for, which messages tell; it is unless it is said. */
+  readonly remembersOrigins?: boolean;
   /** Told of every effect, in the order in which they are granted, as the tracer of a live world is. */
   readonly tracer?: Tracer | undefined;
 }
@@ -69,6 +71,7 @@ class Conductor implements ConductedWorld {
   readonly #count = new WitnessCount();
   /** Lanes whose own code runs, or awaits what is no effect. */
   readonly #running = new Set<ConductedLane>();
+  readonly #originOf: (above: (args: never) => unknown) => Origin;
   #endedLanes: ConductedLane[] = [];
   /** Something outside of all lanes is under way. */
   #happens = false;
@@ -76,7 +79,8 @@ class Conductor implements ConductedWorld {
   readonly join: World['join'];
   readonly cancel: World['cancel'];
 
-  constructor({ player, pace = 'turn', tracer }: ConductedWorldOptions) {
+  constructor({ player, pace = 'turn', remembersOrigins = true, tracer }: ConductedWorldOptions) {
+    this.#originOf = remembersOrigins ? above => new Origin(above) : () => unknownOrigin;
     this.#pacer = createPacer({
       pace,
       decide: () => this.#decide(),
@@ -245,7 +249,7 @@ class Conductor implements ConductedWorld {
       if (lane === 'misused') return reject(this.#stop.error);
       if (lane.abandoned || this.#stop.error) return;
       if (lane.entry) return this.#stop.because(secondEffect(effect.name, lane.entry));
-      lane.entry = new AskedEntry(lane, effect, args, new Origin(ask), outcome => {
+      lane.entry = new AskedEntry(lane, effect, args, this.#originOf(ask), outcome => {
         lane.entry = undefined;
         if (outcome.kind === 'ok') resolve(outcome.value);
         else reject(errorOf(effect.name, outcome));

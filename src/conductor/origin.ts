@@ -19,6 +19,9 @@ export class Origin {
   }
 }
 
+/** Of what nobody will ask about: taking one is a tenth of the work of an effect in memory. */
+export const unknownOrigin: Origin = { stack: '' };
+
 /** `src/land.ts:88`, below `root` if that is given; undefined if no code of ours asked. */
 export function sourceOf({ stack }: { readonly stack: string }, root?: string): string | undefined {
   for (const line of stack.split('\n')) {
