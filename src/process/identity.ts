@@ -7,6 +7,8 @@ export const processStart = (pid: number): string | undefined => processTable.on
 
 /** Whether it still runs: the same process, not another one that was given its pid, and not a zombie. */
 export function isSameProcess({ pid, processStart }: ProcessIdentity): boolean {
+  // Whoever asks runs, and began when it began: looking it up each time costs more than all the rest of a lock.
+  if (pid === process.pid) return processStart === thisProcess().processStart;
   const entry = processTable.one(pid);
   return entry !== undefined && entry.state !== 'zombie' && entry.processStart === processStart;
 }
@@ -39,9 +41,14 @@ export function onAbandoned(incarnation: string, mourner: () => void): () => voi
 export const isAlive = (owner: ProcessIdentity & { readonly incarnation: string }): boolean =>
   isSameProcess(owner) && !abandoned.has(owner.incarnation.split(':')[0] ?? '');
 
+type ThisProcess = ProcessIdentity & { readonly host: string };
+
+let known: ThisProcess | undefined;
+
 /** This process, and the host on which its pid means something. */
-export function thisProcess(): ProcessIdentity & { readonly host: string } {
-  return { pid: process.pid, processStart: processStart(process.pid) ?? 'unknown', host: hostOfPids() };
+export function thisProcess(): ThisProcess {
+  known ??= { pid: process.pid, processStart: processStart(process.pid) ?? 'unknown', host: hostOfPids() };
+  return known;
 }
 
 const initialNamespace = 'pid:[4026531836]';

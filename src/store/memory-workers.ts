@@ -1,11 +1,11 @@
 import { byStart, type WorkerRecord, type WorkerRegistry } from './workers.ts';
 
-/** A registry that lives and dies with the process. Records are kept as JSON text, so that what is read is a copy. */
+/** A registry that lives and dies with the process. What is kept and what is read are copies. */
 export function memoryWorkers(): WorkerRegistry {
-  const workers = new Map<string, string>();
+  const workers = new Map<string, WorkerRecord>();
   return {
     async put(worker) {
-      workers.set(worker.incarnation, JSON.stringify(worker));
+      workers.set(worker.incarnation, copyOf(worker));
     },
 
     async remove(incarnation) {
@@ -13,7 +13,14 @@ export function memoryWorkers(): WorkerRegistry {
     },
 
     async list() {
-      return [...workers.values()].map((text): WorkerRecord => JSON.parse(text)).sort(byStart);
+      return [...workers.values()].map(copyOf).sort(byStart);
     },
   };
+}
+
+/** Flat, and without what a store on disk would not keep. */
+function copyOf(worker: WorkerRecord): WorkerRecord {
+  const copy: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(worker)) if (value !== undefined) copy[field] = value;
+  return copy as unknown as WorkerRecord;
 }

@@ -33,7 +33,7 @@ export interface KnownNames {
 
 /** All the tasks of a folder, with everything that is wrong with them, one by one and together. Never throws. */
 export function parseTasks(files: readonly TaskFile[], { known = [] }: KnownNames = {}): TaskList {
-  const read = files.map(readTask);
+  const read = files.map(readAgain);
   const sources = new Map(read.flatMap(one => (one.kind === 'task' ? [[one.task, one.source]] : [])));
   const broken = read.flatMap(one => (one.kind === 'task' ? [] : one.problems));
   const graph = checkTaskGraph([...sources.keys()], [...known, ...broken.map(({ task }) => task)]);
@@ -56,6 +56,20 @@ type ReadTask =
   | { readonly kind: 'problems'; readonly problems: readonly NamedProblem[] };
 
 type NamedProblem = TaskProblem & { readonly task: string };
+
+/** Workers look at the same files again and again. */
+const lately = new Map<string, ReadTask>();
+const mostRemembered = 1000;
+
+function readAgain(task: TaskFile): ReadTask {
+  const key = JSON.stringify([task.file, task.displayFile, task.version, task.text]);
+  const known = lately.get(key);
+  if (known) return known;
+  if (lately.size >= mostRemembered) lately.clear();
+  const read = readTask(task);
+  lately.set(key, read);
+  return read;
+}
 
 function readTask({ file, displayFile = file, text, version }: TaskFile): ReadTask {
   const id = idOf(file);
