@@ -28,3 +28,13 @@ export const collect = (value: string, before: readonly string[] = []): readonly
   ...before,
   value,
 ];
+
+/** For options that take some of several words, with commas between them. */
+export const oneOrMore =
+  <Word extends string>(words: readonly Word[]) =>
+  (text: string): readonly Word[] => {
+    const chosen = text.split(',').map(word => word.trim());
+    const unknown = chosen.find(word => !words.includes(word as Word));
+    if (unknown === undefined) return chosen as Word[];
+    throw new InvalidArgumentError(`${unknown} is none of ${words.join(', ')}.`);
+  };

@@ -4,6 +4,8 @@ import { Option } from 'commander';
 import type { CommandIo } from '../commands/io.ts';
 import { findUpwards } from '../commands/project.ts';
 import type { TestContext } from '../testing/context.ts';
+import { faultKinds, policyNames } from '../testing/manifest/manifest.ts';
+import { duration, oneOrMore, wholeNumber } from './option-values.ts';
 import type { Registry } from './program.ts';
 import { packageFolder, version } from './version.ts';
 
@@ -25,6 +27,31 @@ export function registerTestCommands({ io, add, program }: Registry): void {
         .choices(['default', 'json', 'junit', 'github'])
         .default('default'),
     );
+
+  add('explore [cases...]', async (names, options) => {
+    const { exploreCommand } = await import('../testing/explore/explore-command.ts');
+    return exploreCommand(
+      { io, context: testContext(io, program) },
+      { ...options, names: names.filter(name => name !== undefined), forMs: options['for'] as number | undefined },
+    );
+  })
+    .description('Play test cases in orders, and with crashes, that have not happened yet, to find races.')
+    .addOption(new Option('--policy <name>', 'how orders are chosen').choices(policyNames))
+    .option('--for <duration>', 'how long at most, for each case (default: 60s)', duration)
+    .option('--schedules <n>', 'how many orders at most, for each case', wholeNumber(1))
+    .option('--seed <n>', 'where chance begins: the same seed gives the same orders', wholeNumber(0))
+    .option('--crashes', 'kill steps at every moment, and start them again')
+    .option(
+      '--faults [kinds]',
+      `let things fail: all, or some of ${faultKinds.join(',')}`,
+      oneOrMore(faultKinds),
+    )
+    .addOption(
+      new Option('--on <world>', 'only in a model in memory, or only on real git').choices(['memory', 'git']),
+    )
+    .option('--race <name>', 'play a race again that was found before')
+    .option('--dry-run', 'keep no file of what is found')
+    .option('--json', 'print what came of it as JSON, one line for each case');
 
   add('capture <run> <name>', async ([run = '', name = ''], options) => {
     const { captureCommand } = await import('../testing/capture-command.ts');

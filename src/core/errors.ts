@@ -48,6 +48,7 @@ export const errorCatalogue = {
   WORKFLOW_NOT_FOUND: 'No workflow with that name or path.',
   NOT_RECORDED: 'A test case has no recording that could be replayed.',
   CASE_NOT_FOUND: 'No test case with that name or path.',
+  CANNOT_EXPLORE: 'The case cannot be played in other orders as it is.',
   CONFIG_INVALID: 'reprise.yaml or an environment variable has an invalid value.',
   USAGE: 'The command line is not one that Reprise understands.',
   INIT_FAILED: 'A file that sets a project up could not be made; the message says which were.',

@@ -37,6 +37,9 @@ export function onAbandoned(incarnation: string, mourner: () => void): () => voi
   };
 }
 
+/** What was left behind begins anew: a performance of it is over. */
+export const readmitIncarnation = (incarnation: string): void => void abandoned.delete(incarnation);
+
 /** Whether somebody may still act as this owner, on this machine. */
 export const isAlive = (owner: ProcessIdentity & { readonly incarnation: string }): boolean =>
   isSameProcess(owner) && !abandoned.has(owner.incarnation.split(':')[0] ?? '');

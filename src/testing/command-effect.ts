@@ -6,7 +6,9 @@ import type { World } from '../world/world.ts';
 import type { Program } from './play.ts';
 
 /** Commands that open lanes of their own, and whose every effect is on the tape. */
-const openLanes = new Set(['run', 'resume', 'replay', 'cancel', 'worker']);
+const commandsWithLanes = new Set(['run', 'resume', 'replay', 'cancel', 'worker']);
+
+export const opensLanes = (command: string): boolean => commandsWithLanes.has(command);
 
 /** What every command may look at. */
 const runs = ['store:', 'lease:', 'status:'];
@@ -31,7 +33,7 @@ interface Printed {
 
 /** A command as one effect, so that it has its place in the order, unless its own effects have theirs. */
 export function commandEffect(world: World, command: string, program: Program): Program {
-  if (openLanes.has(command)) return program;
+  if (opensLanes(command)) return program;
   return async (args, io) => {
     const carryOut = world.effect<readonly string[], Printed>({
       name: `command.${command}`,

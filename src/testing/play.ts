@@ -1,7 +1,7 @@
 import { exitCodeOfError } from '../commands/exit-codes.ts';
 import type { Host } from '../commands/host.ts';
 import { type CommandIo, writeLines } from '../commands/io.ts';
-import { abandonIncarnation } from '../process/identity.ts';
+import { abandonIncarnation, readmitIncarnation } from '../process/identity.ts';
 import { formatError } from '../report/error-text.ts';
 import { topLane } from '../world/recording.ts';
 import type { Tracer } from '../world/trace.ts';
@@ -37,6 +37,8 @@ export interface Play {
   readonly defaultTimeoutMs: number;
   /** Aborting it is Ctrl-C for every step under way. */
   readonly interrupt?: AbortSignal | undefined;
+  /** What is started in the place of a step that was killed, at once; without it nothing is. */
+  readonly restart?: ((killed: CaseStep) => CaseStep | undefined) | undefined;
 }
 
 export interface PlayWorld {
@@ -90,9 +92,39 @@ export class Player {
     const played: PlayedStep[] = [];
     for (const group of groupsOf(this.#play.manifest)) {
       played.push(
-        ...(await Promise.all(group.map(step => this.#playStep(step, { world, host: hostOf(step) })))),
+        ...(await Promise.all(group.map(step => this.#playThrough(step, { world, hostOf })))).flat(),
       );
       await Promise.all(this.#leaving.splice(0));
+    }
+    return played;
+  }
+
+  /** As if its process were killed now. */
+  kill(step: string): void {
+    this.#kill(step, { kind: 'killed' });
+  }
+
+  /** The steps that are being played. */
+  alive(): readonly string[] {
+    return [...this.#killed.keys()];
+  }
+
+  /** Whoever was killed may live again, in another performance. */
+  forget(): void {
+    for (const incarnations of this.#incarnations.values()) incarnations.forEach(readmitIncarnation);
+  }
+
+  async #playThrough(
+    first: CaseStep,
+    { world, hostOf }: Pick<PlayWorld, 'world' | 'hostOf'>,
+  ): Promise<readonly PlayedStep[]> {
+    const played: PlayedStep[] = [];
+    for (let step: CaseStep | undefined = first; step; ) {
+      const now: PlayedStep = await this.#playStep(step, { world, host: hostOf(step) });
+      played.push(now);
+      const next: CaseStep | undefined = now.end.kind === 'killed' ? this.#play.restart?.(step) : undefined;
+      if (next) this.#watch.adopt(next.name, step.name);
+      step = next;
     }
     return played;
   }
@@ -129,6 +161,7 @@ export class Player {
       const end = await Promise.race([exited, ended]);
       return { step, output: surroundings.output(), end };
     } finally {
+      this.#killed.delete(step.name);
       clearTimeout(patience);
       interrupt?.removeEventListener('abort', stop);
     }

@@ -17,6 +17,8 @@ export type FailureKind =
   | 'definition'
   | 'timeout'
   | 'error'
+  /** Another order, or a crash, breaks something. */
+  | 'race'
   /** The recording is older than what it was made from. */
   | 'stale';
 

@@ -15,6 +15,8 @@ export interface Watch {
   readonly tracer: Tracer;
   /** Those that have not fired. */
   unfired(): readonly Trigger[];
+  /** What was to happen to one step happens, from its beginning, to the one that was started in its place. */
+  adopt(step: string, inPlaceOf: string): void;
   /** Steps that were to be killed, and ended before. */
   unkilled(): readonly string[];
 }
@@ -45,6 +47,10 @@ export function watchCase({ manifest, onTrigger, onKill }: WatchOptions): Watch 
         kills.delete(step);
         onKill(step);
       },
+    },
+    adopt: (step, inPlaceOf) => {
+      for (const { trigger } of triggers.filter(each => each.trigger.step === inPlaceOf))
+        triggers.push({ trigger: { ...trigger, step }, left: trigger.nth });
     },
     unfired: () => triggers.filter(({ left }) => left > 0).map(({ trigger }) => trigger),
     unkilled: () => [...kills.keys()],

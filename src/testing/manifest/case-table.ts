@@ -2,18 +2,18 @@ import {
   type CaseBase,
   definitionSources,
   type Exploration,
+  faultKinds,
   fidelities,
   type Invariant,
   liveRoles,
+  policyNames,
 } from './manifest.ts';
 import { argumentList, duration, environment, textsByName } from './parts.ts';
 import { checkPathKey, objectToPath } from './paths.ts';
 import {
   anyText,
-  byKind,
   described,
   listOf,
-  mapped,
   oneOf,
   type Reader,
   ruled,
@@ -61,17 +61,12 @@ const invariant: Reader<Invariant> = table({
 
 const explore: Reader<Exploration> = table({
   fields: {
-    policy: optional(described(text, 'How orders are chosen.')),
+    policy: optional(described(oneOf(policyNames), 'How orders are chosen.')),
     schedules: optional(described(whole(1), 'How many orders at most.')),
     for: optional(described(duration, 'How long at most.')),
-    seed: optional(
-      described(
-        byKind({ text, number: mapped(whole(0), String) }),
-        'Where chance begins: the same seed gives the same orders.',
-      ),
-    ),
+    seed: optional(described(whole(0), 'Where chance begins: the same seed gives the same orders.')),
     crashes: optional(described(truth, 'Whether crashes are tried as well.')),
-    faults: optional(described(listOf(text), 'Which failures are tried as well.')),
+    faults: optional(described(listOf(oneOf(faultKinds)), 'Which failures are tried as well.')),
   },
   build: ({ for: forMs, ...rest }) => ({ ...rest, forMs }),
 });
@@ -115,14 +110,13 @@ const fields = {
   worker_test: optional(described(workerTest, 'A case of workers with sessions made before.'), []),
   triggers: optional(described(listOf(trigger), 'What happens when a step reaches an effect.'), []),
   base: optional(described(base, 'What a captured case starts from.')),
-  invariants: optional(
+  invariants: optional(described(listOf(invariant), 'What must hold after every explored order.'), []),
+  explore: optional(
     described(
-      listOf(invariant),
-      'What must hold after every explored order. Read and checked; not used yet.',
+      explore,
+      'How other orders are explored by `reprise test`, and by `reprise explore` unless it is said there.',
     ),
-    [],
   ),
-  explore: optional(described(explore, 'How other orders are explored. Read and checked; not used yet.')),
 } as const;
 
 export type CaseValues = ValuesOf<typeof fields>;

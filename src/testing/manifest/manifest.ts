@@ -138,12 +138,27 @@ export interface Invariant {
   readonly position: Position;
 }
 
-/** How orders are explored: kept as it was written. */
+export const policyNames = ['auto', 'dpor', 'urw', 'pct', 'random'] as const;
+export type PolicyName = (typeof policyNames)[number];
+
+/** What can fail on the outside. */
+export const faultKinds = [
+  'git-lock',
+  'push-rejected',
+  'disk-full',
+  'store-busy',
+  'agent-dies',
+  'agent-hangs',
+  'clock-jump',
+] as const;
+export type FaultKind = (typeof faultKinds)[number];
+
+/** How other orders of the case are explored. */
 export interface Exploration {
-  readonly policy: string | undefined;
+  readonly policy: PolicyName | undefined;
   readonly schedules: number | undefined;
   readonly forMs: number | undefined;
-  readonly seed: string | undefined;
+  readonly seed: number | undefined;
   readonly crashes: boolean | undefined;
-  readonly faults: readonly string[] | undefined;
+  readonly faults: readonly FaultKind[] | undefined;
 }

@@ -47,6 +47,7 @@ const remedies: Readonly<Record<FailureKind, readonly [options: string, why: str
   trigger: ['', 'once it is mended'],
   definition: ['', 'once it is mended'],
   timeout: ['', 'give the step a longer `timeout`, or mend what hangs, and run it again'],
+  race: ['', 'to see it once more'],
   error: ['', 'to run it again'],
 };
 

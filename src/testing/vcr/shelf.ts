@@ -13,12 +13,19 @@ interface Series {
   results: number;
 }
 
-/** The recordings of a case; each is taken once. */
+export interface ShelfOptions {
+  /** What has been taken is given again when there is nothing more: in another order it may be asked for more often. */
+  readonly again?: boolean | undefined;
+}
+
+/** The recordings of a case; each is taken once, unless it is said otherwise. */
 export class Shelf {
+  readonly #again: boolean;
   readonly #series = new Map<string, Series>();
   readonly #taken = new Set<Recording>();
 
-  constructor(recordings: readonly Recording[]) {
+  constructor(recordings: readonly Recording[], { again = false }: ShelfOptions = {}) {
+    this.#again = again;
     for (const recording of recordings) this.#of(recording).recordings.push(recording);
   }
 
@@ -42,7 +49,8 @@ export class Shelf {
     const left = recordings.filter(each => !this.#taken.has(each));
     return (
       left.find(each => each.order === opened) ??
-      left.find(each => each.cut === undefined && each.n === results)
+      left.find(each => each.cut === undefined && each.n === results) ??
+      (this.#again ? recordings.findLast(each => each.cut === undefined) : undefined)
     );
   }
 

@@ -21,6 +21,8 @@ import { runRecordedShell } from './vcr-shell.ts';
 export interface VcrOptions extends DeltaOptions {
   readonly sessions: readonly Recording[];
   readonly redactor: Redactor;
+  /** Recordings are served as often as they are asked for. */
+  readonly again?: boolean | undefined;
   /** Of tasks that any step may work on; shared by all steps. */
   readonly shared?: Shelf | undefined;
   /** What a unit works on, as it was when the case was recorded. */
@@ -54,7 +56,7 @@ export interface Vcr {
 export function createVcr(options: VcrOptions): Vcr {
   const { redactor, live, rerecord } = options;
   const task = (unit: TaskUnit) => unit.task ?? options.task(unit);
-  const own = new Shelf(options.sessions);
+  const own = new Shelf(options.sessions, { again: options.again });
   const shelfOf = (unit: TaskUnit) => (unit.task === undefined ? own : (options.shared ?? own));
   const deltas = new Deltas(options);
   const stale: StaleSession[] = [];

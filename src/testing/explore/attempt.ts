@@ -1,0 +1,29 @@
+import type { Policy } from '../../conductor/explore/move.ts';
+import type { Crash } from './crashes.ts';
+import type { Fault } from './faults.ts';
+import type { PerformedCase } from './perform-case.ts';
+
+/** What befalls a schedule beside its order. */
+export interface Adversity {
+  readonly crashes: readonly Crash[];
+  readonly faults: readonly Fault[];
+}
+
+export const noAdversity: Adversity = { crashes: [], faults: [] };
+
+/** One schedule that is to be played. */
+export interface Attempt {
+  readonly policy: Policy;
+  readonly adversity: Adversity;
+  /** How its order is chosen, for people. */
+  readonly by: string;
+  readonly seed: number;
+}
+
+/** Where attempts come from. */
+export interface Source {
+  /** `undefined` when there is nothing left to try. */
+  next(): Attempt | undefined;
+  /** How the attempt went that was given last. */
+  learn(performed: PerformedCase): void;
+}

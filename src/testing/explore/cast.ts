@@ -1,0 +1,114 @@
+import type { Host } from '../../commands/host.ts';
+import { lazySessions } from '../../commands/lazy-sessions.ts';
+import { runShellStep } from '../../process/shell-step.ts';
+import { createRedactor, type Redactor } from '../../world/redact.ts';
+import type { World } from '../../world/world.ts';
+import type { CaseStep } from '../manifest/manifest.ts';
+import { type OpenSessions, openSessions } from '../open-sessions.ts';
+import { stagePaths } from '../paths.ts';
+import { sessionsOf, sharedSessions, taskOf } from '../replay-case.ts';
+import { settled } from '../session-settings.ts';
+import { Shelf } from '../vcr/shelf.ts';
+import { createVcr, type Vcr } from '../vcr/vcr.ts';
+import { firstName } from './crashes.ts';
+import { type Chances, type Fault, Misfortune } from './faults.ts';
+import type { PreparedCase } from './prepared-case.ts';
+import { stableIds } from './stable-ids.ts';
+import type { Scene } from './theatre.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+export interface CastOptions {
+  readonly clock: VirtualClock;
+  readonly faults: readonly Fault[];
+}
+
+/** Who plays in one schedule: recorded sessions and scripts, told again to whoever asks for them. */
+export class Cast {
+  readonly #prepared: PreparedCase;
+  readonly #scene: Scene;
+  readonly #options: CastOptions;
+  readonly #redactor: Redactor;
+  readonly #shared: Shelf;
+  readonly #vcrs = new Map<string, Vcr>();
+  readonly #open = new Map<string, OpenSessions>();
+  readonly #misfortunes = new Map<string, Misfortune>();
+
+  constructor(prepared: PreparedCase, scene: Scene, options: CastOptions) {
+    const { manifest, stage, loaded } = prepared;
+    this.#prepared = prepared;
+    this.#scene = scene;
+    this.#options = options;
+    this.#redactor = createRedactor({ paths: stagePaths(stage), secrets: [] });
+    this.#shared = new Shelf(sharedSessions(manifest, loaded.sessions), { again: true });
+  }
+
+  hostOf({ name }: CaseStep, world: World): Host {
+    const { manifest } = this.#prepared;
+    const { clock, faults } = this.#options;
+    const opened = openSessions(this.#vcrOf(firstName(name)).openSession);
+    this.#open.set(name, opened);
+    const misfortune = new Misfortune(
+      faults.filter(({ step }) => step === name),
+      clock,
+    );
+    this.#misfortunes.set(name, misfortune);
+    return {
+      world: misfortune.world(world),
+      clock,
+      ids: stableIds(name),
+      openSession: settled(misfortune.sessions(opened.openSession), manifest),
+      runShell: this.#vcrOf(firstName(name)).runShell,
+      openStore: this.#scene.openStore,
+      surround: this.#scene.surround,
+    };
+  }
+
+  async leave(step: string): Promise<void> {
+    await this.#open.get(step)?.closeAll();
+  }
+
+  /** What could have failed, by step. */
+  get chances(): ReadonlyMap<string, Chances> {
+    return new Map([...this.#misfortunes].map(([step, { chances }]) => [step, chances]));
+  }
+
+  /** Why nothing can be said about how it ended. */
+  get doubt(): string | undefined {
+    const [impossible] = this.#scene.problems();
+    if (impossible) return impossible.message;
+    for (const vcr of this.#vcrs.values()) {
+      const [problem] = vcr.problems();
+      if (problem) return problem.message;
+      const unfit = vcr.applied().find(({ kind }) => kind === 'inconclusive');
+      if (unfit) return `${unfit.file} does not fit here${unfit.why === undefined ? '' : `: ${unfit.why}`}`;
+    }
+    return undefined;
+  }
+
+  /** Whether a session was told where another one might have been held. */
+  get isCounterfactual(): boolean {
+    return [...this.#vcrs.values()].some(
+      vcr => vcr.stale().length > 0 || vcr.applied().some(({ kind }) => kind !== 'exact'),
+    );
+  }
+
+  #vcrOf(step: string): Vcr {
+    const { found, manifest, loaded } = this.#prepared;
+    const known = this.#vcrs.get(step);
+    if (known) return known;
+    const vcr = createVcr({
+      sessions: sessionsOf(step, loaded.sessions),
+      shared: this.#shared,
+      again: true,
+      task: unit => taskOf(step, unit),
+      redactor: this.#redactor,
+      ...this.#scene.deltas,
+      live: manifest.live,
+      openSession: lazySessions,
+      runShell: runShellStep,
+      rerecord: `reprise test ${found.name} --record`,
+    });
+    this.#vcrs.set(step, vcr);
+    return vcr;
+  }
+}

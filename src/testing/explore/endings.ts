@@ -1,0 +1,45 @@
+import type { Forms } from './ending.ts';
+import type { PerformedCase } from './perform-case.ts';
+import type { Violation } from './violation.ts';
+
+/** What a case comes to when its steps run one after another, in every order of them. */
+export class Endings {
+  readonly #work = new Set<string>();
+  readonly #all = new Set<string>();
+  #areKnown = true;
+  #isClosed = false;
+
+  /** Whether all orders came to something. */
+  get areKnown(): boolean {
+    return this.#isClosed && this.#areKnown;
+  }
+
+  learn({ forms, verdict }: PerformedCase): void {
+    if (!forms || verdict.kind !== 'passed') this.#areKnown = false;
+    else {
+      this.#work.add(forms.work);
+      this.#all.add(forms.all);
+    }
+  }
+
+  /** There are no more orders. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** `isCalm`: nothing has happened that would explain why something was left behind, or why a step failed. */
+  violation({ work, all }: Forms, isCalm: boolean): Violation | undefined {
+    if (!this.areKnown) return undefined;
+    if (!this.#work.has(work))
+      return {
+        what: 'no such order',
+        message: `what it came to is not what any order of the steps, one after another, comes to: ${work}`,
+      };
+    if (isCalm && !this.#all.has(all))
+      return {
+        what: 'something left',
+        message: `a step failed, or something was left, that no order of the steps, one after another, leaves: ${all}`,
+      };
+    return undefined;
+  }
+}

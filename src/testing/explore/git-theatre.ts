@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { openStore as openSqlite } from '../../commands/open-engine.ts';
+import { openRepository } from '../../git/repository.ts';
+import { worktreeEntries } from '../../git/worktree-entries.ts';
+import type { EventStore } from '../../store/port.ts';
+import type { Invariant } from '../manifest/manifest.ts';
+import type { Stage } from '../stage.ts';
+import { stageHistory } from '../stage-result.ts';
+import type { RepositoryEnd } from './ending.ts';
+import type { PreparedCase } from './prepared-case.ts';
+import { reachable } from './reachable.ts';
+import type { Scene, Theatre } from './theatre.ts';
+import type { Violation } from './violation.ts';
+
+/** Real git, real files and SQLite, in the folder of the case. */
+export const gitTheatre = (prepared: PreparedCase): Theatre => ({
+  kind: 'git',
+  open: async () => {
+    prepared.restore();
+    return gitScene(prepared);
+  },
+  close: async () => {},
+});
+
+function gitScene({ stage, env, manifest, loaded }: PreparedCase): Scene {
+  let opened: Promise<EventStore> | undefined;
+  let store: EventStore | undefined;
+  const repository = openRepository({ cwd: stage.repo, env });
+  repository.catch(() => {});
+  return {
+    // One for all: whoever is cut off in the middle never closes his own.
+    openStore: async stateDir => {
+      opened ??= openSqlite(stateDir);
+      store = await opened;
+      return { ...store, close: async () => {} };
+    },
+    deltas: { repository: () => repository, blobs: loaded.blob, applyDeltas: true },
+    repository: () => repositoryEnd(stage, manifest.base?.branch ?? 'main'),
+    store: () => store,
+    problems: () => [],
+    violation: async () => brokenInvariant(manifest.invariants, { cwd: stage.repo, env }),
+    close: async () => (await opened)?.close(),
+  };
+}
+
+async function repositoryEnd(stage: Stage, main: string): Promise<RepositoryEnd> {
+  const { commits, branches } = await stageHistory(stage);
+  const onMain = reachable(branches.get(main), id => commits.get(id)?.parents ?? []);
+  const { git, repo } = stage;
+  const worktrees = worktreeEntries({ git, root: repo, commonDir: join(repo, '.git') });
+  return {
+    main,
+    onMain,
+    tree: await git.line(['rev-parse', `refs/heads/${main}^{tree}`]),
+    tips: branches,
+    worktrees: worktrees.map(({ path }) => path),
+  };
+}
+
+function brokenInvariant(
+  invariants: readonly Invariant[],
+  options: { readonly cwd: string; readonly env: PreparedCase['env'] },
+): Violation | undefined {
+  for (const { name, check } of invariants) {
+    const [program, args, input] =
+      check.kind === 'run'
+        ? ['bash', ['-e', '-o', 'pipefail', '-s'], check.script]
+        : [check.argv[0] ?? '', check.argv.slice(1), ''];
+    const { status, stdout, stderr, error } = spawnSync(program, args, {
+      ...options,
+      input,
+      encoding: 'utf8',
+    });
+    if (status === 0) continue;
+    const said = `${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}`.trim();
+    return { what: `invariant ${name}`, message: `${name} does not hold${said === '' ? '' : `:\n${said}`}` };
+  }
+  return undefined;
+}

@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { storeFile } from '../../commands/open-engine.ts';
+import { RepriseError } from '../../core/errors.ts';
+import { openRepository } from '../../git/repository.ts';
+import { memoryStore } from '../../store/memory.ts';
+import type { RepositoryEnd } from './ending.ts';
+import { modelOf } from './model/load-model.ts';
+import { branchRef, type Model } from './model/model.ts';
+import { applyInModel, inModel, learnRecordings } from './model/surround.ts';
+import type { PreparedCase } from './prepared-case.ts';
+import { reachable } from './reachable.ts';
+import type { Scene, Theatre } from './theatre.ts';
+
+/** Git and files as a model of them, and a store in memory. Throws CANNOT_EXPLORE for what only git can do. */
+export async function memoryTheatre(prepared: PreparedCase): Promise<Theatre> {
+  const { stage, env, manifest, loaded } = prepared;
+  const script = manifest.steps.find(step => step.script !== undefined);
+  if (script) throw onlyOnGit(prepared, `step ${script.name} is a shell script`);
+  if (manifest.live.length > 0) throw onlyOnGit(prepared, `${manifest.live.join(', ')} run for real`);
+  if (existsSync(storeFile(join(stage.repo, '.reprise', 'state'))))
+    throw onlyOnGit(prepared, 'there are runs before the first step that is explored');
+  const repository = await openRepository({ cwd: stage.repo, env });
+  const template = await modelOf(repository);
+  await learnRecordings(template, { repository, recordings: loaded.sessions, blob: loaded.blob });
+  return {
+    kind: 'memory',
+    open: async () => memoryScene(template.clone(), prepared),
+    close: async () => {},
+  };
+}
+
+const onlyOnGit = ({ found }: PreparedCase, why: string): RepriseError =>
+  new RepriseError('CANNOT_EXPLORE', `${found.name} cannot be explored in memory: ${why}`, {
+    hint: `explore it on real git: reprise explore ${found.name} --on git`,
+  });
+
+function memoryScene(model: Model, { stage, manifest, loaded }: PreparedCase): Scene {
+  const store = memoryStore();
+  const problems: RepriseError[] = [];
+  const main = manifest.base?.branch ?? 'main';
+  return {
+    surround: inModel({ model, onMissing: error => void problems.push(error) }),
+    openStore: async () => ({ ...store, close: async () => {} }),
+    deltas: {
+      repository: async () => undefined,
+      blobs: loaded.blob,
+      applyDeltas: true,
+      applyInstead: applyInModel(model),
+    },
+    repository: async () => repositoryEnd(model, { main, root: stage.repo }),
+    store: () => store,
+    problems: () => problems,
+    // Commands of the case need files: they are asked on real git.
+    violation: async () => undefined,
+    close: async () => {},
+  };
+}
+
+function repositoryEnd(
+  model: Model,
+  { main, root }: { readonly main: string; readonly root: string },
+): RepositoryEnd {
+  const tip = model.tip(main);
+  const branches = [...model.refs].flatMap(([ref, commit]): (readonly [string, string])[] =>
+    ref.startsWith(branchRef('')) ? [[ref.slice(branchRef('').length), commit]] : [],
+  );
+  return {
+    main,
+    onMain: reachable(tip, id => model.objects.commitIfThere(id)?.parents ?? []),
+    tree: tip === undefined ? undefined : model.treeOf(tip),
+    tips: new Map(branches),
+    worktrees: [...model.worktrees.keys()].filter(path => path !== root),
+  };
+}

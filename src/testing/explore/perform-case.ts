@@ -1,0 +1,152 @@
+import { createConductedWorld } from '../../conductor/conducted-world.ts';
+import { exploringPlayer } from '../../conductor/explore/exploring-player.ts';
+import type { Performed, Policy, Verdict } from '../../conductor/explore/move.ts';
+import { verdictOf } from '../../conductor/explore/stuck.ts';
+import { allTracers } from '../../world/tracers.ts';
+import { orStopped } from '../compose-case.ts';
+import type { CaseStep } from '../manifest/manifest.ts';
+import { type PlayedStep, Player } from '../play.ts';
+import { type Adversity, noAdversity } from './attempt.ts';
+import { Cast } from './cast.ts';
+import { firstName, watchForCrashes } from './crashes.ts';
+import { brokenIn, endingOf, type Forms, formsOf } from './ending.ts';
+import type { Chances } from './faults.ts';
+import { type Ledger, openLedger } from './ledger.ts';
+import type { PreparedCase } from './prepared-case.ts';
+import type { Scene, Theatre } from './theatre.ts';
+import type { Violation } from './violation.ts';
+import { virtualClock } from './virtual-clock.ts';
+
+/** A schedule of a case as it went, with what more is known of it than of any other program. */
+export interface PerformedCase extends Performed {
+  /** What it came to, if all steps came to their end. */
+  readonly forms?: Forms | undefined;
+  /** A session was told where another one might have been held. */
+  readonly isCounterfactual: boolean;
+  /** How many entries each step had: the moments at which it could be killed. */
+  readonly entriesOf: ReadonlyMap<string, number>;
+  readonly chances: ReadonlyMap<string, Chances>;
+}
+
+export interface PerformOptions {
+  readonly prepared: PreparedCase;
+  readonly theatre: Theatre;
+  readonly policy: Policy;
+  readonly adversity?: Adversity | undefined;
+}
+
+const stepTimeoutMs = 10_000;
+
+/** Plays one schedule of a case, from the first step that is explored to the end. */
+export async function performCase({
+  prepared,
+  theatre,
+  policy,
+  adversity = noAdversity,
+}: PerformOptions): Promise<PerformedCase> {
+  const scene = await theatre.open();
+  try {
+    return await performOn(scene, { prepared, policy, adversity });
+  } finally {
+    await scene.close();
+  }
+}
+
+interface Performance {
+  readonly prepared: PreparedCase;
+  readonly policy: Policy;
+  readonly adversity: Adversity;
+}
+
+async function performOn(scene: Scene, { prepared, policy, adversity }: Performance): Promise<PerformedCase> {
+  const { manifest, stage, context, env, startMs } = prepared;
+  const clock = virtualClock(startMs);
+  const ledger = openLedger({ verifies: prepared.verifies });
+  const crashes = watchForCrashes({
+    crashes: adversity.crashes,
+    kill: step => {
+      ledger.crashed(step);
+      player.kill(step);
+    },
+    alive: () => player.alive(),
+  });
+  const player = new Player({
+    manifest,
+    stage,
+    program: context.program,
+    env,
+    clock,
+    defaultTimeoutMs: stepTimeoutMs,
+    restart: killed => crashes.restart(killed),
+  });
+  const exploring = exploringPlayer({ policy, time: clock, startMs, isPrivate: prepared.isPrivate });
+  const world = createConductedWorld({
+    player: exploring.player,
+    pace: 'microtask',
+    tracer: allTracers([ledger.tracer, player.tracer, crashes.tracer]),
+  });
+  const cast = new Cast(prepared, scene, { clock, faults: adversity.faults });
+  const hostOf = (step: CaseStep) => cast.hostOf(step, world);
+  const ended = await settle(
+    orStopped(player.play({ world, hostOf, onLeft: step => cast.leave(step) }), world),
+  );
+  player.forget();
+  const performed = {
+    trace: exploring.trace,
+    left: exploring.left(),
+    entries: exploring.entries(),
+    isCounterfactual: cast.isCounterfactual,
+    entriesOf: crashes.entries,
+    chances: cast.chances,
+  };
+  const judged = 'error' in ended ? { verdict: verdictOf(ended.error) } : await judge(scene, ended.value);
+  return { ...performed, ...judged, verdict: weigh(judged.verdict, { ledger, doubt: cast.doubt }) };
+}
+
+type Settled<T> = { readonly value: T } | { readonly error: unknown };
+
+const settle = <T>(promise: Promise<T>): Promise<Settled<T>> =>
+  promise.then(
+    value => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+
+/** What is to be said of how it ended. */
+async function judge(
+  scene: Scene,
+  played: readonly PlayedStep[],
+): Promise<{ readonly verdict: Verdict; readonly forms?: Forms }> {
+  const stuck = played.find(({ end }) => end.kind === 'timed-out');
+  if (stuck)
+    return failed({
+      what: 'stuck outside',
+      message: `${stuck.step.name} waits for something that is no effect`,
+    });
+  const ending = await endingOf(scene.store(), {
+    repository: await scene.repository(),
+    exitCode: worstOf(played),
+  });
+  const broken = brokenIn(ending) ?? (await scene.violation());
+  return { ...(broken ? failed(broken) : { verdict: { kind: 'passed' } }), forms: formsOf(ending) };
+}
+
+const failed = (violation: Violation): { readonly verdict: Verdict } => ({
+  verdict: { kind: 'failed', ...violation },
+});
+
+/** Of each step the last life counts. */
+function worstOf(played: readonly PlayedStep[]): number {
+  const last = new Map(played.map(({ step, end }) => [firstName(step.name), end]));
+  return Math.max(0, ...[...last.values()].map(end => (end.kind === 'exited' ? end.code : 0)));
+}
+
+/** A rule that was broken before anything was in doubt is broken; what comes after a doubt says nothing. */
+function weigh(
+  verdict: Verdict,
+  { ledger, doubt }: { readonly ledger: Ledger; readonly doubt: string | undefined },
+): Verdict {
+  const { violation } = ledger;
+  if (verdict.kind === 'cut') return verdict;
+  if (violation) return { kind: 'failed', what: violation.what, message: violation.message };
+  return doubt === undefined ? verdict : { kind: 'inconclusive', why: doubt };
+}

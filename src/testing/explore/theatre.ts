@@ -1,0 +1,29 @@
+import type { Host, OpenStore } from '../../commands/host.ts';
+import type { RepriseError } from '../../core/errors.ts';
+import type { EventStore } from '../../store/port.ts';
+import type { DeltaOptions } from '../vcr/deltas.ts';
+import type { RepositoryEnd } from './ending.ts';
+import type { Violation } from './violation.ts';
+
+/** Where schedules are played: on real git, or on a model of it in memory. */
+export interface Theatre {
+  readonly kind: 'memory' | 'git';
+  /** Everything as it is before the first step that is explored. */
+  open(): Promise<Scene>;
+  close(): Promise<void>;
+}
+
+/** The surroundings of one schedule. */
+export interface Scene {
+  readonly surround?: Host['surround'];
+  readonly openStore: OpenStore;
+  readonly deltas: DeltaOptions;
+  /** To be asked when all steps are over. */
+  repository(): Promise<RepositoryEnd>;
+  store(): EventStore | undefined;
+  /** What it cannot do, although it was asked to. */
+  problems(): readonly RepriseError[];
+  /** Checks what the case says of its repository. */
+  violation(): Promise<Violation | undefined>;
+  close(): Promise<void>;
+}
