@@ -11,12 +11,16 @@
 import { runProgram } from './cli/program.ts';
 import { testContext } from './cli/test-commands.ts';
 import { type CasesOptions, type DefineTest, listCases, type TestCase } from './testing/entry/cases.ts';
+import { type ExploreOptions, type ExploreResult, exploreSetup } from './testing/entry/explore.ts';
+import type { Setup } from './testing/entry/explored-world.ts';
 import { type ReplayOptions, type WhatIf, whatIf } from './testing/entry/what-if.ts';
 
 export type { ErrorData } from './core/errors.ts';
 export type { HistoryEvent } from './core/event.ts';
 export { CaseFailedError } from './testing/entry/case-error.ts';
 export type { CasesOptions, DefineTest, TestCase } from './testing/entry/cases.ts';
+export type { ExploredFailure, ExploreOptions, ExploreResult } from './testing/entry/explore.ts';
+export type { ExploredEffect, ExploredWorld, Setup } from './testing/entry/explored-world.ts';
 export type { Change, Outcome } from './testing/entry/outcomes.ts';
 export type { ClockOverride, Override } from './testing/entry/override.ts';
 export type { ReplayOptions, WhatIf, WhatIfMark, WhatIfRun } from './testing/entry/what-if.ts';
@@ -53,3 +57,27 @@ export const replay = (
   testCase: string | Pick<TestCase, 'file'>,
   options: ReplayOptions = {},
 ): Promise<WhatIf> => whatIf(typeof testCase === 'string' ? testCase : testCase.file, options, here());
+
+/**
+ * Runs lanes of code in many orders, and finds the one that breaks them. `setup` is called for each schedule: it makes what
+ * lanes share, the effects through which they touch it, and the lanes; what it returns is called when all have ended, and
+ * throws if something is not as it must be. Between two effects of a lane any other may go on; a lane awaits nothing else.
+ *
+ * ```ts
+ * const result = await explore(({ effect, lane }) => {
+ *   let seats = 1;
+ *   const look = effect({ name: 'look', reads: ['seats'], perform: () => seats });
+ *   const book = effect({ name: 'book', writes: ['seats'], perform: () => seats-- });
+ *   const buy = async () => ((await look()) > 0 ? book() : undefined);
+ *   lane('ann', buy);
+ *   lane('bob', buy);
+ *   return () => assert(seats >= 0, 'sold a seat that is not there');
+ * });
+ * assert(!result.failure, String(result));
+ * ```
+ *
+ * The result says whether every order was seen, or how many were sampled. A failure has the schedule that shows it, with
+ * as few switches between lanes as were found, as a diagram and as a text that `explore` performs again.
+ */
+export const explore = (setup: Setup, options: ExploreOptions = {}): Promise<ExploreResult> =>
+  exploreSetup(setup, options);

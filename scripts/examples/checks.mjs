@@ -34,6 +34,12 @@ export const checks = {
     assert.equal(branches.length, 3, 'what has landed is on main, and on no other branch');
   },
 
+  async 'explored-code'({ node }) {
+    const { output } = expectExit(await node('seats.mjs'), 0);
+    assert.match(output, /^invariant: 2 tickets for 1 seat\n\n +ann +bob\n/);
+    assert.match(output, /\nno failure: every order was seen\n/);
+  },
+
   async 'matrix-agents'({ json, reprise, git }) {
     const { result } = expectExit(await json('run', 'review.yaml'), 0);
     const { page, ...numbers } = result.output;

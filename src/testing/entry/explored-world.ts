@@ -1,0 +1,105 @@
+import { createConductedWorld } from '../../conductor/conducted-world.ts';
+import { exploringPlayer } from '../../conductor/explore/exploring-player.ts';
+import { Cut, type Perform, type Verdict } from '../../conductor/explore/move.ts';
+import { Stuck, verdictOf } from '../../conductor/explore/stuck.ts';
+import type { Mailbox } from '../../world/mailbox.ts';
+import type { LaneRef, World } from '../../world/world.ts';
+
+type KeysOf<Args> = readonly string[] | ((args: Args) => readonly string[]);
+
+/** Something that lanes do to what they share. Between two effects of a lane, any other lane may go on. */
+export interface ExploredEffect<Args, Result> {
+  readonly name: string;
+  /** What it looks at. A key is any text; one that ends with `:` stands for all that begin with it. */
+  readonly reads?: KeysOf<Args>;
+  /** What it changes. Effects that have no key in common, or only read, may come in any order. */
+  readonly writes?: KeysOf<Args>;
+  /** It waits until this is true. May look only at what it reads and writes. */
+  readonly when?: (args: Args) => boolean;
+  readonly perform: (args: Args) => Result | Promise<Result>;
+}
+
+/** What a program that is explored is made of. */
+export interface ExploredWorld {
+  /** Code that runs beside that of other lanes. */
+  lane(name: string, body: () => Promise<unknown>): void;
+  effect<Result, Args = void>(definition: ExploredEffect<Args, Result>): (args: Args) => Promise<Result>;
+  /** Starts a lane below the current one, to be joined. */
+  fork(body: () => Promise<void>): LaneRef;
+  join(lanes: readonly LaneRef[]): Promise<void>;
+  mailbox<Message>(name: string): Mailbox<Message>;
+  /** Milliseconds since the beginning. Time passes only while somebody sleeps, and then at any moment. */
+  now(): Promise<number>;
+  sleep(ms: number): Promise<void>;
+}
+
+/**
+ * Makes the program: everything that lanes share belongs in here, because it is made anew for each schedule. What it
+ * gives back is called when all lanes have ended, and throws if something is not as it must be.
+ */
+export type Setup = (world: ExploredWorld) => undefined | (() => void | Promise<void>) | void;
+
+/** Performs schedules of a program. */
+export const performingSetup =
+  (setup: Setup): Perform =>
+  async policy => {
+    let now = 0;
+    const time = {
+      advanceTo: (ms: number) => {
+        now = ms;
+      },
+    };
+    const exploring = exploringPlayer({ policy, time });
+    const world = createConductedWorld({ player: exploring.player, pace: 'microtask' });
+    const lanes: [string, () => Promise<unknown>][] = [];
+    const check = setup(worldOf(world, () => now, lanes));
+    const ends = await Promise.allSettled(lanes.map(([name, body]) => world.open(name, body)));
+    const verdict = await verdictFor(ends, check ?? undefined);
+    const left = exploring.left();
+    await world.finish().catch(() => {});
+    return { trace: exploring.trace, left, entries: exploring.entries(), verdict };
+  };
+
+function worldOf(world: World, now: () => number, lanes: [string, () => Promise<unknown>][]): ExploredWorld {
+  const clock = world.effect<void, number>({ name: 'clock.now', span: 'short', perform: now });
+  const sleepUntil = world.effect<number, void>({ name: 'clock.sleep', span: 'long', perform: () => {} });
+  return {
+    lane: (name, body) => void lanes.push([name, body]),
+    effect: ({ name, reads = [], writes = [], when, perform }) =>
+      world.effect({
+        name,
+        span: 'short',
+        keys: args => ({ reads: keysOf(reads, args), writes: keysOf(writes, args) }),
+        perform,
+        ...(when ? { enabled: when } : {}),
+      }),
+    fork: body => world.fork(body),
+    join: refs => world.join(refs),
+    mailbox: name => world.mailbox(name),
+    now: () => clock(),
+    sleep: async ms => sleepUntil(now() + ms),
+  };
+}
+
+const keysOf = <Args>(keys: KeysOf<Args>, args: Args): readonly string[] =>
+  typeof keys === 'function' ? keys(args) : keys;
+
+/** What stopped all lanes says more than what one of them threw. */
+async function verdictFor(
+  ends: readonly PromiseSettledResult<unknown>[],
+  check: (() => void | Promise<void>) | undefined,
+): Promise<Verdict> {
+  const thrown = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []));
+  const stopped = thrown.find(error => error instanceof Cut || error instanceof Stuck) ?? thrown[0];
+  if (stopped !== undefined) return verdictOf(stopped);
+  try {
+    await check?.();
+    return { kind: 'passed' };
+  } catch (error) {
+    return {
+      kind: 'failed',
+      what: 'invariant',
+      message: error instanceof Error ? error.message : String(error),
+    };
+  }
+}

@@ -1,0 +1,133 @@
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import { type ExploreResult, explore, type Setup } from '../../src/testing-entry.ts';
+
+const tickets =
+  (isSafe: boolean): Setup =>
+  ({ effect, lane }) => {
+    let seats = 1;
+    const look = effect({ name: 'look', reads: ['seats'], perform: () => seats });
+    const book = effect({ name: 'book', writes: ['seats'], perform: () => void seats-- });
+    const take = effect({ name: 'take', writes: ['seats'], perform: () => void (seats > 0 && seats--) });
+    const buy = async () => {
+      if (isSafe) await take();
+      else if ((await look()) > 0) await book();
+    };
+    lane('ann', buy);
+    lane('bob', buy);
+    return () => {
+      if (seats < 0) throw new Error(`${1 - seats} tickets for 1 seat`);
+    };
+  };
+
+describe('exploring code', () => {
+  it('finds a check that is too old when it is acted on, and draws it', async () => {
+    const result = await explore(tickets(false));
+    expect(String(result)).toMatchInlineSnapshot(`
+      "invariant: 2 tickets for 1 seat
+
+         ann                                    bob
+      1  look                                   │
+      2  │                                      look
+      3  │                                      book
+      4  book                                   │
+
+      found by dpor after 2 schedules, 2 of them different
+      schedule: calm: ann bob*2 ann"
+    `);
+    expect(result.failure).toMatchObject({ what: 'invariant', message: '2 tickets for 1 seat' });
+  });
+
+  it('performs the schedule of a failure again, and says when it does not fit any more', async () => {
+    const { failure } = await explore(tickets(false));
+    const schedule = failure?.schedule ?? '';
+    for (let time = 0; time < 100; time++) {
+      const again = await explore(tickets(false), { schedule });
+      expect(again.failure).toMatchObject({ what: 'invariant', diagram: failure?.diagram });
+    }
+    const { failure: other } = await explore(tickets(true), { schedule });
+    expect(other).toMatchObject({
+      what: 'REPLAY_DIVERGED',
+      message: 'the schedule has 4 moves, and the program ended after 2',
+    });
+  });
+
+  it('says that every order of what is right was seen', async () => {
+    const result = await explore(tickets(true));
+    expect(result).toMatchObject({ complete: true, classes: 2, pairs: { seen: 1, inBothOrders: 1 } });
+    expect(String(result)).toMatchInlineSnapshot(`
+      "no failure: every order was seen
+      2 schedules, 2 of them different; 1 of 1 pairs of effects in both orders"
+    `);
+  });
+
+  it('finds locks that are taken in two orders', async () => {
+    const { failure } = await explore(({ effect, lane }) => {
+      const held = new Set<string>();
+      const lock = effect<void, string>({
+        name: 'lock',
+        writes: name => [`lock ${name}`],
+        when: name => !held.has(name),
+        perform: name => void held.add(name),
+      });
+      const unlock = effect<void, string>({
+        name: 'unlock',
+        writes: name => [`lock ${name}`],
+        perform: name => void held.delete(name),
+      });
+      const both = (first: string, second: string) => async () => {
+        await lock(first);
+        await lock(second);
+        await unlock(second);
+        await unlock(first);
+      };
+      lane('a', both('x', 'y'));
+      lane('b', both('y', 'x'));
+    });
+    expect(failure).toMatchObject({
+      what: 'deadlock',
+      message: 'no lane can go on: a waits at lock; b waits at lock',
+    });
+  });
+
+  it('finds what needs a lane to stall, because time is a lane of its own', async () => {
+    const { failure } = await explore(({ effect, lane, now, sleep }) => {
+      let owner = '';
+      const own = effect<void, string>({
+        name: 'own',
+        writes: ['owner'],
+        perform: by => {
+          owner = by;
+        },
+      });
+      const write = effect<void, string>({
+        name: 'write',
+        reads: ['owner'],
+        perform: by => {
+          if (owner !== by) throw new Error(`${by} writes what ${owner} owns`);
+        },
+      });
+      lane('a', async () => {
+        await own('a');
+        const began = await now();
+        if ((await now()) - began < 30) await write('a');
+      });
+      lane('b', async () => {
+        await sleep(31);
+        await own('b');
+      });
+    });
+    expect(failure?.message).toContain('a writes what b owns');
+  });
+
+  it('has the types that it says', () => {
+    expectTypeOf(explore).returns.resolves.toEqualTypeOf<ExploreResult>();
+    const setup: Setup = ({ effect }) => {
+      const add = effect<number, { readonly by: number }>({ name: 'add', perform: ({ by }) => by });
+      expectTypeOf(add).parameter(0).toEqualTypeOf<{ readonly by: number }>();
+      expectTypeOf(add).returns.resolves.toBeNumber();
+      // @ts-expect-error an effect has a name
+      effect({ perform: () => 1 });
+    };
+    expect(setup).toBeTypeOf('function');
+  });
+});
