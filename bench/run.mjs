@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { agentSteps } from './cases/agent-steps.mjs';
 import { conductor } from './cases/conductor.mjs';
+import { explore } from './cases/explore.mjs';
 import { fanOut } from './cases/fan-out.mjs';
 import { fold } from './cases/fold.mjs';
 import { journal } from './cases/journal.mjs';
@@ -28,6 +29,7 @@ const cases = {
   'start-up': startUp,
   'agent-steps': agentSteps,
   conductor,
+  explore,
   journal,
   'tape-size': tapeSize,
   replay,
