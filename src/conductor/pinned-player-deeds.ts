@@ -67,8 +67,12 @@ export class LiveDeeds {
     const deed = asked && this.#deeds.findLast(({ keys }) => conflicts(keys, asked.keys));
     if (!deed) return [];
     const { reads = [], writes = [] } = asked.keys;
-    const both = (deed.keys.writes ?? []).filter(key => reads.includes(key) || writes.includes(key));
-    const keys = both.length > 0 ? both : (deed.keys.reads ?? []).filter(key => writes.includes(key));
+    const both = (deed.keys.writes ?? []).filter(key => meets(key, [...reads, ...writes]));
+    const keys = both.length > 0 ? both : (deed.keys.reads ?? []).filter(key => meets(key, writes));
     return [`  both touch ${keys.join(', ')}: before it came ${deed.op} of lane ${deed.lane}`];
   }
 }
+
+/** A key may stand for many. */
+const meets = (key: string, others: readonly string[]): boolean =>
+  conflicts({ writes: [key] }, { writes: others });

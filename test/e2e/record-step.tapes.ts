@@ -151,7 +151,7 @@ describe('a step that is recorded again', () => {
     expect(stdout).toContain(
       `step ${second} cannot stay as it was recorded, because of what step ${first} does now`,
     );
-    expect(stdout).toContain('both touch lock:land, ref:main');
+    expect(stdout).toContain('both touch ref:main: before it came land.move');
     expect(stdout).toContain('record the whole case: reprise test pair --record');
     expect(recordedFiles(project)).toEqual(before);
     expect(readdirSync(join(project.root, 'cases', 'pair')).filter(name => name.startsWith('.'))).toEqual([]);
