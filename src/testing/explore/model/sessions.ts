@@ -1,4 +1,4 @@
-import { carryRest, newStashes, type WorktreeState } from '../../../git/delta/state.ts';
+import { carryRest, isSameBase, newStashes, type WorktreeState } from '../../../git/delta/state.ts';
 import { printable } from '../../../git/words.ts';
 import type { AppliedMark } from '../../vcr/deltas.ts';
 import type { ThreeTrees } from './merging.ts';
@@ -13,8 +13,8 @@ export interface Deed {
 class CannotCarry extends Error {}
 
 /**
- * Does to a worktree what was done to the one of the recording. `exact`: it has the same files, committed, staged and on
- * disk, whatever its commits are called. Otherwise all is merged by whole files, or nothing is done.
+ * Does to a worktree what was done to the one of the recording, like `applyDelta`: as it was if the worktree stands as that
+ * did, merged by whole files if it does not, and not at all if that cannot be.
  */
 export function carryOut(model: Model, folder: string, deed: Deed): Omit<AppliedMark, 'file'> {
   const worktree = model.worktreeAt(folder);
@@ -23,7 +23,7 @@ export function carryOut(model: Model, folder: string, deed: Deed): Omit<Applied
   try {
     const wanted = carried(model, { ...deed, current });
     install(model, worktree, wanted);
-    return { kind: isSameBase(model, deed.before, current) ? 'exact' : 'counterfactual' };
+    return { kind: isSameBase(deed.before, current) ? 'exact' : 'counterfactual' };
   } catch (error) {
     if (error instanceof CannotCarry) return { kind: 'inconclusive', why: error.message };
     throw error;
@@ -41,14 +41,6 @@ const stateOf = (model: Model, worktree: Worktree): WorktreeState => ({
   emptyFolders: [],
   refs: {},
 });
-
-const isSameBase = (model: Model, one: WorktreeState, other: WorktreeState): boolean =>
-  one.tree === other.tree &&
-  one.index.tree === other.index.tree &&
-  committedTree(model, one) === committedTree(model, other);
-
-const committedTree = (model: Model, { head }: WorktreeState): string =>
-  head.commit === null ? model.objects.emptyTree : model.treeOf(head.commit);
 
 interface Carrying extends Deed {
   readonly current: WorktreeState;

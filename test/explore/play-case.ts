@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runProgram } from '../../src/cli/program.ts';
+import type { Host } from '../../src/commands/host.ts';
+import { lazySessions } from '../../src/commands/lazy-sessions.ts';
+import { createConductedWorld } from '../../src/conductor/conducted-world.ts';
+import { freePlayer } from '../../src/conductor/free-player.ts';
+import type { RepriseError } from '../../src/core/errors.ts';
+import { openRepository } from '../../src/git/repository.ts';
+import { noLog } from '../../src/process/log.ts';
+import { runShellStep } from '../../src/process/shell-step.ts';
+import { memoryStore } from '../../src/store/memory.ts';
+import { orStopped } from '../../src/testing/compose-case.ts';
+import type { TestContext } from '../../src/testing/context.ts';
+import { modelOf } from '../../src/testing/explore/model/load-model.ts';
+import type { Model } from '../../src/testing/explore/model/model.ts';
+import { applyInModel, inModel, learnRecordings } from '../../src/testing/explore/model/surround.ts';
+import { loadRecording } from '../../src/testing/load-recording.ts';
+import { type FoundCase, findCases } from '../../src/testing/manifest/find.ts';
+import { groupsOf } from '../../src/testing/manifest/groups.ts';
+import { loadCase } from '../../src/testing/manifest/load.ts';
+import type { CaseManifest } from '../../src/testing/manifest/manifest.ts';
+import { stagePaths } from '../../src/testing/paths.ts';
+import { type PlayedStep, Player } from '../../src/testing/play.ts';
+import { sessionsOf, sharedSessions, taskOf } from '../../src/testing/replay-case.ts';
+import { settled } from '../../src/testing/session-settings.ts';
+import { fixedEnvironment, type Stage, stageOf } from '../../src/testing/stage.ts';
+import type { AppliedMark } from '../../src/testing/vcr/deltas.ts';
+import { Shelf } from '../../src/testing/vcr/shelf.ts';
+import { createVcr, type Vcr } from '../../src/testing/vcr/vcr.ts';
+import { countedIds, virtualClock } from '../../src/testing/virtual-time.ts';
+import { createRecorder } from '../../src/world/memory-tracer.ts';
+import { createRedactor } from '../../src/world/redact.ts';
+import { allTracers } from '../../src/world/tracers.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+const context: TestContext = {
+  program: runProgram,
+  env: process.env,
+  cwd: root,
+  version: '0.0.0',
+  packages: { installed: join(root, 'node_modules'), reprise: root },
+};
+
+const withLanes = new Set(['run', 'worker', 'resume']);
+
+/** A case whose first steps have been played. */
+export interface ReadyCase {
+  readonly found: FoundCase;
+  readonly manifest: CaseManifest;
+  readonly stage: Stage;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly loaded: ReturnType<typeof loadRecording>;
+}
+
+/** Plays all that comes before the first step with lanes; what comes after the last of them is left out. */
+export async function readyCase(name: string): Promise<ReadyCase> {
+  const [found] = findCases({ cwd: root, names: [name] }).cases;
+  if (!found) throw new Error(`no case ${name}`);
+  const manifest = loadCase({ ...found, text: readFileSync(found.file, 'utf8') });
+  const stage = await stageOf(found, manifest, context);
+  const env = { ...fixedEnvironment, PATH: process.env['PATH'], HOME: stage.home };
+  const groups = groupsOf(manifest);
+  const hasLanes = (group: (typeof groups)[number]) => group.some(({ command }) => withLanes.has(command));
+  const first = groups.findIndex(hasLanes);
+  const explored = groups.slice(first, groups.findLastIndex(hasLanes) + 1).flat();
+  const ready = { found, stage, env, loaded: loadRecording(found, manifest, root) };
+  const before = { ...manifest, steps: groups.slice(0, first).flat(), triggers: [] };
+  await playOn({ ...ready, manifest: before }, undefined);
+  return { ...ready, manifest: { ...manifest, steps: explored } };
+}
+
+/** The model that every play begins from a copy of. */
+export async function modelOfCase({ stage, env, loaded }: ReadyCase): Promise<Model> {
+  const repository = await openRepository({ cwd: stage.repo, env });
+  const model = await modelOf(repository);
+  await learnRecordings(model, { repository, recordings: loaded.sessions, blob: loaded.blob });
+  return model;
+}
+
+export interface CasePlay {
+  readonly played: readonly PlayedStep[];
+  readonly applied: readonly AppliedMark[];
+  readonly missing: readonly RepriseError[];
+  readonly problems: readonly RepriseError[];
+  readonly entries: number;
+}
+
+/** Plays it with lanes taking turns: in the model if there is one, or else on git. */
+export async function playOn(ready: ReadyCase, model: Model | undefined): Promise<CasePlay> {
+  const { found, manifest, stage, env, loaded } = ready;
+  const clock = virtualClock();
+  const ids = countedIds();
+  const player = new Player({ manifest, stage, program: runProgram, env, clock, defaultTimeoutMs: 120_000 });
+  const recorder = createRecorder();
+  const world = createConductedWorld({
+    player: freePlayer(clock),
+    tracer: allTracers([recorder.tracer, player.tracer]),
+    ...(model ? { pace: 'microtask' } : {}),
+  });
+  const repository = openRepository({ cwd: stage.repo, env });
+  const redactor = createRedactor({ paths: stagePaths(stage), secrets: [] });
+  const shared = new Shelf(sharedSessions(manifest, loaded.sessions));
+  const vcrs = new Map<string, Vcr>();
+  const missing: RepriseError[] = [];
+  const store = memoryStore();
+  const hostOf = ({ name }: { readonly name: string }): Host => {
+    const vcr = createVcr({
+      sessions: sessionsOf(name, loaded.sessions),
+      shared,
+      task: unit => taskOf(name, unit),
+      redactor,
+      blobs: loaded.blob,
+      repository: () => repository,
+      applyDeltas: true,
+      live: [],
+      openSession: lazySessions,
+      runShell: runShellStep,
+      rerecord: `reprise test ${found.name} --record`,
+      ...(model ? { applyInstead: applyInModel(model), openLog: noLog } : {}),
+    });
+    vcrs.set(name, vcr);
+    return {
+      world,
+      clock,
+      ids,
+      openSession: settled(vcr.openSession, manifest),
+      runShell: vcr.runShell,
+      openStore: async () => ({ ...store, close: async () => {} }),
+      ...(model ? { surround: inModel({ model, onMissing: error => missing.push(error) }) } : {}),
+    };
+  };
+  const played = await orStopped(player.play({ world, hostOf, onLeft: async () => {} }), world);
+  await world.finish();
+  const all = [...vcrs.values()];
+  return {
+    played,
+    missing,
+    applied: all.flatMap(vcr => vcr.applied()),
+    problems: all.flatMap(vcr => vcr.problems()),
+    entries: recorder.recording().entries.length,
+  };
+}
