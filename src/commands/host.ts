@@ -16,9 +16,30 @@ export interface Host {
   readonly openStore?: OpenStore | undefined;
   /** Makes others of the surroundings in which a command would work: to have it work somewhere else than on this machine. */
   readonly surround?: ((environment: Environment) => Environment) | undefined;
+  /** Gives what was made before under the same name: for commands that are played a thousand times in one folder. */
+  readonly once?: Once | undefined;
   /** Makes another workflow of the one that was loaded, to see what would have happened. */
   readonly revise?: ((model: WorkflowModel) => WorkflowModel) | undefined;
 }
+
+/** `make` must give the same whenever it is called. */
+export type Once = <T>(name: string, make: () => Promise<T>) => Promise<T>;
+
+/** Makes each thing once. What could not be made is made again when it is asked for. */
+export function rememberOnce(): Once {
+  const made = new Map<string, Promise<unknown>>();
+  return <T>(name: string, make: () => Promise<T>): Promise<T> => {
+    const known = made.get(name) as Promise<T> | undefined;
+    if (known) return known;
+    const making = make();
+    made.set(name, making);
+    making.catch(() => made.delete(name));
+    return making;
+  };
+}
+
+/** Makes it every time. */
+export const everyTime: Once = (_, make) => make();
 
 export type OpenStore = (
   stateDir: string,

@@ -6,6 +6,7 @@ import { workerSource } from '../worker/rules.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import type { WorkflowText } from '../workflow/yaml/load.ts';
+import { everyTime } from './host.ts';
 import type { CommandIo } from './io.ts';
 import {
   isYamlFile,
@@ -64,7 +65,11 @@ async function loadLocation(location: WorkflowLocation, place: Place): Promise<D
   const { file } = location;
   const source = relative(place.project.root, file);
   const revise = place.io.host?.revise ?? (model => model);
-  if (isYamlFile(file)) return { model: revise(await loadYaml(file, place)), kind: 'yaml', source };
+  if (isYamlFile(file)) {
+    const once = place.project.host?.once ?? everyTime;
+    const model = await once(`workflow ${file} seen from ${place.io.cwd}`, () => loadYaml(file, place));
+    return { model: revise(model), kind: 'yaml', source };
+  }
   const { loadModule } = await import('./load-module.ts');
   const displayFile = displayPath(place.io, file);
   const { workflow, exportName } = await loadModule({ ...location, displayFile, root: place.project.root });

@@ -8,6 +8,7 @@ import type { WorkflowModel } from '../workflow/model.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { builtInAgents } from './built-in-agents.ts';
+import { everyTime } from './host.ts';
 import type { CommandIo } from './io.ts';
 import { displayPath, type Project } from './project.ts';
 import { readText } from './read-text.ts';
@@ -20,7 +21,12 @@ interface Place {
 }
 
 /** The agents of a project and the built-in ones, by name. Throws DEFINITION_INVALID with every problem. */
-export async function loadAgents(place: Place, config: Config): Promise<Agents> {
+export const loadAgents = (place: Place, config: Config): Promise<Agents> =>
+  (place.project.host?.once ?? everyTime)(`agents seen from ${place.io.cwd}`, () =>
+    readAgents(place, config),
+  );
+
+async function readAgents(place: Place, config: Config): Promise<Agents> {
   const files = agentFiles(place);
   const written: Json = config.agents ?? null;
   if (files.length === 0 && written === null) return builtInAgents;

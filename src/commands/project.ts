@@ -5,7 +5,7 @@ import type { WorktreeSettings } from '../engine/environment.ts';
 import { shellWord } from '../report/words.ts';
 import { formatProblem, type Problem } from '../workflow/problems.ts';
 import type { Config } from '../workflow/yaml/config.ts';
-import type { Host } from './host.ts';
+import { everyTime, type Host } from './host.ts';
 import type { CommandIo } from './io.ts';
 import { readText } from './read-text.ts';
 
@@ -56,7 +56,10 @@ export function findUpwards(start: string, fits: (folder: string) => boolean): s
 export const configFile = ({ root }: Project): string => join(root, 'reprise.yaml');
 
 /** The settings of the project; none without a `reprise.yaml`. Throws CONFIG_INVALID. */
-export async function readConfig(project: Project, io: CommandIo): Promise<Config> {
+export const readConfig = (project: Project, io: CommandIo): Promise<Config> =>
+  (project.host?.once ?? everyTime)(`settings seen from ${io.cwd}`, () => loadSettings(project, io));
+
+async function loadSettings(project: Project, io: CommandIo): Promise<Config> {
   const file = configFile(project);
   if (!existsSync(file)) return {};
   const { loadConfig } = await import('../workflow/yaml/config.ts');

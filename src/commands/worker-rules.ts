@@ -7,6 +7,7 @@ import { shellWord } from '../report/words.ts';
 import type { WorkerRules } from '../worker/rules.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../workflow/yaml/config-workers.ts';
+import { everyTime } from './host.ts';
 import type { CommandIo } from './io.ts';
 import type { Project } from './project.ts';
 import type { Agents } from './project-agents.ts';
@@ -19,7 +20,15 @@ interface Place {
 }
 
 /** How workers work here: flags, then settings, then what the repository suggests. Throws USAGE, NOT_A_REPOSITORY. */
-export async function workerRules(
+export const workerRules = (
+  place: Place,
+  { branch, agent }: { readonly branch?: string | undefined; readonly agent?: string | undefined },
+): Promise<WorkerRules> =>
+  (place.project.host?.once ?? everyTime)(`rules for workers ${JSON.stringify([branch, agent])}`, () =>
+    decideRules(place, { branch, agent }),
+  );
+
+async function decideRules(
   { io, project, config, agents }: Place,
   flags: { readonly branch?: string | undefined; readonly agent?: string | undefined },
 ): Promise<WorkerRules> {
