@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from '../../src/cli/program.ts';
-import type { Host } from '../../src/commands/host.ts';
+import { type Host, type Once, rememberOnce } from '../../src/commands/host.ts';
 import { lazySessions } from '../../src/commands/lazy-sessions.ts';
 import { createConductedWorld } from '../../src/conductor/conducted-world.ts';
 import { freePlayer } from '../../src/conductor/free-player.ts';
@@ -52,6 +52,7 @@ export interface ReadyCase {
   readonly stage: Stage;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly loaded: ReturnType<typeof loadRecording>;
+  readonly once: Once;
 }
 
 /** Plays all that comes before the first step with lanes; what comes after the last of them is left out. */
@@ -65,7 +66,8 @@ export async function readyCase(name: string): Promise<ReadyCase> {
   const hasLanes = (group: (typeof groups)[number]) => group.some(({ command }) => withLanes.has(command));
   const first = groups.findIndex(hasLanes);
   const explored = groups.slice(first, groups.findLastIndex(hasLanes) + 1).flat();
-  const ready = { found, stage, env, loaded: loadRecording(found, manifest, root) };
+  const loaded = loadRecording(found, manifest, root);
+  const ready = { found, stage, env, loaded, once: rememberOnce() };
   const before = { ...manifest, steps: groups.slice(0, first).flat(), triggers: [] };
   await playOn({ ...ready, manifest: before }, undefined);
   return { ...ready, manifest: { ...manifest, steps: explored } };
@@ -89,7 +91,7 @@ export interface CasePlay {
 
 /** Plays it with lanes taking turns: in the model if there is one, or else on git. */
 export async function playOn(ready: ReadyCase, model: Model | undefined): Promise<CasePlay> {
-  const { found, manifest, stage, env, loaded } = ready;
+  const { found, manifest, stage, env, loaded, once } = ready;
   const clock = virtualClock();
   const ids = countedIds();
   const player = new Player({ manifest, stage, program: runProgram, env, clock, defaultTimeoutMs: 120_000 });
@@ -97,7 +99,7 @@ export async function playOn(ready: ReadyCase, model: Model | undefined): Promis
   const world = createConductedWorld({
     player: freePlayer(clock),
     tracer: allTracers([recorder.tracer, player.tracer]),
-    ...(model ? { pace: 'microtask' } : {}),
+    ...(model ? { pace: 'microtask', remembersOrigins: false } : {}),
   });
   const repository = openRepository({ cwd: stage.repo, env });
   const redactor = createRedactor({ paths: stagePaths(stage), secrets: [] });
@@ -128,7 +130,7 @@ export async function playOn(ready: ReadyCase, model: Model | undefined): Promis
       openSession: settled(vcr.openSession, manifest),
       runShell: vcr.runShell,
       openStore: async () => ({ ...store, close: async () => {} }),
-      ...(model ? { surround: inModel({ model, onMissing: error => missing.push(error) }) } : {}),
+      ...(model ? { once, surround: inModel({ model, onMissing: error => missing.push(error) }) } : {}),
     };
   };
   const played = await orStopped(player.play({ world, hostOf, onLeft: async () => {} }), world);

@@ -14,9 +14,11 @@ export function saveWork(model: Model, request: SaveRequest): EventOf<'workspace
   const { head } = worktree;
   if (head.kind === 'commit' || head.branch !== branch) bringBranchAlong(model, { path, branch, commit });
   if (commit === base) return { commit, commits: 0, files: 0, insertions: 0, deletions: 0 };
+  const [parent, ...others] = model.objects.commit(commit).parents;
+  const isOne = parent === base && others.length === 0;
   return {
     commit,
-    commits: model.history.commitsOf([commit], [base]).length,
+    commits: isOne ? 1 : model.history.commitsOf([commit], [base]).length,
     ...model.trees.counts(model.treeOf(base), model.treeOf(commit)),
   };
 }
@@ -56,7 +58,7 @@ function moveHead(model: Model, worktree: Worktree, commit: string): void {
 }
 
 /** As `git commit --cleanup=whitespace` does. */
-export function cleanedUp(message: string): string {
+function cleanedUp(message: string): string {
   const lines = message
     .split('\n')
     .map(line => line.trimEnd())

@@ -111,7 +111,7 @@ export class History {
 
 const toLanded = ({ id, subject }: StoredCommit): LandedCommit => ({ commit: id, subject });
 
-export const toListed = ({ id, subject, parents }: StoredCommit): ListedCommit => ({
+const toListed = ({ id, subject, parents }: StoredCommit): ListedCommit => ({
   commit: id,
   subject,
   parents,

@@ -89,8 +89,10 @@ function obstacle(model: Model, { branch, from, to }: Move): CheckoutInTheWay | 
       files: [],
     };
   if (!first) return undefined;
+  const uncommitted = model.uncommitted(first);
+  if (uncommitted.length === 0) return undefined;
   const changed = new Set(model.trees.changedPaths(model.treeOf(from), model.treeOf(to)));
-  const files = model.uncommitted(first).filter(file => changed.has(file));
+  const files = uncommitted.filter(file => changed.has(file));
   return files.length === 0 ? undefined : overwriting(first.path, { branch, files });
 }
 
@@ -128,13 +130,16 @@ export async function moveLanding(
 
 /** Files and index follow as after `git pull --ff-only`: what was not committed stays. */
 function bringAlong(model: Model, checkout: Worktree, { from, to }: Omit<Move, 'branch'>): void {
-  const changes = model.trees
-    .differences(model.treeOf(from), model.treeOf(to))
-    .map(({ path, after }) => [path, after] as const);
-  model.change(checkout, {
-    files: model.trees.withAll(checkout.files, changes),
-    staged: model.trees.withAll(checkout.staged, changes),
-  });
+  const [before, after] = [model.treeOf(from), model.treeOf(to)];
+  const moved = (tree: string): string => {
+    if (tree === before) return after;
+    const changes = model.trees.differences(before, after);
+    return model.trees.withAll(
+      tree,
+      changes.map(change => [change.path, change.after] as const),
+    );
+  };
+  model.change(checkout, { files: moved(checkout.files), staged: moved(checkout.staged) });
 }
 
 /** Like `verifyLanding`: the result is checked out for as long as it is tried. */

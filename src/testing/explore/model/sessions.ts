@@ -60,8 +60,13 @@ function carried(model: Model, states: Carrying): WorktreeState {
   const tips = [tip, ...Object.values(after.refs)].filter(commit => commit !== null);
   const commits = carryCommits(model, { from, onto, tips });
   const rest = carryRest(states, commit => commits.get(commit) ?? commit);
-  const merged = (part: (state: WorktreeState) => string, subject: string) =>
-    merge(model, { base: part(before), ours: part(current), theirs: part(after) }, subject);
+  const trees = new Map([...commits].map(([was, is]) => [model.treeOf(was), model.treeOf(is)]));
+  const merged = (part: (state: WorktreeState) => string, subject: string) => {
+    // What was committed has become what its commits have, one after another.
+    const isCommitted = part(before) === model.treeOf(from) && part(current) === model.treeOf(onto);
+    const known = isCommitted ? trees.get(part(after)) : undefined;
+    return known ?? merge(model, { base: part(before), ours: part(current), theirs: part(after) }, subject);
+  };
   const tree = merged(state => state.tree, 'what it did not commit');
   const isAllStaged = [before, after, current].every(state => state.index.tree === state.tree);
   const staged = isAllStaged ? tree : merged(state => state.index.tree, 'what it staged');

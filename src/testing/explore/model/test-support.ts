@@ -199,7 +199,7 @@ export class Twins {
   }
 }
 
-export function writeInto(
+function writeInto(
   model: Model,
   folder: string,
   { path, text }: { readonly path: string; readonly text: string | undefined },
@@ -211,7 +211,7 @@ export function writeInto(
 }
 
 /** All steps of a landing, with the result that the real one gives. */
-export async function landInModel(model: Model, branch: string): Promise<unknown> {
+async function landInModel(model: Model, branch: string): Promise<unknown> {
   const onto = 'main';
   const owner = { incarnation: 'tester', pid: 1, processStart: '1', host: 'here' };
   const { token } = lockLanding(model, { key: branch }, { owner, isAlive: () => true });
