@@ -40,6 +40,9 @@ async function outcomeOf(found: FoundCase, { record, step, snapshots }: CaseOpti
   } catch (error) {
     return failed([failureOfError(error, found.displayFile)]);
   }
+  const { recordedBy } = manifest;
+  if (record && recordedBy !== undefined && recordedBy !== context.env['REPRISE_RECORDED_BY'])
+    return { status: 'skipped', failures: [], notes: [`to record it, type: ${recordedBy}`] } as const;
   const isComposed = manifest.form === 'worker_test';
   const isOneStep = record && step !== undefined;
   if (record && !isComposed && !isOneStep) {

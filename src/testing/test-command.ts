@@ -67,7 +67,9 @@ export async function testCommand(
   const summary = summaryOf(results, performance.now() - began);
   reporter.onEnd?.(summary);
   if (io.interrupt.aborted) writeLines(io.err, 'stopped: not all cases were played');
-  return io.interrupt.aborted ? Math.max(summary.exitCode, exitCodes.failed) : summary.exitCode;
+  if (io.interrupt.aborted) return Math.max(summary.exitCode, exitCodes.failed);
+  const isNothingRecorded = record && summary.skipped === summary.total;
+  return isNothingRecorded ? exitCodes.usage : summary.exitCode;
 }
 
 /** The failure of a folder of recordings that no case claims. */

@@ -87,6 +87,27 @@ concurrent_group = "both"
   expect(witness.mostOpen).toBe(2);
 });
 
+it('a case that another command records is left as it is, unless that command asks for it', async () => {
+  const { run, read, write, has } = withCase(
+    shellCase('recorded_by = "make tapes"\n[run]\nargs = ["hello"]'),
+  );
+  const alone = await run(['test', 'one', '--record']);
+  expect(alone.code).toBe(2);
+  expect(alone.stdout).toContain('note: to record it, type: make tapes\n');
+  expect(has('cases/one/one.score')).toBe(false);
+
+  const env = { REPRISE_RECORDED_BY: 'make tapes' };
+  expect(await run(['test', '--record'], { env })).toMatchObject({ code: 0 });
+  const score = read('cases/one/one.score');
+  write({ 'cases/two/two.toml': shellCase('[run]\nargs = ["hello"]') });
+  const both = await run(['test', '--record']);
+  expect(both.code).toBe(0);
+  expect(both.stdout).toContain('1 recorded, 1 skipped of 2 cases');
+  expect(read('cases/one/one.score')).toBe(score);
+  expect(has('cases/two/two.score')).toBe(true);
+  expect(await run(['test'])).toMatchObject({ code: 0 });
+});
+
 it('a run that fails is recorded only if the case says that it fails', async () => {
   const failing = (expectation: string) => `
 [run]

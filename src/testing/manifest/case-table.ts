@@ -84,6 +84,12 @@ export const forms = ['multi', 'run', 'worker_test'] as const;
 
 const fields = {
   description: optional(described(anyText, 'For people.')),
+  recorded_by: optional(
+    described(
+      text,
+      'The command that records the case, where that takes more than `--record`: it sets REPRISE_RECORDED_BY to this text.',
+    ),
+  ),
   show_thinking: optional(described(truth, 'Whether the output shows what agents think.'), false),
   model: optional(described(text, 'Used in place of the model that agents are defined with.')),
   fidelity: optional(

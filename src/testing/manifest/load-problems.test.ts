@@ -242,7 +242,7 @@ describe('unknown keys', () => {
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
       1:1 [name] unknown key \`name\` (leave it out: a case is named by its file)
-      2:1 [overrides] unknown key \`overrides\` (known keys: description, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
+      2:1 [overrides] unknown key \`overrides\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
       "
     `);
   });
@@ -354,8 +354,8 @@ describe('unknown keys', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      1:1 [__proto__] unknown key \`__proto__\` (known keys: description, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
-      2:1 [constructor] unknown key \`constructor\` (known keys: description, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
+      1:1 [__proto__] unknown key \`__proto__\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
+      2:1 [constructor] unknown key \`constructor\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
       4:1 [toString] unknown key \`toString\` (known keys: name, command, args, stdin, env, expect, timeout, kill_after, script)
       "
     `);

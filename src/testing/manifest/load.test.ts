@@ -130,6 +130,7 @@ describe('a case file', () => {
   it('keeps what holds for the whole case', () => {
     const manifest = load(`
       description = "Two lanes, one main."
+      recorded_by = "make tapes"
       show_thinking = true
       model = "opus"
       fidelity = "tape"
@@ -158,6 +159,7 @@ describe('a case file', () => {
     expect(manifest).toMatchObject({
       form: 'run',
       description: 'Two lanes, one main.',
+      recordedBy: 'make tapes',
       showThinking: true,
       model: 'opus',
       fidelity: 'tape',

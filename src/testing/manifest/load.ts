@@ -40,6 +40,7 @@ function readManifest(site: Site, { file, displayFile }: Omit<CaseText, 'text'>)
     form: forms.find(form => site.has(form)) ?? 'multi',
     steps: placed.map(({ step }) => step),
     description,
+    recordedBy: values.recorded_by,
     showThinking: values.show_thinking,
     model,
     fidelity,

@@ -12,6 +12,8 @@ export interface CaseManifest {
   /** In the order of the file, which is the order of the snapshot. */
   readonly steps: readonly CaseStep[];
   readonly description: string | undefined;
+  /** The command that records the case, if `--record` alone cannot. */
+  readonly recordedBy: string | undefined;
   readonly showThinking: boolean;
   /** Used in place of the model that agents are defined with. */
   readonly model: string | undefined;
