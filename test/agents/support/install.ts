@@ -14,7 +14,7 @@ type AgentPackage = keyof typeof packages;
 /** The programs, as `npm install` leaves them. */
 export type InstalledAgents = Readonly<Record<AgentPackage, string>>;
 
-const cache = resolve(import.meta.dirname, '../../../node_modules/.cache/reprise-agents');
+const cache = resolve('node_modules/.cache/reprise-agents');
 const all = Object.keys(packages) as AgentPackage[];
 
 const folderOf = (agent: AgentPackage): string =>

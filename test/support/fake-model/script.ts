@@ -3,6 +3,8 @@ import type { Json, JsonObject } from '../../../src/core/json.ts';
 /** What the model wants the agent to do. It becomes a call of whichever tool the agent offers for that. */
 export type Action =
   | { readonly write: { readonly path: string; readonly content: string } }
+  | { readonly read: string }
+  | { readonly edit: { readonly path: string; readonly from: string; readonly to: string } }
   | {
       readonly run: string;
       /** Asks to run it outside of the sandbox, where the agent has one. */
@@ -84,8 +86,16 @@ export interface Cue {
   readonly reply: Reply;
 }
 
+/** The words that a prompt may have in it. */
+export type WordsIn = (prompt: string) => readonly string[];
+
+export interface Cued {
+  readonly conversation: Conversation;
+  readonly wordsIn: WordsIn;
+}
+
 /** The reply that is due; `undefined` if no prompt of the conversation is in the script. */
-export function cueOf(script: ModelScript, conversation: Conversation): Cue | undefined {
+export function cueOf(script: ModelScript, { conversation, wordsIn }: Cued): Cue | undefined {
   const { turns } = conversation;
   const found = turns.flatMap(({ role, text }, at) =>
     role === 'user' ? wordsIn(text).flatMap(word => (Object.hasOwn(script, word) ? { word, at } : [])) : [],
@@ -106,5 +116,5 @@ function replyTo(replies: ModelScript[string], asked: Asked): Reply {
 export const toldIn = ({ system, turns }: Conversation): string =>
   [system, ...turns.map(({ text }) => text)].join('\n');
 
-const wordsIn = (text: string): readonly string[] =>
-  [...text.matchAll(/\[\[([\w-]+)\]\]/g)].flatMap(([, word]) => word ?? []);
+export const wordsInBrackets: WordsIn = prompt =>
+  [...prompt.matchAll(/\[\[([\w-]+)\]\]/g)].flatMap(([, word]) => word ?? []);

@@ -4,7 +4,16 @@ import { parseObject, textAt } from '../../../src/agents/json-line.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { messageEvents, messagesError, readMessages, wholeMessage } from './anthropic.ts';
 import { readResponses, responseEvents, responsesError } from './responses.ts';
-import { type Conversation, cueOf, type Failure, type ModelScript, type Part, toldIn } from './script.ts';
+import {
+  type Conversation,
+  cueOf,
+  type Failure,
+  type ModelScript,
+  type Part,
+  toldIn,
+  type WordsIn,
+  wordsInBrackets,
+} from './script.ts';
 import { type Answering, beginStream, type ServerEvent, writeEvents } from './sse.ts';
 import { partsOf } from './tool-calls.ts';
 
@@ -47,8 +56,14 @@ const interfaces: Readonly<Record<string, Interface>> = {
 /** What one answer of the script uses, always, so that sums can be foretold; what is asked on the side is free. */
 const usagePerAnswer = { input: 100, output: 10 } as const;
 
-/** Starts a model for Claude Code (Anthropic's messages) and Codex (OpenAI's responses). */
-export async function startFakeModel(script: ModelScript): Promise<FakeModel> {
+/**
+ * Starts a model for Claude Code (Anthropic's messages) and Codex (OpenAI's responses). `wordsIn`: where prompts have the
+ * words of the script, if not in brackets.
+ */
+export async function startFakeModel(
+  script: ModelScript,
+  wordsIn: WordsIn = wordsInBrackets,
+): Promise<FakeModel> {
   const requests: ModelRequest[] = [];
   const outside: string[] = [];
   const waiting = new Set<() => void>();
@@ -62,7 +77,7 @@ export async function startFakeModel(script: ModelScript): Promise<FakeModel> {
       return replyWith(response, path.endsWith('/count_tokens') ? 200 : 404, { input_tokens: 1 });
     const conversation = spoken.read(body);
     // What comes without tools is asked on the side, such as a title for the session.
-    const cue = conversation.tools.length > 0 ? cueOf(script, conversation) : undefined;
+    const cue = conversation.tools.length > 0 ? cueOf(script, { conversation, wordsIn }) : undefined;
     requests.push({
       word: cue?.word,
       index: cue?.index ?? 0,

@@ -25,6 +25,14 @@ function partOf(action: Action, conversation: Conversation): Part {
       cannot(action, conversation)
     );
   }
+  if ('read' in action) {
+    return call('Read', { file_path: absolute(action.read, conversation) }) ?? cannot(action, conversation);
+  }
+  if ('edit' in action) {
+    const { path, from, to } = action.edit;
+    const input = { file_path: absolute(path, conversation), old_string: from, new_string: to };
+    return call('Edit', input) ?? cannot(action, conversation);
+  }
   const { content } = action.write;
   const path = absolute(action.write.path, conversation);
   return (
@@ -53,7 +61,10 @@ const whereAgentsSayIt = [/Primary working directory: (\/[^\s<`'"]+)/, /<cwd>(\/
 /** Agents tell the model which folder they work in. */
 function absolute(path: string, conversation: Conversation): string {
   if (isAbsolute(path)) return path;
-  const told = toldIn(conversation);
-  const folder = whereAgentsSayIt.flatMap(form => form.exec(told)?.[1] ?? [])[0];
+  const folder = folderToldIn(toldIn(conversation));
   return folder === undefined ? path : join(folder, path);
 }
+
+/** The folder that an agent works in. */
+export const folderToldIn = (told: string): string | undefined =>
+  whereAgentsSayIt.flatMap(form => form.exec(told)?.[1] ?? [])[0];
