@@ -1,3 +1,4 @@
+import type { Usage } from '../agents/port.ts';
 import { addUsage, noUsage } from '../agents/usage.ts';
 import type { EventOf } from '../core/event.ts';
 import type { KnownLanding, KnownSession, KnownWorkspace, Transition } from './work/port.ts';
@@ -82,6 +83,7 @@ export class WorkState {
       case 'session.ended':
         this.spent = spentWith(this.spent, event.data.usage);
         this.#isOpen = false;
+        this.#addToLast(event.data.usage);
         this.session =
           event.data.outcome === 'limit' && this.session
             ? { ...this.session, usage: addUsage(this.session.usage ?? noUsage, event.data.usage) }
@@ -103,6 +105,14 @@ export class WorkState {
 
   #remember(): void {
     const { sessionId } = this.session ?? {};
-    if (this.session && sessionId !== undefined) this.lastSession = { ...this.session, sessionId };
+    if (!this.session || sessionId === undefined) return;
+    const usage = this.lastSession?.sessionId === sessionId ? this.lastSession.usage : undefined;
+    this.lastSession = { ...this.session, sessionId, usage };
+  }
+
+  #addToLast(usage: Usage): void {
+    const last = this.lastSession;
+    if (last && last.sessionId === this.session?.sessionId)
+      this.lastSession = { ...last, usage: addUsage(last.usage ?? noUsage, usage) };
   }
 }

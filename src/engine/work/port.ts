@@ -82,7 +82,7 @@ export interface KnownSession {
   readonly agent: string;
   readonly number: number;
   readonly sessionId: string;
-  /** What it had used up when a limit stopped it. */
+  /** What it has used up so far: agents that are resumed count on from there. */
   readonly usage?: Usage | undefined;
 }
 

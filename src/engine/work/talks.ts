@@ -143,8 +143,7 @@ export class Talks {
 
   #goOn(session: KnownSession | undefined, prompt: string): Message | undefined {
     if (!session || session.agent !== this.#agent.name || !canResume(this.#agent)) return undefined;
-    const { sessionId, usage } = session;
-    return { prompt, resume: { sessionId, usage } };
+    return { prompt, resume: { sessionId: session.sessionId, usage: this.#used ?? session.usage } };
   }
 
   async #hold({ prompt, resume }: Message): Promise<SessionEnd> {

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import type { Usage } from '../agents/port.ts';
+import { type WorkEvent, WorkState } from './work-state.ts';
+
+const used = (costUsd: number): Usage => ({ inputTokens: 10, outputTokens: 1, cachedTokens: 0, costUsd });
+const event = (type: WorkEvent['type'], data: object): WorkEvent =>
+  ({ seq: 1, runId: 'r', at: '2026-01-01T00:00:00.000Z', step: 'work', type, data }) as unknown as WorkEvent;
+const begun = (number: number, sessionId?: string) =>
+  event('session.started', { agent: 'coder', kind: 'claude', number, ...(sessionId ? { sessionId } : {}) });
+const ended = (costUsd: number) => event('session.ended', { outcome: 'ok', usage: used(costUsd) });
+
+const after = (...events: readonly WorkEvent[]): WorkState => {
+  const state = new WorkState();
+  for (const each of events) state.apply(each);
+  return state;
+};
+
+test('the last session is remembered with all that it has used, in all its parts', () => {
+  const { lastSession } = after(begun(0, 'a'), ended(1), begun(1, 'a'), ended(2));
+  expect(lastSession).toMatchObject({ sessionId: 'a', number: 1, usage: { inputTokens: 20, costUsd: 3 } });
+});
+
+test('what another session has used is not counted, nor what one without a name has', () => {
+  const { lastSession } = after(begun(0, 'a'), ended(1), begun(1, 'b'), ended(2), begun(2), ended(4));
+  expect(lastSession).toMatchObject({ sessionId: 'b', usage: { inputTokens: 10, costUsd: 2 } });
+});
