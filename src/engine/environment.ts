@@ -94,6 +94,8 @@ export type Observation =
       readonly kind: 'agent';
       readonly step: string;
       readonly worker?: number | undefined;
+      /** That it works in. */
+      readonly folder?: string | undefined;
       readonly event: AgentEvent;
     }
   | { readonly kind: 'notice'; readonly message: string };

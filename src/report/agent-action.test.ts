@@ -30,4 +30,11 @@ describe('what an agent does', () => {
   it.each(cases)('%j', (event, text) => {
     expect(agentAction(event)).toBe(text);
   });
+
+  it('in the folder that it works in is told without that folder', () => {
+    const action = (command: string) =>
+      agentAction({ type: 'tool-start', id: '1', name: 'Bash', input: { command } }, '/work/fix');
+    expect(action('diff /work/fix/a.ts /work/fix/b.ts')).toBe('Bash diff a.ts b.ts');
+    expect(action('cat /work/fixed/a.ts')).toBe('Bash cat /work/fixed/a.ts');
+  });
 });

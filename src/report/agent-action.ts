@@ -2,16 +2,22 @@ import type { AgentEvent } from '../agents/port.ts';
 import { isJsonObject, type Json } from '../core/json.ts';
 import { firstLine, safeLine } from './safe-text.ts';
 
-/** What an agent does, in a few words on one line; `undefined` for what is not worth a line. */
-export function agentAction(event: AgentEvent): string | undefined {
+/**
+ * What an agent does, in a few words on one line; `undefined` for what is not worth a line. Files in the folder that it
+ * works in are called as they are called there.
+ */
+export function agentAction(event: AgentEvent, folder?: string): string | undefined {
+  const within = (text: string) => (folder === undefined ? text : text.replaceAll(`${folder}/`, ''));
   switch (event.type) {
     case 'text':
     case 'thought':
       return firstLine(event.text) || undefined;
     case 'tool-start':
-      return event.title ? firstLine(event.title) : toolText(event.name, event.input);
+      return within(event.title ? firstLine(event.title) : toolText(event.name, event.input));
     case 'permission':
-      return event.decision?.kind === 'deny' ? `was denied ${toolText(event.tool, event.input)}` : undefined;
+      return event.decision?.kind === 'deny'
+        ? within(`was denied ${toolText(event.tool, event.input)}`)
+        : undefined;
     case 'retry':
       return `tries again: ${safeLine(event.reason)}`;
     case 'limit':

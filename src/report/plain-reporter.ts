@@ -12,7 +12,7 @@ import { statusColour } from './glyphs.ts';
 import { clockTime } from './moments.ts';
 import { type Paint, painter } from './paint.ts';
 import type { Reporter } from './reporter.ts';
-import { RunView, type Unit } from './run-view.ts';
+import { type AgentUnit, RunView, type Unit } from './run-view.ts';
 import { furtherLines, safeLine, safeText } from './safe-text.ts';
 import { displayWidth } from './width.ts';
 import { type PlacedStep, stepsOf } from './workflow-steps.ts';
@@ -147,9 +147,9 @@ class PlainReporter implements Reporter {
     if (this.#options.verbose) this.#writeOutput(this.#options.now(), name, line);
   }
 
-  #takeAction(unit: Unit, event: AgentEvent): void {
+  #takeAction(unit: AgentUnit, event: AgentEvent): void {
     this.#view.agent(unit, event);
-    const action = this.#options.verbose ? agentAction(event) : undefined;
+    const action = this.#options.verbose ? agentAction(event, unit.folder) : undefined;
     if (action !== undefined) this.#writeOutput(this.#options.now(), unitOf(unit.step, unit.worker), action);
   }
 

@@ -14,6 +14,9 @@ export interface Unit {
   readonly worker?: number | undefined;
 }
 
+/** With the folder that its agent works in. */
+export type AgentUnit = Unit & { readonly folder?: string | undefined };
+
 type RunEnd = EventOf<'run.completed'> | EventOf<'run.failed'> | EventOf<'run.cancelled'>;
 type RunEvent = Extract<HistoryEvent, { type: `run.${string}` | 'cancel.requested' | 'signal.received' }>;
 type StepEvent = Exclude<HistoryEvent, RunEvent>;
@@ -102,8 +105,8 @@ export class RunView {
     if (step) step.lastLine = line;
   }
 
-  agent(unit: Unit, event: AgentEvent): void {
-    this.#board.tree.get(unitOf(unit.step, unit.worker))?.work.observe(event);
+  agent({ step, worker, folder }: AgentUnit, event: AgentEvent): void {
+    this.#board.tree.get(unitOf(step, worker))?.work.observe(event, folder);
   }
 
   apply(event: HistoryEvent): void {

@@ -76,14 +76,14 @@ export class WorkProgress {
     this.#live = undefined;
   }
 
-  observe(event: AgentEvent): void {
+  observe(event: AgentEvent, folder?: string): void {
     if (event.type === 'usage') {
       const { type: _, ...usage } = event;
       this.#live = addUsage(this.#live, usage);
     } else if (event.type === 'started' && this.session) {
       this.session = { ...this.session, sessionId: event.sessionId };
     }
-    this.lastAction = agentAction(event) ?? this.lastAction;
+    this.lastAction = agentAction(event, folder) ?? this.lastAction;
   }
 
   apply(event: WorkEvent): void {

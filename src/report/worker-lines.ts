@@ -26,7 +26,7 @@ export function observationLines(observation: Observation): readonly WorkerLine[
     case 'events':
       return observation.events.flatMap(event => eventLine(event) ?? []);
     case 'agent': {
-      const action = agentAction(observation.event);
+      const action = agentAction(observation.event, observation.folder);
       return action === undefined ? [] : [line(undefined, `| ${action}`)];
     }
     case 'notice':

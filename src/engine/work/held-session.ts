@@ -156,9 +156,16 @@ export class HeldSession {
   }
 
   #take(event: AgentEvent): void {
-    const { step, worker } = this.#start.unit;
+    const { unit, request } = this.#start;
+    const { step, worker } = unit;
     this.#log.add(event);
-    this.#observe({ kind: 'agent', step, ...(worker === undefined ? {} : { worker }), event });
+    this.#observe({
+      kind: 'agent',
+      step,
+      ...(worker === undefined ? {} : { worker }),
+      folder: request.cwd,
+      event,
+    });
     if (event.type === 'started' && event.sessionId !== '') {
       this.#sessionId = event.sessionId;
       if (this.#news !== undefined) this.#onNamed();
