@@ -21,8 +21,8 @@ export interface Reply {
   readonly fail?: Failure;
   /** Begins the answer, and then is silent until the agent goes away. */
   readonly hangs?: boolean;
-  /** The answer waits for this. */
-  readonly after?: Promise<unknown>;
+  /** The answer waits for this. A function is called when it is asked for. */
+  readonly after?: Promise<unknown> | ((asked: Asked) => Promise<unknown>);
 }
 
 export interface Failure {

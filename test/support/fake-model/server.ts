@@ -89,7 +89,10 @@ export async function startFakeModel(
     const reply = cue?.reply ?? { say: 'A title' };
     const { fail } = reply;
     for (const wake of waiting) wake();
-    await reply.after;
+    const { after } = reply;
+    await (typeof after === 'function'
+      ? after({ told: toldIn(conversation), index: cue?.index ?? 0 })
+      : after);
     if (fail && tries <= (fail.times ?? Number.POSITIVE_INFINITY))
       replyWith(response, fail.status, spoken.error(fail), fail.headers);
     else {
