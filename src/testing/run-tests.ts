@@ -32,17 +32,18 @@ export async function runCase(
 }
 
 async function outcomeOf(found: FoundCase, { record, step, snapshots }: CaseOptions, context: TestContext) {
-  const failed = (failures: readonly CaseFailure[], played: Replayed['played'] = []) =>
-    ({ status: 'failed', failures, played }) as const;
   let manifest: CaseManifest;
   try {
     manifest = readCase(found);
   } catch (error) {
-    return failed([failureOfError(error, found.displayFile)]);
+    return { status: 'failed', failures: [failureOfError(error, found.displayFile)] } as const;
   }
   const { recordedBy } = manifest;
+  const notes = recordedBy === undefined ? [] : [`to record it, type: ${recordedBy}`];
   if (record && recordedBy !== undefined && recordedBy !== context.env['REPRISE_RECORDED_BY'])
-    return { status: 'skipped', failures: [], notes: [`to record it, type: ${recordedBy}`] } as const;
+    return { status: 'skipped', failures: [], notes } as const;
+  const failed = (failures: readonly CaseFailure[], played: Replayed['played']) =>
+    ({ status: 'failed', failures, notes, played }) as const;
   const isComposed = manifest.form === 'worker_test';
   const isOneStep = record && step !== undefined;
   if (record && !isComposed && !isOneStep) {

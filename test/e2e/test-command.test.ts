@@ -91,9 +91,11 @@ it('a case that another command records is left as it is, unless that command as
   const { run, read, write, has } = withCase(
     shellCase('recorded_by = "make tapes"\n[run]\nargs = ["hello"]'),
   );
-  const alone = await run(['test', 'one', '--record']);
-  expect(alone.code).toBe(2);
-  expect(alone.stdout).toContain('note: to record it, type: make tapes\n');
+  for (const [args, code] of [[['one'], 1] as const, [['one', '--record'], 2] as const]) {
+    const alone = await run(['test', ...args]);
+    expect(alone.code).toBe(code);
+    expect(alone.stdout).toContain('note: to record it, type: make tapes\n');
+  }
   expect(has('cases/one/one.score')).toBe(false);
 
   const env = { REPRISE_RECORDED_BY: 'make tapes' };
