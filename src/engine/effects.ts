@@ -158,6 +158,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     >({
       name: 'store.renew',
       span: 'short',
+      upkeep: true,
       answer: 'inside',
       keys: ({ runId }) => ({ writes: [`lease:${runId}`] }),
       perform: ({ runId, lease, expiresAt }) => store.renew(runId, lease, expiresAt),

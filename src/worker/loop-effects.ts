@@ -101,6 +101,7 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
     beat: world.effect<{ readonly incarnation: string; readonly beatAt: string }, void>({
       name: 'worker.beat',
       span: 'short',
+      upkeep: true,
       answer: 'inside',
       keys: ({ incarnation }) => ({ writes: [workerKey(incarnation)] }),
       perform: ({ incarnation, beatAt }) => update(incarnation, worker => ({ ...worker, beatAt })),

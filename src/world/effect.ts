@@ -35,6 +35,8 @@ export interface EffectDefinition<Args, Result> {
   };
   /** Takes all that waits: granted at the end of the event-loop turn, so that what happens together is one batch. */
   readonly drains?: boolean;
+  /** A sign of life: done again and again for as long as somebody lives, and brings nothing forward. */
+  readonly upkeep?: boolean;
   /** Not reached by cancellation: joins, and clean-up after a cancel. */
   readonly cleanup?: boolean;
   /** Who answers when a tape is replayed; `real` unless it is said. */

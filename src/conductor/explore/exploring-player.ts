@@ -171,7 +171,8 @@ class ExploringPlayer implements Player {
   }
 
   #mayTick(enabled: readonly Move[]): boolean {
-    return (enabled.length === 0 || !this.#options.policy.isCalm) && this.#fairness.mayTick;
+    if (enabled.length === 0) return this.#fairness.mayTick;
+    return !this.#options.policy.isCalm && this.#fairness.mayTickMeanwhile;
   }
 
   #outsideMoves(enabled: readonly Move[]): readonly OutsideChoice[] {

@@ -7,11 +7,16 @@ export interface FairnessOptions {
   readonly mostIdleTicks?: number;
 }
 
+/** How long somebody may be left standing while time passes; and what each thing that is done adds to it again. */
+const mostSpareTicks = 12;
+const sparedByEach = 0.1;
+
 /** Keeps lanes from going on for ever. */
 export class Fairness {
   readonly #mostMoves: number;
   readonly #mostIdleTicks: number;
   #idleTicks = 0;
+  #spareTicks = mostSpareTicks;
   #foldsInARow = 0;
 
   constructor({ mostMoves = 20_000, mostIdleTicks = 50 }: FairnessOptions) {
@@ -24,6 +29,11 @@ export class Fairness {
     return this.#idleTicks < this.#mostIdleTicks;
   }
 
+  /** Whether time may pass although somebody could go on: signs of life alone would fill a schedule otherwise. */
+  get mayTickMeanwhile(): boolean {
+    return this.mayTick && this.#spareTicks >= 1;
+  }
+
   get foldsTooMuch(): boolean {
     return this.#foldsInARow > this.#mostMoves;
   }
@@ -34,10 +44,12 @@ export class Fairness {
 
   ticked(): void {
     this.#idleTicks++;
+    this.#spareTicks = Math.max(0, this.#spareTicks - 1);
   }
 
   progressed(): void {
     this.#idleTicks = 0;
+    this.#spareTicks = Math.min(mostSpareTicks, this.#spareTicks + sparedByEach);
   }
 
   granted(asked: Asked): void {
@@ -51,8 +63,8 @@ export class Fairness {
   }
 }
 
-/** Not: to look at the clock, to sleep, and to look at what others may have changed. */
+/** Not: to give signs of life, to look at the clock, to sleep, and to look at what others may have changed. */
 function changesSomething({ effect, keys }: Asked): boolean {
-  if (effect.name === 'clock.now' || effect.name === 'clock.sleep') return false;
+  if (effect.upkeep || effect.name === 'clock.now' || effect.name === 'clock.sleep') return false;
   return (keys.reads?.length ?? 0) === 0 || (keys.writes?.length ?? 0) > 0;
 }

@@ -60,6 +60,7 @@ export class Cast {
       runShell: this.#vcrOf(firstName(name)).runShell,
       openStore: this.#scene.openStore,
       surround: this.#scene.surround,
+      once: this.#prepared.once,
     };
   }
 
@@ -103,6 +104,7 @@ export class Cast {
       task: unit => taskOf(step, unit),
       redactor: this.#redactor,
       ...this.#scene.deltas,
+      openLog: this.#scene.openLog,
       live: manifest.live,
       openSession: lazySessions,
       runShell: runShellStep,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { storeFile } from '../../commands/open-engine.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { openRepository } from '../../git/repository.ts';
+import { noLog } from '../../process/log.ts';
 import { memoryStore } from '../../store/memory.ts';
 import type { RepositoryEnd } from './ending.ts';
 import { modelOf } from './model/load-model.ts';
@@ -41,6 +42,7 @@ function memoryScene(model: Model, { stage, manifest, loaded }: PreparedCase): S
   const main = manifest.base?.branch ?? 'main';
   return {
     surround: inModel({ model, onMissing: error => void problems.push(error) }),
+    openLog: noLog,
     openStore: async () => ({ ...store, close: async () => {} }),
     deltas: {
       repository: async () => undefined,

@@ -83,6 +83,7 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
   const world = createConductedWorld({
     player: exploring.player,
     pace: 'microtask',
+    remembersOrigins: false,
     tracer: allTracers([ledger.tracer, player.tracer, crashes.tracer]),
   });
   const cast = new Cast(prepared, scene, { clock, faults: adversity.faults });

@@ -1,5 +1,6 @@
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Once, rememberOnce } from '../../commands/host.ts';
 import { lazySessions } from '../../commands/lazy-sessions.ts';
 import { createConductedWorld } from '../../conductor/conducted-world.ts';
 import { freePlayer } from '../../conductor/free-player.ts';
@@ -28,6 +29,8 @@ export interface PreparedCase {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** When the recording began. */
   readonly startMs: number;
+  /** What is the same in every schedule is made once. */
+  readonly once: Once;
   /** What lands has to be verified before. */
   readonly verifies: boolean;
   /** Whether a key is touched inside of one step only. */
@@ -66,6 +69,7 @@ export async function prepareCase(
       stage,
       env,
       startMs,
+      once: rememberOnce(),
       verifies: loaded.recording.entries.some(({ op }) => op.startsWith('land.verify')),
       isPrivate: explored.length > 1 ? isInsideAStep : () => false,
       restore: () => {

@@ -1,5 +1,6 @@
 import type { Host, OpenStore } from '../../commands/host.ts';
 import type { RepriseError } from '../../core/errors.ts';
+import type { OpenLog } from '../../process/log.ts';
 import type { EventStore } from '../../store/port.ts';
 import type { DeltaOptions } from '../vcr/deltas.ts';
 import type { RepositoryEnd } from './ending.ts';
@@ -17,6 +18,8 @@ export interface Theatre {
 export interface Scene {
   readonly surround?: Host['surround'];
   readonly openStore: OpenStore;
+  /** Where what scripts print goes; into files unless it is said. */
+  readonly openLog?: OpenLog | undefined;
   readonly deltas: DeltaOptions;
   /** To be asked when all steps are over. */
   repository(): Promise<RepositoryEnd>;
