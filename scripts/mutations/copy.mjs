@@ -22,7 +22,7 @@ export const makeFolder = () => mkdtempSync(join(tmpdir(), 'reprise-mutations-')
 /** Compiles the source once. Types are not looked at: a broken type is no way to catch a mutation. */
 export function compileSource(folder) {
   const dist = join(folder, 'dist');
-  for (const file of sourceFiles()) compile({ text: readSource(file), file, dist });
+  for (const file of sourceFiles()) compileInto({ text: readSource(file), file, dist });
   return dist;
 }
 
@@ -45,10 +45,10 @@ export function breakCopy(copy, { name, changes }) {
     const text = changes
       .filter(change => change.file === file)
       .reduce((before, change) => replaceOnce(before, change, name), readSource(file));
-    compile({ text, file, dist });
+    compileInto({ text, file, dist });
   }
   return () => {
-    for (const file of files) compile({ text: readSource(file), file, dist });
+    for (const file of files) compileInto({ text: readSource(file), file, dist });
   };
 }
 
@@ -70,7 +70,8 @@ const sourceFiles = () =>
     .map(file => file.replaceAll('\\', '/'))
     .filter(file => /\.tsx?$/.test(file) && !/(\.test|\.conformance|\/test-support)\.tsx?$/.test(file));
 
-function compile({ text, file, dist }) {
+/** Compiles one file of the source. */
+export function compileInto({ text, file, dist }) {
   const { code, errors } = transformSync(file, text, options);
   if (errors.length > 0) throw new Error(`src/${file}: ${errors[0].message}`);
   const target = join(dist, file.replace(/\.tsx?$/, '.js'));

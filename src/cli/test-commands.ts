@@ -32,7 +32,11 @@ export function registerTestCommands({ io, add, program }: Registry): void {
     const { exploreCommand } = await import('../testing/explore/explore-command.ts');
     return exploreCommand(
       { io, context: testContext(io, program) },
-      { ...options, names: names.filter(name => name !== undefined), forMs: options['for'] as number | undefined },
+      {
+        ...options,
+        names: names.filter(name => name !== undefined),
+        forMs: options['for'] as number | undefined,
+      },
     );
   })
     .description('Play test cases in orders, and with crashes, that have not happened yet, to find races.')

@@ -37,6 +37,8 @@ export interface Play {
   readonly defaultTimeoutMs: number;
   /** Aborting it is Ctrl-C for every step under way. */
   readonly interrupt?: AbortSignal | undefined;
+  /** Told at once that a step is killed. */
+  readonly onKill?: ((step: string) => void) | undefined;
   /** What is started in the place of a step that was killed, at once; without it nothing is. */
   readonly restart?: ((killed: CaseStep) => CaseStep | undefined) | undefined;
 }
@@ -109,9 +111,13 @@ export class Player {
     return [...this.#killed.keys()];
   }
 
-  /** Whoever was killed may live again, in another performance. */
+  /** The performance is over: nobody holds anything any more, and whoever was killed may live again in another. */
   forget(): void {
-    for (const incarnations of this.#incarnations.values()) incarnations.forEach(readmitIncarnation);
+    for (const incarnations of this.#incarnations.values())
+      for (const incarnation of incarnations) {
+        abandonIncarnation(incarnation);
+        readmitIncarnation(incarnation);
+      }
   }
 
   async #playThrough(
@@ -205,6 +211,7 @@ export class Player {
   }
 
   #kill(step: string, end: PlayedStep['end']): void {
+    this.#play.onKill?.(step);
     for (const incarnation of this.#incarnations.get(step) ?? []) abandonIncarnation(incarnation);
     const left = this.#world?.abandon(step) ?? Promise.resolve();
     const leave = left.then(() => this.#onLeft(step)).then(() => this.#killed.get(step)?.(end));

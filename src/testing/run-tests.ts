@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { failureOfError, resultOfCase } from './case-result.ts';
 import type { TestContext } from './context.ts';
 import type { FoundCase } from './manifest/find.ts';
-import { loadCase } from './manifest/load.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
+import { readCase } from './manifest/read-case.ts';
 import { playComposed } from './play-composed.ts';
+import { hasRaces } from './races-folder.ts';
 import { recordCase } from './record-case.ts';
 import { recordStep } from './record-step.ts';
 import { type Replayed, replayCase, snapshotFile } from './replay-case.ts';
@@ -63,10 +63,23 @@ async function outcomeOf(found: FoundCase, { record, step, snapshots }: CaseOpti
     mode: record ? 'accept' : snapshots,
   });
   if (verdict.kind === 'failed') return failed([verdict.failure], played);
+  const races = record ? [] : await otherOrders(found, manifest, context);
+  if (races.length > 0) return failed(races, played);
   const status = record ? 'recorded' : verdict.kind === 'accepted' ? 'accepted' : 'passed';
   return { status, failures: [], played } as const;
 }
 
-/** Throws DEFINITION_INVALID. */
-export const readCase = ({ file, displayFile }: FoundCase): CaseManifest =>
-  loadCase({ file, displayFile, text: readFileSync(file, 'utf8') });
+/** What breaks in another order: in those that broke something before, and in some more if the case asks for it. */
+async function otherOrders(
+  found: FoundCase,
+  { explore }: CaseManifest,
+  context: TestContext,
+): Promise<readonly CaseFailure[]> {
+  if (!explore && !hasRaces(found.folder)) return [];
+  const { checkOtherOrders } = await import('./explore/check-orders.ts');
+  try {
+    return await checkOtherOrders(found, explore, context);
+  } catch (error) {
+    return [failureOfError(error, found.displayFile)];
+  }
+}

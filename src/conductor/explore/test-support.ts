@@ -24,7 +24,11 @@ export const performing =
       },
     };
     const exploring = exploringPlayer({ ...options, policy, time });
-    const world = createConductedWorld({ player: exploring.player, pace: 'microtask', remembersOrigins: false });
+    const world = createConductedWorld({
+      player: exploring.player,
+      pace: 'microtask',
+      remembersOrigins: false,
+    });
     const { lanes, check } = program(world, { now: () => now });
     const ends = Object.entries(lanes).map(([name, body]) => world.open(name, body));
     const verdict = await Promise.all(ends).then(

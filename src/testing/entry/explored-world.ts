@@ -50,7 +50,11 @@ export const performingSetup =
       },
     };
     const exploring = exploringPlayer({ policy, time });
-    const world = createConductedWorld({ player: exploring.player, pace: 'microtask', remembersOrigins: false });
+    const world = createConductedWorld({
+      player: exploring.player,
+      pace: 'microtask',
+      remembersOrigins: false,
+    });
     const lanes: [string, () => Promise<unknown>][] = [];
     const check = setup(worldOf(world, () => now, lanes));
     const ends = await Promise.allSettled(lanes.map(([name, body]) => world.open(name, body)));

@@ -8,7 +8,7 @@ import type { RecordedEntry } from '../../world/recording.ts';
 import type { TestContext } from '../context.ts';
 import { loadRecording } from '../load-recording.ts';
 import { findCases } from '../manifest/find.ts';
-import { readCase } from '../run-tests.ts';
+import { readCase } from '../manifest/read-case.ts';
 import { type CaseHistory, recordedHistories } from './histories.ts';
 import { type Change, changesOf, diffText, type Outcome, outcomesOf } from './outcomes.ts';
 import { asRecorded, type Override, type Plan, planOf } from './override.ts';

@@ -33,6 +33,12 @@ export const everybody = '*';
 
 export function watchForCrashes({ crashes, kill, alive }: CrashWatchOptions): CrashWatch {
   let total = 0;
+  /** Whom nobody but a crash has killed: what a case kills, it wants to be gone. */
+  const struck = new Set<string>();
+  const strike = (step: string) => {
+    struck.add(step);
+    kill(step);
+  };
   const entries = new Map<string, number>();
   /** By the first name of the step; whether they have ended. */
   const runs = new Map<string, Map<string, boolean>>();
@@ -57,12 +63,13 @@ export function watchForCrashes({ crashes, kill, alive }: CrashWatchOptions): Cr
         const count = (entries.get(step) ?? 0) + 1;
         entries.set(step, count);
         total += 1;
-        if (crashes.some(crash => crash.step === step && crash.after === count)) kill(step);
+        if (crashes.some(crash => crash.step === step && crash.after === count)) strike(step);
         if (crashes.some(crash => crash.step === everybody && crash.after === total))
-          for (const each of alive()) kill(each);
+          for (const each of alive()) strike(each);
       },
     },
     restart: killed => {
+      if (!struck.has(killed.name)) return undefined;
       const name = nextLife(killed.name);
       if (killed.command !== 'run' && killed.command !== 'resume')
         return { ...killed, name, killAfter: undefined };

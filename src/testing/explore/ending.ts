@@ -84,7 +84,9 @@ function lostBranch({ claims, repository: { tips } }: Ending): Violation | undef
   return undefined;
 }
 
-function leftBehind({ runs, claims }: Ending): Violation | undefined {
+/** Of a step that failed, and said so, something may be left. */
+function leftBehind({ runs, claims, exitCode }: Ending): Violation | undefined {
+  if (exitCode !== 0) return undefined;
   for (const { summary } of runs)
     if (summary.status === 'running')
       return {

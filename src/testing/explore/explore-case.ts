@@ -7,7 +7,7 @@ import type { FaultKind, PolicyName } from '../manifest/manifest.ts';
 import { everyMishap, oneMishapEach, withMishaps } from './adversities.ts';
 import type { Adversity, Attempt, Source } from './attempt.ts';
 import { Endings } from './endings.ts';
-import { EveryOrder, oneAfterAnother, SomeOrders } from './orders.ts';
+import { EveryOrder, oneAfterAnother, oneStallEach, SomeOrders } from './orders.ts';
 import { type PerformedCase, performCase } from './perform-case.ts';
 import type { PreparedCase } from './prepared-case.ts';
 import type { Theatre } from './theatre.ts';
@@ -61,7 +61,7 @@ export interface Failure {
 /** Above this share of doubt, nothing was shown. */
 export const mostDoubt = 0.2;
 
-const minimisingTries = { memory: 400, git: 60 };
+const minimisingTries = { memory: 150, git: 40 };
 
 /** Explores a case in one world. */
 export class CaseExplorer {
@@ -121,42 +121,38 @@ export class CaseExplorer {
   }
 
   async #search(trial: PerformedCase): Promise<void> {
-    const { policy, forMs } = this.#options;
-    if (policy === 'auto' || policy === 'dpor') {
-      const share = policy === 'dpor' ? 1 : dporShare;
-      await this.#exhaust(this.#everyOrder, this.#began + share * forMs);
-    }
+    const { policy } = this.#options;
     const mishaps = everyMishap(trial, this.#options);
-    await this.#exhaust(oneMishapEach(mishaps), this.#began + forMs * (policy === 'auto' ? sweepShare : 1));
-    await this.#takeTurns(this.#samplers(trial, mishaps));
+    const orders = policy === 'auto' || policy === 'dpor' ? [this.#everyOrder] : [];
+    const stalls = policy === 'auto' ? [oneStallEach(trial)] : [];
+    await this.#takeTurns([
+      ...orders,
+      ...stalls,
+      ...stalls,
+      ...(mishaps.length > 0 ? [oneMishapEach(mishaps)] : []),
+      ...this.#samplers(trial, mishaps),
+    ]);
   }
 
   #samplers(trial: PerformedCase, mishaps: readonly Adversity[]): readonly Source[] {
     const { policy, seed } = this.#options;
     const sampled = policy === 'auto' ? (['urw', 'pct', 'random'] as const) : ([policy] as const);
-    const orders = sampled.flatMap(each => (each === 'dpor' ? [] : [new SomeOrders(each, { seed, trial })]));
-    if (mishaps.length === 0) return orders;
-    const unlucky = sampled.flatMap(each =>
-      each === 'dpor'
-        ? []
-        : [withMishaps(new SomeOrders(each, { seed: seed + 1_000_000, trial }), mishaps, seed)],
-    );
-    return [...orders, ...unlucky];
+    return sampled.flatMap(each => {
+      if (each === 'dpor') return [];
+      const orders = new SomeOrders(each, { seed, trial });
+      if (mishaps.length === 0) return [orders];
+      return [orders, withMishaps(new SomeOrders(each, { seed: seed + 1_000_000, trial }), mishaps, seed)];
+    });
   }
 
-  async #exhaust(source: Source, untilMs: number): Promise<void> {
-    while (!this.#isOver() && performance.now() < untilMs) {
-      const attempt = source.next();
-      if (!attempt) return;
-      source.learn(await this.#play(attempt));
-    }
-  }
-
+  /** One schedule of each, again and again: what one of them would find late, another finds soon. */
   async #takeTurns(sources: readonly Source[]): Promise<void> {
-    for (let turn = 0; sources.length > 0 && !this.#isOver(); turn++) {
-      const source = sources[turn % sources.length];
+    const left = [...sources];
+    for (let turn = 0; left.length > 0 && !this.#isOver(); turn++) {
+      const source = left[turn % left.length];
       const attempt = source?.next();
       if (attempt) source?.learn(await this.#play(attempt));
+      else left.splice(turn % left.length, 1);
     }
   }
 
@@ -200,17 +196,27 @@ export class CaseExplorer {
   async #fail(attempt: Attempt, performed: PerformedCase): Promise<void> {
     if (performed.verdict.kind !== 'failed') return;
     const { what } = performed.verdict;
-    const isCalm = attempt.policy.isCalm ?? false;
-    const adversity = await this.#leastAdversity(attempt.adversity, performed, isCalm);
+    const wasCalm = attempt.policy.isCalm ?? false;
+    const adversity = await this.#leastAdversity(attempt.adversity, performed, wasCalm);
+    const calm = wasCalm ? undefined : await this.#calmer(performed, adversity);
+    const isCalm = wasCalm || calm !== undefined;
     const most = minimisingTries[this.#theatre.kind];
     const { performed: shortest } = await minimise(
       policy => this.#perform({ policy, adversity }),
-      performed,
+      calm ?? performed,
       { isCalm, most, ofLane: topLane },
     );
     const { message } = shortest.verdict.kind === 'failed' ? shortest.verdict : performed.verdict;
     const { by, seed } = attempt;
     this.#failure = { what, message, attempt: { by, seed }, adversity, isCalm, trace: shortest.trace };
+  }
+
+  /** The same without time that passes while somebody could go on, if it fails as well. */
+  async #calmer({ trace, verdict }: PerformedCase, adversity: Adversity): Promise<PerformedCase | undefined> {
+    const calm = await this.#perform({ policy: followLeniently(trace, { isCalm: true }), adversity });
+    const isSame =
+      calm.verdict.kind === 'failed' && verdict.kind === 'failed' && calm.verdict.what === verdict.what;
+    return isSame ? calm : undefined;
   }
 
   /** Without those crashes and faults that it would fail without. */
@@ -245,7 +251,3 @@ export class CaseExplorer {
     };
   }
 }
-
-/** Of the time, for trying every order, and for everything that was tried before chance has its turn. */
-const dporShare = 0.4;
-const sweepShare = 0.6;

@@ -9,11 +9,17 @@ import { opensLanes } from '../command-effect.ts';
 import type { TestContext } from '../context.ts';
 import { type FoundCase, findCases } from '../manifest/find.ts';
 import { type FaultKind, faultKinds, type PolicyName } from '../manifest/manifest.ts';
-import { readCase } from '../run-tests.ts';
+import { readCase } from '../manifest/read-case.ts';
 import { caseTitle } from '../summary.ts';
 import { type CaseExploration, exploreCase } from './explore.ts';
 import { type ExploreOptions, type Failure, mostDoubt } from './explore-case.ts';
-import { diagramOf, failureLines, progressLine, summaryLines } from './explore-lines.ts';
+import {
+  diagramOf,
+  failureLines,
+  progressLine,
+  summaryLines,
+  switchesBetweenSteps,
+} from './explore-lines.ts';
 import { keepRace, type Race } from './race-file.ts';
 import { playRaces, raceFailure } from './races.ts';
 
@@ -70,7 +76,7 @@ async function exploreOne(
   const result = await exploreCase(found, { ...settings, onProgress: progress.show }, context);
   progress.clear();
   const kept = result.failure && !options.dryRun ? keep(found, result.failure, io.cwd) : undefined;
-  if (options.json) io.out(`${JSON.stringify({ case: title, ...result, kept })}\n`);
+  if (options.json) io.out(`${JSON.stringify({ case: title, ...asData(result), kept })}\n`);
   else writeLines(io.out, resultLines(title, result, { io, kept }).join('\n'));
   return isPassed(result) ? exitCodes.ok : exitCodes.failed;
 }
@@ -91,7 +97,7 @@ function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: Comman
   };
 }
 
-export const isPassed = ({ worlds, failure, drift }: CaseExploration): boolean =>
+const isPassed = ({ worlds, failure, drift }: CaseExploration): boolean =>
   !failure &&
   !drift &&
   worlds.every(({ inconclusive, schedules }) => schedules === 0 || inconclusive / schedules <= mostDoubt);
@@ -145,6 +151,12 @@ function resultLines(
       : []),
   ];
 }
+
+/** With how often the schedule goes from one step to another. */
+const asData = ({ failure, ...result }: CaseExploration) => ({
+  ...result,
+  ...(failure ? { failure: { ...failure, switches: switchesBetweenSteps(failure.trace) } } : {}),
+});
 
 const indented = (line: string): string => (line === '' ? '' : `  ${line}`);
 

@@ -50,7 +50,7 @@ export function failureLines(
   { what, message, attempt, adversity, trace }: Failure,
   { columns, replay }: { readonly columns: number; readonly replay: string },
 ): readonly string[] {
-  const switches = switchesIn(trace, topLane);
+  const switches = switchesBetweenSteps(trace);
   return [
     `${what}: ${message}`,
     '',
@@ -67,9 +67,16 @@ const mostColumns = 100;
 export const diagramOf = (trace: readonly Move[], adversity: Adversity, columns: number): readonly string[] =>
   laneDiagram(rowsOf(trace, adversity), { columns: Math.min(columns, mostColumns) });
 
-/** What steps did to what others touch as well, by step. Moves of nobody else's concern are left out. */
-function rowsOf(trace: readonly Move[], { crashes, faults }: Adversity): readonly LaneRow[] {
-  const shared = trace.filter(
+/** How often the schedule goes from one step to another, as far as the other can tell. */
+export const switchesBetweenSteps = (trace: readonly Move[]): number =>
+  switchesIn(
+    sharedIn(trace).filter(({ lane }) => lane !== clockLane),
+    topLane,
+  );
+
+/** What steps did to what others touch as well. Moves of nobody else's concern are left out. */
+const sharedIn = (trace: readonly Move[]): readonly Move[] =>
+  trace.filter(
     (move, at) =>
       move.lane === clockLane ||
       trace.some(
@@ -77,7 +84,9 @@ function rowsOf(trace: readonly Move[], { crashes, faults }: Adversity): readonl
           index !== at && topLane(other.lane) !== topLane(move.lane) && conflicts(move.keys, other.keys),
       ),
   );
-  const rows = shared.map(
+
+function rowsOf(trace: readonly Move[], { crashes, faults }: Adversity): readonly LaneRow[] {
+  const rows = sharedIn(trace).map(
     ({ lane, op }): LaneRow => ({ lane: topLane(lane), text: op.replace(/\.end$/, '') }),
   );
   return [

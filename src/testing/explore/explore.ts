@@ -3,7 +3,7 @@ import type { Verdict } from '../../conductor/explore/move.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
-import { readCase } from '../run-tests.ts';
+import { readCase } from '../manifest/read-case.ts';
 import { CaseExplorer, type Exploration, type ExploreOptions, type Failure } from './explore-case.ts';
 import { gitTheatre } from './git-theatre.ts';
 import { memoryTheatre } from './memory-theatre.ts';

@@ -1,5 +1,5 @@
 import { Dpor } from '../../conductor/explore/dpor.ts';
-import type { Point, Policy } from '../../conductor/explore/move.ts';
+import { clockLane, type Move, type Point, type Policy } from '../../conductor/explore/move.ts';
 import {
   movesByLane,
   pctPolicy,
@@ -62,6 +62,73 @@ export class EveryOrder implements Source {
   }
 }
 
+/** While one step stands still, the others make so many moves before time passes once more. */
+const movesATick = 6;
+
+/**
+ * One step stands still while time passes and the others go on for as long as they can: once before each of its moves. So
+ * leases run out, and whoever comes back finds that others have gone on without him.
+ */
+export function oneStallEach({ trace }: PerformedCase): Source {
+  const moments = [...movesByLane(trace.map(move => ({ ...move, lane: topLane(move.lane) })))].flatMap(
+    ([step, moves]) => Array.from({ length: moves }, (_, before) => ({ step, before })),
+  );
+  let seed = 0;
+  return {
+    next: () => {
+      const moment = moments[seed];
+      return (
+        moment && {
+          policy: stalling(moment),
+          adversity: noAdversity,
+          by: `a stall of ${moment.step}`,
+          seed: seed++,
+        }
+      );
+    },
+    learn: () => {},
+  };
+}
+
+function stalling({ step, before }: { readonly step: string; readonly before: number }): Policy {
+  let made = 0;
+  let others = 0;
+  let isOver = false;
+  const goOn = (point: Point): string => {
+    const enabled = unlessEmpty(point.enabled, move => move.lane !== clockLane);
+    const lane = whoeverHasTheBaton({ ...point, enabled });
+    const move = enabled.find(each => each.lane === lane);
+    // In the trial time stood still, so that to look at the clock was no move.
+    if (move && topLane(lane) === step && !move.op.startsWith('clock.')) made++;
+    return lane;
+  };
+  return {
+    isCalm: false,
+    choose: point => {
+      if (made < before) {
+        const own = point.enabled.filter(({ lane }) => topLane(lane) === step);
+        return goOn(own.length > 0 ? { ...point, enabled: own } : point);
+      }
+      if (isOver) return goOn(point);
+      const awake = point.enabled.filter(({ lane }) => topLane(lane) !== step && lane !== clockLane);
+      const canTick = point.enabled.some(({ lane }) => lane === clockLane);
+      if (canTick && (awake.length === 0 || others % movesATick === 0)) {
+        others++;
+        return clockLane;
+      }
+      others++;
+      if (awake.length > 0) return whoeverHasTheBaton({ ...point, enabled: awake });
+      isOver = true;
+      return goOn(point);
+    },
+  };
+}
+
+const unlessEmpty = (moves: readonly Move[], keep: (move: Move) => boolean): readonly Move[] => {
+  const kept = moves.filter(keep);
+  return kept.length > 0 ? kept : moves;
+};
+
 export type Sampling = 'random' | 'urw' | 'pct';
 
 const depths = [3, 4, 5];
@@ -83,7 +150,9 @@ export class SomeOrders implements Source {
 
   next(): Attempt {
     const seed = this.#seed++;
-    return { ...this.#orderOf(seed), adversity: noAdversity, seed };
+    const { policy, by } = this.#orderOf(seed);
+    // Every other one without time that passes meanwhile: those are shorter, and most races need no time.
+    return { policy: { ...policy, isCalm: seed % 2 === 0 }, by, adversity: noAdversity, seed };
   }
 
   learn({ trace, verdict }: PerformedCase): void {

@@ -35,7 +35,7 @@ export interface PerformOptions {
   readonly adversity?: Adversity | undefined;
 }
 
-const stepTimeoutMs = 10_000;
+const stepTimeoutMs = 30_000;
 
 /** Plays one schedule of a case, from the first step that is explored to the end. */
 export async function performCase({
@@ -64,10 +64,7 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
   const ledger = openLedger({ verifies: prepared.verifies });
   const crashes = watchForCrashes({
     crashes: adversity.crashes,
-    kill: step => {
-      ledger.crashed(step);
-      player.kill(step);
-    },
+    kill: step => player.kill(step),
     alive: () => player.alive(),
   });
   const player = new Player({
@@ -77,6 +74,7 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
     env,
     clock,
     defaultTimeoutMs: stepTimeoutMs,
+    onKill: step => ledger.crashed(step),
     restart: killed => crashes.restart(killed),
   });
   const exploring = exploringPlayer({ policy, time: clock, startMs, isPrivate: prepared.isPrivate });

@@ -48,6 +48,11 @@ export async function prepareCase(
 ): Promise<PreparedCase> {
   const { before, explored } = splitSteps(manifest);
   const loaded = loadRecording(found, manifest, context.cwd);
+  const cut = loaded.sessions.find(session => session.cut !== undefined);
+  if (cut)
+    throw new RepriseError('CANNOT_EXPLORE', `${cut.file} was interrupted when it was recorded`, {
+      hint: 'nobody knows how it would have gone on: explore a case whose sessions came to their end',
+    });
   const stage = await stageOf(found, manifest, context);
   try {
     const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };

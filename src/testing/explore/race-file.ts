@@ -22,6 +22,7 @@ import {
   type SourceFile,
 } from '../../world/tape-file-lines.ts';
 import { faultKinds } from '../manifest/manifest.ts';
+import { racesFolder } from '../races-folder.ts';
 import type { Crash } from './crashes.ts';
 import type { Fault } from './faults.ts';
 
@@ -56,8 +57,6 @@ export interface RaceFile extends Race {
 }
 
 const raceFormat = 1;
-
-export const racesFolder = (caseFolder: string): string => join(caseFolder, 'races');
 
 /** Equal races give equal bytes. */
 export function writeRace({ turns, crashes, faults, ...race }: Race): string {

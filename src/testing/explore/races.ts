@@ -1,8 +1,8 @@
 import type { Move, Verdict } from '../../conductor/explore/move.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
+import { readCase } from '../manifest/read-case.ts';
 import type { CaseFailure } from '../result.ts';
-import { readCase } from '../run-tests.ts';
 import { CaseExplorer, type ExploreOptions } from './explore-case.ts';
 import { followRace } from './follow-race.ts';
 import { gitTheatre } from './git-theatre.ts';

@@ -19,11 +19,11 @@ import { openSqliteStore } from '../../../src/store/sqlite/open.ts';
 import type { TestContext } from '../../../src/testing/context.ts';
 import type { FoundCase } from '../../../src/testing/manifest/find.ts';
 import type { CaseManifest } from '../../../src/testing/manifest/manifest.ts';
+import { readCase } from '../../../src/testing/manifest/read-case.ts';
 import type { PlayedStep, Program } from '../../../src/testing/play.ts';
 import { recordCase } from '../../../src/testing/record-case.ts';
 import { replayCase } from '../../../src/testing/replay-case.ts';
 import type { CaseFailure } from '../../../src/testing/result.ts';
-import { readCase } from '../../../src/testing/run-tests.ts';
 
 /** What playing a case came to, without the name of the folder that it was played in. */
 export interface Came {

@@ -1,0 +1,69 @@
+import type { TestContext } from '../context.ts';
+import type { FoundCase } from '../manifest/find.ts';
+import type { Exploration as Wanted } from '../manifest/manifest.ts';
+import type { CaseFailure } from '../result.ts';
+import { caseTitle } from '../summary.ts';
+import { exploreCase } from './explore.ts';
+import { mostDoubt } from './explore-case.ts';
+import { failureLines } from './explore-lines.ts';
+import { playRaces, raceFailure } from './races.ts';
+
+/** What a case is explored with that says nothing else, as part of a test run. */
+const small = { schedules: 20, forMs: 5_000 };
+
+const columns = 80;
+
+/** What breaks in another order than the recorded one. Nothing is written. */
+export async function checkOtherOrders(
+  found: FoundCase,
+  wanted: Wanted | undefined,
+  context: TestContext,
+): Promise<readonly CaseFailure[]> {
+  const played = await playRaces(found, context);
+  const races = played.flatMap(({ race, outcome }) => raceFailure(race, outcome) ?? []);
+  return races.length > 0 || !wanted ? races : explored(found, wanted, context);
+}
+
+async function explored(
+  found: FoundCase,
+  wanted: Wanted,
+  context: TestContext,
+): Promise<readonly CaseFailure[]> {
+  const title = caseTitle(found);
+  const { failure, drift, worlds } = await exploreCase(
+    found,
+    {
+      policy: wanted.policy ?? 'auto',
+      schedules: wanted.schedules ?? small.schedules,
+      forMs: wanted.forMs ?? small.forMs,
+      seed: wanted.seed ?? 1,
+      crashes: wanted.crashes ?? false,
+      faults: wanted.faults ?? [],
+      interrupt: context.interrupt,
+    },
+    context,
+  );
+  const file = found.displayFile;
+  const replay = `reprise explore ${title}`;
+  const broken = failure ?? drift?.failure;
+  if (broken)
+    return [
+      {
+        kind: 'race',
+        message: failureLines(broken, { columns, replay }).join('\n'),
+        hint: `keep it, to have it played from now on: ${replay}`,
+        file,
+      },
+    ];
+  const doubtful = worlds.find(({ inconclusive, schedules }) => inconclusive > mostDoubt * schedules);
+  return doubtful
+    ? [
+        {
+          kind: 'race',
+          message: `of ${doubtful.schedules} orders nothing can be said about ${doubtful.inconclusive}: ${doubtful.doubt ?? ''}`,
+          hint: `see which: ${replay}`,
+          file,
+        },
+      ]
+    : [];
+}

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { Outcome } from '../../world/outcome.ts';
+import { openLedger } from './ledger.ts';
+
+const lease = (epoch: number) => ({ epoch, incarnation: 'x' });
+
+function book(verifies = false) {
+  const ledger = openLedger({ verifies });
+  let n = 0;
+  const note = (lane: string, name: string, args: unknown, value: unknown = undefined) => {
+    const effect = { name, span: 'short', perform: () => undefined } as const;
+    const outcome: Outcome = { kind: 'ok', value };
+    ledger.tracer.settled(
+      { lane: { name: lane }, effect, args, keys: {} },
+      { n, i: n, phase: 'short' },
+      outcome,
+    );
+    n++;
+  };
+  const claims = (lane: string, runId: string, token: number) =>
+    note(lane, 'claim.take', { task: 't', runId }, { kind: 'claimed', claim: { token } });
+  const moves = (lane: string, runId: string, { epoch = 1, token = 1, commit = 'c' } = {}) =>
+    note(
+      lane,
+      'land.move',
+      {
+        key: runId,
+        runId,
+        lease: lease(epoch),
+        onto: 'main',
+        ready: { commit },
+        claim: { task: 't', token },
+      },
+      { kind: 'moved' },
+    );
+  return { ledger, note, claims, moves };
+}
+
+describe('the ledger', () => {
+  it('has nothing against two workers that do one after the other', () => {
+    const { ledger, note, claims, moves } = book();
+    for (const [lane, run] of [
+      ['a/worker', 'r1'],
+      ['b/worker', 'r2'],
+    ] as const) {
+      note(lane, 'store.create', { runId: run }, lease(1));
+      note(lane, 'agent.take-slot', { key: run, agent: 'dispatch', places: 1 });
+      claims(lane, run, run === 'r1' ? 1 : 2);
+      note(lane, 'agent.release-slot', { key: run, agent: 'dispatch' });
+      note(lane, 'land.lock', { key: run });
+      moves(lane, run, { token: run === 'r1' ? 1 : 2 });
+      note(lane, 'land.unlock', run);
+      note(lane, 'claim.settle', { task: 't' }, true);
+      note(lane, 'store.release', { runId: run, lease: lease(1) });
+    }
+    expect(ledger.violation).toBeUndefined();
+  });
+
+  it.each([
+    [
+      'claimed twice',
+      ({ note, claims }) => {
+        note('a/w', 'store.create', { runId: 'r1' }, lease(1));
+        claims('a/w', 'r1', 1);
+        claims('b/w', 'r2', 2);
+      },
+    ],
+    [
+      'places of dispatch held twice',
+      ({ note }) => {
+        note('a/w', 'agent.take-slot', { key: 'r1', agent: 'dispatch', places: 1 });
+        note('b/w', 'agent.take-slot', { key: 'r2', agent: 'dispatch', places: 1 });
+      },
+    ],
+    [
+      'landed without the lock',
+      ({ note, claims, moves }) => {
+        note('a/w', 'store.create', { runId: 'r1' }, lease(1));
+        claims('a/w', 'r1', 1);
+        moves('a/w', 'r1');
+      },
+    ],
+    [
+      'landed by a former owner',
+      ({ note, claims, moves }) => {
+        note('a/w', 'store.create', { runId: 'r1' }, lease(1));
+        claims('a/w', 'r1', 1);
+        note('b/w', 'store.acquire', { runId: 'r1' }, { kind: 'acquired', lease: lease(2) });
+        note('a/w', 'land.lock', { key: 'r1' });
+        moves('a/w', 'r1');
+      },
+    ],
+    [
+      'landed without the claim',
+      ({ note, claims, moves }) => {
+        note('a/w', 'store.create', { runId: 'r1' }, lease(1));
+        claims('a/w', 'r1', 1);
+        note('a/w', 'claim.settle', { task: 't' }, true);
+        note('a/w', 'land.lock', { key: 'r1' });
+        moves('a/w', 'r1');
+      },
+    ],
+  ] as const satisfies readonly (readonly [string, (of: ReturnType<typeof book>) => void])[])(
+    'sees what is %s',
+    (what, happens) => {
+      const opened = book();
+      happens(opened);
+      expect(opened.ledger.violation?.what).toBe(what);
+    },
+  );
+
+  it('wants what lands to be verified, where anything is', () => {
+    const { ledger, note, claims, moves } = book(true);
+    note('a/w', 'store.create', { runId: 'r1' }, lease(1));
+    claims('a/w', 'r1', 1);
+    note('a/w', 'land.lock', { key: 'r1' });
+    note('a/w', 'land.verify', { commit: 'c' }, { passed: true });
+    moves('a/w', 'r1');
+    expect(ledger.violation).toBeUndefined();
+    moves('a/w', 'r1', { commit: 'd' });
+    expect(ledger.violation?.what).toBe('landed unverified');
+  });
+
+  it('forgets what a process held that was killed', () => {
+    const { ledger, note, claims } = book();
+    note('a/w', 'store.create', { runId: 'r1' }, lease(1));
+    claims('a/w', 'r1', 1);
+    note('a/w', 'land.lock', { key: 'r1' });
+    ledger.crashed('a');
+    note('b/w', 'land.lock', { key: 'r2' });
+    claims('b/w', 'r2', 2);
+    expect(ledger.violation).toBeUndefined();
+  });
+});

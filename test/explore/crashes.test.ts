@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runProgram } from '../../src/cli/program.ts';
+import { testContext } from '../../src/cli/test-commands.ts';
+import { batonPolicy } from '../../src/conductor/explore/policies.ts';
+import { everyMishap } from '../../src/testing/explore/adversities.ts';
+import { memoryTheatre } from '../../src/testing/explore/memory-theatre.ts';
+import { oneAfterAnother } from '../../src/testing/explore/orders.ts';
+import { type PerformedCase, performCase } from '../../src/testing/explore/perform-case.ts';
+import { type PreparedCase, prepareCase } from '../../src/testing/explore/prepared-case.ts';
+import type { Theatre } from '../../src/testing/explore/theatre.ts';
+import { findCases } from '../../src/testing/manifest/find.ts';
+import { readCase } from '../../src/testing/manifest/read-case.ts';
+
+describe('two workers, one of which is killed', () => {
+  let prepared: PreparedCase;
+  let theatre: Theatre;
+  let trial: PerformedCase;
+
+  beforeAll(async () => {
+    const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);
+    const [found] = findCases({ names: ['workers/until_idle'], cwd: process.cwd() }).cases;
+    if (!found) throw new Error('no such case');
+    prepared = await prepareCase(found, readCase(found), context);
+    theatre = await memoryTheatre(prepared);
+    const [{ policy }] = oneAfterAnother(prepared.manifest.steps.map(({ name }) => name));
+    trial = await performCase({ prepared, theatre, policy });
+  });
+  afterAll(() => prepared.close());
+
+  it('come to the same whenever it is, and one takes over from the other', async () => {
+    const mishaps = everyMishap(trial, { crashes: true, faults: [] }).filter((_, at) => at % 5 === 0);
+    expect(mishaps.length).toBeGreaterThan(50);
+    for (const adversity of mishaps) {
+      const policy = { ...batonPolicy, isCalm: true };
+      const { verdict, forms } = await performCase({ prepared, theatre, policy, adversity });
+      expect([verdict, forms?.work, adversity]).toEqual([{ kind: 'passed' }, trial.forms?.work, adversity]);
+    }
+  }, 60_000);
+});
