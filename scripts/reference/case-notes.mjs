@@ -24,6 +24,11 @@ export const sections = {
     prefix: 'triggers[].',
     text: 'Something that happens when a step reaches an effect. One that never fires fails the case.',
   },
+  claims: {
+    heading: '`[[claims]]`',
+    prefix: 'claims[].',
+    text: 'A task that somebody has, or had, who is not in the case: workers see it as they would see that of any other. Written by `reprise capture`.',
+  },
   base: {
     heading: '`[base]`',
     prefix: 'base.',
@@ -74,6 +79,11 @@ step = "run"
 label = "session.next"
 nth = 2
 action = { signal = "SIGINT" }`,
+  claims: `
+[[claims]]
+task = "fix-readme"
+state = "held"
+by = "worker-2"`,
   base: `
 [base]
 commit = "8da1c882732f5ba3c6f1238547a32edef75e4966"

@@ -7,9 +7,11 @@ import { topLane } from '../world/recording.ts';
 import type { Tracer } from '../world/trace.ts';
 import type { AbandonableWorld } from '../world/world.ts';
 import type { CaseClock } from './case-clock.ts';
+import { isGitReal } from './case-result.ts';
 import { commandEffect } from './command-effect.ts';
 import { groupsOf } from './manifest/groups.ts';
 import type { CaseManifest, CaseStep, Trigger } from './manifest/manifest.ts';
+import { moveMain } from './move-main.ts';
 import { runScript } from './run-script.ts';
 import type { Stage } from './stage.ts';
 import { type StepIo, stepIo } from './step-io.ts';
@@ -61,6 +63,8 @@ export class Player {
   readonly #leaving: Promise<void>[] = [];
   #onLeft: (step: string) => Promise<void> = async () => {};
   #world: AbandonableWorld | undefined;
+  /** What a trigger could not do. */
+  #fault: unknown;
 
   constructor(play: Play) {
     this.#play = play;
@@ -98,6 +102,7 @@ export class Player {
       );
       await Promise.all(this.#leaving.splice(0));
     }
+    if (this.#fault !== undefined) throw this.#fault;
     return played;
   }
 
@@ -203,6 +208,18 @@ export class Player {
         break;
       case 'advance_clock':
         this.#play.clock.advance(action.ms);
+        break;
+      case 'move_main':
+        if (isGitReal(this.#play.manifest)) this.#attempt(() => moveMain(this.#play, action.commit));
+    }
+  }
+
+  /** Whoever watches effects must not disturb them: it is said when all steps are over. */
+  #attempt(move: () => void): void {
+    try {
+      move();
+    } catch (error) {
+      this.#fault ??= error;
     }
   }
 

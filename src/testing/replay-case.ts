@@ -20,6 +20,7 @@ import type { CaseManifest, CaseStep } from './manifest/manifest.ts';
 import { type OpenSessions, openSessions } from './open-sessions.ts';
 import { stagePaths } from './paths.ts';
 import { type PlayedStep, Player } from './play.ts';
+import { putClaims } from './put-claims.ts';
 import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
 import { fixedEnvironment, type Stage, stageOf } from './stage.ts';
@@ -109,6 +110,7 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
     ]),
   );
   const store = isGitReal(manifest) ? undefined : memoryStore();
+  if (store) await putClaims(store, manifest.claims);
   const open = new Map<string, OpenSessions>();
   const hostOf = ({ name }: CaseStep): Host => {
     const vcr = vcrs.get(name);

@@ -11,12 +11,15 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { excludeFromGit } from '../commands/git-exclude.ts';
 import { definitionFiles } from '../commands/journal/definition-files.ts';
+import { openStore } from '../commands/open-engine.ts';
 import { restoreBase } from '../git/delta/base.ts';
 import { createGit, type Git } from '../git/git.ts';
 import type { Packages, TestContext } from './context.ts';
 import { initRepository } from './init-repository.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
+import { putClaims } from './put-claims.ts';
 
 /** A repository in a folder of its own, in which a case is played. */
 export interface Stage {
@@ -77,10 +80,23 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     linkPackages(join(folder, 'node_modules'), packages);
     const git = createGit({ cwd: repo, env: { ...fixedEnvironment, PATH: path, HOME: home } });
     const base = await furnish(git, options);
+    await seedClaims(repo, options.manifest.claims);
     return { folder, repo, home, git, base, remove };
   } catch (error) {
     remove();
     throw error;
+  }
+}
+
+/** The store is made only if there is something to put in. */
+async function seedClaims(repo: string, claims: CaseManifest['claims']): Promise<void> {
+  if (claims.length === 0) return;
+  excludeFromGit(repo);
+  const store = await openStore(join(repo, '.reprise', 'state'));
+  try {
+    await putClaims(store, claims);
+  } finally {
+    await store.close();
   }
 }
 

@@ -20,7 +20,9 @@ export async function memoryTheatre(prepared: PreparedCase): Promise<Theatre> {
   if (script) throw onlyOnGit(prepared, `step ${script.name} is a shell script`);
   if (manifest.live.length > 0) throw onlyOnGit(prepared, `${manifest.live.join(', ')} run for real`);
   if (existsSync(storeFile(join(stage.repo, '.reprise', 'state'))))
-    throw onlyOnGit(prepared, 'there are runs before the first step that is explored');
+    throw onlyOnGit(prepared, 'there are runs or claims before the first step that is explored');
+  if (manifest.triggers.some(({ action }) => action.kind === 'move_main'))
+    throw onlyOnGit(prepared, 'a trigger moves its branch');
   const repository = await openRepository({ cwd: stage.repo, env });
   const template = await modelOf(repository);
   await learnRecordings(template, { repository, recordings: loaded.sessions, blob: loaded.blob });

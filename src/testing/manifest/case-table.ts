@@ -1,5 +1,7 @@
+import { claimStates } from '../../store/claims.ts';
 import {
   type CaseBase,
+  type CaseClaim,
   definitionSources,
   type Exploration,
   faultKinds,
@@ -8,7 +10,7 @@ import {
   liveRoles,
   policyNames,
 } from './manifest.ts';
-import { argumentList, duration, environment, textsByName } from './parts.ts';
+import { argumentList, commitId, duration, environment, textsByName } from './parts.ts';
 import { checkPathKey, objectToPath } from './paths.ts';
 import {
   anyText,
@@ -18,7 +20,6 @@ import {
   type Reader,
   ruled,
   text,
-  textOf,
   truth,
   whole,
 } from './reader.ts';
@@ -27,7 +28,6 @@ import { optional, required, table, type ValuesOf } from './table.ts';
 import { trigger } from './trigger.ts';
 import { workerTest } from './worker-test.ts';
 
-const commitId = textOf(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'must be the whole id of a commit');
 const casePath = ruled(text, { objection: path => objectToPath(path, 'the folder of the case') });
 
 const base: Reader<CaseBase> = table({
@@ -36,6 +36,22 @@ const base: Reader<CaseBase> = table({
     branch: optional(described(text, 'The branch that it was on.'), 'main'),
     pack: required(described(casePath, 'The file with its objects, in the folder of the case.'), ''),
     shallow: optional(described(listOf(commitId), 'Commits whose parents were left out.'), []),
+  },
+  build: values => values,
+});
+
+const claim: Reader<CaseClaim> = table({
+  fields: {
+    task: required(described(text, 'The id of the task.'), ''),
+    state: optional(
+      described(oneOf(claimStates), 'What became of it; `held`: somebody else is at work on it.'),
+      'held',
+    ),
+    version: optional(
+      described(text, 'Of its text, when it was claimed: a task that has failed waits for another one.'),
+      '',
+    ),
+    by: optional(described(text, 'Who had it.'), 'somebody'),
   },
   build: values => values,
 });
@@ -115,6 +131,7 @@ const fields = {
   run: optional(described(run, 'A case of one command.'), []),
   worker_test: optional(described(workerTest, 'A case of workers with sessions made before.'), []),
   triggers: optional(described(listOf(trigger), 'What happens when a step reaches an effect.'), []),
+  claims: optional(described(listOf(claim), 'How tasks stand when the case begins.'), []),
   base: optional(described(base, 'What a captured case starts from.')),
   invariants: optional(described(listOf(invariant), 'What must hold after every explored order.'), []),
   explore: optional(

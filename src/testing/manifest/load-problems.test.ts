@@ -242,7 +242,7 @@ describe('unknown keys', () => {
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
       1:1 [name] unknown key \`name\` (leave it out: a case is named by its file)
-      2:1 [overrides] unknown key \`overrides\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
+      2:1 [overrides] unknown key \`overrides\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, claims, base, invariants, explore)
       "
     `);
   });
@@ -354,8 +354,8 @@ describe('unknown keys', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      1:1 [__proto__] unknown key \`__proto__\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
-      2:1 [constructor] unknown key \`constructor\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, base, invariants, explore)
+      1:1 [__proto__] unknown key \`__proto__\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, claims, base, invariants, explore)
+      2:1 [constructor] unknown key \`constructor\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, claims, base, invariants, explore)
       4:1 [toString] unknown key \`toString\` (known keys: name, command, args, stdin, env, expect, timeout, kill_after, script)
       "
     `);
@@ -773,7 +773,7 @@ describe('mistakes in triggers', () => {
       2:1 [[[triggers]]] a trigger needs \`action\`
       5:9 [""] \`label\` must not be empty
       6:10 ["input"] \`action\` "input" needs \`input\` (write action = { input = "y" })
-      10:10 [{}] \`action\` needs exactly one of \`exit\`, \`input\`, \`signal\` and \`advance_clock\`
+      10:10 [{}] \`action\` needs exactly one of \`exit\`, \`input\`, \`signal\`, \`advance_clock\` and \`move_main\`
       "
     `);
   });
@@ -799,7 +799,7 @@ describe('mistakes in triggers', () => {
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
       6:1 [input] \`input\` does not go with this action
-      10:10 [{ input = "y", signal = "SIGINT" }] \`action\` needs exactly one of \`exit\`, \`input\`, \`signal\` and \`advance_clock\`
+      10:10 [{ input = "y", signal = "SIGINT" }] \`action\` needs exactly one of \`exit\`, \`input\`, \`signal\`, \`advance_clock\` and \`move_main\`
       15:1 [signal] \`signal\` does not go with this action
       "
     `);
@@ -832,7 +832,7 @@ describe('mistakes in triggers', () => {
       "
       5:7 [0] \`nth\` must be a whole number from 1, not \`0\`
       6:17 [1979-05-27] \`fields.at\` must be a text, not a date (put it in quotes)
-      7:10 ["exti"] \`action\` must be "exit", "input", "signal" or "advance_clock", not "exti" (did you mean "exit"?)
+      7:10 ["exti"] \`action\` must be "exit", "input", "signal", "advance_clock" or "move_main", not "exti" (did you mean "exit"?)
       9:8 ["nobody"] there is no step \`nobody\` (steps: run)
       11:10 ["x"] \`fields\` must be a table, not "x"
       12:21 ["SIGIN"] \`action.signal\` must be "SIGINT", "SIGTERM" or "SIGHUP", not "SIGIN" (did you mean "SIGINT"?)

@@ -51,6 +51,7 @@ function readManifest(site: Site, { file, displayFile }: Omit<CaseText, 'text'>)
     scripts,
     definitions,
     triggers: values.triggers.map(({ trigger }) => trigger),
+    claims: values.claims,
     base,
     invariants,
     explore,

@@ -1,5 +1,6 @@
 import type { Position } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
+import type { Claim } from '../../store/claims.ts';
 
 /** A test case as its file says it, read and checked. */
 export interface CaseManifest {
@@ -30,6 +31,8 @@ export interface CaseManifest {
   /** Whose workflows, agents and settings are played: those in `files`, or those that the project has now. */
   readonly definitions: Definitions;
   readonly triggers: readonly Trigger[];
+  /** What others have done with tasks before the case begins. */
+  readonly claims: readonly CaseClaim[];
   /** What a captured case starts from. */
   readonly base: CaseBase | undefined;
   readonly invariants: readonly Invariant[];
@@ -111,7 +114,9 @@ export type TriggerAction =
   | { readonly kind: 'exit' }
   | { readonly kind: 'input'; readonly text: string }
   | { readonly kind: 'signal'; readonly signal: CaseSignal }
-  | { readonly kind: 'advance_clock'; readonly ms: number };
+  | { readonly kind: 'advance_clock'; readonly ms: number }
+  /** Somebody who is not in the case moves the branch that it is about. */
+  | { readonly kind: 'move_main'; readonly commit: string };
 
 export const caseSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export type CaseSignal = (typeof caseSignals)[number];
@@ -122,6 +127,9 @@ export interface ServedSession {
   readonly vcr: string;
   readonly position: Position;
 }
+
+/** A task that somebody has or had, who is not in the case. */
+export interface CaseClaim extends Pick<Claim, 'task' | 'state' | 'version' | 'by'> {}
 
 export interface CaseBase {
   readonly commit: string;

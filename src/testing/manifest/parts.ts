@@ -33,6 +33,12 @@ export const duration: Reader<number> = byKind({
   number: mapped(positive, seconds => seconds * 1000),
 });
 
+/** All of it: what a shorter one names depends on what else there is. */
+export const commitId: Reader<string> = textOf(
+  /^([0-9a-f]{40}|[0-9a-f]{64})$/,
+  'must be the whole id of a commit',
+);
+
 /** A list, or one text that is split as a shell would, without expanding anything. */
 export const argumentList: Reader<readonly string[]> = byKind({
   list: listOf(anyText),
@@ -83,6 +89,6 @@ export const environment: Reader<Texts> = textsByName((name, site) => {
 });
 
 export const hintForCaseWide = (key: string): string | undefined =>
-  [...caseWide, 'env', 'files', 'scripts', 'triggers'].includes(key)
+  [...caseWide, 'env', 'files', 'scripts', 'triggers', 'claims'].includes(key)
     ? `\`${key}\` belongs to the whole case: move it to the top of the file, before the first [table]`
     : undefined;

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import { caseSignals, type Trigger, type TriggerAction } from './manifest.ts';
-import { duration } from './parts.ts';
+import { commitId, duration } from './parts.ts';
 import {
   anyText,
   byKind,
@@ -18,7 +18,7 @@ import {
 import type { Site } from './site.ts';
 import { type Field, optional, required, table, type ValuesOf } from './table.ts';
 
-const words = ['exit', 'input', 'signal', 'advance_clock'] as const;
+const words = ['exit', 'input', 'signal', 'advance_clock', 'move_main'] as const;
 
 type Word = (typeof words)[number];
 
@@ -28,11 +28,14 @@ const values = {
   input: optional(described(anyText, 'What somebody types.')),
   signal: optional(described(oneOf(caseSignals), 'The signal that the step gets.')),
   advance_clock: optional(described(duration, 'By how much the clock goes forward.')),
+  move_main: optional(
+    described(commitId, 'The commit that somebody else moves main, or the branch of [base], to.'),
+  ),
 } as const satisfies Readonly<Record<string, Field<unknown>>>;
 
 function actionOf(
   word: Word,
-  { input, signal, advance_clock: ms }: ValuesOf<typeof values>,
+  { input, signal, advance_clock: ms, move_main: commit }: ValuesOf<typeof values>,
 ): TriggerAction | undefined {
   switch (word) {
     case 'exit':
@@ -43,6 +46,8 @@ function actionOf(
       return signal === undefined ? undefined : { kind: 'signal', signal };
     case 'advance_clock':
       return ms === undefined ? undefined : { kind: 'advance_clock', ms };
+    case 'move_main':
+      return commit === undefined ? undefined : { kind: 'move_main', commit };
   }
 }
 
@@ -57,7 +62,8 @@ const inTable: Reader<Written> = table({
   build: (given, site, hasUnknownKeys) => {
     const [word, ...more] = words.filter(key => site.has(key));
     if (!word || more.length > 0) {
-      if (!hasUnknownKeys) site.refuse('needs exactly one of `exit`, `input`, `signal` and `advance_clock`');
+      if (!hasUnknownKeys)
+        site.refuse('needs exactly one of `exit`, `input`, `signal`, `advance_clock` and `move_main`');
       return undefined;
     }
     if (given.exit === false) site.at('exit').refuse('must be true');
@@ -124,9 +130,9 @@ export const trigger: Reader<PlacedTrigger> = table({
 function refuseLooseValues(site: Site, word: Word | undefined): void {
   if (word && word !== 'exit' && !site.has(word))
     site.at('action').refuse(`"${word}" needs \`${word}\``, `write action = { ${word} = ${samples[word]} }`);
-  for (const key of ['input', 'signal', 'advance_clock'])
+  for (const key of ['input', 'signal', 'advance_clock', 'move_main'])
     if (site.has(key) && site.has('action') && key !== word)
       site.at(key).object({ message: `\`${key}\` does not go with this action`, atKey: true });
 }
 
-const samples = { input: '"y"', signal: '"SIGINT"', advance_clock: '"1h"' } as const;
+const samples = { input: '"y"', signal: '"SIGINT"', advance_clock: '"1h"', move_main: '"<commit>"' } as const;
