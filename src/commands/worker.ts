@@ -8,6 +8,7 @@ import type { Config } from '../workflow/yaml/config.ts';
 import { type ExitCode, exitCodeOfError, exitCodes } from './exit-codes.ts';
 import { excludeFromGit } from './git-exclude.ts';
 import type { CommandIo } from './io.ts';
+import type { WorkerJournals } from './journal/worker-journals.ts';
 import { liveHost, openEngine, openStore, storeFile } from './open-engine.ts';
 import { findProject, type Project, type ProjectOptions, readConfig, worktreesOf } from './project.ts';
 import { type Agents, loadAgents } from './project-agents.ts';
@@ -51,15 +52,37 @@ export async function workerCommand(
     const places = Array.from({ length: many }, (_, place) => place);
     const budget: SpendingLimit | undefined =
       options.budget === undefined ? undefined : { costUsd: options.budget };
-    const host = project.host ?? liveHost();
-    const given = { io, project: { ...project, host }, config, agents, rules, options, store, view, budget };
-    const workers = await Promise.all(places.map(place => prepare(given, place)));
-    const ends = await Promise.all(workers.map(run => run()));
-    return exitCodeOf(ends);
+    const journals = await openJournals({ io, project, config, rules, options });
+    const host = project.host ?? liveHost(journals?.tracer);
+    const given = { io, config, agents, rules, options, store, view, budget };
+    try {
+      const workers = await Promise.all(
+        places.map(place =>
+          prepare({ ...given, project: { ...project, host: { ...host, ...journals?.of(place) } } }, place),
+        ),
+      );
+      const ends = await Promise.all(workers.map(run => run()));
+      return exitCodeOf(ends);
+    } finally {
+      await journals?.close();
+    }
   } finally {
     await view.close();
     await store.close();
   }
+}
+
+/** Not where something stands in for the real world, and not if the project wants none. */
+async function openJournals({
+  io,
+  project,
+  config,
+  rules: { branch },
+  options: { agent, budget },
+}: Pick<Given, 'io' | 'project' | 'config' | 'rules' | 'options'>): Promise<WorkerJournals | undefined> {
+  if (project.host || config.record === false) return undefined;
+  const { openWorkerJournals } = await import('./journal/worker-journals.ts');
+  return openWorkerJournals({ io, project, branch, agent, budget });
 }
 
 function checkOptions({ once, untilIdle, workers = 1, name }: WorkerCommandOptions): void {

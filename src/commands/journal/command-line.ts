@@ -3,7 +3,7 @@ import type { AdhocOptions } from '../adhoc.ts';
 
 /** A command of Reprise that does the same again, wherever it is typed in the project. */
 export interface JournalCommand {
-  readonly command: 'run' | 'resume';
+  readonly command: 'run' | 'resume' | 'worker';
   readonly args: readonly string[];
 }
 
@@ -40,6 +40,28 @@ export const resumeLine = (
     runId,
     ...(from === undefined ? [] : [`--from=${from}`]),
     ...(rerunChanged ? ['--rerun-changed'] : []),
+  ],
+});
+
+/** One task, as a worker of that name does it. */
+export const workerLine = ({
+  name,
+  branch,
+  agent,
+  budget,
+}: {
+  readonly name: string;
+  readonly branch: string;
+  readonly agent?: string | undefined;
+  readonly budget?: number | undefined;
+}): JournalCommand => ({
+  command: 'worker',
+  args: [
+    '--once',
+    ...['--name', name],
+    ...['--branch', branch],
+    ...(agent === undefined ? [] : ['--agent', agent]),
+    ...(budget === undefined ? [] : ['--budget', String(budget)]),
   ],
 });
 

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -31,6 +31,16 @@ test('removes the oldest ones once all of them are too large', () => {
   for (const folder of journalFolders(stateDir)) noteSize(folder);
   removeOldJournals(stateDir, { mostRuns: 10, mostBytes: 650 });
   expect(kept(stateDir)).toEqual(['1', '2']);
+});
+
+test('leaves a journal alone that is being written', () => {
+  const stateDir = stateWith([{ run: 'a' }, { run: 'b' }, { run: 'c' }]);
+  const [oldest = '', second = ''] = journalFolders(stateDir);
+  renameSync(oldest, join(oldest, '..', `0-Z-${process.pid}`));
+  renameSync(second, join(second, '..', `1-Z-${process.pid}-0`));
+  noteSize(join(second, '..', `1-Z-${process.pid}-0`));
+  removeOldJournals(stateDir, { mostRuns: 1, mostBytes: 1000 });
+  expect(kept(stateDir)).toEqual([`0-Z-${process.pid}`]);
 });
 
 test('is content with a project that has none', () => {

@@ -1,4 +1,4 @@
-import { type Dirent, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type Dirent, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const journalsFolder = (stateDir: string): string => join(stateDir, 'journal');
@@ -33,7 +33,20 @@ export function removeOldJournals(stateDir: string, limits: JournalLimits = defa
   for (const [index, folders] of [...byRun.values()].entries()) {
     bytes += folders.reduce((sum, folder) => sum + sizeOf(folder), 0);
     if (index < limits.mostRuns - 1 && bytes <= limits.mostBytes) continue;
+    if (folders.some(isBeingWritten)) continue;
     for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A worker may be at one task for as long as others take for twenty. */
+function isBeingWritten(folder: string): boolean {
+  const [, pid] = /Z-(\d+)(?:-\d+)?$/.exec(folder) ?? [];
+  if (pid === undefined || existsSync(join(folder, 'size'))) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -26,6 +26,13 @@ export interface RunJournal {
   close(exit: ExitCode): Promise<void>;
 }
 
+/** Somebody who takes notes of a run, for whoever has a world already. */
+export interface NoteTaker extends Pick<Host, 'openSession' | 'runShell'> {
+  readonly folder: string;
+  readonly tracer: Tracer;
+  close(exit: ExitCode): Promise<void>;
+}
+
 export interface RunJournalOptions {
   readonly io: CommandIo;
   readonly project: Project;
@@ -33,6 +40,8 @@ export interface RunJournalOptions {
   readonly command: JournalCommand;
   /** The file that defines the workflow, relative to the root of the project. */
   readonly source?: string | undefined;
+  /** Tells journals apart that one process begins at the same moment. */
+  readonly place?: number | undefined;
 }
 
 export const entriesFile = (folder: string): string => join(folder, 'entries.jsonl');
@@ -42,11 +51,28 @@ export const filesFile = (folder: string): string => join(folder, 'files.json');
  * Opens the journal of a run that is begun or gone on with here. Whatever goes wrong with it is said once, and never
  * disturbs the run.
  */
-export function openRunJournal({ io, project, command, source }: RunJournalOptions): RunJournal | undefined {
+export function openRunJournal(options: RunJournalOptions): RunJournal | undefined {
+  const taker = openNoteTaker(options);
+  if (!taker) return undefined;
+  const { tracer, openSession, runShell, close } = taker;
+  return { host: { ...liveHost(tracer), openSession, runShell }, close };
+}
+
+/** The same without a world. */
+export function openNoteTaker({
+  io,
+  project,
+  command,
+  source,
+  place,
+}: RunJournalOptions): NoteTaker | undefined {
   const { root, stateDir } = project;
   const notice = (message: string) => io.err(`${message}\n`);
   const startedAt = toTimestamp(io.now());
-  const folder = join(journalsFolder(stateDir), `${startedAt.replace(/[:.]/g, '-')}-${process.pid}`);
+  const name = [startedAt.replace(/[:.]/g, '-'), process.pid, ...(place === undefined ? [] : [place])].join(
+    '-',
+  );
+  const folder = join(journalsFolder(stateDir), name);
   try {
     removeOldJournals(stateDir);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -87,9 +113,11 @@ export function openRunJournal({ io, project, command, source }: RunJournalOptio
     runNamer(folder, keepFiles),
     beforeCommits(() => journal.flushNowAndThen()),
   ];
-  const host = liveHost(allTracers(tracers));
   return {
-    host: { ...host, openSession: recorder.openSession, runShell: recorder.runShell },
+    folder,
+    tracer: allTracers(tracers),
+    openSession: recorder.openSession,
+    runShell: recorder.runShell,
     close: async exit => {
       await recorder.close();
       journal.note({ exit });
