@@ -1,11 +1,17 @@
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CommandIo } from '../../commands/io.ts';
 import type { DefinitionFiles } from '../../commands/journal/definition-files.ts';
+import type { Project } from '../../commands/project.ts';
 import type { PinnedBase } from '../../engine/base.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
 import { type BasePack, packBase } from '../../git/delta/base.ts';
 import { objectEnvironment } from '../../git/delta/shadow.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
-import type { Repository } from '../../git/repository.ts';
+import { openRepository, type Repository } from '../../git/repository.ts';
 import type { Redactor } from '../../world/redact.ts';
+import { sha256 } from '../case-files.ts';
+import type { CaseBase } from '../manifest/manifest.ts';
 import { refused, runAgain } from './refusal.ts';
 
 export interface BaseRequest {
@@ -14,11 +20,37 @@ export interface BaseRequest {
   readonly objectsDir: string;
   readonly base: PinnedBase;
   readonly activities: readonly RecordedActivity[];
+  /** Where others moved the branch meanwhile, in this order. */
+  readonly moves?: readonly string[] | undefined;
+}
+
+/** The repository of a project that a case can be made of. Throws CAPTURE_REFUSED, NOT_A_REPOSITORY. */
+export async function repositoryOf({ root }: Project, { env }: CommandIo): Promise<Repository> {
+  const repository = await openRepository({ cwd: root, inheritEnv: env });
+  if (repository.root === root) return repository;
+  throw refused(
+    'the project is not at the top of its repository, where a case has it',
+    'run the workflow at the top of the repository, or in a clone of its own, and capture that run',
+  );
+}
+
+/** Writes what a case begins from, and gives what its file says of it. Throws CAPTURE_REFUSED. */
+export async function writeBase(
+  folder: string,
+  request: BaseRequest,
+): Promise<{ readonly base: CaseBase; readonly packed: Readonly<Record<string, string>> }> {
+  const { commit, ref: branch } = request.base;
+  const { pack, shallow } = await captureBase(request);
+  const sha = sha256(pack);
+  const file = `blobs/${sha}`;
+  mkdirSync(join(folder, 'blobs'), { recursive: true });
+  writeFileSync(join(folder, file), pack);
+  return { base: { commit, branch, pack: file, shallow }, packed: { [file]: sha } };
 }
 
 /** The commit that the run began from, with its files. Throws CAPTURE_REFUSED. */
-export async function captureBase(request: BaseRequest): Promise<BasePack> {
-  const { repository, base, activities } = request;
+async function captureBase(request: BaseRequest): Promise<BasePack> {
+  const { repository, base, activities, moves = [] } = request;
   if (base.ref === 'HEAD') {
     throw refused(
       'no branch was checked out when the run began, and a case begins on one',
@@ -27,11 +59,18 @@ export async function captureBase(request: BaseRequest): Promise<BasePack> {
   }
   await refuseMissing(request);
   const tips = new Set(activities.flatMap(statesOf).flatMap(commitsOf));
-  return packBase({ repository, commit: base.commit, tips: [...tips] });
+  const commit = moves.at(-1) ?? base.commit;
+  return packBase({ repository, commit, tips: [...tips, ...(moves.length > 0 ? [base.commit] : [])] });
 }
 
-async function refuseMissing({ repository, objectsDir, base, activities }: BaseRequest): Promise<void> {
-  const wanted = new Set([base.commit, ...activities.flatMap(statesOf).flatMap(namesOf)]);
+async function refuseMissing({
+  repository,
+  objectsDir,
+  base,
+  activities,
+  moves = [],
+}: BaseRequest): Promise<void> {
+  const wanted = new Set([base.commit, ...moves, ...activities.flatMap(statesOf).flatMap(namesOf)]);
   const env = objectEnvironment(`${repository.commonDir}/objects`, objectsDir);
   const found = await repository.git
     .with({ env })
@@ -69,4 +108,10 @@ export async function filesBesideBase(
     if (code !== 0 || redactor.text(stdout) !== text) differing.push([path, text]);
   }
   return Object.fromEntries(differing);
+}
+
+/** Of a journal: what sessions made that no branch may hold any more. */
+export function copyObjects(journal: string, to: string): void {
+  const from = join(journal, 'objects');
+  if (existsSync(from)) cpSync(from, to, { recursive: true });
 }

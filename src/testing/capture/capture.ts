@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CommandIo } from '../../commands/io.ts';
@@ -8,9 +8,7 @@ import type { HistoryEvent } from '../../core/event.ts';
 import type { PinnedBase } from '../../engine/base.ts';
 import { withoutThoughts } from '../../engine/recording/shown-outputs.ts';
 import { createGit } from '../../git/git.ts';
-import { openRepository, type Repository } from '../../git/repository.ts';
 import { secretsOf } from '../../world/secrets.ts';
-import { sha256 } from '../case-files.ts';
 import type { TestContext } from '../context.ts';
 import { distil } from '../distil.ts';
 import { leakError, scanForLeaks } from '../leak-scan.ts';
@@ -21,7 +19,7 @@ import { replayCase, snapshotFile } from '../replay-case.ts';
 import { failureLines } from '../reporters/failure-text.ts';
 import type { CaseFailure } from '../result.ts';
 import { madeNow } from '../versions.ts';
-import { captureBase, filesBesideBase } from './base-files.ts';
+import { copyObjects, filesBesideBase, repositoryOf, writeBase } from './base-files.ts';
 import { caseText } from './case-text.ts';
 import { type CutLeg, cutLeg } from './cut-leg.ts';
 import { joinActivities, joinLegs } from './join-legs.ts';
@@ -30,6 +28,7 @@ import type { Leg } from './legs.ts';
 import { landingsOf, refuseOthers } from './others.ts';
 import { refused } from './refusal.ts';
 import { withWhatWasDone } from './under-way.ts';
+import { writeWorkerCase } from './worker-case.ts';
 
 export interface Capture {
   readonly io: CommandIo;
@@ -47,7 +46,8 @@ export interface Capture {
 export async function captureInto(folder: string, capture: Capture): Promise<void> {
   const objectsDir = mkdtempSync(join(tmpdir(), 'reprise-capture-'));
   try {
-    await writeCase(folder, { ...capture, objectsDir });
+    const write = capture.legs[0]?.command === 'worker' ? writeWorkerCase : writeCase;
+    await write(folder, { ...capture, objectsDir });
   } finally {
     rmSync(objectsDir, { recursive: true, force: true });
   }
@@ -71,20 +71,16 @@ async function writeCase(
   const [first] = legs;
   if (!first) throw refused('the process died before it had done anything', 'there is nothing to capture');
   refuseOthers(legs, { base, history });
-  for (const { folder: journal } of legs) copyObjects(join(journal, 'objects'), objectsDir);
+  for (const { folder: journal } of legs) copyObjects(journal, objectsDir);
   const activities = joinActivities(legs).map(withoutThoughts);
   const redactor = projectRedactor(project, io);
-  const packed: Record<string, string> = {};
+  let packed: Readonly<Record<string, string>> = {};
   let caseBase: CaseBase | undefined;
   let files = first.files;
   if (base && repository) {
-    const { pack, shallow } = await captureBase({ repository, objectsDir, base, activities });
-    const sha = sha256(pack);
-    const file = `blobs/${sha}`;
-    mkdirSync(join(folder, 'blobs'), { recursive: true });
-    writeFileSync(join(folder, file), pack);
-    packed[file] = sha;
-    caseBase = { commit: base.commit, branch: base.ref, pack: file, shallow };
+    const written = await writeBase(folder, { repository, objectsDir, base, activities });
+    packed = written.packed;
+    caseBase = written.base;
     files = await filesBesideBase(files, { repository, base, redactor });
   }
   await distil(
@@ -124,19 +120,6 @@ const baseOf = (legs: readonly Leg[]): PinnedBase | undefined => {
 
 const lastLanded = (legs: readonly CutLeg[]): string | undefined =>
   legs.flatMap(landingsOf).findLast(({ kind }) => kind === 'moved')?.commit;
-
-async function repositoryOf({ root }: Project, { env }: CommandIo): Promise<Repository> {
-  const repository = await openRepository({ cwd: root, inheritEnv: env });
-  if (repository.root === root) return repository;
-  throw refused(
-    'the project is not at the top of its repository, where a case has it',
-    'run the workflow at the top of the repository, or in a clone of its own, and capture that run',
-  );
-}
-
-function copyObjects(from: string, to: string): void {
-  if (existsSync(from)) cpSync(from, to, { recursive: true });
-}
 
 async function takeSnapshot(found: FoundCase, { context }: Capture): Promise<void> {
   const { failures, snapshot } = await replayCase(found, readCase(found), context);

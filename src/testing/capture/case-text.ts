@@ -1,17 +1,23 @@
 import type { DefinitionFiles } from '../../commands/journal/definition-files.ts';
-import type { CaseBase } from '../manifest/manifest.ts';
+import type { CaseBase, CaseClaim } from '../manifest/manifest.ts';
 import type { CutLeg } from './cut-leg.ts';
 import { exitOf, interruptionOf } from './interrupted.ts';
+import type { Move } from './worker-run.ts';
 
 export interface CapturedCase {
   readonly description: string;
   readonly legs: readonly CutLeg[];
   readonly base: CaseBase | undefined;
   readonly files: DefinitionFiles;
+  /** What others did with tasks before. */
+  readonly claims?: readonly CaseClaim[] | undefined;
+  /** What others did to the branch meanwhile. */
+  readonly moves?: readonly Move[] | undefined;
 }
 
 /** The file of a captured case. */
-export function caseText({ description, legs, base, files }: CapturedCase): string {
+export function caseText(captured: CapturedCase): string {
+  const { description, legs, base, files, claims = [], moves = [] } = captured;
   const [only, ...more] = legs;
   const steps =
     only && more.length === 0
@@ -22,25 +28,42 @@ export function caseText({ description, legs, base, files }: CapturedCase): stri
           ...legs.map(leg => `  ${inlineTable(fieldsOf(leg, { isAlone: false }))},`),
           ']',
         ];
-  const triggers = legs
-    .map(interruptionOf)
-    .filter(found => found !== undefined)
-    .map(({ step, label, nth, signal }) => [
-      '[[triggers]]',
-      `step = ${quoted(step)}`,
-      `label = ${quoted(label)}`,
-      ...(nth > 1 ? [`nth = ${nth}`] : []),
-      `action = { signal = ${quoted(signal)} }`,
-    ]);
+  const triggers = [
+    ...moves.map(move => triggerLines(move, `move_main = ${quoted(move.commit)}`)),
+    ...legs
+      .map(interruptionOf)
+      .filter(found => found !== undefined)
+      .map(found => triggerLines(found, `signal = ${quoted(found.signal)}`)),
+  ];
   const sections = [
     [`description = ${quoted(description)}`, 'definitions = "project"'],
     steps,
     ...triggers,
+    ...claims.map(claimLines),
     ...(base ? [baseLines(base)] : []),
     ...(Object.keys(files).length > 0 ? [fileLines(files)] : []),
   ];
   return `${sections.map(lines => lines.join('\n')).join('\n\n')}\n`;
 }
+
+const triggerLines = (
+  { step, label, nth }: Pick<Move, 'step' | 'label' | 'nth'>,
+  action: string,
+): readonly string[] => [
+  '[[triggers]]',
+  `step = ${quoted(step)}`,
+  `label = ${quoted(label)}`,
+  ...(nth > 1 ? [`nth = ${nth}`] : []),
+  `action = { ${action} }`,
+];
+
+const claimLines = ({ task, state, version, by }: CaseClaim): readonly string[] => [
+  '[[claims]]',
+  `task = ${quoted(task)}`,
+  `state = ${quoted(state)}`,
+  `version = ${quoted(version)}`,
+  `by = ${quoted(by)}`,
+];
 
 type Field = readonly [name: string, value: string];
 
@@ -48,7 +71,8 @@ function fieldsOf(leg: CutLeg, { isAlone }: { readonly isAlone: boolean }): read
   const { step, command, args, killedAfter } = leg;
   const exit = exitOf(leg);
   return [
-    ...(isAlone ? [] : [['name', quoted(step)] as const, ['command', quoted(command)] as const]),
+    ...(isAlone ? [] : [['name', quoted(step)] as const]),
+    ...(isAlone && command === 'run' ? [] : [['command', quoted(command)] as const]),
     ['args', `[${args.map(quoted).join(', ')}]`],
     ...(killedAfter
       ? [['kill_after', `{ effect = ${quoted(killedAfter.effect)}, nth = ${killedAfter.nth} }`] as const]

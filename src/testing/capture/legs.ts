@@ -39,7 +39,7 @@ export async function legsOfRun(stateDir: string, lineage: Lineage): Promise<rea
   const folders = foldersOf(journalFolders(stateDir), lineage);
   const legs: Leg[] = [];
   for (const [index, folder] of folders.entries()) legs.push(await readLeg(folder, index));
-  if (legs[0]?.command !== 'run') {
+  if (legs[0]?.command !== 'run' && legs[0]?.command !== 'worker') {
     throw refused(
       `the journal of the beginning of run ${rootOf(lineage)} is not there any more`,
       `the newest 20 runs are kept, up to 500 MB; ${runAgain}`,

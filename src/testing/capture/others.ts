@@ -2,6 +2,7 @@ import type { HistoryEvent, NewEvent } from '../../core/event.ts';
 import type { PinnedBase } from '../../engine/base.ts';
 import type { MoveOrder, PrepareOrder } from '../../engine/work/landing-port.ts';
 import type { MoveEnd, Prepared } from '../../git/landing-steps.ts';
+import type { RecordedEntry } from '../../world/recording.ts';
 import type { CutLeg } from './cut-leg.ts';
 import { refused, runAgain } from './refusal.ts';
 
@@ -53,21 +54,27 @@ const movedByOthers = (onto: string, tip: string, found: string): Error =>
   );
 
 /** What landings saw and did of the branch that they land on, in order. */
-interface LandingTrace {
+export interface LandingTrace {
   /** `found`: the branch was there; `prepared`: it would go there; `moved`: it went there. */
   readonly kind: 'found' | 'prepared' | 'moved';
   readonly onto: string;
   readonly commit: string;
 }
 
-export const landingsOf = ({ entries }: CutLeg): readonly LandingTrace[] =>
-  entries.flatMap(({ op, args, outcome }): readonly LandingTrace[] => {
-    if (outcome?.kind !== 'ok') return [];
-    if (op === 'land.prepare') return preparedTraces((args as PrepareOrder).onto, outcome.value as Prepared);
-    if (op !== 'land.move' || (outcome.value as MoveEnd).kind !== 'moved') return [];
-    const { onto, ready } = args as MoveOrder;
-    return [{ kind: 'moved', onto, commit: ready.commit }];
-  });
+export const landingsOf = ({ entries }: CutLeg): readonly LandingTrace[] => entries.flatMap(landingTraces);
+
+/** What one entry says of it. */
+export function landingTraces({
+  op,
+  args,
+  outcome,
+}: Pick<RecordedEntry, 'op' | 'args' | 'outcome'>): readonly LandingTrace[] {
+  if (outcome?.kind !== 'ok') return [];
+  if (op === 'land.prepare') return preparedTraces((args as PrepareOrder).onto, outcome.value as Prepared);
+  if (op !== 'land.move' || (outcome.value as MoveEnd).kind !== 'moved') return [];
+  const { onto, ready } = args as MoveOrder;
+  return [{ kind: 'moved', onto, commit: ready.commit }];
+}
 
 function preparedTraces(onto: string, prepared: Prepared): readonly LandingTrace[] {
   switch (prepared.kind) {

@@ -12,17 +12,7 @@ import {
 } from './manifest.ts';
 import { argumentList, commitId, duration, environment, textsByName } from './parts.ts';
 import { checkPathKey, objectToPath } from './paths.ts';
-import {
-  anyText,
-  described,
-  listOf,
-  oneOf,
-  type Reader,
-  ruled,
-  text,
-  truth,
-  whole,
-} from './reader.ts';
+import { anyText, described, listOf, oneOf, type Reader, ruled, text, truth, whole } from './reader.ts';
 import { multi, run } from './step.ts';
 import { optional, required, table, type ValuesOf } from './table.ts';
 import { trigger } from './trigger.ts';
