@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { landing } from './landing.ts';
-import type { LandingSteps, MoveEnd, Prepared, Verified } from './landing-steps.ts';
+import { handingOver, landing } from './landing.ts';
+import type { ConfirmEnd, LandingSteps, MoveEnd, Prepared, Verified } from './landing-steps.ts';
 
 const ready = (commit: string): Prepared => ({ kind: 'ready', from: 'old', tip: 'tip', commit });
 const moved: MoveEnd = { kind: 'moved', commits: [{ commit: 'c', subject: 'Do it' }], wasAlone: true };
@@ -120,4 +120,40 @@ describe('a landing', () => {
       expect(asked.at(-1)).toBe('unlock');
     },
   );
+});
+
+describe('work that is made ready for somebody else to land', () => {
+  const prepareWith = (answers: Parameters<typeof scripted>[0], ends: readonly ConfirmEnd['kind'][]) => {
+    const { steps, asked } = scripted(answers);
+    const left = [...ends];
+    const confirm = async ({ commit }: { readonly commit: string }): Promise<ConfirmEnd> => {
+      asked.push(`confirm ${commit}`);
+      return { kind: left.shift() ?? 'lost' };
+    };
+    const course = { source: { branch: 'work' }, onto: 'main' };
+    return { asked, ended: handingOver({ ...steps, confirm }, course) };
+  };
+
+  it('goes the way of a landing, and moves nothing', async () => {
+    const { asked, ended } = prepareWith({ prepared: [ready('c')], verdicts: [{ passed: true }] }, [
+      'confirmed',
+    ]);
+    expect(await ended).toEqual({ kind: 'ready-to-land', branch: 'main', commit: 'c' });
+    expect(asked).toEqual(['lock', 'prepare', 'verify c', 'confirm c', 'unlock']);
+  });
+
+  it('begins again if the branch has gone on while it was verified', async () => {
+    const { asked, ended } = prepareWith(
+      { prepared: [ready('c'), ready('d')], verdicts: [{ passed: true }, { passed: true }] },
+      ['lost', 'confirmed'],
+    );
+    expect(await ended).toMatchObject({ kind: 'ready-to-land', commit: 'd' });
+    expect(asked.slice(3)).toEqual(['confirm c', 'prepare', 'verify d', 'confirm d', 'unlock']);
+  });
+
+  it('is handed to nobody if somebody else has it by now', async () => {
+    const { asked, ended } = prepareWith({ prepared: [ready('c')] }, ['fenced']);
+    expect(await ended).toMatchObject({ kind: 'fenced' });
+    expect(asked.at(-1)).toBe('unlock');
+  });
 });

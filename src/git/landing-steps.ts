@@ -19,6 +19,12 @@ export interface LandingSteps {
   unlock(): Promise<void>;
 }
 
+/** The same for work that somebody else is to land: in the place of `move`, a last look. */
+export interface HandOverSteps extends Omit<LandingSteps, 'move'> {
+  /** Whether the branch still is where it was, and the work still is the caller's. */
+  confirm(ready: Ready): Promise<ConfirmEnd>;
+}
+
 export interface Locked {
   /** Greater than that of everybody who held the lock before. */
   readonly token: number;
@@ -64,6 +70,13 @@ export type Verified =
       /** Where the branch with the work is checked out. */
       readonly workAt?: string | undefined;
     };
+
+export type ConfirmEnd =
+  | { readonly kind: 'confirmed' }
+  /** The branch, or the lock, is somebody else's by now. */
+  | { readonly kind: 'lost' }
+  /** The work is somebody else's by now. */
+  | { readonly kind: 'fenced' };
 
 export type MoveEnd =
   | {

@@ -1,4 +1,4 @@
-import type { LandingSteps, Unfit, Verified } from './landing-steps.ts';
+import type { HandOverSteps, LandingSteps, Ready, Unfit, Verified } from './landing-steps.ts';
 import type { CheckoutInTheWay } from './move-branch.ts';
 import type { LandedCommit } from './replay-commits.ts';
 import { printable, shellWord } from './words.ts';
@@ -22,8 +22,20 @@ export type Landing =
       /** Nobody else could land in the repository meanwhile. */
       readonly wasAlone: boolean;
     }
-  /** All of it is on the branch already. */
-  | { readonly kind: 'nothing-to-land'; readonly branch: string; readonly commit: string }
+  | NothingToLand
+  | LandingRefused;
+
+/** All of it is on the branch already. */
+export interface NothingToLand {
+  readonly kind: 'nothing-to-land';
+  readonly branch: string;
+  readonly commit: string;
+}
+
+/** What came of making work ready for somebody else to land: it fits onto the branch, and passes. */
+export type HandOver =
+  | { readonly kind: 'ready-to-land'; readonly branch: string; readonly commit: string }
+  | NothingToLand
   | LandingRefused;
 
 /** Nothing has moved, and the work stays where it is. */
@@ -64,17 +76,66 @@ const outputLimit = 8 * 1024;
  * if it has not moved since. What has passed is not verified again as long as it is the same commit. Throws what a step
  * throws, having given the lock back.
  */
-export async function landing(steps: LandingSteps, course: LandingCourse): Promise<Landing> {
+export function landing(steps: LandingSteps, course: LandingCourse): Promise<Landing> {
+  const { onto: branch } = course;
+  return inTurn<Landing>(steps, course, async (ready, token) => {
+    const moved = await steps.move(ready);
+    switch (moved.kind) {
+      case 'lost':
+        return 'again';
+      case 'in-the-way':
+        return inTheWay(branch, moved);
+      case 'fenced':
+        return takenOver(branch);
+      case 'moved': {
+        const { commits, checkout, wasAlone } = moved;
+        const { commit, from } = ready;
+        const subjects = commits.map(({ subject }) => subject);
+        return { kind: 'landed', branch, commit, from, commits, subjects, checkout, token, wasAlone };
+      }
+    }
+  });
+}
+
+/** The same up to the moment in which the branch would move: that is for somebody else to do. */
+export function handingOver(steps: HandOverSteps, course: LandingCourse): Promise<HandOver> {
+  const { onto: branch } = course;
+  return inTurn<HandOver>(steps, course, async ready => {
+    const confirmed = await steps.confirm(ready);
+    switch (confirmed.kind) {
+      case 'lost':
+        return 'again';
+      case 'fenced':
+        return takenOver(branch);
+      case 'confirmed':
+        return { kind: 'ready-to-land', branch, commit: ready.commit };
+    }
+  });
+}
+
+type Steps = Omit<LandingSteps, 'move'>;
+/** What is done with work that fits and has passed; `again` if somebody else has moved the branch. */
+type LastStep<End> = (ready: Ready, token: number) => Promise<End | 'again'>;
+
+async function inTurn<End>(
+  steps: Steps,
+  course: LandingCourse,
+  last: LastStep<End>,
+): Promise<End | NothingToLand | LandingRefused> {
   try {
     const { token } = await steps.lock();
-    return await withLock(steps, course, token);
+    return await withLock(steps, course, ready => last(ready, token));
   } finally {
     // Also if the lock was not given: it may have come too late for whoever was cancelled while waiting for it.
     await steps.unlock();
   }
 }
 
-async function withLock(steps: LandingSteps, course: LandingCourse, token: number): Promise<Landing> {
+async function withLock<End>(
+  steps: Steps,
+  course: LandingCourse,
+  last: (ready: Ready) => Promise<End | 'again'>,
+): Promise<End | NothingToLand | LandingRefused> {
   const { onto: branch, maxAttempts = 5 } = course;
   let verified: string | undefined;
   for (let attempts = 1; attempts <= maxAttempts; attempts++) {
@@ -82,26 +143,14 @@ async function withLock(steps: LandingSteps, course: LandingCourse, token: numbe
     if (prepared.kind === 'nothing') return { kind: 'nothing-to-land', branch, commit: prepared.commit };
     if (prepared.kind === 'conflict') return conflict(course, prepared);
     if (prepared.kind === 'in-the-way') return inTheWay(branch, prepared);
-    const { commit, from } = prepared;
+    const { commit } = prepared;
     if (steps.verify && verified !== commit) {
       const verdict = await steps.verify(prepared);
       if (!verdict.passed) return verifyFailed(course, commit, verdict);
       verified = commit;
     }
-    const moved = await steps.move(prepared);
-    switch (moved.kind) {
-      case 'lost':
-        break;
-      case 'in-the-way':
-        return inTheWay(branch, moved);
-      case 'fenced':
-        return takenOver(branch);
-      case 'moved': {
-        const { commits, checkout, wasAlone } = moved;
-        const subjects = commits.map(({ subject }) => subject);
-        return { kind: 'landed', branch, commit, from, commits, subjects, checkout, token, wasAlone };
-      }
-    }
+    const end = await last(prepared);
+    if (end !== 'again') return end;
   }
   return {
     kind: 'lost-the-race',
@@ -112,20 +161,23 @@ async function withLock(steps: LandingSteps, course: LandingCourse, token: numbe
   };
 }
 
-const inTheWay = (branch: string, found: CheckoutInTheWay): Landing => ({
+const inTheWay = (branch: string, found: CheckoutInTheWay): LandingRefused => ({
   ...found,
   kind: 'main-checkout-in-the-way',
   branch,
 });
 
-const takenOver = (branch: string): Landing => ({
+const takenOver = (branch: string): LandingRefused => ({
   kind: 'fenced',
   branch,
   why: 'the work was taken over by somebody else while it was landing',
   hint: 'nothing is to be done here: whoever has it now lands it',
 });
 
-function conflict({ source, onto: branch }: LandingCourse, { files, subject, onto, workAt }: Unfit): Landing {
+function conflict(
+  { source, onto: branch }: LandingCourse,
+  { files, subject, onto, workAt }: Unfit,
+): LandingRefused {
   return {
     kind: 'conflict',
     branch,
@@ -141,7 +193,7 @@ function verifyFailed(
   { source, onto: branch }: LandingCourse,
   commit: string,
   { output, workAt }: Extract<Verified, { passed: false }>,
-): Landing {
+): LandingRefused {
   return {
     kind: 'verify-failed',
     branch,

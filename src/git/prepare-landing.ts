@@ -12,14 +12,17 @@ import { shellWord } from './words.ts';
 
 export interface PrepareRequest
   extends Omit<CheckoutRequest, 'branch'>,
-    Pick<LandingCourse, 'source' | 'onto'> {}
+    Pick<LandingCourse, 'source' | 'onto'> {
+  /** The branch stays where it is, so that no checkout of it can be in the way. */
+  readonly leavesBranch?: boolean | undefined;
+}
 
 /**
  * The work on top of the branch to land on, or why it cannot be there. Only objects are written; and, if nothing is left
  * to land, a note that says so. Throws CANNOT_LAND if a branch is missing.
  */
 export async function prepareLanding(request: PrepareRequest): Promise<Prepared> {
-  const { repository, source, onto } = request;
+  const { repository, source, onto, leavesBranch } = request;
   const { git } = repository;
   const [from, tip] = await inOrder(targetTip(repository, onto), sourceTip(repository, source));
   const replayed = await replayCommits(git, { onto: from, tip });
@@ -32,7 +35,7 @@ export async function prepareLanding(request: PrepareRequest): Promise<Prepared>
     return { kind: 'nothing', commit: from };
   }
   const { commit, commits } = replayed;
-  const early = await obstacle({ ...request, branch: onto, from, to: commit });
+  const early = leavesBranch ? undefined : await obstacle({ ...request, branch: onto, from, to: commit });
   return early ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
 }
 

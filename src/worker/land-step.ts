@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { ErrorData } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import { bestEffort, type Done, failedWith } from '../engine/work/ends.ts';
-import { type LandingRequest, landBranch } from '../engine/work/land-branch.ts';
+import { type LandingRequest, landBranch, prepareBranch } from '../engine/work/land-branch.ts';
 import {
   endedData,
   isRefused,
@@ -28,13 +28,7 @@ export const landStep =
     const own = { ...lane, unit: { ...lane.unit, task: task.id } };
     const work = finishedWork(own);
     await self.show({ state: 'landing', runId: lane.runId, task: task.id });
-    switch (self.rules.land) {
-      case 'main':
-        return landOnBranch(self, own, { ...dispatched, work });
-      case 'branch':
-      case 'pr':
-        return deliver(self, own, { ...dispatched, work });
-    }
+    return bringHome(self, own, { ...dispatched, work });
   };
 
 function finishedWork({ effects, runId, unit, workOf, scope }: WorkLane): FinishedTask['work'] {
@@ -46,16 +40,21 @@ function finishedWork({ effects, runId, unit, workOf, scope }: WorkLane): Finish
   return { path, branch, base, commit, session, env };
 }
 
-async function landOnBranch(self: Self, lane: WorkLane, finished: FinishedTask): Promise<Done> {
+/** What is left for somebody else to land fits onto the branch and is verified like what is landed here. */
+async function bringHome(self: Self, lane: WorkLane, finished: FinishedTask): Promise<Done> {
   const { effects, known } = lane;
   const { branch } = finished.work;
   const onto = self.rules.branch;
   const owning = new Owning(self, lane, finished);
   const before = landedBefore(lane, branch);
   if (before) return landed(self, lane, { finished, landing: before });
+  const isToLand = self.rules.land === 'main';
+  const request = landingOf(self, lane, finished);
   for (let asked = known.sessions; ; asked++) {
-    await lane.record({ type: 'landing.started', data: { onto, branch } });
-    const landing = await landBranch(effects, landingOf(self, lane, finished));
+    if (isToLand) await lane.record({ type: 'landing.started', data: { onto, branch } });
+    const landing = await (isToLand ? landBranch : prepareBranch)(effects, request);
+    if (landing.kind === 'ready-to-land')
+      return deliver(self, lane, { ...finished, work: { ...finished.work, commit: landing.commit } });
     const ended = isRefused(landing) ? landing : landedNow(lane, landing, branch);
     await bestEffort(
       () => lane.record({ type: 'landing.ended', data: endedData(ended, { onto, branch }) }),

@@ -1,4 +1,5 @@
-import { type Landing, landing } from '../../git/landing.ts';
+import { type HandOver, handingOver, type Landing, landing } from '../../git/landing.ts';
+import type { LandingSteps } from '../../git/landing-steps.ts';
 import type { Lease } from '../../store/port.ts';
 import type { ShellCommand } from '../../workflow/model.ts';
 import { attemptFileName } from '../log-files.ts';
@@ -21,18 +22,51 @@ export interface LandingRequest {
 
 /** Lands a branch, effect by effect. A cancellation reaches it while it waits for its turn, and while it is verified. */
 export function landBranch(effects: WorkEffects, request: LandingRequest): Promise<Landing> {
-  const { runId, lease, unit, branch, onto, verify: command, env, claim } = request;
-  const ref = { key: `${runId}:${attemptFileName(unit)}`, lease };
+  const { branch, onto } = request;
   return landing(
     {
-      lock: () => effects.lockLanding({ ...ref, unit }),
-      prepare: () => effects.prepareLanding({ ...ref, branch, onto }),
-      verify:
-        command &&
-        (({ commit }) => effects.verifyLanding({ ...ref, runId, unit, branch, commit, command, env })),
-      move: ready => effects.moveLanding({ ...ref, runId, branch, onto, ready, ...(claim && { claim }) }),
-      unlock: () => effects.unlockLanding(ref.key),
+      ...stepsOf(effects, request),
+      prepare: () => effects.prepareLanding({ ...refOf(request), branch, onto }),
+      move: ready => effects.moveLanding({ ...orderOf(request), ready }),
     },
     { source: { branch }, onto },
   );
+}
+
+/** Makes a branch ready for somebody else to land, in the same way; what is landed on stays where it is. */
+export function prepareBranch(effects: WorkEffects, request: LandingRequest): Promise<HandOver> {
+  const { branch, onto } = request;
+  return handingOver(
+    {
+      ...stepsOf(effects, request),
+      prepare: () => effects.prepareLanding({ ...refOf(request), branch, onto, leavesBranch: true }),
+      confirm: ready => effects.confirmLanding({ ...orderOf(request), ready }),
+    },
+    { source: { branch }, onto },
+  );
+}
+
+const refOf = ({ runId, lease, unit }: LandingRequest) => ({
+  key: `${runId}:${attemptFileName(unit)}`,
+  lease,
+});
+
+const orderOf = (request: LandingRequest) => {
+  const { runId, branch, onto, claim } = request;
+  return { ...refOf(request), runId, branch, onto, ...(claim && { claim }) };
+};
+
+function stepsOf(
+  effects: WorkEffects,
+  request: LandingRequest,
+): Pick<LandingSteps, 'lock' | 'verify' | 'unlock'> {
+  const { runId, unit, branch, verify: command, env } = request;
+  const ref = refOf(request);
+  return {
+    lock: () => effects.lockLanding({ ...ref, unit }),
+    verify:
+      command &&
+      (({ commit }) => effects.verifyLanding({ ...ref, runId, unit, branch, commit, command, env })),
+    unlock: () => effects.unlockLanding(ref.key),
+  };
 }

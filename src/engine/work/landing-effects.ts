@@ -1,5 +1,6 @@
 import { RepriseError } from '../../core/errors.ts';
-import type { Locked, MoveEnd, Prepared, Verified } from '../../git/landing-steps.ts';
+import { confirmLanding } from '../../git/confirm-landing.ts';
+import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../../git/landing-steps.ts';
 import { moveLanding } from '../../git/move-landing.ts';
 import { prepareLanding } from '../../git/prepare-landing.ts';
 import { isLockFree, type TakenLock, takeRepositoryLock } from '../../git/repository-lock.ts';
@@ -58,12 +59,13 @@ export function landingEffects(
       span: 'short',
       taped: { args: withoutLease },
       keys: ({ branch, onto }) => ({ reads: [refKey(onto), refKey(branch)], writes: [landedKey(branch)] }),
-      perform: async ({ key, lease, branch, onto }) =>
+      perform: async ({ key, lease, branch, onto, leavesBranch }) =>
         prepareLanding({
           repository: await repositoryFor(key),
           owner: ownerOf(lease),
           source: { branch },
           onto,
+          leavesBranch,
         }),
     }),
 
@@ -90,13 +92,33 @@ export function landingEffects(
       span: 'short',
       taped: { args: withoutLease },
       keys: ({ runId, branch, onto, claim }) => ({
-        reads: ['lock:land', `lease:${runId}`, refKey(branch), ...(claim ? [`claim:${claim.task}`] : [])],
+        reads: ['lock:land', `lease:${runId}`, refKey(branch), ...claimKeys(claim)],
         writes: [refKey(onto), refKey('HEAD'), landedKey(branch)],
       }),
       perform: async order =>
         moveLanding({
           repository: await repositoryFor(order.key),
           owner: ownerOf(order.lease),
+          lock: locks.get(order.key),
+          source: { branch: order.branch },
+          onto: order.onto,
+          ready: order.ready,
+          mayLand: () => mayLand(store, order),
+        }),
+    }),
+
+    /** Whether it could be moved now; nothing moves. */
+    confirmLanding: world.effect<MoveOrder, ConfirmEnd>({
+      name: 'land.confirm',
+      span: 'short',
+      taped: { args: withoutLease },
+      keys: ({ runId, branch, onto, claim }) => ({
+        reads: ['lock:land', `lease:${runId}`, refKey(onto), ...claimKeys(claim)],
+        writes: [landedKey(branch)],
+      }),
+      perform: async order =>
+        confirmLanding({
+          repository: await repositoryFor(order.key),
           lock: locks.get(order.key),
           source: { branch: order.branch },
           onto: order.onto,
@@ -118,6 +140,8 @@ export function landingEffects(
     }),
   };
 }
+
+const claimKeys = (claim: MoveOrder['claim']): readonly string[] => (claim ? [`claim:${claim.task}`] : []);
 
 /** Whoever was taken for dead and comes back must not land what somebody else is landing. */
 export const mayLand = async (

@@ -20,6 +20,8 @@ export interface PrepareOrder extends LandingRef {
   readonly branch: string;
   /** The branch to land on. */
   readonly onto: string;
+  /** Somebody else is to land it, so that no checkout of that branch can be in the way. */
+  readonly leavesBranch?: boolean | undefined;
 }
 
 /** `land.verify` gives `Verified`. */
@@ -32,7 +34,7 @@ export interface VerifyOrder extends LandingRef {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** `land.move` gives `MoveEnd`. */
+/** `land.move` gives `MoveEnd`, and `land.confirm` gives `ConfirmEnd`. */
 export interface MoveOrder extends LandingRef {
   readonly runId: string;
   readonly branch: string;

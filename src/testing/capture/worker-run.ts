@@ -1,4 +1,4 @@
-import type { MoveEnd } from '../../git/landing-steps.ts';
+import type { ConfirmEnd, MoveEnd } from '../../git/landing-steps.ts';
 import type { Repository } from '../../git/repository.ts';
 import { type Claim, isHeld } from '../../store/claims.ts';
 import type { Claims } from '../../worker/task-effects.ts';
@@ -93,7 +93,7 @@ interface Where {
 }
 
 /** Where a run learns where the branch is, or that it has moved. */
-const looks: ReadonlySet<string> = new Set(['workspace.base', 'land.prepare', 'land.move']);
+const looks: ReadonlySet<string> = new Set(['workspace.base', 'land.prepare', 'land.move', 'land.confirm']);
 
 /** Each time that the run looked where the branch is, and it was elsewhere. */
 async function movesOf({ step, entries }: Leg, where: Where): Promise<readonly Move[]> {
@@ -132,7 +132,7 @@ function seenIn(entry: RecordedEntry): readonly Sighting[] {
 }
 
 const isLost = (entry: RecordedEntry): boolean =>
-  entry.op === 'land.move' && answerOf<MoveEnd>(entry)?.kind === 'lost';
+  /^land\.(move|confirm)$/.test(entry.op) && answerOf<MoveEnd | ConfirmEnd>(entry)?.kind === 'lost';
 
 async function refuseSetBack(
   { repository, branch }: Where,

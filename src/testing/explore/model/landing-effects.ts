@@ -4,6 +4,7 @@ import { mayLand } from '../../../engine/work/landing-effects.ts';
 import { verificationOf } from '../../../engine/work/landing-verify.ts';
 import type { Lease } from '../../../store/port.ts';
 import {
+  confirmLanding,
   isLandingFree,
   lockLanding,
   moveLanding,
@@ -30,6 +31,9 @@ export function landingOnModel(model: Model, environment: Environment): ModelEff
     ),
     'land.move': like<WorkEffects['moveLanding']>(order =>
       moveLanding(model, order, { mayLand: () => mayLand(store, order) }),
+    ),
+    'land.confirm': like<WorkEffects['confirmLanding']>(order =>
+      confirmLanding(model, order, { mayLand: () => mayLand(store, order) }),
     ),
     'land.unlock': like<WorkEffects['unlockLanding']>(key => unlockLanding(model, key)),
   };

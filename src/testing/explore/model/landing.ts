@@ -1,6 +1,6 @@
 import { RepriseError } from '../../../core/errors.ts';
 import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../../../engine/work/landing-port.ts';
-import type { Locked, MoveEnd, Prepared, Verified } from '../../../git/landing-steps.ts';
+import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../../../git/landing-steps.ts';
 import { type CheckoutInTheWay, overwriting } from '../../../git/move-branch.ts';
 import type { Verification } from '../../../git/verify-landing.ts';
 import { shellWord } from '../../../git/words.ts';
@@ -34,7 +34,7 @@ export function unlockLanding(model: Model, key: string): void {
 /** Like `prepareLanding`. */
 export function prepareLanding(
   model: Model,
-  { branch, onto }: Pick<PrepareOrder, 'branch' | 'onto'>,
+  { branch, onto, leavesBranch }: Pick<PrepareOrder, 'branch' | 'onto' | 'leavesBranch'>,
 ): Prepared {
   const from = tipOf(model, onto, ' to land on');
   const tip = tipOf(model, branch, '');
@@ -48,7 +48,7 @@ export function prepareLanding(
     return { kind: 'nothing', commit: from };
   }
   const { commit, commits } = replayed;
-  const early = obstacle(model, { branch: onto, from, to: commit });
+  const early = leavesBranch ? undefined : obstacle(model, { branch: onto, from, to: commit });
   return early ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
 }
 
@@ -99,6 +99,19 @@ function obstacle(model: Model, { branch, from, to }: Move): CheckoutInTheWay | 
 export interface MayMove {
   /** Asked right before the branch moves. */
   readonly mayLand: () => Promise<boolean>;
+}
+
+/** Like `confirmLanding`. */
+export async function confirmLanding(
+  model: Model,
+  { key, branch, onto, ready }: Pick<MoveOrder, 'key' | 'branch' | 'onto' | 'ready'>,
+  { mayLand }: MayMove,
+): Promise<ConfirmEnd> {
+  const { from, tip, commit } = ready;
+  if (model.landing.holder?.key !== key || model.tip(onto) !== from) return { kind: 'lost' };
+  if (!(await mayLand())) return { kind: 'fenced' };
+  noteLanded(model, { branch, tip, commit });
+  return { kind: 'confirmed' };
 }
 
 /** Like `moveLanding`. */

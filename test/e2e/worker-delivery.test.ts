@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { nothingLeft, workerProject } from './worker-project.ts';
+
+/** Changes a line; the first time, somebody else changes a file on main before it is done. */
+const implement = (theirs: string) => `
+  if grep -q '<<<<<<<' own.txt; then echo both > own.txt; echo "<next>land</next>"; exit; fi
+  root=$(dirname "$(git rev-parse --path-format=absolute --git-common-dir)")
+  if [ ! -s $MARKS ]; then
+    echo moved >> $MARKS
+    (cd "$root" && echo theirs > ${theirs} && git add ${theirs} && git commit --quiet -m "Theirs" -- ${theirs})
+  fi
+  echo mine > own.txt
+  echo "<next>land</next>"`;
+
+const kept = async (project: ReturnType<typeof workerProject>) => ({
+  ...(await project.leftovers()),
+  branches: [],
+});
+
+describe('work that somebody else is to land', () => {
+  it('is left on top of the branch, verified with all that is on it', async () => {
+    const project = workerProject({
+      agents: { implement: implement('theirs.txt') },
+      tasks: { one: '# The first\n' },
+      files: { 'own.txt': 'old\n' },
+      config: 'workers: { land: branch, verify: "cat own.txt theirs.txt" }\n',
+    });
+    const { code, stderr } = await project.worker(['--until-idle']).ended;
+    expect(code, stderr).toBe(0);
+    expect(project.git('log', '--reverse', '--format=%s', 'reprise/task/one').split('\n').slice(-2)).toEqual([
+      'Theirs',
+      'The first',
+    ]);
+    expect(project.git('merge-base', 'main', 'reprise/task/one')).toBe(project.git('rev-parse', 'main'));
+    expect(await kept(project)).toEqual(nothingLeft);
+    expect(project.git('branch', '--list', 'reprise/*', '--format=%(refname:short)')).toBe(
+      'reprise/task/one',
+    );
+  });
+
+  it('goes back to its agent on a conflict, and then to the remote', async () => {
+    const remote = mkdtempSync(join(tmpdir(), 'reprise-remote-'));
+    onTestFinished(() => rmSync(remote, { recursive: true, force: true }));
+    execFileSync('git', ['init', '--quiet', '--bare', remote]);
+    const project = workerProject({
+      agents: { implement: implement('own.txt') },
+      tasks: { one: '# The first\n' },
+      files: { 'own.txt': 'old\n' },
+      config:
+        'workers: { land: pr, verify: "test -s own.txt", pr_command: "git show $REPRISE_BRANCH:own.txt > $MARKS.pr" }\n',
+    });
+    project.git('remote', 'add', 'origin', remote);
+    const { code, stderr } = await project.worker(['--until-idle']).ended;
+    expect(code, stderr).toBe(0);
+    expect(project.told('pr')).toBe('both\n');
+    expect(
+      execFileSync('git', ['-C', remote, 'log', '-1', '--format=%s', 'reprise/task/one']).toString(),
+    ).toBe('The first\n');
+    expect(stderr).toContain('does not fit onto main: own.txt');
+  });
+
+  it('is parked, and handed to nobody, if it does not pass', async () => {
+    const project = workerProject({
+      agents: { implement: implement('theirs.txt') },
+      tasks: { one: '# The first\n' },
+      files: { 'own.txt': 'old\n' },
+      config: 'workers: { land: branch, resolve: 1, verify: "echo no good; exit 1" }\n',
+    });
+    const { code, stderr } = await project.worker(['--until-idle']).ended;
+    expect(code).toBe(6);
+    expect(stderr).toContain('no good');
+    expect(project.git('branch', '--list', 'reprise/*', '--format=%(refname:short)')).toBe(
+      'reprise/parked/one',
+    );
+  });
+});
