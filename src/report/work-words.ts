@@ -1,7 +1,7 @@
 import type { EventOf } from '../core/event.ts';
 import { isJsonObject, type Json } from '../core/json.ts';
 import { count } from './count.ts';
-import { safeLine } from './safe-text.ts';
+import { firstLine, furtherLines, safeLine } from './safe-text.ts';
 
 type LandingEnd = EventOf<'landing.ended'>['data'];
 
@@ -31,7 +31,7 @@ export function landingText({ outcome, onto, branch, commit, commits, message }:
     case 'conflict':
       return `${safeLine(branch)} conflicts with ${target}${why}`;
     case 'verify-failed':
-      return `not landed on ${target}: the verification failed${why}`;
+      return `not landed on ${target}: the verification failed${afterwards(message)}`;
     case 'lost-the-race':
       return `not landed: ${target} moved again and again${why}`;
     case 'fenced':
@@ -42,7 +42,13 @@ export function landingText({ outcome, onto, branch, commit, commits, message }:
 }
 
 export const parkedText = ({ branch, message }: EventOf<'landing.parked'>['data']): string =>
-  `parked on ${safeLine(branch)}: ${safeLine(message)}`;
+  `parked on ${safeLine(branch)}: ${firstLine(message)}${afterwards(message)}`;
+
+/** The last of what was printed, which is why in most cases: all of it is in the history, and no line can hold it. */
+function afterwards(message = ''): string {
+  const last = furtherLines(message).findLast(line => line.trim() !== '');
+  return last === undefined ? '' : `: ${safeLine(last.trim())}`;
+}
 
 /** `implement -> review (focus=tests): P1, the only ready task`. */
 export function transitionText({ from, to, args = {}, why }: EventOf<'transition.taken'>['data']): string {
