@@ -1,4 +1,5 @@
 import type { AgentDefinition } from '../agents/agent.ts';
+import { RepriseError } from '../core/errors.ts';
 import type { Claim } from '../store/claims.ts';
 import type { AgentCards } from './agent-card.ts';
 import type { WorkerEffects } from './effects.ts';
@@ -6,6 +7,7 @@ import { parseListedTasks } from './parse-listed-tasks.ts';
 import { parseTasks } from './parse-task.ts';
 import { dispatcher, type WorkerRules } from './rules.ts';
 import type { Situation } from './standing.ts';
+import type { TaskProblem } from './task.ts';
 import { digestOf } from './task-command.ts';
 import type { TaskFiles } from './task-files.ts';
 import type { Seen } from './waking.ts';
@@ -13,6 +15,8 @@ import type { Seen } from './waking.ts';
 export interface Look {
   readonly seen: Seen;
   readonly situation: Situation;
+  /** Why the list of a command cannot be read, or not all of it. */
+  readonly unread?: TaskProblem | undefined;
 }
 
 type Agents = ReadonlyMap<string, AgentDefinition>;
@@ -20,12 +24,36 @@ type Agents = ReadonlyMap<string, AgentDefinition>;
 /** What there is to do now, and who does what. The branch is read first: what changes after that wakes a sleeper. */
 export async function look(effects: WorkerEffects, rules: WorkerRules, agents: Agents): Promise<Look> {
   const { main, files, tooLarge } = await effects.readTasks();
-  const listed = rules.tasks.kind === 'command' ? await effects.listTasks() : undefined;
+  const { listed, failed } = rules.tasks.kind === 'command' ? await list(effects) : nothingListed;
   const { claims, revision } = await effects.readClaims();
+  const situation = failed
+    ? { ...situationOf({ files, tooLarge, listed: '[]', claims }, rules, agents), problems: [failed] }
+    : situationOf({ files, tooLarge, listed, claims }, rules, agents);
+  const { problems = [] } = situation;
+  const unread = rules.tasks.kind === 'command' ? problems.find(({ task }) => task === undefined) : undefined;
   return {
+    // Whatever is listed after a failure is something else.
     seen: { main, revision, ...(listed === undefined ? {} : { listed: digestOf(listed) }) },
-    situation: situationOf({ files, tooLarge, listed, claims }, rules, agents),
+    situation,
+    ...(unread ? { unread } : {}),
   };
+}
+
+interface Listed {
+  readonly listed?: string;
+  readonly failed?: TaskProblem;
+}
+
+const nothingListed: Listed = {};
+
+/** A command that fails now may be mended while workers wait. */
+async function list(effects: WorkerEffects): Promise<Listed> {
+  try {
+    return { listed: await effects.listTasks() };
+  } catch (thrown) {
+    if (!(thrown instanceof RepriseError) || thrown.code !== 'CONFIG_INVALID') throw thrown;
+    return { failed: { message: thrown.message, hint: thrown.hint } };
+  }
 }
 
 export interface Read extends Pick<TaskFiles, 'files' | 'tooLarge'> {

@@ -49,6 +49,10 @@ describe('tasks that a command lists', () => {
     for (const nothing of ['', '\n', '[]']) expect(parse(nothing)).toEqual({ tasks: [], problems: [] });
   });
 
+  test('are refused with the line that cannot be read', () => {
+    expect(told('[\n{"id": "a"},\n{"id": b}\n]\n')).toContain('line 3 is `{"id": b}`');
+  });
+
   test('have a version that changes with what is said and with nothing else', () => {
     const versionOf = (entry: object) => listed(entry).tasks[0]?.version;
     const version = versionOf({ id: 'a', title: 'A' });
@@ -70,11 +74,11 @@ describe('tasks that a command lists', () => {
 describe('what is wrong with a list', () => {
   test('may be its form', () => {
     expect(told('Loading tasks from the tracker, please wait a moment for them...\n')).toMatchInlineSnapshot(`
-      "\`tasks.sh\` did not print JSON, but \`Loading tasks from the tracker, please wait a moment for the…\`
+      "\`tasks.sh\` did not print JSON: line 1 is \`Loading tasks from the tracker, please wait a moment for the…\`
         hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr"
     `);
     expect(told('[{"id": "a"')).toMatchInlineSnapshot(`
-      "\`tasks.sh\` did not print JSON, but \`[{"id": "a"\`
+      "\`tasks.sh\` did not print JSON: line 1 is \`[{"id": "a"\`
         hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr"
     `);
     expect(told('{"tasks": [], "total": 0}')).toMatchInlineSnapshot(`

@@ -45,7 +45,7 @@ function entriesOf(text: string, by: string): Entries {
     problems: [{ message: `${by} ${message}`, hint: howToList }],
   });
   const whole = parseJson(text);
-  if (whole === undefined) return linesOf(text, by) ?? refuse(`did not print JSON, but ${shown(text)}`);
+  if (whole === undefined) return linesOf(text, by) ?? refuse(notJson(text));
   if (isTask(whole)) return { entries: [{ value: whole, place: 'entry 1' }], problems: [] };
   if (isJsonObject(whole))
     return refuse(`did not print a list, but an object with the keys ${Object.keys(whole).join(', ')}`);
@@ -75,6 +75,30 @@ function parseJson(text: string): Json | undefined {
     return JSON.parse(text) as Json;
   } catch {
     return undefined;
+  }
+}
+
+/** With the first line that no JSON goes on with; the parser says where it stopped only now and then. */
+function notJson(text: string): string {
+  const lines = text.split('\n');
+  let [fits, breaks] = [0, lines.length];
+  while (breaks - fits > 1) {
+    const middle = Math.floor((fits + breaks) / 2);
+    if (canGoOn(`${lines.slice(0, middle).join('\n')}\n`)) fits = middle;
+    else breaks = middle;
+  }
+  return `did not print JSON: line ${breaks} is ${shown(lines[breaks - 1] ?? '')}`;
+}
+
+/** Whether more of it could make it whole. */
+function canGoOn(beginning: string): boolean {
+  try {
+    JSON.parse(beginning);
+    return true;
+  } catch (error) {
+    const said = String(error);
+    const [, position] = /at position (\d+)/.exec(said) ?? [];
+    return /end of JSON input/.test(said) || Number(position) >= beginning.length;
   }
 }
 

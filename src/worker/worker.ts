@@ -1,7 +1,7 @@
 import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { Engine, RunOptions } from '../engine/engine.ts';
-import type { Environment } from '../engine/environment.ts';
+import type { Environment, Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/result.ts';
 import { untilCancelled } from '../engine/until-cancelled.ts';
 import { bestEffort } from '../engine/work/ends.ts';
@@ -52,6 +52,10 @@ export class Worker {
   #incarnation = '';
   #name = '';
   #sleeps = 0;
+  /** A run that it asks for, and does not have yet. */
+  #takingOver: string | undefined;
+  /** What it last said of tasks that cannot be read. */
+  #complained = '[]';
   #spent: Required<Spent> = { costUsd: 0, tokens: 0 };
   readonly #tasks: TaskEnd[] = [];
 
@@ -83,6 +87,14 @@ export class Worker {
   /** What the steps of its iterations use to say what is done now. */
   readonly show = (doing: Doing): Promise<void> =>
     this.#parts.effects.showWorker({ incarnation: this.#incarnation, ...doing });
+
+  /** To be told of what its runs tell: of several that want to take one over, the one who gets it says so. */
+  readonly observe = (observation: Observation): void => {
+    const runId = this.#takingOver;
+    if (runId === undefined || observation.kind !== 'events') return;
+    this.#takingOver = undefined;
+    this.#tell({ kind: 'takes-over', runId });
+  };
 
   async #enlist(): Promise<void> {
     const { effects, rules, options } = this.#parts;
@@ -144,7 +156,15 @@ export class Worker {
     return found;
   }
 
+  /** Throws CONFIG_INVALID if nobody can say whether there is something to do. */
   #idle(reason: EndReason, before: Look): EndReason {
+    const { unread } = before;
+    if (unread) {
+      const message = 'the list of tasks cannot be read, so nobody knows whether anything is left to do';
+      throw new RepriseError('CONFIG_INVALID', message, {
+        hint: 'mend `tasks.command` in reprise.yaml, or what it runs',
+      });
+    }
     this.#tell({ kind: 'nothing', why: whyOf(before) });
     return reason;
   }
@@ -164,7 +184,7 @@ export class Worker {
   async #takeOver(): Promise<boolean> {
     const { effects, rules } = this.#parts;
     for (const runId of await effects.abandonedRuns(await effects.now())) {
-      this.#tell({ kind: 'takes-over', runId });
+      this.#takingOver = runId;
       try {
         const workflow = iterationWorkflow(rules);
         const result = await this.#parts
@@ -175,7 +195,9 @@ export class Worker {
       } catch (thrown) {
         // Somebody else was faster, or has it back.
         if (!isLost(thrown)) throw thrown;
-        this.#tell({ kind: 'lost', runId });
+        if (this.#takingOver === undefined) this.#tell({ kind: 'lost', runId });
+      } finally {
+        this.#takingOver = undefined;
       }
     }
     return false;
@@ -317,6 +339,9 @@ export class Worker {
   }
 
   #complain({ situation: { problems = [] } }: Look): void {
+    const said = JSON.stringify(problems);
+    if (said === this.#complained) return;
+    this.#complained = said;
     if (problems.length > 0) this.#tell({ kind: 'problems', problems });
   }
 
@@ -358,7 +383,8 @@ const isAnythingReady = ({ situation }: Look): boolean => pickTask(situation).ki
 const isAnybodyAtWork = ({ situation }: Look): boolean =>
   situation.claims.some(claim => isHeld(claim) && claim.runId !== null);
 
-function whyOf({ situation }: Look): string {
+function whyOf({ situation, unread }: Look): string {
+  if (unread && situation.tasks.length === 0) return 'the list of tasks cannot be read';
   const picked = pickTask(situation);
   return picked.kind === 'nothing' ? picked.why : 'the dispatcher wants to wait';
 }

@@ -185,18 +185,18 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  strange -> land
       worker-1  saved 2 files, +2 -0
       worker-1  lands on main
-      worker-1  not landed on main: the verification failed: what would be main did not pass its verification exited with code 1 bad.txt is bad
+      worker-1  not landed on main: the verification failed: bad.txt is bad
       worker-1  strange (command) is at work
       worker-1  | <next>land</next>
       worker-1  saved 2 files, +2 -0
       worker-1  lands on main
-      worker-1  not landed on main: the verification failed: what would be main did not pass its verification exited with code 1 bad.txt is bad
+      worker-1  not landed on main: the verification failed: bad.txt is bad
       worker-1  strange (command) is at work
       worker-1  | <next>land</next>
       worker-1  saved 2 files, +2 -0
       worker-1  lands on main
-      worker-1  not landed on main: the verification failed: what would be main did not pass its verification exited with code 1 bad.txt is bad
-      worker-1  parked on reprise/parked/first: what would be main did not pass its verification exited with code 1 bad.txt is bad
+      worker-1  not landed on main: the verification failed: bad.txt is bad
+      worker-1  parked on reprise/parked/first: what would be main did not pass its verification: bad.txt is bad
       worker-1  failed: first could not be landed on main: what would be main did not pass its verification
       worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
       worker-1  implement (command) is at work
@@ -349,9 +349,11 @@ describe('tasks that cannot be read', () => {
   it('since the command that lists them fails', async () => {
     expect(await listedBy('echo no network >&2; exit 3')).toMatchInlineSnapshot(`
       "worker-1  works on main
-      error[CONFIG_INVALID]: the command that lists the tasks failed: echo no network >&2; exit 3
+      worker-1  the command that lists the tasks failed: echo no network >&2; exit 3
       no network
         hint: run it by hand, and mend \`tasks.command\` in reprise.yaml
+      error[CONFIG_INVALID]: the list of tasks cannot be read, so nobody knows whether anything is left to do
+        hint: mend \`tasks.command\` in reprise.yaml, or what it runs
       exit 2"
     `);
   });
@@ -359,11 +361,28 @@ describe('tasks that cannot be read', () => {
   it('since the command that lists them prints nonsense', async () => {
     expect(await listedBy('echo nonsense')).toMatchInlineSnapshot(`
       "worker-1  works on main
-      worker-1  \`echo nonsense\` did not print JSON, but \`nonsense\`
+      worker-1  \`echo nonsense\` did not print JSON: line 1 is \`nonsense\`
         hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr
-      worker-1  nothing to do: there are no tasks
-      worker-1  ends: nothing is left to do, and nobody is at work
-      exit 0"
+      error[CONFIG_INVALID]: the list of tasks cannot be read, so nobody knows whether anything is left to do
+        hint: mend \`tasks.command\` in reprise.yaml, or what it runs
+      exit 2"
     `);
+  });
+
+  it('until the command that lists them is mended, for whoever waits', async () => {
+    const project = workerProject({
+      agents: { implement: good },
+      config: 'tasks: { command: cat list.json }',
+    });
+    const worker = project.worker(['--max-tasks', '1']);
+    await until(() => worker.stderr.includes('sleeps: the list of tasks cannot be read'));
+    project.git('commit', '--allow-empty', '--quiet', '--message', 'Something else');
+    await until(() => worker.stderr.split('sleeps: ').length === 3);
+    project.write({ 'list.json': '[{"id":"late","title":"Late"}]' });
+    project.git('commit', '--allow-empty', '--quiet', '--message', 'Something more');
+    const { code, stderr } = await worker.ended;
+    expect(code, stderr).toBe(0);
+    expect(stderr.split('the command that lists the tasks failed').length - 1).toBe(1);
+    expect(project.landed()).toEqual(['late']);
   });
 });
