@@ -126,7 +126,10 @@ async function prepare(
     agents,
     store,
     worktrees: worktreesOf(project, config),
-    observe: observation => view.observe(place, observation),
+    observe: observation => {
+      worker?.observe(observation);
+      view.observe(place, observation);
+    },
     builtIns: opened => {
       const effects = createWorkerEffects(opened, rules);
       const made = new Worker({

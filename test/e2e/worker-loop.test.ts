@@ -41,6 +41,27 @@ describe('two workers', () => {
     expect(await project.inStore(store => store.workers.list())).toEqual([]);
   });
 
+  it('of several that see a task which was left behind, only the one who gets it says so', async () => {
+    const project = workerProject({
+      agents: {
+        implement: `
+          if [ ! -s $MARKS ]; then echo begun >> $MARKS; sleep 60; fi
+          echo one > one.txt
+          echo "<next>land</next>"`,
+      },
+      tasks: { one: '# The first\n' },
+    });
+    const first = project.worker([]);
+    await until(() => project.marks().length > 0);
+    first.kill('SIGKILL');
+    await first.ended;
+    const others = await project.worker(['--until-idle', '--workers', '4']).ended;
+    expect(others.code, others.stderr).toBe(0);
+    expect(others.stderr.split('takes over run').length - 1, others.stderr).toBe(1);
+    expect(others.stderr).not.toContain('to another worker');
+    expect(project.landed()).toEqual(['one']);
+  });
+
   it('of the same name are refused', async () => {
     const project = workerProject({ agents: { implement: '' } });
     const first = project.worker(['--name', 'ana']);
