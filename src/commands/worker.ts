@@ -149,7 +149,8 @@ async function prepare(
         tell: news => view.tell(place, news),
       });
       worker = made;
-      return builtInsOf({ effects, rules, show: made.show });
+      const canWait = !options.once && !options.untilIdle && options.maxTasks === undefined;
+      return builtInsOf({ effects, rules, canWait, show: made.show });
     },
   });
   await engine.prepare();

@@ -2,6 +2,7 @@ import type { Timestamp } from '../core/time.ts';
 import { committer } from '../engine/work/committer.ts';
 import { withoutLease } from '../engine/work/taped.ts';
 import { folderKey, landedKey, refKey, tipOfBranch } from '../engine/work/workspace-effects.ts';
+import { anyChanged, anyChangedNow } from '../git/changed-files.ts';
 import { deliverOnBranch, parkOnBranch } from '../git/kept-branches.ts';
 import { pushBranch } from '../git/push-branch.ts';
 import { type Removal, removeWorkspace } from '../git/remove-workspace.ts';
@@ -23,9 +24,12 @@ export interface Workspace {
   readonly path: string;
 }
 
+/** A person takes longer, and git has to look at every file. */
+const lookEveryMs = 2_000;
+
 /** What becomes of finished work beside landing it. */
 export function deliveryEffects({ environment, rules, repository }: Surroundings) {
-  const { world, self } = environment;
+  const { world, clock, self } = environment;
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
   const inWorkspace = ({ path, branch }: { readonly path: string; readonly branch: string }) => ({
     writes: [folderKey(path), 'gitworktrees', refKey(branch)],
@@ -75,6 +79,20 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
       keys: ({ path, resolution }) => inWorkspace({ path, branch: resolution.branch }),
       perform: async ({ lease, ...request }) => {
         await abortResolution({ ...request, repository: await repository(), owner: ownerOf(lease) });
+      },
+    }),
+
+    /** Waits until the files of a checkout that are in the way of a landing have no changes any more. */
+    checkoutCleared: world.effect<{ readonly path: string; readonly files: readonly string[] }, void>({
+      name: 'checkout.cleared',
+      span: 'long',
+      awaits: {
+        keys: ({ path }) => ({ reads: [folderKey(path), refKey('HEAD')] }),
+        isOver: ({ path, files }) => !anyChangedNow({ cwd: path, env: environment.env }, files),
+      },
+      perform: async ({ path, files }, { signal }) => {
+        const git = (await repository()).git.with({ cwd: path });
+        while (await anyChanged(git, files)) await clock.waitUntil(clock.now() + lookEveryMs, signal);
       },
     }),
 

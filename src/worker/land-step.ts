@@ -50,6 +50,7 @@ async function bringHome(self: Self, lane: WorkLane, finished: FinishedTask): Pr
   if (before) return landed(self, lane, { finished, landing: before });
   const isToLand = self.rules.land === 'main';
   const request = landingOf(self, lane, finished);
+  let inTheWay = '';
   for (let asked = known.sessions; ; asked++) {
     if (isToLand) await lane.record({ type: 'landing.started', data: { onto, branch } });
     const landing = await (isToLand ? landBranch : prepareBranch)(effects, request);
@@ -62,12 +63,36 @@ async function bringHome(self: Self, lane: WorkLane, finished: FinishedTask): Pr
     );
     if (!('kind' in ended)) return landed(self, lane, { finished, landing: ended });
     if (ended.kind === 'fenced') return { end: failedWith(takenOver(ended)), summary: '' };
+    if (ended.kind === 'main-checkout-in-the-way' && self.canWait) {
+      await untilClear(self, lane, { task: finished.task.id, ended, isNews: ended.why !== inTheWay });
+      inTheWay = ended.why;
+      asked--;
+      continue;
+    }
     if (asked >= self.rules.resolve || !owning.canMend(ended))
       return park(self, lane, { finished, refused: ended });
     const mended = await owning.mend(ended);
     if (mended.kind === 'ended') return { end: mended.end, summary: '' };
     if (mended.kind === 'not-mended') return park(self, lane, { finished, refused: ended, ...mended });
   }
+}
+
+const tryAgainMs = 30_000;
+
+type InTheWay = Extract<LandingRefused, { kind: 'main-checkout-in-the-way' }>;
+
+/** The work is good: somebody has changes where it would land, which nobody else may touch. */
+async function untilClear(
+  self: Self,
+  { effects, runId }: WorkLane,
+  { task, ended, isNews }: { readonly task: string; readonly ended: InTheWay; readonly isNews: boolean },
+): Promise<void> {
+  const { path, files, why, hint } = ended;
+  await self.show({ state: 'landing', runId, task, note: why });
+  if (isNews) effects.notice(`waiting to land ${task}, which is done; ${hint}`);
+  if (files.length > 0) return self.effects.checkoutCleared({ path, files });
+  // What is unfinished there is not told by its files: it is tried again now and then.
+  await self.effects.sleepUntil((await self.effects.now()) + tryAgainMs);
 }
 
 function landingOf(

@@ -9,6 +9,8 @@ export type Doing = Pick<WorkerRecord, 'state' | 'task' | 'agent' | 'runId' | 'n
 export interface Self {
   readonly effects: WorkerEffects;
   readonly rules: WorkerRules;
+  /** Whether it may wait for a person: it is to go on until it is told to stop. */
+  readonly canWait: boolean;
   /** Tells others what it does now. */
   show(doing: Doing): Promise<void>;
 }

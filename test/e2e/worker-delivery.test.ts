@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { until } from './run-inline.ts';
 import { nothingLeft, workerProject } from './worker-project.ts';
 
 /** Changes a line; the first time, somebody else changes a file on main before it is done. */
@@ -19,6 +20,27 @@ const implement = (theirs: string) => `
 const kept = async (project: ReturnType<typeof workerProject>) => ({
   ...(await project.leftovers()),
   branches: [],
+});
+
+it('work waits for changes in the checkout that are in its way, and leaves them alone', async () => {
+  const project = workerProject({
+    agents: { implement: 'echo mine > own.txt; echo "<next>land</next>"' },
+    tasks: { one: '# The first\n' },
+    files: { 'own.txt': 'old\n' },
+  });
+  project.write({ 'own.txt': 'not committed\n' });
+  const worker = project.worker();
+  await until(() => worker.stderr.includes('waiting to land one, which is done'));
+  expect(project.read('own.txt')).toBe('not committed\n');
+  expect(worker.stderr).toContain('stash push --include-untracked');
+  project.git('stash', 'push', '--quiet');
+  await until(() => project.landed().length === 1);
+  await until(() => worker.stderr.includes('sleeps'));
+  worker.kill('SIGINT');
+  await worker.ended;
+  expect(worker.stderr.split('waiting to land').length - 1).toBe(1);
+  expect(project.read('own.txt')).toBe('mine\n');
+  expect(await project.leftovers()).toEqual(nothingLeft);
 });
 
 describe('work that somebody else is to land', () => {

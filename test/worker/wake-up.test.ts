@@ -70,7 +70,7 @@ async function workOnce(lab: Lab, { tracer, store }: { tracer: Tracer; store: Ev
         tell: news => told.push(wordsOf(news)),
       });
       worker = made;
-      return builtInsOf({ effects, rules, show: made.show });
+      return builtInsOf({ effects, rules, canWait: false, show: made.show });
     },
   });
   await engine.prepare();

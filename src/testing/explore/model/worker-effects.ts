@@ -22,6 +22,10 @@ export const workersOnModel = (model: Model): ModelEffects => ({
   'conflict.lay-out': like<WorkerEffects['beginSolving']>(order => layOut(model, order)),
   'conflict.take-solution': like<WorkerEffects['goOnSolving']>(order => takeSolution(model, order)),
   'conflict.give-up': like<WorkerEffects['stopSolving']>(order => giveUp(model, order)),
+  'checkout.cleared': like<WorkerEffects['checkoutCleared']>(
+    () => {},
+    ({ path, files }) => !hasChanged(model, path, files),
+  ),
   'work.park': like<WorkerEffects['park']>(order => keepOnBranch(model, 'parked', order)),
   'work.deliver': like<WorkerEffects['deliver']>(order => keepOnBranch(model, 'task', order)),
   'git.push': like<WorkerEffects['push']>(({ branch, commit }) => void model.pushed.set(branch, commit)),
@@ -32,3 +36,8 @@ export const workersOnModel = (model: Model): ModelEffects => ({
     });
   }),
 });
+
+function hasChanged(model: Model, path: string, files: readonly string[]): boolean {
+  const worktree = model.worktreeAt(path);
+  return worktree !== undefined && model.uncommitted(worktree).some(file => files.includes(file));
+}
