@@ -1,20 +1,20 @@
-import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
+import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { Engine, RunOptions } from '../engine/engine.ts';
 import type { Environment, Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/result.ts';
 import { untilCancelled } from '../engine/until-cancelled.ts';
-import { bestEffort } from '../engine/work/ends.ts';
 import { isHeld } from '../store/claims.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
 import type { LaneRef } from '../world/world.ts';
 import type { Dispatch } from './dispatched.ts';
 import type { WorkerEffects } from './effects.ts';
 import { iterationWorkflow } from './iteration.ts';
-import type { LeftWork, LeftWorkspace } from './left-work.ts';
+import { errorOf, letGo } from './let-go.ts';
 import { type Look, look } from './look.ts';
-import { type EndReason, firstLineOf, type TaskEnd, type WorkerEnd, type WorkerNews } from './news.ts';
+import type { EndReason, TaskEnd, WorkerEnd, WorkerNews } from './news.ts';
 import { pickTask } from './pick.ts';
+import { Purse } from './purse.ts';
 import { type WorkerRules, workerSource } from './rules.ts';
 import type { Doing } from './self.ts';
 import type { Change, Seen } from './waking.ts';
@@ -56,11 +56,12 @@ export class Worker {
   #takingOver: string | undefined;
   /** What it last said of tasks that cannot be read. */
   #complained = '[]';
-  #spent: Required<Spent> = { costUsd: 0, tokens: 0 };
+  readonly #purse: Purse;
   readonly #tasks: TaskEnd[] = [];
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
+    this.#purse = new Purse(parts.options);
   }
 
   get name(): string {
@@ -175,9 +176,7 @@ export class Worker {
     if (await effects.isStopped(options.interrupt)) return 'stopped';
     if (once && this.#tasks.length > 0) return 'once';
     if (maxTasks !== undefined && this.#tasks.length >= maxTasks) return 'max-tasks';
-    const left = this.#left();
-    if ((left.costUsd ?? 1) <= 0 || (left.tokens ?? 1) <= 0) return 'budget';
-    return undefined;
+    return this.#purse.isEmpty ? 'budget' : undefined;
   }
 
   /** Goes on with what a worker left behind that is no more. */
@@ -219,41 +218,19 @@ export class Worker {
     }
   }
 
-  /** A task may use up what is left for all of them, and no more than one task may. */
   #limits(): RunOptions {
-    const { interrupt, taskBudget = {} } = this.#parts.options;
-    const left = this.#left();
-    const costUsd = least(left.costUsd, taskBudget.costUsd);
-    const tokens = least(left.tokens, taskBudget.tokens);
-    return {
-      interrupt,
-      budget: {
-        ...(costUsd === undefined ? {} : { costUsd }),
-        ...(tokens === undefined ? {} : { tokens }),
-      },
-    };
-  }
-
-  #left(): SpendingLimit {
-    const { costUsd, tokens } = this.#parts.options.budget ?? {};
-    return {
-      ...(costUsd === undefined ? {} : { costUsd: costUsd - this.#spent.costUsd }),
-      ...(tokens === undefined ? {} : { tokens: tokens - this.#spent.tokens }),
-    };
+    return { interrupt: this.#parts.options.interrupt, budget: this.#purse.forOne() };
   }
 
   async #ended(result: RunResult): Promise<Tried> {
     const { effects } = this.#parts;
     const { runId } = result;
     const left = await effects.leftWork(runId);
-    this.#spent = {
-      costUsd: this.#spent.costUsd + (left.costUsd ?? 0),
-      tokens: this.#spent.tokens + left.tokens,
-    };
+    this.#purse.pay(left);
     await effects.showWorker({
       incarnation: this.#incarnation,
       state: 'dispatching',
-      costUsd: this.#spent.costUsd,
+      costUsd: this.#purse.costUsd,
     });
     if (result.status === 'completed') {
       const { task } = result.output as unknown as { readonly task: Dispatch };
@@ -261,49 +238,18 @@ export class Worker {
       this.#tasks.push({ task: task.task.id, runId, error: undefined });
       return { kind: 'went-on' };
     }
-    await this.#letGo(result, left);
+    this.#tasks.push({ task: left.task, runId, error: errorOf(result) });
+    await letGo({
+      effects,
+      incarnation: this.#incarnation,
+      interrupt: this.#parts.options.interrupt,
+      result,
+      left,
+      tell: news => this.#tell(news),
+    });
     return result.status === 'failed' && left.task === undefined
       ? { kind: 'not-dispatched' }
       : { kind: 'went-on' };
-  }
-
-  /** The work is kept where it is found again, and the task is free for others. */
-  async #letGo(result: Exclude<RunResult, { status: 'completed' }>, left: LeftWork): Promise<void> {
-    const { effects, options } = this.#parts;
-    const error = errorOf(result);
-    const { task, token, workspace, parked } = left;
-    this.#tasks.push({ task, runId: result.runId, error });
-    if (task !== undefined && (parked === undefined || token !== undefined)) {
-      const isStopped = result.status === 'cancelled' && (await effects.isStopped(options.interrupt));
-      const state = isStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
-      const commit = workspace && (await this.#ownCommit(workspace));
-      const branch = commit === undefined ? undefined : await effects.park({ task, commit });
-      const reason = firstLineOf(error.message);
-      const at = toTimestamp(await effects.now());
-      if (token !== undefined) await effects.settleClaim({ task, token, state, at, reason, branch });
-      this.#tell({ kind: 'let-go', task, state, reason, branch, hint: error.hint });
-    }
-    // What is in it is on a branch by now.
-    if (workspace) await this.#leave(workspace);
-    if (notOfTheTask.has(error.code))
-      throw new RepriseError(error.code as 'AGENT_LOGIN', error.message, error);
-  }
-
-  /** The last commit of a workspace, if it has one that its base does not have. */
-  async #ownCommit({ branch, base }: LeftWorkspace): Promise<string | undefined> {
-    const tip = await this.#parts.effects.tipOfBranch(branch);
-    return tip === null || tip === base ? undefined : tip;
-  }
-
-  /** Whatever keeps it there, it is found again by whoever cleans up. */
-  async #leave({ path, branch }: LeftWorkspace): Promise<void> {
-    const { effects } = this.#parts;
-    await bestEffort(
-      async () => {
-        await effects.removeWorkspace({ path, branch, incarnation: this.#incarnation });
-      },
-      () => {},
-    );
   }
 
   async #change(seen: Seen): Promise<Change> {
@@ -350,9 +296,6 @@ export class Worker {
   }
 }
 
-const least = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined ? b : Math.min(a, b ?? a);
-
 /** What came of an iteration. */
 type Tried =
   /** There was a task, whatever became of it; or somebody wants to stop. */
@@ -361,19 +304,6 @@ type Tried =
   | { readonly kind: 'nothing'; readonly seen: Seen }
   /** Nobody could say what to do. */
   | { readonly kind: 'not-dispatched' };
-
-interface Spent {
-  readonly costUsd: number;
-  readonly tokens: number;
-}
-
-/** What would be the same for every other task. */
-const notOfTheTask: ReadonlySet<string> = new Set([
-  'AGENT_LOGIN',
-  'AGENT_NOT_FOUND',
-  'GIT_NOT_FOUND',
-  'STORE_FAILED',
-]);
 
 const isLost = (thrown: unknown): boolean =>
   thrown instanceof RepriseError && (thrown.code === 'RUN_OWNED' || thrown.code === 'FENCED');
@@ -387,15 +317,4 @@ function whyOf({ situation, unread }: Look): string {
   if (unread && situation.tasks.length === 0) return 'the list of tasks cannot be read';
   const picked = pickTask(situation);
   return picked.kind === 'nothing' ? picked.why : 'the dispatcher wants to wait';
-}
-
-function errorOf(result: Exclude<RunResult, { status: 'completed' }>): ErrorData {
-  switch (result.status) {
-    case 'failed':
-      return result.error;
-    case 'cancelled':
-      return { code: 'CANCELLED', message: result.reason };
-    case 'suspended':
-      return toErrorData(new RepriseError('INTERNAL', 'the run of a worker waits for a person'));
-  }
 }

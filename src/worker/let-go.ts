@@ -1,0 +1,83 @@
+import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
+import { toTimestamp } from '../core/time.ts';
+import type { RunResult } from '../engine/result.ts';
+import { bestEffort } from '../engine/work/ends.ts';
+import type { WorkerEffects } from './effects.ts';
+import type { LeftWork, LeftWorkspace } from './left-work.ts';
+import { firstLineOf, type WorkerNews } from './news.ts';
+
+export type NotDone = Exclude<RunResult, { status: 'completed' }>;
+
+export interface LettingGo {
+  readonly effects: WorkerEffects;
+  readonly incarnation: string;
+  readonly interrupt: AbortSignal;
+  readonly result: NotDone;
+  readonly left: LeftWork;
+  readonly tell: (news: WorkerNews) => void;
+}
+
+/**
+ * A task that did not come to its end: the work is kept where it is found again, and the task is free for others.
+ * Throws what would be the same for every other task.
+ */
+export async function letGo({
+  effects,
+  incarnation,
+  interrupt,
+  result,
+  left,
+  tell,
+}: LettingGo): Promise<void> {
+  const error = errorOf(result);
+  const { task, token, workspace, parked } = left;
+  if (task !== undefined && (parked === undefined || token !== undefined)) {
+    const isStopped = result.status === 'cancelled' && (await effects.isStopped(interrupt));
+    const state = isStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
+    const commit = workspace && (await ownCommit(effects, workspace));
+    const branch = commit === undefined ? undefined : await effects.park({ task, commit });
+    const reason = firstLineOf(error.message);
+    const at = toTimestamp(await effects.now());
+    if (token !== undefined) await effects.settleClaim({ task, token, state, at, reason, branch });
+    tell({ kind: 'let-go', task, state, reason, branch, hint: error.hint });
+  }
+  // What is in it is on a branch by now; whatever keeps it there, it is found again by whoever cleans up.
+  if (workspace)
+    await bestEffort(
+      async () => {
+        const { path, branch } = workspace;
+        await effects.removeWorkspace({ path, branch, incarnation });
+      },
+      () => {},
+    );
+  if (notOfTheTask.has(error.code)) throw new RepriseError(error.code as 'AGENT_LOGIN', error.message, error);
+}
+
+/** The last commit of a workspace, if it has one that its base does not have. */
+async function ownCommit(
+  effects: WorkerEffects,
+  { branch, base }: LeftWorkspace,
+): Promise<string | undefined> {
+  const tip = await effects.tipOfBranch(branch);
+  return tip === null || tip === base ? undefined : tip;
+}
+
+/** What would be the same for every other task. */
+const notOfTheTask: ReadonlySet<string> = new Set([
+  'AGENT_LOGIN',
+  'AGENT_NOT_FOUND',
+  'GIT_NOT_FOUND',
+  'STORE_FAILED',
+]);
+
+/** Why a run did not complete. */
+export function errorOf(result: NotDone): ErrorData {
+  switch (result.status) {
+    case 'failed':
+      return result.error;
+    case 'cancelled':
+      return { code: 'CANCELLED', message: result.reason };
+    case 'suspended':
+      return toErrorData(new RepriseError('INTERNAL', 'the run of a worker waits for a person'));
+  }
+}
