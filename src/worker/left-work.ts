@@ -12,6 +12,8 @@ export interface LeftWork {
   readonly workspace?: LeftWorkspace | undefined;
   /** Where it was parked already. */
   readonly parked?: string | undefined;
+  /** Its process was told to stop, as far as that can be told from a person who cancels the run. */
+  readonly wasStopped?: true | undefined;
   readonly costUsd: number | null;
   readonly tokens: number;
 }
@@ -44,10 +46,11 @@ type Place = Pick<EventOf<'workspace.created'>['data'], 'path' | 'branch' | 'bas
 
 function leftOf(
   history: readonly HistoryEvent[],
-): Pick<LeftWork, 'task' | 'parked' | 'costUsd' | 'tokens'> & { readonly place?: Place } {
+): Pick<LeftWork, 'task' | 'parked' | 'wasStopped' | 'costUsd' | 'tokens'> & { readonly place?: Place } {
   let place: Place | undefined;
   let task: string | undefined;
   let parked: string | undefined;
+  let wasStopped = false;
   let costUsd: number | null = 0;
   let tokens = 0;
   for (const event of history) {
@@ -55,6 +58,8 @@ function leftOf(
     else if (event.type === 'transition.taken' && event.data.from === dispatcher)
       task = event.data.args?.['task'];
     else if (event.type === 'landing.parked') parked = event.data.branch;
+    else if (event.type === 'cancel.requested')
+      wasStopped = event.data.by === undefined && event.data.error === undefined;
     else if (event.type === 'session.ended') {
       const { usage } = event.data;
       costUsd = usage.costUsd === null || costUsd === null ? null : costUsd + usage.costUsd;
@@ -65,6 +70,7 @@ function leftOf(
     ...(place ? { place } : {}),
     ...(task === undefined ? {} : { task }),
     ...(parked === undefined ? {} : { parked }),
+    ...(wasStopped ? { wasStopped } : {}),
     costUsd,
     tokens,
   };

@@ -14,6 +14,8 @@ export interface LettingGo {
   readonly interrupt: AbortSignal;
   readonly result: NotDone;
   readonly left: LeftWork;
+  /** Whoever had it before was told to stop, and died of it. */
+  readonly wasStopped: boolean;
   readonly tell: (news: WorkerNews) => void;
 }
 
@@ -27,13 +29,14 @@ export async function letGo({
   interrupt,
   result,
   left,
+  wasStopped,
   tell,
 }: LettingGo): Promise<void> {
   const error = errorOf(result);
   const { task, token, workspace, parked } = left;
   if (task !== undefined && (parked === undefined || token !== undefined)) {
     const isStopped = result.status === 'cancelled' && (await effects.isStopped(interrupt));
-    const state = isStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
+    const state = isStopped || wasStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
     const commit = workspace && (await ownCommit(effects, workspace));
     const branch = commit === undefined ? undefined : await effects.park({ task, commit });
     const reason = firstLineOf(error.message);

@@ -189,7 +189,7 @@ export class Worker {
         const result = await this.#parts
           .engine()
           .resume({ ...this.#limits(), workflow, runId, rerunChanged: true });
-        await this.#ended(result);
+        await this.#ended(result, { isTakenOver: true });
         return true;
       } catch (thrown) {
         // Somebody else was faster, or has it back.
@@ -222,7 +222,7 @@ export class Worker {
     return { interrupt: this.#parts.options.interrupt, budget: this.#purse.forOne() };
   }
 
-  async #ended(result: RunResult): Promise<Tried> {
+  async #ended(result: RunResult, { isTakenOver = false } = {}): Promise<Tried> {
     const { effects } = this.#parts;
     const { runId } = result;
     const left = await effects.leftWork(runId);
@@ -238,13 +238,16 @@ export class Worker {
       this.#tasks.push({ task: task.task.id, runId, error: undefined });
       return { kind: 'went-on' };
     }
-    this.#tasks.push({ task: left.task, runId, error: errorOf(result) });
+    // Then the task has not failed, and is still to be done, here or elsewhere.
+    const wasStopped = isTakenOver && result.status === 'cancelled' && left.wasStopped === true;
+    if (!wasStopped) this.#tasks.push({ task: left.task, runId, error: errorOf(result) });
     await letGo({
       effects,
       incarnation: this.#incarnation,
       interrupt: this.#parts.options.interrupt,
       result,
       left,
+      wasStopped,
       tell: news => this.#tell(news),
     });
     return result.status === 'failed' && left.task === undefined

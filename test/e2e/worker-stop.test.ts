@@ -150,4 +150,30 @@ describe('a second Ctrl-C', () => {
     expect(project.landed()).toEqual(['one']);
     expect(await project.leftovers()).toEqual(nothingLeft);
   });
+
+  it('that leaves no time to give the task back does not make it fail', async () => {
+    const project = workerProject({
+      agents: {
+        implement: `
+          if [ -e $MARKS.mild ]; then ${writes}; exit; fi
+          exec > /dev/null 2>&1
+          trap '' INT TERM
+          echo begun >> $MARKS
+          while :; do sleep 0.05 || true; done`,
+      },
+      tasks: task,
+    });
+    const worker = project.worker(['--json']);
+    await until(() => project.marks().length > 0);
+    worker.kill('SIGINT');
+    await until(() => worker.stdout.includes('"cancel.requested"'));
+    worker.kill('SIGKILL');
+    await worker.ended;
+    project.tell('mild', '');
+    const other = await project.worker(['--until-idle']).ended;
+    expect(other.code, other.stderr).toBe(0);
+    expect(other.stderr).toContain('gives back one: interrupted by Ctrl-C');
+    expect(project.landed()).toEqual(['one']);
+    expect(await project.leftovers()).toEqual(nothingLeft);
+  });
 });
