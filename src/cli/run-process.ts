@@ -10,8 +10,11 @@ import { runProgram } from './program.ts';
 import { createStop } from './stop.ts';
 import { quietWriter } from './writer.ts';
 
-/** How long a command that was told to stop for good may still take to write its end. */
-const lastWordsMs = 500;
+/**
+ * How long a command that was told to stop for good may still take to write its end, and a worker to remove the workspace
+ * of a run that has ended: nobody takes that over. It leaves as soon as it is done; a third Ctrl-C does not wait.
+ */
+const lastWordsMs = 2_000;
 
 /** The composition root: one command in this process, from its arguments to its exit code. */
 export async function runProcess(args: readonly string[]): Promise<void> {
