@@ -71,6 +71,27 @@ test('work that another worker was faster with replays with the conflict, and wi
   expect(changed.stdout).toContain('stale');
 });
 
+test('a branch that moved while work was verified replays, before the landing as well as before handing over', async () => {
+  const moves =
+    'if [ ! -e "$(git rev-parse --git-common-dir)/moved" ]; then : > "$(git rev-parse --git-common-dir)/moved"; git -C "$(git rev-parse --path-format=absolute --git-common-dir)/.." commit --quiet --allow-empty -m Theirs; fi';
+  for (const [land, label] of [
+    ['main', 'land.move'],
+    ['branch', 'land.confirm'],
+  ]) {
+    const project = workerProject(
+      {
+        'reprise.yaml': `workers: { land: ${land}, verify: "mend --check" }\n`,
+        'issues/one.md': 'One\n',
+      },
+      `case "$1" in --check) ${moves} ;; *) echo one > one.txt ;; esac`,
+    );
+    const worked = await project.cli(['worker', '--until-idle', '--json']);
+    expect(worked).toMatchObject({ code: 0 });
+    const text = await captureAndPlay(project, runOf(worked.stdout, 'one'), 'lost');
+    expect(text).toMatch(new RegExp(`label = "${label}"\naction = { move_main = "[0-9a-f]{40}" }`));
+  }
+});
+
 test('a task that failed, and one that was interrupted, replay', async () => {
   const project = workerProject(
     { 'issues/a.md': '---\npriority: P0\n---\nA\n', 'issues/b.md': 'B\n' },
