@@ -12,7 +12,7 @@ import { secretsOf } from '../../world/secrets.ts';
 import { witnessOf } from '../../world/witness.ts';
 import { distil, readActivities } from '../distil.ts';
 import { leakError, scanForLeaks } from '../leak-scan.ts';
-import { readCase } from '../run-tests.ts';
+import { readCase } from '../manifest/read-case.ts';
 import { stageOf } from '../stage.ts';
 import { mainOf } from '../stage-result.ts';
 import { madeNow } from '../versions.ts';
