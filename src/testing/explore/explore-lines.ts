@@ -2,7 +2,7 @@ import { clockLane, type Move, switchesIn } from '../../conductor/explore/move.t
 import { formatDuration } from '../../core/duration.ts';
 import { count } from '../../report/count.ts';
 import { type LaneRow, laneDiagram } from '../../report/lane-diagram.ts';
-import { conflicts } from '../../world/effect.ts';
+import { conflicts, type Keys } from '../../world/effect.ts';
 import { topLane } from '../../world/recording.ts';
 import type { Adversity } from './attempt.ts';
 import { everybody } from './crashes.ts';
@@ -81,9 +81,17 @@ const sharedIn = (trace: readonly Move[]): readonly Move[] =>
       move.lane === clockLane ||
       trace.some(
         (other, index) =>
-          index !== at && topLane(other.lane) !== topLane(move.lane) && conflicts(move.keys, other.keys),
+          index !== at &&
+          topLane(other.lane) !== topLane(move.lane) &&
+          conflicts(toldOf(move.keys), toldOf(other.keys)),
       ),
   );
+
+/** What workers say of themselves decides nothing. */
+const toldOf = ({ reads = [], writes = [] }: Keys): Keys => ({
+  reads: reads.filter(key => !key.startsWith('worker:')),
+  writes: writes.filter(key => !key.startsWith('worker:')),
+});
 
 function rowsOf(trace: readonly Move[], { crashes, faults }: Adversity): readonly LaneRow[] {
   const rows = sharedIn(trace).map(

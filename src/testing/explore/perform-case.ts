@@ -77,7 +77,12 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
     onKill: step => ledger.crashed(step),
     restart: killed => crashes.restart(killed),
   });
-  const exploring = exploringPlayer({ policy, time: clock, startMs, isPrivate: prepared.isPrivate });
+  const exploring = exploringPlayer({
+    policy: untilBroken(policy, ledger),
+    time: clock,
+    startMs,
+    isPrivate: prepared.isPrivate,
+  });
   const world = createConductedWorld({
     player: exploring.player,
     pace: 'microtask',
@@ -101,6 +106,15 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
   const judged = 'error' in ended ? { verdict: verdictOf(ended.error) } : await judge(scene, ended.value);
   return { ...performed, ...judged, verdict: weigh(judged.verdict, { ledger, doubt: cast.doubt }) };
 }
+
+/** What comes after a rule was broken is of no interest. */
+const untilBroken = (policy: Policy, ledger: Ledger): Policy => ({
+  ...policy,
+  choose: point => {
+    if (ledger.violation) throw new Error(ledger.violation.message);
+    return policy.choose(point);
+  },
+});
 
 type Settled<T> = { readonly value: T } | { readonly error: unknown };
 

@@ -1098,7 +1098,7 @@ describe('mistakes in the whole case', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:10 [1] \`explore.policy\` must be a text, not \`1\` (put it in quotes)
+      3:10 [1] \`explore.policy\` must be "auto", "dpor", "urw", "pct" or "random", not \`1\`
       4:13 [0] \`explore.schedules\` must be a whole number from 1, not \`0\`
       5:7 ["x"] \`explore.for\` must be a duration, not "x" (write it like "30s", "1m30s" or "250ms")
       6:8 [-1] \`explore.seed\` must be a whole number from 0, not \`-1\`

@@ -154,7 +154,7 @@ describe('a case file', () => {
       for = "10s"
       seed = 7
       crashes = true
-      faults = ["git"]
+      faults = ["git-lock"]
     `);
     expect(manifest).toMatchObject({
       form: 'run',
@@ -171,7 +171,7 @@ describe('a case file', () => {
         { name: 'one commit', check: { kind: 'run', script: 'test $(git rev-list --count main) = 2' } },
         { name: 'tidy', check: { kind: 'command', argv: ['git', 'diff', '--exit-code'] } },
       ],
-      explore: { policy: 'pct', schedules: 100, forMs: 10_000, seed: '7', crashes: true, faults: ['git'] },
+      explore: { policy: 'pct', schedules: 100, forMs: 10_000, seed: 7, crashes: true, faults: ['git-lock'] },
     });
   });
 
