@@ -27,7 +27,7 @@ describe('every case with lanes, in a few other orders', () => {
     expect(explored.length).toBeGreaterThan(15);
   });
 
-  it.concurrent.each(explored.map(found => [caseTitle(found), found] as const))(
+  it.each(explored.map(found => [caseTitle(found), found] as const))(
     '%s breaks nothing',
     async (_, found) => {
       const explore = (on: 'memory' | 'git', schedules: number) =>
