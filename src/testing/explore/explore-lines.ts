@@ -75,8 +75,9 @@ export const switchesBetweenSteps = (trace: readonly Move[]): number =>
   );
 
 /** What steps did to what others touch as well. Moves of nobody else's concern are left out. */
-const sharedIn = (trace: readonly Move[]): readonly Move[] =>
-  trace.filter(
+const sharedIn = (all: readonly Move[]): readonly Move[] => {
+  const trace = all.filter(({ op }) => !signsOfLife.has(op));
+  return trace.filter(
     (move, at) =>
       move.lane === clockLane ||
       trace.some(
@@ -86,6 +87,9 @@ const sharedIn = (trace: readonly Move[]): readonly Move[] =>
           conflicts(toldOf(move.keys), toldOf(other.keys)),
       ),
   );
+};
+
+const signsOfLife: ReadonlySet<string> = new Set(['store.renew', 'worker.beat']);
 
 /** What workers say of themselves decides nothing. */
 const toldOf = ({ reads = [], writes = [] }: Keys): Keys => ({

@@ -70,9 +70,15 @@ const movesATick = 6;
  * leases run out, and whoever comes back finds that others have gone on without him.
  */
 export function oneStallEach({ trace }: PerformedCase): Source {
-  const moments = [...movesByLane(trace.map(move => ({ ...move, lane: topLane(move.lane) })))].flatMap(
-    ([step, moves]) => Array.from({ length: moves }, (_, before) => ({ step, before })),
-  );
+  const made = new Map<string, number>();
+  const moments = trace
+    .map(move => {
+      const step = topLane(move.lane);
+      const before = made.get(step) ?? 0;
+      made.set(step, before + 1);
+      return { step, before, weight: weightOf(move) };
+    })
+    .sort((a, b) => b.weight - a.weight);
   let seed = 0;
   return {
     next: () => {
@@ -89,6 +95,10 @@ export function oneStallEach({ trace }: PerformedCase): Source {
     learn: () => {},
   };
 }
+
+/** What cannot be undone is best done by somebody who was gone for long. */
+const weightOf = ({ keys: { writes = [] } }: Move): number =>
+  Math.max(0, ...writes.map(key => (key.startsWith('ref:') ? 2 : /^(claim|lock|slot):/.test(key) ? 1 : 0)));
 
 function stalling({ step, before }: { readonly step: string; readonly before: number }): Policy {
   let made = 0;
