@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runProgram } from '../../dist/cli/program.js';
 import { findCases } from '../../dist/testing/manifest/find.js';
-import { replayCase } from '../../dist/testing/replay-case.js';
 import { readCase } from '../../dist/testing/manifest/read-case.js';
+import { replayCase } from '../../dist/testing/replay-case.js';
 import { parseScore } from '../../dist/world/score-file.js';
 
 // `<case> <fidelity> <times>`: what replaying a recorded case takes, again and again in one process.

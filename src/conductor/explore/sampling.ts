@@ -33,3 +33,5 @@ export const samplersOf = {
 } as const satisfies Record<string, readonly SamplerName[]>;
 
 export type PolicyName = keyof typeof samplersOf;
+
+export const policyNames: readonly PolicyName[] = ['auto', 'dpor', 'urw', 'pct', 'random'];

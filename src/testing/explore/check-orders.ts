@@ -45,12 +45,20 @@ async function explored(
   );
   const file = found.displayFile;
   const replay = `reprise explore ${title}`;
-  const broken = failure ?? drift?.failure;
-  if (broken)
+  if (drift)
     return [
       {
         kind: 'race',
-        message: failureLines(broken, { columns, replay }).join('\n'),
+        message: `the model of git and git itself do not agree about one order: in memory ${drift.failure.message}; on git ${drift.onGit}`,
+        hint: `see it: ${replay} --on memory`,
+        file,
+      },
+    ];
+  if (failure)
+    return [
+      {
+        kind: 'race',
+        message: failureLines(failure, { columns, replay }).join('\n'),
         hint: `keep it, to have it played from now on: ${replay}`,
         file,
       },

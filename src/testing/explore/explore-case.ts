@@ -2,8 +2,9 @@ import { ClassCount, type Coverage } from '../../conductor/explore/classes.ts';
 import { followLeniently } from '../../conductor/explore/follow.ts';
 import { minimise } from '../../conductor/explore/minimise.ts';
 import type { Move } from '../../conductor/explore/move.ts';
+import type { PolicyName } from '../../conductor/explore/sampling.ts';
 import { topLane } from '../../world/recording.ts';
-import type { FaultKind, PolicyName } from '../manifest/manifest.ts';
+import type { FaultKind } from '../manifest/manifest.ts';
 import { everyMishap, oneMishapEach, withMishaps } from './adversities.ts';
 import type { Adversity, Attempt, Source } from './attempt.ts';
 import { Endings } from './endings.ts';
@@ -90,7 +91,8 @@ export class CaseExplorer {
     if (!this.#isOver()) await this.#search(trial);
     return {
       ...this.#progress(),
-      isComplete: this.#everyOrder.isComplete,
+      // Of what is in doubt nothing was shown.
+      isComplete: this.#everyOrder.isComplete && this.#inconclusive === 0 && !this.#failure,
       inconclusive: this.#inconclusive,
       doubt: this.#doubt,
       counterfactual: this.#counterfactual,

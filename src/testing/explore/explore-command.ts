@@ -2,13 +2,14 @@ import { relative } from 'node:path';
 import { exitCodes } from '../../commands/exit-codes.ts';
 import { type CommandIo, writeLines } from '../../commands/io.ts';
 import { lookOf } from '../../commands/look.ts';
+import type { PolicyName } from '../../conductor/explore/sampling.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { glyphsFor } from '../../report/glyphs.ts';
 import { painter } from '../../report/paint.ts';
 import { opensLanes } from '../command-effect.ts';
 import type { TestContext } from '../context.ts';
 import { type FoundCase, findCases } from '../manifest/find.ts';
-import { type FaultKind, faultKinds, type PolicyName } from '../manifest/manifest.ts';
+import { type FaultKind, faultKinds } from '../manifest/manifest.ts';
 import { readCase } from '../manifest/read-case.ts';
 import { caseTitle } from '../summary.ts';
 import { type CaseExploration, exploreCase } from './explore.ts';
@@ -57,13 +58,30 @@ export async function exploreCommand(
   let worst = 0;
   for (const found of explored) {
     if (io.interrupt.aborted) break;
-    worst = Math.max(worst, await exploreOne({ io, context }, found, options));
+    worst = Math.max(worst, await exploreOrPass({ io, context }, found, options));
   }
   return io.interrupt.aborted ? Math.max(worst, exitCodes.failed) : worst;
 }
 
 const hasLanes = (found: FoundCase): boolean =>
   readCase(found).steps.some(({ command }) => opensLanes(command));
+
+/** Among all cases, one that cannot be explored is no reason to leave the others out. */
+async function exploreOrPass(
+  given: { readonly io: CommandIo; readonly context: TestContext },
+  found: FoundCase,
+  options: ExploreCommandOptions,
+): Promise<number> {
+  try {
+    return await exploreOne(given, found, options);
+  } catch (error) {
+    const isPassedOver =
+      options.names.length === 0 && error instanceof RepriseError && error.code === 'CANNOT_EXPLORE';
+    if (!isPassedOver) throw error;
+    writeLines(given.io.err, `${caseTitle(found)} is not explored: ${error.message}`);
+    return exitCodes.ok;
+  }
+}
 
 async function exploreOne(
   { io, context }: { readonly io: CommandIo; readonly context: TestContext },

@@ -1,12 +1,14 @@
 import { Dpor } from '../../conductor/explore/dpor.ts';
 import { clockLane, type Move, type Point, type Policy } from '../../conductor/explore/move.ts';
+import { whoeverHasTheBaton } from '../../conductor/explore/policies.ts';
 import {
-  movesByLane,
-  pctPolicy,
-  randomPolicy,
-  urwPolicy,
-  whoeverHasTheBaton,
-} from '../../conductor/explore/policies.ts';
+  type Expected,
+  expectedFrom,
+  type PolicyName,
+  type SamplerName,
+  samplers,
+  samplersOf,
+} from '../../conductor/explore/sampling.ts';
 import { topLane } from '../../world/recording.ts';
 import { type Attempt, noAdversity, type Source } from './attempt.ts';
 import type { PerformedCase } from './perform-case.ts';
@@ -139,46 +141,32 @@ const unlessEmpty = (moves: readonly Move[], keep: (move: Move) => boolean): rea
   return kept.length > 0 ? kept : moves;
 };
 
-export type Sampling = 'random' | 'urw' | 'pct';
-
-const depths = [3, 4, 5];
+export type Sampling = Exclude<PolicyName, 'auto' | 'dpor'>;
 
 /** Orders by chance, from a seed on. */
 export class SomeOrders implements Source {
-  readonly #sampling: Sampling;
+  readonly #samplers: readonly SamplerName[];
   #seed: number;
-  #moves: ReadonlyMap<string, number>;
-  #length: number;
+  #expected: Expected;
 
   /** What is known of how long a schedule is comes from a trial. */
   constructor(sampling: Sampling, { seed, trial }: { readonly seed: number; readonly trial: PerformedCase }) {
-    this.#sampling = sampling;
+    this.#samplers = samplersOf[sampling];
     this.#seed = seed;
-    this.#moves = movesByLane(trial.trace);
-    this.#length = trial.trace.length;
+    this.#expected = expectedFrom(trial);
   }
 
   next(): Attempt {
     const seed = this.#seed++;
-    const { policy, by } = this.#orderOf(seed);
+    const by = this.#samplers[seed % this.#samplers.length] ?? 'random';
+    const policy = samplers[by](seed, this.#expected);
     // Every other one without time that passes meanwhile: those are shorter, and most races need no time.
     return { policy: { ...policy, isCalm: seed % 2 === 0 }, by, adversity: noAdversity, seed };
   }
 
   learn({ trace, verdict }: PerformedCase): void {
-    if (verdict.kind !== 'cut') this.#length = Math.max(this.#length, trace.length);
-  }
-
-  #orderOf(seed: number): Pick<Attempt, 'policy' | 'by'> {
-    switch (this.#sampling) {
-      case 'random':
-        return { policy: randomPolicy(seed), by: 'random' };
-      case 'urw':
-        return { policy: urwPolicy(seed, this.#moves), by: 'urw' };
-      case 'pct': {
-        const depth = depths[seed % depths.length] ?? 3;
-        return { policy: pctPolicy(seed, { depth, length: this.#length }), by: `pct ${depth}` };
-      }
-    }
+    const { length } = this.#expected;
+    if (verdict.kind !== 'cut')
+      this.#expected = { ...this.#expected, length: Math.max(length, trace.length) };
   }
 }

@@ -1,3 +1,4 @@
+import { policyNames } from '../../conductor/explore/sampling.ts';
 import { claimStates } from '../../store/claims.ts';
 import {
   type CaseBase,
@@ -8,7 +9,6 @@ import {
   fidelities,
   type Invariant,
   liveRoles,
-  policyNames,
 } from './manifest.ts';
 import { argumentList, commitId, duration, environment, textsByName } from './parts.ts';
 import { checkPathKey, objectToPath } from './paths.ts';

@@ -1,3 +1,4 @@
+import type { PolicyName } from '../../conductor/explore/sampling.ts';
 import type { Position } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Claim } from '../../store/claims.ts';
@@ -147,9 +148,6 @@ export interface Invariant {
     | { readonly kind: 'command'; readonly argv: readonly string[] };
   readonly position: Position;
 }
-
-export const policyNames = ['auto', 'dpor', 'urw', 'pct', 'random'] as const;
-export type PolicyName = (typeof policyNames)[number];
 
 /** What can fail on the outside. */
 export const faultKinds = [
