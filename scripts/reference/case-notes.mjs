@@ -37,12 +37,12 @@ export const sections = {
   invariants: {
     heading: '`[[invariants]]`',
     prefix: 'invariants[].',
-    text: 'For the exploration of other orders, which this version does not have.',
+    text: 'Rules of your own for every order that is explored. Each is run in the repository, on real git, once all steps have come to their end.',
   },
   explore: {
     heading: '`[explore]`',
     prefix: 'explore.',
-    text: 'For the exploration of other orders, which this version does not have.',
+    text: 'Orders other than the recorded one are played by `reprise test` after the case itself; see [find the race](../guide/find-the-race.md).',
   },
 };
 

@@ -12,12 +12,11 @@ import type {
   NewRun,
   RunStatus,
 } from '../store/port.ts';
-import { outcomeOf } from '../store/run-outcome.ts';
-import type { Keys } from '../world/effect.ts';
 import { Cancelled } from '../world/outcome.ts';
 import type { Environment, Observer } from './environment.ts';
 import type { FunctionCall, Turn } from './function-call.ts';
 import { outsideEffects } from './outside-effects.ts';
+import { runKeys } from './run-keys.ts';
 import type { Work } from './work/work.ts';
 
 /** Every call of the engine to the outside, declared once. */
@@ -40,6 +39,7 @@ export function createEffects(environment: Environment, observe: Observer) {
     const giveUp = () => call.abandon(new Cancelled('the step'));
     clock.waitUntil(clock.now() + settings.graceMs, patience.signal).then(giveUp, () => {});
   };
+  const keys = runKeys(environment);
   let work: Work | undefined;
   /** Notes of lanes that are durable, and whose senders have not heard of it. */
   const receipts = new Set<string>();
@@ -120,7 +120,7 @@ export function createEffects(environment: Environment, observe: Observer) {
           events: events.map(tapedEvent),
         }),
       },
-      keys: ({ runId }) => ({ writes: [`store:${runId}`, `lease:${runId}`, `status:${runId}`] }),
+      keys: keys.create,
       perform: run => store.createRun(run),
     }),
 
@@ -133,7 +133,7 @@ export function createEffects(environment: Environment, observe: Observer) {
         result: result =>
           result.kind === 'acquired' ? result : { ...result, owner: result.owner.incarnation },
       },
-      keys: ({ runId }) => ({ writes: [`lease:${runId}`] }),
+      keys: keys.acquire,
       perform: async request => {
         const result = await store.acquire(request);
         if (result.kind === 'acquired' || result.owner.host !== request.owner.host || isAlive(result.owner))
@@ -160,7 +160,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       span: 'short',
       upkeep: true,
       answer: 'inside',
-      keys: ({ runId }) => ({ writes: [`lease:${runId}`] }),
+      keys: keys.renew,
       perform: ({ runId, lease, expiresAt }) => store.renew(runId, lease, expiresAt),
     }),
 
@@ -171,9 +171,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       name: 'store.release',
       span: 'short',
       answer: 'inside',
-      keys: ({ runId, status }) => ({
-        writes: [`lease:${runId}`, ...(status === undefined ? [] : [`status:${runId}`])],
-      }),
+      keys: keys.release,
       perform: ({ runId, lease, status }) => store.release(runId, lease, status),
     }),
 
@@ -182,7 +180,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       span: 'short',
       answer: 'inside',
       taped: { args: tapedBatch },
-      keys: appendKeys,
+      keys: keys.append,
       perform: batch => store.append(batch),
     }),
 
@@ -249,15 +247,6 @@ export function createEffects(environment: Environment, observe: Observer) {
     ),
   };
 }
-
-const appendKeys = ({ runId, at, events, consumed = [] }: Batch): Keys => ({
-  reads: [`lease:${runId}`],
-  writes: [
-    `store:${runId}`,
-    ...(outcomeOf(events, at) ? [`status:${runId}`] : []),
-    ...(consumed.length > 0 ? [`inbox:${runId}`] : []),
-  ],
-});
 
 /** Without fingerprints: a definition that was changed is told by what it does otherwise, in its place. */
 const tapedEvent = ({ type, step, worker, attempt, data }: NewEvent) => ({

@@ -75,5 +75,36 @@ export function describeClaimFences(open: OpenStore): void {
         expect(seen()).toMatchObject([2, [{ runId: 'r2' }]]);
       }),
     );
+
+    it(
+      'sees who owns a run, and which tasks are its own',
+      withStore(open, async ({ store }) => {
+        const seen = (runId: string) => [
+          store.glance?.ownerOf(runId)?.incarnation,
+          store.glance?.tasksOf(runId),
+        ];
+        expect(seen('r1')).toEqual([undefined, []]);
+        await store.createRun(newRun('r1'));
+        await take(store, ann);
+        expect(seen('r1')).toEqual([ann.lease.incarnation, ['a']]);
+        await settle(store, ann);
+        expect(seen('r1')).toEqual([ann.lease.incarnation, []]);
+        await store.release('r1', ann.lease);
+        expect(store.glance?.ownerOf('r1')).toBeNull();
+      }),
+    );
+
+    it(
+      'sees the workers',
+      withStore(open, async ({ store }) => {
+        expect(store.glance?.workers()).toEqual([]);
+        await store.workers.put({
+          ...{ incarnation: 'i', host: 'h', pid: 1, processStart: 's', name: 'ann', branch: 'main' },
+          ...{ startedAt: time(1), beatAt: time(1), state: 'sleeping', costUsd: 0 },
+        });
+        expect(store.glance?.workers()).toEqual(await store.workers.list());
+        expect(store.glance?.workers()).toHaveLength(1);
+      }),
+    );
   });
 }

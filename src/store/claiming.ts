@@ -41,11 +41,11 @@ export function decideSettlement(
     // Said by a process that died before it could note that it had said it.
     return { answer: token === current.token && state === current.state };
   }
-  const { version, runId, runStatus, by } = current;
+  const { version, runId, by } = current;
   return {
     answer: true,
     kept: {
-      ...{ task, token: current.token, state, version, runId, runStatus, by, at },
+      ...{ task, token: current.token, state, version, runId, runStatus: null, by, at },
       ...(reason !== undefined && { reason }),
       ...(commit !== undefined && { commit }),
       ...(branch !== undefined && { branch }),

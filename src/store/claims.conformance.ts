@@ -199,6 +199,7 @@ export function describeClaims(open: OpenStore): void {
           state: 'held',
           version: 'v2',
           runId: 'r2',
+          runStatus: 'running',
           by: 'worker of r2',
           at: time(1),
         };

@@ -61,7 +61,10 @@ export interface Claim {
   readonly state: ClaimState;
   readonly version: string;
   readonly runId: string | null;
-  /** How the run stands that it belongs to; `null` if it belongs to a person. A claim whose run has ended is held by nobody. */
+  /**
+   * How the run stands that holds it; `null` if that is a person, or if it is settled. A claim whose run has ended is held
+   * by nobody.
+   */
   readonly runStatus: RunStatus | null;
   readonly by: string;
   /** When it was claimed or settled last. */

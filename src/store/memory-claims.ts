@@ -16,8 +16,10 @@ export function memoryClaims({ statusOf, check }: Runs) {
 
   const asOfNow = (claim: Claim): Claim => ({
     ...claim,
-    runStatus: claim.runId === null ? null : statusOf(claim.runId),
+    runStatus: claim.runId === null || claim.state !== 'held' ? null : statusOf(claim.runId),
   });
+  const heldBy = (runId: string): readonly Claim[] =>
+    [...claims.values()].filter(claim => claim.runId === runId && claim.state === 'held');
   const current = (task: string): Claim | undefined => {
     const claim = claims.get(task);
     return claim && asOfNow(claim);
@@ -58,10 +60,13 @@ export function memoryClaims({ statusOf, check }: Runs) {
   return {
     store,
     revision: () => revision,
+    tasksOf: (runId: string) =>
+      heldBy(runId)
+        .map(({ task }) => task)
+        .sort(),
     /** To be told when the status of a run has changed. */
     followRun(runId: string): void {
-      const isConcerned = [...claims.values()].some(claim => claim.runId === runId && claim.state === 'held');
-      if (isConcerned) revision += 1;
+      if (heldBy(runId).length > 0) revision += 1;
     },
   };
 }

@@ -1,9 +1,10 @@
 import { byStart, type WorkerRecord, type WorkerRegistry } from './workers.ts';
 
 /** A registry that lives and dies with the process. What is kept and what is read are copies. */
-export function memoryWorkers(): WorkerRegistry {
+export function memoryWorkers() {
   const workers = new Map<string, WorkerRecord>();
-  return {
+  const list = (): readonly WorkerRecord[] => [...workers.values()].map(copyOf).sort(byStart);
+  const registry: WorkerRegistry = {
     async put(worker) {
       workers.set(worker.incarnation, copyOf(worker));
     },
@@ -13,9 +14,10 @@ export function memoryWorkers(): WorkerRegistry {
     },
 
     async list() {
-      return [...workers.values()].map(copyOf).sort(byStart);
+      return list();
     },
   };
+  return { registry, list };
 }
 
 /** Flat, and without what a store on disk would not keep. */

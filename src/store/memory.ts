@@ -48,6 +48,8 @@ export function memoryStore(): EventStore {
     check: ({ runId, lease }) => checkLease(runId, standingOf(runWith(runId)), lease),
   });
 
+  const workers = memoryWorkers();
+
   const followedByClaims = (run: Run, change: () => void): void => {
     const before = run.status;
     change();
@@ -166,8 +168,17 @@ export function memoryStore(): EventStore {
     },
 
     claims: claims.store,
-    workers: memoryWorkers(),
-    glance: { revision: claims.revision, list },
+    workers: workers.registry,
+    glance: {
+      revision: claims.revision,
+      list,
+      ownerOf: runId => {
+        const run = runs.get(runId);
+        return run && toSummary(run).owner;
+      },
+      tasksOf: claims.tasksOf,
+      workers: workers.list,
+    },
 
     async close() {},
   };

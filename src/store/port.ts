@@ -2,7 +2,7 @@ import type { HistoryEvent, NewEvent } from '../core/event.ts';
 import type { Json } from '../core/json.ts';
 import type { Timestamp } from '../core/time.ts';
 import type { ClaimStore } from './claims.ts';
-import type { WorkerRegistry } from './workers.ts';
+import type { WorkerRecord, WorkerRegistry } from './workers.ts';
 
 /**
  * Where histories live. A run has one owner at a time; every write of the owner names its epoch, so that a process
@@ -76,6 +76,11 @@ export interface Glance {
   /** Of the claims. */
   revision(): number;
   list(query: RunQuery): readonly RunSummary[];
+  /** Who owns a run; `undefined` if there is no such run. */
+  ownerOf(runId: string): RunSummary['owner'] | undefined;
+  /** The tasks whose claims are its own, and not settled. */
+  tasksOf(runId: string): readonly string[];
+  workers(): readonly WorkerRecord[];
 }
 
 /** That the run of whoever asks still is his. */

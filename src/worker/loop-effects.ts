@@ -42,6 +42,17 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
       abandoned: abandonedAmong(await store.list(unfinished), { ...environment, now }),
     });
 
+  const isDead = (worker: WorkerRecord): boolean => worker.host === self.host && !environment.isAlive(worker);
+  const dead = (): readonly string[] =>
+    store.glance
+      ? store.glance
+          .workers()
+          .filter(isDead)
+          .map(({ incarnation }) => incarnation)
+      : [''];
+  const claimsOf = (runId: string): readonly string[] =>
+    store.glance ? store.glance.tasksOf(runId).map(claimKey) : [claimKey('')];
+
   const update = async (
     incarnation: string,
     change: (worker: WorkerRecord) => WorkerRecord,
@@ -65,17 +76,13 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
       name: 'worker.enlist',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ writes: [workerKey('')] }),
+      keys: ({ isNamed, name, incarnation }) => ({
+        writes: [nameKey(isNamed ? name : ''), ...[incarnation, ...dead()].map(workerKey)],
+      }),
       perform: async ({ isNamed, ...worker }) => {
         const others = await store.workers.list();
-        for (const other of others)
-          if (other.host === self.host && !environment.isAlive(other))
-            await store.workers.remove(other.incarnation);
-        const taken = new Set(
-          others
-            .filter(other => other.host !== self.host || environment.isAlive(other))
-            .map(({ name }) => name),
-        );
+        for (const other of others.filter(isDead)) await store.workers.remove(other.incarnation);
+        const taken = new Set(others.filter(other => !isDead(other)).map(({ name }) => name));
         if (isNamed && taken.has(worker.name)) {
           throw new RepriseError('USAGE', `there is a worker named ${worker.name} already`, {
             hint: 'choose another name, or see what it does: reprise status',
@@ -107,12 +114,12 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
       perform: ({ incarnation, beatAt }) => update(incarnation, worker => ({ ...worker, beatAt })),
     }),
 
-    dismiss: world.effect<string, void>({
+    dismiss: world.effect<Pick<WorkerRecord, 'incarnation' | 'name'>, void>({
       name: 'worker.dismiss',
       span: 'short',
       answer: 'inside',
-      keys: incarnation => ({ writes: [workerKey(incarnation)] }),
-      perform: incarnation => store.workers.remove(incarnation),
+      keys: ({ incarnation, name }) => ({ writes: [nameKey(name), workerKey(incarnation)] }),
+      perform: ({ incarnation }) => store.workers.remove(incarnation),
     }),
 
     /** Whether somebody has asked this process to stop. */
@@ -129,7 +136,7 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
       name: 'runs.abandoned',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ reads: ['lease:', 'status:'] }),
+      keys: () => ({ reads: ['abandoned:'] }),
       perform: async now => abandonedAmong(await store.list(unfinished), { ...environment, now }),
     }),
 
@@ -138,7 +145,7 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
       name: 'runs.left-work',
       span: 'short',
       answer: 'inside',
-      keys: runId => ({ reads: [`store:${runId}`, 'claim:'] }),
+      keys: runId => ({ reads: [`store:${runId}`, ...claimsOf(runId)] }),
       perform: runId => leftWorkOf(environment, runId),
     }),
 
@@ -147,7 +154,7 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
       name: 'main_head_sha',
       span: 'long',
       awaits: {
-        keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'status:', 'lease:', 'clock'] }),
+        keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'abandoned:', 'clock'] }),
         // What a command would print, nobody can tell at once.
         isOver: seen =>
           tasks.kind === 'command' ||
@@ -170,7 +177,7 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
     whatChanged: world.effect<Difference, Change | null>({
       name: 'worker.wake',
       span: 'short',
-      keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'status:', 'lease:'] }),
+      keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'abandoned:'] }),
       perform: difference,
     }),
   };
@@ -178,6 +185,12 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
 
 /** Of one worker; without an incarnation, of all. */
 export const workerKey = (incarnation: string): string => `worker:${incarnation}`;
+
+/** Of one name; without one, of all. */
+const nameKey = (name: string): string => `name:${name}`;
+
+/** Of one task; without one, of all. */
+const claimKey = (task: string): string => `claim:${task}`;
 
 function firstFree(stem: string, taken: ReadonlySet<string>): string {
   for (let number = 1; ; number++) if (!taken.has(`${stem}-${number}`)) return `${stem}-${number}`;

@@ -61,7 +61,7 @@ export function taskEffects({ environment, rules, branches }: Surroundings) {
       name: 'claims.list',
       span: 'short',
       answer: 'inside',
-      keys: () => ({ reads: ['claim:', 'status:'] }),
+      keys: () => ({ reads: ['claim:'] }),
       perform: async () => ({ revision: await store.claims.revision(), claims: await store.claims.list() }),
     }),
 
@@ -70,8 +70,7 @@ export function taskEffects({ environment, rules, branches }: Surroundings) {
       span: 'short',
       answer: 'inside',
       taped: { args: withoutFence },
-      // A claim counts only while its run does, whichever that is.
-      keys: ({ task, fence }) => ({ reads: ['status:', ...fenceKeys(fence)], writes: [`claim:${task}`] }),
+      keys: ({ task, fence }) => ({ reads: fenceKeys(fence), writes: [`claim:${task}`] }),
       perform: request => store.claims.take(request),
     }),
 

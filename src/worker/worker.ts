@@ -81,7 +81,7 @@ export class Worker {
     } finally {
       await world.cancel([heart]);
       await world.join([heart]);
-      await effects.dismiss(this.#incarnation);
+      await effects.dismiss({ incarnation: this.#incarnation, name: this.#name });
     }
   }
 
@@ -131,20 +131,20 @@ export class Worker {
       const wasTakenOver = await this.#takeOver();
       if (wasTakenOver) continue;
       await this.show({ state: 'dispatching' });
-      const found = await this.#look();
-      const tried: Tried = isAnythingReady(found)
-        ? await this.#iterate()
-        : { kind: 'nothing', seen: found.seen };
+      // Whoever goes on for long makes no run for nothing; whoever is to do one thing asks for it.
+      const found = options.once ? undefined : await this.#look();
+      const tried: Tried =
+        !found || isAnythingReady(found) ? await this.#iterate() : { kind: 'nothing', seen: found.seen };
       if (tried.kind === 'went-on') continue;
       // Others may have been faster; or whoever dispatches wants to wait, or would fail again.
-      const left = isAnythingReady(found) ? await this.#look() : found;
+      const left = !found || isAnythingReady(found) ? await this.#look() : found;
       if (tried.kind === 'nothing' && isAnythingReady(left) && rules.dispatch === 'built-in') continue;
       if (options.once) return this.#idle('nothing-to-do', left);
       if (options.untilIdle && !isAnybodyAtWork(left)) return this.#idle('idle', left);
       const why = tried.kind === 'not-dispatched' ? 'the dispatcher has failed' : whyOf(left);
       this.#tell({ kind: 'sleeps', why });
       await this.show({ state: 'sleeping', note: why });
-      const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : found.seen);
+      const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : (found ?? left).seen);
       if (woke === 'stop') return 'stopped';
       this.#tell({ kind: 'woke', what: woke });
     }

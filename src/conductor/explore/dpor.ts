@@ -47,7 +47,7 @@ export class Dpor implements Strategy {
     const length = Math.min(this.#stack.length, trace.length);
     this.#order.cut(this.#kept);
     for (let n = this.#kept; n <= length; n++) {
-      this.#findRaces(n, n < length ? this.#movesAt(n) : left, n === this.#kept && n > 0);
+      this.#findRaces(n, n < length ? this.#movesAt(n) : left.filter(canBeHelped), n === this.#kept && n > 0);
       const move = trace[n];
       if (n < length && move) this.#order.add(move);
     }
@@ -93,7 +93,7 @@ export class Dpor implements Strategy {
 
   #movesAt(n: number): readonly Move[] {
     const { point } = this.#stack[n] ?? { point: undefined };
-    return point ? [...point.enabled, ...point.waiting] : [];
+    return point ? [...point.enabled, ...point.waiting.filter(canBeHelped)] : [];
   }
 
   /** What could be made at this place, and conflicts with a move before that did not have to come before. */
@@ -147,6 +147,9 @@ export class Dpor implements Strategy {
     }
   }
 }
+
+/** Whoever waits for the time or the outside is not let through by other lanes, in whatever order they go on. */
+const canBeHelped = ({ isUpToOutside }: Move): boolean => !isUpToOutside;
 
 const moveOf = ({ enabled }: Point, lane: string): Move | undefined =>
   enabled.find(move => move.lane === lane);

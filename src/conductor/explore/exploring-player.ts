@@ -16,6 +16,8 @@ export interface ExploringOptions extends FairnessOptions {
   readonly startMs?: number;
   /** Keys that no lane but this one ever touches: what touches nothing else is not decided about. */
   readonly isPrivate?: (key: string, lane: string) => boolean;
+  /** Keys about whose order nothing is decided, because all orders come to the same. */
+  readonly commutes?: (key: string) => boolean;
   /** Whether anything may happen to the program at all is up to the policy. */
   readonly outside?: readonly OutsideLane[];
 }
@@ -63,6 +65,7 @@ class ExploringPlayer implements Player {
     this.#now = options.startMs ?? 0;
     this.#states = new LaneStates({
       isPrivate: options.isPrivate ?? (() => false),
+      commutes: options.commutes ?? (() => false),
       isTimePatient: options.policy.isCalm ?? false,
     });
     this.#fairness = new Fairness(options);

@@ -8,6 +8,8 @@ export interface LaneState {
   readonly lane: AskedLane;
   /** Its last move, or what stands for it in a lane that has made none: where it was forked. */
   causes: readonly number[];
+  /** What comes before what it asks for: with what others did to the private keys that it touches. */
+  before: readonly number[];
   hasMoved: boolean;
   asked: Asked | undefined;
   phase: Asked['nextPhase'];
@@ -17,6 +19,7 @@ export interface LaneState {
 }
 
 const nowhere: readonly number[] = [];
+const mostCauses = 8;
 
 /** Follows lanes from their fork to their join, so that every move knows what made it possible. */
 export class LaneStates {
@@ -24,6 +27,10 @@ export class LaneStates {
   readonly #states = new Map<string, LaneState>();
   /** Last moves of lanes that have ended and were not joined. */
   readonly #ended = new Map<string, readonly number[]>();
+  /** By private key, what came before it was touched last: nothing is decided about that, but it has an order. */
+  readonly #touched = new Map<string, readonly number[]>();
+  /** The lane of every move. */
+  readonly #lanes: string[] = [];
 
   constructor(options: ReadingOptions) {
     this.#options = options;
@@ -39,27 +46,62 @@ export class LaneStates {
       known.wasDoomed === isDoomed &&
       known.lane === asked.lane
     )
-      return known;
+      return this.#upToDate(known);
     const state = known?.lane === asked.lane ? known : this.#born(asked.lane, made);
     state.asked = asked;
     state.phase = nextPhase;
     state.wasDoomed = isDoomed;
     state.reading = readingOf(asked, this.#options);
+    state.before = this.#before(state);
     state.move = moveOf(asked, state);
     return state;
   }
 
   moved(state: LaneState, n: number): void {
+    this.#lanes[n] = state.lane.name;
     state.causes = [n];
     state.hasMoved = true;
-    state.asked = undefined;
+    this.#done(state);
   }
 
   /** What is folded makes no move, but what it waited for comes before the next one. */
   folded(state: LaneState): void {
+    state.causes = this.#before(state);
     if (state.reading.kind === 'folded' && state.reading.joins.length > 0)
       state.causes = this.#causesOf(state, state.reading.joins);
+    this.#done(state);
+  }
+
+  #done(state: LaneState): void {
+    for (const key of state.reading.within) this.#touched.set(key, state.causes);
     state.asked = undefined;
+  }
+
+  /** While it waits, others may touch what it waits for. */
+  #upToDate(state: LaneState): LaneState {
+    if (state.reading.within.length === 0 || !state.asked) return state;
+    const before = this.#before(state);
+    if (before.length === state.before.length && before.every((n, at) => n === state.before[at]))
+      return state;
+    state.before = before;
+    state.move = moveOf(state.asked, state);
+    return state;
+  }
+
+  #before({ causes, reading }: LaneState): readonly number[] {
+    let all = causes;
+    for (const key of reading.within) all = union(all, this.#touched.get(key) ?? nowhere);
+    return all.length > mostCauses ? this.#lastOfEach(all) : all;
+  }
+
+  /** What a lane did last comes after all else that it did. */
+  #lastOfEach(causes: readonly number[]): readonly number[] {
+    const lasts = new Map<string, number>();
+    for (const n of causes) {
+      const lane = this.#lanes[n] ?? '';
+      lasts.set(lane, Math.max(n, lasts.get(lane) ?? n));
+    }
+    return [...lasts.values()];
   }
 
   laneEnded(name: string, made: number): void {
@@ -79,11 +121,12 @@ export class LaneStates {
     const state: LaneState = {
       lane,
       causes: made > 0 ? [made - 1] : nowhere,
+      before: nowhere,
       hasMoved: false,
       asked: undefined,
       phase: 'short',
       wasDoomed: false,
-      reading: { kind: 'folded', joins: [] },
+      reading: { kind: 'folded', joins: [], within: [] },
       move: { lane: lane.name, op: '', keys: {} },
     };
     this.#states.set(lane.name, state);
@@ -100,17 +143,20 @@ export class LaneStates {
   }
 }
 
-function moveOf({ lane, op }: Asked, { reading, causes, hasMoved }: LaneState): Move {
-  const { keys, isEnd } =
-    reading.kind === 'shared' ? reading : { keys: { reads: [], writes: [] }, isEnd: false };
+function moveOf({ lane, op }: Asked, { reading, before, hasMoved }: LaneState): Move {
+  const { keys, isEnd, isUpToOutside } =
+    reading.kind === 'shared'
+      ? reading
+      : { keys: { reads: [], writes: [] }, isEnd: false, isUpToOutside: false };
   // Its own move before needs no mention.
-  const after = hasMoved && causes.length < 2 ? nowhere : causes;
+  const after = hasMoved && before.length < 2 ? nowhere : before;
   return {
     lane: lane.name,
     op,
     keys,
     ...(after.length > 0 ? { after } : {}),
     ...(isEnd ? { isEnd } : {}),
+    ...(isUpToOutside ? { isUpToOutside } : {}),
   };
 }
 

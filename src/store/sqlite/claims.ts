@@ -39,6 +39,7 @@ export function claimsOn({ db, transactions: { read, write }, statusOf, check }:
        (task, token, state, version, run_id, claimed_by, at, reason, landed_commit, branch, revision)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(revision), 0) + 1 FROM claims))`,
   );
+  const held = db.prepare("SELECT task FROM claims WHERE run_id = ? AND state = 'held' ORDER BY task");
   const revision = db.prepare('SELECT coalesce(max(revision), 0) AS revision FROM claims');
 
   const current = (task: string): Claim | undefined => {
@@ -84,7 +85,12 @@ export function claimsOn({ db, transactions: { read, write }, statusOf, check }:
 
     revision: async () => revisionNow(),
   };
-  return { store, revision: revisionNow };
+  const tasksOf = (runId: string): readonly string[] =>
+    read(() => {
+      const rows: { task: string }[] = held.all(runId);
+      return rows.map(({ task }) => task);
+    });
+  return { store, revision: revisionNow, tasksOf };
 }
 
 const toClaim = (row: ClaimRow): Claim => ({
@@ -93,7 +99,7 @@ const toClaim = (row: ClaimRow): Claim => ({
   state: row.state,
   version: row.version,
   runId: row.run_id,
-  runStatus: row.run_status,
+  runStatus: row.state === 'held' ? row.run_status : null,
   by: row.claimed_by,
   at: row.at,
   ...(row.reason !== null && { reason: row.reason }),

@@ -54,6 +54,11 @@ export function runsTable(db: Database) {
       setOutcome.run(status, endedAt, runId);
     },
 
+    find: (runId: string): RunSummary | undefined => {
+      const row: RunRow | undefined = one.get(runId);
+      return row && toSummary(row);
+    },
+
     /** Throws RUN_NOT_FOUND. */
     get(runId: string): RunSummary {
       const row: RunRow | undefined = one.get(runId);

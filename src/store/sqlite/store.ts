@@ -19,6 +19,7 @@ export function storeOn(db: Database, file: string): EventStore {
   const history = historyTable(db);
   const inbox = inboxTable(db);
   const processes = processesTable(db);
+  const workers = workersOn(db, transactions);
   const claims = claimsOn({
     db,
     transactions,
@@ -89,8 +90,14 @@ export function storeOn(db: Database, file: string): EventStore {
     processes: async runId => read(() => processes.read(runId)),
 
     claims: claims.store,
-    workers: workersOn(db, transactions),
-    glance: { revision: claims.revision, list: query => read(() => runs.list(query)) },
+    workers: workers.registry,
+    glance: {
+      revision: claims.revision,
+      list: query => read(() => runs.list(query)),
+      ownerOf: runId => read(() => runs.find(runId)?.owner),
+      tasksOf: claims.tasksOf,
+      workers: workers.list,
+    },
 
     close: async () => {
       if (db.isOpen) db.close();

@@ -19,7 +19,7 @@ interface WorkerRow {
 }
 
 /** The workers of a project. */
-export function workersOn(db: Database, { read, write }: Transactions): WorkerRegistry {
+export function workersOn(db: Database, { read, write }: Transactions) {
   const put = db.prepare(
     `INSERT OR REPLACE INTO workers
        (incarnation, host, pid, process_start, name, branch, started_at, beat_at, state, task, agent, run_id, note, cost_usd)
@@ -28,7 +28,13 @@ export function workersOn(db: Database, { read, write }: Transactions): WorkerRe
   const remove = db.prepare('DELETE FROM workers WHERE incarnation = ?');
   const all = db.prepare('SELECT * FROM workers');
 
-  return {
+  const list = (): readonly WorkerRecord[] =>
+    read(() => {
+      const rows: WorkerRow[] = all.all();
+      return rows.map(toWorker).sort(byStart);
+    });
+
+  const registry: WorkerRegistry = {
     put: async worker =>
       write(() => {
         const { incarnation, host, pid, processStart, name, branch, startedAt, beatAt, state } = worker;
@@ -42,12 +48,9 @@ export function workersOn(db: Database, { read, write }: Transactions): WorkerRe
         remove.run(incarnation);
       }),
 
-    list: async () =>
-      read(() => {
-        const rows: WorkerRow[] = all.all();
-        return rows.map(toWorker).sort(byStart);
-      }),
+    list: async () => list(),
   };
+  return { registry, list };
 }
 
 const toWorker = (row: WorkerRow): WorkerRecord => ({

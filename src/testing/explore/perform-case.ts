@@ -82,6 +82,7 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
     time: clock,
     startMs,
     isPrivate: prepared.isPrivate,
+    commutes: isListOfWorktrees,
   });
   const world = createConductedWorld({
     player: exploring.player,
@@ -95,6 +96,8 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
     orStopped(player.play({ world, hostOf, onLeft: step => cast.leave(step) }), world),
   );
   player.forget();
+  // How it ended is known; a world that is not finished makes every promise of the process dearer.
+  await world.finish().catch(() => {});
   const performed = {
     trace: exploring.trace,
     left: exploring.left(),
@@ -106,6 +109,9 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
   const judged = 'error' in ended ? { verdict: verdictOf(ended.error) } : await judge(scene, ended.value);
   return { ...performed, ...judged, verdict: weigh(judged.verdict, { ledger, doubt: cast.doubt }) };
 }
+
+/** Git cannot add two at once, but each is found by its own folder, whichever came first. */
+const isListOfWorktrees = (key: string): boolean => key === 'gitworktrees';
 
 /** What comes after a rule was broken is of no interest. */
 const untilBroken = (policy: Policy, ledger: Ledger): Policy => ({

@@ -134,11 +134,11 @@ describe('the timeline', () => {
 
   it('shows who reads all rows of which another writes one, but not who looks at all runs', () => {
     const rows = [
-      entry(0, 'a/engine#0', 'claims.list', { reads: ['claim:', 'status:'] }),
-      entry(1, 'b/engine#0', 'claim.take', { reads: ['status:'], writes: ['claim:x'] }),
+      entry(0, 'a/engine#0', 'claims.list', { reads: ['claim:'] }),
+      entry(1, 'b/engine#0', 'claim.take', { writes: ['claim:x'] }),
       entry(2, 'a/engine#0', 'claim.take', { writes: ['claim:y'] }),
       entry(3, 'a/engine#0', 'store.append', { reads: ['lease:a'], writes: ['store:a', 'status:a'] }),
-      entry(4, 'b', 'runs.abandoned', { reads: ['lease:', 'status:'] }),
+      entry(4, 'b', 'runs.abandoned', { reads: ['abandoned:'] }),
     ];
     expect(`\n${timelineLines(rows).join('\n')}\n`).toMatchInlineSnapshot(`
       "

@@ -87,7 +87,14 @@ function sharedEntries(entries: readonly RecordedEntry[]): readonly SharedEntry[
 }
 
 /** Read by whoever looks at all runs, or workers: steps that merely keep their own rows do not meet there. */
-const looksAtAll: ReadonlySet<string> = new Set(['store:', 'lease:', 'status:', 'worker:']);
+const looksAtAll: ReadonlySet<string> = new Set([
+  'store:',
+  'lease:',
+  'status:',
+  'abandoned:',
+  'worker:',
+  'name:',
+]);
 
 /** Keys that two steps touch, and at least one of them writes. */
 function sharedKeys(entries: readonly RecordedEntry[]): ReadonlySet<string> {
