@@ -99,8 +99,8 @@ export const storeFile = (stateDir: string): string => join(stateDir, 'reprise.d
 /** The store of a project, made if there is none, unless `readonly`. Throws STORE_FAILED, STORE_NEWER. */
 export async function openStore(
   stateDir: string,
-  { readonly = false }: { readonly readonly?: boolean } = {},
+  options: { readonly readonly?: boolean; readonly durable?: boolean } = {},
 ): Promise<EventStore> {
   const { openSqliteStore } = await import('../store/sqlite/open.ts');
-  return openSqliteStore({ file: storeFile(stateDir), readonly });
+  return openSqliteStore({ ...options, file: storeFile(stateDir) });
 }

@@ -11,6 +11,8 @@ export interface SqliteLocation {
   /** Created, with its folder, unless `readonly`. */
   readonly file: string;
   readonly readonly?: boolean | undefined;
+  /** Unless it is false, what was committed is there after a loss of power as well. */
+  readonly durable?: boolean | undefined;
 }
 
 const busyTimeoutMs = 5000;
@@ -21,7 +23,11 @@ const loadSqlite = (): typeof import('@photostructure/sqlite') =>
   createRequire(import.meta.url)('@photostructure/sqlite');
 
 /** Opens the file and makes commits durable. Whoever has checked that it is a store goes on with `enableWriteAheadLog`. */
-export async function openDatabase({ file, readonly = false }: SqliteLocation): Promise<Database> {
+export async function openDatabase({
+  file,
+  readonly = false,
+  durable = true,
+}: SqliteLocation): Promise<Database> {
   const { DatabaseSync } = loadSqlite();
   try {
     if (!readonly) mkdirSync(dirname(file), { recursive: true });
@@ -33,7 +39,7 @@ export async function openDatabase({ file, readonly = false }: SqliteLocation): 
   }
   return withStoreFailures(file, () => {
     const db = new DatabaseSync(file, { readOnly: readonly, timeout: busyTimeoutMs });
-    db.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
+    db.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'OFF'}; PRAGMA foreign_keys = ON`);
     return db;
   });
 }

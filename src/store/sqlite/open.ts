@@ -8,8 +8,9 @@ import { storeOn } from './store.ts';
  * Opens the store in a SQLite file, creating or migrating it unless `readonly`. Any number of processes may do so.
  * Throws STORE_NEWER and STORE_FAILED.
  */
-export async function openSqliteStore({ file, readonly = false }: SqliteLocation): Promise<EventStore> {
-  const db = await openDatabase({ file, readonly });
+export async function openSqliteStore(location: SqliteLocation): Promise<EventStore> {
+  const { file, readonly = false } = location;
+  const db = await openDatabase(location);
   try {
     return withStoreFailures(file, () => {
       const version = checkVersion(db, file);

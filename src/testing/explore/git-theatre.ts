@@ -31,7 +31,7 @@ function gitScene({ stage, env, manifest, loaded }: PreparedCase): Scene {
   return {
     // One for all: whoever is cut off in the middle never closes his own.
     openStore: async stateDir => {
-      opened ??= openSqlite(stateDir);
+      opened ??= openSqlite(stateDir, { durable: false });
       store = await opened;
       return { ...store, close: async () => {} };
     },
