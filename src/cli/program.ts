@@ -24,6 +24,7 @@ type Work = (
 const usage = `
 Start here:
   reprise demo                       see workers, a crash and a conflict, in seconds
+  reprise demo fan-out               see five agents at once, a crash and a resume
   reprise init                       set this repository up: settings, agents, examples
   reprise run deploy --input env=qa  run .reprise/workflows/deploy.yaml
   reprise run ./path.yaml            run any file

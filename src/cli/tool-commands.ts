@@ -51,10 +51,10 @@ export function registerToolCommands({ io, add }: Registry): void {
     .description('Check what runs depend on, and say what to do about what is missing.')
     .option('--json', 'one object a line');
 
-  add('demo', async (_, options) => {
+  add('demo [name]', async ([name], options) => {
     const { demoCommand } = await import('../commands/demo/index.ts');
-    return demoCommand({ io }, options);
+    return demoCommand({ io }, { ...options, name });
   })
-    .description('Watch two workers do three tasks, through a crash and a conflict, in a folder of its own.')
+    .description('Watch two workers do three tasks, or five agents at once (fan-out), through a crash.')
     .option('--clean', 'remove the folder at the end, instead of leaving it to look around in');
 }

@@ -18,6 +18,7 @@ const demosIn = ({ root }: TestProject): readonly string[] =>
 const narration = (text: string): string =>
   text
     .replace(/^\d\d:\d\d:\d\d .*\n/gm, '')
+    .replace(/(\$ reprise resume\n)[\s\S]*?(?=\nHow often)/, '$1')
     .replace(/\$ reprise init\n[\s\S]*?reprise worker\n/, '$ reprise init\n')
     .replace(/(^ {2}[0-9a-f]{7,} .*\n)+/gm, '<log>\n');
 
@@ -83,17 +84,94 @@ describe('reprise demo', () => {
     for (const line of narration(text).split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 
-  it('leaves nothing behind with --clean, also when it is interrupted', async () => {
+  it('shows a fan-out that is killed, goes on, picks the best and lands it', async () => {
     const { project, env } = theatre();
-    const demo = project.start(['demo', '--clean'], { env });
-    await until(() => demo.stderr.includes('This will take a while.'));
+    const { code, stdout, stderr } = await project.run(['demo', 'fan-out'], { env });
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe('');
+    const [name = ''] = demosIn(project);
+    const root = join(project.root, name);
+    const cli = join(process.cwd(), 'dist/cli/main.js');
+    const text = stderr.replaceAll(root, '<demo>').replaceAll(cli, '<cli>');
+    for (const unit of ['fix:0', 'fix:1', 'fix:2', 'docs:0', 'docs:1'])
+      expect(text).toMatch(new RegExp(`${unit} +(coder|writer) \\(scripted\\) is at work`));
+    expect(text).toContain('worker 2 was selected by rank');
+    expect(narration(text)).toMatchInlineSnapshot(`
+      "Five agents at once and one kill -9, in a new repository:
+      <demo>
+
+      Its test fails. Three copies of one agent try to mend it, each in a worktree of
+      its own, while two others write documentation. The smallest change that passes
+      lands, then what was written. Scripts play the agents, so no account is needed.
+
+      $ reprise run fix
+
+      kill -9: four agents were done, and one was in the middle of its work.
+
+      $ reprise resume
+
+      How often each really ran:
+        reproduce  2 times: its first attempt failed, and it was tried again
+        fix:0      once
+        fix:1      once
+        fix:2      2 times: killed in the middle, then done
+        docs:0     once
+        docs:1     once
+      What is on main now:
+      <log>
+
+      Look around:
+        cd <demo>
+        node <cli> history
+      "
+    `);
+    const git = (...args: readonly string[]) =>
+      execFileSync('git', args, { cwd: root, encoding: 'utf8', env: { PATH: process.env['PATH'] } });
+    expect(git('log', '--format=%s', 'main').trim().split('\n')).toEqual([
+      'docs:1: Written.',
+      'docs:0: Written.',
+      'fix:2: The greeting is mended.',
+      'Greet people',
+    ]);
+    expect(git('show', 'main:greet.mjs')).toBe("export const greet = name => 'Hello, ' + name + '!';\n");
+    expect(git('status', '--porcelain')).toBe('');
+    for (const line of narration(text).split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  it.each([
+    ['workers', 'This will take a while.'],
+    ['fan-out', 'writer (scripted) is at work'],
+  ])('of %s leaves nothing behind when it is interrupted', async (which, sign) => {
+    const { project, env } = theatre();
+    const demo = project.start(['demo', which], { env });
+    await until(() => demo.stderr.includes(sign));
     const [name = ''] = demosIn(project);
     const mark = { DEMO_STAGE: join(project.root, name, '.git/demo') };
     demo.kill('SIGINT');
     const { code, stderr } = await demo.ended;
     expect(code, stderr).toBe(130);
-    expect(stderr).toContain('error[CANCELLED]: the demo was interrupted');
+    expect(stderr).toContain('error[CANCELLED]: the demo was interrupted, and its folder removed');
     expect(demosIn(project)).toEqual([]);
     await until(() => markedWith(mark).length === 0);
+  });
+
+  it('leaves nothing behind with --clean', async () => {
+    const { project, env } = theatre();
+    const { code, stderr } = await project.run(['demo', 'workers', '--clean'], { env });
+    expect(code, stderr).toBe(0);
+    expect(stderr).not.toContain('Look around');
+    expect(demosIn(project)).toEqual([]);
+  });
+
+  it('says which demos there are', async () => {
+    const { project, env } = theatre();
+    const { code, stderr } = await project.run(['demo', 'fanout'], { env });
+    expect(code).toBe(2);
+    expect(stderr).toMatchInlineSnapshot(`
+      "error[USAGE]: there is no demo "fanout"
+        hint: there are: reprise demo workers, reprise demo fan-out
+      "
+    `);
+    expect(demosIn(project)).toEqual([]);
   });
 });

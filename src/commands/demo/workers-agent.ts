@@ -1,26 +1,15 @@
 /**
- * The program that plays the agent of the demo. It is told of a task as a real one is, and changes real files. What it
+ * The program that plays the agent of the workers. It is told of a task as a real one is, and changes real files. What it
  * waits for makes the same things happen every time: `say-hello` is not done before `exclaim` was begun, so that both begin
  * with the same line; and whoever else is at work when the process is killed had not come to its end.
  */
-export const agentText = `import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
+export const workersAgent = `import { readFileSync, writeFileSync } from 'node:fs';
+import { begin, times, until } from './stage.mjs';
 
-const stage = process.env.DEMO_STAGE;
 const task = process.env.REPRISE_TASK;
 const tell = event => console.log(JSON.stringify(event));
 const say = text => tell({ type: 'text', text });
-
-const sessions = name => (existsSync(\`\${stage}/\${name}\`) ? readFileSync(\`\${stage}/\${name}\`, 'utf8').length : 0);
-appendFileSync(\`\${stage}/\${task}\`, '.');
-const session = sessions(task);
-
-async function until(holds) {
-  for (let left = 1200; !holds(); left--) {
-    if (left === 0 || !existsSync(stage)) process.exit(1);
-    await setTimeout(50);
-  }
-}
+const session = begin(task);
 
 const never = () => {
   say('This will take a while.');
@@ -37,7 +26,7 @@ const conflict = /^<<<<<<< .*\\n([\\s\\S]*?)^=======\\n[\\s\\S]*?^>>>>>>> .*\\n/
 
 const work = {
   'say-hello': async () => {
-    await until(() => sessions('exclaim') > 0);
+    await until(() => times('exclaim') > 0);
     say('Hi becomes Hello.');
     change("'Hi, '", "'Hello, '");
   },
