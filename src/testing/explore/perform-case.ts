@@ -96,11 +96,12 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
     orStopped(player.play({ world, hostOf, onLeft: step => cast.leave(step) }), world),
   );
   player.forget();
-  // How it ended is known; a world that is not finished makes every promise of the process dearer.
+  const left = exploring.left();
+  // Why it was stopped is known. A world that is left open goes on being told of every promise of the process.
   await world.finish().catch(() => {});
   const performed = {
     trace: exploring.trace,
-    left: exploring.left(),
+    left,
     entries: exploring.entries(),
     isCounterfactual: cast.isCounterfactual,
     entriesOf: crashes.entries,
