@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeFile } from '../../commands/open-engine.ts';
 import { RepriseError } from '../../core/errors.ts';
@@ -13,7 +13,7 @@ import type { PreparedCase } from './prepared-case.ts';
 import { reachable } from './reachable.ts';
 import type { Scene, Theatre } from './theatre.ts';
 
-/** Git and files as a model of them, and a store in memory. Throws CANNOT_EXPLORE for what only git can do. */
+/** Git and files as a model of them, all but the places of agents, and a store in memory. Throws CANNOT_EXPLORE for what only git can do. */
 export async function memoryTheatre(prepared: PreparedCase): Promise<Theatre> {
   const { stage, env, manifest, loaded } = prepared;
   const script = manifest.steps.find(step => step.script !== undefined);
@@ -28,7 +28,10 @@ export async function memoryTheatre(prepared: PreparedCase): Promise<Theatre> {
   await learnRecordings(template, { repository, recordings: loaded.sessions, blob: loaded.blob });
   return {
     kind: 'memory',
-    open: async () => memoryScene(template.clone(), prepared),
+    open: async () => {
+      rmSync(join(stage.repo, '.reprise', 'state', 'locks'), { recursive: true, force: true });
+      return memoryScene(template.clone(), prepared);
+    },
     close: async () => {},
   };
 }

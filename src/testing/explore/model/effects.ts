@@ -9,13 +9,13 @@ import { changesIn, patchOf, saveWork, thereAt } from './committing.ts';
 import { like } from './like.ts';
 import type { Model } from './model.ts';
 import type { ModelEffects } from './modelled.ts';
-import { hasFreeSlot, releaseSlot, takePorts, takeSlot } from './slots.ts';
+import { takePorts } from './ports.ts';
 import { createWorkspace, markSetUp, resetWorkspace, resolveBase } from './workspaces.ts';
 
 /** What engines do with git and files, done to a model. */
 export const engineOnModel = (
   model: Model,
-  environment: Pick<Environment, 'projectRoot' | 'stateDir' | 'self' | 'isAlive'>,
+  environment: Pick<Environment, 'projectRoot' | 'stateDir'>,
 ): ModelEffects => ({
   'git.base': like<Work['pinBase']>(() => {
     const root = thereAt(model, environment.projectRoot);
@@ -37,11 +37,6 @@ export const engineOnModel = (
   'workspace.commit': like<WorkEffects['saveWork']>(request => saveWork(model, request)),
   'workspace.verify-unchanged': like<WorkEffects['changesIn']>(folder => changesIn(model, folder)),
   'workspace.changes': like<WorkEffects['patchOf']>(request => patchOf(model, request)),
-  'agent.take-slot': like<WorkEffects['takeSlot']>(
-    order => takeSlot(model, order, environment),
-    order => hasFreeSlot(model, order, environment),
-  ),
-  'agent.release-slot': like<WorkEffects['releaseSlot']>(({ key }) => releaseSlot(model, key)),
   'artifacts.collect': like<WorkEffects['collectArtifacts']>(({ runId, unit, folder, rules }) => {
     const worktree = thereAt(model, folder);
     return rules.map(rule => {

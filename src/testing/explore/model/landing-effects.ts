@@ -1,6 +1,7 @@
 import type { Environment } from '../../../engine/environment.ts';
 import type { WorkEffects } from '../../../engine/work/effects.ts';
 import { mayLand } from '../../../engine/work/landing-effects.ts';
+import type { MoveOrder } from '../../../engine/work/landing-port.ts';
 import { verificationOf } from '../../../engine/work/landing-verify.ts';
 import type { Lease } from '../../../store/port.ts';
 import {
@@ -20,21 +21,27 @@ import type { ModelEffects } from './modelled.ts';
 export function landingOnModel(model: Model, environment: Environment): ModelEffects {
   const { self, isAlive, store } = environment;
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
+  /** Of this process: another one that goes on with the same landing has a lock of its own. */
+  const locks = new Map<string, number>();
+  const asked = (order: MoveOrder) => ({ held: locks.get(order.key), mayLand: () => mayLand(store, order) });
   return {
     'land.lock': like<WorkEffects['lockLanding']>(
-      order => lockLanding(model, order, { owner: ownerOf(order.lease), isAlive }),
+      order => {
+        const locked = lockLanding(model, order, { owner: ownerOf(order.lease), isAlive });
+        locks.set(order.key, locked.token);
+        return locked;
+      },
       () => isLandingFree(model, isAlive),
     ),
     'land.prepare': like<WorkEffects['prepareLanding']>(order => prepareLanding(model, order)),
     'land.verify': like<WorkEffects['verifyLanding']>((order, { signal }) =>
       verifyLanding(model, order, verificationOf({ environment, observe: () => {}, order, signal })),
     ),
-    'land.move': like<WorkEffects['moveLanding']>(order =>
-      moveLanding(model, order, { mayLand: () => mayLand(store, order) }),
-    ),
-    'land.confirm': like<WorkEffects['confirmLanding']>(order =>
-      confirmLanding(model, order, { mayLand: () => mayLand(store, order) }),
-    ),
-    'land.unlock': like<WorkEffects['unlockLanding']>(key => unlockLanding(model, key)),
+    'land.move': like<WorkEffects['moveLanding']>(order => moveLanding(model, order, asked(order))),
+    'land.confirm': like<WorkEffects['confirmLanding']>(order => confirmLanding(model, order, asked(order))),
+    'land.unlock': like<WorkEffects['unlockLanding']>(key => {
+      unlockLanding(model, locks.get(key));
+      locks.delete(key);
+    }),
   };
 }

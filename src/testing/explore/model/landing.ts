@@ -22,14 +22,17 @@ export function lockLanding(
   if (!isLandingFree(model, isAlive))
     throw new RepriseError('INTERNAL', `the lock for landing is held while ${key} takes it`);
   const token = model.landing.token + 1;
-  model.landing = { token, holder: { key, owner, token } };
+  model.landing = { token, holder: { owner, token } };
   return { token };
 }
 
-export function unlockLanding(model: Model, key: string): void {
-  const { token, holder } = model.landing;
-  if (holder?.key === key) model.landing = { token, holder: undefined };
+/** Nothing happens if somebody else has it by now. */
+export function unlockLanding(model: Model, held: number | undefined): void {
+  if (isHeldBy(model, held)) model.landing = { token: model.landing.token, holder: undefined };
 }
+
+const isHeldBy = ({ landing: { holder } }: Model, held: number | undefined): boolean =>
+  holder !== undefined && holder.token === held;
 
 /** Like `prepareLanding`. */
 export function prepareLanding(
@@ -97,6 +100,8 @@ function obstacle(model: Model, { branch, from, to }: Move): CheckoutInTheWay | 
 }
 
 export interface MayMove {
+  /** The token of the lock, as far as whoever asks knows. */
+  readonly held: number | undefined;
   /** Asked right before the branch moves. */
   readonly mayLand: () => Promise<boolean>;
 }
@@ -104,11 +109,11 @@ export interface MayMove {
 /** Like `confirmLanding`. */
 export async function confirmLanding(
   model: Model,
-  { key, branch, onto, ready }: Pick<MoveOrder, 'key' | 'branch' | 'onto' | 'ready'>,
-  { mayLand }: MayMove,
+  { branch, onto, ready }: Pick<MoveOrder, 'branch' | 'onto' | 'ready'>,
+  { held, mayLand }: MayMove,
 ): Promise<ConfirmEnd> {
   const { from, tip, commit } = ready;
-  if (model.landing.holder?.key !== key || model.tip(onto) !== from) return { kind: 'lost' };
+  if (!isHeldBy(model, held) || model.tip(onto) !== from) return { kind: 'lost' };
   if (!(await mayLand())) return { kind: 'fenced' };
   noteLanded(model, { branch, tip, commit });
   return { kind: 'confirmed' };
@@ -117,12 +122,11 @@ export async function confirmLanding(
 /** Like `moveLanding`. */
 export async function moveLanding(
   model: Model,
-  { key, branch, onto, ready }: Pick<MoveOrder, 'key' | 'branch' | 'onto' | 'ready'>,
-  { mayLand }: MayMove,
+  { branch, onto, ready }: Pick<MoveOrder, 'branch' | 'onto' | 'ready'>,
+  { held, mayLand }: MayMove,
 ): Promise<MoveEnd> {
   const { from, tip, commit } = ready;
-  const isHeld = () => model.landing.holder?.key === key;
-  if (!isHeld() || model.tip(onto) !== from) return { kind: 'lost' };
+  if (!isHeldBy(model, held) || model.tip(onto) !== from) return { kind: 'lost' };
   if (!(await mayLand())) return { kind: 'fenced' };
   const blocked = obstacle(model, { branch: onto, from, to: commit });
   if (blocked) return blocked;
@@ -136,7 +140,7 @@ export async function moveLanding(
   return {
     kind: 'moved',
     commits,
-    wasAlone: isHeld(),
+    wasAlone: isHeldBy(model, held),
     ...(checkout && { checkout: checkout.path }),
   };
 }

@@ -41,11 +41,9 @@ export class Model {
   readonly worktrees: Map<string, Worktree>;
   /** Of branches that Reprise made. */
   readonly records: Map<string, BranchRecord>;
-  /** What is held, by what it is held under. */
-  readonly slots: Map<string, Holder & { readonly agent: string }>;
   readonly ports: Map<string, { readonly first: number; readonly size: number }>;
   /** Of the lock of landings; the last token stays when it is given back. */
-  landing: { readonly token: number; readonly holder: (Holder & { readonly key: string }) | undefined };
+  landing: { readonly token: number; readonly holder: Holder | undefined };
   /** What went to a remote repository. */
   readonly pushed: Map<string, string>;
 
@@ -57,7 +55,6 @@ export class Model {
     this.refs = new Map(from?.refs);
     this.worktrees = new Map(from?.worktrees);
     this.records = new Map(from?.records);
-    this.slots = new Map(from?.slots);
     this.ports = new Map(from?.ports);
     this.landing = from?.landing ?? { token: 0, holder: undefined };
     this.pushed = new Map(from?.pushed);

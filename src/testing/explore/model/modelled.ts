@@ -13,12 +13,13 @@ export type ModelEffects = Readonly<Record<string, PerformOnModel>>;
 
 /**
  * Their names begin like this: behind them there is nothing of git or files, or only what something stands in for that the
- * surroundings of a command give: the store, sessions, shells, and what is read of branches.
+ * surroundings of a command give: the store, sessions, shells, and what is read of branches. The places of agents are
+ * files all the same: they are few and small, and who may take one from whom is better asked of the real thing.
  */
 const withoutFiles = [
   ...['clock.', 'ids.', 'keyboard.', 'mail.', 'lane.', 'receipt.', 'function.'],
   ...['store.', 'inbox.', 'claim.', 'claims.', 'worker.', 'workers.', 'runs.'],
-  ...['session.', 'shell.', 'tasks.read', 'main_head_sha'],
+  ...['session.', 'shell.', 'tasks.read', 'main_head_sha', 'agent.'],
 ];
 
 export const needsModel = (name: string): boolean => !withoutFiles.some(start => name.startsWith(start));

@@ -19,7 +19,7 @@ export interface InModelOptions {
   readonly onMissing: (error: RepriseError) => void;
 }
 
-/** The surroundings of a command that works in a model: nothing that it does touches git or files. For `Host.surround`. */
+/** The surroundings of a command that works in a model: all that it does to git is done there. For `Host.surround`. */
 export const inModel =
   ({ model, onMissing }: InModelOptions) =>
   (environment: Environment): Environment => {

@@ -226,8 +226,8 @@ async function landInModel(model: Model, branch: string): Promise<unknown> {
     if (prepared.kind === 'in-the-way') return inTheWay(prepared);
     const moved = await moveLanding(
       model,
-      { key: branch, branch, onto, ready: prepared },
-      { mayLand: async () => true },
+      { branch, onto, ready: prepared },
+      { held: token, mayLand: async () => true },
     );
     if (moved.kind === 'in-the-way') return inTheWay(moved);
     if (moved.kind !== 'moved') return moved;
@@ -236,7 +236,7 @@ async function landInModel(model: Model, branch: string): Promise<unknown> {
     const { commit, from } = prepared;
     return { kind: 'landed', branch: onto, commit, from, commits, subjects, checkout, token, wasAlone };
   } finally {
-    unlockLanding(model, branch);
+    unlockLanding(model, token);
   }
 }
 
