@@ -63,8 +63,12 @@ export class Fairness {
   }
 }
 
-/** Not: to give signs of life, to look at the clock, to sleep, and to look at what others may have changed. */
+/** Not: to look at what others may have changed. */
 function changesSomething({ effect, keys }: Asked): boolean {
-  if (effect.upkeep || effect.name === 'clock.now' || effect.name === 'clock.sleep') return false;
+  if (isUpkeep(effect)) return false;
   return (keys.reads?.length ?? 0) === 0 || (keys.writes?.length ?? 0) > 0;
 }
+
+/** To give signs of life, to look at the clock, to sleep. */
+export const isUpkeep = ({ upkeep, name }: Asked['effect']): boolean =>
+  upkeep === true || name === 'clock.now' || name === 'clock.sleep';

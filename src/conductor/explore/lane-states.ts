@@ -1,6 +1,7 @@
 import type { LaneRef } from '../../world/world.ts';
 import type { Asked, AskedLane } from '../player.ts';
 import { type Reading, type ReadingOptions, readingOf } from './asked-move.ts';
+import { isUpkeep } from './fairness.ts';
 import type { Move } from './move.ts';
 
 /** What is known of a lane, and what it asks for as a move, made once for each thing that it asks for. */
@@ -143,7 +144,7 @@ export class LaneStates {
   }
 }
 
-function moveOf({ lane, op }: Asked, { reading, before, hasMoved }: LaneState): Move {
+function moveOf({ lane, op, effect }: Asked, { reading, before, hasMoved }: LaneState): Move {
   const { keys, isEnd, isUpToOutside } =
     reading.kind === 'shared'
       ? reading
@@ -157,6 +158,7 @@ function moveOf({ lane, op }: Asked, { reading, before, hasMoved }: LaneState): 
     ...(after.length > 0 ? { after } : {}),
     ...(isEnd ? { isEnd } : {}),
     ...(isUpToOutside ? { isUpToOutside } : {}),
+    ...(isUpkeep(effect) ? { isUpkeep: true } : {}),
   };
 }
 

@@ -19,6 +19,8 @@ export interface Move {
   readonly isUpToOutside?: true;
   /** No lane of the program makes it: time passes, something crashes. */
   readonly isOutside?: true;
+  /** A sign of life, a look at the clock, waking up: it brings nothing forward. */
+  readonly isUpkeep?: true;
 }
 
 /** A decision: one of those that are enabled goes on. Both lists are in the order of lanes. */
@@ -68,6 +70,19 @@ export const clockLane = 'clock';
 
 /** Whether their order matters: whether they may come to something else the other way round. */
 export const areDependent = (a: Move, b: Move): boolean => a.lane === b.lane || conflicts(a.keys, b.keys);
+
+/**
+ * The schedule as far as anything changes. When all lanes wait, time goes on by itself: who wakes up, looks and sleeps
+ * again decides nothing any more.
+ */
+export function withoutIdleEnd(trace: readonly Move[]): readonly Move[] {
+  const last = trace.findLastIndex(changesSomething);
+  const tick = trace.findIndex(({ lane }, n) => n > last && lane === clockLane);
+  return tick < 0 ? trace : trace.slice(0, tick);
+}
+
+const changesSomething = ({ lane, isUpkeep, keys: { reads = [], writes = [] } }: Move): boolean =>
+  lane !== clockLane && !isUpkeep && (reads.length === 0 || writes.length > 0);
 
 /** How often another lane went on than the one before. */
 export function switchesIn(

@@ -23,7 +23,11 @@ export const deadlock = (waits: readonly Wait[]): Stuck =>
 export const livelock = (done: string, waits: readonly Wait[]): Stuck =>
   new Stuck('livelock', `lanes go on without coming to an end (${done}): ${waitingFor(waits)}`);
 
-const waitingFor = (waits: readonly Wait[]): string => waits.map(describeWait).join('; ');
+/** Whoever only sleeps, to give signs of life, keeps nobody waiting. */
+function waitingFor(waits: readonly Wait[]): string {
+  const awake = waits.filter(({ asked }) => asked.effect.name !== 'clock.sleep');
+  return (awake.length > 0 ? awake : waits).map(describeWait).join('; ');
+}
 
 function describeWait({ asked, obstacle }: Wait): string {
   const { lane, op } = asked;
