@@ -2,6 +2,12 @@ import type { Forms } from './ending.ts';
 import type { PerformedCase } from './perform-case.ts';
 import type { Violation } from './violation.ts';
 
+const noSuchOrder = 'no such order';
+const somethingLeft = 'something left';
+
+/** Whether it can be told only by what the steps come to one after another. */
+export const isAboutOrders = (what: string): boolean => what === noSuchOrder || what === somethingLeft;
+
 /** What a case comes to when its steps run one after another, in every order of them. */
 export class Endings {
   readonly #work = new Set<string>();
@@ -12,6 +18,11 @@ export class Endings {
   /** Whether all orders came to something. */
   get areKnown(): boolean {
     return this.#isClosed && this.#areKnown;
+  }
+
+  /** Whether there are no more orders to be learnt from. */
+  get areClosed(): boolean {
+    return this.#isClosed;
   }
 
   learn({ forms, verdict }: PerformedCase): void {
@@ -32,12 +43,12 @@ export class Endings {
     if (!this.areKnown) return undefined;
     if (!this.#work.has(work))
       return {
-        what: 'no such order',
+        what: noSuchOrder,
         message: `what it came to is not what any order of the steps, one after another, comes to: ${work}`,
       };
     if (isCalm && !this.#all.has(all))
       return {
-        what: 'something left',
+        what: somethingLeft,
         message: `a step failed, or something was left, that no order of the steps, one after another, leaves: ${all}`,
       };
     return undefined;

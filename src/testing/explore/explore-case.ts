@@ -1,9 +1,6 @@
 import { ClassCount, type Coverage } from '../../conductor/explore/classes.ts';
-import { followLeniently } from '../../conductor/explore/follow.ts';
-import { minimise } from '../../conductor/explore/minimise.ts';
-import type { Move } from '../../conductor/explore/move.ts';
+import type { Move, Verdict } from '../../conductor/explore/move.ts';
 import type { PolicyName } from '../../conductor/explore/sampling.ts';
-import { topLane } from '../../world/recording.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
 import { everyMishap, oneMishapEach, withMishaps } from './adversities.ts';
 import type { Adversity, Attempt, Source } from './attempt.ts';
@@ -44,7 +41,7 @@ export interface Exploration extends Progress {
   readonly doubt?: string | undefined;
   /** Schedules in which a session was told on another base, or to another prompt, than it was recorded with. */
   readonly counterfactual: number;
-  /** Whether it could be told what all one-after-another orders come to. */
+  /** Whether it can be told what all one-after-another orders come to, of those that were played. */
   readonly isComparedWithOrders: boolean;
   readonly failure?: Failure | undefined;
 }
@@ -55,24 +52,29 @@ export interface Failure {
   readonly attempt: Pick<Attempt, 'by' | 'seed'>;
   readonly adversity: Adversity;
   readonly isCalm: boolean;
-  /** As short as could be found. */
+  /** What comes after it comes by itself, with no interruption. */
   readonly trace: readonly Move[];
+  /** Where nobody can go on: what lanes wait for. */
+  readonly waits: readonly Move[];
 }
 
 /** Above this share of doubt, nothing was shown. */
 export const mostDoubt = 0.2;
 
-const minimisingTries = { memory: 150, git: 40 };
-
-/** Explores a case in one world. */
+/** Explores a case in one world, in as many goes as there is time for. */
 export class CaseExplorer {
   readonly #prepared: PreparedCase;
   readonly #theatre: Theatre;
   readonly #options: ExploreOptions;
   readonly #classes = new ClassCount();
   readonly #endings = new Endings();
-  readonly #began = performance.now();
   readonly #everyOrder = new EveryOrder();
+  #goBegan = 0;
+  #goEnds = Number.POSITIVE_INFINITY;
+  #spentMs = 0;
+  #trial: PerformedCase | undefined;
+  #sources: Source[] | undefined;
+  #turn = 0;
   #schedules = 0;
   #entries = 0;
   #inconclusive = 0;
@@ -86,9 +88,26 @@ export class CaseExplorer {
     this.#options = options;
   }
 
-  async explore(): Promise<Exploration> {
-    const trial = await this.#playOrders();
-    if (!this.#isOver()) await this.#search(trial);
+  get kind(): Theatre['kind'] {
+    return this.#theatre.kind;
+  }
+
+  get failure(): Failure | undefined {
+    return this.#failure;
+  }
+
+  /** Nothing is left to be played, however much time there is. */
+  get isSpent(): boolean {
+    const { schedules, interrupt } = this.#options;
+    return (
+      this.#failure !== undefined ||
+      interrupt?.aborted === true ||
+      this.#schedules >= schedules ||
+      this.#sources?.length === 0
+    );
+  }
+
+  get result(): Exploration {
     return {
       ...this.#progress(),
       // Of what is in doubt nothing was shown.
@@ -96,24 +115,60 @@ export class CaseExplorer {
       inconclusive: this.#inconclusive,
       doubt: this.#doubt,
       counterfactual: this.#counterfactual,
-      isComparedWithOrders: this.#endings.areKnown,
+      isComparedWithOrders: this.#endings.areKnown || !this.#endings.areClosed,
       failure: this.#failure,
     };
   }
 
+  /** The order of the case, which nobody interrupts: that tells how long a schedule is. */
+  begin(): Promise<void> {
+    return this.#timed(async () => void (await this.#playTrial()));
+  }
+
+  /** Goes on from where it stopped the last time. */
+  explore(forMs: number): Promise<void> {
+    return this.#timed(async () => {
+      this.#goEnds = performance.now() + forMs;
+      const trial = await this.#playOrders();
+      this.#sources ??= this.#sourcesFor(trial);
+      await this.#takeTurns(this.#sources);
+    });
+  }
+
   /** Plays one schedule, and judges it as those are judged that are explored. */
-  async retry(attempt: Pick<Attempt, 'policy' | 'adversity'>): Promise<PerformedCase> {
-    await this.#playOrders();
+  async retry(
+    attempt: Pick<Attempt, 'policy' | 'adversity'>,
+    { comparesOrders = true }: { readonly comparesOrders?: boolean } = {},
+  ): Promise<PerformedCase> {
+    if (comparesOrders) await this.#playOrders();
     return this.#perform(attempt);
   }
 
-  /** First of all what nobody interrupts: that tells how long a schedule is, and what it may come to. */
+  async #timed(go: () => Promise<void>): Promise<void> {
+    this.#goBegan = performance.now();
+    await go();
+    this.#spentMs += performance.now() - this.#goBegan;
+    this.#goBegan = 0;
+  }
+
+  async #playTrial(): Promise<PerformedCase> {
+    const [first] = this.#orders();
+    this.#trial ??= await this.#playOrder(first);
+    return this.#trial;
+  }
+
+  /** What nobody interrupts tells what a schedule may come to. */
   async #playOrders(): Promise<PerformedCase> {
-    const [first, ...others] = oneAfterAnother(this.#prepared.manifest.steps.map(({ name }) => name));
-    const trial = await this.#playOrder(first);
+    const trial = await this.#playTrial();
+    if (this.#endings.areClosed) return trial;
+    const [, ...others] = this.#orders();
     for (const attempt of others) if (!this.#failure) await this.#playOrder(attempt);
     this.#endings.close();
     return trial;
+  }
+
+  #orders(): readonly [Attempt, ...Attempt[]] {
+    return oneAfterAnother(this.#prepared.manifest.steps.map(({ name }) => name));
   }
 
   async #playOrder(attempt: Attempt): Promise<PerformedCase> {
@@ -122,18 +177,18 @@ export class CaseExplorer {
     return performed;
   }
 
-  async #search(trial: PerformedCase): Promise<void> {
+  #sourcesFor(trial: PerformedCase): Source[] {
     const { policy } = this.#options;
     const mishaps = everyMishap(trial, this.#options);
     const orders = policy === 'auto' || policy === 'dpor' ? [this.#everyOrder] : [];
     const stalls = policy === 'auto' ? [oneStallEach(trial)] : [];
-    await this.#takeTurns([
+    return [
       ...orders,
       ...stalls,
       ...stalls,
       ...(mishaps.length > 0 ? [oneMishapEach(mishaps)] : []),
       ...this.#samplers(trial, mishaps),
-    ]);
+    ];
   }
 
   #samplers(trial: PerformedCase, mishaps: readonly Adversity[]): readonly Source[] {
@@ -148,24 +203,15 @@ export class CaseExplorer {
   }
 
   /** One schedule of each, again and again: what one of them would find late, another finds soon. */
-  async #takeTurns(sources: readonly Source[]): Promise<void> {
-    const left = [...sources];
-    for (let turn = 0; left.length > 0 && !this.#isOver(); turn++) {
-      const source = left[turn % left.length];
+  async #takeTurns(left: Source[]): Promise<void> {
+    while (!this.isSpent && performance.now() < this.#goEnds) {
+      const at = this.#turn % left.length;
+      const source = left[at];
       const attempt = source?.next();
       if (attempt) source?.learn(await this.#play(attempt));
-      else left.splice(turn % left.length, 1);
+      else left.splice(at, 1);
+      this.#turn++;
     }
-  }
-
-  #isOver(): boolean {
-    const { schedules, forMs, interrupt } = this.#options;
-    return (
-      this.#failure !== undefined ||
-      interrupt?.aborted === true ||
-      this.#schedules >= schedules ||
-      performance.now() - this.#began >= forMs
-    );
   }
 
   async #play(attempt: Attempt): Promise<PerformedCase> {
@@ -179,7 +225,7 @@ export class CaseExplorer {
       this.#inconclusive++;
       this.#doubt ??= performed.verdict.why;
     }
-    if (performed.verdict.kind === 'failed') await this.#fail(attempt, performed);
+    if (performed.verdict.kind === 'failed') this.#failure = failureOf(attempt, performed, performed.verdict);
     this.#options.onProgress?.(this.#progress());
     return performed;
   }
@@ -195,61 +241,30 @@ export class CaseExplorer {
     return odd ? { ...performed, verdict: { kind: 'failed', ...odd } } : performed;
   }
 
-  async #fail(attempt: Attempt, performed: PerformedCase): Promise<void> {
-    if (performed.verdict.kind !== 'failed') return;
-    const { what } = performed.verdict;
-    const wasCalm = attempt.policy.isCalm ?? false;
-    const adversity = await this.#leastAdversity(attempt.adversity, performed, wasCalm);
-    const calm = wasCalm ? undefined : await this.#calmer(performed, adversity);
-    const isCalm = wasCalm || calm !== undefined;
-    const most = minimisingTries[this.#theatre.kind];
-    const { performed: shortest } = await minimise(
-      policy => this.#perform({ policy, adversity }),
-      calm ?? performed,
-      { isCalm, most, ofLane: topLane },
-    );
-    const { message } = shortest.verdict.kind === 'failed' ? shortest.verdict : performed.verdict;
-    const { by, seed } = attempt;
-    this.#failure = { what, message, attempt: { by, seed }, adversity, isCalm, trace: shortest.trace };
-  }
-
-  /** The same without time that passes while somebody could go on, if it fails as well. */
-  async #calmer({ trace, verdict }: PerformedCase, adversity: Adversity): Promise<PerformedCase | undefined> {
-    const calm = await this.#perform({ policy: followLeniently(trace, { isCalm: true }), adversity });
-    const isSame =
-      calm.verdict.kind === 'failed' && verdict.kind === 'failed' && calm.verdict.what === verdict.what;
-    return isSame ? calm : undefined;
-  }
-
-  /** Without those crashes and faults that it would fail without. */
-  async #leastAdversity(
-    all: Adversity,
-    { trace, verdict }: PerformedCase,
-    isCalm: boolean,
-  ): Promise<Adversity> {
-    const failsWith = async (adversity: Adversity) => {
-      const { verdict: now } = await this.#perform({ policy: followLeniently(trace, { isCalm }), adversity });
-      return now.kind === 'failed' && verdict.kind === 'failed' && now.what === verdict.what;
-    };
-    let least = all;
-    for (const crash of all.crashes) {
-      const fewer = { ...least, crashes: least.crashes.filter(each => each !== crash) };
-      if (await failsWith(fewer)) least = fewer;
-    }
-    for (const fault of all.faults) {
-      const fewer = { ...least, faults: least.faults.filter(each => each !== fault) };
-      if (await failsWith(fewer)) least = fewer;
-    }
-    return least;
-  }
-
   #progress(): Progress {
     return {
       on: this.#theatre.kind,
       schedules: this.#schedules,
       entries: this.#entries,
-      elapsedMs: performance.now() - this.#began,
+      elapsedMs: this.#spentMs + (this.#goBegan === 0 ? 0 : performance.now() - this.#goBegan),
       ...this.#classes.coverage,
     };
   }
 }
+
+const failureOf = (
+  { by, seed, adversity, policy }: Attempt,
+  { trace, verdict, left }: PerformedCase,
+  { what, message }: Pick<Failure, 'what' | 'message'>,
+): Failure => ({
+  what,
+  message,
+  attempt: { by, seed },
+  adversity,
+  isCalm: policy.isCalm ?? false,
+  trace,
+  waits: waitsOf(verdict, left),
+});
+
+export const waitsOf = (verdict: Verdict, left: readonly Move[]): readonly Move[] =>
+  verdict.kind === 'failed' && verdict.what === 'deadlock' ? left : [];

@@ -173,7 +173,9 @@ function resultLines(
 /** With how often the schedule goes from one step to another. */
 const asData = ({ failure, ...result }: CaseExploration) => ({
   ...result,
-  ...(failure ? { failure: { ...failure, switches: switchesBetweenSteps(failure.trace) } } : {}),
+  ...(failure
+    ? { failure: { ...failure, switches: switchesBetweenSteps(failure.trace, failure.waits) } }
+    : {}),
 });
 
 const indented = (line: string): string => (line === '' ? '' : `  ${line}`);
@@ -211,7 +213,7 @@ async function replayRace(
     return exitCodes.ok;
   }
   const { columns } = lookOf(io, 'out');
-  const lines = diagramOf(played.trace, played.race, columns - 2).map(indented);
+  const lines = diagramOf({ ...played, adversity: played.race }, columns - 2).map(indented);
   writeLines(io.out, [failure.message, '', ...lines, '', failure.hint ?? ''].join('\n'));
   return exitCodes.failed;
 }

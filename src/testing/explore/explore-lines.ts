@@ -47,14 +47,14 @@ export function summaryLines(explored: Exploration): readonly string[] {
 
 /** What happened, in which order, and how to see it again. */
 export function failureLines(
-  { what, message, attempt, adversity, trace }: Failure,
+  { what, message, attempt, adversity, trace, waits }: Failure,
   { columns, replay }: { readonly columns: number; readonly replay: string },
 ): readonly string[] {
-  const switches = switchesBetweenSteps(trace);
+  const switches = switchesBetweenSteps(trace, waits);
   return [
     `${what}: ${message}`,
     '',
-    ...diagramOf(trace, adversity, columns),
+    ...diagramOf({ trace, waits, adversity }, columns),
     '',
     `found by ${attempt.by}, seed ${attempt.seed}; ${switches === 1 ? '1 switch' : `${switches} switches`} between steps`,
     `see it again: ${replay}`,
@@ -63,33 +63,41 @@ export function failureLines(
 
 const mostColumns = 100;
 
-/** Who did what to what others touch as well, in its order. */
-export const diagramOf = (trace: readonly Move[], adversity: Adversity, columns: number): readonly string[] =>
-  laneDiagram(rowsOf(trace, adversity), { columns: Math.min(columns, mostColumns) });
+/** What is shown of a schedule. */
+export interface Shown {
+  readonly trace: readonly Move[];
+  /** What lanes wait for in the end. */
+  readonly waits?: readonly Move[];
+  readonly adversity: Adversity;
+}
 
-/** How often the schedule goes from one step to another, as far as the other can tell. */
-export const switchesBetweenSteps = (trace: readonly Move[]): number =>
+/** Who did what to what others touch as well, in its order. */
+export const diagramOf = (shown: Shown, columns: number): readonly string[] =>
+  laneDiagram(rowsOf(shown), { columns: Math.min(columns, mostColumns) });
+
+/**
+ * How often the schedule goes from one step to another, as far as the other can tell. That time passes is no step's doing,
+ * and to wake up, look at the clock and give a sign of life is no part of what steps do to each other.
+ */
+export const switchesBetweenSteps = (trace: readonly Move[], waits: readonly Move[]): number =>
   switchesIn(
-    sharedIn(trace).filter(({ lane }) => lane !== clockLane),
+    sharedIn(trace, [...trace, ...waits]).filter(({ lane }) => lane !== clockLane),
     topLane,
   );
 
-/** What steps did to what others touch as well. Moves of nobody else's concern are left out. */
-const sharedIn = (all: readonly Move[]): readonly Move[] => {
-  const trace = all.filter(({ op }) => !signsOfLife.has(op));
-  return trace.filter(
-    (move, at) =>
+/** Those moves that touch what another step touches as well. Moves of nobody else's concern are left out. */
+const sharedIn = (moves: readonly Move[], all: readonly Move[]): readonly Move[] => {
+  const others = all.filter(({ isUpkeep }) => !isUpkeep);
+  return moves.filter(
+    move =>
       move.lane === clockLane ||
-      trace.some(
-        (other, index) =>
-          index !== at &&
-          topLane(other.lane) !== topLane(move.lane) &&
-          conflicts(toldOf(move.keys), toldOf(other.keys)),
-      ),
+      (!move.isUpkeep &&
+        others.some(
+          other =>
+            topLane(other.lane) !== topLane(move.lane) && conflicts(toldOf(move.keys), toldOf(other.keys)),
+        )),
   );
 };
-
-const signsOfLife: ReadonlySet<string> = new Set(['store.renew', 'worker.beat']);
 
 /** What workers say of themselves decides nothing. */
 const toldOf = ({ reads = [], writes = [] }: Keys): Keys => ({
@@ -97,12 +105,14 @@ const toldOf = ({ reads = [], writes = [] }: Keys): Keys => ({
   writes: writes.filter(key => !key.startsWith('worker:')),
 });
 
-function rowsOf(trace: readonly Move[], { crashes, faults }: Adversity): readonly LaneRow[] {
-  const rows = sharedIn(trace).map(
-    ({ lane, op }): LaneRow => ({ lane: topLane(lane), text: op.replace(/\.end$/, '') }),
+function rowsOf({ trace, waits = [], adversity: { crashes, faults } }: Shown): readonly LaneRow[] {
+  const all = [...trace, ...waits];
+  const rows = sharedIn(trace, all).map(
+    ({ lane, op }): LaneRow => (lane === clockLane ? timePasses : { lane: topLane(lane), text: nameOf(op) }),
   );
   return [
     ...merged(rows),
+    ...sharedIn(waits, all).map(({ lane, op }) => ({ lane: topLane(lane), text: `waits: ${nameOf(op)}` })),
     ...faults.map(({ kind, step, nth }) => ({ lane: step, text: `${kind}, the ${nth}. time it could` })),
     ...crashes.map(({ step, after }) => ({
       lane: step === everybody ? (rows[0]?.lane ?? step) : step,
@@ -110,6 +120,10 @@ function rowsOf(trace: readonly Move[], { crashes, faults }: Adversity): readonl
     })),
   ];
 }
+
+const nameOf = (op: string): string => op.replace(/\.end$/, '');
+
+const timePasses: LaneRow = { lane: clockLane, text: 'time passes' };
 
 /** Time that passes several times in a row is one row. */
 const merged = (rows: readonly LaneRow[]): readonly LaneRow[] =>

@@ -4,10 +4,12 @@ import { RepriseError } from '../../core/errors.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import { readCase } from '../manifest/read-case.ts';
+import { isAboutOrders } from './endings.ts';
 import { CaseExplorer, type Exploration, type ExploreOptions, type Failure } from './explore-case.ts';
 import { gitTheatre } from './git-theatre.ts';
 import { memoryTheatre } from './memory-theatre.ts';
 import { type PreparedCase, prepareCase } from './prepared-case.ts';
+import { failsToo, shorten } from './shorten.ts';
 import type { Theatre } from './theatre.ts';
 
 /** What came of exploring a case, in one world after the other. */
@@ -43,31 +45,39 @@ export async function exploreCase(
 
 async function explorePrepared(prepared: PreparedCase, options: ExploreOptions): Promise<CaseExploration> {
   const { on } = options;
-  const memory = on === 'git' ? undefined : await inMemory(prepared, on);
-  const git = gitTheatre(prepared);
-  if (!memory || 'note' in memory) {
-    const explored = await new CaseExplorer(prepared, git, options).explore();
-    return { worlds: [explored], failure: explored.failure, note: memory?.note };
+  const model = on === 'git' ? undefined : await inMemory(prepared, on);
+  const git = new CaseExplorer(prepared, gitTheatre(prepared), options);
+  if (!model || 'note' in model) {
+    await git.explore(options.forMs);
+    const failure = git.failure && (await shorten(git, git.failure));
+    return { worlds: [git.result], failure, note: model?.note };
   }
-  const share = on === 'memory' ? 1 : memoryShare;
-  const first = await new CaseExplorer(prepared, memory, within(options, share)).explore();
-  if (first.failure) {
-    const explorer = new CaseExplorer(prepared, git, options);
-    return { worlds: [first], ...(await confirmed(explorer, first.failure)) };
-  }
-  if (on === 'memory') return { worlds: [first] };
-  const left = Math.max(0, options.forMs - first.elapsedMs);
-  const second = await new CaseExplorer(prepared, git, { ...options, forMs: left }).explore();
-  return { worlds: [first, second], failure: second.failure };
+  const memory = new CaseExplorer(prepared, model, options);
+  if (on === 'memory') await memory.explore(options.forMs);
+  else await exploreBoth({ memory, git }, options);
+  const worlds = [memory, git].map(({ result }) => result).filter(({ schedules }) => schedules > 0);
+  return { worlds, ...(await reported({ memory, git })) };
 }
 
-/** Of the time; the rest is for git. */
-const memoryShare = 0.5;
+interface Both {
+  readonly memory: CaseExplorer;
+  readonly git: CaseExplorer;
+}
 
-const within = (options: ExploreOptions, share: number): ExploreOptions => ({
-  ...options,
-  forMs: options.forMs * share,
-});
+/** In how many parts the time is shared out, and how long one is at the least. */
+const parts = 8;
+const shortestPartMs = 3_000;
+
+/** They take turns: what git does by itself, the model does not show. */
+async function exploreBoth({ memory, git }: Both, { forMs }: ExploreOptions): Promise<void> {
+  const partMs = Math.max(forMs / parts, shortestPartMs);
+  const ends = performance.now() + forMs;
+  const isOver = () => Boolean(memory.failure ?? git.failure) || performance.now() >= ends;
+  await git.begin();
+  while (!isOver() && !(memory.isSpent && git.isSpent))
+    for (const explorer of [memory, git])
+      if (!isOver() && !explorer.isSpent) await explorer.explore(Math.min(partMs, ends - performance.now()));
+}
 
 async function inMemory(
   prepared: PreparedCase,
@@ -83,14 +93,35 @@ async function inMemory(
 }
 
 /** Nothing is said to fail that does not fail on real git. */
-async function confirmed(
-  explorer: CaseExplorer,
-  failure: Failure,
-): Promise<Pick<CaseExploration, 'failure' | 'drift'>> {
-  const { trace, isCalm, adversity, what } = failure;
-  const { verdict } = await explorer.retry({ policy: followStrictly(trace, { isCalm }), adversity });
-  if (verdict.kind === 'failed' && verdict.what === what) return { failure };
+async function reported({ memory, git }: Both): Promise<Pick<CaseExploration, 'failure' | 'drift'>> {
+  if (git.failure) return { failure: await shortenInMemory({ memory, git }, git.failure) };
+  if (!memory.failure) return {};
+  const failure = await shorten(memory, memory.failure);
+  const { isTrue, verdict } = await isConfirmed(git, failure);
+  if (isTrue) return { failure };
+  const long = await isConfirmed(git, memory.failure);
+  if (long.isTrue) return { failure: await shorten(git, memory.failure) };
   return { drift: { failure, onGit: wordsOf(verdict) } };
+}
+
+/** Many more schedules can be tried there, if what fails on git fails in memory too. */
+async function shortenInMemory({ memory, git }: Both, failure: Failure): Promise<Failure> {
+  if (await failsToo(memory, failure)) {
+    const short = await shorten(memory, failure);
+    if ((await isConfirmed(git, short)).isTrue) return short;
+  }
+  return shorten(git, failure);
+}
+
+async function isConfirmed(
+  explorer: CaseExplorer,
+  { trace, isCalm, adversity, what }: Failure,
+): Promise<{ readonly isTrue: boolean; readonly verdict: Verdict }> {
+  const { verdict } = await explorer.retry(
+    { policy: followStrictly(trace, { isCalm, goesOn: true }), adversity },
+    { comparesOrders: isAboutOrders(what) },
+  );
+  return { isTrue: verdict.kind === 'failed' && verdict.what === what, verdict };
 }
 
 const wordsOf = (verdict: Verdict): string => {

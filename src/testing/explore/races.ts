@@ -1,9 +1,9 @@
-import type { Move, Verdict } from '../../conductor/explore/move.ts';
+import { type Move, type Verdict, withoutIdleEnd } from '../../conductor/explore/move.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import { readCase } from '../manifest/read-case.ts';
 import type { CaseFailure } from '../result.ts';
-import { CaseExplorer, type ExploreOptions } from './explore-case.ts';
+import { CaseExplorer, type ExploreOptions, waitsOf } from './explore-case.ts';
 import { followRace } from './follow-race.ts';
 import { gitTheatre } from './git-theatre.ts';
 import { prepareCase } from './prepared-case.ts';
@@ -24,6 +24,8 @@ export interface PlayedRace {
   readonly race: RaceFile;
   readonly outcome: RaceOutcome;
   readonly trace: readonly Move[];
+  /** What lanes wait for, if nobody can go on. */
+  readonly waits: readonly Move[];
 }
 
 /** Plays the races of a case on real git. Throws what keeps the case from being played. */
@@ -61,10 +63,15 @@ const oneSchedule: ExploreOptions = {
 async function playRace(
   explorer: CaseExplorer,
   { turns, isCalm, crashes, faults, what }: Race,
-): Promise<Pick<PlayedRace, 'outcome' | 'trace'>> {
+): Promise<Omit<PlayedRace, 'race'>> {
   const { policy, missing } = followRace(turns, isCalm);
-  const { verdict, trace } = await explorer.retry({ policy, adversity: { crashes, faults } });
-  return { trace, outcome: outcomeOf(verdict, { what, missing }) };
+  const { verdict, trace, left } = await explorer.retry({ policy, adversity: { crashes, faults } });
+  const waits = waitsOf(verdict, left);
+  return {
+    trace: waits.length > 0 ? withoutIdleEnd(trace) : trace,
+    waits,
+    outcome: outcomeOf(verdict, { what, missing }),
+  };
 }
 
 function outcomeOf(
