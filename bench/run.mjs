@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { agentSteps } from './cases/agent-steps.mjs';
 import { conductor } from './cases/conductor.mjs';
@@ -15,6 +15,7 @@ import { startUp } from './cases/start-up.mjs';
 import { tapeSize } from './cases/tape-size.mjs';
 import { worktrees } from './cases/worktrees.mjs';
 import { table } from './lib/format.mjs';
+import { plantedHeading, sectionUnder } from './lib/kept-section.mjs';
 import { machine } from './lib/machine.mjs';
 import { preparePeer } from './lib/peer.mjs';
 import { published } from './lib/published.mjs';
@@ -84,6 +85,9 @@ for (const name of names) {
 }
 print('## Targets');
 print(table(['', 'measured', 'target', ''], targets.map(describeTarget)));
-if (values.write)
-  writeFileSync(new URL('RESULTS.md', import.meta.url), `${lines.join('\n')}\n${published}\n`);
+if (values.write) {
+  const file = new URL('RESULTS.md', import.meta.url);
+  const planted = sectionUnder(plantedHeading, readFileSync(file, 'utf8'));
+  writeFileSync(file, `${[...lines, ...(planted ? [planted, ''] : [])].join('\n')}\n${published}\n`);
+}
 if (values.check && targets.some(isMissed)) process.exitCode = 1;

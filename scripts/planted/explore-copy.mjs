@@ -1,36 +1,80 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Explores cases in a copy, each for its part of the time, until something is found. */
-export async function exploreCopy(copy, { searches, seconds }) {
+/** Of the time, what is for looking; the rest is for telling what was found in few switches, and on git. */
+const shareOfLooking = 0.75;
+/** How long one may take that is to end. */
+const graceMs = 3_000;
+const otherSeed = 500_001;
+
+/**
+ * Explores cases in a copy, as many at once as there are cores for, each for its part of the time, until something is
+ * found. A core that would have nothing to do explores the same from another seed on.
+ */
+export async function exploreCopy(copy, { searches, seconds, atOnce = 2 }) {
   const began = performance.now();
+  const elapsed = () => (performance.now() - began) / 1000;
+  const tmp = join(copy, 'tmp');
+  mkdirSync(tmp, { recursive: true });
+  const jobs = jobsOf(searches, atOnce);
+  const forSeconds = Math.max(1, Math.round((seconds * shareOfLooking * atOnce) / jobs.length));
+  const running = new Set();
   let schedules = 0;
-  for (const search of searches) {
-    const [name, ...options] = search.split(' ');
-    const found = await explore(copy, name, [
-      '--for',
-      `${Math.ceil(seconds / searches.length)}s`,
-      ...options,
-    ]);
-    schedules += found.worlds?.reduce((sum, world) => sum + world.schedules, 0) ?? 0;
-    const { failure, drift } = found;
-    const elapsed = (performance.now() - began) / 1000;
-    if (failure || drift)
-      return { failure: failure ?? drift.failure, isDrift: !failure, search, schedules, seconds: elapsed };
-  }
-  return { search: searches.join('; '), schedules, seconds: (performance.now() - began) / 1000 };
+  let found;
+  const takeJobs = async () => {
+    for (let job = jobs.shift(); job && !found; job = jobs.shift()) {
+      const child = explore(copy, { ...job, forSeconds, tmp });
+      running.add(child);
+      const result = await child.result;
+      running.delete(child);
+      schedules += result?.worlds?.reduce((sum, world) => sum + world.schedules, 0) ?? 0;
+      const failure = result?.failure ?? result?.drift?.failure;
+      if (!failure || found) continue;
+      found = { failure, isDrift: !result.failure, search: job.search, seconds: elapsed() };
+      for (const other of running) other.end();
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, takeJobs));
+  return { search: searches.join('; '), seconds: elapsed(), ...found, schedules };
 }
 
-function explore(copy, name, options) {
-  const program = join(copy, 'dist', 'cli', 'main.js');
-  const args = [program, 'explore', name, '--json', '--dry-run', ...options];
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, args, { cwd: copy, maxBuffer: 2 ** 28 }, (error, stdout, stderr) => {
+function jobsOf(searches, atOnce) {
+  const jobs = searches.map(search => ({ search, seed: 1 }));
+  for (let extra = 0; jobs.length < atOnce; extra++)
+    jobs.push({ search: searches[extra % searches.length], seed: otherSeed });
+  return jobs;
+}
+
+/** `result` is undefined if it was made to end before it had one. */
+function explore(copy, { search, seed, forSeconds, tmp }) {
+  const [name, ...options] = search.split(' ');
+  const args = [join(copy, 'dist', 'cli', 'main.js'), 'explore', name, '--json', '--dry-run'];
+  args.push('--for', `${forSeconds}s`, '--seed', String(seed), ...options);
+  const child = spawn(process.execPath, args, {
+    cwd: copy,
+    env: { ...process.env, TMPDIR: tmp },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let isEnded = false;
+  let [out, said] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', text => (out += text));
+  child.stderr.setEncoding('utf8').on('data', text => (said += text));
+  const result = new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', () => {
       try {
-        resolve(JSON.parse(stdout));
+        resolve(isEnded ? undefined : JSON.parse(out));
       } catch {
-        reject(new Error(`exploring ${name} printed no result:\n${stderr || error?.message}`));
+        reject(new Error(`exploring ${search} printed no result:\n${said || out}`));
       }
     });
   });
+  const end = () => {
+    isEnded = true;
+    child.kill('SIGINT');
+    const killing = setTimeout(() => child.kill('SIGKILL'), graceMs);
+    child.once('close', () => clearTimeout(killing));
+  };
+  return { result, end };
 }

@@ -1,13 +1,18 @@
 /**
  * Plants bugs in a copy of the product, one at a time, and explores recorded cases there: each has to be found. A bug is a
- * patch of the source; the lines before its diff say what it breaks and, after `Cases:`, where it is looked for.
+ * patch of the source (`git diff`, paths from the root of the project); the lines before its diff may say what it breaks and,
+ * after `Cases:`, where it is looked for.
  *
- *   node scripts/planted/run.mjs [--patches <folder>] [--for <seconds>] [--sound] [name...]
+ *   node scripts/planted/run.mjs [--patches <folder>] [--for <seconds>] [--sound] [--write] [name...]
+ *
+ * `--sound` explores the same without a bug, as long: nothing may be found. `--write` keeps the table in bench/RESULTS.md.
  */
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { plantedHeading, publishedHeading, withSection } from '../../bench/lib/kept-section.mjs';
+import { machine } from '../../bench/lib/machine.mjs';
 import { compileSource, makeCopy, makeFolder } from '../mutations/copy.mjs';
 import { exploreCopy } from './explore-copy.mjs';
 import { plant } from './plant.mjs';
@@ -15,7 +20,14 @@ import { tableOf } from './table.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 /** Where a bug is looked for that does not say where. */
-const usualCases = ['workers/concurrent_workers', 'workers/until_idle', 'workers/verify_fails'];
+const usualSearches = [
+  'workers/until_idle',
+  'workers/concurrent_workers --crashes',
+  'workers/verify_fails --crashes',
+  'workers/wake_on_commit --faults',
+];
+/** More switches than this are too many to read. */
+const mostSwitches = 12;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,6 +35,7 @@ const { values, positionals } = parseArgs({
     patches: { type: 'string', default: join(here, 'patches') },
     for: { type: 'string', default: '60' },
     sound: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
   },
 });
 const seconds = Number(values.for);
@@ -47,28 +60,48 @@ async function run() {
     rows.push({ name: patch.name, ...found });
     console.log(tableOf.line(rows.at(-1)));
   }
-  const missed = rows.filter(({ failure }) => !failure);
-  console.log(`\n${tableOf(rows)}`);
-  const soon = rows.filter(row => row.failure && row.seconds <= seconds);
-  console.log(
-    `\n${rows.length - missed.length} of ${rows.length} planted bugs found, ${soon.length} of them told in ${seconds} s or less`,
-  );
-  const unsound = values.sound ? await exploreSound(copy, patches) : [];
-  return missed.length + unsound.length === 0 ? 0 : 1;
+  const summary = summaryOf(rows);
+  console.log(`\n${tableOf(rows)}\n\n${summary}`);
+  const sound = values.sound ? await exploreSound(copy, patches) : [];
+  if (values.write) keep([tableOf(rows), summary, ...sound.map(({ line }) => line)]);
+  return rows.every(isTold) && sound.every(({ failure }) => !failure) ? 0 : 1;
+}
+
+function isTold({ failure, isDrift, seconds: taken }) {
+  return Boolean(failure) && !isDrift && taken <= seconds && failure.switches <= mostSwitches;
+}
+
+function summaryOf(rows) {
+  const found = rows.filter(({ failure }) => failure).length;
+  const told = rows.filter(isTold).length;
+  return `${found} of ${rows.length} planted bugs found; ${told} of them told within ${seconds} s and in at most ${mostSwitches} switches.`;
 }
 
 /** Without a bug, the same exploring finds nothing. */
 async function exploreSound(copy, patches) {
   const searches = new Map(patches.map(patch => [patch.searches.join('\n'), patch]));
-  const unsound = [];
+  const rows = [];
   for (const patch of searches.values()) {
-    const { failure } = await exploreCopy(copy, { ...patch, seconds });
-    console.log(
-      `without a bug, ${patch.searches.join('; ')}: ${failure ? failure.message : 'nothing found'}`,
-    );
-    if (failure) unsound.push(failure);
+    const { failure, isDrift, schedules } = await exploreCopy(copy, { ...patch, seconds });
+    const found = failure
+      ? `**${failure.what}: ${failure.message}**${isDrift ? ' (in memory only)' : ''}`
+      : 'nothing found';
+    const line = `Without a bug, ${patch.searches.join('; ')}: ${found} in ${schedules} schedules.`;
+    console.log(line);
+    rows.push({ failure, line });
   }
-  return unsound;
+  return rows;
+}
+
+function keep(parts) {
+  const file = join(here, '..', '..', 'bench', 'RESULTS.md');
+  const command = ['npm run test:planted --', ...process.argv.slice(2)].join(' ');
+  const taken = `\`${command}\`, ${new Date().toISOString().slice(0, 10)}\n\n${machine()}`;
+  const told =
+    'Each bug is planted by itself. Seconds are from the start of exploring to the end: found, minimised, and confirmed on real git. Switches are those between steps in the minimised schedule, where they touch what others touch too.';
+  const body = [taken, told, ...parts].join('\n\n');
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, withSection(text, { heading: plantedHeading, body, before: publishedHeading }));
 }
 
 function readPatches(from) {
@@ -84,7 +117,7 @@ function readPatches(from) {
         /^Cases: (.+)$/m
           .exec(text)?.[1]
           ?.split(';')
-          .map(each => each.trim()) ?? usualCases,
+          .map(each => each.trim()) ?? usualSearches,
     }))
     .filter(({ name }) => positionals.length === 0 || positionals.some(part => name.includes(part)));
 }

@@ -170,12 +170,16 @@ function resultLines(
   ];
 }
 
-/** With how often the schedule goes from one step to another. */
-const asData = ({ failure, ...result }: CaseExploration) => ({
+const asData = ({ failure, drift, ...result }: CaseExploration) => ({
   ...result,
-  ...(failure
-    ? { failure: { ...failure, switches: switchesBetweenSteps(failure.trace, failure.waits) } }
-    : {}),
+  ...(failure ? { failure: withSwitches(failure) } : {}),
+  ...(drift ? { drift: { ...drift, failure: withSwitches(drift.failure) } } : {}),
+});
+
+/** With how often the schedule goes from one step to another. */
+const withSwitches = (failure: Failure) => ({
+  ...failure,
+  switches: switchesBetweenSteps(failure.trace, failure.waits),
 });
 
 const indented = (line: string): string => (line === '' ? '' : `  ${line}`);
