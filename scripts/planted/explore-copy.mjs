@@ -7,6 +7,8 @@ const shareOfLooking = 0.75;
 /** How long one may take that is to end. */
 const graceMs = 3_000;
 const otherSeed = 500_001;
+/** Of several searches, each has so long before any has more: much shows at once where it shows at all. */
+const firstSeconds = 4;
 
 /**
  * Explores cases in a copy, as many at once as there are cores for, each for its part of the time, until something is
@@ -17,14 +19,13 @@ export async function exploreCopy(copy, { searches, seconds, atOnce = 2 }) {
   const elapsed = () => (performance.now() - began) / 1000;
   const tmp = join(copy, 'tmp');
   mkdirSync(tmp, { recursive: true });
-  const jobs = jobsOf(searches, atOnce);
-  const forSeconds = Math.max(1, Math.round((seconds * shareOfLooking * atOnce) / jobs.length));
+  const jobs = jobsOf(searches, { atOnce, total: seconds * shareOfLooking * atOnce });
   const running = new Set();
   let schedules = 0;
   let found;
   const takeJobs = async () => {
     for (let job = jobs.shift(); job && !found; job = jobs.shift()) {
-      const child = explore(copy, { ...job, forSeconds, tmp });
+      const child = explore(copy, { ...job, tmp });
       running.add(child);
       const result = await child.result;
       running.delete(child);
@@ -39,11 +40,14 @@ export async function exploreCopy(copy, { searches, seconds, atOnce = 2 }) {
   return { search: searches.join('; '), seconds: elapsed(), ...found, schedules };
 }
 
-function jobsOf(searches, atOnce) {
-  const jobs = searches.map(search => ({ search, seed: 1 }));
-  for (let extra = 0; jobs.length < atOnce; extra++)
-    jobs.push({ search: searches[extra % searches.length], seed: otherSeed });
-  return jobs;
+function jobsOf(searches, { atOnce, total }) {
+  const all = (seed, forSeconds) => searches.map(search => ({ search, seed, forSeconds }));
+  if (searches.length > atOnce) {
+    const rest = total / searches.length - firstSeconds;
+    return [...all(1, firstSeconds), ...all(otherSeed, Math.max(1, Math.round(rest)))];
+  }
+  const forSeconds = Math.max(1, Math.round(total / atOnce));
+  return [...all(1, forSeconds), ...all(otherSeed, forSeconds)].slice(0, atOnce);
 }
 
 /** `result` is undefined if it was made to end before it had one. */

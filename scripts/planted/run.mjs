@@ -23,8 +23,8 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 const usualSearches = [
   'workers/until_idle',
   'workers/concurrent_workers --crashes',
-  'workers/verify_fails --crashes',
-  'workers/wake_on_commit --faults',
+  'workers/verify_fails',
+  'workers/until_idle --faults',
 ];
 /** More switches than this are too many to read. */
 const mostSwitches = 12;

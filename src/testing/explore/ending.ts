@@ -94,7 +94,7 @@ function leftBehind({ runs, claims, exitCode }: Ending): Violation | undefined {
         message: `run ${summary.runId} of ${summary.workflow} has not ended, and nobody is at work on it`,
       };
   for (const claim of claims)
-    if (isHeld(claim))
+    if (isHeld(claim) || (claim.state === 'held' && claim.runStatus === 'completed'))
       return { what: 'claim left behind', message: `${claim.task} is claimed, and nobody is at work on it` };
   return undefined;
 }
