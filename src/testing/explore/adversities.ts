@@ -1,5 +1,6 @@
 import { batonPolicy } from '../../conductor/explore/policies.ts';
 import { oneOf, type Random, seeded } from '../../conductor/explore/random.ts';
+import { scatter } from '../../conductor/explore/scatter.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
 import type { Adversity, Source } from './attempt.ts';
 import { everybody } from './crashes.ts';
@@ -29,12 +30,13 @@ export function everyMishap(
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index + 1);
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
-/** Each mishap once, in the order in which no lane is interrupted. */
+/** Each mishap once, in the order in which no lane is interrupted. If time runs out, moments of all of it were tried. */
 export function oneMishapEach(mishaps: readonly Adversity[]): Source {
   let seed = 0;
+  const scattered = scatter(mishaps);
   return {
     next: () => {
-      const adversity = mishaps[seed];
+      const adversity = scattered[seed];
       return (
         adversity && {
           policy: { ...batonPolicy, isCalm: true },

@@ -9,6 +9,7 @@ import {
   samplers,
   samplersOf,
 } from '../../conductor/explore/sampling.ts';
+import { scatter } from '../../conductor/explore/scatter.ts';
 import { topLane } from '../../world/recording.ts';
 import { type Attempt, noAdversity, type Source } from './attempt.ts';
 import type { PerformedCase } from './perform-case.ts';
@@ -73,14 +74,13 @@ const movesATick = 6;
  */
 export function oneStallEach({ trace }: PerformedCase): Source {
   const made = new Map<string, number>();
-  const moments = trace
-    .map(move => {
-      const step = topLane(move.lane);
-      const before = made.get(step) ?? 0;
-      made.set(step, before + 1);
-      return { step, before, weight: weightOf(move) };
-    })
-    .sort((a, b) => b.weight - a.weight);
+  const all = trace.map(move => {
+    const step = topLane(move.lane);
+    const before = made.get(step) ?? 0;
+    made.set(step, before + 1);
+    return { step, before, weight: weightOf(move) };
+  });
+  const moments = scatter(all).toSorted((a, b) => b.weight - a.weight);
   let seed = 0;
   return {
     next: () => {
