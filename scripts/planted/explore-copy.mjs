@@ -7,19 +7,20 @@ const shareOfLooking = 0.75;
 /** How long one may take that is to end. */
 const graceMs = 3_000;
 const otherSeed = 500_001;
-/** Of several searches, each has so long before any has more: much shows at once where it shows at all. */
-const firstSeconds = 4;
+/** How long a glance is: much shows at once where it shows at all. */
+const glanceSeconds = 4;
 
 /**
- * Explores cases in a copy, as many at once as there are cores for, each for its part of the time, until something is
- * found. A core that would have nothing to do explores the same from another seed on.
+ * Explores cases in a copy, as many at once as there are cores for, until something is found: first a glance at each of
+ * some, then each of the searches for its part of the time. A core that would have nothing to do explores the same from
+ * another seed on.
  */
-export async function exploreCopy(copy, { searches, seconds, atOnce = 2 }) {
+export async function exploreCopy(copy, { searches, glances = [], seconds, atOnce = 2 }) {
   const began = performance.now();
   const elapsed = () => (performance.now() - began) / 1000;
   const tmp = join(copy, 'tmp');
   mkdirSync(tmp, { recursive: true });
-  const jobs = jobsOf(searches, { atOnce, total: seconds * shareOfLooking * atOnce });
+  const jobs = jobsOf({ searches, glances }, { atOnce, total: seconds * shareOfLooking * atOnce });
   const running = new Set();
   let schedules = 0;
   let found;
@@ -37,17 +38,20 @@ export async function exploreCopy(copy, { searches, seconds, atOnce = 2 }) {
     }
   };
   await Promise.all(Array.from({ length: atOnce }, takeJobs));
-  return { search: searches.join('; '), seconds: elapsed(), ...found, schedules };
+  return {
+    search: [...new Set([...glances, ...searches])].join('; '),
+    seconds: elapsed(),
+    ...found,
+    schedules,
+  };
 }
 
-function jobsOf(searches, { atOnce, total }) {
-  const all = (seed, forSeconds) => searches.map(search => ({ search, seed, forSeconds }));
-  if (searches.length > atOnce) {
-    const rest = total / searches.length - firstSeconds;
-    return [...all(1, firstSeconds), ...all(otherSeed, Math.max(1, Math.round(rest)))];
-  }
-  const forSeconds = Math.max(1, Math.round(total / atOnce));
-  return [...all(1, forSeconds), ...all(otherSeed, forSeconds)].slice(0, atOnce);
+function jobsOf({ searches, glances }, { atOnce, total }) {
+  const first = glances.map(search => ({ search, seed: 1, forSeconds: glanceSeconds }));
+  const lanes = Math.max(searches.length, atOnce);
+  const forSeconds = Math.max(1, Math.round((total - first.length * glanceSeconds) / lanes));
+  const all = seed => searches.map(search => ({ search, seed, forSeconds }));
+  return [...first, ...[...all(first.length > 0 ? otherSeed : 1), ...all(2 * otherSeed)].slice(0, lanes)];
 }
 
 /** `result` is undefined if it was made to end before it had one. */

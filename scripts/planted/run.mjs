@@ -20,12 +20,17 @@ import { tableOf } from './table.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 /** Where a bug is looked for that does not say where. */
-const usualSearches = [
-  'workers/until_idle',
-  'workers/concurrent_workers --crashes',
-  'workers/verify_fails',
-  'workers/until_idle --faults',
-];
+const usual = {
+  glances: [
+    'workers/until_idle',
+    'workers/concurrent_workers --crashes',
+    'workers/verify_fails',
+    'workers/landing_parked',
+    'workers/lost_race',
+    'workers/until_idle --faults',
+  ],
+  searches: ['workers/until_idle', 'workers/concurrent_workers --crashes'],
+};
 /** More switches than this are too many to read. */
 const mostSwitches = 12;
 
@@ -79,14 +84,14 @@ function summaryOf(rows) {
 
 /** Without a bug, the same exploring finds nothing. */
 async function exploreSound(copy, patches) {
-  const searches = new Map(patches.map(patch => [patch.searches.join('\n'), patch]));
+  const searches = new Map(patches.map(patch => [JSON.stringify([patch.glances, patch.searches]), patch]));
   const rows = [];
   for (const patch of searches.values()) {
-    const { failure, isDrift, schedules } = await exploreCopy(copy, { ...patch, seconds });
+    const { failure, isDrift, schedules, search } = await exploreCopy(copy, { ...patch, seconds });
     const found = failure
       ? `**${failure.what}: ${failure.message}**${isDrift ? ' (in memory only)' : ''}`
       : 'nothing found';
-    const line = `Without a bug, ${patch.searches.join('; ')}: ${found} in ${schedules} schedules.`;
+    const line = `Without a bug, ${search}: ${found} in ${schedules} schedules.`;
     console.log(line);
     rows.push({ failure, line });
   }
@@ -113,11 +118,14 @@ function readPatches(from) {
       name: basename(file).replace(/\.(patch|diff)$/, ''),
       file,
       text,
-      searches:
-        /^Cases: (.+)$/m
-          .exec(text)?.[1]
-          ?.split(';')
-          .map(each => each.trim()) ?? usualSearches,
+      ...(searchesIn(text) ?? usual),
     }))
     .filter(({ name }) => positionals.length === 0 || positionals.some(part => name.includes(part)));
+}
+
+/** `Cases: one; another --crashes`, before the diff. */
+function searchesIn(text) {
+  const [, list] = /^Cases: (.+)$/m.exec(text) ?? [];
+  const searches = list?.split(';').map(each => each.trim());
+  return searches && { searches, glances: searches.length > 2 ? searches : [] };
 }

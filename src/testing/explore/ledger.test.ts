@@ -81,6 +81,15 @@ describe('the ledger', () => {
       },
     ],
     [
+      'taken from the living',
+      ({ note }) => {
+        const [soon, later] = ['2026-01-01T00:00:30.000Z', '2026-01-01T00:01:00.000Z'];
+        note('a/w', 'store.create', { runId: 'r1', expiresAt: soon }, lease(1));
+        note('a/w', 'store.renew', { runId: 'r1', expiresAt: later }, true);
+        note('b/w', 'store.acquire', { runId: 'r1', now: soon }, { kind: 'acquired', lease: lease(2) });
+      },
+    ],
+    [
       'landed by a former owner',
       ({ note, claims, moves }) => {
         note('a/w', 'store.create', { runId: 'r1' }, lease(1));
@@ -119,6 +128,14 @@ describe('the ledger', () => {
     expect(ledger.violation).toBeUndefined();
     moves('a/w', 'r1', { commit: 'd' });
     expect(ledger.violation?.what).toBe('landed unverified');
+  });
+
+  it('has nothing against taking over what has run out', () => {
+    const { ledger, note } = book();
+    const soon = '2026-01-01T00:00:30.000Z';
+    note('a/w', 'store.create', { runId: 'r1', expiresAt: soon }, lease(1));
+    note('b/w', 'store.acquire', { runId: 'r1', now: soon }, { kind: 'acquired', lease: lease(2) });
+    expect(ledger.violation).toBeUndefined();
   });
 
   it('forgets what a process held that was killed', () => {

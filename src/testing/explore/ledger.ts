@@ -1,7 +1,8 @@
+import { type Timestamp, toEpochMs } from '../../core/time.ts';
 import type { MoveOrder, VerifyOrder } from '../../engine/work/landing-port.ts';
 import type { MoveEnd, Verified } from '../../git/landing-steps.ts';
 import type { ClaimRequest, ClaimResult, Settlement } from '../../store/claims.ts';
-import type { AcquireResult, Lease } from '../../store/port.ts';
+import type { AcquireRequest, AcquireResult, Lease, NewRun } from '../../store/port.ts';
 import type { Outcome } from '../../world/outcome.ts';
 import { topLane } from '../../world/recording.ts';
 import type { TracedRequest, Tracer } from '../../world/trace.ts';
@@ -41,8 +42,9 @@ export function openLedger({ verifies }: LedgerOptions): Ledger {
     'store.create': (request, value) => book.owns(request, value as Lease),
     'store.acquire': (request, value) => {
       const result = value as AcquireResult;
-      return result.kind === 'acquired' ? book.owns(request, result.lease) : undefined;
+      return result.kind === 'acquired' ? book.takesOver(request, result.lease) : undefined;
     },
+    'store.renew': (request, value) => (value === true ? book.renews(request) : undefined),
     'store.release': ({ args }) => book.leaves(args as Owned),
     'claim.take': (request, value) => book.claims(request, value as ClaimResult),
     'claim.settle': (request, value) => (value === true ? book.settles(request) : undefined),
@@ -81,6 +83,11 @@ interface Owned {
   readonly lease: Lease;
 }
 
+interface RunOwner {
+  readonly by: string;
+  readonly expiresAt: Timestamp | undefined;
+}
+
 interface Places {
   readonly lock: string;
   readonly places: number;
@@ -93,7 +100,7 @@ const slotOf = ({ args }: TracedRequest): Places => {
 
 class Book {
   readonly #epochs = new Map<string, number>();
-  readonly #owners = new Map<string, string>();
+  readonly #owners = new Map<string, RunOwner>();
   readonly #claims = new Map<string, Claimed>();
   readonly #holds = new Map<string, Hold[]>();
   readonly #held = new Map<string, string>();
@@ -105,9 +112,28 @@ class Book {
   }
 
   owns({ lane, args }: TracedRequest, { epoch }: Lease): undefined {
-    const { runId } = args as { readonly runId: string };
+    const { runId, expiresAt } = args as Pick<NewRun, 'runId' | 'expiresAt'>;
     this.#epochs.set(runId, epoch);
-    this.#owners.set(runId, topLane(lane.name));
+    this.#owners.set(runId, { by: topLane(lane.name), expiresAt });
+  }
+
+  /** Of an owner that has died, or has let go, nothing is known any more. */
+  takesOver(request: TracedRequest, lease: Lease): Violation | undefined {
+    const { runId, now } = request.args as AcquireRequest;
+    const before = this.#owners.get(runId);
+    const by = topLane(request.lane.name);
+    this.owns(request, lease);
+    if (!before?.expiresAt || toEpochMs(before.expiresAt) <= toEpochMs(now)) return undefined;
+    return {
+      what: 'taken from the living',
+      message: `${by} took over run ${runId} from ${before.by}, whose lease had not run out`,
+    };
+  }
+
+  renews({ args }: TracedRequest): undefined {
+    const { runId, expiresAt } = args as Pick<NewRun, 'runId' | 'expiresAt'>;
+    const owner = this.#owners.get(runId);
+    if (owner) this.#owners.set(runId, { ...owner, expiresAt });
   }
 
   leaves({ runId, lease }: Owned): undefined {
@@ -190,7 +216,7 @@ class Book {
         holds.filter(({ by }) => by !== step),
       );
     for (const key of [...this.#held.keys()]) if (key.startsWith(`${step} `)) this.#held.delete(key);
-    for (const [runId, owner] of [...this.#owners]) if (owner === step) this.#owners.delete(runId);
+    for (const [runId, { by }] of [...this.#owners]) if (by === step) this.#owners.delete(runId);
   }
 }
 
