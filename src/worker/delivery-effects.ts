@@ -134,7 +134,7 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
       cleanup: true,
       taped: { args: ({ path, branch }) => ({ path, branch }) },
       // Its branch goes with it if all its commits are elsewhere, which is noted when they come there.
-      keys: order => ({ ...inWorkspace(order), reads: [landedKey(order.branch)] }),
+      keys: order => ({ writes: [...inWorkspace(order).writes, landedKey(order.branch)] }),
       perform: async ({ incarnation, path, branch }) =>
         removeWorkspace({ repository: await repository(), owner: { ...self, incarnation }, path, branch }),
     }),

@@ -14,6 +14,8 @@ export function sessionEffects(environment: Environment, observe: Observer) {
   /** Sessions under way, by key: an effect's arguments are data, and a session is not. */
   const sessions = new Map<string, HeldSession>();
   const slots = new Map<string, HeldSlot>();
+  const inWorkspace = ({ folder }: { readonly folder: string }) =>
+    folder === projectRoot ? {} : { writes: [folderKey(folder)] };
   const notice = (message: string) => observe({ kind: 'notice', message });
   const sessionAt = (key: string): HeldSession => {
     const session = sessions.get(key);
@@ -82,7 +84,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       name: 'session.next',
       span: 'long',
       answer: 'inside',
-      keys: ({ folder }) => (folder === projectRoot ? {} : { writes: [folderKey(folder)] }),
+      keys: inWorkspace,
       perform: ({ key, answer }, cancellation) => {
         const session = sessionAt(key);
         cancellation.onCancel(() => session.cancel());
@@ -90,12 +92,15 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       },
     }),
 
-    closeSession: world.effect<string, SessionAccount>({
+    /** Until it is closed, an agent may write to its workspace. */
+    closeSession: world.effect<{ readonly key: string; readonly folder: string }, SessionAccount>({
       name: 'session.close',
       span: 'long',
       answer: 'inside',
       cleanup: true,
-      perform: async key => {
+      taped: { args: ({ key }) => key },
+      keys: inWorkspace,
+      perform: async ({ key }) => {
         const account = await sessionAt(key).close();
         sessions.delete(key);
         return account;

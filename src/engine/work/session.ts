@@ -92,12 +92,12 @@ async function converse(lane: SessionLane, plan: SessionPlan, key: string): Prom
   } catch (thrown) {
     // The lane was cancelled, or the host failed: what the session has used is still told.
     await bestEffort(
-      async () => endSession(lane, await effects.closeSession(key), 'cancelled'),
+      async () => endSession(lane, await effects.closeSession({ key, folder }), 'cancelled'),
       ({ message }) => effects.notice(`${unit.step}: the end of a session could not be noted: ${message}`),
     );
     throw thrown;
   }
-  const account = await effects.closeSession(key);
+  const account = await effects.closeSession({ key, folder });
   if (isBlind(left, account.usage)) effects.noticeBlind(runId, agent.name);
   const end = await endOf(lane, plan, turn);
   await endSession(lane, account, outcomeOf(end, turn));
