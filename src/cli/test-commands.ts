@@ -51,6 +51,8 @@ export function registerTestCommands({ io, add, program }: Registry): void {
       `let things fail: all, or some of ${faultKinds.join(',')}`,
       oneOrMore(faultKinds),
     )
+    .option('--check-keys', 'compare what effects change with what they say that they write')
+    .option('--twice', 'play every order twice, and compare who could go on at each moment')
     .addOption(
       new Option('--on <world>', 'only in a model in memory, or only on real git').choices(['memory', 'git']),
     )

@@ -14,13 +14,13 @@ interface Release {
  * counts no more, or a run that nobody is at work on. What these are now is asked when the effect is: only the run
  * itself changes them before it is done, or time does, which has a key of its own.
  */
-export function runKeys({ store: { glance }, clock }: Pick<Environment, 'store' | 'clock'>) {
+export function runKeys({ store, clock }: Pick<Environment, 'store' | 'clock'>) {
   const claims = (runId: string): readonly string[] =>
-    glance ? glance.tasksOf(runId).map(task => `claim:${task}`) : ['claim:'];
+    store.glance ? store.glance.tasksOf(runId).map(task => `claim:${task}`) : ['claim:'];
 
   /** Whoever lets its lease run out, and goes on, takes back what was abandoned. */
   const isOut = (runId: string): boolean => {
-    const owner = glance?.ownerOf(runId);
+    const owner = store.glance?.ownerOf(runId);
     return !owner || toEpochMs(owner.expiresAt) <= clock.now();
   };
   const abandoned = (runId: string, isLeft: boolean): readonly string[] =>

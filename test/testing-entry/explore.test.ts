@@ -51,6 +51,70 @@ describe('exploring code', () => {
     });
   });
 
+  it('names an effect that changes what it does not say', async () => {
+    const result = await explore(({ effect, lane, watch }) => {
+      let seats = 1;
+      watch('seats', () => seats);
+      const look = effect({ name: 'look', reads: ['seats'], perform: () => seats-- });
+      lane('ann', async () => void (await look()));
+      lane('bob', async () => void (await look()));
+    });
+    expect(result.failure).toMatchObject({
+      what: 'undeclared write',
+      message: 'look changed seats, and says that it writes nothing',
+    });
+  });
+
+  it('lets an effect change what it says it writes, also by a key that stands for many', async () => {
+    const result = await explore(({ effect, lane, watch }) => {
+      const seats = { a1: 'free', a2: 'free' };
+      watch('seat:a1', () => seats.a1);
+      watch('seat:a2', () => seats.a2);
+      const to = (how: Partial<typeof seats>) => () => void Object.assign(seats, how);
+      const take = effect({ name: 'take', writes: ['seat:a1'], perform: to({ a1: 'taken' }) });
+      const close = effect({ name: 'close', writes: ['seat:'], perform: to({ a2: 'closed' }) });
+      lane('ann', () => take());
+      lane('bob', () => close());
+    });
+    expect(result).toMatchObject({ complete: true, classes: 2 });
+    expect(result.failure).toBeUndefined();
+  });
+
+  it('performs each schedule twice, and says where it did not go the same way', async () => {
+    let rounds = 0;
+    const setup: Setup = ({ effect, lane }) => {
+      const isOdd = rounds++ % 2 === 1;
+      const look = effect({ name: 'look', reads: ['seats'], perform: () => {} });
+      const other = effect({ name: 'other', reads: ['seats'], perform: () => {} });
+      lane('ann', async () => {
+        await look();
+        await (isOdd ? other() : look());
+      });
+    };
+    expect((await explore(setup)).failure).toBeUndefined();
+    rounds = 0;
+    expect((await explore(setup, { twice: true })).failure).toMatchObject({
+      what: 'not deterministic',
+      message: 'before move 2 these could go on: ann look; the second time: ann other',
+    });
+    const { failure, complete } = await explore(tickets(true), { twice: true });
+    expect([failure, complete]).toEqual([undefined, true]);
+  });
+
+  it('says when the same moves came to two ends', async () => {
+    let rounds = 0;
+    const setup: Setup = ({ effect, lane }) => {
+      const isOdd = rounds++ % 2 === 1;
+      const look = effect({ name: 'look', reads: ['seats'], perform: () => {} });
+      lane('ann', () => look());
+      return () => expect(isOdd).toBe(false);
+    };
+    expect((await explore(setup, { twice: true })).failure).toMatchObject({
+      what: 'not deterministic',
+      message: 'it ended in two ways: passed after 1 moves; the second time: invariant after 1 moves',
+    });
+  });
+
   it('says that every order of what is right was seen', async () => {
     const result = await explore(tickets(true));
     expect(result).toMatchObject({ complete: true, classes: 2, pairs: { seen: 1, inBothOrders: 1 } });

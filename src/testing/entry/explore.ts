@@ -4,6 +4,7 @@ import { type Perform, type Performed, switchesIn } from '../../conductor/explor
 import { type Found, search } from '../../conductor/explore/portfolio.ts';
 import type { PolicyName } from '../../conductor/explore/sampling.ts';
 import { formatSchedule, parseSchedule } from '../../conductor/explore/schedule-text.ts';
+import { notDeterministic, twice } from '../../conductor/explore/twice.ts';
 import { laneDiagram } from '../../report/lane-diagram.ts';
 import { performingSetup, type Setup } from './explored-world.ts';
 
@@ -19,12 +20,16 @@ export interface ExploreOptions {
   readonly forMs?: number;
   /** For what is drawn by chance; 1 unless it is said. */
   readonly seed?: number;
+  /** Every schedule is performed twice, and has to come to the same: what does not depends on something that is no effect. */
+  readonly twice?: boolean;
   /** Performs only this one: the `schedule` of a failure. */
   readonly schedule?: string;
 }
 
 export interface ExploredFailure {
-  /** `invariant`, `deadlock`, `livelock`, or the code of an error that a lane threw. */
+  /**
+   * `invariant`, `deadlock`, `livelock`, `undeclared write`, `not deterministic`, or the code of an error that a lane threw.
+   */
   readonly what: string;
   readonly message: string;
   /** Which lane goes on when, with few switches between them: give it to `explore` to see the failure again. */
@@ -52,19 +57,25 @@ export interface ExploreResult {
 const calmMark = 'calm';
 
 export async function exploreSetup(setup: Setup, options: ExploreOptions = {}): Promise<ExploreResult> {
-  const perform = performingSetup(setup);
-  const { schedule, ...searched } = options;
+  const { schedule, twice: isTwice = false, ...searched } = options;
+  const once = performingSetup(setup);
+  const perform = isTwice ? twice(once) : once;
   if (schedule !== undefined) return again(perform, schedule);
   const { failure, isComplete, schedules, coverage } = await search(perform, searched);
   const facts = { complete: isComplete, schedules, classes: coverage.classes, pairs: coverage.pairs };
   if (!failure) return withText(facts);
   const { isCalm } = failure;
-  const { performed } = await minimise(perform, failure.performed, { isCalm });
+  const isByChance = wasByChance(failure.performed);
+  const { performed } = isByChance ? failure : await minimise(perform, failure.performed, { isCalm });
   return withText({
     ...facts,
     failure: describe(performed, foundBy(failure), scheduleOf(performed, isCalm)),
   });
 }
+
+/** Nothing that depends on chance can be made simpler by trying. */
+const wasByChance = ({ verdict }: Performed): boolean =>
+  verdict.kind === 'failed' && verdict.what === notDeterministic;
 
 /** Whether time may pass at any moment is part of a schedule. */
 const scheduleOf = ({ trace }: Performed, isCalm: boolean): string =>

@@ -4,6 +4,7 @@ import { Cut, type Perform, type Verdict } from '../../conductor/explore/move.ts
 import { Stuck, verdictOf } from '../../conductor/explore/stuck.ts';
 import type { Mailbox } from '../../world/mailbox.ts';
 import type { LaneRef, World } from '../../world/world.ts';
+import { WatchedKeys } from './watched-keys.ts';
 
 type KeysOf<Args> = readonly string[] | ((args: Args) => readonly string[]);
 
@@ -28,6 +29,11 @@ export interface ExploredWorld {
   fork(body: () => Promise<void>): LaneRef;
   join(lanes: readonly LaneRef[]): Promise<void>;
   mailbox<Message>(name: string): Mailbox<Message>;
+  /**
+   * What stands behind a key, as data: an effect that changes it without saying that it writes the key is a failure, because
+   * orders that matter would not be seen.
+   */
+  watch(key: string, look: () => unknown): void;
   /** Milliseconds since the beginning. Time passes only while somebody sleeps, and then at any moment. */
   now(): Promise<number>;
   sleep(ms: number): Promise<void>;
@@ -49,22 +55,29 @@ export const performingSetup =
         now = ms;
       },
     };
-    const exploring = exploringPlayer({ policy, time });
+    const watched = new WatchedKeys();
+    const exploring = exploringPlayer({ policy: watched.until(policy), time });
     const world = createConductedWorld({
       player: exploring.player,
       pace: 'microtask',
       remembersOrigins: false,
     });
     const lanes: [string, () => Promise<unknown>][] = [];
-    const check = setup(worldOf(world, () => now, lanes));
+    const check = setup(worldOf(world, { now: () => now, lanes, watched }));
     const ends = await Promise.allSettled(lanes.map(([name, body]) => world.open(name, body)));
-    const verdict = await verdictFor(ends, check ?? undefined);
+    const verdict = watched.broken ?? (await verdictFor(ends, check ?? undefined));
     const left = exploring.left();
     await world.finish().catch(() => {});
     return { trace: exploring.trace, left, entries: exploring.entries(), verdict };
   };
 
-function worldOf(world: World, now: () => number, lanes: [string, () => Promise<unknown>][]): ExploredWorld {
+interface Surroundings {
+  readonly now: () => number;
+  readonly lanes: [string, () => Promise<unknown>][];
+  readonly watched: WatchedKeys;
+}
+
+function worldOf(world: World, { now, lanes, watched }: Surroundings): ExploredWorld {
   const clock = world.effect<void, number>({ name: 'clock.now', span: 'short', perform: now });
   const sleepUntil = world.effect<number, void>({ name: 'clock.sleep', span: 'long', perform: () => {} });
   return {
@@ -74,12 +87,13 @@ function worldOf(world: World, now: () => number, lanes: [string, () => Promise<
         name,
         span: 'short',
         keys: args => ({ reads: keysOf(reads, args), writes: keysOf(writes, args) }),
-        perform,
+        perform: args => watched.around({ name, writes: keysOf(writes, args) }, () => perform(args)),
         ...(when ? { enabled: when } : {}),
       }),
     fork: body => world.fork(body),
     join: refs => world.join(refs),
     mailbox: name => world.mailbox(name),
+    watch: (key, look) => watched.watch(key, look),
     now: () => clock(),
     sleep: async ms => sleepUntil(now() + ms),
   };

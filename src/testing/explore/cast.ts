@@ -12,6 +12,7 @@ import { Shelf } from '../vcr/shelf.ts';
 import { createVcr, type Vcr } from '../vcr/vcr.ts';
 import { firstName } from './crashes.ts';
 import { type Chances, type Fault, Misfortune } from './faults.ts';
+import type { KeyCheck } from './keys/key-check.ts';
 import type { PreparedCase } from './prepared-case.ts';
 import { stableIds } from './stable-ids.ts';
 import type { Scene } from './theatre.ts';
@@ -20,6 +21,8 @@ import type { VirtualClock } from './virtual-clock.ts';
 export interface CastOptions {
   readonly clock: VirtualClock;
   readonly faults: readonly Fault[];
+  /** Compares what effects change with what they say. */
+  readonly keyCheck?: KeyCheck | undefined;
 }
 
 /** Who plays in one schedule: recorded sessions and scripts, told again to whoever asks for them. */
@@ -44,7 +47,7 @@ export class Cast {
 
   hostOf({ name }: CaseStep, world: World): Host {
     const { manifest } = this.#prepared;
-    const { clock, faults } = this.#options;
+    const { clock, faults, keyCheck } = this.#options;
     const opened = openSessions(this.#vcrOf(firstName(name)).openSession);
     this.#open.set(name, opened);
     const misfortune = new Misfortune(
@@ -53,7 +56,7 @@ export class Cast {
     );
     this.#misfortunes.set(name, misfortune);
     return {
-      world: misfortune.world(world),
+      world: misfortune.world(keyCheck ? keyCheck.world(world, name) : world),
       clock,
       ids: stableIds(name),
       openSession: settled(misfortune.sessions(opened.openSession), manifest),

@@ -1,6 +1,7 @@
 import { ClassCount, type Coverage } from '../../conductor/explore/classes.ts';
-import type { Move, Verdict } from '../../conductor/explore/move.ts';
+import type { Move, Policy, Verdict } from '../../conductor/explore/move.ts';
 import type { PolicyName } from '../../conductor/explore/sampling.ts';
+import { twice } from '../../conductor/explore/twice.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
 import { everyMishap, oneMishapEach, withMishaps } from './adversities.ts';
 import type { Adversity, Attempt, Source } from './attempt.ts';
@@ -18,6 +19,10 @@ export interface ExploreOptions {
   readonly seed: number;
   readonly crashes: boolean;
   readonly faults: readonly FaultKind[];
+  /** What effects change is compared with what they say that they write. */
+  readonly checkKeys?: boolean | undefined;
+  /** Every schedule is played twice, and has to come to the same. */
+  readonly twice?: boolean | undefined;
   /** Both, one after the other, unless it is said. */
   readonly on?: 'memory' | 'git' | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
@@ -60,6 +65,8 @@ export interface Failure {
 
 /** Above this share of doubt, nothing was shown. */
 export const mostDoubt = 0.2;
+
+const formOf = ({ forms }: PerformedCase): string => (forms ? `: ${forms.all}` : '');
 
 /** Explores a case in one world, in as many goes as there is time for. */
 export class CaseExplorer {
@@ -231,8 +238,10 @@ export class CaseExplorer {
   }
 
   async #perform({ policy, adversity }: Pick<Attempt, 'policy' | 'adversity'>): Promise<PerformedCase> {
-    const theatre = this.#theatre;
-    const performed = await performCase({ prepared: this.#prepared, theatre, policy, adversity });
+    const given = { prepared: this.#prepared, theatre: this.#theatre, adversity };
+    const { checkKeys } = this.#options;
+    const once = (each: Policy) => performCase({ ...given, policy: each, checkKeys });
+    const performed = await (this.#options.twice ? twice(once, formOf) : once)(policy);
     const isCalm = (policy.isCalm ?? false) && adversity.crashes.length + adversity.faults.length === 0;
     const odd =
       performed.verdict.kind === 'passed' && adversity.faults.length === 0 && performed.forms

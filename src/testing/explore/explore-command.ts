@@ -12,6 +12,7 @@ import { type FoundCase, findCases } from '../manifest/find.ts';
 import { type FaultKind, faultKinds } from '../manifest/manifest.ts';
 import { readCase } from '../manifest/read-case.ts';
 import { caseTitle } from '../summary.ts';
+import { aboutOf } from './about.ts';
 import { type CaseExploration, exploreCase } from './explore.ts';
 import { type ExploreOptions, type Failure, mostDoubt } from './explore-case.ts';
 import {
@@ -33,6 +34,8 @@ export interface ExploreCommandOptions {
   readonly crashes?: boolean | undefined;
   /** All kinds if only `true` is said. */
   readonly faults?: boolean | readonly FaultKind[] | undefined;
+  readonly checkKeys?: boolean | undefined;
+  readonly twice?: boolean | undefined;
   readonly on?: 'memory' | 'git' | undefined;
   /** Plays this race again, and nothing else. */
   readonly race?: string | undefined;
@@ -93,7 +96,8 @@ async function exploreOne(
   const progress = liveLine(io, title);
   const result = await exploreCase(found, { ...settings, onProgress: progress.show }, context);
   progress.clear();
-  const kept = result.failure && !options.dryRun ? keep(found, result.failure, io.cwd) : undefined;
+  const isRace = result.failure && aboutOf(result.failure) === 'order';
+  const kept = result.failure && isRace && !options.dryRun ? keep(found, result.failure, io.cwd) : undefined;
   if (options.json) io.out(`${JSON.stringify({ case: title, ...asData(result), kept })}\n`);
   else writeLines(io.out, resultLines(title, result, { io, kept }).join('\n'));
   return isPassed(result) ? exitCodes.ok : exitCodes.failed;
@@ -110,6 +114,8 @@ function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: Comman
     seed: options.seed ?? explore?.seed ?? 1,
     crashes: options.crashes ?? explore?.crashes ?? false,
     faults,
+    checkKeys: options.checkKeys,
+    twice: options.twice,
     on: options.on,
     interrupt: io.interrupt,
   };
@@ -149,9 +155,7 @@ function resultLines(
   const head = passed
     ? `${paint('green', glyphs.completed)} ${title}`
     : `${paint('red', glyphs.failed)} ${paint('bold', title)}`;
-  const replay = kept
-    ? `reprise explore ${title} --race ${kept.replace(/^.*\/|\.score$/g, '')}`
-    : `reprise explore ${title}`;
+  const replay = `reprise explore ${title}${kept ? ` --race ${kept.replace(/^.*\/|\.score$/g, '')}` : optionFor(failure)}`;
   return [
     head,
     ...(note === undefined ? [] : [`  ${paint('dim', note)}`]),
@@ -168,6 +172,19 @@ function resultLines(
         ]
       : []),
   ];
+}
+
+/** What has to be asked for to see such a failure. */
+function optionFor(failure: Failure | undefined): string {
+  switch (failure && aboutOf(failure)) {
+    case 'keys':
+      return ' --check-keys';
+    case 'chance':
+      return ' --twice';
+    case 'order':
+    case undefined:
+      return '';
+  }
 }
 
 const asData = ({ failure, drift, ...result }: CaseExploration) => ({

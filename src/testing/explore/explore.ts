@@ -4,6 +4,7 @@ import { RepriseError } from '../../core/errors.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import { readCase } from '../manifest/read-case.ts';
+import { aboutOf } from './about.ts';
 import { isAboutOrders } from './endings.ts';
 import { CaseExplorer, type Exploration, type ExploreOptions, type Failure } from './explore-case.ts';
 import { gitTheatre } from './git-theatre.ts';
@@ -49,7 +50,7 @@ async function explorePrepared(prepared: PreparedCase, options: ExploreOptions):
   const git = new CaseExplorer(prepared, gitTheatre(prepared), options);
   if (!model || 'note' in model) {
     await git.explore(options.forMs);
-    const failure = git.failure && (await shorten(git, git.failure));
+    const failure = git.failure && (await shortest(git, git.failure));
     return { worlds: [git.result], failure, note: model?.note };
   }
   const memory = new CaseExplorer(prepared, model, options);
@@ -96,16 +97,22 @@ async function inMemory(
 async function reported({ memory, git }: Both): Promise<Pick<CaseExploration, 'failure' | 'drift'>> {
   if (git.failure) return { failure: await shortenInMemory({ memory, git }, git.failure) };
   if (!memory.failure) return {};
-  const failure = await shorten(memory, memory.failure);
+  if (aboutOf(memory.failure) === 'chance') return { failure: memory.failure };
+  const failure = await shortest(memory, memory.failure);
   const { isTrue, verdict } = await isConfirmed(git, failure);
   if (isTrue) return { failure };
   const long = await isConfirmed(git, memory.failure);
-  if (long.isTrue) return { failure: await shorten(git, memory.failure) };
+  if (long.isTrue) return { failure: await shortest(git, memory.failure) };
   return { drift: { failure, onGit: wordsOf(verdict) } };
 }
 
+/** What is not about an order is as plain in any schedule. */
+const shortest = async (explorer: CaseExplorer, failure: Failure): Promise<Failure> =>
+  aboutOf(failure) === 'order' ? shorten(explorer, failure) : failure;
+
 /** Many more schedules can be tried there, if what fails on git fails in memory too. */
 async function shortenInMemory({ memory, git }: Both, failure: Failure): Promise<Failure> {
+  if (aboutOf(failure) !== 'order') return failure;
   if (await failsToo(memory, failure)) {
     const short = await shorten(memory, failure);
     if ((await isConfirmed(git, short)).isTrue) return short;

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { openStore as openSqlite } from '../../commands/open-engine.ts';
+import { openStore as openSqlite, storeFile } from '../../commands/open-engine.ts';
 import { openRepository } from '../../git/repository.ts';
 import { worktreeEntries } from '../../git/worktree-entries.ts';
 import type { EventStore } from '../../store/port.ts';
@@ -8,6 +8,8 @@ import type { Invariant } from '../manifest/manifest.ts';
 import type { Stage } from '../stage.ts';
 import { stageHistory } from '../stage-result.ts';
 import type { RepositoryEnd } from './ending.ts';
+import { GitState } from './keys/git-state.ts';
+import { StoreRows } from './keys/store-rows.ts';
 import type { PreparedCase } from './prepared-case.ts';
 import { reachable } from './reachable.ts';
 import type { Scene, Theatre } from './theatre.ts';
@@ -28,6 +30,8 @@ function gitScene({ stage, env, manifest, loaded }: PreparedCase): Scene {
   let store: EventStore | undefined;
   const repository = openRepository({ cwd: stage.repo, env });
   repository.catch(() => {});
+  const state = new GitState(stage.repo);
+  const rows = new StoreRows(storeFile(join(stage.repo, '.reprise', 'state')));
   return {
     // One for all: whoever is cut off in the middle never closes his own.
     openStore: async stateDir => {
@@ -38,9 +42,13 @@ function gitScene({ stage, env, manifest, loaded }: PreparedCase): Scene {
     deltas: { repository: () => repository, blobs: loaded.blob, applyDeltas: true },
     repository: () => repositoryEnd(stage, manifest.base?.branch ?? 'main'),
     store: () => store,
+    look: async () => new Map([...state.facts(), ...(await rows.facts())]),
     problems: () => [],
     violation: async () => brokenInvariant(manifest.invariants, { cwd: stage.repo, env }),
-    close: async () => (await opened)?.close(),
+    close: async () => {
+      rows.close();
+      await (await opened)?.close();
+    },
   };
 }
 

@@ -6,6 +6,7 @@ import { openRepository } from '../../git/repository.ts';
 import { noLog } from '../../process/log.ts';
 import { memoryStore } from '../../store/memory.ts';
 import type { RepositoryEnd } from './ending.ts';
+import { modelFacts, StoreFacts } from './keys/model-state.ts';
 import { modelOf } from './model/load-model.ts';
 import { branchRef, type Model } from './model/model.ts';
 import { applyInModel, inModel, learnRecordings } from './model/surround.ts';
@@ -44,6 +45,7 @@ const onlyOnGit = ({ found }: PreparedCase, why: string): RepriseError =>
 function memoryScene(model: Model, { stage, manifest, loaded }: PreparedCase): Scene {
   const store = memoryStore();
   const problems: RepriseError[] = [];
+  const stored = new StoreFacts(store);
   const main = manifest.base?.branch ?? 'main';
   return {
     surround: inModel({ model, onMissing: error => void problems.push(error) }),
@@ -57,6 +59,7 @@ function memoryScene(model: Model, { stage, manifest, loaded }: PreparedCase): S
     },
     repository: async () => repositoryEnd(model, { main, root: stage.repo }),
     store: () => store,
+    look: async () => new Map([...modelFacts(model, stage.repo), ...(await stored.facts())]),
     problems: () => problems,
     // Commands of the case need files: they are asked on real git.
     violation: async () => undefined,

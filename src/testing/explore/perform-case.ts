@@ -11,7 +11,8 @@ import { Cast } from './cast.ts';
 import { firstName, watchForCrashes } from './crashes.ts';
 import { brokenIn, endingOf, type Forms, formsOf } from './ending.ts';
 import type { Chances } from './faults.ts';
-import { type Ledger, openLedger } from './ledger.ts';
+import { KeyCheck } from './keys/key-check.ts';
+import { openLedger } from './ledger.ts';
 import type { PreparedCase } from './prepared-case.ts';
 import type { Scene, Theatre } from './theatre.ts';
 import type { Violation } from './violation.ts';
@@ -33,6 +34,8 @@ export interface PerformOptions {
   readonly theatre: Theatre;
   readonly policy: Policy;
   readonly adversity?: Adversity | undefined;
+  /** Whether what effects change is compared with what they say that they write. */
+  readonly checkKeys?: boolean | undefined;
 }
 
 const stepTimeoutMs = 30_000;
@@ -43,10 +46,11 @@ export async function performCase({
   theatre,
   policy,
   adversity = noAdversity,
+  checkKeys = false,
 }: PerformOptions): Promise<PerformedCase> {
   const scene = await theatre.open();
   try {
-    return await performOn(scene, { prepared, policy, adversity });
+    return await performOn(scene, { prepared, policy, adversity, checkKeys });
   } finally {
     await scene.close();
   }
@@ -56,12 +60,18 @@ interface Performance {
   readonly prepared: PreparedCase;
   readonly policy: Policy;
   readonly adversity: Adversity;
+  readonly checkKeys: boolean;
 }
 
-async function performOn(scene: Scene, { prepared, policy, adversity }: Performance): Promise<PerformedCase> {
+async function performOn(
+  scene: Scene,
+  { prepared, policy, adversity, checkKeys }: Performance,
+): Promise<PerformedCase> {
   const { manifest, stage, context, env, startMs } = prepared;
   const clock = virtualClock(startMs);
   const ledger = openLedger({ verifies: prepared.verifies });
+  const keyCheck = checkKeys ? new KeyCheck(() => scene.look()) : undefined;
+  const brokenRule = () => ledger.violation ?? keyCheck?.violation;
   const crashes = watchForCrashes({
     crashes: adversity.crashes,
     kill: step => player.kill(step),
@@ -78,7 +88,7 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
     restart: killed => crashes.restart(killed),
   });
   const exploring = exploringPlayer({
-    policy: untilBroken(policy, ledger),
+    policy: untilBroken(policy, brokenRule),
     time: clock,
     startMs,
     isPrivate: prepared.isPrivate,
@@ -90,7 +100,7 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
     remembersOrigins: false,
     tracer: allTracers([ledger.tracer, player.tracer, crashes.tracer]),
   });
-  const cast = new Cast(prepared, scene, { clock, faults: adversity.faults });
+  const cast = new Cast(prepared, scene, { clock, faults: adversity.faults, keyCheck });
   const hostOf = (step: CaseStep) => cast.hostOf(step, world);
   const ended = await settle(
     orStopped(player.play({ world, hostOf, onLeft: step => cast.leave(step) }), world),
@@ -108,17 +118,22 @@ async function performOn(scene: Scene, { prepared, policy, adversity }: Performa
     chances: cast.chances,
   };
   const judged = 'error' in ended ? { verdict: verdictOf(ended.error) } : await judge(scene, ended.value);
-  return { ...performed, ...judged, verdict: weigh(judged.verdict, { ledger, doubt: cast.doubt }) };
+  return {
+    ...performed,
+    ...judged,
+    verdict: weigh(judged.verdict, { violation: brokenRule(), doubt: cast.doubt }),
+  };
 }
 
 /** Git cannot add two at once, but each is found by its own folder, whichever came first. */
 const isListOfWorktrees = (key: string): boolean => key === 'gitworktrees';
 
 /** What comes after a rule was broken is of no interest. */
-const untilBroken = (policy: Policy, ledger: Ledger): Policy => ({
+const untilBroken = (policy: Policy, brokenRule: () => Violation | undefined): Policy => ({
   ...policy,
   choose: point => {
-    if (ledger.violation) throw new Error(ledger.violation.message);
+    const broken = brokenRule();
+    if (broken) throw new Error(broken.message);
     return policy.choose(point);
   },
 });
@@ -163,9 +178,8 @@ function worstOf(played: readonly PlayedStep[]): number {
 /** A rule that was broken before anything was in doubt is broken; what comes after a doubt says nothing. */
 function weigh(
   verdict: Verdict,
-  { ledger, doubt }: { readonly ledger: Ledger; readonly doubt: string | undefined },
+  { violation, doubt }: { readonly violation: Violation | undefined; readonly doubt: string | undefined },
 ): Verdict {
-  const { violation } = ledger;
   if (verdict.kind === 'cut') return verdict;
   if (violation) return { kind: 'failed', what: violation.what, message: violation.message };
   return doubt === undefined ? verdict : { kind: 'inconclusive', why: doubt };

@@ -4,6 +4,7 @@ import type { OpenLog } from '../../process/log.ts';
 import type { EventStore } from '../../store/port.ts';
 import type { DeltaOptions } from '../vcr/deltas.ts';
 import type { RepositoryEnd } from './ending.ts';
+import type { SharedState } from './keys/shared-state.ts';
 import type { Violation } from './violation.ts';
 
 /** Where schedules are played: on real git, or on a model of it in memory. */
@@ -24,6 +25,8 @@ export interface Scene {
   /** To be asked when all steps are over. */
   repository(): Promise<RepositoryEnd>;
   store(): EventStore | undefined;
+  /** What steps share, as it is now. */
+  look(): Promise<SharedState>;
   /** What it cannot do, although it was asked to. */
   problems(): readonly RepriseError[];
   /** Checks what the case says of its repository. */
