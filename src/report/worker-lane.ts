@@ -73,6 +73,7 @@ export class WorkerLane {
         this.note = news.why;
         break;
       case 'problems':
+      case 'left':
         break;
     }
   }

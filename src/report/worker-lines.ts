@@ -1,3 +1,4 @@
+import { formatDuration } from '../core/duration.ts';
 import type { HistoryEvent } from '../core/event.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { EndReason, WorkerNews } from '../worker/news.ts';
@@ -77,7 +78,10 @@ function eventLine(event: HistoryEvent): WorkerLine | undefined {
     case 'landing.parked':
       return line('waiting', parkedText(event.data));
     case 'step.paused':
-      return line('waiting', safeLine(`pauses: ${event.data.reason}`));
+      return line(
+        'waiting',
+        safeLine(`pauses for ${formatDuration(event.data.delayMs)}: ${event.data.reason}`),
+      );
     case 'step.failed':
       return line('failed', safeLine(`failed: ${firstLine(event.data.error.message)}`));
     case 'step.interrupted':
@@ -120,6 +124,8 @@ export function newsLines(news: WorkerNews, { branch }: { readonly branch: strin
         ...(news.hint === undefined ? [] : [line(undefined, `hint: ${safeLine(news.hint)}`)]),
       ];
     }
+    case 'left':
+      return [line('waiting', safeLine(`note: ${news.what} is left: ${news.why}; to clean up: reprise gc`))];
     case 'ended':
       return [line(news.reason === 'budget' ? 'failed' : 'completed', endWords[news.reason])];
   }

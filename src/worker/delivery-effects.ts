@@ -2,6 +2,7 @@ import type { Timestamp } from '../core/time.ts';
 import { committer } from '../engine/work/committer.ts';
 import { withoutLease } from '../engine/work/taped.ts';
 import { folderKey, landedKey, refKey, tipOfBranch } from '../engine/work/workspace-effects.ts';
+import { type SaveRequest, saveWork } from '../engine/work/workspace-git.ts';
 import { anyChanged, anyChangedNow } from '../git/changed-files.ts';
 import { deliverOnBranch, parkOnBranch } from '../git/kept-branches.ts';
 import { pushBranch } from '../git/push-branch.ts';
@@ -93,6 +94,17 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
       perform: async ({ path, files }, { signal }) => {
         const git = (await repository()).git.with({ cwd: path });
         while (await anyChanged(git, files)) await clock.waitUntil(clock.now() + lookEveryMs, signal);
+      },
+    }),
+
+    /** Commits what a task has left uncommitted. Also after a cancellation, so that nothing is lost. */
+    saveLeft: world.effect<SaveRequest, void>({
+      name: 'work.save',
+      span: 'long',
+      cleanup: true,
+      keys: ({ path, branch }) => ({ writes: [folderKey(path), refKey(branch)] }),
+      perform: async request => {
+        await saveWork(await repository(), request);
       },
     }),
 

@@ -24,6 +24,8 @@ export interface LeftWorkspace {
   readonly branch: string;
   /** The commit that it began with. */
   readonly base: string;
+  /** Nobody has committed what was done in it: whoever would have was not at work on it when it ended. */
+  readonly isUnsaved?: true | undefined;
 }
 
 /** From its history, and from the claims. */
@@ -36,25 +38,30 @@ export async function leftWorkOf(
   return {
     ...left,
     ...(claim ? { task: claim.task, token: claim.token } : {}),
-    ...(place
-      ? { workspace: { path: join(projectRoot, place.path), branch: place.branch, base: place.base } }
-      : {}),
+    ...(place ? { workspace: { ...place, path: join(projectRoot, place.path) } } : {}),
   };
 }
 
-type Place = Pick<EventOf<'workspace.created'>['data'], 'path' | 'branch' | 'base'>;
+const placeOf = ({ data: { path, branch, base } }: EventOf<'workspace.created'>): LeftWorkspace => ({
+  path,
+  branch,
+  base,
+});
 
-function leftOf(
-  history: readonly HistoryEvent[],
-): Pick<LeftWork, 'task' | 'parked' | 'wasStopped' | 'costUsd' | 'tokens'> & { readonly place?: Place } {
-  let place: Place | undefined;
+type Left = Omit<LeftWork, 'token' | 'workspace'> & { readonly place?: LeftWorkspace };
+
+function leftOf(history: readonly HistoryEvent[]): Left {
+  let place: LeftWorkspace | undefined;
+  let isUnsaved = false;
   let task: string | undefined;
   let parked: string | undefined;
   let wasStopped = false;
   let costUsd: number | null = 0;
   let tokens = 0;
   for (const event of history) {
-    if (event.type === 'workspace.created') place = event.data;
+    if (event.type === 'workspace.created') place = placeOf(event);
+    else if (event.type === 'session.started' && event.step === 'work') isUnsaved = true;
+    else if (event.type === 'workspace.saved') isUnsaved = false;
     else if (event.type === 'transition.taken' && event.data.from === dispatcher)
       task = event.data.args?.['task'];
     else if (event.type === 'landing.parked') parked = event.data.branch;
@@ -67,7 +74,7 @@ function leftOf(
     }
   }
   return {
-    ...(place ? { place } : {}),
+    ...(place ? { place: { ...place, ...(isUnsaved ? { isUnsaved } : {}) } } : {}),
     ...(task === undefined ? {} : { task }),
     ...(parked === undefined ? {} : { parked }),
     ...(wasStopped ? { wasStopped } : {}),

@@ -37,6 +37,7 @@ export async function letGo({
   if (task !== undefined && (parked === undefined || token !== undefined)) {
     const isStopped = result.status === 'cancelled' && (await effects.isStopped(interrupt));
     const state = isStopped || wasStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
+    if (workspace?.isUnsaved) await save(effects, workspace);
     const commit = workspace && (await ownCommit(effects, workspace));
     const branch = commit === undefined ? undefined : await effects.park({ task, commit });
     const reason = firstLineOf(error.message);
@@ -44,16 +45,40 @@ export async function letGo({
     if (token !== undefined) await effects.settleClaim({ task, token, state, at, reason, branch });
     tell({ kind: 'let-go', task, state, reason, branch, hint: error.hint });
   }
-  // What is in it is on a branch by now; whatever keeps it there, it is found again by whoever cleans up.
-  if (workspace)
-    await bestEffort(
-      async () => {
-        const { path, branch } = workspace;
-        await effects.removeWorkspace({ path, branch, incarnation });
-      },
-      () => {},
-    );
+  if (workspace) await remove(effects, { workspace, incarnation, tell });
   if (notOfTheTask.has(error.code)) throw new RepriseError(error.code as 'AGENT_LOGIN', error.message, error);
+}
+
+/** Commits what was done, if whoever did it had no time to. What fails here is told of when the workspace is removed. */
+const save = (effects: WorkerEffects, { path, branch, base }: LeftWorkspace): Promise<void> =>
+  bestEffort(
+    async () => {
+      const at = toTimestamp(await effects.now());
+      await effects.saveLeft({ path, branch, base, message: 'work: unfinished work\n', at });
+    },
+    () => {},
+  );
+
+/** What is in it is on a branch by now. */
+async function remove(
+  effects: WorkerEffects,
+  {
+    workspace: { path, branch },
+    incarnation,
+    tell,
+  }: Pick<LettingGo, 'incarnation' | 'tell'> & { readonly workspace: LeftWorkspace },
+): Promise<void> {
+  const sayLeft = (what: string, why: string) => tell({ kind: 'left', what, why: firstLineOf(why) });
+  await bestEffort(
+    async () => {
+      const removal = await effects.removeWorkspace({ path, branch, incarnation });
+      if (removal.kind === 'uncommitted-changes')
+        sayLeft(path, `it has uncommitted changes: ${removal.files.join(', ')}`);
+      else if (removal.branch?.kind === 'kept' && removal.branch.commits === 0)
+        sayLeft(`the branch ${branch}`, 'it could not be removed');
+    },
+    ({ message }) => sayLeft(path, message),
+  );
 }
 
 /** The last commit of a workspace, if it has one that its base does not have. */

@@ -25,6 +25,8 @@ export type WorkerNews =
       readonly branch?: string | undefined;
       readonly hint?: string | undefined;
     }
+  /** Something of it that only whoever cleans up removes. */
+  | { readonly kind: 'left'; readonly what: string; readonly why: string }
   | { readonly kind: 'ended'; readonly reason: EndReason };
 
 /** What became of a task that a worker had. */
