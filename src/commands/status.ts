@@ -33,7 +33,7 @@ export async function statusCommand(
   const place = await openTaskPlace(io, options);
   const looks = new Looks(place);
   const { terminal } = io;
-  if (!options.watch) print(place, await looks.next(), options);
+  if (!options.watch) print(place, await looks.next(io.interrupt), options);
   else if (terminal && io.isTTY.stdout && !options.json) await draw(place, looks, terminal);
   else await follow(place, looks, options);
   return exitCodes.ok;
@@ -49,12 +49,23 @@ class Looks {
     this.#place = place;
   }
 
-  async next(): Promise<StatusFacts> {
+  /** Throws CANCELLED. */
+  async next(signal: AbortSignal): Promise<StatusFacts> {
     const isListed = this.#place.rules.tasks.kind === 'command';
     if (!this.#written || !isListed || this.#count % listEvery === 0)
-      this.#written = await readWrittenTasks(this.#place);
+      this.#written = await readWrittenTasks(this.#place, signal);
     this.#count++;
     return readStatus(this.#place, this.#written);
+  }
+
+  /** The same for somebody who may leave meanwhile: `undefined` then. */
+  async nextUnless(signal: AbortSignal): Promise<StatusFacts | undefined> {
+    try {
+      return await this.next(signal);
+    } catch (thrown) {
+      if (signal.aborted) return undefined;
+      throw thrown;
+    }
   }
 }
 
@@ -73,7 +84,8 @@ async function follow(place: TaskPlace, looks: Looks, options: StatusCommandOpti
   const { io } = place;
   let shown: string | undefined;
   while (!io.interrupt.aborted) {
-    const facts = await looks.next();
+    const facts = await looks.nextUnless(io.interrupt);
+    if (!facts) return;
     const mark = changeMark(facts);
     if (mark !== shown) {
       if (shown !== undefined && !options.json) io.out('\n');
@@ -87,14 +99,36 @@ async function follow(place: TaskPlace, looks: Looks, options: StatusCommandOpti
 
 /** For a terminal: drawn in place until somebody has seen enough. The last picture stays. */
 async function draw(place: TaskPlace, looks: Looks, terminal: NodeJS.WriteStream): Promise<void> {
-  const { io, project } = place;
-  const { importScreen } = await import('../report/screen-import.ts');
+  const { io } = place;
   const leaving = new AbortController();
   const signal = AbortSignal.any([io.interrupt, leaving.signal]);
   const stopListening = io.listenToKeys?.(key => {
     if (key === 'q' || key === '\u0003') leaving.abort();
   });
-  let facts = await looks.next();
+  try {
+    const last = await drawUntil(signal, { place, looks, terminal });
+    if (last) print(place, last, {});
+  } finally {
+    stopListening?.();
+  }
+}
+
+interface Drawing {
+  readonly place: TaskPlace;
+  readonly looks: Looks;
+  readonly terminal: NodeJS.WriteStream;
+}
+
+/** What was seen last, if anything. */
+async function drawUntil(
+  signal: AbortSignal,
+  { place, looks, terminal }: Drawing,
+): Promise<StatusFacts | undefined> {
+  const { io, project } = place;
+  const { importScreen } = await import('../report/screen-import.ts');
+  const first = await looks.nextUnless(signal);
+  if (!first) return undefined;
+  let facts = first;
   const screen = (await importScreen()).openScreen(terminal);
   const redraw = () => {
     const { columns = 80, rows = 24 } = terminal;
@@ -108,12 +142,11 @@ async function draw(place: TaskPlace, looks: Looks, terminal: NodeJS.WriteStream
     while (!signal.aborted) {
       redraw();
       await delay(lookEveryMs, undefined, { signal }).catch(() => {});
-      if (!signal.aborted) facts = await looks.next();
+      facts = (await looks.nextUnless(signal)) ?? facts;
     }
   } finally {
     terminal.off('resize', redraw);
-    stopListening?.();
     await screen.close();
   }
-  print(place, facts, {});
+  return facts;
 }

@@ -48,27 +48,31 @@ export interface WrittenTasks extends TaskFiles {
   readonly uncommitted: readonly UncommittedTask[];
 }
 
-export async function readWrittenTasks(place: TaskPlace): Promise<WrittenTasks> {
+/** Throws CANCELLED if the signal comes while a command lists them. */
+export async function readWrittenTasks(
+  place: TaskPlace,
+  signal: AbortSignal = place.io.interrupt,
+): Promise<WrittenTasks> {
   const { repository, rules } = place;
   const read = await readTaskFiles(
     branchesOf(async () => repository),
     rules,
   );
   const uncommitted = await uncommittedTasks(place, read);
-  return { ...read, uncommitted, ...(await listedTasks(place)) };
+  return { ...read, uncommitted, ...(await listedTasks(place, signal)) };
 }
 
-async function listedTasks({
-  io,
-  project,
-  rules: { tasks },
-}: TaskPlace): Promise<Pick<WrittenTasks, 'listed' | 'failure'>> {
+async function listedTasks(
+  { io, project, rules: { tasks } }: TaskPlace,
+  signal: AbortSignal,
+): Promise<Pick<WrittenTasks, 'listed' | 'failure'>> {
   if (tasks.kind !== 'command') return {};
   try {
     const environment = { projectRoot: project.root, env: io.env };
-    return { listed: await printedBy(environment, tasks.command, io.interrupt) };
+    return { listed: await printedBy(environment, tasks.command, signal) };
   } catch (thrown) {
-    if (thrown instanceof RepriseError) return { listed: '[]', failure: thrown };
+    if (thrown instanceof RepriseError && thrown.code !== 'CANCELLED')
+      return { listed: '[]', failure: thrown };
     throw thrown;
   }
 }

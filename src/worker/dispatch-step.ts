@@ -45,7 +45,7 @@ export const dispatchStep =
 async function dispatch(self: Self, lane: WorkLane, place: Place): Promise<Done> {
   await self.show({ state: 'dispatching', runId: lane.runId });
   for (;;) {
-    const seen = await look(self.effects, self.rules, lane.effects.agents);
+    const seen = await look(self.effects, self.rules, lane.effects);
     const { situation } = seen;
     const mine = situation.claims.find(({ runId, state }) => runId === lane.runId && state === 'held');
     const chosen: Choice | Done = mine

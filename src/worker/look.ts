@@ -21,10 +21,17 @@ export interface Look {
 
 type Agents = ReadonlyMap<string, AgentDefinition>;
 
-/** What there is to do now, and who does what. The branch is read first: what changes after that wakes a sleeper. */
-export async function look(effects: WorkerEffects, rules: WorkerRules, agents: Agents): Promise<Look> {
+/**
+ * What there is to do now, and who does what. The branch is read first: what changes after that wakes a sleeper. Throws
+ * CANCELLED if `interrupt` comes before all is read.
+ */
+export async function look(
+  effects: WorkerEffects,
+  rules: WorkerRules,
+  { agents, interrupt }: { readonly agents: Agents; readonly interrupt?: AbortSignal | undefined },
+): Promise<Look> {
   const { main, files, tooLarge } = await effects.readTasks();
-  const { listed, failed } = rules.tasks.kind === 'command' ? await list(effects) : nothingListed;
+  const { listed, failed } = rules.tasks.kind === 'command' ? await list(effects, interrupt) : nothingListed;
   const { claims, revision } = await effects.readClaims();
   const situation = failed
     ? { ...situationOf({ files, tooLarge, listed: '[]', claims }, rules, agents), problems: [failed] }
@@ -47,9 +54,9 @@ interface Listed {
 const nothingListed: Listed = {};
 
 /** A command that fails now may be mended while workers wait. */
-async function list(effects: WorkerEffects): Promise<Listed> {
+async function list(effects: WorkerEffects, interrupt: AbortSignal | undefined): Promise<Listed> {
   try {
-    return { listed: await effects.listTasks() };
+    return { listed: await effects.listTasks(interrupt) };
   } catch (thrown) {
     if (!(thrown instanceof RepriseError) || thrown.code !== 'CONFIG_INVALID') throw thrown;
     return { failed: { message: thrown.message, hint: thrown.hint } };

@@ -10,14 +10,14 @@ type Place = Pick<Environment, 'projectRoot' | 'env'>;
 
 /**
  * What the command prints that lists the tasks of a project. Nothing that it started is left when this returns. Throws
- * CONFIG_INVALID if it fails, and the reason of the signal.
+ * CONFIG_INVALID if it fails, and CANCELLED.
  */
 export async function printedBy(
   { projectRoot, env }: Place,
   command: string,
-  signal: AbortSignal,
+  ...signals: readonly AbortSignal[]
 ): Promise<string> {
-  signal.throwIfAborted();
+  throwIfAborted(signals);
   const lines: string[] = [];
   let characters = 0;
   let saidLast = '';
@@ -40,17 +40,22 @@ export async function printedBy(
   });
   const patience = setTimeout(() => stop('it takes longer than a minute'), mostMs);
   const cancel = () => stop('it was cancelled');
-  signal.addEventListener('abort', cancel, { once: true });
+  for (const signal of signals) signal.addEventListener('abort', cancel, { once: true });
   try {
     const end = await child.ended;
     await child.stop({ graceMs: 0 });
-    signal.throwIfAborted();
+    throwIfAborted(signals);
     if (end.kind === 'exited' && end.exitCode === 0 && why === undefined) return lines.join('\n');
     throw failed(command, why ?? (saidLast || howItEnded(end)));
   } finally {
     clearTimeout(patience);
-    signal.removeEventListener('abort', cancel);
+    for (const signal of signals) signal.removeEventListener('abort', cancel);
   }
+}
+
+function throwIfAborted(signals: readonly AbortSignal[]): void {
+  if (signals.some(({ aborted }) => aborted))
+    throw new RepriseError('CANCELLED', 'the command that lists the tasks was ended');
 }
 
 function howItEnded(end: Awaited<ReturnType<typeof startProcess>['ended']>): string {

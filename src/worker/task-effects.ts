@@ -48,13 +48,16 @@ export function taskEffects({ environment, rules, branches }: Surroundings) {
       },
     }),
 
-    /** What the command of the project prints; empty without one. */
-    listTasks: world.effect<void, string>({
+    /** What the command of the project prints; empty without one. Throws CANCELLED if this process is to stop. */
+    listTasks: world.effect<AbortSignal | undefined, string>({
       name: 'tasks.list',
       span: 'long',
       answer: 'tape',
-      perform: (_, { signal }) =>
-        tasks.kind === 'command' ? printedBy(environment, tasks.command, signal) : '',
+      taped: { args: () => undefined },
+      perform: (interrupt, { signal }) =>
+        tasks.kind === 'command'
+          ? printedBy(environment, tasks.command, signal, ...(interrupt ? [interrupt] : []))
+          : '',
     }),
 
     readClaims: world.effect<void, Claims>({

@@ -75,7 +75,7 @@ export class Worker {
     await this.#enlist();
     const heart = world.fork(() => untilCancelled(() => this.#beat()));
     try {
-      const reason = await this.#loop();
+      const reason = await this.#loop().catch(stoppedIfCancelled);
       this.#tell({ kind: 'ended', reason });
       return { reason, tasks: this.#tasks };
     } finally {
@@ -151,8 +151,9 @@ export class Worker {
   }
 
   async #look(): Promise<Look> {
-    const { effects, rules, environment } = this.#parts;
-    const found = await look(effects, rules, environment.agents);
+    const { effects, rules, environment, options } = this.#parts;
+    const { interrupt } = options;
+    const found = await look(effects, rules, { agents: environment.agents, interrupt });
     this.#complain(found);
     return found;
   }
@@ -310,6 +311,12 @@ type Tried =
 
 const isLost = (thrown: unknown): boolean =>
   thrown instanceof RepriseError && (thrown.code === 'RUN_OWNED' || thrown.code === 'FENCED');
+
+/** What is cancelled outside of a run was cancelled because the worker is to stop. */
+function stoppedIfCancelled(thrown: unknown): EndReason {
+  if (thrown instanceof RepriseError && thrown.code === 'CANCELLED') return 'stopped';
+  throw thrown;
+}
 
 const isAnythingReady = ({ situation }: Look): boolean => pickTask(situation).kind === 'task';
 

@@ -172,6 +172,28 @@ describe('reprise status', () => {
     expect(stdout).toContain('the command that lists the tasks failed: echo no >&2; exit 3');
   });
 
+  it('can be left while a command still lists the tasks', async () => {
+    const at = agentProject({
+      agents: { implement: patient },
+      config: 'tasks: { command: "echo begun >> $MARKS; exec sleep 1000" }',
+    });
+    for (const [args, code] of [
+      [['status'], 130],
+      [['status', '--watch'], 0],
+      [['tasks'], 130],
+    ] as const) {
+      const before = at.marks().length;
+      const looking = at.begin(args);
+      await until(() => at.marks().length > before);
+      looking.kill('SIGINT');
+      const { stdout, ...ended } = await looking.ended;
+      const stderr = code === 0 ? '' : 'error[CANCELLED]: the command that lists the tasks was ended\n';
+      expect(ended).toEqual({ code, stderr });
+      expect(stdout).toBe('');
+      expect(at.leftRunning()).toEqual([]);
+    }
+  });
+
   it('follows what changes in a pipe, and leaves everything alone when it is left', async () => {
     const at = project();
     const watch = at.start(['status', '--watch', '--json']);

@@ -19,6 +19,7 @@ function hold(project: WorkerProject, lock: string): void {
 }
 
 const dispatchLock = '.reprise/state/locks/agents/dispatch/1';
+const agentLock = '.reprise/state/locks/agents/slow/1';
 const landLock = '.git/reprise/locks/land';
 
 const writes = 'echo new > new.txt; echo "<next>land</next>"';
@@ -77,6 +78,53 @@ const waits: Readonly<Record<string, Wait>> = {
     parked: ['issues/one.md', 'new.txt'],
     claims: ['one released'],
   },
+  'the limit of an agent to pass': {
+    project: {
+      agents: {
+        implement: `echo half > half.txt; echo '{ "type": "result", "limit": {} }'`,
+      },
+      tasks: task,
+    },
+    sign: /worker-1 {2}pauses for 5m/,
+    says: ['worker-1  gives back one: interrupted by Ctrl-C; what was done is on reprise/parked/one', stops],
+    parked: ['half.txt'],
+    claims: ['one released'],
+  },
+  'a place of an agent': {
+    project: {
+      files: { 'slow.sh': writes },
+      tasks: task,
+      config: `  slow: { kind: command, command: [sh, slow.sh], max_concurrency: 1 }
+workers: { agent: slow }`,
+    },
+    first: project => hold(project, agentLock),
+    sign: /waiting: all 1 places of the agent slow are taken/,
+    says: ['worker-1  gives back one: interrupted by Ctrl-C', stops],
+    parked: [],
+    claims: ['one released'],
+  },
+  'the setup of a worktree': {
+    project: { agents: { implement: writes }, tasks: task, config: `worktrees: { setup: "${never}" }` },
+    sign: /^\d+$/m,
+    says: ['worker-1  gives back one: interrupted by Ctrl-C', stops],
+    parked: [],
+    claims: ['one released'],
+  },
+  'a checkout that is in the way': {
+    project: { agents: { implement: 'echo theirs > a.txt; echo "<next>land</next>"' }, tasks: task },
+    first: project => project.write({ 'a.txt': 'mine\n' }),
+    sign: /waiting to land one, which is done/,
+    says: ['worker-1  gives back one: interrupted by Ctrl-C; what was done is on reprise/parked/one', stops],
+    parked: ['a.txt', 'issues/one.md'],
+    claims: ['one released'],
+  },
+  'a command that lists the tasks': {
+    project: { agents: { implement: writes }, config: `tasks: { command: "${never}" }` },
+    sign: /^\d+$/m,
+    says: [stops],
+    parked: [],
+    claims: [],
+  },
   'something to do': {
     project: { agents: { implement: writes } },
     sign: /sleeps: /,
@@ -108,11 +156,38 @@ describe('Ctrl-C while a worker waits for', () => {
     expect(project.git('rev-parse', 'main')).toBe(main);
     expect(parkedFiles(project)).toEqual(wait.parked);
     expect(await claimsOf(project)).toEqual(wait.claims);
-    const held = [dispatchLock, landLock].map(lock => join(project.root, lock));
+    const held = [dispatchLock, agentLock, landLock].map(lock => join(project.root, lock));
     const { locks, ...left } = await project.leftovers();
     expect({ ...left, locks: locks.filter(lock => !held.includes(lock)) }).toEqual(nothingLeft);
   });
 });
+
+describe('Ctrl-C twice while a worker waits for', () => {
+  it.each(Object.entries(waits))(
+    '%s leaves nothing that is not told of',
+    async (_, { first, sign, ...wait }) => {
+      const project = workerProject(wait.project);
+      first?.(project);
+      const main = project.git('rev-parse', 'main');
+      const worker = project.worker();
+      await until(() => sign.test(`${worker.stderr}\n${project.marks().join('\n')}`));
+      worker.kill('SIGINT');
+      worker.kill('SIGINT');
+      const { code, stderr } = await worker.ended;
+      expect(code, stderr).toBe(130);
+      expect(project.git('rev-parse', 'main')).toBe(main);
+      const { worktrees, branches, processes } = await project.leftovers();
+      expect(processes).toEqual([]);
+      const left = [...worktrees.map(line => line.replace('worktree ', '')), ...branches];
+      const isToGoOn = left.length > 0 && (await isTakenOver(project));
+      for (const each of isToGoOn ? [] : left) expect(stderr).toContain(`${each} is left`);
+    },
+  );
+});
+
+/** Then it is no leftover: the next worker goes on with it. */
+const isTakenOver = async (project: WorkerProject): Promise<boolean> =>
+  (await project.cli(['status'])).stdout.includes('the next worker goes on with it');
 
 /** Without the time in front. */
 const linesOf = (text: string): readonly string[] =>
@@ -151,11 +226,12 @@ describe('a second Ctrl-C', () => {
     expect(await project.leftovers()).toEqual(nothingLeft);
   });
 
-  it('that leaves no time to give the task back does not make it fail', async () => {
+  it('that leaves no time to give the task back does not make it fail, and loses nothing', async () => {
     const project = workerProject({
       agents: {
         implement: `
           if [ -e $MARKS.mild ]; then ${writes}; exit; fi
+          echo half > half.txt
           exec > /dev/null 2>&1
           trap '' INT TERM
           echo begun >> $MARKS
@@ -172,8 +248,32 @@ describe('a second Ctrl-C', () => {
     project.tell('mild', '');
     const other = await project.worker(['--until-idle']).ended;
     expect(other.code, other.stderr).toBe(0);
-    expect(other.stderr).toContain('gives back one: interrupted by Ctrl-C');
+    expect(other.stderr).toContain(
+      'gives back one: interrupted by Ctrl-C; what was done is on reprise/parked/one',
+    );
+    expect(parkedFiles(project)).toEqual(expect.arrayContaining(['half.txt']));
     expect(project.landed()).toEqual(['one']);
     expect(await project.leftovers()).toEqual(nothingLeft);
   });
+});
+
+it('a worker names what it could not remove, and how to', async () => {
+  const project = workerProject({
+    agents: {
+      implement: `
+        git worktree add --quiet --force "$MARKS.elsewhere" "$(git branch --show-current)"
+        echo "<next>give-up: nobody knows how</next>"`,
+    },
+    tasks: task,
+  });
+  const { code, stderr } = await project.worker(['--once', '--quiet']).ended;
+  expect(code).toBe(1);
+  const { branches } = await project.leftovers();
+  expect(branches).toHaveLength(1);
+  expect(linesOf(stderr), stderr).toContain(
+    `worker-1  note: the branch ${branches[0]} is left: it could not be removed; to clean up: reprise gc`,
+  );
+  project.git('worktree', 'remove', '--force', join(project.root, '.git/marks.elsewhere'));
+  expect((await project.cli(['gc'])).code).toBe(0);
+  expect((await project.leftovers()).branches).toEqual([]);
 });
