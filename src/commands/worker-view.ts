@@ -34,25 +34,14 @@ export async function openWorkersView(
   }
   const { createPlainWorkersReporter } = await import('../report/worker-reporter.ts');
   const { color } = lookOf(io, 'err');
-  const plain = createPlainWorkersReporter({
+  return createPlainWorkersReporter({
     write: text => io.err(text),
     color,
     branch,
+    quiet,
     now: () => io.now(),
   });
-  return quiet ? quietView(plain) : plain;
 }
-
-/** Only what somebody has to know even so. */
-const quietView = (plain: WorkersReporter): WorkersReporter => ({
-  ...plain,
-  observe: (worker, observation) => {
-    if (observation.kind === 'notice') plain.observe(worker, observation);
-  },
-  tell: (worker, news) => {
-    if (news.kind === 'problems' || news.kind === 'let-go') plain.tell(worker, news);
-  },
-});
 
 function jsonView(io: CommandIo): WorkersReporter {
   const names: string[] = [];

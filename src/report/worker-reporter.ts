@@ -18,6 +18,8 @@ export interface PlainWorkersOptions {
   readonly write: (text: string) => void;
   readonly color: boolean;
   readonly branch: string;
+  /** Only what somebody has to know even so. */
+  readonly quiet?: boolean | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -43,11 +45,14 @@ export function namedLines(
   return [`${paint('dim', clockTime(at))} ${paint('bold', column)}  ${paint(colour, first)}`, ...further];
 }
 
+const toBeKnown: ReadonlySet<WorkerNews['kind']> = new Set(['problems', 'let-go', 'left']);
+
 /** A log for pipes and CI: `12:01:03 worker-1  landed 3f2c1ab0d2 Mend the parser on main`. */
 export function createPlainWorkersReporter({
   write,
   color,
   branch,
+  quiet = false,
   now,
 }: PlainWorkersOptions): WorkersReporter {
   const paint = painter(color);
@@ -59,10 +64,12 @@ export function createPlainWorkersReporter({
   };
   return {
     observe: (worker, observation) => {
+      if (quiet && observation.kind !== 'notice') return;
       for (const line of observationLines(observation)) put(worker, line);
     },
     tell: (worker, news) => {
       if (news.kind === 'enlisted') names[worker] = news.name;
+      if (quiet && !toBeKnown.has(news.kind)) return;
       for (const line of newsLines(news, { branch })) {
         // What is wrong with a task stays wrong until somebody mends it, and need not be said at every look.
         if (news.kind === 'problems' && told.has(line.text)) continue;
