@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type CaptureProject, captureAndPlay, captureProject } from './capture-project.ts';
 import { parseLines, until } from './run-inline.ts';
@@ -63,7 +65,10 @@ test('work that another worker was faster with replays with the conflict, and wi
   const text = await captureAndPlay(project, runOf(worked.stdout, 'wave'), 'conflict');
   expect(text).toContain('[[claims]]\ntask = "greet"\nstate = "held"');
   expect(text).toMatch(/label = "land\.prepare"\naction = \{ move_main = "[0-9a-f]{40}" \}/);
-  expect(project.read('cases/conflict/conflict.snap')).toContain('greeting.txt');
+  const snapshot = project.read('cases/conflict/conflict.snap');
+  expect(snapshot).toContain('greeting.txt');
+  expect(snapshot).toContain('takes wave');
+  expect(snapshot).not.toContain('takes greet');
   // What is played is what is in the project now: other words for the agent are noticed.
   project.write({ '.reprise/agents/implement.md': implement.replace('You do', 'You never do') });
   const changed = await project.cli(['test', 'conflict']);
@@ -125,7 +130,7 @@ test('what a command listed, and what an agent dispatched, replays where neither
   expect(project.read('cases/listed/listed.snap')).toContain('it is short');
 });
 
-test('a run that was taken over is refused, and looks for tasks leave no journals', async () => {
+test('a run that was taken over is refused', async () => {
   const project = workerProject(
     { 'issues/a.md': 'A\n' },
     'if [ ! -e "$(git rev-parse --git-common-dir)/begun" ]; then : > "$(git rev-parse --git-common-dir)/begun"; sleep 60; fi; echo a > a.txt',
@@ -138,4 +143,23 @@ test('a run that was taken over is refused, and looks for tasks leave no journal
   const { code, stderr } = await project.cli(['capture', runOf(stdout, 'a'), 'a']);
   expect(code).toBe(1);
   expect(stderr).toContain('a worker died in the middle of this run, and another one took it over');
+});
+
+test('looks for tasks leave no journals where none is taken', async () => {
+  const dispatch = (words: string) => `---\nkind: scripted\nscript:\n  - say: "${words}"\n---\n`;
+  const project = workerProject({
+    'reprise.yaml': 'workers: { dispatch: agent }\n',
+    '.reprise/agents/dispatch.md': dispatch('<next>sleep</next>'),
+    'issues/a.md': 'A\n',
+  });
+  const journals = () => readdirSync(join(project.root, '.reprise/state/journal'));
+  const looked = await project.cli(['worker', '--once', '--json']);
+  expect(looked).toMatchObject({ code: 0 });
+  expect(looked.stdout).toContain('"run.completed"');
+  expect(journals()).toEqual([]);
+  project.write({
+    '.reprise/agents/dispatch.md': dispatch('<next>\\nagent: implement\\ntask: a\\nwhy: why not\\n</next>'),
+  });
+  expect(await project.cli(['worker', '--once', '--json'])).toMatchObject({ code: 0 });
+  expect(journals()).toHaveLength(1);
 });
