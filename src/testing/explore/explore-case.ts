@@ -188,11 +188,11 @@ export class CaseExplorer {
     const { policy } = this.#options;
     const mishaps = everyMishap(trial, this.#options);
     const orders = policy === 'auto' || policy === 'dpor' ? [this.#everyOrder] : [];
-    const stalls = policy === 'auto' ? [oneStallEach(trial)] : [];
+    const stalls = oneStallEach(trial);
+    const interruptions = oneStallEach(trial, { isCalm: true });
     return [
       ...orders,
-      ...stalls,
-      ...stalls,
+      ...(policy === 'auto' ? [stalls, interruptions, stalls] : []),
       ...(mishaps.length > 0 ? [oneMishapEach(mishaps)] : []),
       ...this.#samplers(trial, mishaps),
     ];

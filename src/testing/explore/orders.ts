@@ -69,10 +69,13 @@ export class EveryOrder implements Source {
 const movesATick = 6;
 
 /**
- * One step stands still while time passes and the others go on for as long as they can: once before each of its moves. So
- * leases run out, and whoever comes back finds that others have gone on without him.
+ * One step stands still while the others go on for as long as they can: once before each of its moves. Whoever comes back
+ * finds that others have gone on without him; unless time stands still, leases have run out meanwhile.
  */
-export function oneStallEach({ trace }: PerformedCase): Source {
+export function oneStallEach(
+  { trace }: PerformedCase,
+  { isCalm = false }: { readonly isCalm?: boolean } = {},
+): Source {
   const made = new Map<string, number>();
   const all = trace.map(move => {
     const step = topLane(move.lane);
@@ -87,9 +90,9 @@ export function oneStallEach({ trace }: PerformedCase): Source {
       const moment = moments[seed];
       return (
         moment && {
-          policy: stalling(moment),
+          policy: { ...stalling(moment), isCalm },
           adversity: noAdversity,
-          by: `a stall of ${moment.step}`,
+          by: `${isCalm ? 'an interruption' : 'a stall'} of ${moment.step}`,
           seed: seed++,
         }
       );
@@ -102,7 +105,13 @@ export function oneStallEach({ trace }: PerformedCase): Source {
 const weightOf = ({ keys: { writes = [] } }: Move): number =>
   Math.max(0, ...writes.map(key => (key.startsWith('ref:') ? 2 : /^(claim|lock|slot):/.test(key) ? 1 : 0)));
 
-function stalling({ step, before }: { readonly step: string; readonly before: number }): Policy {
+function stalling({
+  step,
+  before,
+}: {
+  readonly step: string;
+  readonly before: number;
+}): Pick<Policy, 'choose'> {
   let made = 0;
   let others = 0;
   let isOver = false;
@@ -115,7 +124,6 @@ function stalling({ step, before }: { readonly step: string; readonly before: nu
     return lane;
   };
   return {
-    isCalm: false,
     choose: point => {
       if (made < before) {
         const own = point.enabled.filter(({ lane }) => topLane(lane) === step);

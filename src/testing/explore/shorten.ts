@@ -10,8 +10,8 @@ import type { PerformedCase } from './perform-case.ts';
 
 /** How many schedules may be tried, and for how long: on git one takes a second. */
 const limits = {
-  memory: { most: 400, forMs: 12_000 },
-  git: { most: 30, forMs: 12_000 },
+  memory: { most: 400, forMs: 8_000 },
+  git: { most: 30, forMs: 10_000 },
 } as const;
 
 /** The same failure with less of everything: crashes and faults, time that passes, switches between steps. */
