@@ -21,6 +21,8 @@ export interface CrashWatch {
 
 const runEnds: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled']);
 
+export const endsRun = (events: readonly NewEvent[]): boolean => events.some(({ type }) => runEnds.has(type));
+
 export interface CrashWatchOptions {
   readonly crashes: readonly Crash[];
   readonly kill: (step: string) => void;
@@ -51,7 +53,7 @@ export function watchForCrashes({ crashes, kill, alive }: CrashWatchOptions): Cr
     if (effect !== 'store.create' && effect !== 'store.append') return;
     const { runId, events } = args as { readonly runId: string; readonly events: readonly NewEvent[] };
     const known = runsOf(step);
-    known.set(runId, (known.get(runId) ?? false) || events.some(({ type }) => runEnds.has(type)));
+    known.set(runId, (known.get(runId) ?? false) || endsRun(events));
   };
   return {
     entries,

@@ -138,6 +138,15 @@ describe('the ledger', () => {
     expect(ledger.violation).toBeUndefined();
   });
 
+  it('has nothing against claiming what a run had that is over', () => {
+    const { ledger, note, claims } = book();
+    note('a/w', 'store.create', { runId: 'r1' }, lease(1));
+    claims('a/w', 'r1', 1);
+    note('a/w', 'store.append', { runId: 'r1', events: [{ type: 'run.failed' }] });
+    claims('b/w', 'r2', 2);
+    expect(ledger.violation).toBeUndefined();
+  });
+
   it('forgets what a process held that was killed', () => {
     const { ledger, note, claims } = book();
     note('a/w', 'store.create', { runId: 'r1' }, lease(1));

@@ -2,10 +2,11 @@ import { type Timestamp, toEpochMs } from '../../core/time.ts';
 import type { MoveOrder, VerifyOrder } from '../../engine/work/landing-port.ts';
 import type { MoveEnd, Verified } from '../../git/landing-steps.ts';
 import type { ClaimRequest, ClaimResult, Settlement } from '../../store/claims.ts';
-import type { AcquireRequest, AcquireResult, Lease, NewRun } from '../../store/port.ts';
+import type { AcquireRequest, AcquireResult, Batch, Lease, NewRun } from '../../store/port.ts';
 import type { Outcome } from '../../world/outcome.ts';
 import { topLane } from '../../world/recording.ts';
 import type { TracedRequest, Tracer } from '../../world/trace.ts';
+import { endsRun } from './crashes.ts';
 import type { Violation } from './violation.ts';
 
 /** Who has what, as the effects say while they happen: what breaks a rule is seen at once, and not only at the end. */
@@ -45,6 +46,7 @@ export function openLedger({ verifies }: LedgerOptions): Ledger {
       return result.kind === 'acquired' ? book.takesOver(request, result.lease) : undefined;
     },
     'store.renew': (request, value) => (value === true ? book.renews(request) : undefined),
+    'store.append': ({ args }) => book.appends(args as Batch),
     'store.release': ({ args }) => book.leaves(args as Owned),
     'claim.take': (request, value) => book.claims(request, value as ClaimResult),
     'claim.settle': (request, value) => (value === true ? book.settles(request) : undefined),
@@ -101,6 +103,8 @@ const slotOf = ({ args }: TracedRequest): Places => {
 class Book {
   readonly #epochs = new Map<string, number>();
   readonly #owners = new Map<string, RunOwner>();
+  /** Runs that are over, although whoever had them may not have let go yet: nobody is at work on their tasks. */
+  readonly #over = new Set<string>();
   readonly #claims = new Map<string, Claimed>();
   readonly #holds = new Map<string, Hold[]>();
   readonly #held = new Map<string, string>();
@@ -114,6 +118,7 @@ class Book {
   owns({ lane, args }: TracedRequest, { epoch }: Lease): undefined {
     const { runId, expiresAt } = args as Pick<NewRun, 'runId' | 'expiresAt'>;
     this.#epochs.set(runId, epoch);
+    this.#over.delete(runId);
     this.#owners.set(runId, { by: topLane(lane.name), expiresAt });
   }
 
@@ -136,6 +141,10 @@ class Book {
     if (owner) this.#owners.set(runId, { ...owner, expiresAt });
   }
 
+  appends({ runId, events }: Batch): undefined {
+    if (endsRun(events)) this.#over.add(runId);
+  }
+
   leaves({ runId, lease }: Owned): undefined {
     if (this.#epochs.get(runId) === lease.epoch) this.#owners.delete(runId);
   }
@@ -146,7 +155,8 @@ class Book {
     const before = this.#claims.get(task);
     const by = topLane(lane.name);
     this.#claims.set(task, { token: result.claim.token, runId, by });
-    if (!before || before.runId === runId || !this.#owners.has(before.runId)) return undefined;
+    if (!before || before.runId === runId) return undefined;
+    if (!this.#owners.has(before.runId) || this.#over.has(before.runId)) return undefined;
     return {
       what: 'claimed twice',
       message: `${by} claimed ${task} while ${before.by} was at work on it`,
