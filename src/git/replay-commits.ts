@@ -164,7 +164,7 @@ export async function asOneCommit(
   };
 }
 
-type Merged = { readonly kind: 'clean'; readonly tree: string } | ConflictedMerge;
+export type Merged = { readonly kind: 'clean'; readonly tree: string } | ConflictedMerge;
 
 export interface ConflictedMerge {
   readonly kind: 'conflict';

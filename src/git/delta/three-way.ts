@@ -1,7 +1,9 @@
 import { type CommitRecord, readCommits, stampLines, writeCommit } from '../commit-records.ts';
 import type { Git } from '../git.ts';
-import { mergeTrees } from '../replay-commits.ts';
+import { type Merged, mergeTrees, type Stage } from '../replay-commits.ts';
+import { withSideIndex } from '../side-index.ts';
 import { printable } from '../words.ts';
+import { isSameConflict } from './same-conflict.ts';
 import { type Carrying, carryRest, newStashes, type WorktreeState } from './state.ts';
 
 /** The state that a worktree should come to, or why there is none. */
@@ -119,7 +121,32 @@ async function merge(git: Git, { base, ours, theirs }: Trees, subject: string): 
   const [one, other] = await Promise.all([commit(ours, [root]), commit(theirs, [root])]);
   const merged = await mergeTrees(git, one, other);
   if (merged.kind === 'clean') return merged.tree;
+  const solved = await solvedAsBefore(git, merged);
+  if (solved !== undefined) return solved;
   throw new CannotCarry(
     `${subject} conflicts with the other base: ${merged.files.map(printable).join(', ')}`,
   );
+}
+
+/** The tree, if all that conflicts are files in which the same conflict lay when it was solved by the session. */
+async function solvedAsBefore(
+  git: Git,
+  { tree, files, stages }: Extract<Merged, { kind: 'conflict' }>,
+): Promise<string | undefined> {
+  const solutions: Stage[] = [];
+  for (const file of files) {
+    const [base, ours, theirs] = ([1, 2, 3] as const).map(stage =>
+      stages.find(each => each.path === file && each.stage === stage),
+    );
+    if (!base || !ours || !theirs) return undefined;
+    const [before, now] = await Promise.all([base, ours].map(({ id }) => git.ok(['cat-file', 'blob', id])));
+    if (!isSameConflict(before ?? '', now ?? '')) return undefined;
+    solutions.push(theirs);
+  }
+  return withSideIndex(git, async side => {
+    await side.ok(['read-tree', tree]);
+    for (const { mode, id, path } of solutions)
+      await side.ok(['update-index', '--add', '--cacheinfo', `${mode},${id},${path}`]);
+    return side.line(['write-tree']);
+  });
 }

@@ -1,7 +1,8 @@
+import { isSameConflict } from '../../../git/delta/same-conflict.ts';
 import { carryRest, isSameBase, newStashes, type WorktreeState } from '../../../git/delta/state.ts';
 import { printable } from '../../../git/words.ts';
 import type { AppliedMark } from '../../vcr/deltas.ts';
-import type { ThreeTrees } from './merging.ts';
+import type { Clash, ThreeTrees } from './merging.ts';
 import { branchRef, type Model, type Worktree } from './model.ts';
 
 /** What a recorded session or script did to its worktree. All that the states name is in the model. */
@@ -101,9 +102,22 @@ function carryCommits(
 function merge(model: Model, trees: ThreeTrees, subject: string): string {
   const merged = model.merging.merge(trees);
   if (merged.kind === 'clean') return merged.tree;
-  const files = merged.clashes.map(({ path }) => printable(path)).join(', ');
+  const { clashes } = merged;
+  if (clashes.every(clash => isSolvedAsBefore(model, clash)))
+    return model.trees.withAll(
+      merged.tree,
+      clashes.map(({ path, theirs }) => [path, theirs] as const),
+    );
+  const files = clashes.map(({ path }) => printable(path)).join(', ');
   throw new CannotCarry(`${subject} conflicts with the other base: ${files}`);
 }
+
+/** The same conflict lay in the file when the session solved it. */
+const isSolvedAsBefore = ({ objects }: Model, { base, ours, theirs }: Clash): boolean =>
+  base !== undefined &&
+  ours !== undefined &&
+  theirs !== undefined &&
+  isSameConflict(objects.text(base.id), objects.text(ours.id));
 
 function install(model: Model, worktree: Worktree, { head, tree, index, refs }: WorktreeState): void {
   for (const [name, value] of Object.entries(refs)) {
