@@ -1,7 +1,10 @@
 import type { Host } from '../../commands/host.ts';
 import { lazySessions } from '../../commands/lazy-sessions.ts';
+import type { NewEvent } from '../../core/event.ts';
 import { runShellStep } from '../../process/shell-step.ts';
+import { topLane } from '../../world/recording.ts';
 import { createRedactor, type Redactor } from '../../world/redact.ts';
+import type { Tracer } from '../../world/trace.ts';
 import type { World } from '../../world/world.ts';
 import type { CaseStep } from '../manifest/manifest.ts';
 import { type OpenSessions, openSessions } from '../open-sessions.ts';
@@ -10,11 +13,11 @@ import { sessionsOf, sharedSessions, taskOf } from '../replay-case.ts';
 import { settled } from '../session-settings.ts';
 import { Shelf } from '../vcr/shelf.ts';
 import { createVcr, type Vcr } from '../vcr/vcr.ts';
-import { firstName } from './crashes.ts';
 import { type Chances, type Fault, Misfortune } from './faults.ts';
 import type { KeyCheck } from './keys/key-check.ts';
 import type { PreparedCase } from './prepared-case.ts';
 import { stableIds } from './stable-ids.ts';
+import { firstName } from './step-lives.ts';
 import type { Scene } from './theatre.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -24,6 +27,9 @@ export interface CastOptions {
   /** Compares what effects change with what they say. */
   readonly keyCheck?: KeyCheck | undefined;
 }
+
+/** With them it is on disk what an agent has come to. */
+const usesSessions: ReadonlySet<string> = new Set(['transition.taken', 'step.completed', 'step.failed']);
 
 /** Who plays in one schedule: recorded sessions and scripts, told again to whoever asks for them. */
 export class Cast {
@@ -67,7 +73,19 @@ export class Cast {
     };
   }
 
+  /** Follows what becomes of sessions. */
+  readonly tracer: Tracer = {
+    granted: () => {},
+    settled: ({ lane, effect, args }, _place, { kind }) => {
+      if (effect.name !== 'store.append' || kind !== 'ok') return;
+      const { events } = args as { readonly events: readonly NewEvent[] };
+      if (events.some(({ type }) => usesSessions.has(type)))
+        this.#vcrs.get(firstName(topLane(lane.name)))?.used();
+    },
+  };
+
   async leave(step: string): Promise<void> {
+    this.#vcrs.get(firstName(step))?.killed();
     await this.#open.get(step)?.closeAll();
   }
 
@@ -107,6 +125,7 @@ export class Cast {
       task: unit => taskOf(step, unit),
       redactor: this.#redactor,
       ...this.#scene.deltas,
+      filesAt: this.#scene.filesAt,
       openLog: this.#scene.openLog,
       live: manifest.live,
       openSession: lazySessions,

@@ -2,6 +2,7 @@ import type { NewEvent } from '../../core/event.ts';
 import { topLane } from '../../world/recording.ts';
 import type { Tracer } from '../../world/trace.ts';
 import type { CaseStep } from '../manifest/manifest.ts';
+import { firstName, nextLife } from './step-lives.ts';
 
 /** That the process of a step is killed right after so many of its entries have ended, before it hears of the last. */
 export interface Crash {
@@ -83,8 +84,3 @@ export function watchForCrashes({ crashes, kill, alive }: CrashWatchOptions): Cr
     },
   };
 }
-
-/** `worker_a` of `worker_a~2`. */
-export const firstName = (step: string): string => step.split('~', 1)[0] ?? step;
-
-const nextLife = (step: string): string => `${firstName(step)}~${Number(step.split('~')[1] ?? '1') + 1}`;

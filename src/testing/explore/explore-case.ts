@@ -147,8 +147,14 @@ export class CaseExplorer {
     attempt: Pick<Attempt, 'policy' | 'adversity'>,
     { comparesOrders = true }: { readonly comparesOrders?: boolean } = {},
   ): Promise<PerformedCase> {
-    if (comparesOrders) await this.#playOrders();
+    if (comparesOrders && !this.#endings.areClosed) await this.#learnOrders();
     return this.#perform(attempt);
+  }
+
+  /** Without a word about those that fail: it is not they that are asked about. */
+  async #learnOrders(): Promise<void> {
+    for (const attempt of this.#orders()) this.#endings.learn(await this.#perform(attempt));
+    this.#endings.close();
   }
 
   async #timed(go: () => Promise<void>): Promise<void> {

@@ -40,6 +40,7 @@ function gitScene({ stage, env, manifest, loaded }: PreparedCase): Scene {
       return { ...store, close: async () => {} };
     },
     deltas: { repository: () => repository, blobs: loaded.blob, applyDeltas: true },
+    filesAt: folder => stage.git.with({ cwd: folder }).line(['rev-parse', 'HEAD^{tree}']),
     repository: () => repositoryEnd(stage, manifest.base?.branch ?? 'main'),
     store: () => store,
     look: async () => new Map([...state.facts(), ...(await rows.facts())]),

@@ -57,6 +57,7 @@ function memoryScene(model: Model, { stage, manifest, loaded }: PreparedCase): S
       applyDeltas: true,
       applyInstead: applyInModel(model),
     },
+    filesAt: folder => model.worktreeAt(folder)?.files,
     repository: async () => repositoryEnd(model, { main, root: stage.repo }),
     store: () => store,
     look: async () => new Map([...modelFacts(model, stage.repo), ...(await stored.facts())]),

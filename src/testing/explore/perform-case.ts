@@ -8,12 +8,13 @@ import type { CaseStep } from '../manifest/manifest.ts';
 import { type PlayedStep, Player } from '../play.ts';
 import { type Adversity, noAdversity } from './attempt.ts';
 import { Cast } from './cast.ts';
-import { firstName, watchForCrashes } from './crashes.ts';
+import { watchForCrashes } from './crashes.ts';
 import { brokenIn, endingOf, type Forms, formsOf } from './ending.ts';
 import type { Chances } from './faults.ts';
 import { KeyCheck } from './keys/key-check.ts';
 import { openLedger } from './ledger.ts';
 import type { PreparedCase } from './prepared-case.ts';
+import { firstName } from './step-lives.ts';
 import type { Scene, Theatre } from './theatre.ts';
 import type { Violation } from './violation.ts';
 import { virtualClock } from './virtual-clock.ts';
@@ -94,13 +95,13 @@ async function performOn(
     isPrivate: prepared.isPrivate,
     commutes: isListOfWorktrees,
   });
+  const cast = new Cast(prepared, scene, { clock, faults: adversity.faults, keyCheck });
   const world = createConductedWorld({
     player: exploring.player,
     pace: 'microtask',
     remembersOrigins: false,
-    tracer: allTracers([ledger.tracer, player.tracer, crashes.tracer]),
+    tracer: allTracers([ledger.tracer, player.tracer, cast.tracer, crashes.tracer]),
   });
-  const cast = new Cast(prepared, scene, { clock, faults: adversity.faults, keyCheck });
   const hostOf = (step: CaseStep) => cast.hostOf(step, world);
   const ended = await settle(
     orStopped(player.play({ world, hostOf, onLeft: step => cast.leave(step) }), world),

@@ -51,7 +51,8 @@ export async function playRaces(
   }
 }
 
-const oneSchedule: ExploreOptions = {
+/** Nothing is looked for. */
+export const oneSchedule: ExploreOptions = {
   policy: 'auto',
   forMs: Number.POSITIVE_INFINITY,
   schedules: Number.POSITIVE_INFINITY,
@@ -60,7 +61,8 @@ const oneSchedule: ExploreOptions = {
   faults: [],
 };
 
-async function playRace(
+/** Plays one race, in the world of the explorer. */
+export async function playRace(
   explorer: CaseExplorer,
   { turns, isCalm, crashes, faults, what }: Race,
 ): Promise<Omit<PlayedRace, 'race'>> {

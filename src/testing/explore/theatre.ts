@@ -22,6 +22,8 @@ export interface Scene {
   /** Where what scripts print goes; into files unless it is said. */
   readonly openLog?: OpenLog | undefined;
   readonly deltas: DeltaOptions;
+  /** Names the files that are checked out in a folder. */
+  readonly filesAt: (folder: string) => string | undefined | Promise<string | undefined>;
   /** To be asked when all steps are over. */
   repository(): Promise<RepositoryEnd>;
   store(): EventStore | undefined;

@@ -23,6 +23,7 @@ export class Shelf {
   readonly #again: boolean;
   readonly #series = new Map<string, Series>();
   readonly #taken = new Set<Recording>();
+  readonly #said = new Map<string, Recording>();
 
   constructor(recordings: readonly Recording[], { again = false }: ShelfOptions = {}) {
     this.#again = again;
@@ -41,6 +42,26 @@ export class Shelf {
     this.#taken.add(found);
     if (found.cut === undefined) series.results++;
     return found;
+  }
+
+  /** Whoever took it was killed before it had come to anything: it is there for the next one. */
+  putBack(recording: Recording): void {
+    const series = this.#of(recording);
+    series.opened--;
+    if (recording.cut === undefined) series.results--;
+    this.#taken.delete(recording);
+  }
+
+  /**
+   * What was said of the same thing before is said again, and only of another thing something else: a verification, of the
+   * same files.
+   */
+  takeAbout(wanted: Wanted, subject: string | undefined): Recording | undefined {
+    if (!this.#again || subject === undefined) return this.take(wanted);
+    const key = JSON.stringify([wanted.role, wanted.task, subject]);
+    const said = this.#said.get(key) ?? this.take(wanted);
+    if (said) this.#said.set(key, said);
+    return said;
   }
 
   /** What would be taken. */

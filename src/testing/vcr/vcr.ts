@@ -25,6 +25,8 @@ export interface VcrOptions extends DeltaOptions {
   readonly again?: boolean | undefined;
   /** Of tasks that any step may work on; shared by all steps. */
   readonly shared?: Shelf | undefined;
+  /** Names the files in a folder: the same for the same files. `undefined` if that cannot be told. */
+  readonly filesAt?: ((folder: string) => string | undefined | Promise<string | undefined>) | undefined;
   /** What a unit works on, as it was when the case was recorded. */
   readonly task: (unit: TaskUnit) => string;
   /** What runs for real: `verify`, `checks`, `setup`, `run`; exactly one as `check-1`; or all of a step. */
@@ -45,6 +47,10 @@ export interface Vcr {
   readonly runShell: ShellRunner;
   /** Recordings that nobody asked for. */
   leftOver(): readonly string[];
+  /** What closed sessions came to is on disk: nobody who begins again asks for them. */
+  used(): void;
+  /** Whoever held sessions was killed: those that nothing had come of are there for who begins again. */
+  killed(): void;
   /** Recordings that were served although something else was asked for. */
   stale(): readonly StaleSession[];
   /** How each change to a folder fared. */
@@ -60,6 +66,7 @@ export function createVcr(options: VcrOptions): Vcr {
   const shelfOf = (unit: TaskUnit) => (unit.task === undefined ? own : (options.shared ?? own));
   const deltas = new Deltas(options);
   const stale: StaleSession[] = [];
+  const unused = new Map<Recording, { readonly shelf: Shelf; readonly isClosed: boolean }>();
   const problems: RepriseError[] = [];
   const report = (error: RepriseError): RepriseError => {
     problems.push(error);
@@ -84,7 +91,13 @@ export function createVcr(options: VcrOptions): Vcr {
     noteStale(found, stalenessOfSession(found, request, redactor));
     const recording = expanded(found, redactor);
     const applyDelta = () => deltas.apply(found, request.cwd);
-    return new VcrSession({ recording, host, applyDelta, onProblem: report });
+    const session = new VcrSession({ recording, host, applyDelta, onProblem: report });
+    unused.set(found, { shelf, isClosed: false });
+    const close = () => {
+      if (unused.has(found)) unused.set(found, { shelf, isClosed: true });
+      return session.close();
+    };
+    return { next: answer => session.next(answer), cancel: () => session.cancel(), close };
   };
 
   const runShell: ShellRunner = async script => {
@@ -92,10 +105,11 @@ export function createVcr(options: VcrOptions): Vcr {
     const wanted = { kind: 'shell', role: shellRole(what), task: task(unit) } as const;
     if (isLive(live, { role: wanted.role, step: unit.step })) return options.runShell(script);
     const shelf = shelfOf(unit);
-    const found = shelf.take(wanted) as RecordedShell | undefined;
+    const folder = command.workingDirectory ?? projectRoot;
+    const subject = isVerification(wanted.role) ? await options.filesAt?.(folder) : undefined;
+    const found = shelf.takeAbout(wanted, subject) as RecordedShell | undefined;
     if (!found) throw report(missing(wanted, { shelf, rerecord }));
     noteStale(found, stalenessOfShell(found, script, redactor));
-    const folder = command.workingDirectory ?? projectRoot;
     const applyDelta = () => deltas.apply(found, folder);
     return runRecordedShell(expanded(found, redactor), script, { applyDelta, openLog: options.openLog });
   };
@@ -104,11 +118,20 @@ export function createVcr(options: VcrOptions): Vcr {
     openSession,
     runShell,
     leftOver: () => leftOn(own, options),
+    used: () => {
+      for (const [recording, { isClosed }] of unused) if (isClosed) unused.delete(recording);
+    },
+    killed: () => {
+      for (const [recording, { shelf }] of unused) shelf.putBack(recording);
+      unused.clear();
+    },
     stale: () => [...stale],
     applied: () => [...deltas.marks],
     problems: () => [...problems],
   };
 }
+
+const isVerification = (role: string): boolean => /^verify(-|$)/.test(role);
 
 /** Recordings that nobody asked for. */
 export const leftOn = (shelf: Shelf, options: Pick<VcrOptions, 'live' | 'applyDeltas'>): readonly string[] =>
@@ -121,7 +144,7 @@ function isExpected(
 ): boolean {
   const steps = [task, task.slice(task.indexOf('.') + 1)];
   if (steps.some(step => isLive(live, { role, step }))) return false;
-  return applyDeltas || !/^verify(-|$)/.test(role);
+  return applyDeltas || !isVerification(role);
 }
 
 const expanded = <T extends Recording>(recording: T, redactor: Redactor): T =>
