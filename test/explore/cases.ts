@@ -5,7 +5,7 @@ import type { ExploreOptions } from '../../src/testing/explore/explore-case.ts';
 import { type FoundCase, findCases } from '../../src/testing/manifest/find.ts';
 import { caseTitle } from '../../src/testing/summary.ts';
 
-export const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);
+const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);
 
 /** The cases of this repository that cannot be explored, and why. */
 export const unexplored: Readonly<Record<string, RegExp>> = {
