@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { mostDoubt } from '../../src/testing/explore/explore-case.ts';
 import { exploredCases, exploreOn, problemOf, withConflicts, withOutsiders } from './cases.ts';
 
-const forMs = 10_000;
+const forMs = 6_000;
 const schedules = Number.POSITIVE_INFINITY;
 
 /** What somebody does behind an effect cannot be done twice; a rework that a crash cuts short is not given again. */

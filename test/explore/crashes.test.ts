@@ -10,6 +10,7 @@ import { type PreparedCase, prepareCase } from '../../src/testing/explore/prepar
 import type { Theatre } from '../../src/testing/explore/theatre.ts';
 import { findCases } from '../../src/testing/manifest/find.ts';
 import { readCase } from '../../src/testing/manifest/read-case.ts';
+import { brokenIn, crashAtEvery, judgedIn } from './crash-points.ts';
 
 describe('two workers, one of which is killed', () => {
   let prepared: PreparedCase;
@@ -35,5 +36,14 @@ describe('two workers, one of which is killed', () => {
       const { verdict, forms } = await performCase({ prepared, theatre, policy, adversity });
       expect([verdict, forms?.work, adversity]).toEqual([{ kind: 'passed' }, trial.forms?.work, adversity]);
     }
+  }, 60_000);
+});
+
+describe('two workers with a conflict, one of which is killed', () => {
+  it('come to the same wherever the recorded solution fits', async () => {
+    const points = await crashAtEvery('workers/landing_conflict', { on: 'memory', each: 29 });
+    expect(points.calm.verdict).toEqual({ kind: 'passed' });
+    expect(brokenIn(points)).toEqual([]);
+    expect(judgedIn(points)).toBeGreaterThan(0.6);
   }, 60_000);
 });

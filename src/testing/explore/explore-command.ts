@@ -130,7 +130,7 @@ function keep(found: FoundCase, failure: Failure, cwd: string): string {
   return relative(cwd, keepRace(found.folder, raceOf(found, failure)));
 }
 
-const raceOf = ({ name, group }: FoundCase, failure: Failure): Race => ({
+export const raceOf = ({ name, group }: FoundCase, failure: Failure): Race => ({
   case: group === '' ? name : `${group}/${name}`,
   what: failure.what,
   message: failure.message,

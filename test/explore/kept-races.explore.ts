@@ -1,0 +1,85 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runProgram } from '../../src/cli/program.ts';
+import { testContext } from '../../src/cli/test-commands.ts';
+import { exploreCase } from '../../src/testing/explore/explore.ts';
+import { CaseExplorer } from '../../src/testing/explore/explore-case.ts';
+import { raceOf } from '../../src/testing/explore/explore-command.ts';
+import { gitTheatre } from '../../src/testing/explore/git-theatre.ts';
+import { prepareCase } from '../../src/testing/explore/prepared-case.ts';
+import { keepRace, racesOf } from '../../src/testing/explore/race-file.ts';
+import { oneSchedule, playRace, playRaces, raceFailure } from '../../src/testing/explore/races.ts';
+import { findCases } from '../../src/testing/manifest/find.ts';
+import { readCase } from '../../src/testing/manifest/read-case.ts';
+
+const invariant = (run: string) =>
+  `\n[[invariants]]\nname = "the guide comes last"\nrun = '''\n${run}\n'''\n`;
+const guideComesLast = `test "$(git log -1 --name-only --format= main)" = guide.md`;
+
+let folder: string;
+let plain: string;
+const caseFile = () => join(folder, 'cases/landing/two_runs/two_runs.toml');
+const context = () => testContext({ env: process.env, cwd: folder }, runProgram);
+
+function found() {
+  const [only] = findCases({ names: ['landing/two_runs'], cwd: folder }).cases;
+  if (!only) throw new Error('no such case');
+  return only;
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reprise-race-'));
+  cpSync('cases/landing/two_runs', join(folder, 'cases/landing/two_runs'), { recursive: true });
+  symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
+  plain = readFileSync(caseFile(), 'utf8');
+  writeFileSync(caseFile(), plain + invariant(guideComesLast));
+  const options = { ...oneSchedule, schedules: 30, on: 'git' } as const;
+  const { failure } = await exploreCase(found(), options, context());
+  if (!failure) throw new Error('nothing was found');
+  keepRace(found().folder, raceOf(found(), failure));
+}, 300_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+it('a race that was kept fails in the same way a hundred times', async () => {
+  const [race] = racesOf(found().folder, folder);
+  if (!race) throw new Error('no race was kept');
+  const prepared = await prepareCase(found(), readCase(found()), context());
+  try {
+    const explorer = new CaseExplorer(prepared, gitTheatre(prepared), oneSchedule);
+    for (let time = 0; time < 100; time++) {
+      const { outcome } = await playRace(explorer, race);
+      expect([time, outcome]).toEqual([
+        time,
+        { kind: 'there', message: 'the guide comes last does not hold' },
+      ]);
+    }
+  } finally {
+    prepared.close();
+  }
+});
+
+it('passes once the bug is mended', async () => {
+  writeFileSync(caseFile(), plain + invariant('true'));
+  const [played] = await playRaces(found(), context());
+  expect(played?.outcome).toEqual({ kind: 'mended' });
+});
+
+it('says when it no longer fits, and how to find it again', async () => {
+  const [race] = racesOf(found().folder, folder);
+  if (!race) throw new Error('no race was kept');
+  const turns = race.turns.map(turn => (turn.op === 'land.move' ? { ...turn, op: 'land.jump' } : turn));
+  const [kept = ''] = [keepRace(found().folder, { ...race, what: 'of older code', turns })];
+  writeFileSync(caseFile(), plain + invariant('true'));
+  const [played] = await playRaces(found(), context(), 'of-older-code');
+  expect(kept).toContain('of-older-code.score');
+  expect(played && raceFailure(played.race, played.outcome)).toEqual({
+    kind: 'stale',
+    message: expect.stringMatching(
+      /^the schedule of of-older-code no longer fits: nobody does land\.jump of .* any more$/,
+    ),
+    hint: 'find it anew: rm cases/landing/two_runs/races/of-older-code.score && reprise explore landing/two_runs',
+    file: 'cases/landing/two_runs/races/of-older-code.score',
+  });
+});
