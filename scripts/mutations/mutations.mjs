@@ -237,7 +237,7 @@ export const mutations = [
     changes: [
       {
         file: 'worker/worker.ts',
-        find: "const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : found.seen);",
+        find: "const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : (found ?? left).seen);",
         replace: 'const woke = await this.#sleep((await this.#look()).seen);',
       },
     ],
