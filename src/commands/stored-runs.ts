@@ -14,7 +14,13 @@ export async function openStoredRuns(project: Project, mode: StoreMode): Promise
   const readonly = mode === 'readonly';
   if (host?.openStore) return host.openStore(stateDir, { readonly });
   if (!existsSync(storeFile(stateDir))) return undefined;
-  return openStore(stateDir, { readonly });
+  try {
+    return await openStore(stateDir, { readonly });
+  } catch (error) {
+    // Somebody makes it right now.
+    if (error instanceof RepriseError && error.code === 'STORE_EMPTY') return undefined;
+    throw error;
+  }
 }
 
 /** Opens the store for as long as `work` takes. Throws RUN_NOT_FOUND if nothing was ever run in the project. */

@@ -70,6 +70,7 @@ export const errorCatalogue = {
   DEFINITION_CHANGED: 'Steps that already ran have changed since.',
   STORE_FAILED: 'The event store could not be read or written.',
   STORE_NEWER: 'The store was written by a newer Reprise.',
+  STORE_EMPTY: 'The store is being made, and nothing is in it yet.',
   // Steps
   STEP_FAILED: 'The function of a step threw an error.',
   EXIT_NONZERO: 'A shell command ended with an exit code other than 0.',

@@ -114,21 +114,15 @@ export function checkVersion(db: Database, file: string): number {
   }
 }
 
-/** Brings the file to the latest version, keeping its rows. Several processes may do this at once. */
+/** Brings the file to the latest version, keeping its rows, or leaves it as it is. Several processes may do this at once. */
 export function migrate(db: Database, file: string): void {
-  let version = checkVersion(db, file);
-  while (version < latestVersion) version = migrateOnce(db, file);
-}
-
-function migrateOnce(db: Database, file: string): number {
+  if (checkVersion(db, file) === latestVersion) return;
   db.exec('BEGIN IMMEDIATE');
   try {
     // Another process may have migrated while this one waited for the lock.
     const version = versionInTransaction(db, file);
-    const migration = migrations[version];
-    if (migration !== undefined) db.exec(`${migration}; PRAGMA user_version = ${version + 1}`);
-    db.exec('COMMIT');
-    return migration === undefined ? version : version + 1;
+    for (const migration of migrations.slice(version)) db.exec(migration);
+    db.exec(`PRAGMA user_version = ${latestVersion}; COMMIT`);
   } catch (thrown) {
     if (db.isTransaction) db.exec('ROLLBACK');
     throw thrown;

@@ -69,6 +69,14 @@ describe('opening a SQLite store', () => {
     expect(existsSync(file)).toBe(false);
   });
 
+  it('says to who may only read that nobody has written anything yet', async () => {
+    const file = await temporaryFile();
+    const db = await openDatabase({ file });
+    onTestFinished(() => db.close());
+    enableWriteAheadLog(db);
+    await expect(openSqliteStore({ file, readonly: true })).rejects.toMatchObject({ code: 'STORE_EMPTY' });
+  });
+
   it('can be closed twice and says so when it is used afterwards', async () => {
     const { file, store } = await temporaryStore();
     await store.close();
