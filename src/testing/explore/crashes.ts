@@ -72,7 +72,8 @@ export function watchForCrashes({ crashes, kill, alive }: CrashWatchOptions): Cr
       },
     },
     restart: killed => {
-      if (!struck.has(killed.name)) return undefined;
+      // Somebody whom the case kills sooner or later may never end by itself.
+      if (!struck.has(killed.name) || killed.killAfter !== undefined) return undefined;
       const name = nextLife(killed.name);
       if (killed.command !== 'run' && killed.command !== 'resume')
         return { ...killed, name, killAfter: undefined };
