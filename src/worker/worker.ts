@@ -126,8 +126,8 @@ export class Worker {
   async #loop(): Promise<EndReason> {
     const { rules, options } = this.#parts;
     for (;;) {
-      const end = await this.#mustEnd();
-      if (end) return end;
+      const mustEnd = await this.#mustEnd();
+      if (mustEnd) return mustEnd;
       const wasTakenOver = await this.#takeOver();
       if (wasTakenOver) continue;
       await this.show({ state: 'dispatching' });
@@ -139,8 +139,12 @@ export class Worker {
       // Others may have been faster; or whoever dispatches wants to wait, or would fail again.
       const left = !found || isAnythingReady(found) ? await this.#look() : found;
       if (tried.kind === 'nothing' && isAnythingReady(left) && rules.dispatch === 'built-in') continue;
-      if (options.once) return this.#idle('nothing-to-do', left);
-      if (options.untilIdle && !isAnybodyAtWork(left)) return this.#idle('idle', left);
+      const end = options.once ? 'nothing-to-do' : 'idle';
+      if (options.once || (options.untilIdle && !isAnybodyAtWork(left))) {
+        // Tasks and claims are not read at once: what landed in between may have brought a task.
+        if (await this.#isOutdated(left)) continue;
+        return this.#idle(end, left);
+      }
       const why = tried.kind === 'not-dispatched' ? 'the dispatcher has failed' : whyOf(left);
       this.#tell({ kind: 'sleeps', why });
       await this.show({ state: 'sleeping', note: why });
@@ -148,6 +152,11 @@ export class Worker {
       if (woke === 'stop') return 'stopped';
       this.#tell({ kind: 'woke', what: woke });
     }
+  }
+
+  async #isOutdated({ seen }: Look): Promise<boolean> {
+    const { effects } = this.#parts;
+    return (await effects.whatChanged({ seen, now: await effects.now() })) !== null;
   }
 
   async #look(): Promise<Look> {

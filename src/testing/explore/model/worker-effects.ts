@@ -1,7 +1,7 @@
 import { RepriseError } from '../../../core/errors.ts';
 import type { WorkerEffects } from '../../../worker/effects.ts';
 import { withState } from '../../../worker/with-state.ts';
-import { thereAt } from './committing.ts';
+import { saveWork, thereAt } from './committing.ts';
 import { giveUp, layOut, takeSolution } from './conflicts.ts';
 import { like } from './like.ts';
 import type { Model } from './model.ts';
@@ -26,6 +26,7 @@ export const workersOnModel = (model: Model): ModelEffects => ({
     () => {},
     ({ path, files }) => !hasChanged(model, path, files),
   ),
+  'work.save': like<WorkerEffects['saveLeft']>(request => void saveWork(model, request)),
   'work.park': like<WorkerEffects['park']>(order => keepOnBranch(model, 'parked', order)),
   'work.deliver': like<WorkerEffects['deliver']>(order => keepOnBranch(model, 'task', order)),
   'git.push': like<WorkerEffects['push']>(({ branch, commit }) => void model.pushed.set(branch, commit)),
