@@ -199,6 +199,8 @@ export class Worker {
         const result = await this.#parts
           .engine()
           .resume({ ...this.#limits(), workflow, runId, rerunChanged: true });
+        // Somebody else has brought it to its end meanwhile.
+        if (this.#takingOver !== undefined) continue;
         await this.#ended(result, { isTakenOver: true });
         return true;
       } catch (thrown) {

@@ -11,7 +11,6 @@ const schedules = { memory: 150, git: 8 };
 /** Why they are not killed at other moments than the case says. */
 const unkilled: Readonly<Record<string, string>> = {
   'endings/crash_and_resume': 'killed sooner, it leaves no run that could be resumed',
-  'workers/three_once': 'each does one task, and may leave what somebody had begun who was killed',
   'workers/verify_fails': 'a rework that a crash cuts short counts, and the task is parked',
 };
 
