@@ -4,6 +4,30 @@ import { alternate } from '../lib/stats.mjs';
 
 const schedules = 5_000;
 
+const wholeCases = [
+  { who: 'two workers', name: 'workers/two_once', on: 'memory', mostMs: 1_000 },
+  { who: 'three workers', name: 'workers/three_once', on: 'memory', mostMs: 10_000 },
+  { who: 'two workers', name: 'workers/two_once', on: 'git', mostMs: 10_000 },
+  { who: 'three workers', name: 'workers/three_once', on: 'git', mostMs: 60_000 },
+];
+
+const where = { memory: 'in memory', git: 'on git' };
+const seconds = value => `${(value / 1000).toFixed(1)} s`;
+
+/** Given up where it takes much longer than it may. */
+const everyOrder = ({ name, on, mostMs }) =>
+  inChild('explore-cases', 'every-order', name, on, Math.max(mostMs, 60_000));
+
+const caseRow = ({ who, on, isComplete, schedules: played, cut, ms: taken, entries, gitMs }) => [
+  `**Reprise**, ${who}, ${where[on]}`,
+  `${count(played)}${isComplete ? ', all' : ', and not all'}`,
+  count(cut),
+  seconds(taken),
+  rate(played + cut, taken),
+  rate(entries, taken),
+  on === 'git' ? seconds(gitMs) : '',
+];
+
 /** Three lanes in memory, in many orders: drawn by chance, and each class of orders once. */
 export function explore({ rounds }) {
   const { random, dpor } = alternate(
@@ -19,13 +43,39 @@ export function explore({ rounds }) {
     rate(performed, ms),
     rate(entries, coldMs),
   ];
+  const workers = wholeCases.map(each => ({ ...each, ...everyOrder(each) }));
   return {
     title: 'Exploring orders',
-    body: table(
-      ['', 'entries, warm', 'schedules, warm', 'entries, in a fresh process'],
-      [row('drawn by chance', random), row('all that differ', dpor)],
-    ),
+    body: [
+      table(
+        ['', 'entries, warm', 'schedules, warm', 'entries, in a fresh process'],
+        [row('drawn by chance', random), row('all that differ', dpor)],
+      ),
+      '',
+      'Whole cases, every order that differs, in a fresh process once the case is prepared:',
+      '',
+      table(
+        ['', 'orders', 'led nowhere new', 'time', 'schedules', 'entries', 'of which git processes'],
+        workers.map(caseRow),
+      ),
+    ].join('\n'),
     targets: [
+      ...workers.map(({ who, on, isComplete, ms: taken, mostMs }) => ({
+        what: `all orders of ${who} ${where[on]} are explored within ${seconds(mostMs)}`,
+        value: isComplete ? taken : Number.POSITIVE_INFINITY,
+        most: mostMs,
+        tolerance: 5,
+        show: value => (Number.isFinite(value) ? seconds(value) : 'not complete'),
+      })),
+      ...workers
+        .filter(({ on, isComplete }) => on === 'git' && isComplete)
+        .map(({ who, ms: taken, gitMs }) => ({
+          what: `exploring ${who} on git takes 1.3 times what its git processes take`,
+          value: taken / gitMs,
+          most: 1.3,
+          tolerance: 2,
+          show: value => `${value.toFixed(2)} times`,
+        })),
       {
         what: '150,000 entries/s are explored in memory',
         value: random.entries / random.ms,
