@@ -39,4 +39,13 @@ describe('following a schedule that was kept', () => {
     expect(policy.choose(point(2, ['b look']))).toBe('b');
     expect(missing.map(({ lane, op }) => `${lane} ${op}`)).toEqual(['a check', 'c look']);
   });
+
+  it('does not miss what comes by itself once nobody interrupts any more', () => {
+    const { policy, missing } = followRace(['a look', 'b take', 'a go', 'a end'].map(turn), false);
+    expect(policy.choose(point(0, ['a look', 'b take']))).toBe('a');
+    expect(policy.choose(point(1, ['a go', 'b take']))).toBe('b');
+    expect(policy.choose(point(2, ['a go']))).toBe('a');
+    expect(policy.choose(point(3, ['a look']))).toBe('a');
+    expect(missing).toEqual([]);
+  });
 });

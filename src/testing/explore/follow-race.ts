@@ -1,5 +1,6 @@
 import type { Point, Policy } from '../../conductor/explore/move.ts';
 import { whoeverHasTheBaton } from '../../conductor/explore/policies.ts';
+import { topLane } from '../../world/recording.ts';
 import type { Turn } from './race-file.ts';
 
 /** Follows a schedule that was found in code that has changed since. */
@@ -11,11 +12,16 @@ export interface Following {
 
 /**
  * Whoever waits where the schedule lets it go on is held back by something that was not there before, which is what mends
- * a race: its turn is left out. What is new is done when its lane has its turn.
+ * a race: its turn is left out. What is new is done when its lane has its turn. After the last switch between steps
+ * everything comes by itself, and other things where the race is mended: what is not done there is not missed.
  */
 export function followRace(turns: readonly Turn[], isCalm: boolean): Following {
   const missing: Turn[] = [];
   const left = [...turns];
+  const after = new Set(turns.slice(lastSwitch(turns) + 1));
+  const miss = (turn: Turn) => {
+    if (!after.has(turn)) missing.push(turn);
+  };
   const choose = (point: Point): string => {
     for (let wanted = left[0]; wanted; wanted = left[0]) {
       const { lane, op } = wanted;
@@ -26,16 +32,25 @@ export function followRace(turns: readonly Turn[], isCalm: boolean): Following {
       }
       if (!move) {
         left.shift();
-        if (!point.waiting.some(each => each.lane === lane)) missing.push(wanted);
+        if (!point.waiting.some(each => each.lane === lane)) miss(wanted);
         continue;
       }
       const later = left.findIndex(each => each.lane === lane && each.op === move.op);
       if (later < 0) return lane;
       const gone = left.slice(0, later).filter(each => each.lane === lane);
-      missing.push(...gone);
-      for (const each of gone) left.splice(left.indexOf(each), 1);
+      for (const each of gone) {
+        miss(each);
+        left.splice(left.indexOf(each), 1);
+      }
     }
     return whoeverHasTheBaton(point);
   };
   return { policy: { isCalm, choose }, missing };
 }
+
+/** Where a step goes on that did not go on right before; 0 if there is only one. */
+const lastSwitch = (turns: readonly Turn[]): number =>
+  Math.max(
+    0,
+    turns.findLastIndex(({ lane }, n) => n > 0 && topLane(lane) !== topLane(turns[n - 1]?.lane ?? '')),
+  );
