@@ -27,10 +27,10 @@ function mortal(store) {
     return result;
   };
   return new Proxy(store, {
-    get:
-      (target, operation) =>
-      async (...args) =>
-        done(operation, await target[operation](...args)),
+    get: (target, operation) =>
+      typeof target[operation] === 'function'
+        ? async (...args) => done(operation, await target[operation](...args))
+        : target[operation],
   });
 }
 
