@@ -1,5 +1,5 @@
 import { toEpochMs } from '../core/time.ts';
-import type { Batch, RunStatus } from '../store/port.ts';
+import type { Batch, EventStore, RunStatus } from '../store/port.ts';
 import { outcomeOf } from '../store/run-outcome.ts';
 import type { Keys } from '../world/effect.ts';
 import type { Environment } from './environment.ts';
@@ -15,8 +15,7 @@ interface Release {
  * itself changes them before it is done, or time does, which has a key of its own.
  */
 export function runKeys({ store, clock }: Pick<Environment, 'store' | 'clock'>) {
-  const claims = (runId: string): readonly string[] =>
-    store.glance ? store.glance.tasksOf(runId).map(task => `claim:${task}`) : ['claim:'];
+  const claims = (runId: string): readonly string[] => keysOfClaims(store, runId);
 
   /** Whoever lets its lease run out, and goes on, takes back what was abandoned. */
   const isOut = (runId: string): boolean => {
@@ -57,3 +56,7 @@ export function runKeys({ store, clock }: Pick<Environment, 'store' | 'clock'>) 
     }),
   };
 }
+
+/** Of the claims that a run has; of all where that cannot be told at once. */
+export const keysOfClaims = ({ glance }: Pick<EventStore, 'glance'>, runId: string): readonly string[] =>
+  glance ? glance.tasksOf(runId).map(task => `claim:${task}`) : ['claim:'];

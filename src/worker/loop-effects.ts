@@ -1,5 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import { outsideEffects } from '../engine/outside-effects.ts';
+import { keysOfClaims } from '../engine/run-keys.ts';
 import type { WorkerRecord } from '../store/workers.ts';
 import { type LeftWork, leftWorkOf } from './left-work.ts';
 import type { Doing } from './self.ts';
@@ -50,8 +51,6 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
           .filter(isDead)
           .map(({ incarnation }) => incarnation)
       : [''];
-  const claimsOf = (runId: string): readonly string[] =>
-    store.glance ? store.glance.tasksOf(runId).map(claimKey) : [claimKey('')];
 
   const update = async (
     incarnation: string,
@@ -145,7 +144,7 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
       name: 'runs.left-work',
       span: 'short',
       answer: 'inside',
-      keys: runId => ({ reads: [`store:${runId}`, ...claimsOf(runId)] }),
+      keys: runId => ({ reads: [`store:${runId}`, ...keysOfClaims(store, runId)] }),
       perform: runId => leftWorkOf(environment, runId),
     }),
 
@@ -188,9 +187,6 @@ export const workerKey = (incarnation: string): string => `worker:${incarnation}
 
 /** Of one name; without one, of all. */
 const nameKey = (name: string): string => `name:${name}`;
-
-/** Of one task; without one, of all. */
-const claimKey = (task: string): string => `claim:${task}`;
 
 function firstFree(stem: string, taken: ReadonlySet<string>): string {
   for (let number = 1; ; number++) if (!taken.has(`${stem}-${number}`)) return `${stem}-${number}`;
