@@ -22,18 +22,19 @@ export function claudeResult(state: ClaudeState, message: JsonObject, now: numbe
 }
 
 /**
- * What of its cost the session had before this process. It counts on where the last process ended by itself, and from
- * nothing where that was killed: the tokens beside the cost tell which.
+ * What of its cost the session had before this process. It counts on where the last process ended by itself, from
+ * nothing where that was killed, and from somewhere between where others who share its settings wrote over what it had
+ * saved: the tokens beside the cost tell how much of what we know is in it.
  */
 function costBefore(before: Usage | undefined, message: JsonObject, turn: Omit<Usage, 'costUsd'>): number {
-  if (!before) return 0;
+  if (!before || tokensOf(before) === 0) return 0;
   const models = at(message, 'modelUsage');
   const counted = Object.values(isJsonObject(models) ? models : {}).reduce<number>(
     (sum, model) => sum + modelTokens.reduce((tokens, name) => tokens + (numberAt(model, name) ?? 0), 0),
     0,
   );
-  const isCountedOn = counted >= tokensOf(before) + tokensOf(turn);
-  return isCountedOn ? (before.costUsd ?? 0) : 0;
+  const share = (counted - tokensOf(turn)) / tokensOf(before);
+  return (before.costUsd ?? 0) * Math.min(1, Math.max(0, share));
 }
 
 const modelTokens = ['inputTokens', 'outputTokens', 'cacheReadInputTokens', 'cacheCreationInputTokens'];

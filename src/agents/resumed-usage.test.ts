@@ -33,6 +33,11 @@ describe('claude', () => {
     const lines = [result({ tokens: 100, costUsd: 7 }), result({ tokens: 200, costUsd: 8 })];
     expect(usageIn(claudeProtocol, lines).map(({ costUsd }) => costUsd)).toEqual([7, 1]);
   });
+
+  test('counts on from an earlier point if others wrote over what its last process had saved', () => {
+    const half = { tokens: 550 + 100, costUsd: 2.5 + 1 };
+    expect(usageIn(claudeProtocol, [result(half)])).toMatchObject([{ costUsd: 1 }]);
+  });
 });
 
 describe('an agent that speaks ACP', () => {
