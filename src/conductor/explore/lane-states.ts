@@ -1,3 +1,4 @@
+import { topLane } from '../../world/recording.ts';
 import type { LaneRef } from '../../world/world.ts';
 import type { Asked, AskedLane } from '../player.ts';
 import { type Reading, type ReadingOptions, readingOf } from './asked-move.ts';
@@ -28,7 +29,7 @@ export class LaneStates {
   readonly #states = new Map<string, LaneState>();
   /** Last moves of lanes that have ended and were not joined. */
   readonly #ended = new Map<string, readonly number[]>();
-  /** By private key, what came before it was touched last: nothing is decided about that, but it has an order. */
+  /** By step and private key, what came before it was touched last: nothing is decided about that, but it has an order. */
   readonly #touched = new Map<string, readonly number[]>();
   /** The lane of every move. */
   readonly #lanes: string[] = [];
@@ -74,7 +75,7 @@ export class LaneStates {
   }
 
   #done(state: LaneState): void {
-    for (const key of state.reading.within) this.#touched.set(key, state.causes);
+    for (const key of state.reading.within) this.#touched.set(ownKey(state.lane, key), state.causes);
     state.asked = undefined;
   }
 
@@ -89,9 +90,9 @@ export class LaneStates {
     return state;
   }
 
-  #before({ causes, reading }: LaneState): readonly number[] {
+  #before({ lane, causes, reading }: LaneState): readonly number[] {
     let all = causes;
-    for (const key of reading.within) all = union(all, this.#touched.get(key) ?? nowhere);
+    for (const key of reading.within) all = union(all, this.#touched.get(ownKey(lane, key)) ?? nowhere);
     return all.length > mostCauses ? this.#lastOfEach(all) : all;
   }
 
@@ -161,6 +162,9 @@ function moveOf({ lane, op, effect }: Asked, { reading, before, hasMoved }: Lane
     ...(isUpkeep(effect) ? { isUpkeep: true } : {}),
   };
 }
+
+/** What is private is so to a step: what others do to a key of that name comes neither before nor after. */
+const ownKey = (lane: AskedLane, key: string): string => `${topLane(lane.name)} ${key}`;
 
 const union = (a: readonly number[], b: readonly number[]): readonly number[] =>
   b.length === 0 ? a : [...new Set([...a, ...b])];
