@@ -49,7 +49,7 @@ export class Dpor implements Strategy {
     for (let n = this.#kept; n <= length; n++) {
       this.#findRaces(n, n < length ? this.#movesAt(n) : left.filter(canBeHelped), n === this.#kept && n > 0);
       const move = trace[n];
-      if (n < length && move) this.#order.add(move);
+      if (n < length && move) this.#order.add(move, move.isExclusive);
     }
     this.#goBack();
   }

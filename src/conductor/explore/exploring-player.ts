@@ -57,6 +57,8 @@ class ExploringPlayer implements Player {
   readonly #states: LaneStates;
   readonly #fairness: Fairness;
   #now: number;
+  /** What was granted last, and might not be granted again now. */
+  #taken: Asked | undefined;
 
   constructor(options: ExploringOptions, trace: Move[], view: View) {
     this.#options = options;
@@ -76,6 +78,7 @@ class ExploringPlayer implements Player {
   }
 
   next(): Asked | Happening {
+    this.#noticeTaken();
     for (;;) {
       const asked = this.#view.asked();
       const enabled: Move[] = [];
@@ -151,7 +154,17 @@ class ExploringPlayer implements Player {
     if (!asked) throw new RepriseError('INTERNAL', `lane ${lane} asks for nothing`);
     this.#fairness.granted(asked);
     this.#states.moved(this.#states.of(asked, this.#trace.length), this.#trace.length - 1);
+    if (mayBeTaken(asked)) this.#taken = asked;
     return asked;
+  }
+
+  #noticeTaken(): void {
+    const taken = this.#taken;
+    if (!taken) return;
+    this.#taken = undefined;
+    const last = this.#trace.at(-1);
+    const isFree = (taken.effect.awaits?.isOver ?? taken.effect.enabled)?.(taken.args);
+    if (last && isFree === false) this.#trace[this.#trace.length - 1] = { ...last, isExclusive: true };
   }
 
   #fold(asked: Asked, state: LaneState): Asked {
@@ -212,6 +225,10 @@ interface Choice {
   readonly waiting: readonly Move[];
   readonly outside: readonly OutsideChoice[];
 }
+
+/** Whether what it is about to do had to wait for something. */
+const mayBeTaken = ({ effect, nextPhase }: Asked): boolean =>
+  nextPhase === 'end' ? effect.awaits !== undefined : effect.enabled !== undefined;
 
 const noMoves: readonly never[] = [];
 const tick: Move = { lane: clockLane, op: 'tick', keys: { writes: [clockLane] }, isOutside: true };

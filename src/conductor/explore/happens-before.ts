@@ -1,3 +1,4 @@
+import { conflicts } from '../../world/effect.ts';
 import { Dependence } from './dependence.ts';
 import { clockLane, type Move } from './move.ts';
 
@@ -9,6 +10,7 @@ interface Event {
   readonly keys: number;
   readonly move: Move;
   readonly clock: VectorClock;
+  readonly isExclusive: boolean;
 }
 
 const beginning: VectorClock = [];
@@ -48,7 +50,8 @@ export class HappensBefore {
     }
   }
 
-  add(move: Move): void {
+  /** `isExclusive`: known only after it was made. */
+  add(move: Move, isExclusive = false): void {
     const lane = this.#laneOf(move.lane);
     const keys = this.#dependence.idOf(move);
     const n = this.#events.length;
@@ -60,7 +63,7 @@ export class HappensBefore {
       if (isTick || this.#dependence.conflict(earlier.keys, keys)) merge(clock, earlier.clock);
     }
     clock[lane] = n;
-    this.#events.push({ lane, keys, move, clock });
+    this.#events.push({ lane, keys, move, clock, isExclusive });
     this.#lasts[lane] = n;
     if (isTick) this.#lastTick = n;
   }
@@ -89,10 +92,22 @@ export class HappensBefore {
       if (!event || !this.#dependence.conflict(event.keys, keys)) continue;
       clock ??= [...this.before(move)];
       if (isBefore(event, n, clock) || !couldComeAfter(event.move, move)) continue;
+      if (event.move.op !== 'lane.cancel' && this.#isKeptOut(n, move)) continue;
       races.push({ n, first: this.#firstWithout(n, move, clock) });
       merge(clock, event.clock);
     }
     return races;
+  }
+
+  /** Whether somebody had done there what only one can do at a time, and had not yet undone it. */
+  #isKeptOut(n: number, { op, keys: { writes = [] } }: Move): boolean {
+    const touched = { writes };
+    for (let at = n - 1; at >= 0; at--) {
+      const event = this.#events[at];
+      if (!event || !conflicts(touched, { writes: event.move.keys.writes ?? [] })) continue;
+      return event.isExclusive && event.move.op === op && areSame(event.move.keys.writes ?? [], writes);
+    }
+    return false;
   }
 
   /** Lanes that could go first if the move at a place were made after another one that could be made now. */
@@ -127,6 +142,9 @@ export class HappensBefore {
     return this.#lanes.size - 1;
   }
 }
+
+const areSame = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length > 0 && a.length === b.length && a.every((key, at) => key === b[at]);
 
 /** Whether the move at this place came before one that has these before it. */
 const isBefore = ({ lane }: Event, n: number, clock: VectorClock): boolean => (clock[lane] ?? -1) >= n;

@@ -15,6 +15,8 @@ export interface Move {
   readonly after?: readonly number[];
   /** The end of what has held its keys since its begin: until then, nothing that conflicts with it can be done. */
   readonly isEnd?: true;
+  /** Once it was made nobody could make it again, until what it writes is written: a lock was taken. */
+  readonly isExclusive?: true;
   /** It waits for the time, or for somebody outside: no lane of the program can make it possible. */
   readonly isUpToOutside?: true;
   /** No lane of the program makes it: time passes, something crashes. */
