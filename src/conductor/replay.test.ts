@@ -181,8 +181,8 @@ describe('any recording', () => {
       }),
       { numRuns: 40 },
     );
-    expect(entries).toBeGreaterThan(1000);
+    expect(entries).toBeGreaterThan(400);
     expect(mostInFlight).toBeGreaterThan(2);
-    expect(cancellations).toBeGreaterThan(20);
+    expect(cancellations).toBeGreaterThan(5);
   });
 });
