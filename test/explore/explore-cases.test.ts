@@ -10,6 +10,8 @@ import {
   withOutsiders,
 } from './cases.ts';
 
+const ordersOf = (steps: number): number => (steps < 2 ? 1 : steps * ordersOf(steps - 1));
+
 const forMs = Number.POSITIVE_INFINITY;
 
 describe('every case, in a few other orders', () => {
@@ -34,6 +36,25 @@ describe('every case, in a few other orders', () => {
       const [world] = result.worlds;
       expect(world?.schedules).toBeGreaterThan(0);
       if (!withConflicts.includes(title)) expect(world?.inconclusive).toBe(0);
+    },
+    60_000,
+  );
+
+  it.each([
+    ['workers/two_once', 7],
+    ['workers/three_once', 134],
+  ])(
+    '%s has been seen in every order after %i different ones',
+    async (title, classes) => {
+      const [, found] = exploredCases.find(([each]) => each === title) ?? [];
+      if (!found) throw new Error('no such case');
+      const result = await exploreOn(found, { policy: 'dpor', schedules: 1000, forMs, on: 'memory' });
+      expect(problemOf(result)).toBeUndefined();
+      const [world] = result.worlds;
+      expect(world).toMatchObject({ isComplete: true, inconclusive: 0 });
+      const steps = world?.alike[0]?.length ?? 0;
+      // The steps one after another are played in each of their orders, whether they are alike or not.
+      expect(world?.classes).toBe(classes + ordersOf(steps) - 1);
     },
     60_000,
   );

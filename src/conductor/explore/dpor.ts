@@ -3,6 +3,7 @@ import { HappensBefore, type Race } from './happens-before.ts';
 import { Cut, type Move, type Performed, type Point, type Policy } from './move.ts';
 import { whoeverHasTheBaton } from './policies.ts';
 import type { Strategy } from './strategy.ts';
+import { Turns } from './turns.ts';
 
 /** A decision on the way to where the search is now. */
 interface Node {
@@ -13,6 +14,11 @@ interface Node {
   readonly done: Set<string>;
   /** Moves that need not be made now: what follows was seen where they were made before. */
   readonly asleep: Map<string, Move>;
+}
+
+export interface DporOptions {
+  /** Lanes that do the same under other names: which of them is which makes no other schedule. */
+  readonly alike?: readonly (readonly string[])[] | undefined;
 }
 
 /** How many moves in a row a lane makes while others could go on, unless the search wants it so: it may wait for them. */
@@ -26,10 +32,17 @@ const longestTurn = 200;
 export class Dpor implements Strategy {
   readonly #stack: Node[] = [];
   readonly #order = new HappensBefore();
+  readonly #alike: readonly (readonly string[])[];
+  /** Known when the first schedule is. */
+  #turns = new Turns([]);
   /** How many moves of the last schedule are as in the one before. */
   #kept = 0;
   #turn = 0;
   #hasBegun = false;
+
+  constructor({ alike = [] }: DporOptions = {}) {
+    this.#alike = alike;
+  }
 
   /** All orders have been seen. */
   get isComplete(): boolean {
@@ -39,19 +52,38 @@ export class Dpor implements Strategy {
   next(): Policy | undefined {
     if (this.isComplete) return undefined;
     this.#turn = 0;
-    return { isCalm: true, choose: point => this.#choose(point) };
+    this.#turns.begin();
+    const choose = (point: Point) => {
+      const pick = this.#choose(this.#turns.at(point));
+      this.#turns.made(pick, point.n);
+      return pick;
+    };
+    return { isCalm: true, choose };
   }
 
   learn({ trace, left }: Performed): void {
+    if (!this.#hasBegun) this.#giveTurns(trace);
     this.#hasBegun = true;
     const length = Math.min(this.#stack.length, trace.length);
     this.#order.cut(this.#kept);
     for (let n = this.#kept; n <= length; n++) {
-      this.#findRaces(n, n < length ? this.#movesAt(n) : left.filter(canBeHelped), n === this.#kept && n > 0);
-      const move = trace[n];
-      if (n < length && move) this.#order.add(move, move.isExclusive);
+      const moves = n < length ? this.#movesAt(n) : this.#turns.allowed(left).filter(canBeHelped);
+      this.#findRaces(n, moves, n === this.#kept && n > 0);
+      const node = n < length ? this.#stack[n] : undefined;
+      const move = node && moveOf(node.point, node.pick);
+      if (move) this.#order.add(move, trace[n]?.isExclusive);
     }
     this.#goBack();
+  }
+
+  /** The first schedule is in their order, because it gives it. */
+  #giveTurns(trace: readonly Move[]): void {
+    this.#turns = Turns.in(trace, this.#alike);
+    this.#turns.begin();
+    for (const node of this.#stack) {
+      node.point = this.#turns.at(node.point);
+      this.#turns.made(node.pick, node.point.n);
+    }
   }
 
   #choose(point: Point): string {

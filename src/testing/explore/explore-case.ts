@@ -4,6 +4,7 @@ import type { PolicyName } from '../../conductor/explore/sampling.ts';
 import { twice } from '../../conductor/explore/twice.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
 import { everyMishap, oneMishapEach, withMishaps } from './adversities.ts';
+import { alikeSteps } from './alike.ts';
 import type { Adversity, Attempt, Source } from './attempt.ts';
 import { Endings } from './endings.ts';
 import { EveryOrder, oneAfterAnother, oneStallEach, SomeOrders } from './orders.ts';
@@ -40,6 +41,8 @@ export interface Progress extends Coverage {
 export interface Exploration extends Progress {
   /** Every order was played in which things that conflict can happen while time stands still unless all wait. */
   readonly isComplete: boolean;
+  /** Steps which are the same but for their names, so that which of them is which was not tried out. */
+  readonly alike: readonly (readonly string[])[];
   /** Schedules of which nothing can be said, because a session was not recorded for what it was asked there. */
   readonly inconclusive: number;
   /** Why, of the first of them. */
@@ -75,7 +78,8 @@ export class CaseExplorer {
   readonly #options: ExploreOptions;
   readonly #classes = new ClassCount();
   readonly #endings = new Endings();
-  readonly #everyOrder = new EveryOrder();
+  readonly #alike: readonly (readonly string[])[];
+  readonly #everyOrder: EveryOrder;
   #goBegan = 0;
   #goEnds = Number.POSITIVE_INFINITY;
   #spentMs = 0;
@@ -93,6 +97,8 @@ export class CaseExplorer {
     this.#prepared = prepared;
     this.#theatre = theatre;
     this.#options = options;
+    this.#alike = alikeSteps(prepared.manifest);
+    this.#everyOrder = new EveryOrder({ alike: this.#alike });
   }
 
   get kind(): Theatre['kind'] {
@@ -119,6 +125,7 @@ export class CaseExplorer {
       ...this.#progress(),
       // Of what is in doubt nothing was shown.
       isComplete: this.#everyOrder.isComplete && this.#inconclusive === 0 && !this.#failure,
+      alike: this.#alike,
       inconclusive: this.#inconclusive,
       doubt: this.#doubt,
       counterfactual: this.#counterfactual,

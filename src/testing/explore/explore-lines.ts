@@ -21,7 +21,7 @@ export function progressLine({ on, schedules, elapsedMs, classes, pairs }: Progr
 
 /** What was shown, and what was not. */
 export function summaryLines(explored: Exploration): readonly string[] {
-  const { isComplete, schedules, inconclusive, doubt, counterfactual, failure, elapsedMs } = explored;
+  const { isComplete, alike, schedules, inconclusive, doubt, counterfactual, failure, elapsedMs } = explored;
   const how = failure
     ? 'stopped at the first failure'
     : isComplete
@@ -31,6 +31,9 @@ export function summaryLines(explored: Exploration): readonly string[] {
   return [
     `${progressLine(explored)}, in ${formatDuration(Math.round(elapsedMs))}`,
     how,
+    ...(isComplete && !failure
+      ? alike.map(steps => `${steps.join(', ')} are alike: which of them is which was not tried out`)
+      : []),
     ...(counterfactual > 0
       ? [`${counterfactual} counterfactual: a session was told on another base, or to another prompt`]
       : []),

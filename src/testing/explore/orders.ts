@@ -1,4 +1,4 @@
-import { Dpor } from '../../conductor/explore/dpor.ts';
+import { Dpor, type DporOptions } from '../../conductor/explore/dpor.ts';
 import { clockLane, type Move, type Point, type Policy } from '../../conductor/explore/move.ts';
 import { whoeverHasTheBaton } from '../../conductor/explore/policies.ts';
 import {
@@ -49,7 +49,11 @@ const inOrder = (order: readonly string[]): Policy => ({
 
 /** Every order of what conflicts, each once or a few times. */
 export class EveryOrder implements Source {
-  readonly #dpor = new Dpor();
+  readonly #dpor: Dpor;
+
+  constructor(options: DporOptions) {
+    this.#dpor = new Dpor(options);
+  }
 
   get isComplete(): boolean {
     return this.#dpor.isComplete;

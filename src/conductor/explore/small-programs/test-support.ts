@@ -59,6 +59,11 @@ export const smallPrograms: fc.Arbitrary<SmallProgram> = fc.array(
   { minLength: 2, maxLength: 3 },
 );
 
+/** Two or three lanes that all do the same. */
+export const twins: fc.Arbitrary<SmallProgram> = fc
+  .tuple(fc.constantFrom(2, 2, 3), fc.array(deed, { minLength: 1, maxLength: 3 }))
+  .map(([count, deeds]) => Array.from({ length: count }, () => deeds));
+
 /** The program, and what its lanes saw as one text when it has ended. */
 export function explored(program: SmallProgram, world: World): Explored & { readonly state: () => string } {
   const values = new Map<string, number>();

@@ -1,0 +1,42 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
+
+/**
+ * Steps of one group that differ in their name alone: with others in their places, the case is the same. Not if anything
+ * in the case speaks of one of them.
+ */
+export function alikeSteps(manifest: CaseManifest): readonly (readonly string[])[] {
+  const spoken = [
+    ...Object.values(manifest.files),
+    ...Object.values(manifest.scripts),
+    ...manifest.invariants.map(invariant => JSON.stringify(invariant)),
+    ...manifest.claims.map(claim => JSON.stringify(claim)),
+    ...manifest.triggers.map(trigger => JSON.stringify(trigger)),
+  ].join('\n');
+  const groups: CaseStep[][] = [];
+  for (const step of manifest.steps) {
+    if (step.concurrentGroup === undefined || namesOf(step).some(name => mentions(spoken, name))) continue;
+    const group = groups.find(([first]) => first && areAlike(first, step));
+    if (group) group.push(step);
+    else groups.push([step]);
+  }
+  return groups.filter(({ length }) => length > 1).map(group => group.map(({ name }) => name));
+}
+
+function areAlike(a: CaseStep, b: CaseStep): boolean {
+  const [ours, theirs] = [a, b].map(({ name: _, position: __, args, ...rest }) => ({
+    ...rest,
+    args: args.map((arg, at) => (isName(args, at) ? '' : arg)),
+  }));
+  return isDeepStrictEqual(ours, theirs);
+}
+
+const isName = (args: readonly string[], at: number): boolean => args[at - 1] === '--name';
+
+const namesOf = ({ name, args }: CaseStep): readonly string[] => [
+  name,
+  ...args.filter((_, at) => isName(args, at)),
+];
+
+const mentions = (text: string, name: string): boolean =>
+  new RegExp(`(?<!\\w)${name.replaceAll(/\W/g, '\\$&')}(?!\\w)`).test(text);

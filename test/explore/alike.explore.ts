@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest';
+import { runProgram } from '../../src/cli/program.ts';
+import { testContext } from '../../src/cli/test-commands.ts';
+import { Dpor } from '../../src/conductor/explore/dpor.ts';
+import { alikeSteps } from '../../src/testing/explore/alike.ts';
+import { memoryTheatre } from '../../src/testing/explore/memory-theatre.ts';
+import { performCase } from '../../src/testing/explore/perform-case.ts';
+import { prepareCase } from '../../src/testing/explore/prepared-case.ts';
+import { readCase } from '../../src/testing/manifest/read-case.ts';
+import { topLane } from '../../src/world/recording.ts';
+import { exploredCases } from './cases.ts';
+
+const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);
+
+/** How many different schedules there are, by the order in which the steps dispatch. */
+async function schedulesOf(title: string, { isAlike }: { readonly isAlike: boolean }) {
+  const [, found] = exploredCases.find(([each]) => each === title) ?? [];
+  if (!found) throw new Error('no such case');
+  const prepared = await prepareCase(found, readCase(found), context);
+  try {
+    const theatre = await memoryTheatre(prepared);
+    const dpor = new Dpor({ alike: isAlike ? alikeSteps(prepared.manifest) : [] });
+    const counts = new Map<string, number>();
+    for (let policy = dpor.next(); policy; policy = dpor.next()) {
+      const performed = await performCase({ prepared, theatre, policy });
+      dpor.learn(performed);
+      expect(performed.verdict.kind).toBe('passed');
+      const dispatches = performed.trace.filter(({ op }) => op === 'agent.take-slot.end');
+      const order = dispatches.map(({ lane }) => topLane(lane)).join();
+      counts.set(order, (counts.get(order) ?? 0) + 1);
+    }
+    return counts;
+  } finally {
+    prepared.close();
+  }
+}
+
+it.each([
+  ['workers/two_once', 2],
+  ['workers/three_once', 6],
+])('%s is the same with its steps in other places', async (title, orders) => {
+  const [alike, ...more] = (await schedulesOf(title, { isAlike: true })).values();
+  expect(more).toEqual([]);
+  const all = await schedulesOf(title, { isAlike: false });
+  expect([...all.values()]).toEqual(Array.from({ length: orders }, () => alike));
+});
