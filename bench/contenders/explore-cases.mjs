@@ -18,6 +18,7 @@ syncBuiltinESMExports();
 const { runProgram } = await import('../../dist/cli/program.js');
 const { testContext } = await import('../../dist/cli/test-commands.js');
 const { Dpor } = await import('../../dist/conductor/explore/dpor.js');
+const { alikeSteps } = await import('../../dist/testing/explore/alike.js');
 const { gitTheatre } = await import('../../dist/testing/explore/git-theatre.js');
 const { memoryTheatre } = await import('../../dist/testing/explore/memory-theatre.js');
 const { performCase } = await import('../../dist/testing/explore/perform-case.js');
@@ -34,7 +35,7 @@ async function everyOrder({ args: [name, on, mostMs] }) {
   const prepared = await prepareCase(found, readCase(found), context);
   try {
     const theatre = await theatres[on](prepared);
-    const orders = new Dpor();
+    const orders = new Dpor({ alike: alikeSteps(prepared.manifest) });
     let [schedules, cut, entries] = [0, 0, 0];
     startedMs = 0;
     const before = performance.now();
