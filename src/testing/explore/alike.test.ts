@@ -21,6 +21,14 @@ describe('steps', () => {
     expect(alikeSteps(load(all))).toEqual([]);
   });
 
+  it('are alike if the same is done to each of them', () => {
+    const trigger = (step: string) =>
+      `[[triggers]]\nstep = "${step}"\nlabel = "main_head_sha"\naction = "exit"\n`;
+    const all = steps(worker('a', 'ann'), worker('b', 'bob'));
+    expect(alikeSteps(load(all + trigger('a') + trigger('b')))).toEqual([['a', 'b']]);
+    expect(alikeSteps(load(all + trigger('a')))).toEqual([]);
+  });
+
   it('are not alike if something in the case speaks of one of them', () => {
     const all = steps(worker('a', 'ann'), worker('b', 'bob'));
     const about = (text: string) => alikeSteps(load(`${all}[files]\n"README.md" = "${text}"\n`));

@@ -11,25 +11,27 @@ export function alikeSteps(manifest: CaseManifest): readonly (readonly string[])
     ...Object.values(manifest.scripts),
     ...manifest.invariants.map(invariant => JSON.stringify(invariant)),
     ...manifest.claims.map(claim => JSON.stringify(claim)),
-    ...manifest.triggers.map(trigger => JSON.stringify(trigger)),
   ].join('\n');
   const groups: CaseStep[][] = [];
   for (const step of manifest.steps) {
     if (step.concurrentGroup === undefined || namesOf(step).some(name => mentions(spoken, name))) continue;
-    const group = groups.find(([first]) => first && areAlike(first, step));
+    const group = groups.find(([first]) => first && areAlike(manifest, first, step));
     if (group) group.push(step);
     else groups.push([step]);
   }
   return groups.filter(({ length }) => length > 1).map(group => group.map(({ name }) => name));
 }
 
-function areAlike(a: CaseStep, b: CaseStep): boolean {
-  const [ours, theirs] = [a, b].map(({ name: _, position: __, args, ...rest }) => ({
+function areAlike({ triggers }: CaseManifest, a: CaseStep, b: CaseStep): boolean {
+  const [ours, theirs] = [a, b].map(({ name, position: _, args, ...rest }) => ({
     ...rest,
     args: args.map((arg, at) => (isName(args, at) ? '' : arg)),
+    triggers: triggers.filter(({ step }) => step === name).map(nameless),
   }));
   return isDeepStrictEqual(ours, theirs);
 }
+
+const nameless = ({ step: _, position: __, ...rest }: CaseManifest['triggers'][number]) => rest;
 
 const isName = (args: readonly string[], at: number): boolean => args[at - 1] === '--name';
 
