@@ -9,6 +9,7 @@ import type { AbandonableWorld } from '../world/world.ts';
 import type { CaseClock } from './case-clock.ts';
 import { isGitReal } from './case-result.ts';
 import { commandEffect } from './command-effect.ts';
+import { HeldWorld } from './held-world.ts';
 import { groupsOf } from './manifest/groups.ts';
 import type { CaseManifest, CaseStep, Trigger } from './manifest/manifest.ts';
 import { moveMain } from './move-main.ts';
@@ -63,6 +64,8 @@ export class Player {
   readonly #leaving: Promise<void>[] = [];
   #onLeft: (step: string) => Promise<void> = async () => {};
   #world: AbandonableWorld | undefined;
+  /** Nobody goes on while a step is started in the place of another. */
+  #held: HeldWorld | undefined;
   /** What a trigger could not do. */
   #fault: unknown;
 
@@ -94,6 +97,7 @@ export class Player {
 
   async play({ world, hostOf, onLeft }: PlayWorld): Promise<readonly PlayedStep[]> {
     this.#world = world;
+    this.#held = this.#play.restart && new HeldWorld(world);
     this.#onLeft = onLeft;
     const played: PlayedStep[] = [];
     for (const group of groupsOf(this.#play.manifest)) {
@@ -130,11 +134,15 @@ export class Player {
     { world, hostOf }: Pick<PlayWorld, 'world' | 'hostOf'>,
   ): Promise<readonly PlayedStep[]> {
     const played: PlayedStep[] = [];
-    for (let step: CaseStep | undefined = first; step; ) {
-      const now: PlayedStep = await this.#playStep(step, { world, host: hostOf(step) });
+    for (let step: CaseStep | undefined = first, former = first; step; ) {
+      const playing = this.#playStep(step, { world, host: hostOf(step) });
+      this.#held?.letGo(former.name);
+      const now: PlayedStep = await playing;
       played.push(now);
       const next: CaseStep | undefined = now.end.kind === 'killed' ? this.#play.restart?.(step) : undefined;
       if (next) this.#watch.adopt(next.name, step.name);
+      else this.#held?.letGo(step.name);
+      former = step;
       step = next;
     }
     return played;
@@ -229,6 +237,7 @@ export class Player {
 
   #kill(step: string, end: PlayedStep['end']): void {
     this.#play.onKill?.(step);
+    if (this.#killed.has(step)) this.#held?.hold(step);
     for (const incarnation of this.#incarnations.get(step) ?? []) abandonIncarnation(incarnation);
     const left = this.#world?.abandon(step) ?? Promise.resolve();
     const leave = left.then(() => this.#onLeft(step)).then(() => this.#killed.get(step)?.(end));

@@ -1,5 +1,6 @@
 import type { Policy } from '../../conductor/explore/move.ts';
 import type { Crash } from './crashes.ts';
+import type { Forms } from './ending.ts';
 import type { Fault } from './faults.ts';
 import type { PerformedCase } from './perform-case.ts';
 
@@ -18,6 +19,8 @@ export interface Attempt {
   /** How its order is chosen, for people. */
   readonly by: string;
   readonly seed: number;
+  /** If it is the recorded order with a crash: what it comes to without one. */
+  readonly recorded?: Forms | undefined;
 }
 
 /** Where attempts come from. */

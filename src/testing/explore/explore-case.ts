@@ -3,13 +3,15 @@ import type { Move, Policy, Verdict } from '../../conductor/explore/move.ts';
 import type { PolicyName } from '../../conductor/explore/sampling.ts';
 import { twice } from '../../conductor/explore/twice.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
-import { everyMishap, oneMishapEach, withMishaps } from './adversities.ts';
 import { alikeSteps } from './alike.ts';
 import type { Adversity, Attempt, Source } from './attempt.ts';
+import { type CrashCoverage, CrashPoints } from './crash-points.ts';
+import type { Forms } from './ending.ts';
 import { Endings } from './endings.ts';
-import { EveryOrder, oneAfterAnother, oneStallEach, SomeOrders } from './orders.ts';
+import { EveryOrder, oneAfterAnother } from './orders.ts';
 import { type PerformedCase, performCase } from './perform-case.ts';
 import type { PreparedCase } from './prepared-case.ts';
+import { sourcesFor } from './sources.ts';
 import type { Theatre } from './theatre.ts';
 
 export interface ExploreOptions {
@@ -19,6 +21,8 @@ export interface ExploreOptions {
   readonly schedules: number;
   readonly seed: number;
   readonly crashes: boolean;
+  /** Every crash of the recorded order comes before anything else. Without it, they take turns with other orders. */
+  readonly crashPointsFirst?: boolean | undefined;
   readonly faults: readonly FaultKind[];
   /** What effects change is compared with what they say that they write. */
   readonly checkKeys?: boolean | undefined;
@@ -35,7 +39,12 @@ export interface Progress extends Coverage {
   readonly schedules: number;
   readonly entries: number;
   readonly elapsedMs: number;
+  /** If crashes are tried. */
+  readonly crashPoints?: CrashCoverage | undefined;
 }
+
+/** Why no more was played. */
+export type EndedBy = 'failure' | 'interrupt' | 'schedules' | 'time';
 
 /** What came of exploring a case. */
 export interface Exploration extends Progress {
@@ -51,6 +60,8 @@ export interface Exploration extends Progress {
   readonly counterfactual: number;
   /** Whether it can be told what all one-after-another orders come to, of those that were played. */
   readonly isComparedWithOrders: boolean;
+  /** Nothing if there was nothing more to be played. */
+  readonly endedBy?: EndedBy | undefined;
   readonly failure?: Failure | undefined;
 }
 
@@ -84,6 +95,7 @@ export class CaseExplorer {
   #goEnds = Number.POSITIVE_INFINITY;
   #spentMs = 0;
   #trial: PerformedCase | undefined;
+  #crashPoints: CrashPoints | undefined;
   #sources: Source[] | undefined;
   #turn = 0;
   #schedules = 0;
@@ -111,13 +123,15 @@ export class CaseExplorer {
 
   /** Nothing is left to be played, however much time there is. */
   get isSpent(): boolean {
+    return this.#limit !== undefined || this.#sources?.length === 0;
+  }
+
+  /** What keeps it from going on, beside the time. */
+  get #limit(): Exclude<EndedBy, 'time'> | undefined {
     const { schedules, interrupt } = this.#options;
-    return (
-      this.#failure !== undefined ||
-      interrupt?.aborted === true ||
-      this.#schedules >= schedules ||
-      this.#sources?.length === 0
-    );
+    if (this.#failure) return 'failure';
+    if (interrupt?.aborted) return 'interrupt';
+    return this.#schedules >= schedules ? 'schedules' : undefined;
   }
 
   get result(): Exploration {
@@ -130,6 +144,7 @@ export class CaseExplorer {
       doubt: this.#doubt,
       counterfactual: this.#counterfactual,
       isComparedWithOrders: this.#endings.areKnown || !this.#endings.areClosed,
+      endedBy: this.#sources?.length === 0 ? undefined : (this.#limit ?? 'time'),
       failure: this.#failure,
     };
   }
@@ -146,6 +161,14 @@ export class CaseExplorer {
       const trial = await this.#playOrders();
       this.#sources ??= this.#sourcesFor(trial);
       await this.#takeTurns(this.#sources);
+    });
+  }
+
+  /** Every crash of the recorded order, and nothing else. */
+  tryCrashPoints(forMs: number): Promise<void> {
+    return this.#timed(async () => {
+      this.#goEnds = performance.now() + forMs;
+      await this.#takeTurns([this.#crashPointsOf(await this.#playOrders())]);
     });
   }
 
@@ -198,33 +221,20 @@ export class CaseExplorer {
   }
 
   #sourcesFor(trial: PerformedCase): Source[] {
-    const { policy } = this.#options;
-    const mishaps = everyMishap(trial, this.#options);
+    const { crashes, policy } = this.#options;
     const orders = policy === 'auto' || policy === 'dpor' ? [this.#everyOrder] : [];
-    const stalls = oneStallEach(trial);
-    const interruptions = oneStallEach(trial, { isCalm: true });
-    return [
-      ...orders,
-      ...(policy === 'auto' ? [stalls, interruptions, stalls] : []),
-      ...(mishaps.length > 0 ? [oneMishapEach(mishaps)] : []),
-      ...this.#samplers(trial, mishaps),
-    ];
+    const crashPoints = crashes ? [this.#crashPointsOf(trial)] : [];
+    return [...orders, ...crashPoints, ...sourcesFor(trial, this.#options)];
   }
 
-  #samplers(trial: PerformedCase, mishaps: readonly Adversity[]): readonly Source[] {
-    const { policy, seed } = this.#options;
-    const sampled = policy === 'auto' ? (['urw', 'pct', 'random'] as const) : ([policy] as const);
-    return sampled.flatMap(each => {
-      if (each === 'dpor') return [];
-      const orders = new SomeOrders(each, { seed, trial });
-      if (mishaps.length === 0) return [orders];
-      return [orders, withMishaps(new SomeOrders(each, { seed: seed + 1_000_000, trial }), mishaps, seed)];
-    });
+  #crashPointsOf(trial: PerformedCase): CrashPoints {
+    this.#crashPoints ??= new CrashPoints(this.#prepared, trial);
+    return this.#crashPoints;
   }
 
   /** One schedule of each, again and again: what one of them would find late, another finds soon. */
   async #takeTurns(left: Source[]): Promise<void> {
-    while (!this.isSpent && performance.now() < this.#goEnds) {
+    while (left.length > 0 && !this.#limit && performance.now() < this.#goEnds) {
       const at = this.#turn % left.length;
       const source = left[at];
       const attempt = source?.next();
@@ -250,17 +260,19 @@ export class CaseExplorer {
     return performed;
   }
 
-  async #perform({ policy, adversity }: Pick<Attempt, 'policy' | 'adversity'>): Promise<PerformedCase> {
+  async #perform(attempt: Pick<Attempt, 'policy' | 'adversity' | 'recorded'>): Promise<PerformedCase> {
+    const { policy, adversity, recorded } = attempt;
     const given = { prepared: this.#prepared, theatre: this.#theatre, adversity };
     const { checkKeys } = this.#options;
     const once = (each: Policy) => performCase({ ...given, policy: each, checkKeys });
     const performed = await (this.#options.twice ? twice(once, formOf) : once)(policy);
-    const isCalm = (policy.isCalm ?? false) && adversity.crashes.length + adversity.faults.length === 0;
-    const odd =
-      performed.verdict.kind === 'passed' && adversity.faults.length === 0 && performed.forms
-        ? this.#endings.violation(performed.forms, isCalm)
-        : undefined;
-    return odd ? { ...performed, verdict: { kind: 'failed', ...odd } } : performed;
+    const { verdict, forms } = performed;
+    if (verdict.kind !== 'passed' || adversity.faults.length > 0 || !forms) return performed;
+    const isCalm = (policy.isCalm ?? false) && adversity.crashes.length === 0;
+    const odd = this.#endings.violation(forms, isCalm);
+    if (odd) return { ...performed, verdict: { kind: 'failed', ...odd } };
+    const doubt = recorded && !this.#endings.areKnown ? anotherEnd(forms, recorded) : undefined;
+    return doubt === undefined ? performed : { ...performed, verdict: { kind: 'inconclusive', why: doubt } };
   }
 
   #progress(): Progress {
@@ -270,9 +282,18 @@ export class CaseExplorer {
       entries: this.#entries,
       elapsedMs: this.#spentMs + (this.#goBegan === 0 ? 0 : performance.now() - this.#goBegan),
       ...this.#classes.coverage,
+      ...(this.#options.crashes ? { crashPoints: this.#crashPoints?.coverage ?? noneTried } : {}),
     };
   }
 }
+
+const noneTried: CrashCoverage = { tried: 0, inconclusive: 0, otherEnds: 0 };
+
+/** By right, if a crash lets another step come first. */
+const anotherEnd = ({ work }: Forms, recorded: Forms): string | undefined =>
+  work === recorded.work
+    ? undefined
+    : `with a crash it comes to ${work}, without to ${recorded.work}, and what other orders come to is not known`;
 
 const failureOf = (
   { by, seed, adversity, policy }: Attempt,

@@ -107,12 +107,14 @@ async function exploreOne(
 function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: CommandIo): ExploreOptions {
   const { explore } = readCase(found);
   const faults = options.faults === true ? faultKinds : options.faults || explore?.faults || [];
+  const crashes = options.crashes ?? explore?.crashes ?? false;
   return {
     policy: options.policy ?? explore?.policy ?? 'auto',
     forMs: options.forMs ?? explore?.forMs ?? defaultForMs,
     schedules: options.schedules ?? explore?.schedules ?? Number.POSITIVE_INFINITY,
     seed: options.seed ?? explore?.seed ?? 1,
-    crashes: options.crashes ?? explore?.crashes ?? false,
+    crashes,
+    crashPointsFirst: crashes,
     faults,
     checkKeys: options.checkKeys,
     twice: options.twice,

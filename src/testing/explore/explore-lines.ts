@@ -6,14 +6,15 @@ import { conflicts, type Keys } from '../../world/effect.ts';
 import { topLane } from '../../world/recording.ts';
 import type { Adversity } from './attempt.ts';
 import { everybody } from './crashes.ts';
-import { type Exploration, type Failure, mostDoubt, type Progress } from './explore-case.ts';
+import { type EndedBy, type Exploration, type Failure, mostDoubt, type Progress } from './explore-case.ts';
 
 /** How far it has come, in one line. */
-export function progressLine({ on, schedules, elapsedMs, classes, pairs }: Progress): string {
+export function progressLine({ on, schedules, elapsedMs, classes, pairs, crashPoints }: Progress): string {
   const rate = elapsedMs > 0 ? (schedules / elapsedMs) * 1000 : 0;
   return [
     `${on === 'git' ? 'on git' : 'in memory'}: ${count(schedules, 'schedule')}`,
     `${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s`,
+    ...(crashPoints?.of === undefined ? [] : [`crash points ${crashPoints.tried} of ${crashPoints.of}`]),
     `${classes} different`,
     `${pairs.inBothOrders} of ${pairs.seen} pairs in both orders`,
   ].join(', ');
@@ -34,6 +35,7 @@ export function summaryLines(explored: Exploration): readonly string[] {
     ...(isComplete && !failure
       ? alike.map(steps => `${steps.join(', ')} are alike: which of them is which was not tried out`)
       : []),
+    ...crashLines(explored),
     ...(counterfactual > 0
       ? [`${counterfactual} counterfactual: a session was told on another base, or to another prompt`]
       : []),
@@ -47,6 +49,30 @@ export function summaryLines(explored: Exploration): readonly string[] {
       : ['not compared with one-after-another orders: not all of them come to an end']),
   ];
 }
+
+/** Whether every crash of the recorded order was tried, and if not, why. */
+function crashLines({ crashPoints, endedBy }: Exploration): readonly string[] {
+  if (!crashPoints) return [];
+  const { tried, of, inconclusive, otherEnds } = crashPoints;
+  const but = [
+    ...(inconclusive > 0 ? [`${inconclusive} inconclusive`] : []),
+    ...(otherEnds > 0 ? [`${otherEnds} with the end of another order`] : []),
+  ];
+  const butFor = but.length > 0 ? ` (${but.join(', ')})` : '';
+  if (tried === of)
+    return [
+      `every crash point of the recorded order was tried: each step, and all at once, after each effect${butFor}`,
+    ];
+  const why = endedBy === undefined ? '' : `: ${endings[endedBy]}`;
+  return [`not every crash point of the recorded order was tried${butFor}${why}`];
+}
+
+const endings: Readonly<Record<EndedBy, string>> = {
+  failure: 'something failed before',
+  interrupt: 'it was interrupted before',
+  schedules: 'the limit of schedules was reached before',
+  time: 'the time was up before',
+};
 
 /** What happened, in which order, and how to see it again. */
 export function failureLines(

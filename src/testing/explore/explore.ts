@@ -49,15 +49,24 @@ async function explorePrepared(prepared: PreparedCase, options: ExploreOptions):
   const model = on === 'git' ? undefined : await inMemory(prepared, on);
   const git = new CaseExplorer(prepared, gitTheatre(prepared), options);
   if (!model || 'note' in model) {
-    await git.explore(options.forMs);
+    await exploreAlone(git, options);
     const failure = git.failure && (await shortest(git, git.failure));
     return { worlds: [git.result], failure, note: model?.note };
   }
   const memory = new CaseExplorer(prepared, model, options);
-  if (on === 'memory') await memory.explore(options.forMs);
+  if (on === 'memory') await exploreAlone(memory, options);
   else await exploreBoth({ memory, git }, options);
   const worlds = [memory, git].map(({ result }) => result).filter(({ schedules }) => schedules > 0);
   return { worlds, ...(await reported({ memory, git })) };
+}
+
+async function exploreAlone(
+  explorer: CaseExplorer,
+  { forMs, crashPointsFirst }: ExploreOptions,
+): Promise<void> {
+  const ends = performance.now() + forMs;
+  if (crashPointsFirst) await explorer.tryCrashPoints(forMs);
+  if (!explorer.isSpent) await explorer.explore(ends - performance.now());
 }
 
 interface Both {
@@ -69,12 +78,19 @@ interface Both {
 const parts = 8;
 const shortestPartMs = 3_000;
 
-/** They take turns: what git does by itself, the model does not show. */
-async function exploreBoth({ memory, git }: Both, { forMs }: ExploreOptions): Promise<void> {
+/**
+ * They take turns: what git does by itself, the model does not show. Crashes that come first do so in memory alone, where
+ * there is time for all of them.
+ */
+async function exploreBoth(
+  { memory, git }: Both,
+  { forMs, crashPointsFirst }: ExploreOptions,
+): Promise<void> {
   const partMs = Math.max(forMs / parts, shortestPartMs);
   const ends = performance.now() + forMs;
   const isOver = () => Boolean(memory.failure ?? git.failure) || performance.now() >= ends;
   await git.begin();
+  if (crashPointsFirst && !isOver()) await memory.tryCrashPoints(ends - performance.now());
   while (!isOver() && !(memory.isSpent && git.isSpent))
     for (const explorer of [memory, git])
       if (!isOver() && !explorer.isSpent) await explorer.explore(Math.min(partMs, ends - performance.now()));
