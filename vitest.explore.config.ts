@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/explore/**/*.explore.ts'],
+    globalSetup: ['test/support/build.ts'],
     testTimeout: 900_000,
     hookTimeout: 60_000,
     fileParallelism: false,

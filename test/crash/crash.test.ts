@@ -1,13 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
 import type { HistoryEvent } from '../../src/core/event.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
-import { unitOfEvent } from '../../src/engine/unit.ts';
 import { markedWith } from '../../src/process/tree.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { answersFor } from './answers.ts';
+import { Promises } from './promises.ts';
 
 const program = join(import.meta.dirname, 'program.mjs');
 const names = [
@@ -75,19 +76,7 @@ class Case {
 
   /** Answers what the run waits for, or will wait for. */
   async answer(): Promise<void> {
-    await this.#withStore(async (store, runId) => {
-      const events = await store.read(runId);
-      const open = new Set(
-        events.filter(({ type }) => type === 'approval.requested').map(({ step }) => step),
-      );
-      for (const { type, step } of events) if (type === 'approval.given') open.delete(step);
-      for (const step of open)
-        if (step) await store.post(runId, { kind: 'approval', step, choice: 'approve' }, at);
-      if (this.name !== 'signal') return;
-      const sent =
-        events.filter(({ type }) => type === 'signal.received').length + (await store.inbox(runId)).length;
-      for (let n = sent; n < 2; n++) await store.post(runId, { kind: 'signal', name: 'go', payload: n }, at);
-    });
+    await this.#withStore((store, runId) => answersFor(this.name, store, runId));
   }
 
   /** Lives on until the run has ended; resuming one that failed would be another go at it. */
@@ -110,16 +99,6 @@ class Case {
     return events;
   }
 
-  /** How often each attempt of each step began to work. */
-  marks(): ReadonlyMap<string, number> {
-    const counts = new Map<string, number>();
-    const file = join(this.folder, 'marks');
-    if (!existsSync(file)) return counts;
-    for (const mark of readFileSync(file, 'utf8').split('\n').filter(Boolean))
-      counts.set(mark, (counts.get(mark) ?? 0) + 1);
-    return counts;
-  }
-
   async #withStore(
     use: (store: Awaited<ReturnType<typeof openSqliteStore>>, runId: string) => Promise<void>,
   ): Promise<void> {
@@ -133,52 +112,9 @@ class Case {
   }
 }
 
-const at = '2026-01-01T00:00:00.000Z';
-
-/** Attempts whose success is part of a history. */
-const completed = (events: readonly HistoryEvent[]): string[] =>
-  events.flatMap(event =>
-    event.type === 'step.completed' ? [`${unitOfEvent(event)}#${event.attempt ?? 1}`] : [],
-  );
-
-/** What must hold once a run has been killed, perhaps again, and has come to its end. */
-class Promises {
-  readonly #kept = new Map<string, number>();
-
-  constructor(
-    readonly run: Case,
-    readonly digest: string,
-  ) {}
-
-  /** Called right after a kill: what is finished now must not be done again. */
-  async remember(): Promise<void> {
-    const marks = this.run.marks();
-    for (const attempt of completed(await this.run.history())) {
-      const count = marks.get(attempt);
-      if (count !== undefined && !this.#kept.has(attempt)) this.#kept.set(attempt, count);
-    }
-  }
-
-  async check(context: string): Promise<void> {
-    const history = await this.run.history();
-    const { outcome } = digestsOf(history);
-    if (outcome !== this.digest)
-      throw new Error(
-        `${context}: the run came to another end:\n${history.map(e => JSON.stringify(e)).join('\n')}`,
-      );
-    const marks = this.run.marks();
-    for (const [attempt, count] of this.#kept) {
-      if (marks.get(attempt) !== count) throw new Error(`${context}: ${attempt} was finished and ran again`);
-    }
-    const orphans = markedWith({ CRASH_CASE: this.run.id });
-    if (orphans.length > 0) throw new Error(`${context}: ${orphans.length} processes were left running`);
-  }
-
-  /** After a single kill of the first life, finished means done exactly once. */
-  expectOnce(context: string): void {
-    for (const [attempt, count] of this.#kept)
-      if (count !== 1) throw new Error(`${context}: ${attempt} ran ${count} times`);
-  }
+function expectNoOrphans({ id }: Case, context: string): void {
+  const orphans = markedWith({ CRASH_CASE: id });
+  if (orphans.length > 0) throw new Error(`${context}: ${orphans.length} processes were left running`);
 }
 
 interface KillPoint {
@@ -204,6 +140,7 @@ async function killAt({ name, base, phase, digest, commit }: KillPoint, again: n
   }
   await run.seeThrough();
   await promises.check(context);
+  expectNoOrphans(run, context);
   rmSync(run.folder, { recursive: true, force: true });
   return true;
 }

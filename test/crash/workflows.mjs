@@ -5,12 +5,22 @@ import { approve, maybe, shell, step, workflow } from '../../dist/workflow/defin
 import { loadWorkflow } from '../../dist/workflow/yaml/load.js';
 
 /** Resolved when the history of the run holds a failed step. */
-let noteFailure = () => {};
-const failureSeen = new Promise(resolve => {
-  noteFailure = resolve;
-});
+let failureSeen = withResolvers();
 
-export { noteFailure };
+function withResolvers() {
+  let resolve = () => {};
+  const promise = new Promise(resolved => {
+    resolve = resolved;
+  });
+  return { promise, resolve };
+}
+
+export const noteFailure = () => failureSeen.resolve();
+
+/** For lives that share a process: the next one has not seen any. */
+export const forgetFailure = () => {
+  failureSeen = withResolvers();
+};
 
 const turn = () => new Promise(resolve => setImmediate(resolve));
 
@@ -148,7 +158,7 @@ function finishRunning() {
   const running = step('running', {
     run: async (_, ctx) => {
       mark(ctx);
-      await failureSeen;
+      await failureSeen.promise;
       return 'finished';
     },
   });

@@ -1,0 +1,216 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { lazySessions } from '../../src/commands/lazy-sessions.ts';
+import { openEngine } from '../../src/commands/open-engine.ts';
+import { createConductedWorld } from '../../src/conductor/conducted-world.ts';
+import { exploringPlayer } from '../../src/conductor/explore/exploring-player.ts';
+import { batonPolicy } from '../../src/conductor/explore/policies.ts';
+import type { HistoryEvent } from '../../src/core/event.ts';
+import type { Ids } from '../../src/core/ports.ts';
+import { abandonIncarnation, readmitIncarnation } from '../../src/process/identity.ts';
+import { runShellStep } from '../../src/process/shell-step.ts';
+import { memoryStore } from '../../src/store/memory.ts';
+import { type Ending, endingOf, type RepositoryEnd } from '../../src/testing/explore/ending.ts';
+import { openLedger } from '../../src/testing/explore/ledger.ts';
+import { stableIds } from '../../src/testing/explore/stable-ids.ts';
+import { virtualClock } from '../../src/testing/explore/virtual-clock.ts';
+import type { Tracer } from '../../src/world/trace.ts';
+import { allTracers } from '../../src/world/tracers.ts';
+import type { World } from '../../src/world/world.ts';
+import { answersFor } from '../crash/answers.ts';
+import { agents, forgetFailure, noteFailure, workflows } from '../crash/workflows.mjs';
+import { WaitingFunctions } from './waiting-functions.ts';
+
+const startMs = Date.parse('2026-01-01T00:00:00Z');
+
+export type Life = 'ended' | 'suspended' | 'killed';
+
+/** A run of a workflow of the crash test, in a world in which it is known after which effect its process is killed. */
+export class KilledRun {
+  readonly name: string;
+  readonly folder: string;
+  readonly store = memoryStore();
+  readonly ledger = openLedger({ verifies: true });
+  readonly #clock = virtualClock(startMs);
+  readonly #incarnations: string[] = [];
+  /** How many entries each life had: the moments at which it could be killed. */
+  readonly entries: number[] = [];
+
+  constructor(name: string, folder: string) {
+    this.name = name;
+    this.folder = folder;
+    rmSync(folder, { recursive: true, force: true });
+    if (name === 'agents') cpSync(repositoryBeside(folder), folder, { recursive: true });
+    else mkdirSync(folder);
+  }
+
+  /** One process, from its start to its end, or to its death right after so many effects. */
+  async live(killAfter = Number.POSITIVE_INFINITY): Promise<Life> {
+    const life = `life-${this.entries.length + 1}`;
+    const at = this.entries.push(0) - 1;
+    forgetFailure();
+    process.env['CRASH_MARKS'] = join(this.folder, 'marks');
+    const functions = new WaitingFunctions();
+    let kill = () => {};
+    const killed = new Promise<Life>(resolve => {
+      kill = () => {
+        for (const incarnation of this.#incarnations) abandonIncarnation(incarnation);
+        this.ledger.crashed(life);
+        void world.abandon(life).then(() => resolve('killed'));
+      };
+    });
+    const counting: Tracer = {
+      granted: () => {},
+      settled: () => {
+        this.entries[at] = (this.entries[at] ?? 0) + 1;
+        if (this.entries[at] === killAfter) kill();
+      },
+    };
+    const { player } = exploringPlayer({
+      policy: { ...batonPolicy, isCalm: true },
+      time: this.#clock,
+      startMs: this.#clock.now(),
+    });
+    const world = createConductedWorld({
+      player: view => functions.heeded(player(view)),
+      pace: 'microtask',
+      remembersOrigins: false,
+      tracer: allTracers([this.ledger.tracer, functions.tracer, counting]),
+    });
+    const stopped = world.stopped.then(error => {
+      throw error;
+    });
+    stopped.catch(() => {});
+    const lived = world.open(life, () => this.#begin(world, { life, functions }));
+    lived.catch(() => {});
+    const end = await Promise.race([lived, killed, stopped]);
+    await world.finish();
+    return end;
+  }
+
+  async #begin(
+    world: World,
+    { life, functions }: { readonly life: string; readonly functions: WaitingFunctions },
+  ): Promise<Life> {
+    const { store, folder } = this;
+    const seeFailure = (events: readonly Pick<HistoryEvent, 'type'>[]) => {
+      if (!events.some(({ type }) => type === 'step.failed')) return;
+      noteFailure();
+      functions.failureSeen();
+    };
+    const { engine } = await openEngine({
+      root: folder,
+      stateDir: folder,
+      env: process.env,
+      store,
+      agents,
+      settings: { inboxMs: 5, graceMs: 500 },
+      observe: observation => {
+        if (observation.kind === 'events') seeFailure(observation.events);
+      },
+      host: {
+        world,
+        clock: this.#clock,
+        ids: this.#remembered(stableIds(life)),
+        openSession: lazySessions,
+        runShell: runShellStep,
+      },
+    });
+    await engine.prepare();
+    const { model: workflow } = workflows[this.name] ?? {};
+    if (!workflow) throw new Error(`no workflow ${this.name}`);
+    const [run] = await store.list();
+    if (run) seeFailure(await store.read(run.runId));
+    const { status } = await (run
+      ? engine.resume({ workflow, runId: run.runId })
+      : engine.start({ workflow }));
+    return status === 'suspended' ? 'suspended' : 'ended';
+  }
+
+  /** Lives on until the run has ended; resuming one that failed would be another go at it. */
+  async seeThrough(): Promise<void> {
+    while (!(await this.hasEnded())) {
+      await this.answer();
+      await this.live();
+    }
+  }
+
+  async answer(): Promise<void> {
+    const [run] = await this.store.list();
+    if (run) await answersFor(this.name, this.store, run.runId);
+  }
+
+  async hasEnded(): Promise<boolean> {
+    return /^run\.(completed|failed|cancelled)$/.test((await this.history()).at(-1)?.type ?? '');
+  }
+
+  async history(): Promise<readonly HistoryEvent[]> {
+    const [run] = await this.store.list();
+    return run ? this.store.read(run.runId) : [];
+  }
+
+  /** How all stands that it has left. */
+  async ending(): Promise<Ending> {
+    const repository = this.name === 'agents' ? repositoryIn(this.folder) : noRepository;
+    return endingOf(this.store, { repository, exitCode: 0 });
+  }
+
+  /** Whoever was killed may live again in another run. */
+  forget(): void {
+    for (const incarnation of this.#incarnations) {
+      abandonIncarnation(incarnation);
+      readmitIncarnation(incarnation);
+    }
+  }
+
+  #remembered(ids: Ids): Ids {
+    return {
+      ...ids,
+      incarnation: () => {
+        const incarnation = ids.incarnation();
+        this.#incarnations.push(incarnation);
+        return incarnation;
+      },
+    };
+  }
+}
+
+const main = 'main';
+const noRepository: RepositoryEnd = {
+  main,
+  onMain: new Set(),
+  tree: undefined,
+  tips: new Map(),
+  worktrees: [],
+};
+
+const gitIn =
+  (cwd: string) =>
+  (...args: string[]): readonly string[] =>
+    execFileSync('git', args, { cwd, encoding: 'utf8', stdio: 'pipe' }).trim().split('\n');
+
+function repositoryIn(folder: string): RepositoryEnd {
+  const git = gitIn(folder);
+  const tips = git('for-each-ref', '--format=%(refname:short) %(objectname)', 'refs/heads');
+  return {
+    main,
+    onMain: new Set(git('rev-list', main)),
+    tree: git('rev-parse', `${main}^{tree}`)[0],
+    tips: new Map(tips.map(line => line.split(' ') as [string, string])),
+    worktrees: git('worktree', 'list', '--porcelain').filter(line => line.startsWith('worktree ')),
+  };
+}
+
+/** Made once: many runs begin with it. */
+function repositoryBeside(run: string): string {
+  const folder = `${run}-repository`;
+  if (existsSync(folder)) return folder;
+  mkdirSync(folder);
+  const git = gitIn(folder);
+  git('init', '--quiet', `--initial-branch=${main}`);
+  git('config', 'user.name', 'Test');
+  git('config', 'user.email', 'test@example.com');
+  git('commit', '--quiet', '--allow-empty', '--message', 'Begin');
+  return folder;
+}
