@@ -10,6 +10,7 @@ const explored: Exploration = {
   classes: 90,
   pairs: { seen: 50, inBothOrders: 20 },
   isComplete: false,
+  alike: [],
   inconclusive: 0,
   counterfactual: 0,
   isComparedWithOrders: true,
@@ -59,5 +60,15 @@ describe('what is said of crash points', () => {
     expect(aboutCrashes(withPoints(45, { endedBy }))).toEqual([line]);
     const crashPoints = { tried: 0, inconclusive: 0, otherEnds: 0 };
     expect(aboutCrashes({ ...explored, endedBy, crashPoints })).toEqual([line]);
+  });
+});
+
+describe('what is said of steps that are alike', () => {
+  const alike = [['worker_a', 'worker_b']];
+  const said = 'worker_a, worker_b are alike: which of them is which was not tried out';
+
+  it('is what `complete` does not claim', () => {
+    expect(summaryLines({ ...explored, alike, isComplete: true })).toContain(said);
+    expect(summaryLines({ ...explored, alike })).not.toContain(said);
   });
 });
