@@ -213,6 +213,7 @@ export class RunState extends Lines {
   #interrupt(state: NodeState): void {
     this.setStatus(state, 'pending');
     state.interrupted = true;
+    state.work?.interrupt();
     const stop = this.scopeOf(state.node.scope).stop;
     if (state.timedOut || stop === 'cancel' || (stop && state.node.scope.onFailure === 'fail-fast'))
       this.toCancel.push(state);

@@ -35,12 +35,13 @@ export function factsOf(state: RunState, node: NodeState, spending: SpendingLimi
 const scopeOf = (state: RunState, { node }: NodeState): Scope => scopeOfStep(state, node);
 
 function knownWork({ work, error }: NodeState): KnownWork {
-  const { workspace, session, sessions = 0 } = work ?? {};
+  const { workspace, session, sessions = 0, reworks = 0 } = work ?? {};
   const { sessionId } = session ?? {};
   return {
     workspace,
     session: session && sessionId !== undefined ? { ...session, sessionId } : undefined,
     sessions,
+    reworks,
     landings: new Map(work?.landings),
     transitions: work?.transitions ?? [],
     lastError: error,

@@ -43,18 +43,29 @@ export class WorkState {
   lastSession: KnownSession | undefined;
   /** Begun in this attempt. */
   sessions = 0;
+  /** How often in this attempt it was landed anew after a session: one that was cut short has changed nothing. */
+  reworks = 0;
   /** Begun in this attempt, by branch, with how they ended. */
   readonly landings = new Map<string, KnownLanding>();
   /** Taken in this attempt, in order. */
   transitions: readonly Transition[] = [];
   spent: Spent = nothingSpent;
   #isOpen = false;
+  /** A session has ended, and whoever held it goes on with what it came to. */
+  #isReworked = false;
 
   newAttempt(): void {
     this.session = undefined;
     this.sessions = 0;
+    this.reworks = 0;
+    this.#isReworked = false;
     this.landings.clear();
     this.transitions = [];
+  }
+
+  /** Whoever was at it has died: what its last session came to may not have been saved. */
+  interrupt(): void {
+    this.#isReworked = false;
   }
 
   apply(event: WorkEvent): void {
@@ -83,6 +94,7 @@ export class WorkState {
       case 'session.ended':
         this.spent = spentWith(this.spent, event.data.usage);
         this.#isOpen = false;
+        this.#isReworked = event.data.outcome !== 'limit';
         this.#addToLast(event.data.usage);
         this.session =
           event.data.outcome === 'limit' && this.session
@@ -90,9 +102,12 @@ export class WorkState {
             : undefined;
         return;
       case 'landing.started':
+        this.#countRework();
         this.landings.set(event.data.branch, undefined);
         return;
       case 'landing.ended':
+        // Of what somebody else is to land, no start is noted.
+        this.#countRework();
         this.landings.set(event.data.branch, event.data);
         return;
       case 'landing.parked':
@@ -101,6 +116,11 @@ export class WorkState {
         this.transitions = [...this.transitions, event.data];
         return;
     }
+  }
+
+  #countRework(): void {
+    if (this.#isReworked) this.reworks++;
+    this.#isReworked = false;
   }
 
   #remember(): void {

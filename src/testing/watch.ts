@@ -51,6 +51,10 @@ export function watchCase({ manifest, onTrigger, onKill }: WatchOptions): Watch 
     adopt: (step, inPlaceOf) => {
       for (const { trigger } of triggers.filter(each => each.trigger.step === inPlaceOf))
         triggers.push({ trigger: { ...trigger, step }, left: trigger.nth });
+      const kill = kills.get(inPlaceOf);
+      if (!kill) return;
+      kills.delete(inPlaceOf);
+      kills.set(step, { ...kill, left: kill.killAfter.nth });
     },
     unfired: () => triggers.filter(({ left }) => left > 0).map(({ trigger }) => trigger),
     unkilled: () => [...kills.keys()],

@@ -51,7 +51,7 @@ async function bringHome(self: Self, lane: WorkLane, finished: FinishedTask): Pr
   const isToLand = self.rules.land === 'main';
   const request = landingOf(self, lane, finished);
   let inTheWay = '';
-  for (let asked = known.sessions; ; asked++) {
+  for (let asked = known.reworks; ; asked++) {
     if (isToLand) await lane.record({ type: 'landing.started', data: { onto, branch } });
     const landing = await (isToLand ? landBranch : prepareBranch)(effects, request);
     if (landing.kind === 'ready-to-land')

@@ -8,15 +8,9 @@ import { exploredCases, exploreOn, problemOf, withConflicts, withOutsiders } fro
 const forMs = Number.POSITIVE_INFINITY;
 const schedules = { memory: 150, git: 8 };
 
-/** Why they are not killed at other moments than the case says. */
-const unkilled: Readonly<Record<string, string>> = {
-  'endings/crash_and_resume': 'killed sooner, it leaves no run that could be resumed',
-  'workers/verify_fails': 'a rework that a crash cuts short counts, and the task is parked',
-};
-
 /** What somebody does behind an effect cannot be done twice, and of conflicts one solution was recorded. */
 const isKilled = (title: string): boolean =>
-  withOutsiders[title] === undefined && !withConflicts.includes(title) && unkilled[title] === undefined;
+  withOutsiders[title] === undefined && !withConflicts.includes(title);
 
 const onGitTwice = [
   'landing/conflict_among_workers',

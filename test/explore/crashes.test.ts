@@ -59,6 +59,12 @@ describe('crashes of the recorded order', () => {
     expect(crashPoints).toMatchObject({ inconclusive: 0, otherEnds: 0 });
   }, 60_000);
 
+  it('cost no task a rework that it is allowed', async () => {
+    const { failure, crashPoints } = await crashAtEvery('workers/verify_fails', { on: 'memory', most: 40 });
+    expect(failure).toBeUndefined();
+    expect(crashPoints).toMatchObject({ inconclusive: 0, otherEnds: 0 });
+  }, 60_000);
+
   it('are counted, and it is said what kept them from being tried all', async () => {
     const { crashPoints, endedBy } = await crashAtEvery('workers/two_once', { on: 'memory', most: 6 });
     expect(crashPoints?.tried).toBeLessThan(6);

@@ -57,6 +57,8 @@ export interface KnownWork {
   readonly session?: KnownSession | undefined;
   /** How many sessions this attempt has begun. */
   readonly sessions: number;
+  /** How often this attempt was landed anew after a session; one that was cut short does not count. */
+  readonly reworks: number;
   /** What this attempt began to land before it was interrupted, by branch. */
   readonly landings: ReadonlyMap<string, KnownLanding>;
   /** In this attempt, in order. */

@@ -119,7 +119,7 @@ export class Cast {
     const known = this.#vcrs.get(step);
     if (known) return known;
     const vcr = createVcr({
-      sessions: sessionsOf(step, loaded.sessions),
+      sessions: sessionsFor(step, manifest.steps, loaded.sessions),
       shared: this.#shared,
       again: true,
       task: unit => taskOf(step, unit),
@@ -135,4 +135,24 @@ export class Cast {
     this.#vcrs.set(step, vcr);
     return vcr;
   }
+}
+
+/**
+ * Those of the step; and if it goes on with a run of another, which may be killed sooner here than when it was recorded, of
+ * what it did not do then those of the other.
+ */
+function sessionsFor<T extends { readonly task: string }>(
+  step: string,
+  steps: readonly CaseStep[],
+  sessions: readonly T[],
+): readonly T[] {
+  const own = sessionsOf(step, sessions);
+  const at = steps.findIndex(({ name, command }) => name === step && command === 'resume');
+  const before = steps
+    .slice(0, Math.max(0, at))
+    .flatMap(({ name }) =>
+      sessionsOf(name, sessions).map(each => ({ ...each, task: `${step}${each.task.slice(name.length)}` })),
+    );
+  const done = new Set(own.map(({ task }) => task));
+  return [...own, ...before.filter(({ task }) => !done.has(task))];
 }

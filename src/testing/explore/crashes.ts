@@ -72,9 +72,11 @@ export function watchForCrashes({ crashes, kill, alive }: CrashWatchOptions): Cr
       },
     },
     restart: killed => {
-      // Somebody whom the case kills sooner or later may never end by itself.
-      if (!struck.has(killed.name) || killed.killAfter !== undefined) return undefined;
+      if (!struck.has(killed.name)) return undefined;
       const name = nextLife(killed.name);
+      // Somebody whom the case kills sooner or later may never end by itself; but what it is to begin, others go on with.
+      if (killed.killAfter !== undefined)
+        return killed.command === 'run' && runsOf(killed.name).size === 0 ? { ...killed, name } : undefined;
       if (killed.command !== 'run' && killed.command !== 'resume')
         return { ...killed, name, killAfter: undefined };
       const known = [...runsOf(killed.name)];

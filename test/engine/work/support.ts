@@ -292,7 +292,7 @@ export class UnitUnderTest {
         }
       },
     });
-    const { workspace, session, sessions, landings, transitions } = this.#state;
+    const { workspace, session, sessions, reworks, landings, transitions } = this.#state;
     return {
       effects: lab.effects,
       runId: lab.runId,
@@ -304,6 +304,7 @@ export class UnitUnderTest {
       known: {
         workspace,
         sessions,
+        reworks,
         landings: new Map(landings),
         transitions,
         session: session?.sessionId === undefined ? undefined : { ...session, sessionId: session.sessionId },
