@@ -2,25 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { crashAtEvery } from './crash-points.ts';
 
 describe('a crash at every moment, and a start in its place', () => {
-  it.each(['workers/concurrent_workers', 'landing/landing_conflict'])('comes to the same: %s', async name => {
-    const { failure, crashPoints } = await crashAtEvery(name, { on: 'memory' });
-    expect(failure).toBeUndefined();
-    expect(crashPoints?.of).toBeGreaterThan(300);
-    expect(crashPoints).toEqual({
-      tried: crashPoints?.of,
-      of: crashPoints?.of,
-      inconclusive: 0,
-      otherEnds: 0,
-    });
-  });
-
-  it('comes to the same wherever the solution fits that was recorded: two workers with a conflict', async () => {
-    const { failure, crashPoints } = await crashAtEvery('workers/landing_conflict', { on: 'memory' });
-    expect(failure).toBeUndefined();
-    expect(crashPoints?.of).toBeGreaterThan(400);
-    expect(crashPoints).toMatchObject({ tried: crashPoints?.of, otherEnds: 0 });
-    expect(crashPoints?.inconclusive).toBeLessThan(0.1 * (crashPoints?.of ?? 0));
-  });
+  it.each(['workers/concurrent_workers', 'workers/landing_conflict', 'landing/landing_conflict'])(
+    'comes to the same: %s',
+    async name => {
+      const { failure, crashPoints } = await crashAtEvery(name, { on: 'memory' });
+      expect(failure).toBeUndefined();
+      expect(crashPoints?.of).toBeGreaterThan(300);
+      expect(crashPoints).toMatchObject({ tried: crashPoints?.of, inconclusive: 0, otherEnds: 0 });
+    },
+  );
 
   it.each(['workers/concurrent_workers', 'workers/landing_conflict', 'landing/landing_conflict'])(
     'comes to the same on git: %s',
@@ -28,7 +18,7 @@ describe('a crash at every moment, and a start in its place', () => {
       const { failure, crashPoints } = await crashAtEvery(name, { on: 'git', most: 20 });
       expect(failure).toBeUndefined();
       expect(crashPoints?.tried).toBeGreaterThan(10);
-      expect(crashPoints?.otherEnds).toBe(0);
+      expect(crashPoints).toMatchObject({ inconclusive: 0, otherEnds: 0 });
     },
   );
 });

@@ -40,14 +40,13 @@ describe('two workers, one of which is killed', () => {
 });
 
 describe('crashes of the recorded order', () => {
-  it('come to the same wherever the recorded solution fits', async () => {
+  it('have two workers go on with what each was at, so that the recorded solution of their conflict fits', async () => {
     const { failure, crashPoints } = await crashAtEvery('workers/landing_conflict', {
       on: 'memory',
-      most: 24,
+      most: 60,
     });
     expect(failure).toBeUndefined();
-    expect(crashPoints?.otherEnds).toBe(0);
-    expect(crashPoints?.inconclusive).toBeLessThan(0.2 * (crashPoints?.tried ?? 0));
+    expect(crashPoints).toMatchObject({ inconclusive: 0, otherEnds: 0 });
   }, 60_000);
 
   it('leave the order as it was: nobody gets ahead while a step is started again', async () => {

@@ -18,7 +18,13 @@ export function recordedTurns({ loaded }: PreparedCase, { trace }: PerformedCase
  */
 export function asRecorded(turns: readonly Turn[]): Policy {
   const left = [...turns];
+  const owners = new Owners();
   const choose = (point: Point): string => {
+    const lane = owners.returning(point) ?? nextTurn(point);
+    owners.note(point.enabled.find(move => move.lane === lane));
+    return lane;
+  };
+  const nextTurn = (point: Point): string => {
     for (let wanted = left[0]; wanted; wanted = left[0]) {
       const move = moveFor(wanted, point);
       if (move?.op === wanted.op) {
@@ -32,6 +38,38 @@ export function asRecorded(turns: readonly Turn[]): Policy {
     return whoeverHasTheBaton(point);
   };
   return { isCalm: true, choose };
+}
+
+/**
+ * Who is at work on a run. Whoever was killed at it and is started again comes first, in the order in which the runs were
+ * begun, until it has it back: otherwise another takes it over, and one of them does what two did.
+ */
+class Owners {
+  /** The first names of steps. */
+  readonly #owners = new Set<string>();
+  /** Lives that have begun or taken over something. */
+  readonly #settled = new Set<string>();
+
+  returning(point: Point): string | undefined {
+    for (const owner of this.#owners) {
+      const enabled = point.enabled.filter(({ lane }) => this.#isBack(topLane(lane), owner));
+      if (enabled.length > 0) return whoeverHasTheBaton({ ...point, enabled });
+    }
+    return undefined;
+  }
+
+  note(move: Move | undefined): void {
+    if (!move) return;
+    const life = topLane(move.lane);
+    if (move.op === 'store.release') this.#owners.delete(firstName(life));
+    if (move.op !== 'store.create' && move.op !== 'store.acquire') return;
+    this.#owners.add(firstName(life));
+    this.#settled.add(life);
+  }
+
+  #isBack(life: string, owner: string): boolean {
+    return life !== owner && firstName(life) === owner && !this.#settled.has(life);
+  }
 }
 
 /** What the lane could do now, or else another of its step. */
