@@ -45,7 +45,8 @@ export function registerTestCommands({ io, add, program }: Registry): void {
     .option('--for <duration>', 'how long at most, for each case (default: 60s)', duration)
     .option('--schedules <n>', 'how many orders at most, for each case', wholeNumber(1))
     .option('--seed <n>', 'where chance begins: the same seed gives the same orders', wholeNumber(0))
-    .option('--crashes', 'kill steps at every moment, and start them again')
+    .option('--crashes', 'kill steps at every moment, and start them again: in the recorded order first')
+    .option('--crash-points', 'only that: every crash of the recorded order, and no other order')
     .option(
       '--faults [kinds]',
       `let things fail: all, or some of ${faultKinds.join(',')}`,

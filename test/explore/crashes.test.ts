@@ -10,6 +10,7 @@ import { type PreparedCase, prepareCase } from '../../src/testing/explore/prepar
 import type { Theatre } from '../../src/testing/explore/theatre.ts';
 import { findCases } from '../../src/testing/manifest/find.ts';
 import { readCase } from '../../src/testing/manifest/read-case.ts';
+import { exploredCases, exploreOn } from './cases.ts';
 import { crashAtEvery } from './crash-points.ts';
 
 describe('two workers, one of which is killed', () => {
@@ -62,6 +63,23 @@ describe('crashes of the recorded order', () => {
     const { failure, crashPoints } = await crashAtEvery('workers/verify_fails', { on: 'memory', most: 40 });
     expect(failure).toBeUndefined();
     expect(crashPoints).toMatchObject({ inconclusive: 0, otherEnds: 0 });
+  }, 60_000);
+
+  it('come before other orders if they are to, or without any', async () => {
+    const [, found] = exploredCases.find(([title]) => title === 'endings/crash_and_resume') ?? [];
+    if (!found) throw new Error('no such case');
+    const limits = { on: 'memory', crashes: true, schedules: 120, forMs: Number.POSITIVE_INFINITY } as const;
+    const [only] = (await exploreOn(found, { ...limits, crashPoints: 'only' })).worlds;
+    const [first] = (await exploreOn(found, { ...limits, crashPoints: 'first' })).worlds;
+    for (const explored of [only, first])
+      expect(explored?.crashPoints).toMatchObject({
+        tried: explored?.crashPoints?.of,
+        inconclusive: 0,
+        otherEnds: 0,
+      });
+    expect(only?.crashPoints?.of).toBeGreaterThan(50);
+    expect(only?.schedules).toBeLessThan(4 + (only?.crashPoints?.of ?? 0));
+    expect(first?.schedules).toBe(120);
   }, 60_000);
 
   it('are counted, and it is said what kept them from being tried all', async () => {

@@ -21,8 +21,8 @@ export interface ExploreOptions {
   readonly schedules: number;
   readonly seed: number;
   readonly crashes: boolean;
-  /** Every crash of the recorded order comes before anything else. Without it, they take turns with other orders. */
-  readonly crashPointsFirst?: boolean | undefined;
+  /** Every crash of the recorded order comes before anything else, or there is nothing else. Unless it is said, they take turns with other orders. */
+  readonly crashPoints?: 'first' | 'only' | undefined;
   readonly faults: readonly FaultKind[];
   /** What effects change is compared with what they say that they write. */
   readonly checkKeys?: boolean | undefined;

@@ -32,6 +32,8 @@ export interface ExploreCommandOptions {
   readonly schedules?: number | undefined;
   readonly seed?: number | undefined;
   readonly crashes?: boolean | undefined;
+  /** Every crash of the recorded order, and nothing else. */
+  readonly crashPoints?: boolean | undefined;
   /** All kinds if only `true` is said. */
   readonly faults?: boolean | readonly FaultKind[] | undefined;
   readonly checkKeys?: boolean | undefined;
@@ -107,14 +109,14 @@ async function exploreOne(
 function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: CommandIo): ExploreOptions {
   const { explore } = readCase(found);
   const faults = options.faults === true ? faultKinds : options.faults || explore?.faults || [];
-  const crashes = options.crashes ?? explore?.crashes ?? false;
+  const crashes = options.crashPoints || (options.crashes ?? explore?.crashes ?? false);
   return {
     policy: options.policy ?? explore?.policy ?? 'auto',
     forMs: options.forMs ?? explore?.forMs ?? defaultForMs,
     schedules: options.schedules ?? explore?.schedules ?? Number.POSITIVE_INFINITY,
     seed: options.seed ?? explore?.seed ?? 1,
     crashes,
-    crashPointsFirst: crashes,
+    crashPoints: options.crashPoints ? 'only' : crashes ? 'first' : undefined,
     faults,
     checkKeys: options.checkKeys,
     twice: options.twice,

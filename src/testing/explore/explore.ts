@@ -60,13 +60,10 @@ async function explorePrepared(prepared: PreparedCase, options: ExploreOptions):
   return { worlds, ...(await reported({ memory, git })) };
 }
 
-async function exploreAlone(
-  explorer: CaseExplorer,
-  { forMs, crashPointsFirst }: ExploreOptions,
-): Promise<void> {
+async function exploreAlone(explorer: CaseExplorer, { forMs, crashPoints }: ExploreOptions): Promise<void> {
   const ends = performance.now() + forMs;
-  if (crashPointsFirst) await explorer.tryCrashPoints(forMs);
-  if (!explorer.isSpent) await explorer.explore(ends - performance.now());
+  if (crashPoints) await explorer.tryCrashPoints(forMs);
+  if (crashPoints !== 'only' && !explorer.isSpent) await explorer.explore(ends - performance.now());
 }
 
 interface Both {
@@ -79,18 +76,19 @@ const parts = 8;
 const shortestPartMs = 3_000;
 
 /**
- * They take turns: what git does by itself, the model does not show. Crashes that come first do so in memory alone, where
- * there is time for all of them.
+ * They take turns: what git does by itself, the model does not show. Crashes that come first do so in memory, where there
+ * is time for all of them.
  */
-async function exploreBoth(
-  { memory, git }: Both,
-  { forMs, crashPointsFirst }: ExploreOptions,
-): Promise<void> {
+async function exploreBoth({ memory, git }: Both, { forMs, crashPoints }: ExploreOptions): Promise<void> {
   const partMs = Math.max(forMs / parts, shortestPartMs);
   const ends = performance.now() + forMs;
   const isOver = () => Boolean(memory.failure ?? git.failure) || performance.now() >= ends;
   await git.begin();
-  if (crashPointsFirst && !isOver()) await memory.tryCrashPoints(ends - performance.now());
+  if (crashPoints && !isOver()) await memory.tryCrashPoints(ends - performance.now());
+  if (crashPoints === 'only') {
+    if (!isOver()) await git.tryCrashPoints(ends - performance.now());
+    return;
+  }
   while (!isOver() && !(memory.isSpent && git.isSpent))
     for (const explorer of [memory, git])
       if (!isOver() && !explorer.isSpent) await explorer.explore(Math.min(partMs, ends - performance.now()));
