@@ -3,8 +3,8 @@ import type { FoundCase } from '../manifest/find.ts';
 import type { Exploration as Wanted } from '../manifest/manifest.ts';
 import type { CaseFailure } from '../result.ts';
 import { caseTitle } from '../summary.ts';
+import { isTooMuch, sumOf } from './doubt.ts';
 import { exploreCase } from './explore.ts';
-import { mostDoubt } from './explore-case.ts';
 import { failureLines } from './explore-lines.ts';
 import { playRaces, raceFailure } from './races.ts';
 
@@ -63,12 +63,12 @@ async function explored(
         file,
       },
     ];
-  const doubtful = worlds.find(({ inconclusive, schedules }) => inconclusive > mostDoubt * schedules);
-  return doubtful
+  const doubt = sumOf(worlds);
+  return isTooMuch(doubt)
     ? [
         {
           kind: 'race',
-          message: `of ${doubtful.schedules} orders nothing can be said about ${doubtful.inconclusive}: ${doubtful.doubt ?? ''}`,
+          message: `of ${doubt.schedules} orders nothing can be said about ${doubt.inconclusive}: ${worlds.find(world => world.doubt !== undefined)?.doubt ?? ''}`,
           hint: `see which: ${replay}`,
           file,
         },

@@ -6,6 +6,7 @@ import type { FaultKind } from '../manifest/manifest.ts';
 import { alikeSteps } from './alike.ts';
 import type { Adversity, Attempt, Source } from './attempt.ts';
 import { type CrashCoverage, CrashPoints } from './crash-points.ts';
+import { type Doubt, isMost } from './doubt.ts';
 import type { Forms } from './ending.ts';
 import { Endings } from './endings.ts';
 import { EveryOrder, oneAfterAnother } from './orders.ts';
@@ -60,6 +61,8 @@ export interface Exploration extends Progress {
   readonly counterfactual: number;
   /** Whether it can be told what all one-after-another orders come to, of those that were played. */
   readonly isComparedWithOrders: boolean;
+  /** Every crash of the recorded order was tried, and most of so many other orders said nothing: more were not played. */
+  readonly givenUp?: Doubt | undefined;
   /** Nothing if there was nothing more to be played. */
   readonly endedBy?: EndedBy | undefined;
   readonly failure?: Failure | undefined;
@@ -77,8 +80,8 @@ export interface Failure {
   readonly waits: readonly Move[];
 }
 
-/** Above this share of doubt, nothing was shown. */
-export const mostDoubt = 0.2;
+/** How many other orders are played before it is said that they show nothing. */
+const fewestOthers = 50;
 
 const formOf = ({ forms }: PerformedCase): string => (forms ? `: ${forms.all}` : '');
 
@@ -102,6 +105,7 @@ export class CaseExplorer {
   #entries = 0;
   #inconclusive = 0;
   #counterfactual = 0;
+  #others: Doubt = { inconclusive: 0, schedules: 0 };
   #doubt: string | undefined;
   #failure: Failure | undefined;
 
@@ -144,6 +148,7 @@ export class CaseExplorer {
       doubt: this.#doubt,
       counterfactual: this.#counterfactual,
       isComparedWithOrders: this.#endings.areKnown || !this.#endings.areClosed,
+      givenUp: this.hasGivenUp ? this.#others : undefined,
       endedBy: this.#sources?.length === 0 ? undefined : (this.#limit ?? 'time'),
       failure: this.#failure,
     };
@@ -235,6 +240,10 @@ export class CaseExplorer {
   /** One schedule of each, again and again: what one of them would find late, another finds soon. */
   async #takeTurns(left: Source[]): Promise<void> {
     while (left.length > 0 && !this.#limit && performance.now() < this.#goEnds) {
+      if (this.hasGivenUp) {
+        left.length = 0;
+        return;
+      }
       const at = this.#turn % left.length;
       const source = left[at];
       const attempt = source?.next();
@@ -244,6 +253,12 @@ export class CaseExplorer {
     }
   }
 
+  /** What was recorded for one order may say nothing of others, while every crash of that order says something. */
+  get hasGivenUp(): boolean {
+    const { tried = 0, of } = this.#crashPoints?.coverage ?? {};
+    return tried === of && this.#others.schedules >= fewestOthers && isMost(this.#others);
+  }
+
   async #play(attempt: Attempt): Promise<PerformedCase> {
     const performed = await this.#perform(attempt);
     this.#entries += performed.entries;
@@ -251,6 +266,11 @@ export class CaseExplorer {
     this.#schedules++;
     this.#classes.see(performed.trace);
     if (performed.isCounterfactual) this.#counterfactual++;
+    const isInconclusive = performed.verdict.kind === 'inconclusive';
+    if (!attempt.recorded) {
+      const { schedules, inconclusive } = this.#others;
+      this.#others = { schedules: schedules + 1, inconclusive: inconclusive + (isInconclusive ? 1 : 0) };
+    }
     if (performed.verdict.kind === 'inconclusive') {
       this.#inconclusive++;
       this.#doubt ??= performed.verdict.why;

@@ -13,8 +13,9 @@ import { type FaultKind, faultKinds } from '../manifest/manifest.ts';
 import { readCase } from '../manifest/read-case.ts';
 import { caseTitle } from '../summary.ts';
 import { aboutOf } from './about.ts';
+import { isTooMuch, mostDoubt, sumOf } from './doubt.ts';
 import { type CaseExploration, exploreCase } from './explore.ts';
-import { type ExploreOptions, type Failure, mostDoubt } from './explore-case.ts';
+import type { ExploreOptions, Failure } from './explore-case.ts';
 import {
   diagramOf,
   failureLines,
@@ -126,9 +127,7 @@ function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: Comman
 }
 
 const isPassed = ({ worlds, failure, drift }: CaseExploration): boolean =>
-  !failure &&
-  !drift &&
-  worlds.every(({ inconclusive, schedules }) => schedules === 0 || inconclusive / schedules <= mostDoubt);
+  !failure && !drift && !isTooMuch(sumOf(worlds));
 
 function keep(found: FoundCase, failure: Failure, cwd: string): string {
   return relative(cwd, keepRace(found.folder, raceOf(found, failure)));
@@ -164,6 +163,9 @@ function resultLines(
     head,
     ...(note === undefined ? [] : [`  ${paint('dim', note)}`]),
     ...worlds.flatMap(world => summaryLines(world).map(line => `  ${line}`)),
+    ...(isTooMuch(sumOf(worlds))
+      ? [`  too many are inconclusive: more than ${100 * mostDoubt} % show nothing`]
+      : []),
     ...(failure ? ['', ...failureLines(failure, { columns: columns - 2, replay }).map(indented)] : []),
     ...(kept ? [`  kept as ${kept}: reprise test plays it from now on`] : []),
     ...(drift

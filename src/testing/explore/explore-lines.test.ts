@@ -63,6 +63,20 @@ describe('what is said of crash points', () => {
   });
 });
 
+describe('what is said of doubt', () => {
+  const doubt = 'a session does not fit';
+
+  it('is how much there is, and that other orders were given up for it', () => {
+    const givenUp = { schedules: 50, inconclusive: 30 };
+    expect(summaryLines({ ...explored, inconclusive: 30, doubt, givenUp })).toEqual(
+      expect.arrayContaining([
+        '30 inconclusive (23 %): a session does not fit',
+        'other orders were given up after 50: of 30 of them nothing can be said',
+      ]),
+    );
+  });
+});
+
 describe('what is said of steps that are alike', () => {
   const alike = [['worker_a', 'worker_b']];
   const said = 'worker_a, worker_b are alike: which of them is which was not tried out';

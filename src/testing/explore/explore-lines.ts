@@ -6,7 +6,8 @@ import { conflicts, type Keys } from '../../world/effect.ts';
 import { topLane } from '../../world/recording.ts';
 import type { Adversity } from './attempt.ts';
 import { everybody } from './crashes.ts';
-import { type EndedBy, type Exploration, type Failure, mostDoubt, type Progress } from './explore-case.ts';
+import { shareOf } from './doubt.ts';
+import type { EndedBy, Exploration, Failure, Progress } from './explore-case.ts';
 
 /** How far it has come, in one line. */
 export function progressLine({ on, schedules, elapsedMs, classes, pairs, crashPoints }: Progress): string {
@@ -22,13 +23,13 @@ export function progressLine({ on, schedules, elapsedMs, classes, pairs, crashPo
 
 /** What was shown, and what was not. */
 export function summaryLines(explored: Exploration): readonly string[] {
-  const { isComplete, alike, schedules, inconclusive, doubt, counterfactual, failure, elapsedMs } = explored;
+  const { isComplete, alike, inconclusive, doubt, counterfactual, failure, elapsedMs } = explored;
   const how = failure
     ? 'stopped at the first failure'
     : isComplete
       ? 'complete: every order of what conflicts, while time stands still unless all wait'
       : 'sampled: there are orders that were not played';
-  const share = schedules === 0 ? 0 : inconclusive / schedules;
+  const { givenUp } = explored;
   return [
     `${progressLine(explored)}, in ${formatDuration(Math.round(elapsedMs))}`,
     how,
@@ -40,8 +41,11 @@ export function summaryLines(explored: Exploration): readonly string[] {
       ? [`${counterfactual} counterfactual: a session was told on another base, or to another prompt`]
       : []),
     ...(inconclusive > 0
+      ? [`${inconclusive} inconclusive (${Math.round(100 * shareOf(explored))} %): ${doubt ?? ''}`]
+      : []),
+    ...(givenUp
       ? [
-          `${inconclusive} inconclusive (${Math.round(share * 100)} %${share > mostDoubt ? ', too many' : ''}): ${doubt ?? ''}`,
+          `other orders were given up after ${givenUp.schedules}: of ${givenUp.inconclusive} of them nothing can be said`,
         ]
       : []),
     ...(explored.isComparedWithOrders

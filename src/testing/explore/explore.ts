@@ -89,9 +89,11 @@ async function exploreBoth({ memory, git }: Both, { forMs, crashPoints }: Explor
     if (!isOver()) await git.tryCrashPoints(ends - performance.now());
     return;
   }
-  while (!isOver() && !(memory.isSpent && git.isSpent))
+  while (!isOver() && !(memory.isSpent && git.isSpent) && !memory.hasGivenUp)
     for (const explorer of [memory, git])
-      if (!isOver() && !explorer.isSpent) await explorer.explore(Math.min(partMs, ends - performance.now()));
+      if (!isOver() && !explorer.isSpent && !memory.hasGivenUp)
+        await explorer.explore(Math.min(partMs, ends - performance.now()));
+  if (memory.hasGivenUp && !isOver()) await git.tryCrashPoints(ends - performance.now());
 }
 
 async function inMemory(
