@@ -8,7 +8,7 @@ import { openJournal } from '../../world/journal.ts';
 import { createRedactor, type NamedPath, type Redactor } from '../../world/redact.ts';
 import { secretsOf } from '../../world/secrets.ts';
 import type { TracedRequest, Tracer } from '../../world/trace.ts';
-import { allTracers } from '../../world/tracers.ts';
+import { allTracers, type ChoosyTracer } from '../../world/tracers.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import type { Host } from '../host.ts';
 import type { CommandIo } from '../io.ts';
@@ -141,7 +141,7 @@ function projectPaths({ root, stateDir }: Project, env: CommandIo['env']): reado
 }
 
 /** Notes whose journal it is as soon as that is known; before that there is nothing worth keeping. */
-function runNamer(folder: string, keepFiles: () => void): Tracer {
+function runNamer(folder: string, keepFiles: () => void): ChoosyTracer {
   let isNamed = false;
   const name = ({ args }: TracedRequest) => {
     if (isNamed) return;
@@ -154,6 +154,7 @@ function runNamer(folder: string, keepFiles: () => void): Tracer {
     }
   };
   return {
+    of: new Set(['store.create', 'store.acquire']),
     granted: request => {
       if (request.effect.name === 'store.create') name(request);
     },
@@ -168,10 +169,9 @@ function runNamer(folder: string, keepFiles: () => void): Tracer {
  * A commit to the store takes longer than anything else, and is there even if the process is killed meanwhile. That it
  * was asked for must be known then, unless commits follow each other within milliseconds.
  */
-const beforeCommits = (flush: () => void): Pick<Tracer, 'granted'> => ({
-  granted: ({ effect: { name } }) => {
-    if (name === 'store.append' || name === 'store.create') flush();
-  },
+const beforeCommits = (flush: () => void): ChoosyTracer => ({
+  of: new Set(['store.append', 'store.create']),
+  granted: flush,
 });
 
 function openOnce(cwd: string, { env }: CommandIo): () => Promise<Repository | undefined> {

@@ -7,6 +7,7 @@ import { stateBeforeCommit, stateOfCommit, worktreeState } from '../../git/delta
 import type { Repository } from '../../git/repository.ts';
 import type { Redactor } from '../../world/redact.ts';
 import type { Tracer } from '../../world/trace.ts';
+import type { ChoosyTracer } from '../../world/tracers.ts';
 import type { ShellRunner, WorkScript } from '../environment.ts';
 import { committer } from '../work/committer.ts';
 import { SessionRecord, ShellRecord } from './activity-record.ts';
@@ -49,7 +50,7 @@ export interface SessionRecorder {
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
   /** Sees what becomes of workspaces, and whether results were taken. */
-  readonly tracer: Tracer;
+  readonly tracer: Tracer & ChoosyTracer;
   /** Looks at what nobody has looked at yet. Nothing is recorded afterwards. */
   close(): Promise<void>;
 }

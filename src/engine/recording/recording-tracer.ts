@@ -1,6 +1,7 @@
 import type { SessionHost } from '../../agents/port.ts';
 import type { Outcome } from '../../world/outcome.ts';
 import type { Tracer } from '../../world/trace.ts';
+import type { ChoosyTracer } from '../../world/tracers.ts';
 import type { WorkScript } from '../environment.ts';
 import { unitOf } from '../unit.ts';
 import type { SessionTurn } from '../work/held-session.ts';
@@ -28,7 +29,8 @@ const keyOfShell = ({ runId, unit, what }: Pick<ShellRequest, 'runId' | 'unit' |
   `${runId}:${unitOf(unit.step, unit.worker)}:${unit.attempt}:${what ?? ''}`;
 
 /** Learns from effects what cannot be seen where sessions and scripts are started. */
-export const recordingTracer = (watched: Watched): Tracer => ({
+export const recordingTracer = (watched: Watched): Tracer & ChoosyTracer => ({
+  of: new Set(Object.keys(settle)),
   granted: () => {},
   settled: ({ effect, args }, { phase }, outcome) => {
     if (phase !== 'begin') settle[effect.name]?.(watched, args as never, outcome);
