@@ -12,6 +12,7 @@ import type {
   NewRun,
   RunStatus,
 } from '../store/port.ts';
+import { isFlat } from '../world/effect.ts';
 import { Cancelled } from '../world/outcome.ts';
 import type { Environment, Observer } from './environment.ts';
 import type { FunctionCall, Turn } from './function-call.ts';
@@ -179,7 +180,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       name: 'store.append',
       span: 'short',
       answer: 'inside',
-      taped: { args: tapedBatch },
+      taped: { args: tapedBatch, lasting: { args: isLastingBatch } },
       keys: keys.append,
       perform: batch => store.append(batch),
     }),
@@ -228,6 +229,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       name: 'function.next',
       span: 'long',
       answer: 'tape',
+      taped: { lasting: { result: turn => turn.kind === 'ended' && isFlat(turn.end) } },
       perform: (key, cancellation) => {
         const call = calls.get(key);
         if (!call) throw new Error(`no function under way as ${key}`);
@@ -256,6 +258,9 @@ const tapedEvent = ({ type, step, worker, attempt, data }: NewEvent) => ({
   attempt,
   data: 'fingerprint' in data ? { ...data, fingerprint: undefined } : data,
 });
+
+/** An output that is an object goes to functions, which may change it. */
+const isLastingBatch = ({ events }: Batch): boolean => events.every(({ data }) => isFlat(data));
 
 /** What every event of a batch has in common is said once. */
 const tapedBatch = ({ runId, lease, expectedSeq, at, events, consumed }: Batch) => ({

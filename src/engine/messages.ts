@@ -1,5 +1,6 @@
 import { toErrorData } from '../core/errors.ts';
 import type { InboxEntry } from '../store/port.ts';
+import { isFlat } from '../world/effect.ts';
 import type { Question } from './function-call.ts';
 import type { DurableTimer, NodeState } from './node-state.ts';
 import type { StepEnd } from './step-end.ts';
@@ -33,6 +34,10 @@ export type Message =
   | { readonly kind: 'lost' }
   /** A lane that serves the engine cannot go on. */
   | { readonly kind: 'broken'; readonly error: unknown };
+
+/** An output that is an object goes to functions, which may change it. */
+export const isLastingMessage = (message: Message): boolean =>
+  message.kind === 'ended' && message.notes === undefined && isFlat(message.end);
 
 /** A message as data, for tapes: steps are named, not held. */
 export function describeMessage(message: Message): unknown {

@@ -9,7 +9,7 @@ import { type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
 import { hasInside } from './graph.ts';
 import { eventsOf, inboxEvent, withWorkers } from './message-events.ts';
-import { describeMessage, type Message } from './messages.ts';
+import { describeMessage, isLastingMessage, type Message } from './messages.ts';
 import type { NodeState } from './node-state.ts';
 import { cancelReason, type Decision, decide } from './plan.ts';
 import type { RunState } from './state.ts';
@@ -58,6 +58,7 @@ export class RunLoop {
     this.#state = options.state;
     this.#mail = options.environment.world.mailbox<Message>(`run:${options.runId}`, {
       describe: describeMessage,
+      isLasting: isLastingMessage,
     });
     this.#timers = new Timers((node, { timer, at }) => {
       const lane = options.environment.world.fork(async () => {

@@ -56,6 +56,23 @@ export type Answer = 'tape' | 'real' | 'inside';
 export interface Taped<Args, Result> {
   readonly args?: (args: Args) => unknown;
   readonly result?: (result: Result) => unknown;
+  /**
+   * Whether nobody, also no function of a workflow, will change what was asked or answered, nor what is in it: then its
+   * text is made later, together with others. Otherwise that is done at once, unless it is no object.
+   */
+  readonly lasting?: {
+    readonly args?: (args: Args) => boolean;
+    readonly result?: (result: Result) => boolean;
+  };
+}
+
+/** Whether there are no objects in it. */
+export function isFlat(value: object): boolean {
+  for (const key in value) {
+    const field: unknown = value[key as keyof typeof value];
+    if (typeof field === 'object' && field !== null) return false;
+  }
+  return true;
 }
 
 /** How a long effect learns that it is to end. Short effects are never cancelled. */

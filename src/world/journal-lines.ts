@@ -20,18 +20,37 @@ interface Kind {
 /** Keys may have the name of a run or of a session in them: a kind that has not been met for long is forgotten. */
 const mostKinds = 1000;
 
+/** What becomes a line: an entry, or how one ended whose line has been taken, or was followed by others. */
+interface Waiting {
+  readonly request: TracedRequest;
+  readonly place: EntryPlace;
+  readonly isEnding: boolean;
+  /** The text of what was asked, unless that is made later. */
+  readonly args: string | undefined;
+  /** The same of how it ended. */
+  outcome: Outcome | string | undefined;
+}
+
+/** In characters, about: a line without the texts that are made of it already. */
+const lineLength = 100;
+
 /**
- * Makes lines of JSON from what a tracer is told. Values become text at once: a function of the workflow may change
- * what another one gave it.
+ * Makes lines of JSON from what a tracer is told. Values become text at once if they may be changed: a function of the
+ * workflow may do that to what another one gave it. All else becomes text when it is asked for, of many entries together:
+ * after each commit to the disk the caches of the processor are cold, and a line by itself costs several times as much.
  */
 export class JournalLines {
-  #lines = '';
+  #waiting: (Waiting | string)[] = [];
+  /** In characters, of the values that are there. */
+  #textLength = 0;
   /** The short effect that was granted last, as long as nothing else has happened. */
-  #asked: { readonly n: number; readonly line: string } | undefined;
+  #asked: Waiting | undefined;
   /** Short effects that take longer: their lines are there, without an outcome. */
   readonly #underWay = new Set<number>();
   readonly #numbers = new Map<string, number>();
   #kinds = 0;
+  /** The line of the kind that was met last for the first time. */
+  #definition = '';
   /** By name, that of the last entry. */
   readonly #last: Readonly<Record<Phase, Map<string, Kind>>> = {
     short: new Map(),
@@ -40,55 +59,82 @@ export class JournalLines {
   };
 
   granted(request: TracedRequest, place: EntryPlace): void {
-    const line = this.#line(request, place);
+    const entry = this.#entry(request, place);
     this.#endAsked();
-    if (place.phase === 'begin') this.#lines += `${line}}\n`;
-    else this.#asked = { n: place.n, line };
+    this.#waiting.push(entry);
+    if (place.phase !== 'begin') this.#asked = entry;
   }
 
   settled(request: TracedRequest, place: EntryPlace, outcome: Outcome): void {
-    // Not inside of the addition: it may add a line itself.
-    const beginning = this.#beginning(request, place);
-    this.#lines += `${beginning}${outcomeJson(tapedOutcome(request.effect, outcome))}}\n`;
+    const ended = isLastingOutcome(request, outcome)
+      ? outcome
+      : this.#measured(outcomeJson(tapedOutcome(request.effect, outcome)));
+    this.#measureText(outcome.kind === 'ok' ? outcome.value : undefined);
+    if (this.#asked?.place.n === place.n) {
+      this.#asked.outcome = ended;
+      this.#asked = undefined;
+      return;
+    }
+    this.#endAsked();
+    const entry = this.#underWay.delete(place.n)
+      ? { request, place, isEnding: true, args: undefined, outcome: ended }
+      : this.#entry(request, place);
+    entry.outcome = ended;
+    this.#waiting.push(entry);
   }
 
-  /** How much there is to take. */
+  /** How much there is to take: about as many characters. */
   get length(): number {
-    return this.#lines.length;
+    return this.#textLength + this.#waiting.length * lineLength;
   }
 
   note(line: JsonObject): void {
-    this.#lines += `{"note":${JSON.stringify(line)}}\n`;
+    this.#waiting.push(`{"note":${JSON.stringify(line)}}\n`);
   }
 
   /** All that has happened since it was last asked for. */
   take(): string {
     this.#endAsked();
-    const lines = this.#lines;
-    this.#lines = '';
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#textLength = 0;
+    let lines = '';
+    for (const line of waiting) lines += typeof line === 'string' ? line : this.#line(line);
     return lines;
   }
 
+  #entry(request: TracedRequest, place: EntryPlace): Waiting {
+    const isLater = place.phase === 'end' || isLastingArgs(request);
+    const args = isLater ? undefined : this.#measured(argsJson(tapedArgs(request)));
+    this.#measureText(request.args);
+    return { request, place, isEnding: false, args, outcome: undefined };
+  }
+
+  #measured(text: string): string {
+    this.#textLength += text.length;
+    return text;
+  }
+
+  #measureText(value: unknown): void {
+    if (typeof value === 'string') this.#textLength += value.length;
+  }
+
   #endAsked(): void {
-    const asked = this.#asked;
-    if (!asked) return;
+    if (!this.#asked) return;
+    this.#underWay.add(this.#asked.place.n);
     this.#asked = undefined;
-    this.#underWay.add(asked.n);
-    this.#lines += `${asked.line}}\n`;
   }
 
-  #beginning(request: TracedRequest, place: EntryPlace): string {
-    const asked = this.#asked;
-    if (asked?.n === place.n) {
-      this.#asked = undefined;
-      return asked.line;
-    }
-    return this.#underWay.delete(place.n) ? `{"n":${place.n}` : this.#line(request, place);
-  }
-
-  #line(request: TracedRequest, { n, i, phase }: EntryPlace): string {
-    const placed = `{"n":${n},"lane":${textJson(request.lane.name)},"i":${i},"of":${this.#numberOf(request, phase)}`;
-    return phase === 'end' ? placed : `${placed}${argsJson(tapedArgs(request))}`;
+  #line({ request, place, isEnding, args, outcome }: Waiting): string {
+    const { n, i, phase } = place;
+    const ended =
+      typeof outcome === 'string' ? outcome : outcomeJson(outcome && tapedOutcome(request.effect, outcome));
+    if (isEnding) return `{"n":${n}${ended}}\n`;
+    const asked = args ?? (phase === 'end' ? '' : argsJson(tapedArgs(request)));
+    const known = this.#kinds;
+    const number = this.#numberOf(request, phase);
+    const line = `{"n":${n},"lane":${textJson(request.lane.name)},"i":${i},"of":${number}${asked}${ended}}\n`;
+    return number < known ? line : `${this.#definition}${line}`;
   }
 
   #numberOf({ effect, keys: given }: TracedRequest, phase: Phase): number {
@@ -108,10 +154,20 @@ export class JournalLines {
     if (this.#numbers.size >= mostKinds) this.#numbers.clear();
     const number = this.#kinds++;
     this.#numbers.set(kind, number);
-    this.#lines += `{"of":${number},${kind}}\n`;
+    this.#definition = `{"of":${number},${kind}}\n`;
     return number;
   }
 }
+
+const isObject = (value: unknown): boolean =>
+  (typeof value === 'object' && value !== null) || typeof value === 'function';
+
+const isLastingArgs = ({ effect, args }: TracedRequest): boolean =>
+  !isObject(args) || effect.taped?.lasting?.args?.(args) === true;
+
+const isLastingOutcome = ({ effect }: TracedRequest, outcome: Outcome): boolean =>
+  outcome.kind === 'ok' &&
+  (!isObject(outcome.value) || effect.taped?.lasting?.result?.(outcome.value) === true);
 
 function isSame(some: readonly string[] | undefined, others: readonly string[] | undefined): boolean {
   if (some === others) return true;

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { isFlat } from './effect.ts';
 import { openJournal } from './journal.ts';
 import { parseJournal, readJournal } from './journal-read.ts';
 import { createLiveWorld } from './live.ts';
@@ -169,6 +170,31 @@ describe('a journal', () => {
     ]);
   });
 
+  it('looks later at what nobody changes, and at once at all else that an effect tells apart', async () => {
+    const { journal, world } = open();
+    const give = world.effect<Giving, Giving>({
+      name: 'test.give',
+      span: 'short',
+      taped: {
+        args: ({ list, count }) => ({ count: count ?? list?.length }),
+        lasting: { args: isFlat, result: isFlat },
+      },
+      perform: given => given,
+    });
+    await world.open('a', async () => {
+      await give({ count: 1 });
+      const { list } = await give({ list: [1] });
+      list?.push(2);
+      await give({ count: 3 });
+    });
+    journal.close();
+    expect((await readJournal(file)).entries.map(({ args, outcome }) => [args, outcome])).toEqual([
+      [{ count: 1 }, { kind: 'ok', value: { count: 1 } }],
+      [{ count: 1 }, { kind: 'ok', value: { list: [1] } }],
+      [{ count: 3 }, { kind: 'ok', value: { count: 3 } }],
+    ]);
+  });
+
   it('tells effects of one name by their keys, however many there are', async () => {
     const { journal, world } = open();
     const names = Array.from({ length: 1100 }, (_, at) => `key ${at} "é"`);
@@ -309,6 +335,11 @@ describe('a damaged journal', () => {
     expect(message.replace(path, 'j')).toContain(expected);
   });
 });
+
+interface Giving {
+  readonly list?: number[];
+  readonly count?: number;
+}
 
 const described = ({ op, outcome }: RecordedEntry): string =>
   !outcome || outcome.kind === 'ok' ? op : `${op} ${outcome.kind}`;

@@ -11,13 +11,15 @@ type DefineEffect = <Args, Result>(definition: EffectDefinition<Args, Result>) =
 export interface MailboxOptions<Message> {
   /** A message as data, for tapes; the message itself unless it is said. */
   readonly describe?: ((message: Message) => unknown) | undefined;
+  /** Whether nobody will change anything in it; not known unless it is said. */
+  readonly isLasting?: ((message: Message) => boolean) | undefined;
 }
 
 /** A mailbox is nothing but state behind two effects that share a key. */
 export function createMailbox<Message>(
   name: string,
   effect: DefineEffect,
-  { describe = message => message }: MailboxOptions<Message> = {},
+  { describe = message => message, isLasting = () => false }: MailboxOptions<Message> = {},
 ): Mailbox<Message> {
   let waiting: Message[] = [];
   const keys = { writes: [`mailbox:${name}`] };
@@ -26,7 +28,7 @@ export function createMailbox<Message>(
     span: 'short',
     answer: 'inside',
     // Whose mailbox it is, its key says.
-    taped: { args: describe },
+    taped: { args: describe, lasting: { args: isLasting } },
     keys: () => keys,
     perform: message => {
       waiting.push(message);
