@@ -22,8 +22,14 @@ const mostKinds = 1000;
 
 /** What becomes a line: an entry, or how one ended whose line has been taken, or was followed by others. */
 interface Waiting {
-  readonly request: TracedRequest;
-  readonly place: EntryPlace;
+  readonly n: number;
+  readonly i: number;
+  readonly phase: Phase;
+  readonly lane: string;
+  /** Not the request itself: promises hang from it, and all that waits for them. */
+  readonly effect: TracedRequest['effect'];
+  readonly keys: Keys;
+  readonly asked: unknown;
   readonly isEnding: boolean;
   /** The text of what was asked, unless that is made later. */
   readonly args: string | undefined;
@@ -70,14 +76,14 @@ export class JournalLines {
       ? outcome
       : this.#measured(outcomeJson(tapedOutcome(request.effect, outcome)));
     this.#measureText(outcome.kind === 'ok' ? outcome.value : undefined);
-    if (this.#asked?.place.n === place.n) {
+    if (this.#asked?.n === place.n) {
       this.#asked.outcome = ended;
       this.#asked = undefined;
       return;
     }
     this.#endAsked();
     const entry = this.#underWay.delete(place.n)
-      ? { request, place, isEnding: true, args: undefined, outcome: ended }
+      ? waitingOf(request, place, { isEnding: true, args: undefined })
       : this.#entry(request, place);
     entry.outcome = ended;
     this.#waiting.push(entry);
@@ -107,7 +113,7 @@ export class JournalLines {
     const isLater = place.phase === 'end' || isLastingArgs(request);
     const args = isLater ? undefined : this.#measured(argsJson(tapedArgs(request)));
     this.#measureText(request.args);
-    return { request, place, isEnding: false, args, outcome: undefined };
+    return waitingOf(request, place, { isEnding: false, args });
   }
 
   #measured(text: string): string {
@@ -121,23 +127,23 @@ export class JournalLines {
 
   #endAsked(): void {
     if (!this.#asked) return;
-    this.#underWay.add(this.#asked.place.n);
+    this.#underWay.add(this.#asked.n);
     this.#asked = undefined;
   }
 
-  #line({ request, place, isEnding, args, outcome }: Waiting): string {
-    const { n, i, phase } = place;
+  #line(waiting: Waiting): string {
+    const { n, i, phase, lane, effect, isEnding, args, outcome } = waiting;
     const ended =
-      typeof outcome === 'string' ? outcome : outcomeJson(outcome && tapedOutcome(request.effect, outcome));
+      typeof outcome === 'string' ? outcome : outcomeJson(outcome && tapedOutcome(effect, outcome));
     if (isEnding) return `{"n":${n}${ended}}\n`;
-    const asked = args ?? (phase === 'end' ? '' : argsJson(tapedArgs(request)));
+    const asked = args ?? (phase === 'end' ? '' : argsJson(tapedArgs({ effect, args: waiting.asked })));
     const known = this.#kinds;
-    const number = this.#numberOf(request, phase);
-    const line = `{"n":${n},"lane":${textJson(request.lane.name)},"i":${i},"of":${number}${asked}${ended}}\n`;
+    const number = this.#numberOf(waiting);
+    const line = `{"n":${n},"lane":${textJson(lane)},"i":${i},"of":${number}${asked}${ended}}\n`;
     return number < known ? line : `${this.#definition}${line}`;
   }
 
-  #numberOf({ effect, keys: given }: TracedRequest, phase: Phase): number {
+  #numberOf({ effect, keys: given, phase }: Waiting): number {
     const keys = phase === 'end' ? undefined : given;
     const last = this.#last[phase].get(effect.name);
     if (last && isSame(last.keys?.writes, keys?.writes) && isSame(last.keys?.reads, keys?.reads))
@@ -158,6 +164,12 @@ export class JournalLines {
     return number;
   }
 }
+
+const waitingOf = (
+  { lane, effect, args: asked, keys }: TracedRequest,
+  { n, i, phase }: EntryPlace,
+  { isEnding, args }: Pick<Waiting, 'isEnding' | 'args'>,
+): Waiting => ({ n, i, phase, lane: lane.name, effect, keys, asked, isEnding, args, outcome: undefined });
 
 const isObject = (value: unknown): boolean =>
   (typeof value === 'object' && value !== null) || typeof value === 'function';
