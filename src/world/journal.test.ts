@@ -243,6 +243,54 @@ describe('a journal', () => {
     expect(written).toBeGreaterThan(2 << 20);
   });
 
+  describe('before something that may be one of many', () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] }));
+    afterEach(() => void vi.useRealTimers());
+    const noted = async () => (await readJournal(file)).notes.map(({ at }) => at);
+    const openLater = () => {
+      const { journal } = open();
+      vi.advanceTimersByTime(1000);
+      return journal;
+    };
+
+    it('is flushed, if the last one is some milliseconds ago', async () => {
+      const journal = openLater();
+      for (const at of [1, 2, 3]) {
+        journal.note({ at });
+        journal.flushUnlessMany();
+        expect((await noted()).at(-1)).toBe(at);
+        vi.advanceTimersByTime(6);
+      }
+      journal.close();
+    });
+
+    it('is flushed ten times a second while there are many, and soon after the last', async () => {
+      const journal = openLater();
+      const flushed = new Set<unknown>();
+      for (let at = 0; at < 300; at++) {
+        journal.note({ at });
+        journal.flushUnlessMany();
+        flushed.add((await noted()).at(-1));
+        vi.advanceTimersByTime(1);
+      }
+      expect(flushed.size).toBe(3);
+      vi.advanceTimersByTime(10);
+      expect((await noted()).at(-1)).toBe(299);
+      journal.close();
+    });
+
+    it('is flushed while nothing of that kind comes, whatever else happens', async () => {
+      const journal = openLater();
+      journal.note({ at: 1 });
+      vi.advanceTimersByTime(5);
+      expect(await noted()).toEqual([1]);
+      journal.note({ at: 2 });
+      vi.advanceTimersByTime(5);
+      expect(await noted()).toEqual([1, 2]);
+      journal.close();
+    });
+  });
+
   it('can be read wherever it is cut off', async () => {
     const { journal, world } = open();
     await program(world);

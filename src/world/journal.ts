@@ -23,22 +23,31 @@ export interface Journal {
   note(line: JsonObject): void;
   /** Hands all that happened so far to the operating system; otherwise that is done after some milliseconds. */
   flush(): void;
-  /** The same, unless it was done a few milliseconds ago: for moments that come often. */
-  flushNowAndThen(): void;
+  /**
+   * The same, for what comes often and should not be done before the journal says so. When it follows upon another of its
+   * kind within milliseconds, it is one of many, and they are flushed together, ten times a second.
+   */
+  flushUnlessMany(): void;
   close(): void;
 }
 
 export const journalFormat = 2;
 
-/** A write costs as much as five entries, and a step may be over in less than a millisecond. */
+/** A flush takes a tenth of a millisecond beside its entries, and a step may be over in less than one. */
 const patienceMs = 5;
 
-/** In characters. What happens without the event loop ever turning reaches no timer. */
-const mostWaiting = 1 << 20;
+/** While there is one commit after another. What is lost with a kill then would mostly be lost with a shorter time too. */
+const mostPatienceMs = 100;
 
 /**
- * Never throws and never waits for the disk: a kill of the process loses some milliseconds, a crash of the machine some
- * seconds. What goes wrong ends the journal, not the run.
+ * In characters. What happens without the event loop ever turning reaches no timer. And what waits is not garbage yet:
+ * the more there is of it, the more the collector has to move.
+ */
+const mostWaiting = 1 << 16;
+
+/**
+ * Never throws and never waits for the disk: a kill of the process loses some milliseconds, or a tenth of a second while
+ * much happens, and a crash of the machine some seconds. What goes wrong ends the journal, not the run.
  */
 export const openJournal = (options: JournalOptions): Journal => new FileJournal(options);
 
@@ -49,6 +58,8 @@ class FileJournal implements Journal, Tracer {
   readonly #lines = new JournalLines();
   #timer: NodeJS.Timeout | undefined;
   #flushedAt = 0;
+  /** When the last of those came that may be many. */
+  #oneOfManyAt = 0;
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -60,7 +71,7 @@ class FileJournal implements Journal, Tracer {
         `${redactor.line(JSON.stringify({ format: journalFormat, kind: 'journal', ...header }))}\n`,
       );
       // Whoever ends the process closes the journal first.
-      this.#timer = setInterval(() => this.flush(), patienceMs).unref();
+      this.#timer = setInterval(() => this.#flushUnlessBusy(performance.now()), patienceMs).unref();
     });
   }
 
@@ -88,8 +99,14 @@ class FileJournal implements Journal, Tracer {
     this.#attempt(() => this.#lines.note(line));
   }
 
-  flushNowAndThen(): void {
-    if (performance.now() - this.#flushedAt >= patienceMs) this.flush();
+  flushUnlessMany(): void {
+    const now = performance.now();
+    this.#flushUnlessBusy(now);
+    this.#oneOfManyAt = now;
+  }
+
+  #flushUnlessBusy(now: number): void {
+    if (now - this.#oneOfManyAt >= patienceMs || now - this.#flushedAt >= mostPatienceMs) this.flush();
   }
 
   flush(): void {
@@ -110,11 +127,9 @@ class FileJournal implements Journal, Tracer {
 
   #write(text: string): void {
     if (this.#file === undefined) return;
-    const written = writeSync(this.#file, text);
-    // All of it, unless the disk is nearly full.
-    if (written === Buffer.byteLength(text)) return;
     const bytes = Buffer.from(text);
-    for (let done = written; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
+    // Once, unless the disk is nearly full.
+    for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
   }
 
   #attempt(step: () => void): void {

@@ -4,7 +4,7 @@ import { toTimestamp } from '../../core/time.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
 import { unitOf } from '../../engine/unit.ts';
 import { openRepository, type Repository } from '../../git/repository.ts';
-import { openJournal } from '../../world/journal.ts';
+import { type Journal, openJournal } from '../../world/journal.ts';
 import { createRedactor, type NamedPath, type Redactor } from '../../world/redact.ts';
 import { secretsOf } from '../../world/secrets.ts';
 import type { TracedRequest, Tracer } from '../../world/trace.ts';
@@ -107,12 +107,7 @@ export function openNoteTaker({
     runShell: plain.runShell,
     onProblem: notice,
   });
-  const tracers = [
-    journal.tracer,
-    recorder.tracer,
-    runNamer(folder, keepFiles),
-    beforeCommits(() => journal.flushNowAndThen()),
-  ];
+  const tracers = [journal.tracer, recorder.tracer, runNamer(folder, keepFiles), beforeCommits(journal)];
   return {
     folder,
     tracer: allTracers(tracers),
@@ -167,11 +162,15 @@ function runNamer(folder: string, keepFiles: () => void): ChoosyTracer {
 
 /**
  * A commit to the store takes longer than anything else, and is there even if the process is killed meanwhile. That it
- * was asked for must be known then, unless commits follow each other within milliseconds.
+ * was asked for must be known then, unless commits follow each other within milliseconds. Whoever has a run after it was
+ * released must find all of what came before.
  */
-const beforeCommits = (flush: () => void): ChoosyTracer => ({
-  of: new Set(['store.append', 'store.create']),
-  granted: flush,
+const beforeCommits = (journal: Journal): ChoosyTracer => ({
+  of: new Set(['store.append', 'store.create', 'store.release']),
+  granted: ({ effect }) => {
+    if (effect.name === 'store.release') journal.flush();
+    else journal.flushUnlessMany();
+  },
 });
 
 function openOnce(cwd: string, { env }: CommandIo): () => Promise<Repository | undefined> {
