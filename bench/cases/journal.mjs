@@ -13,8 +13,8 @@ const worseCost = result => Math.max(costOfMedians(result), result.costOfPairs);
 export function journal({ rounds }) {
   const { chain, fanOut } = alternate(
     {
-      chain: () => inChild('journal', 'cost', 'chain', steps, 8),
-      fanOut: () => inChild('journal', 'cost', 'fanOut', steps, 8),
+      chain: () => inChild('journal', 'cost', 'chain', steps, 24),
+      fanOut: () => inChild('journal', 'cost', 'fanOut', steps, 24),
     },
     rounds,
   );
