@@ -58,19 +58,26 @@ export interface StageOptions {
   readonly project: string;
   readonly packages: Packages;
   readonly path: string | undefined;
+  /** Where its folder is made: that for temporary files unless it is said. */
+  readonly within?: string | undefined;
 }
+
+/** What the folder of a stage is called, up to what makes it unique. */
+export const stagePrefix = 'reprise-case-';
 
 /** The stage of a case in the project that it belongs to. Throws GIT_FAILED. */
 export const stageOf = (
   { folder }: { readonly folder: string },
   manifest: CaseManifest,
   { cwd, packages, env }: TestContext,
-): Promise<Stage> => setStage({ manifest, caseFolder: folder, project: cwd, packages, path: env['PATH'] });
+  { within }: Pick<StageOptions, 'within'> = {},
+): Promise<Stage> =>
+  setStage({ manifest, caseFolder: folder, project: cwd, packages, path: env['PATH'], within });
 
 /** Makes the repository that a case begins with. Throws GIT_FAILED. */
 export async function setStage(options: StageOptions): Promise<Stage> {
-  const { packages, path } = options;
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-case-')));
+  const { packages, path, within = tmpdir() } = options;
+  const folder = realpathSync(mkdtempSync(join(within, stagePrefix)));
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   try {
     const repo = join(folder, 'repo');

@@ -15,6 +15,7 @@ import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
 import { Player } from '../play.ts';
 import { firstMoment } from '../replay-case.ts';
 import { fixedEnvironment, type Stage, stageOf } from '../stage.ts';
+import { quickFolder } from './quick-folder.ts';
 import { stableIds } from './stable-ids.ts';
 import { virtualClock } from './virtual-clock.ts';
 
@@ -53,7 +54,7 @@ export async function prepareCase(
     throw new RepriseError('CANNOT_EXPLORE', `${cut.file} was interrupted when it was recorded`, {
       hint: 'nobody knows how it would have gone on: explore a case whose sessions came to their end',
     });
-  const stage = await stageOf(found, manifest, context);
+  const stage = await stageOf(found, manifest, context, { within: quickFolder(context.env) });
   try {
     const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };
     const startMs = firstMoment(loaded.recording.entries);
