@@ -8,5 +8,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    // Programs of others share their settings and save them when they like: what fails twice is ours.
+    retry: 1,
   },
 });
