@@ -9,6 +9,7 @@ import type { AgentEvent, SessionRequest } from '../../src/agents/port.ts';
 import { requestOf } from '../../src/agents/test-support.ts';
 import { endTrees } from '../../src/process/end-trees.ts';
 import { markedWith } from '../../src/process/tree.ts';
+import { until } from '../e2e/run-inline.ts';
 import { installedAgents } from './support/install.ts';
 import { appears, realAgentLab } from './support/lab.ts';
 import { acp, claude, codex, codexServer, type Player } from './support/players.ts';
@@ -70,6 +71,8 @@ describe.skipIf(!installedAgents()).each([claude, codex, codexServer, acp])('$na
     const host = hostElsewhere(player, { request, inheritEnv });
     await appears(lab.path('begun.txt'));
     await model.asked('begin', 2);
+    // It tells what an answer has used a moment after it has asked for the next one.
+    if (player === codexServer) await until(() => host.events.some(({ type }) => type === 'usage'));
     await host.kill();
     const sessionId = sessionIdIn(host.events);
     if (player === claude) expect(sessionId).toBe(chosen);
