@@ -42,7 +42,7 @@ export const sections = {
   explore: {
     heading: '`[explore]`',
     prefix: 'explore.',
-    text: 'Orders other than the recorded one are played by `reprise test` after the case itself; see [find the race](../guide/find-the-race.md).',
+    text: 'Orders other than the recorded one are played by `reprise test` after the case itself; see [find the race](../guide/find-the-race.md). `reprise explore` keeps to it as well, but for what is typed: `--for` or `--schedules` takes the place of both limits.',
   },
 };
 

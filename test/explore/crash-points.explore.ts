@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { exploredCases, exploreOn, problemOf } from './cases.ts';
 import { crashAtEvery } from './crash-points.ts';
 
 describe('a crash at every moment, and a start in its place', () => {
@@ -21,4 +22,16 @@ describe('a crash at every moment, and a start in its place', () => {
       expect(crashPoints).toMatchObject({ inconclusive: 0, otherEnds: 0 });
     },
   );
+
+  it('is followed by no more other orders than show that most of them say nothing', async () => {
+    const [, found] = exploredCases.find(([title]) => title === 'workers/landing_conflict') ?? [];
+    if (!found) throw new Error('no such case');
+    const endless = { schedules: Number.POSITIVE_INFINITY, forMs: Number.POSITIVE_INFINITY };
+    const result = await exploreOn(found, { ...endless, on: 'memory', crashes: true, crashPoints: 'first' });
+    expect(problemOf(result)).toBeUndefined();
+    const [world] = result.worlds;
+    expect(world?.givenUp?.schedules).toBe(50);
+    expect(world?.crashPoints?.tried).toBe(world?.crashPoints?.of);
+    expect(world).toMatchObject({ isComplete: false, endedBy: undefined });
+  });
 });

@@ -113,8 +113,7 @@ function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: Comman
   const crashes = options.crashPoints || (options.crashes ?? explore?.crashes ?? false);
   return {
     policy: options.policy ?? explore?.policy ?? 'auto',
-    forMs: options.forMs ?? explore?.forMs ?? defaultForMs,
-    schedules: options.schedules ?? explore?.schedules ?? Number.POSITIVE_INFINITY,
+    ...budgetOf(options, explore),
     seed: options.seed ?? explore?.seed ?? 1,
     crashes,
     crashPoints: options.crashPoints ? 'only' : crashes ? 'first' : undefined,
@@ -124,6 +123,16 @@ function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: Comman
     on: options.on,
     interrupt: io.interrupt,
   };
+}
+
+type Budget = Pick<ExploreOptions, 'forMs' | 'schedules'>;
+type SomeBudget = { readonly [Limit in keyof Budget]?: Budget[Limit] | undefined };
+
+/** Who types a limit means that one, and not a smaller one that the case has for whenever it is tested. */
+export function budgetOf(typed: SomeBudget, ofCase: SomeBudget | undefined): Budget {
+  const isTyped = typed.forMs !== undefined || typed.schedules !== undefined;
+  const { forMs = defaultForMs, schedules = Number.POSITIVE_INFINITY } = isTyped ? typed : (ofCase ?? {});
+  return { forMs, schedules };
 }
 
 const isPassed = ({ worlds, failure, drift }: CaseExploration): boolean =>

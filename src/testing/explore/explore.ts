@@ -89,10 +89,10 @@ async function exploreBoth({ memory, git }: Both, { forMs, crashPoints }: Explor
     if (!isOver()) await git.tryCrashPoints(ends - performance.now());
     return;
   }
-  while (!isOver() && !(memory.isSpent && git.isSpent) && !memory.hasGivenUp)
+  const goesOn = ({ isSpent }: CaseExplorer) => !isSpent && !isOver() && !memory.hasGivenUp;
+  while (goesOn(memory) || goesOn(git))
     for (const explorer of [memory, git])
-      if (!isOver() && !explorer.isSpent && !memory.hasGivenUp)
-        await explorer.explore(Math.min(partMs, ends - performance.now()));
+      if (goesOn(explorer)) await explorer.explore(Math.min(partMs, ends - performance.now()));
   if (memory.hasGivenUp && !isOver()) await git.tryCrashPoints(ends - performance.now());
 }
 
