@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CommitText, parseCommit } from '../../../git/commit-records.ts';
@@ -68,17 +68,26 @@ export async function loadPacks(
         GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository.commonDir, 'objects'),
       },
     });
-    for (const pack of packs) {
+    for (const pack of packs.filter(isAnythingIn)) {
       const input = Buffer.from(pack).toString('latin1');
-      await git.ok(['-c', 'core.fsync=none', 'unpack-objects', '-q'], { input, encoding: 'bytes' });
+      // Not unpacked: git would leave out what the repository has, of which the model knows the newest only.
+      const indexing = ['-c', 'core.fsync=none', 'index-pack', '--stdin', '--fix-thin'];
+      const said = await git.line(indexing, { input, encoding: 'bytes' });
+      const index = join(own, 'pack', `pack-${said.slice(said.indexOf('\t') + 1)}.idx`);
+      await loadObjects(git, await idsIn(git, index), objects);
     }
-    await loadObjects(git, looseIds(own), objects);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-const looseIds = (folder: string): readonly string[] =>
-  readdirSync(folder)
-    .filter(name => /^[0-9a-f]{2}$/.test(name))
-    .flatMap(start => readdirSync(join(folder, start)).map(rest => `${start}${rest}`));
+/** The number of its objects comes third, after the sign and the version. */
+const isAnythingIn = (pack: Uint8Array): boolean => Buffer.from(pack).readUInt32BE(8) > 0;
+
+async function idsIn(git: Git, index: string): Promise<readonly string[]> {
+  const listed = await git.ok(['show-index'], {
+    input: readFileSync(index, 'latin1'),
+    encoding: 'bytes',
+  });
+  return listed.split('\n').flatMap(line => line.split(' ')[1] ?? []);
+}

@@ -54,6 +54,18 @@ describe('what a session did', () => {
     );
   });
 
+  it('is known also if somebody else has come to the same before, and gone on', async () => {
+    const { checkout } = furnished();
+    const other = checkout.clone('the second');
+    const write = (path: string, then: Deed['then']): Deed => ({ path, text: `${path} 1\n`, then });
+    doAll(other, [write('README.md', 'commit'), write('src/a.txt', 'commit')]);
+    const repository = await other.open();
+    const model = await modelOf(repository);
+    const recorded = await record(checkout, () => doAll(checkout, [write('README.md', 'stage')]));
+    await loadPacks(repository, [recorded.pack], model.objects);
+    expect(carryOut(model, other.root, recorded)).toEqual({ kind: 'counterfactual' });
+  });
+
   it('is not done at all where it does not fit', async () => {
     const { checkout } = furnished();
     const other = checkout.clone('the second');
