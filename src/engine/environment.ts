@@ -5,6 +5,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { Clock, Ids } from '../core/ports.ts';
 import type { Branches } from '../git/branches.ts';
 import type { OpenLog } from '../process/log.ts';
+import type { RunProgram } from '../process/program.ts';
 import type { ShellEnd, ShellStepOptions } from '../process/shell-step.ts';
 import type { EventStore, Owner } from '../store/port.ts';
 import type { World } from '../world/world.ts';
@@ -29,6 +30,8 @@ export interface Environment {
   readonly agents: ReadonlyMap<string, AgentDefinition>;
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
+  /** Starts git; this process does unless it is said. */
+  readonly runProgram?: RunProgram | undefined;
   /** Where what agents do is written for people; files unless it is said. */
   readonly openLog?: OpenLog | undefined;
   /** Whether somebody may still act as this owner, on this machine. */

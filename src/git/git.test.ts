@@ -1,14 +1,29 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { isSameProcess, processStart } from '../process/identity.ts';
+import { runProgram } from '../process/program.ts';
+import { Starter } from '../process/starter.ts';
 import { createGit } from './git.ts';
 import { Lab, plainEnvironment, temporaryFolder } from './test-support.ts';
 
-const gitOf = (lab: Lab, inheritEnv: Record<string, string | undefined> = plainEnvironment) =>
-  createGit({ cwd: lab.root, inheritEnv });
+const folder = mkdtempSync(join(tmpdir(), 'reprise starter-'));
+const starter = new Starter(folder);
+afterAll(() => {
+  starter.close();
+  rmSync(folder, { recursive: true });
+});
 
-describe('a git command', () => {
+const starters = [
+  { name: 'this process', runProgram },
+  { name: 'a small shell', runProgram: starter.run },
+];
+
+describe.each(starters)('a git command that $name starts', ({ runProgram }) => {
+  const gitOf = (lab: Lab, inheritEnv: Record<string, string | undefined> = plainEnvironment) =>
+    createGit({ cwd: lab.root, inheritEnv, runProgram });
+
   it('answers with its exit code and both outputs', async () => {
     const git = gitOf(new Lab());
     expect(await git.run(['rev-parse', '--verify', '--quiet', 'nothing'])).toEqual({
@@ -38,7 +53,9 @@ describe('a git command', () => {
 
   it('without git on the PATH says so', async () => {
     const cwd = temporaryFolder();
-    await expect(createGit({ cwd, inheritEnv: { PATH: cwd } }).run(['status'])).rejects.toMatchObject({
+    await expect(
+      createGit({ cwd, inheritEnv: { PATH: cwd }, runProgram }).run(['status']),
+    ).rejects.toMatchObject({
       code: 'GIT_NOT_FOUND',
       message: 'there is no git on the PATH',
     });
@@ -46,7 +63,9 @@ describe('a git command', () => {
 
   it('in a folder that does not exist says so', async () => {
     const cwd = join(temporaryFolder(), 'gone');
-    await expect(createGit({ cwd, inheritEnv: plainEnvironment }).run(['status'])).rejects.toMatchObject({
+    await expect(
+      createGit({ cwd, inheritEnv: plainEnvironment, runProgram }).run(['status']),
+    ).rejects.toMatchObject({
       code: 'GIT_FAILED',
       message: expect.stringContaining(`the folder ${cwd} does not exist`),
     });

@@ -1,8 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
-import { endTrees } from '../process/end-trees.ts';
-import { processStart } from '../process/identity.ts';
+import { type RunProgram, runProgram } from '../process/program.ts';
 import { describeStartFailure } from '../process/start-failure.ts';
 import { type Environment, gitArguments, gitEnvironment } from './git-environment.ts';
 
@@ -13,6 +11,8 @@ export interface GitOptions {
   readonly env?: Environment | undefined;
   /** What git gets to see of the user's environment; nothing by default. */
   readonly inheritEnv?: Environment | undefined;
+  /** Starts it; this process does unless it is said. */
+  readonly runProgram?: RunProgram | undefined;
 }
 
 export interface GitCommandOptions {
@@ -46,14 +46,11 @@ export interface Git {
   with(changes: { readonly cwd?: string; readonly env?: Environment }): Git;
 }
 
-/** How long output may stay open after git has exited, because a hook left something running. */
-const settleMs = 1000;
-const graceMs = 5000;
-
 /** Runs the `git` that is on the PATH. */
-export function createGit({ cwd, env = {}, inheritEnv = {} }: GitOptions): Git {
+export function createGit(given: GitOptions): Git {
+  const { cwd, env = {}, inheritEnv = {}, runProgram: start = runProgram } = given;
   const environment = gitEnvironment(inheritEnv, env);
-  const run: Git['run'] = (args, options = {}) => runGit(args, { cwd, environment, ...options });
+  const run: Git['run'] = (args, options = {}) => runGit(args, { cwd, environment, run: start, ...options });
   const ok: Git['ok'] = async (args, options) => {
     const result = await run(args, options);
     if (result.code !== 0) throw gitFailed(args, result);
@@ -64,8 +61,7 @@ export function createGit({ cwd, env = {}, inheritEnv = {} }: GitOptions): Git {
     run,
     ok,
     line: async (args, options) => (await ok(args, options)).replace(/\n$/, ''),
-    with: changes =>
-      createGit({ cwd: changes.cwd ?? cwd, env: { ...env, ...changes.env }, inheritEnv: inheritEnv }),
+    with: changes => createGit({ ...given, cwd: changes.cwd ?? cwd, env: { ...env, ...changes.env } }),
   };
 }
 
@@ -93,77 +89,27 @@ const describeCommand = (args: readonly string[]): string =>
 interface Invocation extends GitCommandOptions {
   readonly cwd: string;
   readonly environment: Environment;
+  readonly run: RunProgram;
 }
 
 async function runGit(args: readonly string[], invocation: Invocation): Promise<GitResult> {
-  const { cwd, environment, input, signal, hooks = 'run', encoding = 'text' } = invocation;
+  const { cwd, environment, run, input, signal, hooks = 'run', encoding = 'text' } = invocation;
   signal?.throwIfAborted();
-  const argv = ['git', ...gitArguments(hooks), ...args];
   const decoding = encoding === 'text' ? 'utf8' : 'latin1';
-  let child: ChildProcess;
-  try {
-    child = spawn('git', argv.slice(1), {
-      cwd,
-      env: environment,
-      // A group of its own: Ctrl-C in a terminal must not cut git off in the middle of an update.
-      detached: true,
-      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-    });
-  } catch (error) {
+  const ended = await run(['git', ...gitArguments(hooks), ...args], {
+    cwd,
+    env: environment,
+    input: input === undefined ? undefined : Buffer.from(input, decoding),
+    signal,
+  }).catch((error: unknown) => {
     throw cannotStart(error, { args, cwd });
-  }
-  // Git may end without having read all of its input.
-  child.stdin?.on('error', () => {}).end(Buffer.from(input ?? '', decoding));
-  const stopEnding = endOnAbort(child, signal);
-  try {
-    const ended = await closed(child, error => cannotStart(error, { args, cwd }));
-    signal?.throwIfAborted();
-    return {
-      code: ended.code,
-      stdout: ended.stdout.toString(decoding),
-      stderr: ended.stderr.toString('utf8'),
-    };
-  } finally {
-    stopEnding();
-  }
-}
-
-interface Ended {
-  readonly code: number;
-  readonly stdout: Buffer;
-  readonly stderr: Buffer;
-}
-
-/** Waits for `close`, because output may still be in the pipe when a process has exited. */
-function closed(child: ChildProcess, failure: (error: Error) => Error): Promise<Ended> {
-  const stdout: Buffer[] = [];
-  const stderr: Buffer[] = [];
-  child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
-  child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
-  return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined;
-    child.once('error', error => reject(failure(error)));
-    child.once('exit', () => {
-      timer = setTimeout(() => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-      }, settleMs);
-    });
-    child.once('close', code => {
-      clearTimeout(timer);
-      resolve({ code: code ?? 128, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr) });
-    });
   });
-}
-
-/** Asked with SIGTERM, git removes its lock files before it ends. */
-function endOnAbort(child: ChildProcess, signal: AbortSignal | undefined): () => void {
-  const { pid } = child;
-  if (signal === undefined || pid === undefined) return () => {};
-  const root = { pid, processStart: processStart(pid) ?? 'unknown', ownGroup: true };
-  const end = () => void endTrees({ roots: [root], graceMs });
-  signal.addEventListener('abort', end, { once: true });
-  return () => signal.removeEventListener('abort', end);
+  signal?.throwIfAborted();
+  return {
+    code: ended.code,
+    stdout: ended.stdout.toString(decoding),
+    stderr: ended.stderr.toString('utf8'),
+  };
 }
 
 function cannotStart(thrown: unknown, { args, cwd }: { args: readonly string[]; cwd: string }): RepriseError {

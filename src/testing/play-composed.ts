@@ -21,7 +21,7 @@ import { Player } from './play.ts';
 import type { Replayed } from './replay-case.ts';
 import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
-import { fixedEnvironment, type Stage, stageOf } from './stage.ts';
+import { fixedEnvironment, onStage, type Stage, stageOf } from './stage.ts';
 import { createVcrSessionFactory } from './vcr/vcr-session-factory.ts';
 import { countedIds, virtualClock } from './virtual-time.ts';
 
@@ -57,7 +57,7 @@ async function playOn(stage: Stage, { found, manifest, context }: Composed): Pro
   const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };
   const clock = virtualClock();
   const ids = countedIds();
-  const repository = await openRepository({ cwd: stage.repo, env });
+  const repository = await openRepository({ cwd: stage.repo, env, runProgram: stage.runProgram });
   const sessions = createVcrSessionFactory({
     workers: manifest.steps.map(({ name, sessions: served = [] }) => ({ name, sessions: served })),
     load: vcr => loadSession(vcr, found, context),
@@ -78,6 +78,7 @@ async function playOn(stage: Stage, { found, manifest, context }: Composed): Pro
     ids,
     openSession: settled(sessions.of(name), manifest),
     runShell: runShellStep,
+    surround: onStage(stage),
   });
   const played = await orStopped(player.play({ world, hostOf, onLeft: async () => {} }), world);
   await world.finish();

@@ -23,7 +23,7 @@ import { type PlayedStep, Player } from './play.ts';
 import { putClaims } from './put-claims.ts';
 import type { CaseFailure } from './result.ts';
 import { settled } from './session-settings.ts';
-import { fixedEnvironment, type Stage, stageOf } from './stage.ts';
+import { fixedEnvironment, onStage, type Stage, stageOf } from './stage.ts';
 import { mainOf } from './stage-result.ts';
 import { Shelf } from './vcr/shelf.ts';
 import { createVcr, leftOn, type Vcr } from './vcr/vcr.ts';
@@ -88,7 +88,7 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
     }),
     tracer: allTracers([clock.tracer, player.tracer]),
   });
-  const repository = await openRepository({ cwd: stage.repo, env });
+  const repository = await openRepository({ cwd: stage.repo, env, runProgram: stage.runProgram });
   const applyDeltas = isGitReal(manifest);
   const shared = new Shelf(sharedSessions(manifest, sessions));
   const vcrs = new Map<string, Vcr>(
@@ -123,6 +123,7 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
       ids: systemIds,
       openSession: settled(opened.openSession, manifest),
       runShell: vcr.runShell,
+      surround: onStage(stage),
       ...(store ? { openStore: async () => ({ ...store, close: async () => {} }) } : {}),
     };
   };

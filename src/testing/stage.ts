@@ -14,8 +14,11 @@ import { dirname, join } from 'node:path';
 import { excludeFromGit } from '../commands/git-exclude.ts';
 import { definitionFiles } from '../commands/journal/definition-files.ts';
 import { openStore } from '../commands/open-engine.ts';
+import type { Environment } from '../engine/environment.ts';
 import { restoreBase } from '../git/delta/base.ts';
 import { createGit, type Git } from '../git/git.ts';
+import type { RunProgram } from '../process/program.ts';
+import { Starter } from '../process/starter.ts';
 import type { Packages, TestContext } from './context.ts';
 import { initRepository } from './init-repository.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
@@ -28,6 +31,8 @@ export interface Stage {
   readonly repo: string;
   readonly home: string;
   readonly git: Git;
+  /** Starts git for whoever works here. */
+  readonly runProgram: RunProgram;
   /** The commit that the case begins from. */
   readonly base: string;
   remove(): void;
@@ -78,22 +83,32 @@ export const stageOf = (
 export async function setStage(options: StageOptions): Promise<Stage> {
   const { packages, path, within = tmpdir() } = options;
   const folder = realpathSync(mkdtempSync(join(within, stagePrefix)));
-  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  const starter = new Starter(folder);
+  const remove = () => {
+    starter.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  };
   try {
     const repo = join(folder, 'repo');
     const home = join(folder, 'home');
     mkdirSync(repo);
     mkdirSync(home);
     linkPackages(join(folder, 'node_modules'), packages);
-    const git = createGit({ cwd: repo, env: { ...fixedEnvironment, PATH: path, HOME: home } });
+    const { run: runProgram } = starter;
+    const git = createGit({ cwd: repo, env: { ...fixedEnvironment, PATH: path, HOME: home }, runProgram });
     const base = await furnish(git, options);
     await seedClaims(repo, options.manifest.claims);
-    return { folder, repo, home, git, base, remove };
+    return { folder, repo, home, git, runProgram, base, remove };
   } catch (error) {
     remove();
     throw error;
   }
 }
+
+/** The surroundings of a command that is played there. */
+export const onStage =
+  ({ runProgram }: Stage) =>
+  (environment: Environment): Environment => ({ ...environment, runProgram });
 
 /** The store is made only if there is something to put in. */
 async function seedClaims(repo: string, claims: CaseManifest['claims']): Promise<void> {

@@ -9,11 +9,11 @@ export interface RepositoryOnce {
   known(): Pick<Repository, 'commonDir'> | undefined;
 }
 
-export function openOnce({ projectRoot, env }: Environment): RepositoryOnce {
+export function openOnce({ projectRoot, env, runProgram }: Environment): RepositoryOnce {
   let opening: Promise<Repository> | undefined;
   let opened: Repository | undefined;
   const open = async (): Promise<Repository> => {
-    opening ??= openRepository({ cwd: projectRoot, inheritEnv: env });
+    opening ??= openRepository({ cwd: projectRoot, inheritEnv: env, runProgram });
     try {
       opened = await opening;
       return opened;
