@@ -22,8 +22,8 @@ async function schedulesOf(title: string, { isAlike }: { readonly isAlike: boole
     const dpor = new Dpor({ alike: isAlike ? alikeSteps(prepared.manifest) : [] });
     const counts = new Map<string, number>();
     for (let policy = dpor.next(); policy; policy = dpor.next()) {
-      const performed = await performCase({ prepared, theatre, policy });
-      dpor.learn(performed);
+      const performed = await performCase({ theatre, policy });
+      dpor.learn(performed, policy);
       expect(performed.verdict.kind).toBe('passed');
       const dispatches = performed.trace.filter(({ op }) => op === 'agent.take-slot.end');
       const order = dispatches.map(({ lane }) => topLane(lane)).join();

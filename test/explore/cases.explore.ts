@@ -47,3 +47,12 @@ describe('every case, in many other orders', () => {
     },
   );
 });
+
+it('three workers are seen on git in as many orders as in memory, several at once', async () => {
+  const [, found] = exploredCases.find(([title]) => title === 'workers/three_once') ?? [];
+  if (!found) throw new Error('no such case');
+  const options = { policy: 'dpor', schedules: 1000, forMs } as const;
+  const [git] = (await exploreOn(found, { ...options, on: 'git' })).worlds;
+  const [memory] = (await exploreOn(found, { ...options, on: 'memory' })).worlds;
+  expect(git).toMatchObject({ isComplete: true, classes: memory?.classes, schedules: memory?.schedules });
+}, 180_000);

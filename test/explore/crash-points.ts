@@ -19,7 +19,7 @@ export async function crashAtEvery(
   const prepared = await prepareCase(found, readCase(found), context);
   try {
     const theatre = on === 'git' ? gitTheatre(prepared) : await memoryTheatre(prepared);
-    const explorer = new CaseExplorer(prepared, theatre, {
+    const explorer = new CaseExplorer(theatre, {
       policy: 'auto',
       schedules: most,
       forMs,

@@ -25,7 +25,7 @@ describe('two workers, one of which is killed', () => {
     prepared = await prepareCase(found, readCase(found), context);
     theatre = await memoryTheatre(prepared);
     const [{ policy }] = oneAfterAnother(prepared.manifest.steps.map(({ name }) => name));
-    trial = await performCase({ prepared, theatre, policy });
+    trial = await performCase({ theatre, policy });
   });
   afterAll(() => prepared.close());
 
@@ -34,7 +34,7 @@ describe('two workers, one of which is killed', () => {
     expect(mishaps.length).toBeGreaterThan(50);
     for (const adversity of mishaps) {
       const policy = { ...batonPolicy, isCalm: true };
-      const { verdict, forms } = await performCase({ prepared, theatre, policy, adversity });
+      const { verdict, forms } = await performCase({ theatre, policy, adversity });
       expect([verdict, forms?.work, adversity]).toEqual([{ kind: 'passed' }, trial.forms?.work, adversity]);
     }
   }, 60_000);

@@ -41,14 +41,15 @@ describe('every case, in a few other orders', () => {
   );
 
   it.each([
-    ['workers/two_once', 7],
-    ['workers/three_once', 134],
-  ])(
-    '%s has been seen in every order after %i different ones',
-    async (title, classes) => {
+    ['workers/two_once', 7, 'memory'],
+    ['workers/two_once', 7, 'git'],
+    ['workers/three_once', 134, 'memory'],
+  ] as const)(
+    '%s has been seen in every order after %i different ones, in %s',
+    async (title, classes, on) => {
       const [, found] = exploredCases.find(([each]) => each === title) ?? [];
       if (!found) throw new Error('no such case');
-      const result = await exploreOn(found, { policy: 'dpor', schedules: 1000, forMs, on: 'memory' });
+      const result = await exploreOn(found, { policy: 'dpor', schedules: 1000, forMs, on });
       expect(problemOf(result)).toBeUndefined();
       const [world] = result.worlds;
       expect(world).toMatchObject({ isComplete: true, inconclusive: 0 });

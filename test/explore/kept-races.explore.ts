@@ -47,7 +47,7 @@ it('a race that was kept fails in the same way a hundred times', async () => {
   if (!race) throw new Error('no race was kept');
   const prepared = await prepareCase(found(), readCase(found()), context());
   try {
-    const explorer = new CaseExplorer(prepared, gitTheatre(prepared), oneSchedule);
+    const explorer = new CaseExplorer(gitTheatre(prepared), oneSchedule);
     for (let time = 0; time < 100; time++) {
       const { outcome } = await playRace(explorer, race);
       expect([time, outcome]).toEqual([

@@ -9,6 +9,8 @@ export interface ReadingOptions {
   readonly isPrivate: (key: string, lane: string) => boolean;
   /** Whether what is done to the key comes to the same in whatever order, as long as it is done one after another. */
   readonly commutes: (key: string) => boolean;
+  /** What a key is called in moves, if not as it is. */
+  readonly nameOf?: ((key: string) => string) | undefined;
   readonly isTimePatient: boolean;
 }
 
@@ -53,7 +55,7 @@ export function readingOf(asked: Asked, options: ReadingOptions): Reading {
 /** The keys by whose order something can come to be different, and those that are private. */
 function apart(
   { keys, lane }: Asked,
-  { isPrivate, commutes }: ReadingOptions,
+  { isPrivate, commutes, nameOf }: ReadingOptions,
 ): { readonly keys: Keys; readonly within: readonly string[] } {
   const within: string[] = [];
   const matters = (key: string): boolean => {
@@ -64,6 +66,7 @@ function apart(
   };
   const writes = (keys.writes ?? none).filter(matters);
   const reads = (keys.reads ?? none).filter(matters);
+  if (nameOf) return { keys: { reads: reads.map(nameOf), writes: writes.map(nameOf) }, within };
   const isWhole =
     writes.length === (keys.writes ?? none).length && reads.length === (keys.reads ?? none).length;
   return { keys: isWhole ? keys : { reads, writes }, within };

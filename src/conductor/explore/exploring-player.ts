@@ -18,6 +18,8 @@ export interface ExploringOptions extends FairnessOptions {
   readonly isPrivate?: (key: string, lane: string) => boolean;
   /** Keys about whose order nothing is decided, because all orders come to the same. */
   readonly commutes?: (key: string) => boolean;
+  /** What a key is called in moves, so that it is the same wherever a schedule is played. */
+  readonly nameOf?: (key: string) => string;
   /** Whether anything may happen to the program at all is up to the policy. */
   readonly outside?: readonly OutsideLane[];
 }
@@ -68,6 +70,7 @@ class ExploringPlayer implements Player {
     this.#states = new LaneStates({
       isPrivate: options.isPrivate ?? (() => false),
       commutes: options.commutes ?? (() => false),
+      nameOf: options.nameOf,
       isTimePatient: options.policy.isCalm ?? false,
     });
     this.#fairness = new Fairness(options);

@@ -108,7 +108,7 @@ class Search {
     while (!this.#failure && this.#budget.isLeft(this.#schedules + this.#cut, share)) {
       const policy = this.#dpor.next();
       if (!policy) return;
-      this.#dpor.learn(await this.#try(policy, { policy: 'dpor', seed: undefined }));
+      this.#dpor.learn(await this.#try(policy, { policy: 'dpor', seed: undefined }), policy);
     }
   }
 

@@ -1,9 +1,9 @@
 import type { Performed, Policy } from './move.ts';
 
-/** A way to choose many schedules, one after another, each of which may depend on how those before went. */
+/** A way to choose many schedules, each of which may depend on how those before went. */
 export interface Strategy {
-  /** The policy of the next schedule; `undefined` when there is nothing left to try. */
+  /** The policy of the next schedule; `undefined` when there is nothing to try, before what is under way is learned. */
   next(): Policy | undefined;
-  /** How the schedule went that was given last. */
-  learn(performed: Performed): void;
+  /** How a schedule went that was given. */
+  learn(performed: Performed, policy: Policy): void;
 }

@@ -19,11 +19,11 @@ export class Turns {
   readonly #turns: readonly Turn[];
   readonly #ofLane = new Map<string, { readonly turn: Turn; readonly rank: number }>();
   /** How many moves lanes have made. */
-  #counts = new Map<string, number>();
+  readonly #counts = new Map<string, number>();
   /** Where in the trace lanes have had their turn. */
-  #places = new Map<string, number>();
+  readonly #places = new Map<string, number>();
   /** Those moves, with what they waited for. */
-  #inTurn = new WeakMap<Move, Move>();
+  readonly #inTurn = new WeakMap<Move, Move>();
 
   constructor(turns: readonly Turn[]) {
     this.#turns = turns;
@@ -36,10 +36,9 @@ export class Turns {
     return new Turns(alike.flatMap(lanes => turnIn(trace, lanes) ?? []));
   }
 
-  begin(): void {
-    this.#counts = new Map();
-    this.#places = new Map();
-    this.#inTurn = new WeakMap();
+  /** The same for another schedule. */
+  again(): Turns {
+    return new Turns(this.#turns);
   }
 
   /** Without moves whose turn has not come. */

@@ -58,7 +58,7 @@ export function withMishaps(orders: Source, mishaps: readonly Adversity[], seed:
       const attempt = orders.next();
       return attempt && { ...attempt, adversity: someOf(mishaps, random) };
     },
-    learn: performed => orders.learn(performed),
+    learn: (performed, attempt) => orders.learn(performed, attempt),
   };
 }
 

@@ -25,8 +25,8 @@ export interface Attempt {
 
 /** Where attempts come from. */
 export interface Source {
-  /** `undefined` when there is nothing left to try. */
+  /** `undefined` when there is nothing to try, before what is under way is learned. */
   next(): Attempt | undefined;
-  /** How the attempt went that was given last. */
-  learn(performed: PerformedCase): void;
+  /** How an attempt went that was given. They are learned in the order in which they were. */
+  learn(performed: PerformedCase, attempt: Attempt): void;
 }

@@ -64,7 +64,7 @@ export class Cast {
     return {
       world: misfortune.world(keyCheck ? keyCheck.world(world, name) : world),
       clock,
-      ids: stableIds(name),
+      ids: stableIds(name, this.#prepared.place),
       openSession: settled(misfortune.sessions(opened.openSession), manifest),
       runShell: this.#vcrOf(firstName(name)).runShell,
       openStore: this.#scene.openStore,

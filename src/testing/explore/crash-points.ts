@@ -26,6 +26,7 @@ export class CrashPoints implements Source {
   readonly #turns: readonly Turn[];
   #points: readonly Adversity[] | undefined;
   #recorded: Forms | undefined;
+  #hasBegun = false;
   #given = 0;
   #tried = 0;
   #inconclusive = 0;
@@ -46,16 +47,17 @@ export class CrashPoints implements Source {
   }
 
   next(): Attempt | undefined {
-    const adversity = this.#points ? this.#points[this.#given] : noAdversity;
-    return (
-      adversity && {
-        policy: asRecorded(this.#turns),
-        adversity,
-        by: 'the recorded order',
-        seed: this.#points ? ++this.#given : 0,
-        recorded: this.#recorded,
-      }
-    );
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      return this.#attempt(noAdversity, 0);
+    }
+    const adversity = this.#points?.[this.#given];
+    return adversity && this.#attempt(adversity, ++this.#given);
+  }
+
+  #attempt(adversity: Adversity, seed: number): Attempt {
+    const policy = asRecorded(this.#turns);
+    return { policy, adversity, by: 'the recorded order', seed, recorded: this.#recorded };
   }
 
   learn(performed: PerformedCase): void {

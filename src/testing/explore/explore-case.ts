@@ -11,7 +11,6 @@ import type { Forms } from './ending.ts';
 import { Endings } from './endings.ts';
 import { EveryOrder, oneAfterAnother } from './orders.ts';
 import { type PerformedCase, performCase } from './perform-case.ts';
-import type { PreparedCase } from './prepared-case.ts';
 import { sourcesFor } from './sources.ts';
 import type { Theatre } from './theatre.ts';
 
@@ -80,6 +79,23 @@ export interface Failure {
   readonly waits: readonly Move[];
 }
 
+/** A schedule that is being played. */
+interface UnderWay {
+  readonly source: Source;
+  readonly attempt: Attempt;
+  readonly theatre: Theatre;
+  readonly performing: Promise<PerformedCase>;
+}
+
+/**
+ * How many schedules are played at once at most: the same on every machine, so that the same come next. With more, the one
+ * thread that does all else than git would be what they wait for.
+ */
+const mostAtOnce = 3;
+
+/** With fewer, it takes longer to prepare another place for them. */
+const fewestForAnother = 5;
+
 /** How many other orders are played before it is said that they show nothing. */
 const fewestOthers = 50;
 
@@ -87,8 +103,10 @@ const formOf = ({ forms }: PerformedCase): string => (forms ? `: ${forms.all}` :
 
 /** Explores a case in one world, in as many goes as there is time for. */
 export class CaseExplorer {
-  readonly #prepared: PreparedCase;
   readonly #theatre: Theatre;
+  /** Those in which nothing is played, of all that there are. */
+  readonly #free: Theatre[];
+  #theatres = 1;
   readonly #options: ExploreOptions;
   readonly #classes = new ClassCount();
   readonly #endings = new Endings();
@@ -109,11 +127,11 @@ export class CaseExplorer {
   #doubt: string | undefined;
   #failure: Failure | undefined;
 
-  constructor(prepared: PreparedCase, theatre: Theatre, options: ExploreOptions) {
-    this.#prepared = prepared;
+  constructor(theatre: Theatre, options: ExploreOptions) {
     this.#theatre = theatre;
+    this.#free = [theatre];
     this.#options = options;
-    this.#alike = alikeSteps(prepared.manifest);
+    this.#alike = alikeSteps(theatre.prepared.manifest);
     this.#everyOrder = new EveryOrder({ alike: this.#alike });
   }
 
@@ -216,7 +234,7 @@ export class CaseExplorer {
   }
 
   #orders(): readonly [Attempt, ...Attempt[]] {
-    return oneAfterAnother(this.#prepared.manifest.steps.map(({ name }) => name));
+    return oneAfterAnother(this.#theatre.prepared.manifest.steps.map(({ name }) => name));
   }
 
   async #playOrder(attempt: Attempt): Promise<PerformedCase> {
@@ -233,24 +251,71 @@ export class CaseExplorer {
   }
 
   #crashPointsOf(trial: PerformedCase): CrashPoints {
-    this.#crashPoints ??= new CrashPoints(this.#prepared, trial);
+    this.#crashPoints ??= new CrashPoints(this.#theatre.prepared, trial);
     return this.#crashPoints;
   }
 
-  /** One schedule of each, again and again: what one of them would find late, another finds soon. */
+  /**
+   * One schedule of each, again and again: what one of them would find late, another finds soon. Several are played at
+   * once, and learned in the order in which they were begun, so that chance has no part in which come next.
+   */
   async #takeTurns(left: Source[]): Promise<void> {
-    while (left.length > 0 && !this.#limit && performance.now() < this.#goEnds) {
-      if (this.hasGivenUp) {
-        left.length = 0;
-        return;
+    const underWay: UnderWay[] = [];
+    try {
+      for (;;) {
+        const begun = await this.#begin(left, underWay);
+        if (begun) {
+          underWay.push(begun);
+          continue;
+        }
+        const first = underWay[0];
+        if (!first) return;
+        const { source, attempt, theatre, performing } = first;
+        source.learn(this.#account(attempt, await performing), attempt);
+        underWay.shift();
+        // Not as soon as it has ended: how many are begun before one is learned is not up to which ends first.
+        this.#free.push(theatre);
       }
-      const at = this.#turn % left.length;
+    } finally {
+      await Promise.allSettled(underWay.map(({ performing }) => performing));
+    }
+  }
+
+  async #begin(left: Source[], underWay: readonly UnderWay[]): Promise<UnderWay | undefined> {
+    if (this.hasGivenUp) left.length = 0;
+    const isEnough = this.#schedules + underWay.length >= this.#options.schedules;
+    if (this.#limit || isEnough || performance.now() >= this.#goEnds) return undefined;
+    const theatre = await this.#freeTheatre();
+    const next = theatre && this.#nextAttempt(left, underWay);
+    if (!next) {
+      if (theatre) this.#free.push(theatre);
+      return undefined;
+    }
+    const performing = this.#perform(next.attempt, theatre);
+    // Whoever waits for another one first hears of it later.
+    performing.catch(() => {});
+    return { ...next, theatre, performing };
+  }
+
+  #nextAttempt(
+    left: Source[],
+    underWay: readonly UnderWay[],
+  ): Pick<UnderWay, 'source' | 'attempt'> | undefined {
+    for (let tries = left.length; tries > 0; tries--) {
+      const at = this.#turn++ % left.length;
       const source = left[at];
       const attempt = source?.next();
-      if (attempt) source?.learn(await this.#play(attempt));
-      else left.splice(at, 1);
-      this.#turn++;
+      if (source && attempt) return { source, attempt };
+      if (!underWay.some(each => each.source === source)) left.splice(at, 1);
     }
+    return undefined;
+  }
+
+  async #freeTheatre(): Promise<Theatre | undefined> {
+    const free = this.#free.pop();
+    if (free || this.#theatres >= mostAtOnce || this.#schedules < fewestForAnother) return free;
+    this.#theatres++;
+    return this.#theatre.another?.();
   }
 
   /** What was recorded for one order may say nothing of others, while every crash of that order says something. */
@@ -260,7 +325,10 @@ export class CaseExplorer {
   }
 
   async #play(attempt: Attempt): Promise<PerformedCase> {
-    const performed = await this.#perform(attempt);
+    return this.#account(attempt, await this.#perform(attempt));
+  }
+
+  #account(attempt: Attempt, performed: PerformedCase): PerformedCase {
     this.#entries += performed.entries;
     if (performed.verdict.kind === 'cut') return performed;
     this.#schedules++;
@@ -275,16 +343,19 @@ export class CaseExplorer {
       this.#inconclusive++;
       this.#doubt ??= performed.verdict.why;
     }
-    if (performed.verdict.kind === 'failed') this.#failure = failureOf(attempt, performed, performed.verdict);
+    if (performed.verdict.kind === 'failed')
+      this.#failure ??= failureOf(attempt, performed, performed.verdict);
     this.#options.onProgress?.(this.#progress());
     return performed;
   }
 
-  async #perform(attempt: Pick<Attempt, 'policy' | 'adversity' | 'recorded'>): Promise<PerformedCase> {
+  async #perform(
+    attempt: Pick<Attempt, 'policy' | 'adversity' | 'recorded'>,
+    theatre = this.#theatre,
+  ): Promise<PerformedCase> {
     const { policy, adversity, recorded } = attempt;
-    const given = { prepared: this.#prepared, theatre: this.#theatre, adversity };
     const { checkKeys } = this.#options;
-    const once = (each: Policy) => performCase({ ...given, policy: each, checkKeys });
+    const once = (each: Policy) => performCase({ theatre, adversity, policy: each, checkKeys });
     const performed = await (this.#options.twice ? twice(once, formOf) : once)(policy);
     const { verdict, forms } = performed;
     if (verdict.kind !== 'passed' || adversity.faults.length > 0 || !forms) return performed;

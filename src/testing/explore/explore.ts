@@ -47,13 +47,13 @@ export async function exploreCase(
 async function explorePrepared(prepared: PreparedCase, options: ExploreOptions): Promise<CaseExploration> {
   const { on } = options;
   const model = on === 'git' ? undefined : await inMemory(prepared, on);
-  const git = new CaseExplorer(prepared, gitTheatre(prepared), options);
+  const git = new CaseExplorer(gitTheatre(prepared), options);
   if (!model || 'note' in model) {
     await exploreAlone(git, options);
     const failure = git.failure && (await shortest(git, git.failure));
     return { worlds: [git.result], failure, note: model?.note };
   }
-  const memory = new CaseExplorer(prepared, model, options);
+  const memory = new CaseExplorer(model, options);
   if (on === 'memory') await exploreAlone(memory, options);
   else await exploreBoth({ memory, git }, options);
   const worlds = [memory, git].map(({ result }) => result).filter(({ schedules }) => schedules > 0);

@@ -5,7 +5,7 @@ import { openRepository } from '../../git/repository.ts';
 import { worktreeEntries } from '../../git/worktree-entries.ts';
 import type { EventStore } from '../../store/port.ts';
 import type { Invariant } from '../manifest/manifest.ts';
-import type { Stage } from '../stage.ts';
+import { onStage, type Stage } from '../stage.ts';
 import { stageHistory } from '../stage-result.ts';
 import type { RepositoryEnd } from './ending.ts';
 import { GitState } from './keys/git-state.ts';
@@ -18,21 +18,23 @@ import type { Violation } from './violation.ts';
 /** Real git, real files and SQLite, in the folder of the case. */
 export const gitTheatre = (prepared: PreparedCase): Theatre => ({
   kind: 'git',
+  prepared,
   open: async () => {
     prepared.restore();
     return gitScene(prepared);
   },
-  close: async () => {},
+  another: async () => gitTheatre(await prepared.another()),
 });
 
 function gitScene({ stage, env, manifest, loaded }: PreparedCase): Scene {
   let opened: Promise<EventStore> | undefined;
   let store: EventStore | undefined;
-  const repository = openRepository({ cwd: stage.repo, env });
+  const repository = openRepository({ cwd: stage.repo, env, runProgram: stage.runProgram });
   repository.catch(() => {});
   const state = new GitState(stage.repo);
   const rows = new StoreRows(storeFile(join(stage.repo, '.reprise', 'state')));
   return {
+    surround: onStage(stage),
     // One for all: whoever is cut off in the middle never closes his own.
     openStore: async stateDir => {
       opened ??= openSqlite(stateDir, { durable: false });

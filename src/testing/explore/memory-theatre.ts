@@ -24,16 +24,16 @@ export async function memoryTheatre(prepared: PreparedCase): Promise<Theatre> {
     throw onlyOnGit(prepared, 'there are runs or claims before the first step that is explored');
   if (manifest.triggers.some(({ action }) => action.kind === 'move_main'))
     throw onlyOnGit(prepared, 'a trigger moves its branch');
-  const repository = await openRepository({ cwd: stage.repo, env });
+  const repository = await openRepository({ cwd: stage.repo, env, runProgram: stage.runProgram });
   const template = await modelOf(repository);
   await learnRecordings(template, { repository, recordings: loaded.sessions, blob: loaded.blob });
   return {
     kind: 'memory',
+    prepared,
     open: async () => {
       rmSync(join(stage.repo, '.reprise', 'state', 'locks'), { recursive: true, force: true });
       return memoryScene(template.clone(), prepared);
     },
-    close: async () => {},
   };
 }
 

@@ -64,8 +64,8 @@ export class EveryOrder implements Source {
     return policy && { policy, adversity: noAdversity, by: 'dpor', seed: 0 };
   }
 
-  learn(performed: PerformedCase): void {
-    this.#dpor.learn(performed);
+  learn(performed: PerformedCase, { policy }: Attempt): void {
+    this.#dpor.learn(performed, policy);
   }
 }
 

@@ -31,7 +31,6 @@ export interface PerformedCase extends Performed {
 }
 
 export interface PerformOptions {
-  readonly prepared: PreparedCase;
   readonly theatre: Theatre;
   readonly policy: Policy;
   readonly adversity?: Adversity | undefined;
@@ -43,7 +42,6 @@ const stepTimeoutMs = 30_000;
 
 /** Plays one schedule of a case, from the first step that is explored to the end. */
 export async function performCase({
-  prepared,
   theatre,
   policy,
   adversity = noAdversity,
@@ -51,7 +49,7 @@ export async function performCase({
 }: PerformOptions): Promise<PerformedCase> {
   const scene = await theatre.open();
   try {
-    return await performOn(scene, { prepared, policy, adversity, checkKeys });
+    return await performOn(scene, { prepared: theatre.prepared, policy, adversity, checkKeys });
   } finally {
     await scene.close();
   }
@@ -94,6 +92,7 @@ async function performOn(
     startMs,
     isPrivate: prepared.isPrivate,
     commutes: isListOfWorktrees,
+    nameOf: key => withoutPlace(key, prepared),
   });
   const cast = new Cast(prepared, scene, { clock, faults: adversity.faults, keyCheck });
   const world = createConductedWorld({
@@ -125,6 +124,10 @@ async function performOn(
     verdict: weigh(judged.verdict, { violation: brokenRule(), doubt: cast.doubt }),
   };
 }
+
+/** Folders and incarnations are called otherwise wherever a schedule is played, and are the same in all of them. */
+const withoutPlace = (key: string, { stage, place }: PreparedCase): string =>
+  /^(wt|worker):/.test(key) ? key.replace(stage.folder, '').replace(place, '') : key;
 
 /** Git cannot add two at once, but each is found by its own folder, whichever came first. */
 const isListOfWorktrees = (key: string): boolean => key === 'gitworktrees';

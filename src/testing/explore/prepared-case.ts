@@ -1,5 +1,5 @@
 import { cpSync, existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type Once, rememberOnce } from '../../commands/host.ts';
 import { lazySessions } from '../../commands/lazy-sessions.ts';
 import { createConductedWorld } from '../../conductor/conducted-world.ts';
@@ -27,6 +27,8 @@ export interface PreparedCase {
   readonly context: TestContext;
   readonly loaded: LoadedRecording;
   readonly stage: Stage;
+  /** What tells it from others of this process that are played at the same time. */
+  readonly place: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** When the recording began. */
   readonly startMs: number;
@@ -38,6 +40,8 @@ export interface PreparedCase {
   readonly isPrivate: (key: string) => boolean;
   /** Brings the repository back to how it is before every schedule. */
   restore(): void;
+  /** The same in another folder, which is closed with this one. */
+  another(): Promise<PreparedCase>;
   close(): void;
 }
 
@@ -67,12 +71,14 @@ export async function prepareCase(
     });
     const template = join(stage.folder, 'template');
     cpSync(stage.repo, template, copying);
+    const others: PreparedCase[] = [];
     return {
       found,
       manifest: { ...manifest, steps: explored },
       context,
       loaded,
       stage,
+      place: `@${basename(stage.folder)}`,
       env,
       startMs,
       once: rememberOnce(),
@@ -82,7 +88,15 @@ export async function prepareCase(
         rmSync(stage.repo, { recursive: true, force: true, maxRetries: 3 });
         cpSync(template, stage.repo, copying);
       },
-      close: () => stage.remove(),
+      another: async () => {
+        const other = await prepareCase(found, manifest, context);
+        others.push(other);
+        return other;
+      },
+      close: () => {
+        for (const other of others) other.close();
+        stage.remove();
+      },
     };
   } catch (error) {
     stage.remove();

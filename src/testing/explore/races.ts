@@ -42,7 +42,7 @@ export async function playRaces(
   try {
     const played: PlayedRace[] = [];
     for (const race of races) {
-      const explorer = new CaseExplorer(prepared, gitTheatre(prepared), oneSchedule);
+      const explorer = new CaseExplorer(gitTheatre(prepared), oneSchedule);
       played.push({ race, ...(await playRace(explorer, race)) });
     }
     return played;

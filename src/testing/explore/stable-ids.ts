@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { Ids } from '../../core/ports.ts';
 
-/** Names that depend on nothing but who asks, and how often: in every schedule the first run of a step has the same. */
-export function stableIds(step: string): Ids {
+/**
+ * Names that depend on nothing but who asks, and how often: in every schedule the first run of a step has the same. Whether
+ * an incarnation is alive is asked of the whole process: it also has the name of the place in which it is played.
+ */
+export function stableIds(step: string, place = ''): Ids {
   let asked = 0;
   const next = (kind: string): string =>
     createHash('sha256').update(`${kind} ${step} ${asked++}`).digest('hex');
   return {
     runId: () => next('run').slice(0, 10),
-    incarnation: () => next('incarnation').slice(0, 16),
+    incarnation: () => `${next('incarnation').slice(0, 16)}${place}`,
     sessionId: () => {
       const hex = next('session');
       return [

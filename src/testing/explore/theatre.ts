@@ -5,14 +5,17 @@ import type { EventStore } from '../../store/port.ts';
 import type { DeltaOptions } from '../vcr/deltas.ts';
 import type { RepositoryEnd } from './ending.ts';
 import type { SharedState } from './keys/shared-state.ts';
+import type { PreparedCase } from './prepared-case.ts';
 import type { Violation } from './violation.ts';
 
 /** Where schedules are played: on real git, or on a model of it in memory. */
 export interface Theatre {
   readonly kind: 'memory' | 'git';
-  /** Everything as it is before the first step that is explored. */
+  readonly prepared: PreparedCase;
+  /** Everything as it is before the first step that is explored. One scene at a time. */
   open(): Promise<Scene>;
-  close(): Promise<void>;
+  /** One like it, to play there at the same time, if that brings something forward. */
+  another?(): Promise<Theatre>;
 }
 
 /** The surroundings of one schedule. */
