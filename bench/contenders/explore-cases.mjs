@@ -1,58 +1,69 @@
-import childProcess from 'node:child_process';
-import { syncBuiltinESMExports } from 'node:module';
+import { runProgram as runCommand } from '../../dist/cli/program.js';
+import { testContext } from '../../dist/cli/test-commands.js';
+import { Dpor } from '../../dist/conductor/explore/dpor.js';
+import { createGit } from '../../dist/git/git.js';
+import { alikeSteps } from '../../dist/testing/explore/alike.js';
+import { CaseExplorer } from '../../dist/testing/explore/explore-case.js';
+import { gitTheatre } from '../../dist/testing/explore/git-theatre.js';
+import { memoryTheatre } from '../../dist/testing/explore/memory-theatre.js';
+import { performCase } from '../../dist/testing/explore/perform-case.js';
+import { prepareCase } from '../../dist/testing/explore/prepared-case.js';
+import { findCases } from '../../dist/testing/manifest/find.js';
+import { readCase } from '../../dist/testing/manifest/read-case.js';
 import { contend } from '../lib/contend.mjs';
-
-/** How long programs were under way that this process has started. */
-let startedMs = 0;
-const { spawn } = childProcess;
-childProcess.spawn = (...args) => {
-  const before = performance.now();
-  const child = spawn(...args);
-  child.once('close', () => {
-    startedMs += performance.now() - before;
-  });
-  return child;
-};
-syncBuiltinESMExports();
-
-const { runProgram } = await import('../../dist/cli/program.js');
-const { testContext } = await import('../../dist/cli/test-commands.js');
-const { Dpor } = await import('../../dist/conductor/explore/dpor.js');
-const { alikeSteps } = await import('../../dist/testing/explore/alike.js');
-const { gitTheatre } = await import('../../dist/testing/explore/git-theatre.js');
-const { memoryTheatre } = await import('../../dist/testing/explore/memory-theatre.js');
-const { performCase } = await import('../../dist/testing/explore/perform-case.js');
-const { prepareCase } = await import('../../dist/testing/explore/prepared-case.js');
-const { findCases } = await import('../../dist/testing/manifest/find.js');
-const { readCase } = await import('../../dist/testing/manifest/read-case.js');
 
 const theatres = { memory: memoryTheatre, git: gitTheatre };
 
-/** Every order of a case that makes a difference, once it is prepared; or as many as there is time for. */
-async function everyOrder({ args: [name, on, mostMs] }) {
-  const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);
+async function prepared(name, use) {
+  const context = testContext({ env: process.env, cwd: process.cwd() }, runCommand);
   const [found] = findCases({ names: [name], cwd: process.cwd() }).cases;
-  const prepared = await prepareCase(found, readCase(found), context);
+  const ready = await prepareCase(found, readCase(found), context);
   try {
-    const theatre = await theatres[on](prepared);
-    const orders = new Dpor({ alike: alikeSteps(prepared.manifest) });
-    let [schedules, cut, entries] = [0, 0, 0];
-    startedMs = 0;
-    const before = performance.now();
-    const spentMs = () => performance.now() - before;
-    for (let policy = orders.next(); policy && spentMs() < Number(mostMs); policy = orders.next()) {
-      const performed = await performCase({ prepared, theatre, policy });
-      const { verdict } = performed;
-      if (verdict.kind === 'failed') throw new Error(verdict.message);
-      orders.learn(performed);
-      entries += performed.entries;
-      if (verdict.kind === 'cut') cut += 1;
-      else schedules += 1;
-    }
-    return { ms: spentMs(), gitMs: startedMs, schedules, cut, entries, isComplete: orders.isComplete };
+    return await use(ready);
   } finally {
-    prepared.close();
+    ready.close();
   }
 }
 
-await contend({ 'every-order': everyOrder });
+/** `<case> <memory|git> <ms>`: every order that makes a difference, as the command explores; or as many as there is time for. */
+const everyOrder = ({ args: [name, on, mostMs] }) =>
+  prepared(name, async ready => {
+    const forMs = Number(mostMs);
+    const schedules = Number.POSITIVE_INFINITY;
+    const options = { policy: 'dpor', forMs, schedules, seed: 1, crashes: false, faults: [] };
+    const explorer = new CaseExplorer(await theatres[on](ready), options);
+    const before = performance.now();
+    await explorer.explore(forMs);
+    const ms = performance.now() - before;
+    const { failure, isComplete, schedules: played, entries } = explorer.result;
+    if (failure) throw new Error(failure.message);
+    return { ms, isComplete, schedules: played, entries };
+  });
+
+/** `<case> <ms>`: the same orders one after another, of which only the time counts from the start of each git command to its end. */
+const gitAlone = ({ args: [name, mostMs] }) =>
+  prepared(name, async ready => {
+    let [gitMs, commands, schedules] = [0, 0, 0];
+    const runProgram = async (argv, options) => {
+      const before = performance.now();
+      try {
+        return await ready.stage.runProgram(argv, options);
+      } finally {
+        gitMs += performance.now() - before;
+        commands++;
+      }
+    };
+    const git = createGit({ cwd: ready.stage.repo, env: ready.env, runProgram });
+    const theatre = gitTheatre({ ...ready, stage: { ...ready.stage, git, runProgram } });
+    const orders = new Dpor({ alike: alikeSteps(ready.manifest) });
+    const ends = performance.now() + Number(mostMs);
+    for (let policy = orders.next(); policy && performance.now() < ends; policy = orders.next()) {
+      const performed = await performCase({ theatre, policy });
+      if (performed.verdict.kind === 'failed') throw new Error(performed.verdict.message);
+      orders.learn(performed, policy);
+      schedules++;
+    }
+    return { gitMs, commands, schedules };
+  });
+
+await contend({ 'every-order': everyOrder, 'git-alone': gitAlone });

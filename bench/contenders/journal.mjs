@@ -1,5 +1,7 @@
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { openRunJournal } from '../../dist/commands/journal/run-journal.js';
 import { openEngine } from '../../dist/index.js';
 import { contend } from '../lib/contend.mjs';
@@ -36,7 +38,46 @@ const sizeOf = folder =>
     .filter(stats => stats.isFile())
     .reduce((sum, { size }) => sum + size, 0);
 
+const workflowsFile = fileURLToPath(new URL('./workflows.mjs', import.meta.url));
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+/** How long the command takes, from a fresh project to its end. */
+function runCommand(root, { shape, steps, record }) {
+  mkdirSync(root, { recursive: true });
+  writeFileSync(join(root, 'reprise.yaml'), `record: ${record}\n`);
+  writeFileSync(
+    join(root, 'flow.mjs'),
+    `import { shapes } from ${JSON.stringify(workflowsFile)};\nexport default shapes.${shape}(${steps});\n`,
+  );
+  const before = performance.now();
+  const { status, stderr } = spawnSync(process.execPath, [cli, 'run', 'flow.mjs'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const took = performance.now() - before;
+  if (status !== 0) throw new Error(stderr);
+  if (existsSync(join(root, '.reprise', 'state', 'journal')) !== record)
+    throw new Error(`with record: ${record} there is ${record ? 'no' : 'a'} journal`);
+  return took;
+}
+
 await contend({
+  /** `<shape> <steps> <rounds>`: what a user sees of it, with `record: true` and without, in turn. */
+  async command({ folder, args: [shape, steps, rounds] }) {
+    const times = { plain: [], journalled: [] };
+    for (let round = 0; round <= Number(rounds); round++) {
+      for (const name of round % 2 === 0 ? ['plain', 'journalled'] : ['journalled', 'plain']) {
+        const record = name === 'journalled';
+        const took = runCommand(join(folder, `${name}-${round}`), { shape, steps, record });
+        if (round > 0) times[name].push(took);
+      }
+    }
+    return {
+      plainMs: median(times.plain),
+      journalMs: median(times.journalled),
+      costOfPairs: median(times.plain.map((plain, round) => times.journalled[round] / plain)) - 1,
+    };
+  },
   /** `<shape> <steps> <rounds>`: with a journal and without one, in turn, in one process that is warm. */
   async cost({ folder, args: [shape, steps, rounds] }) {
     const workflow = shapes[shape](Number(steps));
