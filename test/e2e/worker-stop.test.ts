@@ -178,7 +178,11 @@ describe('Ctrl-C twice while a worker waits for', () => {
       expect(project.git('rev-parse', 'main')).toBe(main);
       const { worktrees, branches, processes } = await project.leftovers();
       expect(processes).toEqual([]);
-      const left = [...worktrees.map(line => line.replace('worktree ', '')), ...branches];
+      const folders = worktrees.map(line => line.replace('worktree ', ''));
+      // A branch is told of with the folder that has it checked out.
+      const isCheckedOut = (branch: string) =>
+        folders.some(folder => folder.endsWith(branch.replace('reprise/', '/')));
+      const left = [...folders, ...branches.filter(branch => !isCheckedOut(branch))];
       const isToGoOn = left.length > 0 && (await isTakenOver(project));
       for (const each of isToGoOn ? [] : left) expect(stderr).toContain(`${each} is left`);
     },
