@@ -15,11 +15,10 @@ export const procTable: ProcessTable = {
 const pids = (): number[] => readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? Number(name) : []));
 
 function readEntry(pid: number): ProcessEntry | undefined {
-  const stat = read(`/proc/${pid}/stat`);
-  if (stat === undefined) return undefined;
-  // The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
-  const [state = '', parent, group, ...later] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const startTicks = later[16];
+  const fields = readStat(pid);
+  if (fields === undefined) return undefined;
+  const [state = '', parent, group] = fields;
+  const startTicks = fields[19];
   return {
     pid,
     parent: Number(parent),
@@ -29,16 +28,51 @@ function readEntry(pid: number): ProcessEntry | undefined {
   };
 }
 
+/** The fields after the program's name, which is in parentheses and may itself hold spaces and parentheses. */
+function readStat(pid: number): string[] | undefined {
+  const stat = read(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
 function describeState(letter: string): ProcessEntry['state'] {
   if (letter === 'Z' || letter === 'X' || letter === 'x') return 'zombie';
   return letter === 'T' ? 'stopped' : 'alive';
 }
 
 function carries(pid: number, marker: Marker): boolean {
-  const environment = read(`/proc/${pid}/environ`);
-  if (!environment) return false;
+  const environment = environmentOf(pid);
+  if (environment === undefined) return false;
   const variables = new Set(environment.split('\0'));
   return Object.entries(marker).every(([name, value]) => variables.has(`${name}=${value}`));
+}
+
+/**
+ * A process that becomes another program has left its old environment and not yet made the new one, so nothing is no
+ * answer: it is asked again, some 2,000 times at most, which takes 50 ms, and 40 times if it seems to have been
+ * started without any.
+ */
+function environmentOf(pid: number): string | undefined {
+  for (let patience = 2000; patience > 0; ) {
+    const environment = read(`/proc/${pid}/environ`);
+    if (environment !== '') return environment;
+    const { hasNone, seemsEmpty } = readSpace(pid);
+    if (hasNone) return undefined;
+    patience -= seemsEmpty ? 50 : 1;
+  }
+  return undefined;
+}
+
+const kernelThread = 0x20_00_00;
+
+/** Where its environment would be. */
+function readSpace(pid: number): { hasNone: boolean; seemsEmpty: boolean } {
+  const fields = readStat(pid);
+  const isKernels = (Number(fields?.[6]) & kernelThread) !== 0;
+  const [start, end] = [fields?.[47], fields?.[48]];
+  return {
+    hasNone: fields === undefined || isKernels || describeState(fields[0] ?? '') === 'zombie',
+    seemsEmpty: start === end && end !== '0',
+  };
 }
 
 /** `undefined` if it is of another boot, or was never known. */

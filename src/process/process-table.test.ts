@@ -1,18 +1,18 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { procTable } from './proc-table.ts';
 import type { ProcessTable } from './process-table.ts';
 import { psTable } from './ps-table.ts';
 import { labPerTest } from './test-support.ts';
 import { findTree } from './tree.ts';
 
+const lab = labPerTest();
+
 const tables: [string, ProcessTable][] = [['ps', psTable]];
 if (existsSync('/proc/self/stat')) tables.push(['/proc', procTable]);
 
 describe.each(tables)('the process table by %s', (_name, table) => {
-  const lab = labPerTest();
-
   test('shows a child with its parent, its group and the same start every time', async () => {
     const child = lab().sh('echo ready; read never', { stdin: { text: '' } });
     const sleeper = lab().sh('echo ready; exec sleep 1000');
@@ -36,7 +36,7 @@ describe.each(tables)('the process table by %s', (_name, table) => {
     await two?.lines.after('ready');
     const marked = (extra: Record<string, string>) =>
       table.marked(table.all(), { ...marker, ...extra }).map(entry => entry.pid);
-    expect(marked({})).toHaveLength(2);
+    await vi.waitFor(() => expect(marked({})).toHaveLength(2));
     expect(marked({ REPRISE_STEP: 'two' })).toEqual([two?.identity?.pid]);
     expect(marked({ REPRISE_STEP: 'tw' })).toEqual([]);
     await Promise.all([one?.stop({ graceMs: 60_000 }), two?.stop({ graceMs: 60_000 })]);
@@ -84,3 +84,17 @@ describe.each(tables)('the process table by %s', (_name, table) => {
     await child.stop({ graceMs: 60_000 });
   });
 });
+
+test.runIf(existsSync('/proc/self/stat'))(
+  'finds a process by /proc while it becomes another program',
+  async () => {
+    const again = 'exec sh -c "$0" "$0"';
+    const child = lab().sh('', { argv: ['sh', '-c', `echo ready; ${again}`, again] });
+    await child.lines.after('ready');
+    const entry = procTable.one(child.identity?.pid ?? 0);
+    for (let look = 0; look < 5000; look++) {
+      expect(procTable.marked(entry ? [entry] : [], lab().marker)).toEqual([entry]);
+    }
+    await child.stop({ graceMs: 60_000 });
+  },
+);
