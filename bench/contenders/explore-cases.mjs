@@ -25,10 +25,8 @@ async function prepared(name, use) {
   }
 }
 
-/** `<case> <memory|git> <ms>`: every order that makes a difference, as the command explores; or as many as there is time for. */
-const everyOrder = ({ args: [name, on, mostMs] }) =>
+const exploreOnce = (name, on, forMs) =>
   prepared(name, async ready => {
-    const forMs = Number(mostMs);
     const schedules = Number.POSITIVE_INFINITY;
     const options = { policy: 'dpor', forMs, schedules, seed: 1, crashes: false, faults: [] };
     const explorer = new CaseExplorer(await theatres[on](ready), options);
@@ -39,6 +37,16 @@ const everyOrder = ({ args: [name, on, mostMs] }) =>
     if (failure) throw new Error(failure.message);
     return { ms, isComplete, schedules: played, entries };
   });
+
+/**
+ * `<case> <memory|git> <ms>`: every order that makes a difference, as the command explores; or as many as there is time for.
+ * Once in a process that has done nothing before, and once more.
+ */
+async function everyOrder({ args: [name, on, mostMs] }) {
+  const cold = await exploreOnce(name, on, Number(mostMs));
+  const { ms: warmMs } = await exploreOnce(name, on, Number(mostMs));
+  return { ...cold, warmMs };
+}
 
 /** `<case> <ms>`: the same orders one after another, of which only the time counts from the start of each git command to its end. */
 const gitAlone = ({ args: [name, mostMs] }) =>

@@ -28,6 +28,8 @@ interface Way {
   /** What slept at its last decision before it was taken. Other ways may begin there meanwhile. */
   asleep: ReadonlyMap<string, Move>;
   turns: Turns;
+  /** Who goes on where nothing is known yet; whoever has the baton unless it is said. */
+  readonly pick?: Policy['choose'] | undefined;
   /** How many moves in a row its lane has made. */
   turn: number;
 }
@@ -35,6 +37,8 @@ interface Way {
 export interface DporOptions {
   /** Lanes that do the same under other names: which of them is which makes no other schedule. */
   readonly alike?: readonly (readonly string[])[] | undefined;
+  /** What the first schedule is; nobody is interrupted for long unless it is said. */
+  readonly first?: Policy | undefined;
 }
 
 /** How many moves in a row a lane makes while others could go on, unless the search wants it so: it may wait for them. */
@@ -54,14 +58,16 @@ export class Dpor implements Strategy {
   readonly #waiting = new Set<Node>();
   readonly #order = new HappensBefore();
   readonly #alike: readonly (readonly string[])[];
+  readonly #first: Policy | undefined;
   /** Known when the first schedule is. */
   #turns: Turns | undefined;
   /** The one that was learned last, with which the order is that of its moves. */
   #last: Way | undefined;
   #hasBegun = false;
 
-  constructor({ alike = [] }: DporOptions = {}) {
+  constructor({ alike = [], first }: DporOptions = {}) {
     this.#alike = alike;
+    this.#first = first;
   }
 
   /** All orders have been seen. */
@@ -70,7 +76,7 @@ export class Dpor implements Strategy {
   }
 
   next(): Policy | undefined {
-    const way = this.#hasBegun ? this.#nextWay() : firstWay();
+    const way = this.#hasBegun ? this.#nextWay() : firstWay(this.#first);
     if (!way) return undefined;
     this.#hasBegun = true;
     const choose = (point: Point) => {
@@ -146,7 +152,7 @@ export class Dpor implements Strategy {
     const asleep = this.#stillAsleep(way, point.n - 1);
     const awake = asleep.size === 0 ? point.enabled : point.enabled.filter(({ lane }) => !asleep.has(lane));
     if (awake.length === 0) throw new Cut('seen in another order');
-    const pick = firstPick(way, { ...point, enabled: awake });
+    const pick = pickAmong(way, { ...point, enabled: awake });
     way.asleep = asleep;
     const before = way.nodes.at(-1);
     const node: Node = {
@@ -215,13 +221,14 @@ interface Place {
   readonly isOldPlace: boolean;
 }
 
-const firstWay = (): Way => ({
+const firstWay = (first: Policy | undefined): Way => ({
   nodes: [],
   picks: [],
   points: [],
   known: 0,
   asleep: new Map(),
   turns: new Turns([]),
+  pick: first?.choose,
   turn: 0,
 });
 
@@ -235,7 +242,8 @@ function begin({ begun, asleep, enabled }: Node, lane: string): void {
   if (move) asleep.set(lane, move);
 }
 
-function firstPick(way: Way, point: Point): string {
+function pickAmong(way: Way, point: Point): string {
+  if (way.pick) return way.pick(point);
   const pick = whoeverHasTheBaton(point);
   way.turn = pick === point.last ? way.turn + 1 : 0;
   if (way.turn < longestTurn) return pick;

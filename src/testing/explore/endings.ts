@@ -1,3 +1,4 @@
+import type { Attempt, Source } from './attempt.ts';
 import type { Forms } from './ending.ts';
 import type { PerformedCase } from './perform-case.ts';
 import type { Violation } from './violation.ts';
@@ -52,5 +53,28 @@ export class Endings {
         message: `a step failed, or something was left, that no order of the steps, one after another, leaves: ${all}`,
       };
     return undefined;
+  }
+}
+
+/** Each order of the steps, and what it comes to. Nothing is compared before all are known, or one fails. */
+export class OneAfterAnother implements Source {
+  readonly #orders: readonly Attempt[];
+  readonly #endings: Endings;
+  #given = 0;
+  #learned = 0;
+
+  constructor(orders: readonly Attempt[], endings: Endings) {
+    this.#orders = orders;
+    this.#endings = endings;
+  }
+
+  next(): Attempt | undefined {
+    return this.#orders[this.#given++];
+  }
+
+  learn(performed: PerformedCase): void {
+    this.#endings.learn(performed);
+    this.#learned++;
+    if (this.#learned === this.#orders.length || performed.verdict.kind === 'failed') this.#endings.close();
   }
 }

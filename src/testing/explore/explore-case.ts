@@ -4,11 +4,12 @@ import type { PolicyName } from '../../conductor/explore/sampling.ts';
 import { twice } from '../../conductor/explore/twice.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
 import { alikeSteps } from './alike.ts';
+import { playAtOnce, Theatres } from './at-once.ts';
 import type { Adversity, Attempt, Source } from './attempt.ts';
 import { type CrashCoverage, CrashPoints } from './crash-points.ts';
 import { type Doubt, isMost } from './doubt.ts';
 import type { Forms } from './ending.ts';
-import { Endings } from './endings.ts';
+import { Endings, OneAfterAnother } from './endings.ts';
 import { EveryOrder, oneAfterAnother } from './orders.ts';
 import { type PerformedCase, performCase } from './perform-case.ts';
 import { sourcesFor } from './sources.ts';
@@ -79,22 +80,14 @@ export interface Failure {
   readonly waits: readonly Move[];
 }
 
-/** A schedule that is being played. */
-interface UnderWay {
+/** With fewer, it takes longer to prepare other places for them. */
+const fewestAtOnce = 5;
+
+/** A schedule that is to be played, and whoever learns from it. */
+interface Planned {
   readonly source: Source;
   readonly attempt: Attempt;
-  readonly theatre: Theatre;
-  readonly performing: Promise<PerformedCase>;
 }
-
-/**
- * How many schedules are played at once at most: the same on every machine, so that the same come next. With more, the one
- * thread that does all else than git would be what they wait for.
- */
-const mostAtOnce = 3;
-
-/** With fewer, it takes longer to prepare another place for them. */
-const fewestForAnother = 5;
 
 /** How many other orders are played before it is said that they show nothing. */
 const fewestOthers = 50;
@@ -104,17 +97,18 @@ const formOf = ({ forms }: PerformedCase): string => (forms ? `: ${forms.all}` :
 /** Explores a case in one world, in as many goes as there is time for. */
 export class CaseExplorer {
   readonly #theatre: Theatre;
-  /** Those in which nothing is played, of all that there are. */
-  readonly #free: Theatre[];
-  #theatres = 1;
+  readonly #theatres: Theatres;
   readonly #options: ExploreOptions;
   readonly #classes = new ClassCount();
   readonly #endings = new Endings();
+  /** Tells what a schedule may come to. */
+  readonly #oneAfterAnother: OneAfterAnother;
   readonly #alike: readonly (readonly string[])[];
   readonly #everyOrder: EveryOrder;
   #goBegan = 0;
   #goEnds = Number.POSITIVE_INFINITY;
   #spentMs = 0;
+  /** The order of the case, which nobody interrupts: all others are found from it. */
   #trial: PerformedCase | undefined;
   #crashPoints: CrashPoints | undefined;
   #sources: Source[] | undefined;
@@ -129,10 +123,13 @@ export class CaseExplorer {
 
   constructor(theatre: Theatre, options: ExploreOptions) {
     this.#theatre = theatre;
-    this.#free = [theatre];
+    this.#theatres = new Theatres(theatre);
     this.#options = options;
     this.#alike = alikeSteps(theatre.prepared.manifest);
-    this.#everyOrder = new EveryOrder({ alike: this.#alike });
+    const [first, ...others] = this.#orders();
+    this.#everyOrder = new EveryOrder({ alike: this.#alike, first: first.policy });
+    const trial = { ...first, ...this.#everyOrder.next(), by: first.by };
+    this.#oneAfterAnother = new OneAfterAnother([trial, ...others], this.#endings);
   }
 
   get kind(): Theatre['kind'] {
@@ -174,16 +171,18 @@ export class CaseExplorer {
 
   /** The order of the case, which nobody interrupts: that tells how long a schedule is. */
   begin(): Promise<void> {
-    return this.#timed(async () => void (await this.#playTrial()));
+    return this.#timed(async () => {
+      const source = this.#oneAfterAnother;
+      const attempt = this.#trial ? undefined : source.next();
+      if (attempt) this.#learn({ source, attempt }, await this.#perform(attempt));
+    });
   }
 
   /** Goes on from where it stopped the last time. */
   explore(forMs: number): Promise<void> {
     return this.#timed(async () => {
       this.#goEnds = performance.now() + forMs;
-      const trial = await this.#playOrders();
-      this.#sources ??= this.#sourcesFor(trial);
-      await this.#takeTurns(this.#sources);
+      await this.#takeTurns(trial => (this.#sources ??= this.#sourcesFor(trial)));
     });
   }
 
@@ -191,7 +190,7 @@ export class CaseExplorer {
   tryCrashPoints(forMs: number): Promise<void> {
     return this.#timed(async () => {
       this.#goEnds = performance.now() + forMs;
-      await this.#takeTurns([this.#crashPointsOf(await this.#playOrders())]);
+      await this.#takeTurns(trial => [this.#crashPointsOf(trial)]);
     });
   }
 
@@ -201,7 +200,7 @@ export class CaseExplorer {
     { comparesOrders = true }: { readonly comparesOrders?: boolean } = {},
   ): Promise<PerformedCase> {
     if (comparesOrders && !this.#endings.areClosed) await this.#learnOrders();
-    return this.#perform(attempt);
+    return this.#judge(attempt, await this.#perform(attempt));
   }
 
   /** Without a word about those that fail: it is not they that are asked about. */
@@ -210,37 +209,15 @@ export class CaseExplorer {
     this.#endings.close();
   }
 
+  #orders(): readonly [Attempt, ...Attempt[]] {
+    return oneAfterAnother(this.#theatre.prepared.manifest.steps.map(({ name }) => name));
+  }
+
   async #timed(go: () => Promise<void>): Promise<void> {
     this.#goBegan = performance.now();
     await go();
     this.#spentMs += performance.now() - this.#goBegan;
     this.#goBegan = 0;
-  }
-
-  async #playTrial(): Promise<PerformedCase> {
-    const [first] = this.#orders();
-    this.#trial ??= await this.#playOrder(first);
-    return this.#trial;
-  }
-
-  /** What nobody interrupts tells what a schedule may come to. */
-  async #playOrders(): Promise<PerformedCase> {
-    const trial = await this.#playTrial();
-    if (this.#endings.areClosed) return trial;
-    const [, ...others] = this.#orders();
-    for (const attempt of others) if (!this.#failure) await this.#playOrder(attempt);
-    this.#endings.close();
-    return trial;
-  }
-
-  #orders(): readonly [Attempt, ...Attempt[]] {
-    return oneAfterAnother(this.#theatre.prepared.manifest.steps.map(({ name }) => name));
-  }
-
-  async #playOrder(attempt: Attempt): Promise<PerformedCase> {
-    const performed = await this.#play(attempt);
-    this.#endings.learn(performed);
-    return performed;
   }
 
   #sourcesFor(trial: PerformedCase): Source[] {
@@ -255,52 +232,40 @@ export class CaseExplorer {
     return this.#crashPoints;
   }
 
-  /**
-   * One schedule of each, again and again: what one of them would find late, another finds soon. Several are played at
-   * once, and learned in the order in which they were begun, so that chance has no part in which come next.
-   */
-  async #takeTurns(left: Source[]): Promise<void> {
-    const underWay: UnderWay[] = [];
-    try {
-      for (;;) {
-        const begun = await this.#begin(left, underWay);
-        if (begun) {
-          underWay.push(begun);
-          continue;
-        }
-        const first = underWay[0];
-        if (!first) return;
-        const { source, attempt, theatre, performing } = first;
-        source.learn(this.#account(attempt, await performing), attempt);
-        underWay.shift();
-        // Not as soon as it has ended: how many are begun before one is learned is not up to which ends first.
-        this.#free.push(theatre);
-      }
-    } finally {
-      await Promise.allSettled(underWay.map(({ performing }) => performing));
-    }
+  /** One schedule of each, again and again: what one of them would find late, another finds soon. */
+  async #takeTurns(sourcesFor: (trial: PerformedCase) => Source[]): Promise<void> {
+    if (this.#options.schedules >= fewestAtOnce) this.#theatres.prepare();
+    let left: Source[] | undefined;
+    await playAtOnce<Planned>(this.#theatres, {
+      next: underWay => {
+        left ??= this.#trial && sourcesFor(this.#trial);
+        return this.#next(left, underWay);
+      },
+      perform: ({ attempt }, theatre) => this.#perform(attempt, theatre),
+      learn: (planned, performed) => this.#learn(planned, performed),
+    });
   }
 
-  async #begin(left: Source[], underWay: readonly UnderWay[]): Promise<UnderWay | undefined> {
+  /** What nobody interrupts comes first, whether or not there is time for more. */
+  #next(left: Source[] = [], underWay: readonly Planned[]): Planned | undefined {
+    if (this.#failure || this.#options.interrupt?.aborted) return undefined;
+    const source = this.#oneAfterAnother;
+    const attempt = source.next();
+    if (attempt) return { source, attempt };
     if (this.hasGivenUp) left.length = 0;
     const isEnough = this.#schedules + underWay.length >= this.#options.schedules;
-    if (this.#limit || isEnough || performance.now() >= this.#goEnds) return undefined;
-    const theatre = await this.#freeTheatre();
-    const next = theatre && this.#nextAttempt(left, underWay);
-    if (!next) {
-      if (theatre) this.#free.push(theatre);
-      return undefined;
-    }
-    const performing = this.#perform(next.attempt, theatre);
-    // Whoever waits for another one first hears of it later.
-    performing.catch(() => {});
-    return { ...next, theatre, performing };
+    return isEnough || performance.now() >= this.#goEnds ? undefined : this.#nextInTurn(left, underWay);
   }
 
-  #nextAttempt(
-    left: Source[],
-    underWay: readonly UnderWay[],
-  ): Pick<UnderWay, 'source' | 'attempt'> | undefined {
+  #learn({ attempt, source }: Planned, performed: PerformedCase): void {
+    const judged = this.#account(attempt, performed);
+    source.learn(judged, attempt);
+    if (this.#trial) return;
+    this.#trial = judged;
+    this.#everyOrder.learn(judged, attempt);
+  }
+
+  #nextInTurn(left: Source[], underWay: readonly Planned[]): Planned | undefined {
     for (let tries = left.length; tries > 0; tries--) {
       const at = this.#turn++ % left.length;
       const source = left[at];
@@ -311,24 +276,14 @@ export class CaseExplorer {
     return undefined;
   }
 
-  async #freeTheatre(): Promise<Theatre | undefined> {
-    const free = this.#free.pop();
-    if (free || this.#theatres >= mostAtOnce || this.#schedules < fewestForAnother) return free;
-    this.#theatres++;
-    return this.#theatre.another?.();
-  }
-
   /** What was recorded for one order may say nothing of others, while every crash of that order says something. */
   get hasGivenUp(): boolean {
     const { tried = 0, of } = this.#crashPoints?.coverage ?? {};
     return tried === of && this.#others.schedules >= fewestOthers && isMost(this.#others);
   }
 
-  async #play(attempt: Attempt): Promise<PerformedCase> {
-    return this.#account(attempt, await this.#perform(attempt));
-  }
-
-  #account(attempt: Attempt, performed: PerformedCase): PerformedCase {
+  #account(attempt: Attempt, played: PerformedCase): PerformedCase {
+    const performed = this.#judge(attempt, played);
     this.#entries += performed.entries;
     if (performed.verdict.kind === 'cut') return performed;
     this.#schedules++;
@@ -350,13 +305,19 @@ export class CaseExplorer {
   }
 
   async #perform(
-    attempt: Pick<Attempt, 'policy' | 'adversity' | 'recorded'>,
+    { policy, adversity }: Pick<Attempt, 'policy' | 'adversity'>,
     theatre = this.#theatre,
   ): Promise<PerformedCase> {
-    const { policy, adversity, recorded } = attempt;
     const { checkKeys } = this.#options;
     const once = (each: Policy) => performCase({ theatre, adversity, policy: each, checkKeys });
-    const performed = await (this.#options.twice ? twice(once, formOf) : once)(policy);
+    return (this.#options.twice ? twice(once, formOf) : once)(policy);
+  }
+
+  /** Compares what it came to with what the steps come to one after another. */
+  #judge(
+    { policy, adversity, recorded }: Pick<Attempt, 'policy' | 'adversity' | 'recorded'>,
+    performed: PerformedCase,
+  ): PerformedCase {
     const { verdict, forms } = performed;
     if (verdict.kind !== 'passed' || adversity.faults.length > 0 || !forms) return performed;
     const isCalm = (policy.isCalm ?? false) && adversity.crashes.length === 0;

@@ -47,7 +47,7 @@ const inOrder = (order: readonly string[]): Policy => ({
   },
 });
 
-/** Every order of what conflicts, each once or a few times. */
+/** Every order of what conflicts, each once or a few times. The first is one in which nobody is interrupted. */
 export class EveryOrder implements Source {
   readonly #dpor: Dpor;
 

@@ -58,7 +58,19 @@ export async function prepareCase(
     throw new RepriseError('CANNOT_EXPLORE', `${cut.file} was interrupted when it was recorded`, {
       hint: 'nobody knows how it would have gone on: explore a case whose sessions came to their end',
     });
-  const stage = await stageOf(found, manifest, context, { within: quickFolder(context.env) });
+  return prepareOn(quickFolder(context.env), { found, manifest, context, loaded, before, explored });
+}
+
+interface Split {
+  readonly before: readonly CaseStep[];
+  readonly explored: readonly CaseStep[];
+}
+
+interface Opened extends Split, Pick<PreparedCase, 'found' | 'manifest' | 'context' | 'loaded'> {}
+
+async function prepareOn(within: string, opened: Opened): Promise<PreparedCase> {
+  const { found, manifest, context, loaded, before, explored } = opened;
+  const stage = await stageOf(found, manifest, context, { within });
   try {
     const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };
     const startMs = firstMoment(loaded.recording.entries);
@@ -89,7 +101,7 @@ export async function prepareCase(
         cpSync(template, stage.repo, copying);
       },
       another: async () => {
-        const other = await prepareCase(found, manifest, context);
+        const other = await prepareOn(within, opened);
         others.push(other);
         return other;
       },
@@ -113,10 +125,7 @@ const isInsideAStep = (key: string): boolean => /^(mailbox|receipts|inbox|store|
 const copying = { recursive: true, verbatimSymlinks: true, preserveTimestamps: true } as const;
 
 /** The steps before the first that has lanes, and the rest without shell steps at its end, which only look. */
-function splitSteps(manifest: CaseManifest): {
-  readonly before: readonly CaseStep[];
-  readonly explored: readonly CaseStep[];
-} {
+function splitSteps(manifest: CaseManifest): Split {
   const groups = groupsOf(manifest);
   const first = groups.findIndex(group => group.some(({ command }) => opensLanes(command)));
   if (first < 0)
