@@ -28,7 +28,16 @@ const hasSource = file => {
  */
 const shared = [
   { name: 'start', of: ['cli/version.js'] },
-  { name: 'base', of: ['core/duration.js', 'core/json.js', 'engine/step-end.js', 'engine/log-files.js'] },
+  {
+    name: 'base',
+    of: [
+      'core/duration.js',
+      'core/json.js',
+      'engine/step-end.js',
+      'engine/log-files.js',
+      'engine/work/committer.js',
+    ],
+  },
   { name: 'function-call', of: ['engine/function-call.js'] },
   { name: 'library', of: ['index.js'] },
   { name: 'command-line', of: ['cli/run-process.js'] },

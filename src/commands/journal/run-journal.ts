@@ -3,7 +3,7 @@ import { join, relative, sep } from 'node:path';
 import { toTimestamp } from '../../core/time.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
 import { unitOf } from '../../engine/unit.ts';
-import { openRepository, type Repository } from '../../git/repository.ts';
+import type { Repository } from '../../git/repository.ts';
 import { type Journal, openJournal } from '../../world/journal.ts';
 import { createRedactor, type NamedPath, type Redactor } from '../../world/redact.ts';
 import { secretsOf } from '../../world/secrets.ts';
@@ -175,8 +175,12 @@ const beforeCommits = (journal: Journal): ChoosyTracer => ({
 
 function openOnce(cwd: string, { env }: CommandIo): () => Promise<Repository | undefined> {
   let opened: Promise<Repository | undefined> | undefined;
+  const open = async () => {
+    const { openRepository } = await import('../../git/repository.ts');
+    return openRepository({ cwd, inheritEnv: env });
+  };
   return () => {
-    opened ??= openRepository({ cwd, inheritEnv: env }).catch(() => undefined);
+    opened ??= open().catch(() => undefined);
     return opened;
   };
 }

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { SessionFactory, SessionHost, SessionRequest } from '../../agents/port.ts';
 import { systemPromptOf } from '../../agents/prompt.ts';
 import { toErrorData } from '../../core/errors.ts';
-import { stateBeforeCommit, stateOfCommit, worktreeState } from '../../git/delta/worktree-state.ts';
 import type { Repository } from '../../git/repository.ts';
 import type { Redactor } from '../../world/redact.ts';
 import type { Tracer } from '../../world/trace.ts';
@@ -184,15 +183,21 @@ export const commandOf = (
   working_directory: redactor.text(workingDirectory ?? '.'),
 });
 
+type WorktreeStates = typeof import('../../git/delta/worktree-state.ts');
+
 function stateSource(
   { folder, repository }: SessionRecorderOptions,
   onProblem: (message: string) => void,
 ): StateSource {
   const objectsDir = join(folder, 'objects');
-  const look = async (take: (repository: Repository) => Promise<Look['state']>): Promise<Look> => {
+  // Loaded when it is needed: most runs begin without a look at anything, and are not to wait for it.
+  const look = async (
+    take: (repository: Repository, states: WorktreeStates) => Promise<Look['state']>,
+  ): Promise<Look> => {
     try {
       const opened = await repository();
-      return { state: opened ? await take(opened) : null };
+      const states = await import('../../git/delta/worktree-state.ts');
+      return { state: opened ? await take(opened, states) : null };
     } catch (error) {
       const why = toErrorData(error).message;
       onProblem(why);
@@ -201,12 +206,15 @@ function stateSource(
   };
   return {
     at: path =>
-      look(async opened =>
+      look(async (opened, { worktreeState }) =>
         existsSync(path) ? worktreeState({ repository: opened, folder: path, objectsDir }) : null,
       ),
-    ofCommit: (commit, branch) => look(opened => stateOfCommit({ repository: opened, commit, branch })),
+    ofCommit: (commit, branch) =>
+      look((opened, { stateOfCommit }) => stateOfCommit({ repository: opened, commit, branch })),
     beforeCommit: (commit, branch) =>
-      look(opened => stateBeforeCommit({ repository: opened, commit, branch, author: committer.email })),
+      look((opened, { stateBeforeCommit }) =>
+        stateBeforeCommit({ repository: opened, commit, branch, author: committer.email }),
+      ),
   };
 }
 
