@@ -17,6 +17,7 @@ import { openStore } from '../commands/open-engine.ts';
 import type { Environment } from '../engine/environment.ts';
 import { restoreBase } from '../git/delta/base.ts';
 import { createGit, type Git } from '../git/git.ts';
+import { thisProcess } from '../process/identity.ts';
 import type { RunProgram } from '../process/program.ts';
 import { Starter } from '../process/starter.ts';
 import type { Packages, TestContext } from './context.ts';
@@ -70,6 +71,9 @@ export interface StageOptions {
 /** What the folder of a stage is called, up to what makes it unique. */
 export const stagePrefix = 'reprise-case-';
 
+/** Says which process made the stage: without it, the stage is of no use any more. */
+export const ownerFile = (stageFolder: string): string => join(stageFolder, 'owner.json');
+
 /** The stage of a case in the project that it belongs to. Throws GIT_FAILED. */
 export const stageOf = (
   { folder }: { readonly folder: string },
@@ -89,6 +93,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   };
   try {
+    writeFileSync(ownerFile(folder), JSON.stringify(thisProcess()));
     const repo = join(folder, 'repo');
     const home = join(folder, 'home');
     mkdirSync(repo);

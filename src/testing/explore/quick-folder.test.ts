@@ -1,7 +1,17 @@
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, utimesSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { thisProcess } from '../../process/identity.ts';
+import { ownerFile } from '../stage.ts';
 import { quickFolder } from './quick-folder.ts';
 
 function memory(): string {
@@ -19,6 +29,23 @@ it('is the one in memory, if there is one', () => {
 
 it('is the one that was chosen', () => {
   expect(quickFolder({ TMPDIR: '/somewhere' }, memory())).toBe(tmpdir());
+});
+
+it('is rid of what is of processes that have ended, and of nothing that is in use', () => {
+  const folder = memory();
+  const self = thisProcess();
+  const owners = {
+    dead: { ...self, processStart: 'before' },
+    alive: self,
+    elsewhere: { ...self, processStart: 'before', host: 'another machine' },
+  };
+  for (const [name, owner] of Object.entries(owners)) {
+    const stage = join(folder, `reprise-case-${name}`);
+    mkdirSync(stage);
+    writeFileSync(ownerFile(stage), JSON.stringify(owner));
+  }
+  quickFolder({}, folder);
+  expect(readdirSync(folder).sort()).toEqual(['reprise-case-alive', 'reprise-case-elsewhere']);
 });
 
 it('is rid of what was left there a day ago, and of nothing else', () => {

@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isSameProcess, thisProcess } from '../../process/identity.ts';
+import type { ProcessIdentity } from '../../process/process-table.ts';
 import type { TestContext } from '../context.ts';
-import { stagePrefix } from '../stage.ts';
+import { ownerFile, stagePrefix } from '../stage.ts';
 
 const inMemory = '/dev/shm';
 const leastRoom = 1 << 30;
@@ -39,8 +41,27 @@ function canRunPrograms(folder: string): boolean {
 /** What a killed process left behind takes memory until somebody removes it. */
 function removeForgotten(folder: string): void {
   for (const name of readdirSync(folder)) {
+    if (!name.startsWith(stagePrefix)) continue;
     const path = join(folder, name);
-    if (name.startsWith(stagePrefix) && Date.now() - statSync(path).mtimeMs > longestLifeMs)
-      rmSync(path, { recursive: true, force: true });
+    try {
+      if (isForgotten(path)) rmSync(path, { recursive: true, force: true });
+    } catch {
+      // It is of another user, or somebody else removes it.
+    }
+  }
+}
+
+/** If nobody can tell whether its owner lives, because it is of another machine or container, its age says it. */
+function isForgotten(stage: string): boolean {
+  const owner = ownerOf(stage);
+  if (owner?.host === thisProcess().host) return !isSameProcess(owner);
+  return Date.now() - statSync(stage).mtimeMs > longestLifeMs;
+}
+
+function ownerOf(stage: string): (ProcessIdentity & { readonly host: string }) | undefined {
+  try {
+    return JSON.parse(readFileSync(ownerFile(stage), 'utf8'));
+  } catch {
+    return undefined;
   }
 }
