@@ -1,9 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
-/** Many rounds of what the ordinary suite does a few times: for races that show once in a hundred. */
+/** What takes long: many rounds, for races that show once in a hundred, and many processes that are stopped or fail. */
 export default defineConfig({
   test: {
-    include: ['test/slow/**/*.slow.ts'],
+    include: ['test/**/*.slow.ts'],
+    globalSetup: ['test/support/build.ts'],
     testTimeout: 900_000,
     hookTimeout: 60_000,
     fileParallelism: false,

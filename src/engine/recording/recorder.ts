@@ -183,21 +183,16 @@ export const commandOf = (
   working_directory: redactor.text(workingDirectory ?? '.'),
 });
 
-type WorktreeStates = typeof import('../../git/delta/worktree-state.ts');
-
+/** What looks at worktrees is loaded when it is needed: most runs begin without, and are not to wait for it. */
 function stateSource(
   { folder, repository }: SessionRecorderOptions,
   onProblem: (message: string) => void,
 ): StateSource {
   const objectsDir = join(folder, 'objects');
-  // Loaded when it is needed: most runs begin without a look at anything, and are not to wait for it.
-  const look = async (
-    take: (repository: Repository, states: WorktreeStates) => Promise<Look['state']>,
-  ): Promise<Look> => {
+  const look = async (take: (repository: Repository) => Promise<Look['state']>): Promise<Look> => {
     try {
       const opened = await repository();
-      const states = await import('../../git/delta/worktree-state.ts');
-      return { state: opened ? await take(opened, states) : null };
+      return { state: opened ? await take(opened) : null };
     } catch (error) {
       const why = toErrorData(error).message;
       onProblem(why);
@@ -206,15 +201,21 @@ function stateSource(
   };
   return {
     at: path =>
-      look(async (opened, { worktreeState }) =>
-        existsSync(path) ? worktreeState({ repository: opened, folder: path, objectsDir }) : null,
-      ),
+      look(async opened => {
+        if (!existsSync(path)) return null;
+        const { worktreeState } = await import('../../git/delta/worktree-state.ts');
+        return worktreeState({ repository: opened, folder: path, objectsDir });
+      }),
     ofCommit: (commit, branch) =>
-      look((opened, { stateOfCommit }) => stateOfCommit({ repository: opened, commit, branch })),
+      look(async opened => {
+        const { stateOfCommit } = await import('../../git/delta/worktree-state.ts');
+        return stateOfCommit({ repository: opened, commit, branch });
+      }),
     beforeCommit: (commit, branch) =>
-      look((opened, { stateBeforeCommit }) =>
-        stateBeforeCommit({ repository: opened, commit, branch, author: committer.email }),
-      ),
+      look(async opened => {
+        const { stateBeforeCommit } = await import('../../git/delta/worktree-state.ts');
+        return stateBeforeCommit({ repository: opened, commit, branch, author: committer.email });
+      }),
   };
 }
 
