@@ -38,12 +38,12 @@ export const runProgram: RunProgram = async ([program = '', ...args], { cwd, env
   // It may end without having read all of its input.
   child.stdin?.on('error', () => {}).end(input);
   const { pid } = child;
-  const stopListening =
-    signal && pid !== undefined ? endOnAbort({ ...identityOf(pid), ownGroup: true }, signal) : () => {};
+  const isOver =
+    signal && pid !== undefined ? endOnAbort({ ...identityOf(pid), ownGroup: true }, signal) : undefined;
   try {
     return await closed(child);
   } finally {
-    stopListening();
+    await isOver?.();
   }
 };
 
@@ -69,12 +69,21 @@ function closed(child: ChildProcess): Promise<ProgramEnd> {
   });
 }
 
-/** Ends it with all that it started. Asked with SIGTERM first: git then removes its lock files before it ends. */
-export function endOnAbort(root: TreeRoot, signal: AbortSignal): () => void {
-  const end = () => void endTrees({ roots: [root], graceMs });
+/**
+ * Ends it with all that it started. Asked with SIGTERM first: git then removes its lock files before it ends. To be told
+ * when the program has ended, and resolves when nothing of it is left that was to be ended.
+ */
+export function endOnAbort(root: TreeRoot, signal: AbortSignal): () => Promise<void> {
+  let ending: Promise<unknown> | undefined;
+  const end = () => {
+    ending = endTrees({ roots: [root], graceMs });
+  };
   if (signal.aborted) end();
   signal.addEventListener('abort', end, { once: true });
-  return () => signal.removeEventListener('abort', end);
+  return async () => {
+    signal.removeEventListener('abort', end);
+    await ending;
+  };
 }
 
 export const identityOf = (pid: number): ProcessIdentity => ({

@@ -98,9 +98,9 @@ class Shell {
     this.#keepAwake(true);
     try {
       this.#process.stdin.write(`(${program} <${from} >&3 2>&4 3>&- 4>&-) & ${tellPid}wait $!; echo $?\n`);
-      const stopListening = signal ? endOnAbort(identityOf(Number(await this.#line())), signal) : () => {};
+      const isOver = signal && endOnAbort(identityOf(Number(await this.#line())), signal);
       const code = Number(await this.#line());
-      stopListening();
+      await isOver?.();
       const [stdout, stderr] = [takeAll(this.#stdout), takeAll(this.#stderr)];
       const failure = startFailures.get(code);
       if (failure !== undefined) throw Object.assign(new Error(stderr.toString()), { code: failure });
