@@ -1,7 +1,7 @@
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
+import type { ExploreOptions } from '../../src/testing/explore/exploration.ts';
 import { type CaseExploration, exploreCase } from '../../src/testing/explore/explore.ts';
-import type { ExploreOptions } from '../../src/testing/explore/explore-case.ts';
 import { type FoundCase, findCases } from '../../src/testing/manifest/find.ts';
 import { caseTitle } from '../../src/testing/summary.ts';
 

@@ -1,6 +1,7 @@
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
-import { CaseExplorer, type Exploration } from '../../src/testing/explore/explore-case.ts';
+import type { Exploration } from '../../src/testing/explore/exploration.ts';
+import { CaseExplorer } from '../../src/testing/explore/explore-case.ts';
 import { gitTheatre } from '../../src/testing/explore/git-theatre.ts';
 import { memoryTheatre } from '../../src/testing/explore/memory-theatre.ts';
 import { prepareCase } from '../../src/testing/explore/prepared-case.ts';

@@ -14,8 +14,8 @@ import { readCase } from '../manifest/read-case.ts';
 import { caseTitle } from '../summary.ts';
 import { aboutOf } from './about.ts';
 import { isTooMuch, mostDoubt, sumOf } from './doubt.ts';
+import type { ExploreOptions, Failure } from './exploration.ts';
 import { type CaseExploration, exploreCase } from './explore.ts';
-import type { ExploreOptions, Failure } from './explore-case.ts';
 import {
   diagramOf,
   failureLines,

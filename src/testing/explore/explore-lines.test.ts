@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Exploration } from './explore-case.ts';
+import type { Exploration } from './exploration.ts';
 import { progressLine, summaryLines } from './explore-lines.ts';
 
 const explored: Exploration = {

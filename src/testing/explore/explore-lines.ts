@@ -7,7 +7,7 @@ import { topLane } from '../../world/recording.ts';
 import type { Adversity } from './attempt.ts';
 import { everybody } from './crashes.ts';
 import { shareOf } from './doubt.ts';
-import type { EndedBy, Exploration, Failure, Progress } from './explore-case.ts';
+import type { EndedBy, Exploration, Failure, Progress } from './exploration.ts';
 
 /** How far it has come, in one line. */
 export function progressLine({ on, schedules, elapsedMs, classes, pairs, crashPoints }: Progress): string {

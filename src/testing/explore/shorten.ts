@@ -4,7 +4,8 @@ import type { Policy } from '../../conductor/explore/move.ts';
 import { topLane } from '../../world/recording.ts';
 import type { Adversity } from './attempt.ts';
 import { isAboutOrders } from './endings.ts';
-import { type CaseExplorer, type Failure, waitsOf } from './explore-case.ts';
+import { type Failure, waitsOf } from './exploration.ts';
+import type { CaseExplorer } from './explore-case.ts';
 import { switchesBetweenSteps } from './explore-lines.ts';
 import type { PerformedCase } from './perform-case.ts';
 
