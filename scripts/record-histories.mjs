@@ -7,7 +7,7 @@ import ts from 'typescript';
 import { parseAgents } from '../dist/agents/definitions.js';
 import { openSession } from '../dist/agents/sessions.js';
 import { openEngine } from '../dist/commands/open-engine.js';
-import { eventTypes } from '../dist/core/event.js';
+import { eventTypes } from '../dist/core/events.js';
 import { digestsOf } from '../dist/engine/digest.js';
 import { memoryStore } from '../dist/store/memory.js';
 

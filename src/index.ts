@@ -10,7 +10,7 @@ export type {
 } from './agents/port.ts';
 export { type OpenEngineOptions, type OpenedEngine, openEngine } from './commands/open-engine.ts';
 export { type ErrorCode, type ErrorData, type Position, RepriseError } from './core/errors.ts';
-export type { EventOf, EventType, HistoryEvent } from './core/event.ts';
+export type { EventOf, EventType, HistoryEvent } from './core/events.ts';
 export type { Json, JsonObject } from './core/json.ts';
 export { canonicalOrder } from './engine/canonical.ts';
 export { type Digests, digestsOf } from './engine/digest.ts';

@@ -16,7 +16,7 @@ import type { Setup } from './testing/entry/explored-world.ts';
 import { type ReplayOptions, type WhatIf, whatIf } from './testing/entry/what-if.ts';
 
 export type { ErrorData } from './core/errors.ts';
-export type { HistoryEvent } from './core/event.ts';
+export type { HistoryEvent } from './core/events.ts';
 export { CaseFailedError } from './testing/entry/case-error.ts';
 export type { CasesOptions, DefineTest, TestCase } from './testing/entry/cases.ts';
 export type { ExploredFailure, ExploreOptions, ExploreResult } from './testing/entry/explore.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eventDataSchemas, eventTypes } from '../../dist/core/event.js';
+import { eventDataSchemas, eventTypes } from '../../dist/core/events.js';
 import { errorFields, fields, moments } from './event-notes.mjs';
 import { block, code, matchNotes, page, table } from './markdown.mjs';
 import { typeName } from './schema-rows.mjs';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../core/duration.ts';
-import { parseRule } from '../core/permission-rule.ts';
+import { parseRule } from '../core/tools.ts';
 import { agentKinds, presets } from './agent.ts';
 import { scriptSchema } from './script.ts';
 

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
-import type { Rule } from '../core/permission-rule.ts';
 import { actionOf } from '../core/tool-actions.ts';
+import type { Rule } from '../core/tools.ts';
 import { textAt } from './json-line.ts';
 import type { PermissionRequest } from './permissions.ts';
 import { possibleCommands, simpleCommands } from './shell-commands.ts';

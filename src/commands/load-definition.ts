@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import { workerSource } from '../worker/rules.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';

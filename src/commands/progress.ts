@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/result.ts';
 import type { Reporter } from '../report/index.ts';

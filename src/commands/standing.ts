@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import type { RunResult, Waiting } from '../engine/result.ts';
 import { type RunView, viewOf } from '../report/run-view.ts';
 import type { StepProgress, WaitingFor } from '../report/step-progress.ts';

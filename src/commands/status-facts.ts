@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import { placesOf } from '../engine/work/agent-slots.ts';
 import { parkedWork } from '../git/kept-branches.ts';

@@ -1,5 +1,5 @@
 import { RepriseError } from './errors.ts';
-import type { EventType, HistoryEvent } from './event.ts';
+import type { EventType, HistoryEvent } from './events.ts';
 import {
   type Fields,
   fields,
@@ -19,7 +19,7 @@ import {
   texts,
   truth,
   wholeFrom,
-} from './fields.ts';
+} from './schema.ts';
 
 const wait = wholeFrom(0);
 const timerNames = oneOf('retry', 'attempt', 'step', 'pause');

@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import type { Graph } from './graph.ts';
 import { definitionPath, unitOfEvent } from './unit.ts';
 

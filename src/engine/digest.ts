@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import { canonicalJson, type Json } from '../core/json.ts';
 import { effectiveHistory } from './effective-history.ts';
 import { withoutVolatile } from './worker-results.ts';

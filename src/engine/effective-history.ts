@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import { outerUnits, unitOfEvent } from './unit.ts';
 
 /** What still counts of a history. */

@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease, Owner } from '../store/port.ts';
 import type { SpendingLimit, WorkflowModel } from '../workflow/model.ts';

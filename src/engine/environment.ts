@@ -1,6 +1,6 @@
 import type { AgentDefinition } from '../agents/agent.ts';
 import type { AgentEvent, SessionFactory } from '../agents/port.ts';
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Clock, Ids } from '../core/ports.ts';
 import type { Branches } from '../git/branches.ts';

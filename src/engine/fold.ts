@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import { effectiveHistory } from './effective-history.ts';
 import type { Graph } from './graph.ts';
 import { RunState } from './state.ts';

@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { nearest } from '../core/suggest.ts';
 import { affectedBy } from './affected.ts';
 import { findChanges } from './changes.ts';

@@ -1,5 +1,5 @@
 import { formatDuration } from '../core/duration.ts';
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import type { InboxEntry } from '../store/port.ts';
 import type { Question } from './function-call.ts';
 import { placeOf } from './graph.ts';

@@ -1,5 +1,5 @@
 import type { ErrorData } from '../core/errors.ts';
-import type { EventOf } from '../core/event.ts';
+import type { EventOf } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import type { Timestamp } from '../core/time.ts';
 import { type GraphNode, type GraphScope, hasInside } from './graph.ts';

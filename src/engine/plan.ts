@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import type { EventOf, HistoryEvent, NewEvent } from '../core/event.ts';
+import type { EventOf, HistoryEvent, NewEvent } from '../core/events.ts';
 import { type Json, toJson } from '../core/json.ts';
 import type { SpendingLimit, WorkflowModel } from '../workflow/model.ts';
 import { overspent } from './budget.ts';

@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import { canonicalJson } from '../core/json.ts';
 import { findChanges } from './changes.ts';
 import { effectiveHistory, isRunEnd } from './effective-history.ts';

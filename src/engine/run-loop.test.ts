@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
-import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { step, workflow } from '../workflow/define/index.ts';
 import { systemClock } from '../world/system.ts';
 import { createEffects } from './effects.ts';

@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease } from '../store/port.ts';
 import type { SpendingLimit } from '../workflow/model.ts';

@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import type { EventOf, HistoryEvent } from '../core/event.ts';
+import type { EventOf, HistoryEvent } from '../core/events.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
 import { Lines } from './lines.ts';
 import { type NodeState, newTicket, type PendingTimer } from './node-state.ts';

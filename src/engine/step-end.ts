@@ -1,6 +1,6 @@
 import { formatDuration } from '../core/duration.ts';
 import { type ErrorData, toErrorData } from '../core/errors.ts';
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import type { RetryRule } from '../workflow/model.ts';
 import { placeOf } from './graph.ts';

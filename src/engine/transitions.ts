@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import type { NodeState } from './node-state.ts';
 
 /** An event that concerns a step. */

@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 
 /** What runs as one: a step (`fix`), a worker of a fanned-out one (`fix:1`), or a step inside a worker (`fix:1/build`). */
 export const unitOf = (step: string, worker: number | undefined): string =>

@@ -1,6 +1,6 @@
 import type { Usage } from '../agents/port.ts';
 import { addUsage, noUsage } from '../agents/usage.ts';
-import type { EventOf } from '../core/event.ts';
+import type { EventOf } from '../core/events.ts';
 import type { KnownLanding, KnownSession, KnownWorkspace, Transition } from './work/port.ts';
 
 /** What was used up. Cost that nobody knows makes the sum a lower bound. */

@@ -1,5 +1,5 @@
 import { formatDuration } from '../core/duration.ts';
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { count } from './count.ts';
 import { safeLine } from './safe-text.ts';

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import type { EventType, NewEvent } from '../core/event.ts';
+import type { EventType, NewEvent } from '../core/events.ts';
 import { formatHistory } from './history-table.ts';
 import {
   approvalRequested,

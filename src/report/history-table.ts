@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import { unitOfEvent } from '../engine/unit.ts';
 import { eventNote } from './event-note.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import { glyphsFor } from './glyphs.ts';
 import { type FrameOptions, frameLines } from './live-frame.ts';
 import { painter } from './paint.ts';

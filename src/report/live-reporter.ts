@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
 import { definitionPath } from '../engine/unit.ts';
 import type { WorkflowModel } from '../workflow/model.ts';

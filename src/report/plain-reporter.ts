@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../agents/port.ts';
-import type { EventType, HistoryEvent } from '../core/event.ts';
+import type { EventType, HistoryEvent } from '../core/events.ts';
 import type { JsonObject } from '../core/json.ts';
 import { toEpochMs } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';

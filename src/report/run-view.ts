@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../agents/port.ts';
-import type { EventOf, HistoryEvent } from '../core/event.ts';
+import type { EventOf, HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import { unitOf, unitOfEvent } from '../engine/unit.ts';
 import type { StatusWord } from './glyphs.ts';

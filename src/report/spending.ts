@@ -1,4 +1,4 @@
-import type { EventOf } from '../core/event.ts';
+import type { EventOf } from '../core/events.ts';
 
 type Usage = EventOf<'session.ended'>['data']['usage'];
 

@@ -1,5 +1,5 @@
 import type { ErrorData } from '../core/errors.ts';
-import type { EventOf } from '../core/event.ts';
+import type { EventOf } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import type { StatusWord } from './glyphs.ts';
 import { type Spending, spentTogether } from './spending.ts';

@@ -1,5 +1,5 @@
 import type { ErrorData } from '../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { toTimestamp } from '../core/time.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 import { formatGraph } from './graph-text.ts';
 import { formatHistory } from './history-table.ts';

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../agents/port.ts';
-import type { EventOf } from '../core/event.ts';
+import type { EventOf } from '../core/events.ts';
 import type { WorkEvent as StepWorkEvent } from '../engine/work-state.ts';
 import { agentAction } from './agent-action.ts';
 import {

@@ -1,4 +1,4 @@
-import type { EventOf } from '../core/event.ts';
+import type { EventOf } from '../core/events.ts';
 import { isJsonObject, type Json } from '../core/json.ts';
 import { count } from './count.ts';
 import { firstLine, furtherLines, safeLine } from './safe-text.ts';

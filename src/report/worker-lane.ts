@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../core/event.ts';
+import type { HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { WorkerNews } from '../worker/news.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { terminal } from '../../test/support/terminal.ts';
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import {
   completed,
   historyOf,

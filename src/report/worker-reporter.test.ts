@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import { historyOf, noon } from './test-support.ts';
 import { createPlainWorkersReporter } from './worker-reporter.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import { type ClaimRequest, type ClaimState, claimStates, isHeld, type Settlement } from './claims.ts';
 import type { EventStore, Lease } from './port.ts';
 import { newRun, type OpenStore, time, withStore } from './samples.conformance.ts';

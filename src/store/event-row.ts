@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { type EventParts, knownType, parseParts } from '../core/parse-event.ts';
 import type { Timestamp } from '../core/time.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { completed, newRun, type OpenStore, started, time, withStore } from './samples.conformance.ts';
 

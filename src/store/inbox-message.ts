@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import { type Fields, fields, firstProblem, isRecord, json, oneOf, text } from '../core/fields.ts';
+import { type Fields, fields, firstProblem, isRecord, json, oneOf, text } from '../core/schema.ts';
 import type { InboxEntry, InboxMessage } from './port.ts';
 
 const knownFields: Readonly<Record<InboxMessage['kind'], Fields>> = {

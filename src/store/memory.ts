@@ -1,4 +1,4 @@
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import type { Timestamp } from '../core/time.ts';
 import { type EventRow, toEventRow, toHistory } from './event-row.ts';
 import { type InboxRow, toInboxEntry } from './inbox-message.ts';

@@ -1,4 +1,4 @@
-import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import type { Timestamp } from '../core/time.ts';
 import type { ClaimStore } from './claims.ts';

@@ -1,4 +1,4 @@
-import type { HistoryEvent, NewEvent } from '../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Timestamp } from '../core/time.ts';
 import type { RunStatus } from './port.ts';
 

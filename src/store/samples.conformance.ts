@@ -1,4 +1,4 @@
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { type Timestamp, toTimestamp } from '../core/time.ts';
 import type { EventStore, NewRun, Owner } from './port.ts';

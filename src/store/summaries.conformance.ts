@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import type { RunStatus } from './port.ts';
 import { completed, newRun, type OpenStore, time, withStore } from './samples.conformance.ts';
 

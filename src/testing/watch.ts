@@ -1,4 +1,4 @@
-import type { NewEvent } from '../core/event.ts';
+import type { NewEvent } from '../core/events.ts';
 import type { JsonObject } from '../core/json.ts';
 import { topLane } from '../world/recording.ts';
 import { type TracedRequest, type Tracer, tapedArgs } from '../world/trace.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { EventOf, HistoryEvent } from '../core/event.ts';
+import type { EventOf, HistoryEvent } from '../core/events.ts';
 import type { Environment } from '../engine/environment.ts';
 import { dispatcher } from './rules.ts';
 

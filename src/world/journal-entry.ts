@@ -10,7 +10,7 @@ import {
   number,
   text,
   truth,
-} from '../core/fields.ts';
+} from '../core/schema.ts';
 import type { Keys } from './effect.ts';
 import type { Outcome } from './outcome.ts';
 

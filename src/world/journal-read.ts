@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { fields, firstProblem, isRecord, text, wholeFrom } from '../core/fields.ts';
+import { fields, firstProblem, isRecord, text, wholeFrom } from '../core/schema.ts';
 import { journalFormat } from './journal.ts';
 import { contentOf, entryProblem, kindFields, outcomeOf, valueFields } from './journal-entry.ts';
 import type { RecordedEntry, Recording } from './recording.ts';

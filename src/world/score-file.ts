@@ -8,7 +8,7 @@ import {
   type Rule,
   text,
   wholeFrom,
-} from '../core/fields.ts';
+} from '../core/schema.ts';
 import type { Witness } from './recording.ts';
 import { recordAgain } from './tape-file.ts';
 import {

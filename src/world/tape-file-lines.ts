@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import { type Fields, firstProblem, isRecord } from '../core/fields.ts';
+import { type Fields, firstProblem, isRecord } from '../core/schema.ts';
 
 /** A file of JSON lines as it was read. */
 export interface SourceFile {

@@ -1,4 +1,4 @@
-import { isRecord } from '../core/fields.ts';
+import { isRecord } from '../core/schema.ts';
 
 /** What is shorter as JSON is written again wherever it stands: a reader should rarely have to look elsewhere. */
 const shortestRepeat = 120;

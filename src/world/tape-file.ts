@@ -1,4 +1,4 @@
-import { fields, text, wholeFrom } from '../core/fields.ts';
+import { fields, text, wholeFrom } from '../core/schema.ts';
 import type { Keys } from './effect.ts';
 import {
   argsJson,

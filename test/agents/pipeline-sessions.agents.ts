@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { HistoryEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/events.ts';
 import { isSameProcess } from '../../src/process/identity.ts';
 import { until } from '../e2e/run-inline.ts';
 import { installedAgents } from './support/install.ts';

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
-import type { HistoryEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/events.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { markedWith } from '../../src/process/tree.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HistoryEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/events.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { unitOfEvent } from '../../src/engine/unit.ts';
 

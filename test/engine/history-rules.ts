@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { HistoryEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/events.ts';
 import { buildGraph, type GraphNode } from '../../src/engine/graph.ts';
 import { definitionPath, outerUnits, siblingUnit, unitOfEvent } from '../../src/engine/unit.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { HistoryEvent, NewEvent } from '../../src/core/event.ts';
+import type { HistoryEvent, NewEvent } from '../../src/core/events.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { foldHistory } from '../../src/engine/fold.ts';
 import { buildGraph, type GraphNode } from '../../src/engine/graph.ts';

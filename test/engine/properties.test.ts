@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { HistoryEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/events.ts';
 import { canonicalOrder } from '../../src/engine/canonical.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { findReadySteps } from '../../src/engine/plan.ts';

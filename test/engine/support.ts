@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/events.ts';
 import type { Observer } from '../../src/engine/environment.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import { deferred, type TestEngine, type TestEngineOptions, testEngine } from '../support/engine.ts';

@@ -6,7 +6,7 @@ import { openEngine } from '../../src/commands/open-engine.ts';
 import { createConductedWorld } from '../../src/conductor/conducted-world.ts';
 import { exploringPlayer } from '../../src/conductor/explore/exploring-player.ts';
 import { batonPolicy } from '../../src/conductor/explore/policies.ts';
-import type { HistoryEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/events.ts';
 import type { Ids } from '../../src/core/ports.ts';
 import { abandonIncarnation, readmitIncarnation } from '../../src/process/identity.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';

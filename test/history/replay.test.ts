@@ -1,14 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import type { HistoryEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/events.ts';
 import { parseEvent } from '../../src/core/parse-event.ts';
 import { canonicalOrder } from '../../src/engine/canonical.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { memoryStore } from '../../src/store/memory.ts';
-import { testEngine } from '../support/engine.ts';
 import { countingStore } from '../engine/support.ts';
+import { testEngine } from '../support/engine.ts';
 import { workflows } from './workflows.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
 
 /** Histories of every version that was released. They are never made anew: what was written once is read for ever. */
 const here = import.meta.dirname;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openSession } from '../../src/agents/sessions.ts';
-import type { HistoryEvent } from '../../src/core/event.ts';
+import type { HistoryEvent } from '../../src/core/events.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { defaultSettings, type Environment, type Observer } from '../../src/engine/environment.ts';

@@ -1,5 +1,5 @@
 import { type ErrorData, RepriseError } from '../../core/errors.ts';
-import type { EventOf } from '../../core/event.ts';
+import type { EventOf } from '../../core/events.ts';
 import type { Json } from '../../core/json.ts';
 import type { Landing, LandingRefused } from '../../git/landing.ts';
 import type { LandBody } from '../../workflow/model.ts';

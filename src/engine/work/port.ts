@@ -1,6 +1,6 @@
 import type { Usage } from '../../agents/port.ts';
 import type { ErrorData } from '../../core/errors.ts';
-import type { EventOf, NewEvent } from '../../core/event.ts';
+import type { EventOf, NewEvent } from '../../core/events.ts';
 import type { Json } from '../../core/json.ts';
 import type { Lease } from '../../store/port.ts';
 import type { Scope, SelectRule, SpendingLimit, StepModel } from '../../workflow/model.ts';

@@ -1,4 +1,4 @@
-import type { EventOf } from '../../core/event.ts';
+import type { EventOf } from '../../core/events.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import { fenced } from './fence.ts';
 import type { FinishedWorker } from './port.ts';

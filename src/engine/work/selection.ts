@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { EventOf } from '../../core/event.ts';
+import type { EventOf } from '../../core/events.ts';
 import type { StepEnd } from '../step-end.ts';
 import { commandError, runAt, runInTurn } from './commands.ts';
 import { endOfThrown, failedWith } from './ends.ts';

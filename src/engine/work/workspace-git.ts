@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
-import type { EventOf } from '../../core/event.ts';
+import type { EventOf } from '../../core/events.ts';
 import type { Timestamp } from '../../core/time.ts';
 import { changeCounts, changesSince } from '../../git/changes.ts';
 import { type Committed, commitAll } from '../../git/commit-all.ts';

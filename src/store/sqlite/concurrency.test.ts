@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { HistoryEvent } from '../../core/event.ts';
+import type { HistoryEvent } from '../../core/events.ts';
 import { newRun, owner, started, time } from '../samples.conformance.ts';
 import { raceForTasks } from './claim-race.conformance.ts';
 import { openSqliteStore } from './open.ts';

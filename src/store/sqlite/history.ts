@@ -1,4 +1,4 @@
-import type { HistoryEvent, NewEvent } from '../../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import type { Timestamp } from '../../core/time.ts';
 import { type EventRow, toEventRow, toHistory, toHistoryOfList } from '../event-row.ts';
 import type { Database } from './connection.ts';

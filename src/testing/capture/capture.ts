@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { CommandIo } from '../../commands/io.ts';
 import { projectRedactor } from '../../commands/journal/run-journal.ts';
 import type { Project } from '../../commands/project.ts';
-import type { HistoryEvent } from '../../core/event.ts';
+import type { HistoryEvent } from '../../core/events.ts';
 import type { PinnedBase } from '../../engine/base.ts';
 import { withoutThoughts } from '../../engine/recording/shown-outputs.ts';
 import { createGit } from '../../git/git.ts';

@@ -1,4 +1,4 @@
-import type { HistoryEvent, NewEvent } from '../../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import type { PinnedBase } from '../../engine/base.ts';
 import type { MoveOrder, PrepareOrder } from '../../engine/work/landing-port.ts';
 import type { MoveEnd, Prepared } from '../../git/landing-steps.ts';

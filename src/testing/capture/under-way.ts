@@ -1,4 +1,4 @@
-import type { NewEvent } from '../../core/event.ts';
+import type { NewEvent } from '../../core/events.ts';
 import { toEpochMs } from '../../core/time.ts';
 import type { Repository } from '../../git/repository.ts';
 import type { RecordedEntry } from '../../world/recording.ts';

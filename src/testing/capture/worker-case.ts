@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { projectRedactor } from '../../commands/journal/run-journal.ts';
-import type { HistoryEvent } from '../../core/event.ts';
+import type { HistoryEvent } from '../../core/events.ts';
 import { digestsOf } from '../../engine/digest.ts';
 import { parseSessionFile } from '../../engine/recording/parse-session.ts';
 import { withoutThoughts } from '../../engine/recording/shown-outputs.ts';

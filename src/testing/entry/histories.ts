@@ -1,4 +1,4 @@
-import type { HistoryEvent, NewEvent } from '../../core/event.ts';
+import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import { unitOfEvent } from '../../engine/unit.ts';
 import type { Batch, NewRun } from '../../store/port.ts';
 import { type RecordedEntry, topLane } from '../../world/recording.ts';

@@ -1,5 +1,5 @@
 import type { ErrorData } from '../../core/errors.ts';
-import type { HistoryEvent } from '../../core/event.ts';
+import type { HistoryEvent } from '../../core/events.ts';
 import { canonicalJson, type Json } from '../../core/json.ts';
 import { canonicalOrder } from '../../engine/canonical.ts';
 import { effectiveHistory } from '../../engine/effective-history.ts';

@@ -1,5 +1,5 @@
 import { RepriseError } from '../../core/errors.ts';
-import type { HistoryEvent } from '../../core/event.ts';
+import type { HistoryEvent } from '../../core/events.ts';
 import { nearest } from '../../core/suggest.ts';
 import { canonicalOrder } from '../../engine/canonical.ts';
 import { digestsOf } from '../../engine/digest.ts';

@@ -1,6 +1,6 @@
 import type { Host } from '../../commands/host.ts';
 import { lazySessions } from '../../commands/lazy-sessions.ts';
-import type { NewEvent } from '../../core/event.ts';
+import type { NewEvent } from '../../core/events.ts';
 import { runShellStep } from '../../process/shell-step.ts';
 import { topLane } from '../../world/recording.ts';
 import { createRedactor, type Redactor } from '../../world/redact.ts';

@@ -1,4 +1,4 @@
-import type { NewEvent } from '../../core/event.ts';
+import type { NewEvent } from '../../core/events.ts';
 import { topLane } from '../../world/recording.ts';
 import type { Tracer } from '../../world/trace.ts';
 import type { CaseStep } from '../manifest/manifest.ts';

@@ -1,7 +1,6 @@
-import type { HistoryEvent } from '../../core/event.ts';
+import type { HistoryEvent } from '../../core/events.ts';
 import { canonicalJson } from '../../core/json.ts';
-import type { Claim } from '../../store/claims.ts';
-import { isHeld } from '../../store/claims.ts';
+import { type Claim, isHeld } from '../../store/claims.ts';
 import type { EventStore, RunSummary } from '../../store/port.ts';
 import { dispatcher, workerWorkflow } from '../../worker/rules.ts';
 import type { Violation } from './violation.ts';

@@ -13,7 +13,7 @@ import {
   text,
   truth,
   wholeFrom,
-} from '../../core/fields.ts';
+} from '../../core/schema.ts';
 import {
   invalidLine,
   linesOf,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { diffLines } from '../../core/line-diff.ts';
 import { compareSnapshot } from './compare.ts';
-import { diffLines } from './line-diff.ts';
 
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `line ${from + index}`);

@@ -1,5 +1,5 @@
 import { type JsonObject, toJson } from '../../core/json.ts';
-import { parseRule } from '../../core/permission-rule.ts';
+import { parseRule } from '../../core/tools.ts';
 import type { AgentOutput, StepPermissions } from '../model.ts';
 import { buildStep, optionReader, type WorkOptions } from './build.ts';
 import { commandMaker, type Environment, toTexts } from './commands.ts';

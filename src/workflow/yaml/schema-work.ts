@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseRule } from '../../core/permission-rule.ts';
+import { parseRule } from '../../core/tools.ts';
 import { failurePolicies } from '../model.ts';
 import { commands, identifier, json, positiveInteger, someText, text } from './schema-parts.ts';
 

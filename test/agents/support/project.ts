@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
-import type { EventOf, HistoryEvent } from '../../../src/core/event.ts';
+import type { EventOf, HistoryEvent } from '../../../src/core/events.ts';
 import { endTrees } from '../../../src/process/end-trees.ts';
 import type { ProcessEntry } from '../../../src/process/process-table.ts';
 import { markedWith } from '../../../src/process/tree.ts';

@@ -14,7 +14,7 @@ import { dirname, join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { testContext } from '../../../src/cli/test-commands.ts';
-import type { HistoryEvent } from '../../../src/core/event.ts';
+import type { HistoryEvent } from '../../../src/core/events.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts';
 import type { TestContext } from '../../../src/testing/context.ts';
 import type { FoundCase } from '../../../src/testing/manifest/find.ts';

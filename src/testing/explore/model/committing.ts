@@ -1,5 +1,5 @@
 import { RepriseError } from '../../../core/errors.ts';
-import type { EventOf } from '../../../core/event.ts';
+import type { EventOf } from '../../../core/events.ts';
 import { toEpochMs } from '../../../core/time.ts';
 import { committer } from '../../../engine/work/committer.ts';
 import type { SaveRequest, WorkFolder } from '../../../engine/work/workspace-git.ts';

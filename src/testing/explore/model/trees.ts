@@ -1,5 +1,5 @@
+import { diffLines } from '../../../core/line-diff.ts';
 import type { ChangeCounts } from '../../../git/changes.ts';
-import { diffLines } from '../../snapshot/line-diff.ts';
 import { folderMode, type Objects, type TreeEntry } from './objects.ts';
 
 /** A file that two trees do not have alike. */

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RepriseError } from './errors.ts';
-import { type EventType, eventSchemas, eventTypes } from './event.ts';
-import { isRecord } from './fields.ts';
+import { type EventType, eventSchemas, eventTypes } from './events.ts';
 import { parseEvent } from './parse-event.ts';
+import { isRecord } from './schema.ts';
 
 const error = { code: 'EXIT_NONZERO', message: '', hint: 'h', name: 'Error', stack: 's', exitCode: 1.5 };
 
