@@ -31,7 +31,7 @@ const shared = [
   {
     name: 'base',
     of: [
-      'core/duration.js',
+      'core/time.js',
       'core/json.js',
       'engine/step-end.js',
       'engine/log-files.js',

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from '../core/json.ts';
-import { actionOf } from '../core/tool-actions.ts';
+import { actionOf } from '../core/tools.ts';
 import { at, listAt, textAt } from './json-line.ts';
 
 /** What is known of a tool call: agents tell it bit by bit, in any order. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseDuration } from '../core/duration.ts';
+import { parseDuration } from '../core/time.ts';
 import { parseRule } from '../core/tools.ts';
 import { agentKinds, presets } from './agent.ts';
 import { scriptSchema } from './script.ts';

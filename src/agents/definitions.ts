@@ -1,6 +1,5 @@
-import { parseDuration } from '../core/duration.ts';
-import type { Json } from '../core/json.ts';
-import { isJsonObject } from '../core/json.ts';
+import { isJsonObject, type Json } from '../core/json.ts';
+import { parseDuration } from '../core/time.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import type { AgentRules } from '../workflow/yaml/config.ts';
 import { explainIssues } from '../workflow/yaml/issues.ts';

@@ -1,6 +1,5 @@
 import { relative } from 'node:path';
-import { actionOf } from '../core/tool-actions.ts';
-import type { Rule } from '../core/tools.ts';
+import { actionOf, type Rule } from '../core/tools.ts';
 import { textAt } from './json-line.ts';
 import type { PermissionRequest } from './permissions.ts';
 import { possibleCommands, simpleCommands } from './shell-commands.ts';

@@ -1,6 +1,5 @@
 import type { Json } from '../core/json.ts';
-import { actionOf } from '../core/tool-actions.ts';
-import { parseRule, type Rule } from '../core/tools.ts';
+import { actionOf, parseRule, type Rule } from '../core/tools.ts';
 import type { Preset } from './agent.ts';
 import { textAt } from './json-line.ts';
 import { covers, pathInside } from './permission-rule.ts';

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { parseDuration } from '../core/duration.ts';
+import { parseDuration } from '../core/time.ts';
 
 /** For options that take a whole number. */
 export const wholeNumber =

@@ -1,5 +1,5 @@
 import type { SessionFactory } from '../agents/port.ts';
-import type { Clock, Ids } from '../core/ports.ts';
+import type { Clock, Ids } from '../core/time.ts';
 import type { Environment, ShellRunner } from '../engine/environment.ts';
 import type { EventStore } from '../store/port.ts';
 import type { WorkflowModel } from '../workflow/model.ts';

@@ -1,3 +1,21 @@
+/** Time, as the outside world tells it. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Resolves when that moment has come; rejects when the signal is aborted. */
+  waitUntil(epochMs: number, signal: AbortSignal): Promise<void>;
+  /** Resolves when everything that can happen at once has happened. */
+  endOfTurn(): Promise<void>;
+}
+
+/** Names that nobody else has. */
+export interface Ids {
+  runId(): string;
+  incarnation(): string;
+  /** A UUID. */
+  sessionId(): string;
+}
+
 /** A moment as history keeps it: ISO 8601 in UTC with milliseconds. */
 export type Timestamp = string;
 
@@ -10,3 +28,30 @@ export function toTimestamp(epochMs: number): Timestamp {
 }
 
 export const toEpochMs = (timestamp: Timestamp): number => Date.parse(timestamp);
+
+const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Milliseconds, or a text such as `250ms`, `30s`, `1.5h` or `1h30m`. */
+export type Duration = number | string;
+
+/** Milliseconds; `undefined` if it is not a duration. */
+export function parseDuration(duration: Duration): number | undefined {
+  if (typeof duration === 'number') return Number.isFinite(duration) && duration >= 0 ? duration : undefined;
+  const text = duration.trim();
+  if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;
+  let total = 0;
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
+    total += Number(amount) * units[unit as keyof typeof units];
+  }
+  return total;
+}
+
+/** For people: `340ms`, `12.3s`, `2m 05s`, `1h 02m`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)}ms`;
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;
+  const seconds = Math.floor(ms / 1000);
+  const two = (value: number) => String(value).padStart(2, '0');
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
+  return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
+}

@@ -2,7 +2,7 @@ import type { AgentDefinition } from '../agents/agent.ts';
 import type { AgentEvent, SessionFactory } from '../agents/port.ts';
 import type { HistoryEvent } from '../core/events.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { Clock, Ids } from '../core/ports.ts';
+import type { Clock, Ids } from '../core/time.ts';
 import type { Branches } from '../git/branches.ts';
 import type { OpenLog } from '../process/log.ts';
 import type { RunProgram } from '../process/program.ts';

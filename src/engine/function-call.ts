@@ -1,6 +1,6 @@
-import { type Duration, parseDuration } from '../core/duration.ts';
 import { RepriseError } from '../core/errors.ts';
 import { type Json, type JsonObject, toJson } from '../core/json.ts';
+import { type Duration, parseDuration } from '../core/time.ts';
 import type { FunctionBody, Parser, Scope, StepContext } from '../workflow/model.ts';
 import type { Wait } from './node-state.ts';
 import { type StepEnd, thrownError } from './step-end.ts';

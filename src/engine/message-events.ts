@@ -1,5 +1,5 @@
-import { formatDuration } from '../core/duration.ts';
 import type { NewEvent } from '../core/events.ts';
+import { formatDuration } from '../core/time.ts';
 import type { InboxEntry } from '../store/port.ts';
 import type { Question } from './function-call.ts';
 import { placeOf } from './graph.ts';

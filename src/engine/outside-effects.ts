@@ -1,4 +1,4 @@
-import type { Clock } from '../core/ports.ts';
+import type { Clock } from '../core/time.ts';
 import { Cancelled } from '../world/outcome.ts';
 import type { World } from '../world/world.ts';
 

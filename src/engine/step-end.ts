@@ -1,7 +1,7 @@
-import { formatDuration } from '../core/duration.ts';
 import { type ErrorData, toErrorData } from '../core/errors.ts';
 import type { NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
+import { formatDuration } from '../core/time.ts';
 import type { RetryRule } from '../workflow/model.ts';
 import { placeOf } from './graph.ts';
 import type { NodeState } from './node-state.ts';

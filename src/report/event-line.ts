@@ -1,5 +1,5 @@
-import { formatDuration } from '../core/duration.ts';
 import type { EventOf, HistoryEvent } from '../core/events.ts';
+import { formatDuration } from '../core/time.ts';
 import { unitOfEvent } from '../engine/unit.ts';
 import { count } from './count.ts';
 import type { StatusWord } from './glyphs.ts';

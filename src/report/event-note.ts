@@ -1,6 +1,6 @@
-import { formatDuration } from '../core/duration.ts';
 import type { HistoryEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
+import { formatDuration } from '../core/time.ts';
 import { count } from './count.ts';
 import { safeLine } from './safe-text.ts';
 import { sessionSpending, spendingText } from './spending.ts';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../core/duration.ts';
+import { formatDuration } from '../core/time.ts';
 
 const two = (value: number): string => String(value).padStart(2, '0');
 

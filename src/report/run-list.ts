@@ -1,5 +1,4 @@
-import { formatDuration } from '../core/duration.ts';
-import { type Timestamp, toEpochMs } from '../core/time.ts';
+import { formatDuration, type Timestamp, toEpochMs } from '../core/time.ts';
 import { glyphsFor, statusColour, toStatusWord } from './glyphs.ts';
 import type { FormatOptions } from './history-table.ts';
 import { relativeTime } from './moments.ts';

@@ -1,5 +1,5 @@
-import { formatDuration } from '../core/duration.ts';
 import type { HistoryEvent } from '../core/events.ts';
+import { formatDuration } from '../core/time.ts';
 import { logFile } from '../engine/log-files.ts';
 import type { RunResult, Waiting } from '../engine/result.ts';
 import { definitionPath } from '../engine/unit.ts';

@@ -1,6 +1,6 @@
-import { formatDuration } from '../core/duration.ts';
 import type { ErrorData } from '../core/errors.ts';
 import type { EventOf } from '../core/events.ts';
+import { formatDuration } from '../core/time.ts';
 import { definitionPath, outerUnits } from '../engine/unit.ts';
 import type { RunView } from './run-view.ts';
 import { firstLine, safeLine } from './safe-text.ts';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../core/duration.ts';
+import { formatDuration } from '../core/time.ts';
 import { count } from './count.ts';
 import { type Glyphs, type StatusWord, statusColour } from './glyphs.ts';
 import type { Paint } from './paint.ts';

@@ -1,5 +1,5 @@
-import { formatDuration } from '../core/duration.ts';
 import type { HistoryEvent } from '../core/events.ts';
+import { formatDuration } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { EndReason, WorkerNews } from '../worker/news.ts';
 import { dispatcher } from '../worker/rules.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Clock } from '../core/ports.ts';
+import type { Clock } from '../core/time.ts';
 import { recordingClock, replayClock } from './case-clock.ts';
 
 /** A clock that stands still; whoever waits for it waits for ever. */

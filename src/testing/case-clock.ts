@@ -1,4 +1,4 @@
-import type { Clock } from '../core/ports.ts';
+import type { Clock } from '../core/time.ts';
 import type { Tracer } from '../world/trace.ts';
 
 /** A clock that a trigger can set forward. */

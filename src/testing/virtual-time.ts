@@ -1,4 +1,4 @@
-import type { Ids } from '../core/ports.ts';
+import type { Ids } from '../core/time.ts';
 import { type CaseClock, nobodyWaits } from './case-clock.ts';
 
 /** A clock that begins at the same moment wherever a case is played, and that nothing but the case moves. */

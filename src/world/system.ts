@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Clock, Ids } from '../core/ports.ts';
+import type { Clock, Ids } from '../core/time.ts';
 
 /** The machine's own clock. */
 export const systemClock: Clock = {

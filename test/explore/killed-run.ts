@@ -7,7 +7,7 @@ import { createConductedWorld } from '../../src/conductor/conducted-world.ts';
 import { exploringPlayer } from '../../src/conductor/explore/exploring-player.ts';
 import { batonPolicy } from '../../src/conductor/explore/policies.ts';
 import type { HistoryEvent } from '../../src/core/events.ts';
-import type { Ids } from '../../src/core/ports.ts';
+import type { Ids } from '../../src/core/time.ts';
 import { abandonIncarnation, readmitIncarnation } from '../../src/process/identity.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';
 import { memoryStore } from '../../src/store/memory.ts';

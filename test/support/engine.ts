@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openSession } from '../../src/agents/sessions.ts';
 import type { HistoryEvent } from '../../src/core/events.ts';
-import type { Clock } from '../../src/core/ports.ts';
+import type { Clock } from '../../src/core/time.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { defaultSettings, type Environment, type Observer } from '../../src/engine/environment.ts';
 import { isSameProcess, thisProcess } from '../../src/process/identity.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Clock } from '../../core/ports.ts';
+import type { Clock } from '../../core/time.ts';
 import { type LockState, readLock, releaseToken, takeToken } from '../../git/lock-file.ts';
 import { safeSegment } from '../../git/names.ts';
 import { namesIn } from '../../git/small-files.ts';

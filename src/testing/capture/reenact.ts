@@ -7,7 +7,7 @@ import { freePlayer } from '../../conductor/free-player.ts';
 import type { Asked, PlayerFactory } from '../../conductor/player.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { HistoryEvent } from '../../core/events.ts';
-import type { Ids } from '../../core/ports.ts';
+import type { Ids } from '../../core/time.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
 import { unitOf } from '../../engine/unit.ts';

@@ -1,5 +1,5 @@
 import { clockLane, type Move, switchesIn } from '../../conductor/explore/move.ts';
-import { formatDuration } from '../../core/duration.ts';
+import { formatDuration } from '../../core/time.ts';
 import { count } from '../../report/count.ts';
 import { type LaneRow, laneDiagram } from '../../report/lane-diagram.ts';
 import { conflicts, type Keys } from '../../world/effect.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Ids } from '../../core/ports.ts';
+import type { Ids } from '../../core/time.ts';
 
 /**
  * Names that depend on nothing but who asks, and how often: in every schedule the first run of a step has the same. Whether

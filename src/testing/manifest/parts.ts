@@ -1,4 +1,4 @@
-import { parseDuration } from '../../core/duration.ts';
+import { parseDuration } from '../../core/time.ts';
 import { splitArguments } from './arguments.ts';
 import type { Texts } from './manifest.ts';
 import {

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../core/duration.ts';
+import { formatDuration } from '../../core/time.ts';
 import { count } from '../../report/count.ts';
 import { type Glyphs, glyphsFor } from '../../report/glyphs.ts';
 import { type Colour, type Paint, painter } from '../../report/paint.ts';

@@ -1,4 +1,4 @@
-import type { Duration } from '../../core/duration.ts';
+import type { Duration } from '../../core/time.ts';
 import { buildStep, optionReader, type StepOptions } from './build.ts';
 import { type Select, toSelector } from './dependencies.ts';
 import type { After, StepHandle } from './handle.ts';

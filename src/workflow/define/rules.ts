@@ -1,5 +1,5 @@
-import { type Duration, parseDuration } from '../../core/duration.ts';
 import type { ErrorData } from '../../core/errors.ts';
+import { type Duration, parseDuration } from '../../core/time.ts';
 import type { RetryRule, SpendingLimit, TimeoutRule } from '../model.ts';
 import type { Problem } from '../problems.ts';
 

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../core/duration.ts';
+import { parseDuration } from '../../core/time.ts';
 import type { RetryRule, SpendingLimit, TimeoutRule } from '../model.ts';
 import type { Complaint } from './problem-list.ts';
 import type { StepDefinition } from './schema.ts';

@@ -6,7 +6,7 @@ import type { ScriptStep } from '../../../src/agents/script.ts';
 import { openSession } from '../../../src/agents/sessions.ts';
 import { RepriseError } from '../../../src/core/errors.ts';
 import type { HistoryEvent } from '../../../src/core/events.ts';
-import type { Clock } from '../../../src/core/ports.ts';
+import type { Clock } from '../../../src/core/time.ts';
 import { defaultSettings, type Environment, type Observation } from '../../../src/engine/environment.ts';
 import type { StepEnd } from '../../../src/engine/step-end.ts';
 import { doWork } from '../../../src/engine/work/do-work.ts';
