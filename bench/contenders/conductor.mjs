@@ -1,6 +1,6 @@
-import { createConductedWorld } from '../../dist/conductor/conducted-world.js';
-import { scorePlayer } from '../../dist/conductor/score-player.js';
-import { createLiveWorld } from '../../dist/world/live.js';
+import { createConductedWorld } from '../../dist/effects/conductor/conductor.js';
+import { createLiveWorld } from '../../dist/effects/live-world.js';
+import { scorePlayer } from '../../dist/effects/schedulers/replay.js';
 import { createRecorder } from '../../dist/world/memory-tracer.js';
 import { coldAndWarm, contend } from '../lib/contend.mjs';
 

@@ -1,6 +1,6 @@
 import { runProgram as runCommand } from '../../dist/cli/program.js';
 import { testContext } from '../../dist/cli/test-commands.js';
-import { Dpor } from '../../dist/conductor/explore/dpor.js';
+import { Dpor } from '../../dist/effects/explore/dpor.js';
 import { createGit } from '../../dist/git/git.js';
 import { alikeSteps } from '../../dist/testing/explore/alike.js';
 import { CaseExplorer } from '../../dist/testing/explore/explore-case.js';

@@ -1,4 +1,4 @@
-import { search } from '../../dist/conductor/explore/portfolio.js';
+import { search } from '../../dist/effects/explore/search.js';
 import { performingSetup } from '../../dist/testing/entry/explored-world.js';
 import { coldAndWarm, contend } from '../lib/contend.mjs';
 

@@ -1,9 +1,9 @@
 import type { SessionFactory } from '../agents/port.ts';
 import type { Clock, Ids } from '../core/time.ts';
+import type { World } from '../effects/world.ts';
 import type { Environment, ShellRunner } from '../engine/environment.ts';
 import type { EventStore } from '../store/port.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
-import type { World } from '../world/world.ts';
 
 /** What stands between a command and the outside. Commands have the real thing, unless a test case stands in for it. */
 export interface Host {

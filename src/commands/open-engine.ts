@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import type { AgentDefinition } from '../agents/agent.ts';
 import type { SessionFactory } from '../agents/port.ts';
+import { createLiveWorld } from '../effects/live-world.ts';
+import { systemClock, systemIds } from '../effects/system.ts';
+import type { Tracer } from '../effects/tracer.ts';
 import { Engine } from '../engine/engine.ts';
 import {
   defaultSettings,
@@ -12,9 +15,6 @@ import {
 } from '../engine/environment.ts';
 import { isAlive, thisProcess } from '../process/identity.ts';
 import type { EventStore } from '../store/port.ts';
-import { createLiveWorld } from '../world/live.ts';
-import { systemClock, systemIds } from '../world/system.ts';
-import type { Tracer } from '../world/trace.ts';
 import { builtInAgents } from './built-in-agents.ts';
 import type { Host } from './host.ts';
 import { lazySessions } from './lazy-sessions.ts';

@@ -1,9 +1,9 @@
-import type { EffectDefinition } from '../world/effect.ts';
+import type { Asked, Birth } from '../effects/conductor/scheduler.ts';
+import type { EffectDefinition } from '../effects/effect.ts';
+import { entryName, type Phase } from '../effects/tracer.ts';
 import { Entry, Lane } from '../world/lane.ts';
 import type { Outcome } from '../world/outcome.ts';
-import { entryName, type Phase } from '../world/trace.ts';
 import type { Origin } from './origin.ts';
-import type { Asked, Birth } from './player.ts';
 
 export class ConductedLane extends Lane {
   declare entry: AskedEntry | undefined;

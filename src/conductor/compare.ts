@@ -1,9 +1,9 @@
-import type { Keys } from '../world/effect.ts';
+import type { Asked } from '../effects/conductor/scheduler.ts';
+import { asData, differences, isSameData } from '../effects/divergence/compare.ts';
+import type { Keys } from '../effects/effect.ts';
+import type { RecordedEntry } from '../effects/recording/recording.ts';
+import { tapedArgs, tapedOutcome } from '../effects/tracer.ts';
 import type { Outcome } from '../world/outcome.ts';
-import type { RecordedEntry } from '../world/recording.ts';
-import { tapedArgs, tapedOutcome } from '../world/trace.ts';
-import { asData, differences, isSameData } from './data.ts';
-import type { Asked } from './player.ts';
 
 type Normalise = (value: unknown) => unknown;
 

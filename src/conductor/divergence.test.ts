@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { RecordedEntry, Recording } from '../world/recording.ts';
-import type { World } from '../world/world.ts';
+import type { RecordedEntry, Recording } from '../effects/recording/recording.ts';
+import type { World } from '../effects/world.ts';
 import {
   complaint,
   openOneAfterAnother,

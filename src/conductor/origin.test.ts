@@ -8,7 +8,7 @@ const stack = (...frames: readonly string[]) => ({
 describe('where something was asked for', () => {
   it('is the first line of the source that is not of the boundary or of Node', () => {
     const frames = stack(
-      'Conductor.effect (/repo/src/conductor/conducted-world.ts:10:5)',
+      'Conductor.effect (/repo/src/effects/conductor/conductor.ts:10:5)',
       'send (file:///repo/src/world/mailbox.ts:30:9)',
       'process.processTicksAndRejections (node:internal/process/task_queues:95:5)',
       'async land (file:///repo/src/engine/land%20it.ts:88:11)',

@@ -1,4 +1,4 @@
-import type { Asked } from './player.ts';
+import type { Asked } from '../effects/conductor/scheduler.ts';
 
 const outside: ReadonlySet<string> = new Set(['keyboard.interrupt', 'inbox.next']);
 

@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
-import { conflicts, type Keys } from '../world/effect.ts';
-import type { Asked } from './player.ts';
+import type { Asked } from '../effects/conductor/scheduler.ts';
+import { conflicts, type Keys } from '../effects/effect.ts';
 
 interface Deed {
   readonly lane: string;

@@ -1,5 +1,5 @@
+import type { Asked } from '../effects/conductor/scheduler.ts';
 import type { Outcome } from '../world/outcome.ts';
-import type { Asked } from './player.ts';
 
 interface TakeSlot {
   readonly key: string;

@@ -1,4 +1,4 @@
-import type { RecordedEntry, Recording } from '../world/recording.ts';
+import type { RecordedEntry, Recording } from '../effects/recording/recording.ts';
 
 /** A recording, by place and by lane. */
 export interface Tapes {

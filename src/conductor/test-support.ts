@@ -1,10 +1,10 @@
 import type { RepriseError } from '../core/errors.ts';
-import { createLiveWorld } from '../world/live.ts';
+import { createConductedWorld } from '../effects/conductor/conductor.ts';
+import { createLiveWorld } from '../effects/live-world.ts';
+import type { Recording } from '../effects/recording/recording.ts';
+import { type ScorePlayerOptions, scorePlayer } from '../effects/schedulers/replay.ts';
+import type { World } from '../effects/world.ts';
 import { createRecorder } from '../world/memory-tracer.ts';
-import type { Recording } from '../world/recording.ts';
-import type { World } from '../world/world.ts';
-import { createConductedWorld } from './conducted-world.ts';
-import { type ScorePlayerOptions, scorePlayer } from './score-player.ts';
 
 /** Lanes at the top by name, with all that they share: made anew for each performance. */
 export type Program = (world: World) => Readonly<Record<string, () => Promise<unknown>>>;

@@ -1,4 +1,4 @@
-import { topLane, type Witness } from '../world/recording.ts';
+import { topLane, type Witness } from '../effects/recording/recording.ts';
 
 /** Counts how much goes on at once. */
 export class WitnessCount {

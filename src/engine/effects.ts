@@ -2,6 +2,7 @@ import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { toTimestamp } from '../core/time.ts';
+import { isFlat } from '../effects/effect.ts';
 import { endTrees } from '../process/end-trees.ts';
 import type {
   AcquireRequest,
@@ -12,7 +13,6 @@ import type {
   NewRun,
   RunStatus,
 } from '../store/port.ts';
-import { isFlat } from '../world/effect.ts';
 import { Cancelled } from '../world/outcome.ts';
 import type { Environment, Observer } from './environment.ts';
 import type { FunctionCall, Turn } from './function-call.ts';

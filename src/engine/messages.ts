@@ -1,6 +1,6 @@
 import { toErrorData } from '../core/errors.ts';
+import { isFlat } from '../effects/effect.ts';
 import type { InboxEntry } from '../store/port.ts';
-import { isFlat } from '../world/effect.ts';
 import type { Question } from './function-call.ts';
 import type { DurableTimer, NodeState } from './node-state.ts';
 import type { StepEnd } from './step-end.ts';

@@ -1,5 +1,5 @@
 import { toEpochMs } from '../core/time.ts';
-import type { LaneRef } from '../world/world.ts';
+import type { LaneRef } from '../effects/world.ts';
 import type { TimerName } from './messages.ts';
 import type { NodeState } from './node-state.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/time.ts';
-import type { Tracer } from '../world/trace.ts';
+import type { Tracer } from '../effects/tracer.ts';
 
 /** A clock that a trigger can set forward. */
 export interface CaseClock extends Clock {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RepriseError } from '../core/errors.ts';
+import type { RecordedEntry, Recording } from '../effects/recording/recording.ts';
 import type { Outcome } from '../world/outcome.ts';
-import type { RecordedEntry, Recording } from '../world/recording.ts';
 import { witnessOf } from '../world/witness.ts';
 import { type CaseFiles, fromCaseFiles, sha256, toCaseFiles } from './case-files.ts';
 

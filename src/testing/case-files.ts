@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { RepriseError } from '../core/errors.ts';
-import { type RecordedEntry, type Recording, topLane } from '../world/recording.ts';
+import { invalidLine, placeText } from '../effects/recording/json-lines.ts';
+import { type RecordedEntry, type Recording, topLane } from '../effects/recording/recording.ts';
 import {
   type ParsedScore,
   parseScore,
   type ScoreHeader,
   scoreFileName,
   writeScore,
-} from '../world/score-file.ts';
+} from '../effects/recording/score-file.ts';
 import {
   type ParsedTape,
   parseTape,
@@ -15,8 +16,7 @@ import {
   type TapeHeader,
   tapeFileName,
   writeTape,
-} from '../world/tape-file.ts';
-import { invalidLine, placeText } from '../world/tape-file-lines.ts';
+} from '../effects/recording/tape-file.ts';
 
 /** Texts by file name, relative to the folder of the case. */
 export type CaseFiles = Readonly<Record<string, string>>;

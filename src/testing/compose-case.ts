@@ -1,5 +1,5 @@
-import type { ConductedWorld } from '../conductor/conducted-world.ts';
-import type { RecordedEntry } from '../world/recording.ts';
+import type { ConductedWorld } from '../effects/conductor/conductor.ts';
+import type { RecordedEntry } from '../effects/recording/recording.ts';
 import { isGitReal } from './case-result.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
 import { stagePaths } from './paths.ts';

@@ -1,5 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Recording } from '../effects/recording/recording.ts';
+import type { ScoreHeader } from '../effects/recording/score-file.ts';
+import type { TapeHeader } from '../effects/recording/tape-file.ts';
+import type { Redactor } from '../effects/redact/redact.ts';
 import { setTextsApart } from '../engine/recording/long-texts.ts';
 import { parseSessionFile } from '../engine/recording/parse-session.ts';
 import { type Recording as RecordedActivity, sessionFileName } from '../engine/recording/session-file.ts';
@@ -9,10 +13,6 @@ import { packDelta } from '../git/delta/pack-delta.ts';
 import { patchOf } from '../git/delta/patch.ts';
 import { isSameBase, isSameStashes, type WorktreeState } from '../git/delta/state.ts';
 import type { Repository } from '../git/repository.ts';
-import type { Recording } from '../world/recording.ts';
-import type { Redactor } from '../world/redact.ts';
-import type { ScoreHeader } from '../world/score-file.ts';
-import type { TapeHeader } from '../world/tape-file.ts';
 import { sha256, toCaseFiles } from './case-files.ts';
 
 export interface Distillation {

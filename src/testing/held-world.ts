@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { World } from '../world/world.ts';
+import type { World } from '../effects/world.ts';
 
 /**
  * A world in which nobody goes on as long as it is held: a lane at the top that asks for nothing counts as running.

@@ -1,8 +1,8 @@
-import { placeholderName } from '../world/redact.ts';
+import { placeholderName } from '../effects/redact/redact.ts';
+import { mayHoldToken, tokenPatterns } from '../effects/redact/secret-patterns.ts';
+import { isSecretValue, type Secret } from '../effects/redact/secrets.ts';
 import { beginsAt, endsHere, type NamedPath, pathForms } from '../world/redact-paths.ts';
-import { isSecretValue, type Secret } from '../world/secrets.ts';
 import { formsOf } from '../world/secrets-forms.ts';
-import { mayHoldToken, tokenPatterns } from '../world/secrets-patterns.ts';
 
 /** What was found, and where in the text. */
 export interface Finding {

@@ -3,8 +3,8 @@ import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { RepriseError } from '../core/errors.ts';
-import { createRedactor, type NamedPath } from '../world/redact.ts';
-import type { Secret } from '../world/secrets.ts';
+import { createRedactor, type NamedPath } from '../effects/redact/redact.ts';
+import type { Secret } from '../effects/redact/secrets.ts';
 import { isPack, ObjectNames, type Pack, withPacks } from './leak-scan-packs.ts';
 import { createDetector, type Detect } from './leak-scan-text.ts';
 

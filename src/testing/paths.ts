@@ -1,4 +1,4 @@
-import type { NamedPath } from '../world/redact.ts';
+import type { NamedPath } from '../effects/redact/redact.ts';
 import type { Stage } from './stage.ts';
 
 /** The folders of a stage, as they are called on tapes. */

@@ -1,15 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Host } from '../commands/host.ts';
-import { createConductedWorld } from '../conductor/conducted-world.ts';
-import { freePlayer } from '../conductor/free-player.ts';
 import { RepriseError } from '../core/errors.ts';
+import { createConductedWorld } from '../effects/conductor/conductor.ts';
+import { createRedactor } from '../effects/redact/redact.ts';
+import { freePlayer } from '../effects/schedulers/round-robin.ts';
 import { parseSessionFile } from '../engine/recording/parse-session.ts';
 import type { SessionFile } from '../engine/recording/session-file.ts';
 import { openRepository } from '../git/repository.ts';
 import { runShellStep } from '../process/shell-step.ts';
 import { createRecorder } from '../world/memory-tracer.ts';
-import { createRedactor } from '../world/redact.ts';
 import { allTracers } from '../world/tracers.ts';
 import { failureOfError, stepFailures } from './case-result.ts';
 import { composeCase, orStopped } from './compose-case.ts';

@@ -1,11 +1,11 @@
 import { exitCodeOfError } from '../commands/exit-codes.ts';
 import type { Host } from '../commands/host.ts';
 import { type CommandIo, writeLines } from '../commands/io.ts';
+import { topLane } from '../effects/recording/recording.ts';
+import type { Tracer } from '../effects/tracer.ts';
+import type { AbandonableWorld } from '../effects/world.ts';
 import { abandonIncarnation, readmitIncarnation } from '../process/identity.ts';
 import { formatError } from '../report/error-text.ts';
-import { topLane } from '../world/recording.ts';
-import type { Tracer } from '../world/trace.ts';
-import type { AbandonableWorld } from '../world/world.ts';
 import type { CaseClock } from './case-clock.ts';
 import { isGitReal } from './case-result.ts';
 import { commandEffect } from './command-effect.ts';

@@ -1,11 +1,11 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readJournal } from '../effects/recording/journal-reader.ts';
+import { parseScore, scoreFileName, writeScore } from '../effects/recording/score-file.ts';
+import { tapeFileName } from '../effects/recording/tape-file.ts';
+import type { Redactor } from '../effects/redact/redact.ts';
 import { sessionFileName } from '../engine/recording/session-file.ts';
 import type { Repository } from '../git/repository.ts';
-import { readJournal } from '../world/journal-read.ts';
-import type { Redactor } from '../world/redact.ts';
-import { parseScore, scoreFileName, writeScore } from '../world/score-file.ts';
-import { tapeFileName } from '../world/tape-file.ts';
 import { sha256 } from './case-files.ts';
 import { distil, readActivities } from './distil.ts';
 import { type LoadedRecording, recordedFiles } from './load-recording.ts';

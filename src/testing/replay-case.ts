@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import type { Host } from '../commands/host.ts';
 import { lazySessions } from '../commands/lazy-sessions.ts';
-import { createConductedWorld } from '../conductor/conducted-world.ts';
-import { scorePlayer } from '../conductor/score-player.ts';
 import { RepriseError } from '../core/errors.ts';
+import { createConductedWorld } from '../effects/conductor/conductor.ts';
+import { createRedactor } from '../effects/redact/redact.ts';
+import { scorePlayer } from '../effects/schedulers/replay.ts';
+import { systemIds } from '../effects/system.ts';
 import { openRepository } from '../git/repository.ts';
 import { runShellStep } from '../process/shell-step.ts';
 import { memoryStore } from '../store/memory.ts';
-import { createRedactor } from '../world/redact.ts';
-import { systemIds } from '../world/system.ts';
 import { allTracers } from '../world/tracers.ts';
 import { replayClock } from './case-clock.ts';
 import { failureOfError, isGitReal, stepFailures } from './case-result.ts';

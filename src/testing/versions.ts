@@ -1,7 +1,7 @@
 import { toTimestamp } from '../core/time.ts';
+import type { TapeHeader } from '../effects/recording/tape-file.ts';
+import { systemClock } from '../effects/system.ts';
 import type { Git } from '../git/git.ts';
-import { systemClock } from '../world/system.ts';
-import type { TapeHeader } from '../world/tape-file.ts';
 import type { TestContext } from './context.ts';
 
 /** What a recording is made with. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { TracedRequest } from '../world/trace.ts';
+import type { TracedRequest } from '../effects/tracer.ts';
 import { loadCase } from './manifest/load.ts';
 import { watchCase } from './watch.ts';
 

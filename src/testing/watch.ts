@@ -1,7 +1,7 @@
 import type { NewEvent } from '../core/events.ts';
 import type { JsonObject } from '../core/json.ts';
-import { topLane } from '../world/recording.ts';
-import { type TracedRequest, type Tracer, tapedArgs } from '../world/trace.ts';
+import { topLane } from '../effects/recording/recording.ts';
+import { type TracedRequest, type Tracer, tapedArgs } from '../effects/tracer.ts';
 import type { CaseManifest, KillAfter, Trigger } from './manifest/manifest.ts';
 
 export interface WatchOptions {

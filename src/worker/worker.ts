@@ -1,12 +1,12 @@
 import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
+import type { LaneRef } from '../effects/world.ts';
 import type { Engine, RunOptions } from '../engine/engine.ts';
 import type { Environment, Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/result.ts';
 import { untilCancelled } from '../engine/until-cancelled.ts';
 import { isHeld } from '../store/claims.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
-import type { LaneRef } from '../world/world.ts';
 import type { Dispatch } from './dispatched.ts';
 import type { WorkerEffects } from './effects.ts';
 import { iterationWorkflow } from './iteration.ts';

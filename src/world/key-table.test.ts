@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { conflicts, type Keys } from './effect.ts';
+import { conflicts, type Keys } from '../effects/effect.ts';
 import { KeyTable } from './key-table.ts';
 
 const reading = (...reads: string[]): Keys => ({ reads });

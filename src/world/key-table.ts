@@ -1,4 +1,4 @@
-import { isGroup, type Keys } from './effect.ts';
+import { isGroup, type Keys } from '../effects/effect.ts';
 
 interface Hold {
   readers: number;

@@ -1,7 +1,7 @@
-import type { Cancellation, EffectDefinition, Keys } from './effect.ts';
+import type { Cancellation, EffectDefinition, Keys } from '../effects/effect.ts';
+import type { EntryPlace } from '../effects/tracer.ts';
+import type { LaneRef } from '../effects/world.ts';
 import type { Outcome } from './outcome.ts';
-import type { EntryPlace } from './trace.ts';
-import type { LaneRef } from './world.ts';
 
 /** A request for an effect, from the call until its outcome is handed to the lane. */
 export class Entry implements Cancellation {

@@ -1,4 +1,4 @@
-import type { Effect, EffectDefinition } from './effect.ts';
+import type { Effect, EffectDefinition } from '../effects/effect.ts';
 
 export interface Mailbox<Message> {
   send(message: Message): Promise<void>;

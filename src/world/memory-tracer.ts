@@ -1,5 +1,4 @@
-import type { Outcome } from './outcome.ts';
-import type { RecordedEntry, Recording } from './recording.ts';
+import type { RecordedEntry, Recording } from '../effects/recording/recording.ts';
 import {
   type EntryPlace,
   entryName,
@@ -7,7 +6,8 @@ import {
   type Tracer,
   tapedArgs,
   tapedOutcome,
-} from './trace.ts';
+} from '../effects/tracer.ts';
+import type { Outcome } from './outcome.ts';
 import { witnessOf } from './witness.ts';
 
 export interface Recorder {

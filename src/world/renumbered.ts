@@ -1,4 +1,4 @@
-import type { EntryPlace, Tracer } from './trace.ts';
+import type { EntryPlace, Tracer } from '../effects/tracer.ts';
 
 /** A tracer that is told of some entries only, as if there were no others: they are counted from 0 again. */
 export function renumbered(tracer: Tracer): Tracer {

@@ -1,4 +1,4 @@
-import type { Tracer } from './trace.ts';
+import type { Tracer } from '../effects/tracer.ts';
 
 /** A tracer that leaves out what it does not want to know. */
 export interface ChoosyTracer extends Partial<Tracer> {

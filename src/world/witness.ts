@@ -1,4 +1,4 @@
-import { type RecordedEntry, topLane, type Witness } from './recording.ts';
+import { type RecordedEntry, topLane, type Witness } from '../effects/recording/recording.ts';
 
 /** How much went on at once, as far as the order tells: a lane at the top is open from its first entry to its last. */
 export function witnessOf(entries: readonly RecordedEntry[]): Witness {

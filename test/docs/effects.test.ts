@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import type { EffectDefinition } from '../../src/effects/effect.ts';
+import { createLiveWorld } from '../../src/effects/live-world.ts';
+import { systemClock, systemIds } from '../../src/effects/system.ts';
 import { createEffects } from '../../src/engine/effects.ts';
 import { defaultSettings, type Environment } from '../../src/engine/environment.ts';
 import { createWork } from '../../src/engine/work/work.ts';
@@ -8,9 +11,6 @@ import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import { createWorkerEffects } from '../../src/worker/effects.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../../src/workflow/yaml/config-workers.ts';
-import type { EffectDefinition } from '../../src/world/effect.ts';
-import { createLiveWorld } from '../../src/world/live.ts';
-import { systemClock, systemIds } from '../../src/world/system.ts';
 
 /** A store in which there is everything that an effect may touch beside what it is called with. */
 async function crowdedStore(): Promise<EventStore> {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
-import { batonPolicy } from '../../src/conductor/explore/policies.ts';
+import { batonPolicy } from '../../src/effects/explore/policies.ts';
 import { everyMishap } from '../../src/testing/explore/adversities.ts';
 import { memoryTheatre } from '../../src/testing/explore/memory-theatre.ts';
 import { oneAfterAnother } from '../../src/testing/explore/orders.ts';

@@ -1,6 +1,6 @@
-import type { Asked, Player } from '../../src/conductor/player.ts';
+import type { Asked, Player } from '../../src/effects/conductor/scheduler.ts';
+import type { Tracer } from '../../src/effects/tracer.ts';
 import type { Turn } from '../../src/engine/function-call.ts';
-import type { Tracer } from '../../src/world/trace.ts';
 
 /**
  * Functions that wait for somebody else: for an answer of the engine, or for what another step does, which is no effect. In

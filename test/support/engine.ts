@@ -5,14 +5,14 @@ import { onTestFinished } from 'vitest';
 import { openSession } from '../../src/agents/sessions.ts';
 import type { HistoryEvent } from '../../src/core/events.ts';
 import type { Clock } from '../../src/core/time.ts';
+import { createLiveWorld } from '../../src/effects/live-world.ts';
+import { systemClock, systemIds } from '../../src/effects/system.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { defaultSettings, type Environment, type Observer } from '../../src/engine/environment.ts';
 import { isSameProcess, thisProcess } from '../../src/process/identity.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
-import { createLiveWorld } from '../../src/world/live.ts';
-import { systemClock, systemIds } from '../../src/world/system.ts';
 
 export interface TestEngine {
   readonly engine: Engine;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { liveHost, openEngine } from '../../src/commands/open-engine.ts';
+import type { Tracer } from '../../src/effects/tracer.ts';
 import { Lab, plainEnvironment } from '../../src/git/test-support.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
@@ -9,7 +10,6 @@ import type { WorkerNews } from '../../src/worker/news.ts';
 import type { WorkerRules } from '../../src/worker/rules.ts';
 import { Worker } from '../../src/worker/worker.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../../src/workflow/yaml/config-workers.ts';
-import type { Tracer } from '../../src/world/trace.ts';
 import { scripted } from '../engine/work/support.ts';
 
 const rules: WorkerRules = { ...defaultWorkerSettings, branch: 'main', tasks: defaultTaskSource };

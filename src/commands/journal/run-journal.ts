@@ -1,13 +1,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { toTimestamp } from '../../core/time.ts';
+import { type Journal, openJournal } from '../../effects/recording/journal.ts';
+import { createRedactor, type NamedPath, type Redactor } from '../../effects/redact/redact.ts';
+import { secretsOf } from '../../effects/redact/secrets.ts';
+import type { TracedRequest, Tracer } from '../../effects/tracer.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
 import { unitOf } from '../../engine/unit.ts';
 import type { Repository } from '../../git/repository.ts';
-import { type Journal, openJournal } from '../../world/journal.ts';
-import { createRedactor, type NamedPath, type Redactor } from '../../world/redact.ts';
-import { secretsOf } from '../../world/secrets.ts';
-import type { TracedRequest, Tracer } from '../../world/trace.ts';
 import { allTracers, type ChoosyTracer } from '../../world/tracers.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import type { Host } from '../host.ts';

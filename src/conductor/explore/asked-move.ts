@@ -1,8 +1,8 @@
-import type { Keys } from '../../world/effect.ts';
-import type { LaneRef } from '../../world/world.ts';
+import type { Asked, AskedLane } from '../../effects/conductor/scheduler.ts';
+import type { Keys } from '../../effects/effect.ts';
+import { clockLane } from '../../effects/explore/schedule.ts';
+import type { LaneRef } from '../../effects/world.ts';
 import { isOutside } from '../outside.ts';
-import type { Asked, AskedLane } from '../player.ts';
-import { clockLane } from './move.ts';
 
 export interface ReadingOptions {
   /** Whether no lane but this one ever touches the key. */

@@ -1,5 +1,5 @@
-import { conflicts, type Keys } from '../../world/effect.ts';
-import type { Move } from './move.ts';
+import { conflicts, type Keys } from '../../effects/effect.ts';
+import type { Move } from '../../effects/explore/schedule.ts';
 
 const separator = '\n';
 

@@ -1,6 +1,6 @@
 import { RepriseError } from '../../core/errors.ts';
-import type { Move, Point, Policy } from './move.ts';
-import { whoeverHasTheBaton } from './policies.ts';
+import { whoeverHasTheBaton } from '../../effects/explore/policies.ts';
+import type { Move, Point, Policy } from '../../effects/explore/schedule.ts';
 
 /** A move of a schedule that is followed; without `op`, whatever the lane does then. */
 export interface Followed {

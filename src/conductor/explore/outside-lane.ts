@@ -1,5 +1,5 @@
-import type { Keys } from '../../world/effect.ts';
-import type { Move } from './move.ts';
+import type { Keys } from '../../effects/effect.ts';
+import type { Move } from '../../effects/explore/schedule.ts';
 
 /** What a lane of the outside sees when it is asked what it could do. */
 export interface OutsideView {

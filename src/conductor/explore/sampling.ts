@@ -1,5 +1,5 @@
-import type { Performed, Policy } from './move.ts';
-import { movesByLane, pctPolicy, randomPolicy, urwPolicy } from './policies.ts';
+import { movesByLane, pctPolicy, randomPolicy, urwPolicy } from '../../effects/explore/policies.ts';
+import type { Performed, Policy } from '../../effects/explore/schedule.ts';
 
 /** What a trial tells about schedules of a program. */
 export interface Expected {

@@ -1,4 +1,4 @@
-import type { Performed, Policy } from './move.ts';
+import type { Performed, Policy } from '../../effects/explore/schedule.ts';
 
 /** A way to choose many schedules, each of which may depend on how those before went. */
 export interface Strategy {

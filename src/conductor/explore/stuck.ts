@@ -1,6 +1,6 @@
 import { RepriseError } from '../../core/errors.ts';
-import type { Asked, Obstacle } from '../player.ts';
-import { Cut, type Verdict } from './move.ts';
+import type { Asked, Obstacle } from '../../effects/conductor/scheduler.ts';
+import { Cut, type Verdict } from '../../effects/explore/schedule.ts';
 
 /** Lanes that come to no end. */
 export class Stuck extends RepriseError {

@@ -1,7 +1,7 @@
-import type { World } from '../../world/world.ts';
-import { createConductedWorld } from '../conducted-world.ts';
-import { type ExploringOptions, exploringPlayer } from './exploring-player.ts';
-import type { Perform, Performed, Verdict } from './move.ts';
+import { createConductedWorld } from '../../effects/conductor/conductor.ts';
+import type { Perform, Performed, Verdict } from '../../effects/explore/schedule.ts';
+import { type ExploringOptions, exploringPlayer } from '../../effects/explore/scheduler.ts';
+import type { World } from '../../effects/world.ts';
 import { verdictOf } from './stuck.ts';
 
 /** Lanes at the top by name; they and what they share are made anew for each schedule. */

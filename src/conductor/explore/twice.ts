@@ -1,4 +1,4 @@
-import type { Move, Performed, Point, Policy } from './move.ts';
+import type { Move, Performed, Point, Policy } from '../../effects/explore/schedule.ts';
 
 /** A schedule that did not come to the same when it was performed once more. */
 export const notDeterministic = 'not deterministic';

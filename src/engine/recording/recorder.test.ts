@@ -17,9 +17,9 @@ import {
   signalsOf,
 } from '../../agents/test-support.ts';
 import { addUsage, noUsage } from '../../agents/usage.ts';
+import { createRedactor } from '../../effects/redact/redact.ts';
 import { temporaryFolder } from '../../git/test-support.ts';
 import { runShellStep } from '../../process/shell-step.ts';
-import { createRedactor } from '../../world/redact.ts';
 import type { WorkScript } from '../environment.ts';
 import { parseSessionFile } from './parse-session.ts';
 import { createSessionRecorder, type SessionRecorderOptions } from './recorder.ts';

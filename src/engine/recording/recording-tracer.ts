@@ -1,6 +1,6 @@
 import type { SessionHost } from '../../agents/port.ts';
+import type { Tracer } from '../../effects/tracer.ts';
 import type { Outcome } from '../../world/outcome.ts';
-import type { Tracer } from '../../world/trace.ts';
 import type { ChoosyTracer } from '../../world/tracers.ts';
 import type { WorkScript } from '../environment.ts';
 import { unitOf } from '../unit.ts';

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult } from '../../agents/port.ts';
 import type { Script } from '../../agents/script.ts';
 import type { JsonObject } from '../../core/json.ts';
+import type { Redactor } from '../../effects/redact/redact.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
-import type { Redactor } from '../../world/redact.ts';
 
 export const sessionFormat = 2;
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Redactor } from '../../effects/redact/redact.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
-import type { Redactor } from '../../world/redact.ts';
 import { SessionEncoder } from './session-encoder.ts';
 import {
   type RecordedSession,

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../effects/system.ts';
 import { thisProcess } from '../../process/identity.ts';
-import { systemClock } from '../../world/system.ts';
 import { placesOf, takeSlot } from './agent-slots.ts';
 
 let stateDir = '';

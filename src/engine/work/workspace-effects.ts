@@ -1,3 +1,4 @@
+import type { EffectDefinition } from '../../effects/effect.ts';
 import { resolveBase } from '../../git/base.ts';
 import { changesSince } from '../../git/changes.ts';
 import { gitInside } from '../../git/git-inside.ts';
@@ -7,7 +8,6 @@ import type { Repository } from '../../git/repository.ts';
 import { resetWorkspace } from '../../git/reset-workspace.ts';
 import { createWorkspace } from '../../git/workspaces.ts';
 import type { Lease, Owner } from '../../store/port.ts';
-import type { EffectDefinition } from '../../world/effect.ts';
 import type { Environment, Observer } from '../environment.ts';
 import type { KnownWorkspace, Unit } from './port.ts';
 import { withoutLease } from './taped.ts';

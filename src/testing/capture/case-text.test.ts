@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RecordedEntry } from '../../world/recording.ts';
+import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import { loadCase } from '../manifest/load.ts';
 import { caseText } from './case-text.ts';
 import { type CutLeg, cutLeg } from './cut-leg.ts';

@@ -1,4 +1,4 @@
-import type { RecordedEntry } from '../../world/recording.ts';
+import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { Leg } from './legs.ts';
 
 /** After which effect of a step its process died: `nth` counts from 1. */

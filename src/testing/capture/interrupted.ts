@@ -1,4 +1,4 @@
-import type { RecordedEntry } from '../../world/recording.ts';
+import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { CaseSignal } from '../manifest/manifest.ts';
 import { exitCodeOfSignal, signalOfReason } from '../step-io.ts';
 import { type CutLeg, effectOf } from './cut-leg.ts';

@@ -1,6 +1,6 @@
+import type { RecordedEntry, Recording } from '../../effects/recording/recording.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
-import type { RecordedEntry, Recording } from '../../world/recording.ts';
 import { witnessOf } from '../../world/witness.ts';
 import type { CutLeg } from './cut-leg.ts';
 

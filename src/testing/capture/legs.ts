@@ -4,9 +4,9 @@ import type { DefinitionFiles } from '../../commands/journal/definition-files.ts
 import { journalFolders } from '../../commands/journal/kept-journals.ts';
 import { entriesFile, filesFile, runOfJournal } from '../../commands/journal/run-journal.ts';
 import { toErrorData } from '../../core/errors.ts';
+import { type ReadJournal, readJournal } from '../../effects/recording/journal-reader.ts';
+import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
-import { type ReadJournal, readJournal } from '../../world/journal-read.ts';
-import type { RecordedEntry } from '../../world/recording.ts';
 import { readActivities } from '../distil.ts';
 import { refused, runAgain } from './refusal.ts';
 

@@ -1,7 +1,7 @@
 import type { NewEvent } from '../../core/events.ts';
 import { toEpochMs } from '../../core/time.ts';
+import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { Repository } from '../../git/repository.ts';
-import type { RecordedEntry } from '../../world/recording.ts';
 import type { Leg } from './legs.ts';
 
 /** What is known of the time after a process died. */

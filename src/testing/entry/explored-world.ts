@@ -1,9 +1,9 @@
-import { createConductedWorld } from '../../conductor/conducted-world.ts';
-import { exploringPlayer } from '../../conductor/explore/exploring-player.ts';
-import { Cut, type Perform, type Verdict } from '../../conductor/explore/move.ts';
 import { Stuck, verdictOf } from '../../conductor/explore/stuck.ts';
+import { createConductedWorld } from '../../effects/conductor/conductor.ts';
+import { Cut, type Perform, type Verdict } from '../../effects/explore/schedule.ts';
+import { exploringPlayer } from '../../effects/explore/scheduler.ts';
+import type { LaneRef, World } from '../../effects/world.ts';
 import type { Mailbox } from '../../world/mailbox.ts';
-import type { LaneRef, World } from '../../world/world.ts';
 import { WatchedKeys } from './watched-keys.ts';
 
 type KeysOf<Args> = readonly string[] | ((args: Args) => readonly string[]);

@@ -1,9 +1,9 @@
-import type { Asked, Player, PlayerFactory, Standing, View } from '../../conductor/player.ts';
 import { indexTapes, type Tapes } from '../../conductor/tapes.ts';
 import { RepriseError } from '../../core/errors.ts';
+import type { Asked, Player, PlayerFactory, Standing, View } from '../../effects/conductor/scheduler.ts';
+import type { Recording } from '../../effects/recording/recording.ts';
+import type { EntryPlace } from '../../effects/tracer.ts';
 import type { Outcome } from '../../world/outcome.ts';
-import type { Recording } from '../../world/recording.ts';
-import type { EntryPlace } from '../../world/trace.ts';
 import { type AskedWork, askedWork } from './asked-work.ts';
 import { type TurnsByKey, turnKey, turnsOf } from './tape-turns.ts';
 

@@ -1,8 +1,8 @@
 import type { HistoryEvent, NewEvent } from '../../core/events.ts';
+import { type RecordedEntry, topLane } from '../../effects/recording/recording.ts';
+import type { Tracer } from '../../effects/tracer.ts';
 import { unitOfEvent } from '../../engine/unit.ts';
 import type { Batch, NewRun } from '../../store/port.ts';
-import { type RecordedEntry, topLane } from '../../world/recording.ts';
-import type { Tracer } from '../../world/trace.ts';
 
 /** The history of one run of a case. */
 export interface CaseHistory {

@@ -2,11 +2,11 @@ import type { Session, SessionFactory, SessionResult } from '../../agents/port.t
 import { noUsage } from '../../agents/usage.ts';
 import { lazySessions } from '../../commands/lazy-sessions.ts';
 import { RepriseError } from '../../core/errors.ts';
+import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ShellRunner, WorkScript } from '../../engine/environment.ts';
 import { type Recording, shellRole } from '../../engine/recording/session-file.ts';
 import { unitOf } from '../../engine/unit.ts';
 import { runShellStep, type ShellEnd } from '../../process/shell-step.ts';
-import type { Redactor } from '../../world/redact.ts';
 import { taskOf } from '../replay-case.ts';
 import type { AppliedMark, DeltaOptions } from '../vcr/deltas.ts';
 import { isLive } from '../vcr/live-roles.ts';

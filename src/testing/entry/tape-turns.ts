@@ -1,5 +1,5 @@
+import { type RecordedEntry, topLane } from '../../effects/recording/recording.ts';
 import type { Outcome } from '../../world/outcome.ts';
-import { type RecordedEntry, topLane } from '../../world/recording.ts';
 
 /** How the turns of one function or session ended, in their order, whatever lane they were in. */
 export type TurnsByKey = ReadonlyMap<string, readonly Outcome[]>;

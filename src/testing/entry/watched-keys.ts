@@ -1,5 +1,5 @@
-import type { Policy, Verdict } from '../../conductor/explore/move.ts';
-import { conflicts } from '../../world/effect.ts';
+import { conflicts } from '../../effects/effect.ts';
+import type { Policy, Verdict } from '../../effects/explore/schedule.ts';
 
 interface Performance {
   readonly name: string;

@@ -1,6 +1,6 @@
-import type { Move, Point, Policy } from '../../conductor/explore/move.ts';
-import { whoeverHasTheBaton } from '../../conductor/explore/policies.ts';
-import { topLane } from '../../world/recording.ts';
+import { whoeverHasTheBaton } from '../../effects/explore/policies.ts';
+import type { Move, Point, Policy } from '../../effects/explore/schedule.ts';
+import { topLane } from '../../effects/recording/recording.ts';
 import type { PerformedCase } from './perform-case.ts';
 import type { PreparedCase } from './prepared-case.ts';
 import type { Turn } from './race-file.ts';

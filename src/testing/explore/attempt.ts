@@ -1,4 +1,4 @@
-import type { Policy } from '../../conductor/explore/move.ts';
+import type { Policy } from '../../effects/explore/schedule.ts';
 import type { Crash } from './crashes.ts';
 import type { Forms } from './ending.ts';
 import type { Fault } from './faults.ts';

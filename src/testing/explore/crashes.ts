@@ -1,6 +1,6 @@
 import type { NewEvent } from '../../core/events.ts';
-import { topLane } from '../../world/recording.ts';
-import type { Tracer } from '../../world/trace.ts';
+import { topLane } from '../../effects/recording/recording.ts';
+import type { Tracer } from '../../effects/tracer.ts';
 import type { CaseStep } from '../manifest/manifest.ts';
 import { firstName, nextLife } from './step-lives.ts';
 

@@ -1,6 +1,6 @@
-import type { Coverage } from '../../conductor/explore/classes.ts';
-import type { Move, Verdict } from '../../conductor/explore/move.ts';
 import type { PolicyName } from '../../conductor/explore/sampling.ts';
+import type { Coverage } from '../../effects/explore/coverage.ts';
+import type { Move, Verdict } from '../../effects/explore/schedule.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
 import type { Adversity, Attempt } from './attempt.ts';
 import type { CrashCoverage } from './crash-points.ts';

@@ -1,6 +1,6 @@
-import { ClassCount } from '../../conductor/explore/classes.ts';
-import type { Policy } from '../../conductor/explore/move.ts';
 import { twice } from '../../conductor/explore/twice.ts';
+import { ClassCount } from '../../effects/explore/coverage.ts';
+import type { Policy } from '../../effects/explore/schedule.ts';
 import { alikeSteps } from './alike.ts';
 import { playAtOnce, Theatres } from './at-once.ts';
 import type { Attempt, Source } from './attempt.ts';

@@ -1,9 +1,9 @@
-import { clockLane, type Move, switchesIn } from '../../conductor/explore/move.ts';
 import { formatDuration } from '../../core/time.ts';
+import { conflicts, type Keys } from '../../effects/effect.ts';
+import { clockLane, type Move, switchesIn } from '../../effects/explore/schedule.ts';
+import { topLane } from '../../effects/recording/recording.ts';
 import { count } from '../../report/count.ts';
 import { type LaneRow, laneDiagram } from '../../report/lane-diagram.ts';
-import { conflicts, type Keys } from '../../world/effect.ts';
-import { topLane } from '../../world/recording.ts';
 import type { Adversity } from './attempt.ts';
 import { everybody } from './crashes.ts';
 import { shareOf } from './doubt.ts';

@@ -1,6 +1,6 @@
 import { followStrictly } from '../../conductor/explore/follow.ts';
-import type { Verdict } from '../../conductor/explore/move.ts';
 import { RepriseError } from '../../core/errors.ts';
+import type { Verdict } from '../../effects/explore/schedule.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import { readCase } from '../manifest/read-case.ts';

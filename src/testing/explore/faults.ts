@@ -1,8 +1,8 @@
 import type { Session, SessionFactory, SessionResult, Turn } from '../../agents/port.ts';
 import { noUsage } from '../../agents/usage.ts';
 import { RepriseError } from '../../core/errors.ts';
-import type { Effect, EffectDefinition } from '../../world/effect.ts';
-import type { World } from '../../world/world.ts';
+import type { Effect, EffectDefinition } from '../../effects/effect.ts';
+import type { World } from '../../effects/world.ts';
 import { type FaultKind, faultKinds } from '../manifest/manifest.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Move, Point } from '../../conductor/explore/move.ts';
+import type { Move, Point } from '../../effects/explore/schedule.ts';
 import { followRace } from './follow-race.ts';
 
 const turn = (text: string) => {

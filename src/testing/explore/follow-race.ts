@@ -1,6 +1,6 @@
-import type { Point, Policy } from '../../conductor/explore/move.ts';
-import { whoeverHasTheBaton } from '../../conductor/explore/policies.ts';
-import { topLane } from '../../world/recording.ts';
+import { whoeverHasTheBaton } from '../../effects/explore/policies.ts';
+import type { Point, Policy } from '../../effects/explore/schedule.ts';
+import { topLane } from '../../effects/recording/recording.ts';
 import type { Turn } from './race-file.ts';
 
 /** Follows a schedule that was found in code that has changed since. */

@@ -1,6 +1,3 @@
-import { Dpor, type DporOptions } from '../../conductor/explore/dpor.ts';
-import { clockLane, type Move, type Point, type Policy } from '../../conductor/explore/move.ts';
-import { whoeverHasTheBaton } from '../../conductor/explore/policies.ts';
 import {
   type Expected,
   expectedFrom,
@@ -10,7 +7,10 @@ import {
   samplersOf,
 } from '../../conductor/explore/sampling.ts';
 import { scatter } from '../../conductor/explore/scatter.ts';
-import { topLane } from '../../world/recording.ts';
+import { Dpor, type DporOptions } from '../../effects/explore/dpor.ts';
+import { whoeverHasTheBaton } from '../../effects/explore/policies.ts';
+import { clockLane, type Move, type Point, type Policy } from '../../effects/explore/schedule.ts';
+import { topLane } from '../../effects/recording/recording.ts';
 import { type Attempt, noAdversity, type Source } from './attempt.ts';
 import type { PerformedCase } from './perform-case.ts';
 

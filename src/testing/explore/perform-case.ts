@@ -1,7 +1,7 @@
-import { createConductedWorld } from '../../conductor/conducted-world.ts';
-import { exploringPlayer } from '../../conductor/explore/exploring-player.ts';
-import type { Performed, Policy, Verdict } from '../../conductor/explore/move.ts';
 import { verdictOf } from '../../conductor/explore/stuck.ts';
+import { createConductedWorld } from '../../effects/conductor/conductor.ts';
+import type { Performed, Policy, Verdict } from '../../effects/explore/schedule.ts';
+import { exploringPlayer } from '../../effects/explore/scheduler.ts';
 import { allTracers } from '../../world/tracers.ts';
 import { orStopped } from '../compose-case.ts';
 import type { CaseStep } from '../manifest/manifest.ts';

@@ -20,7 +20,7 @@ import {
   parseHeader,
   parseLine,
   type SourceFile,
-} from '../../world/tape-file-lines.ts';
+} from '../../effects/recording/json-lines.ts';
 import { faultKinds } from '../manifest/manifest.ts';
 import { racesFolder } from '../races-folder.ts';
 import type { Crash } from './crashes.ts';

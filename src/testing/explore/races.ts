@@ -1,4 +1,4 @@
-import { type Move, type Verdict, withoutIdleEnd } from '../../conductor/explore/move.ts';
+import { type Move, type Verdict, withoutIdleEnd } from '../../effects/explore/schedule.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import { readCase } from '../manifest/read-case.ts';

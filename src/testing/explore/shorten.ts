@@ -1,7 +1,7 @@
 import { followLeniently } from '../../conductor/explore/follow.ts';
-import { minimise } from '../../conductor/explore/minimise.ts';
-import type { Policy } from '../../conductor/explore/move.ts';
-import { topLane } from '../../world/recording.ts';
+import { minimise } from '../../effects/explore/minimise.ts';
+import type { Policy } from '../../effects/explore/schedule.ts';
+import { topLane } from '../../effects/recording/recording.ts';
 import type { Adversity } from './attempt.ts';
 import { isAboutOrders } from './endings.ts';
 import { type Failure, waitsOf } from './exploration.ts';

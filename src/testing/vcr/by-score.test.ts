@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { openSession } from '../../agents/sessions.ts';
 import { agentOf } from '../../agents/test-support.ts';
-import { createConductedWorld } from '../../conductor/conducted-world.ts';
-import { scorePlayer } from '../../conductor/score-player.ts';
+import { createConductedWorld } from '../../effects/conductor/conductor.ts';
+import { createLiveWorld } from '../../effects/live-world.ts';
+import { scorePlayer } from '../../effects/schedulers/replay.ts';
 import { agent, shell, workflow } from '../../workflow/define/index.ts';
-import { createLiveWorld } from '../../world/live.ts';
 import { createRecorder } from '../../world/memory-tracer.ts';
 import { allTracers } from '../../world/tracers.ts';
 import { type Play, Stage } from './test-support.ts';

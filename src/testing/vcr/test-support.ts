@@ -4,6 +4,11 @@ import { join } from 'node:path';
 import type { AgentDefinition } from '../../agents/agent.ts';
 import type { AgentEvent, SessionFactory } from '../../agents/port.ts';
 import { openSession } from '../../agents/sessions.ts';
+import { createLiveWorld } from '../../effects/live-world.ts';
+import { createRedactor, type Redactor } from '../../effects/redact/redact.ts';
+import { systemClock, systemIds } from '../../effects/system.ts';
+import type { Tracer } from '../../effects/tracer.ts';
+import type { World } from '../../effects/world.ts';
 import { Engine, type StartOptions } from '../../engine/engine.ts';
 import {
   defaultSettings,
@@ -22,11 +27,6 @@ import { isSameProcess, thisProcess } from '../../process/identity.ts';
 import { runShellStep } from '../../process/shell-step.ts';
 import { memoryStore } from '../../store/memory.ts';
 import type { WorkflowModel } from '../../workflow/model.ts';
-import { createLiveWorld } from '../../world/live.ts';
-import { createRedactor, type Redactor } from '../../world/redact.ts';
-import { systemClock, systemIds } from '../../world/system.ts';
-import type { Tracer } from '../../world/trace.ts';
-import type { World } from '../../world/world.ts';
 import { createVcr, type Vcr, type VcrOptions } from './vcr.ts';
 
 export interface Play {

@@ -1,8 +1,8 @@
 import type { Session, SessionFactory, SessionHost, SessionRequest } from '../../agents/port.ts';
 import { scriptedSessions } from '../../agents/scripted.ts';
 import { RepriseError } from '../../core/errors.ts';
+import type { Redactor } from '../../effects/redact/redact.ts';
 import type { SessionFile } from '../../engine/recording/session-file.ts';
-import type { Redactor } from '../../world/redact.ts';
 import { type AppliedMark, type DeltaOptions, Deltas } from './deltas.ts';
 import { sessionThatFails } from './vcr.ts';
 import { VcrSession } from './vcr-session.ts';

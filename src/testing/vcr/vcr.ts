@@ -1,5 +1,6 @@
 import type { Session, SessionFactory } from '../../agents/port.ts';
 import { RepriseError } from '../../core/errors.ts';
+import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ShellRunner } from '../../engine/environment.ts';
 import type { TaskUnit } from '../../engine/recording/recorder.ts';
 import {
@@ -10,7 +11,6 @@ import {
   shellRole,
 } from '../../engine/recording/session-file.ts';
 import type { OpenLog } from '../../process/log.ts';
-import type { Redactor } from '../../world/redact.ts';
 import { type AppliedMark, type DeltaOptions, Deltas } from './deltas.ts';
 import { isLive } from './live-roles.ts';
 import { Shelf, type Wanted } from './shelf.ts';

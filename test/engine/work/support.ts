@@ -7,6 +7,9 @@ import { openSession } from '../../../src/agents/sessions.ts';
 import { RepriseError } from '../../../src/core/errors.ts';
 import type { HistoryEvent } from '../../../src/core/events.ts';
 import type { Clock } from '../../../src/core/time.ts';
+import { createLiveWorld } from '../../../src/effects/live-world.ts';
+import { systemClock, systemIds } from '../../../src/effects/system.ts';
+import type { LaneRef, World } from '../../../src/effects/world.ts';
 import { defaultSettings, type Environment, type Observation } from '../../../src/engine/environment.ts';
 import type { StepEnd } from '../../../src/engine/step-end.ts';
 import { doWork } from '../../../src/engine/work/do-work.ts';
@@ -30,9 +33,6 @@ import type {
   StepModel,
   WorkRules,
 } from '../../../src/workflow/model.ts';
-import { createLiveWorld } from '../../../src/world/live.ts';
-import { systemClock, systemIds } from '../../../src/world/system.ts';
-import type { LaneRef, World } from '../../../src/world/world.ts';
 import { deferred } from '../../support/engine.ts';
 
 export interface LabOptions {

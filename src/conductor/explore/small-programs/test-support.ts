@@ -1,6 +1,13 @@
 import fc from 'fast-check';
-import type { World } from '../../../world/world.ts';
-import { areDependent, Cut, type Move, type Perform, type Performed, type Point } from '../move.ts';
+import {
+  areDependent,
+  Cut,
+  type Move,
+  type Perform,
+  type Performed,
+  type Point,
+} from '../../../effects/explore/schedule.ts';
+import type { World } from '../../../effects/world.ts';
 import type { Explored } from '../test-support.ts';
 
 /** Something that a lane of a small program does. */

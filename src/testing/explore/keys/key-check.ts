@@ -1,5 +1,5 @@
-import type { Effect, EffectDefinition } from '../../../world/effect.ts';
-import type { World } from '../../../world/world.ts';
+import type { Effect, EffectDefinition } from '../../../effects/effect.ts';
+import type { World } from '../../../effects/world.ts';
 import type { Violation } from '../violation.ts';
 import { type Change, changesBetween, type SharedState, undeclaredAmong } from './shared-state.ts';
 

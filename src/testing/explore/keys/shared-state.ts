@@ -1,4 +1,4 @@
-import { conflicts } from '../../../world/effect.ts';
+import { conflicts } from '../../../effects/effect.ts';
 
 /** Something that more than one lane could touch. */
 export interface Fact {

@@ -1,4 +1,4 @@
-import type { Cancellation } from '../../../world/effect.ts';
+import type { Cancellation } from '../../../effects/effect.ts';
 import type { PerformOnModel } from './modelled.ts';
 
 type AnyEffect = (args: never) => Promise<unknown>;

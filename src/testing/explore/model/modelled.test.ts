@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { RepriseError } from '../../../core/errors.ts';
+import type { EffectDefinition } from '../../../effects/effect.ts';
+import { createLiveWorld } from '../../../effects/live-world.ts';
 import { createEffects } from '../../../engine/effects.ts';
 import type { Environment } from '../../../engine/environment.ts';
 import { createWork } from '../../../engine/work/work.ts';
 import { createWorkerEffects } from '../../../worker/effects.ts';
-import type { EffectDefinition } from '../../../world/effect.ts';
-import { createLiveWorld } from '../../../world/live.ts';
 import { Model } from './model.ts';
 import { modelled, needsModel } from './modelled.ts';
 import { effectsOnModel } from './surround.ts';

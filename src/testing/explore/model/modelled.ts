@@ -1,6 +1,6 @@
 import { RepriseError } from '../../../core/errors.ts';
-import type { Cancellation, EffectDefinition } from '../../../world/effect.ts';
-import type { World } from '../../../world/world.ts';
+import type { Cancellation, EffectDefinition } from '../../../effects/effect.ts';
+import type { World } from '../../../effects/world.ts';
 
 /** What an effect does in a model. Its arguments and its result are those of the real one. */
 export interface PerformOnModel {

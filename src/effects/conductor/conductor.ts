@@ -1,0 +1,323 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { AskedEntry, ConductedLane } from '../../conductor/asked.ts';
+import { LaneTable } from '../../conductor/lane-table.ts';
+import { Origin, unknownOrigin } from '../../conductor/origin.ts';
+import { createPacer, type Pace, type Pacer } from '../../conductor/pacer.ts';
+import { Stop } from '../../conductor/stop.ts';
+import { WitnessCount } from '../../conductor/witness-count.ts';
+import { RepriseError } from '../../core/errors.ts';
+import { KeyTable } from '../../world/key-table.ts';
+import type { Lane } from '../../world/lane.ts';
+import { createMailbox, type Mailbox, type MailboxOptions } from '../../world/mailbox.ts';
+import { errorOf } from '../../world/outcome.ts';
+import type { Effect, EffectDefinition } from '../effect.ts';
+import {
+  cancelLanes,
+  failureOf,
+  insideAnEffect,
+  joinLanes,
+  nameTaken,
+  outsideAnyLane,
+  performEntry,
+  secondEffect,
+  startBody,
+  strayLane,
+  unfinishedBusiness,
+} from '../lane.ts';
+import type { Witness } from '../recording/recording.ts';
+import type { Tracer } from '../tracer.ts';
+import type { AbandonableWorld, LaneRef, World } from '../world.ts';
+import { Grants } from './grants.ts';
+import { createView } from './requests.ts';
+import type { Happening, Player, PlayerFactory } from './scheduler.ts';
+
+export interface ConductedWorldOptions {
+  readonly player: PlayerFactory;
+  /** `turn` unless it is said. */
+  readonly pace?: Pace;
+  /** Whether it is remembered where in the source something was asked for, which messages tell; it is unless it is said. */
+  readonly remembersOrigins?: boolean;
+  /** Told of every effect, in the order in which they are granted, as the tracer of a live world is. */
+  readonly tracer?: Tracer | undefined;
+}
+
+/**
+ * A world in which one lane goes on at a time, and a player says which. A lane that asks for an effect is parked;
+ * when no lane runs, all are, and one is granted what it asks for. Lanes at the top may await anything, and count as
+ * running meanwhile; all others may await effects only.
+ */
+export interface ConductedWorld extends AbandonableWorld {
+  /**
+   * Resolves with the first divergence, deadlock or misuse. No lane can catch it: from then on nothing that a lane
+   * asks for ends. What was opened at the top rejects with it.
+   */
+  readonly stopped: Promise<Error>;
+  /** To be called when all lanes have ended. Throws what stopped it, or what the player misses. */
+  finish(): Promise<void>;
+  witness(): Witness;
+}
+
+export const createConductedWorld = (options: ConductedWorldOptions): ConductedWorld =>
+  new Conductor(options);
+
+class Conductor implements ConductedWorld {
+  readonly #context = new AsyncLocalStorage<ConductedLane | AskedEntry | undefined>();
+  readonly #lanes = new LaneTable();
+  readonly #keys = new KeyTable();
+  readonly #player: Player;
+  readonly #grants: Grants;
+  readonly #pacer: Pacer;
+  readonly #stop = new Stop();
+  readonly #count = new WitnessCount();
+  /** Lanes whose own code runs, or awaits what is no effect. */
+  readonly #running = new Set<ConductedLane>();
+  readonly #originOf: (above: (args: never) => unknown) => Origin;
+  #endedLanes: ConductedLane[] = [];
+  /** Something outside of all lanes is under way. */
+  #happens = false;
+
+  readonly join: World['join'];
+  readonly cancel: World['cancel'];
+
+  constructor({ player, pace = 'turn', remembersOrigins = true, tracer }: ConductedWorldOptions) {
+    this.#originOf = remembersOrigins ? above => new Origin(above) : () => unknownOrigin;
+    this.#pacer = createPacer({
+      pace,
+      decide: () => this.#decide(),
+      turnIsOver: () => this.#reportStrays(),
+    });
+    this.join = this.effect(joinLanes);
+    this.cancel = this.effect(cancelLanes(root => this.#cancelTree(root)));
+    this.#player = player(
+      createView({
+        lanes: this.#lanes,
+        keys: this.#keys,
+        granted: () => this.#grants.granted,
+        player: () => this.#player,
+      }),
+    );
+    this.#grants = new Grants({
+      player: this.#player,
+      tracer,
+      keys: this.#keys,
+      stop: this.#stop,
+      count: this.#count,
+      // A context of its own: otherwise the work would run as whichever lane happened to make it possible.
+      perform: asked => this.#context.run(asked, performEntry, asked),
+      resume: lane => this.#resume(lane),
+      landed: () => this.#pacer.arm(),
+    });
+  }
+
+  get stopped(): Promise<Error> {
+    return this.#stop.happened;
+  }
+
+  witness(): Witness {
+    return this.#count.witness;
+  }
+
+  open<T>(ownName: string, body: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const outer = this.#context.getStore() && this.#here('open');
+      if (outer === 'misused') return reject(this.#stop.error);
+      const name = outer ? `${outer.name}/${ownName}` : ownName;
+      if (this.#lanes.has(name)) this.#stop.because(nameTaken(name));
+      if (!outer && this.#stop.error) return reject(this.#stop.error);
+      if (this.#stop.error) return;
+      const lane = new ConductedLane(name, outer, outer ? 'inner' : 'top');
+      const onStop = (error: Error) => {
+        if (!lane.abandoned) reject(error);
+      };
+      if (!outer) this.#stop.addListener(onStop);
+      let value: { readonly result: T } | undefined;
+      const ended = this.#live(lane, async () => {
+        value = { result: await body() };
+      });
+      void ended.then(() => {
+        this.#stop.removeListener(onStop);
+        if (this.#stop.error) return;
+        if (value && lane.failure === undefined) resolve(value.result);
+        else reject(lane.failure);
+      });
+    });
+  }
+
+  effect<Args, Result>(definition: EffectDefinition<Args, Result>): Effect<Args, Result> {
+    const ask = (args: Args): Promise<Result> =>
+      this.#request(definition as EffectDefinition<unknown, unknown>, args, ask) as Promise<Result>;
+    return ask;
+  }
+
+  fork(body: () => Promise<void>): LaneRef {
+    const parent = this.#here('fork');
+    if (parent === 'misused') throw this.#stop.error;
+    const lane = new ConductedLane(parent.nextChildName(), parent, 'forked');
+    void this.#live(lane, body);
+    return lane;
+  }
+
+  mailbox<Message>(name: string, options?: MailboxOptions<Message>): Mailbox<Message> {
+    return createMailbox(name, definition => this.effect(definition), options);
+  }
+
+  async abandon(name: string): Promise<void> {
+    const root = this.#lanes.get(name);
+    if (!root) return;
+    const performed: Promise<void>[] = [];
+    for (const lane of root.subtree() as Iterable<ConductedLane>) {
+      lane.abandoned = true;
+      this.#lanes.delete(lane.name);
+      this.#running.delete(lane);
+      if (lane.entry) performed.push(this.#grants.abandon(lane.entry));
+    }
+    if (root.birth === 'top') this.#count.closed();
+    await Promise.all(performed);
+    this.#pacer.arm();
+  }
+
+  async finish(): Promise<void> {
+    // What the last lane did wrong is seen at the end of its turn.
+    await new Promise(resolve => setImmediate(resolve));
+    const [left] = this.#lanes.inOrder;
+    if (left)
+      this.#stop.because(
+        new RepriseError('LANE_MISUSE', `finish was called while lane ${left.name} is open`),
+      );
+    this.#stop.guard(() => this.#player.finished(this.#count.witness));
+    await this.#grants.performance;
+    // Otherwise every promise of the process goes on being told of a world that nobody is in, for each that there was.
+    this.#context.disable();
+    if (this.#stop.error) throw this.#stop.error;
+  }
+
+  #live(lane: ConductedLane, body: () => Promise<void>): Promise<void> {
+    if (!lane.abandoned) this.#enter(lane);
+    return this.#context.run(lane, () =>
+      startBody(body).then(
+        () => this.#end(lane, unfinishedBusiness(lane), undefined),
+        (thrown: unknown) => this.#end(lane, undefined, failureOf(lane, thrown)),
+      ),
+    );
+  }
+
+  #enter(lane: ConductedLane): void {
+    this.#lanes.add(lane);
+    this.#resume(lane);
+    if (lane.birth === 'top') this.#count.opened();
+    else if (lane.birth === 'inner' && lane.parent) {
+      lane.parent.inner++;
+      this.#running.delete(lane.parent);
+    }
+  }
+
+  #end(lane: ConductedLane, misuse: Error | undefined, failure: unknown): void {
+    if (misuse && !lane.abandoned) this.#stop.because(misuse);
+    if (this.#stop.error) return;
+    lane.failure = failure;
+    lane.end();
+    if (lane.abandoned) return;
+    this.#lanes.delete(lane.name);
+    this.#endedLanes.push(lane);
+    if (lane.birth === 'top') this.#count.closed();
+    const { parent } = lane;
+    if (lane.birth === 'inner' && parent && --parent.inner === 0 && !parent.entry) this.#resume(parent);
+    this.#rest(lane);
+  }
+
+  /** An effect that is misused inside of another gets an error, so that the other ends; its lane hears of neither. */
+  #here(what: string): ConductedLane | 'misused' {
+    const context = this.#context.getStore();
+    if (context instanceof ConductedLane) return context;
+    if (context) {
+      this.#stop.because(insideAnEffect(what, context));
+      return 'misused';
+    }
+    const error = outsideAnyLane(what);
+    this.#stop.because(error);
+    throw error;
+  }
+
+  #request(
+    effect: EffectDefinition<unknown, unknown>,
+    args: unknown,
+    ask: (args: never) => unknown,
+  ): Promise<unknown> {
+    // A new promise each time: one for all that never end would keep every lane that was left behind.
+    return new Promise((resolve, reject) => {
+      const lane = this.#here(effect.name);
+      if (lane === 'misused') return reject(this.#stop.error);
+      if (lane.abandoned || this.#stop.error) return;
+      if (lane.entry) return this.#stop.because(secondEffect(effect.name, lane.entry));
+      lane.entry = new AskedEntry(lane, effect, args, this.#originOf(ask), outcome => {
+        lane.entry = undefined;
+        if (outcome.kind === 'ok') resolve(outcome.value);
+        else reject(errorOf(effect.name, outcome));
+      });
+      this.#grants.asked();
+      this.#rest(lane);
+    });
+  }
+
+  /** Its own code goes on now; unless it does nothing but wait for a lane inside of it. */
+  #resume(lane: ConductedLane): void {
+    if (lane.inner === 0) this.#running.add(lane);
+    this.#pacer.lanesRun();
+  }
+
+  #rest(lane: ConductedLane): void {
+    this.#running.delete(lane);
+    if (this.#running.size === 0) this.#pacer.arm();
+  }
+
+  #decide(): void {
+    if (this.#endedLanes.length > 0) this.#tellOfEndedLanes();
+    // Exact: nothing runs, so every lane alive is parked. A begin leaves it so, hence the loop.
+    while (this.#running.size === 0 && this.#grants.canDecide && !this.#happens && !this.#stop.error)
+      this.#stop.guard(() => this.#goOn());
+  }
+
+  #goOn(): void {
+    const next = this.#player.next();
+    if (typeof next === 'function') this.#letHappen(next);
+    else this.#grants.grant(next as AskedEntry);
+  }
+
+  /** In the context of no lane, and nobody goes on before it is over. */
+  #letHappen(happening: Happening): void {
+    const result = this.#context.run(undefined, happening);
+    if (!(result instanceof Promise)) return;
+    this.#happens = true;
+    void result.then(
+      () => this.#hasHappened(),
+      (thrown: unknown) => this.#hasHappened(thrown),
+    );
+  }
+
+  #hasHappened(thrown?: unknown): void {
+    this.#happens = false;
+    if (thrown !== undefined)
+      this.#stop.guard(() => {
+        throw thrown;
+      });
+    this.#pacer.arm();
+  }
+
+  #tellOfEndedLanes(): void {
+    const ended = this.#endedLanes;
+    this.#endedLanes = [];
+    for (const { name, entries } of ended) this.#stop.guard(() => this.#player.laneEnded(name, entries));
+  }
+
+  /** Microtasks are exhausted before an immediate runs, so a lane that still runs awaits something else. */
+  #reportStrays(): void {
+    for (const lane of this.#running) if (lane.birth !== 'top') this.#stop.because(strayLane(lane));
+  }
+
+  #cancelTree(root: Lane): void {
+    for (const lane of root.subtree()) {
+      lane.cancelled = true;
+      if (lane.entry?.isDoomed) lane.entry.cancel();
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import type { AskedEntry, ConductedLane } from '../../conductor/asked.ts';
+import type { Stop } from '../../conductor/stop.ts';
+import type { WitnessCount } from '../../conductor/witness-count.ts';
+import type { KeyTable } from '../../world/key-table.ts';
+import { failed, type Outcome } from '../../world/outcome.ts';
+import { ok } from '../lane.ts';
+import type { EntryPlace, Phase, Tracer } from '../tracer.ts';
+import type { Player } from './scheduler.ts';
+
+export interface GrantsOptions {
+  readonly player: Player;
+  readonly tracer: Tracer | undefined;
+  readonly keys: KeyTable;
+  readonly stop: Stop;
+  readonly count: WitnessCount;
+  readonly perform: (asked: AskedEntry) => Outcome | Promise<unknown>;
+  /** The lane was told how its effect ended, and goes on. */
+  readonly resume: (lane: ConductedLane) => void;
+  /** A performance that took time has ended. */
+  readonly landed: () => void;
+}
+
+const cancelled: Outcome = { kind: 'cancelled' };
+
+/** Grants what lanes ask for, one thing at a time. */
+export class Grants {
+  readonly #options: GrantsOptions;
+  #granted = 0;
+  /** How many lanes wait to be granted something. */
+  #waiting = 0;
+  #performing: AskedEntry | undefined;
+  #performance: Promise<void> = Promise.resolve();
+
+  constructor(options: GrantsOptions) {
+    this.#options = options;
+    options.stop.addListener(() => this.#performing?.cancel());
+  }
+
+  /** The place of the next entry. */
+  get granted(): number {
+    return this.#granted;
+  }
+
+  get canDecide(): boolean {
+    return this.#waiting > 0 && !this.#performing;
+  }
+
+  /** Resolves when nothing is performed any more. */
+  get performance(): Promise<void> {
+    return this.#performance;
+  }
+
+  asked(): void {
+    this.#waiting++;
+  }
+
+  /** Its lane is left behind. Resolves when nothing is performed for it any more. */
+  async abandon(asked: AskedEntry): Promise<void> {
+    if (asked.phase === 'granted') {
+      asked.cancel();
+      await asked.performed;
+      return;
+    }
+    this.#waiting--;
+    if (asked.hasBegun) this.#options.keys.give(asked.keys, 'long');
+  }
+
+  grant(asked: AskedEntry): void {
+    asked.lane.lastEffect = asked.effect.name;
+    const phase = asked.nextPhase;
+    if (phase !== 'end' && asked.isDoomed) this.#cancel(asked, phase);
+    else if (phase === 'begin') this.#begin(asked);
+    else this.#play(asked, phase);
+  }
+
+  #cancel(asked: AskedEntry, phase: Phase): void {
+    this.#waiting--;
+    asked.phase = 'granted';
+    asked.wasPerformed();
+    const place = this.#nextPlace(asked, phase);
+    this.#hand(asked, place, this.#options.player.judge(asked, place, cancelled));
+  }
+
+  /** Nothing is performed before the end is granted, so that no two performances overlap. */
+  #begin(asked: AskedEntry): void {
+    const { keys, count, tracer } = this.#options;
+    keys.take(asked.keys, 'long');
+    count.began();
+    asked.place = this.#nextPlace(asked, 'begin');
+    tracer?.granted(asked, asked.place);
+  }
+
+  #play(asked: AskedEntry, phase: Phase): void {
+    const { keys, count, tracer, player } = this.#options;
+    this.#waiting--;
+    asked.phase = 'granted';
+    const place = this.#nextPlace(asked, phase);
+    if (phase === 'short') {
+      asked.place = place;
+      keys.take(asked.keys, 'short');
+      tracer?.granted(asked, place);
+    } else count.ended();
+    const answer = player.answerOf(asked, place);
+    if (answer === 'perform' || (answer === 'cut off' && this.#isPerformedAllTheSame(asked)))
+      this.#perform(asked, place);
+    else {
+      this.#release(asked);
+      if (answer !== 'cut off') this.#hand(asked, place, answer);
+    }
+  }
+
+  /** What a lane asked for that is left behind at the grant is performed in a live world; the lane never hears of it. */
+  #isPerformedAllTheSame(asked: AskedEntry): boolean {
+    return asked.lane.abandoned && this.#options.player.performs(asked);
+  }
+
+  #perform(asked: AskedEntry, place: EntryPlace): void {
+    const result = this.#options.perform(asked);
+    if (result instanceof Promise) {
+      this.#performing = asked;
+      this.#performance = result.then(
+        value => this.#landLater(asked, place, ok(value)),
+        (thrown: unknown) => this.#landLater(asked, place, failed(thrown)),
+      );
+    } else this.#land(asked, place, result);
+  }
+
+  #landLater(asked: AskedEntry, place: EntryPlace, outcome: Outcome): void {
+    const { stop, landed } = this.#options;
+    this.#performing = undefined;
+    stop.guard(() => this.#land(asked, place, outcome));
+    landed();
+  }
+
+  #land(asked: AskedEntry, place: EntryPlace, outcome: Outcome): void {
+    const { stop, player } = this.#options;
+    this.#release(asked);
+    if (asked.lane.abandoned || stop.error) return;
+    // Whatever it answered: the cancel was granted before its end.
+    this.#hand(asked, place, player.judge(asked, place, asked.isDoomed ? cancelled : outcome));
+  }
+
+  #release(asked: AskedEntry): void {
+    this.#options.keys.give(asked.keys, asked.effect.span);
+    asked.wasPerformed();
+  }
+
+  #hand(asked: AskedEntry, place: EntryPlace, outcome: Outcome): void {
+    const { tracer, resume } = this.#options;
+    const { lane } = asked;
+    if (lane.abandoned) return;
+    tracer?.settled(asked, place, outcome);
+    // The tracer may have been what was waiting for this to leave the lane behind.
+    if (lane.abandoned) return;
+    asked.settle(outcome);
+    resume(lane);
+  }
+
+  #nextPlace({ lane }: AskedEntry, phase: Phase): EntryPlace {
+    this.#options.count.granted(lane.name);
+    return { n: this.#granted++, i: lane.entries++, phase };
+  }
+}

@@ -1,0 +1,93 @@
+import { oneOf, seeded } from '../../conductor/explore/random.ts';
+import { topLane } from '../recording/recording.ts';
+import type { Move, Point, Policy } from './schedule.ts';
+
+/** Any lane that can go on, each as likely as the others. */
+export function randomPolicy(seed: number): Policy {
+  const random = seeded(seed);
+  return { choose: ({ enabled }) => oneOf(enabled, random).lane };
+}
+
+/** How many moves each lane made in a trial. */
+export function movesByLane(trace: readonly Move[]): ReadonlyMap<string, number> {
+  const moves = new Map<string, number>();
+  for (const { lane } of trace) moves.set(lane, (moves.get(lane) ?? 0) + 1);
+  return moves;
+}
+
+/**
+ * A uniform random walk (Zhao and others, 2025): lanes are weighed by how much each still has to do, as far as a trial
+ * tells, so that every order is about as likely as any other.
+ */
+export function urwPolicy(seed: number, expected: ReadonlyMap<string, number>): Policy {
+  const random = seeded(seed);
+  const left = new Map(expected);
+  const weightOf = ({ lane }: Move) => Math.max(1, left.get(lane) ?? 1);
+  return {
+    choose: ({ enabled }) => {
+      let total = 0;
+      for (const move of enabled) total += weightOf(move);
+      let rest = total * random();
+      for (const move of enabled) {
+        rest -= weightOf(move);
+        if (rest >= 0) continue;
+        left.set(move.lane, (left.get(move.lane) ?? 1) - 1);
+        return move.lane;
+      }
+      return oneOf(enabled, random).lane;
+    },
+  };
+}
+
+export interface PctOptions {
+  /** How many decisions have to fall in one way for the bug to show. */
+  readonly depth: number;
+  /** How many moves a schedule has, as far as a trial tells. */
+  readonly length: number;
+}
+
+/** How many times longer than expected a schedule may be before it is left to chance, which is fair. */
+const patience = 10;
+
+/**
+ * Probabilistic concurrency testing (Burckhardt and others, 2010): whoever has the highest priority goes on, priorities
+ * are random, and at a few random moments whoever went on last gets the lowest. The only one that lets a lane stall.
+ */
+export function pctPolicy(seed: number, { depth, length }: PctOptions): Policy {
+  const random = seeded(seed);
+  const priorities = new Map<string, number>();
+  const changes = new Set<number>();
+  for (let left = Math.min(depth - 1, length - 1); left > 0; left--)
+    changes.add(1 + Math.floor(random() * (length - 1)));
+  let lowest = 0;
+  let decisions = 0;
+  const priorityOf = ({ lane }: Move): number => {
+    const known = priorities.get(lane) ?? 1 + random();
+    priorities.set(lane, known);
+    return known;
+  };
+  return {
+    choose: ({ n, enabled, last }) => {
+      if (n > patience * length + 100) return oneOf(enabled, random).lane;
+      if (enabled.length > 1 && changes.has(decisions++) && last !== undefined)
+        priorities.set(last, --lowest);
+      return best(enabled, priorityOf).lane;
+    },
+  };
+}
+
+const best = (enabled: readonly Move[], scoreOf: (move: Move) => number): Move =>
+  enabled.reduce((a, b) => (scoreOf(b) > scoreOf(a) ? b : a));
+
+/** No lane is interrupted: it goes on until it waits or ends, and then the first of the others does. */
+export const batonPolicy: Policy = { choose: point => whoeverHasTheBaton(point) };
+
+export function whoeverHasTheBaton({ enabled, last = '' }: Point): string {
+  const top = topLane(last);
+  const next =
+    enabled.find(({ lane }) => lane === last) ??
+    enabled.find(({ lane, isOutside }) => !isOutside && topLane(lane) === top) ??
+    enabled.find(({ isOutside }) => !isOutside) ??
+    enabled[0];
+  return next?.lane ?? '';
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { Cancelled } from '../world/outcome.ts';
+import { gate, note, turn } from '../world/test-support.ts';
+import { createLiveWorld } from './live-world.ts';
+
+describe('cancellation', () => {
+  it('aborts a long effect, and the outcome is cancelled even if a result came in', async () => {
+    const world = createLiveWorld();
+    const { pass, release, aborted } = gate(world);
+    const seen: unknown[] = [];
+    await world.open('run', async () => {
+      const child = world.fork(async () => {
+        await pass('work').then(
+          value => seen.push(value),
+          (error: unknown) => seen.push(error),
+        );
+      });
+      await note(world, [])('begun');
+      await world.cancel([child]);
+      expect(aborted).toEqual(['work']);
+      release('work', 'a result');
+      await world.join([child]);
+    });
+    expect(seen).toEqual([expect.any(Cancelled)]);
+  });
+
+  it('lets the short effects and the clean-up of a cancelled lane run, and begins no long one', async () => {
+    const world = createLiveWorld();
+    const { pass, begun, release } = gate(world);
+    const notes: string[] = [];
+    const say = note(world, notes);
+    const tidy = world.effect<string, void>({
+      name: 'test.tidy',
+      span: 'long',
+      cleanup: true,
+      perform: async text => {
+        await turn();
+        notes.push(text);
+      },
+    });
+    await world.open('run', async () => {
+      const child = world.fork(async () => {
+        try {
+          await pass('work');
+        } catch {
+          await say('short');
+          await tidy('tidied');
+          await pass('more').catch((error: unknown) => notes.push(String(error)));
+        }
+      });
+      await say('begun');
+      await world.cancel([child]);
+      release('work');
+      await world.join([child]);
+    });
+    expect(notes).toEqual(['begun', 'short', 'tidied', 'Cancelled: test.gate was cancelled']);
+    expect(begun).toEqual(['work']);
+  });
+
+  it('reaches all lanes below, also those that a cancelled lane forks later', async () => {
+    const world = createLiveWorld();
+    const { pass, release } = gate(world);
+    const cancelled: string[] = [];
+    const heeds = (name: string) => async () => {
+      await pass(name).catch(() => cancelled.push(name));
+    };
+    await world.open('run', async () => {
+      const child = world.fork(async () => {
+        const inner = world.fork(heeds('inner'));
+        await pass('own').catch(() => cancelled.push('own'));
+        const late = world.fork(heeds('late'));
+        await world.join([inner, late]);
+      });
+      await note(world, [])('begun');
+      await world.cancel([child]);
+      release('inner');
+      release('own');
+      await world.join([child]);
+    });
+    expect(cancelled.sort()).toEqual(['inner', 'late', 'own']);
+  });
+
+  it('ends waits for a message', async () => {
+    const world = createLiveWorld();
+    const box = world.mailbox<string>('box');
+    const seen: unknown[] = [];
+    await world.open('run', async () => {
+      const child = world.fork(async () => {
+        await box.receiveAll().catch((error: unknown) => seen.push(error));
+      });
+      await note(world, [])('waiting');
+      await world.cancel([child]);
+      await world.join([child]);
+    });
+    expect(seen).toEqual([expect.any(Cancelled)]);
+  });
+
+  it('does not take back an effect that has ended', async () => {
+    const world = createLiveWorld();
+    const { pass, release } = gate(world);
+    const seen: string[] = [];
+    await world.open('run', async () => {
+      const child = world.fork(async () => {
+        seen.push(await pass('work'));
+      });
+      await note(world, [])('begun');
+      release('work', 'a result');
+      await world.join([child]);
+      await world.cancel([child]);
+    });
+    expect(seen).toEqual(['a result']);
+  });
+});

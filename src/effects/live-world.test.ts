@@ -1,0 +1,284 @@
+import { describe, expect, it } from 'vitest';
+import { RepriseError } from '../core/errors.ts';
+import { codeOf, gate, note, turn } from '../world/test-support.ts';
+import { createLiveWorld } from './live-world.ts';
+
+describe('lanes', () => {
+  it('are named after their parent and the number of the fork, and not after when they run', async () => {
+    const world = createLiveWorld();
+    const names = await world.open('run', async () => {
+      const first = world.fork(async () => {
+        const inner = world.fork(async () => {});
+        await world.join([inner]);
+      });
+      const second = world.fork(async () => {});
+      await world.join([first, second]);
+      const third = world.fork(async () => {});
+      await world.join([third]);
+      return [first.name, second.name, third.name];
+    });
+    expect(names).toEqual(['run/0', 'run/1', 'run/2']);
+  });
+
+  it('give back what their body gave', async () => {
+    await expect(createLiveWorld().open('run', async () => 42)).resolves.toBe(42);
+  });
+
+  it('refuse a name that is taken, and give it free when they end', async () => {
+    const world = createLiveWorld();
+    const { pass, release } = gate(world);
+    const first = world.open('run', () => pass('a'));
+    expect(await codeOf(world.open('run', async () => {}))).toBe(
+      'LANE_MISUSE: a lane named run is already open',
+    );
+    release('a');
+    await first;
+    await expect(world.open('run', async () => 'again')).resolves.toBe('again');
+  });
+
+  it('leave a world that nobody is in as it was, ready for the next', async () => {
+    const world = createLiveWorld();
+    const heard: string[] = [];
+    const say = note(world, heard);
+    await world.open('run', () => say('first'));
+    expect(await codeOf(say('outside'))).toContain('LANE_MISUSE');
+    await Promise.all([world.open('a', () => say('second')), world.open('b', () => say('third'))]);
+    expect(heard).toEqual(['first', 'second', 'third']);
+  });
+
+  it('fail if they end before what they forked', async () => {
+    const world = createLiveWorld();
+    const { pass, release } = gate(world);
+    const opened = world.open('run', async () => {
+      world.fork(async () => {
+        await pass('child');
+      });
+    });
+    expect(await codeOf(opened)).toBe(
+      'LANE_MISUSE: lane run ended before run/0, which it forked; join it first',
+    );
+    release('child');
+  });
+
+  it('fail if they end with an effect under way', async () => {
+    const world = createLiveWorld();
+    const { pass, release } = gate(world);
+    const opened = world.open('run', async () => {
+      void pass('left behind');
+    });
+    expect(await codeOf(opened)).toBe('LANE_MISUSE: lane run ended without awaiting test.gate');
+    release('left behind');
+  });
+
+  it('are joined only when they have ended', async () => {
+    const world = createLiveWorld();
+    const { pass, release } = gate(world);
+    const order: string[] = [];
+    const opened = world.open('run', async () => {
+      const child = world.fork(async () => {
+        await pass('child');
+        order.push('child');
+      });
+      await world.join([child]);
+      order.push('parent');
+    });
+    await turn();
+    release('child');
+    await opened;
+    expect(order).toEqual(['child', 'parent']);
+  });
+
+  it('make a join throw what they threw, as an error that was rebuilt', async () => {
+    const world = createLiveWorld();
+    const thrown = new RepriseError('STORE_FAILED', 'disk is full', { hint: 'make room' });
+    const caught = await world.open('run', async () => {
+      const child = world.fork(async () => {
+        throw thrown;
+      });
+      return world.join([child]).catch((error: unknown) => error);
+    });
+    expect(caught).toMatchObject({ code: 'STORE_FAILED', message: 'disk is full', hint: 'make room' });
+    expect(caught).not.toBe(thrown);
+  });
+
+  it.each([undefined, null, 'text', 0])('make a join throw even if they threw %s', async thrown => {
+    const world = createLiveWorld();
+    const opened = world.open('run', async () => {
+      const child = world.fork(async () => {
+        throw thrown;
+      });
+      await world.join([child]);
+    });
+    await expect(opened).rejects.toThrow(RepriseError);
+  });
+});
+
+describe('one effect at a time', () => {
+  it('refuses a Promise.all over effects of one lane, and says what to use', async () => {
+    const world = createLiveWorld();
+    const say = note(world, []);
+    const opened = world.open('run', () => Promise.all([say('a'), say('b')]));
+    expect(await codeOf(opened)).toBe(
+      'LANE_MISUSE: lane run asked for test.note while test.note is under way; await it first, or use fork() instead of Promise.all',
+    );
+  });
+
+  it('refuses a second effect while a long one is performed', async () => {
+    const world = createLiveWorld();
+    const { pass, release } = gate(world);
+    const say = note(world, []);
+    const opened = world.open('run', async () => {
+      const long = pass('a');
+      for (let turns = 0; turns < 3; turns++) await Promise.resolve();
+      const second = codeOf(say('b'));
+      release('a');
+      await long;
+      return second;
+    });
+    expect(await opened).toContain('asked for test.note while test.gate is under way');
+  });
+
+  it('refuses effects inside effects', async () => {
+    const world = createLiveWorld();
+    const say = note(world, []);
+    const nesting = world.effect<void, void>({
+      name: 'test.nesting',
+      span: 'short',
+      perform: () => say('inside'),
+    });
+    expect(await codeOf(world.open('run', () => nesting()))).toBe(
+      'LANE_MISUSE: lane run called test.note inside the effect test.nesting; effects do not nest',
+    );
+  });
+
+  it('refuses forks inside effects, and anything outside a lane', async () => {
+    const world = createLiveWorld();
+    const say = note(world, []);
+    const forking = world.effect<void, void>({
+      name: 'test.forking',
+      span: 'short',
+      perform: () => {
+        world.fork(async () => {});
+      },
+    });
+    expect(await codeOf(world.open('run', () => forking()))).toContain(
+      'called fork inside the effect test.forking',
+    );
+    expect(await codeOf(say('nowhere'))).toBe('LANE_MISUSE: test.note was called outside any lane');
+    expect(() => world.fork(async () => {})).toThrow('fork was called outside any lane');
+  });
+
+  it('hands over errors that were rebuilt: their class is gone, what they say is not', async () => {
+    class OwnError extends Error {
+      override name = 'OwnError';
+      code = 'ENOENT';
+    }
+    const world = createLiveWorld();
+    const failing = world.effect<unknown, void>({
+      name: 'test.failing',
+      span: 'short',
+      perform: thrown => {
+        throw thrown;
+      },
+    });
+    const caught = (thrown: unknown) =>
+      world.open('run', () => failing(thrown).catch((error: unknown) => error));
+    const own = await caught(new OwnError('no such file'));
+    expect(own).not.toBeInstanceOf(OwnError);
+    expect(own).toMatchObject({ code: 'INTERNAL', message: 'test.failing: no such file (ENOENT)' });
+    expect(await caught(new RepriseError('FENCED', 'gone'))).toMatchObject({
+      code: 'FENCED',
+      message: 'gone',
+    });
+    expect(await caught('just a text')).toMatchObject({
+      code: 'INTERNAL',
+      message: 'test.failing: just a text',
+    });
+    expect(await caught(undefined)).toBeInstanceOf(RepriseError);
+  });
+});
+
+describe('mailboxes', () => {
+  it('hand over in one batch what was sent in one turn', async () => {
+    const world = createLiveWorld();
+    const box = world.mailbox<number>('box');
+    const batches = await world.open('run', async () => {
+      const senders = [1, 2, 3].map(value => world.fork(() => box.send(value)));
+      const first = await box.receiveAll();
+      await world.join(senders);
+      await box.send(4);
+      return [first, await box.receiveAll()];
+    });
+    expect(batches).toEqual([[1, 2, 3], [4]]);
+  });
+
+  it('let the receiver wait for the first message', async () => {
+    const world = createLiveWorld();
+    const box = world.mailbox<string>('box');
+    const { pass, release } = gate(world);
+    const opened = world.open('run', async () => {
+      const sender = world.fork(async () => box.send(await pass('work')));
+      const batch = await box.receiveAll();
+      await world.join([sender]);
+      return batch;
+    });
+    await turn();
+    release('work', 'late');
+    expect(await opened).toEqual(['late']);
+  });
+});
+
+describe('what cannot go on, or could not be replayed', () => {
+  it('reports a deadlock with what each lane waits for', async () => {
+    const world = createLiveWorld();
+    const box = world.mailbox<string>('box');
+    const opened = world.open('run', async () => {
+      const child = world.fork(async () => {
+        await box.receiveAll();
+      });
+      await world.join([child]);
+    });
+    expect(await codeOf(opened)).toBe(
+      'DEADLOCK: no lane can go on: run/0 waits at mail.receive; run waits at lane.join',
+    );
+  });
+
+  it('does not call it a deadlock while a long effect may still change something', async () => {
+    const world = createLiveWorld();
+    const { pass, release } = gate(world);
+    const opened = world.open('run', async () => {
+      const child = world.fork(async () => {
+        await pass('work');
+      });
+      await world.join([child]);
+      return 'joined';
+    });
+    for (let turns = 0; turns < 5; turns++) await turn();
+    release('work');
+    expect(await opened).toBe('joined');
+  });
+
+  it('reports a lane that awaits something that is no effect, if asked to', async () => {
+    const strict = createLiveWorld({ refuseStrays: true });
+    const say = note(strict, []);
+    const opened = strict.open('run', async () => {
+      await say('begun');
+      await turn().then(turn);
+    });
+    expect(await codeOf(opened)).toBe(
+      "LANE_MISUSE: lane run awaits something that is not an effect (a timer, I/O, another lane's promise) after test.note",
+    );
+  });
+
+  it('lets such a lane be otherwise', async () => {
+    const world = createLiveWorld();
+    const say = note(world, []);
+    await expect(
+      world.open('run', async () => {
+        await say('begun');
+        await turn().then(turn);
+        return 'fine';
+      }),
+    ).resolves.toBe('fine');
+  });
+});

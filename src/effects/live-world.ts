@@ -1,0 +1,305 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { KeyTable } from '../world/key-table.ts';
+import { Entry, Lane } from '../world/lane.ts';
+import { createMailbox, type Mailbox, type MailboxOptions } from '../world/mailbox.ts';
+import { errorOf, failed, type Outcome } from '../world/outcome.ts';
+import { conflicts, type Effect, type EffectDefinition } from './effect.ts';
+import {
+  cancelLanes,
+  failureOf,
+  insideAnEffect,
+  joinLanes,
+  nameTaken,
+  ok,
+  outsideAnyLane,
+  performEntry,
+  secondEffect,
+  startBody,
+  strayLane,
+  unfinishedBusiness,
+} from './lane.ts';
+import type { EntryPlace, Phase, Tracer } from './tracer.ts';
+import type { AbandonableWorld, LaneRef, World } from './world.ts';
+
+export interface LiveOptions {
+  /**
+   * Refuse a lane that awaits anything but an effect (a timer, I/O, another lane's promise). Such a lane works here,
+   * but could not be replayed; tests switch this on.
+   */
+  readonly refuseStrays?: boolean;
+  /** Told of every effect, in the order in which they are granted. */
+  readonly tracer?: Tracer | undefined;
+}
+
+/** The world as it is: effects overlap freely, except that those with conflicting keys go one after another. */
+export const createLiveWorld = (options: LiveOptions = {}): AbandonableWorld => new LiveWorld(options);
+
+/** Whose code runs: a lane's own, or the performance of an effect for it. */
+type Context = Lane | Entry;
+
+class LiveWorld implements AbandonableWorld {
+  readonly #context = new AsyncLocalStorage<Context>();
+  readonly #lanes = new Map<string, Lane>();
+  readonly #keys = new KeyTable();
+  readonly #refuseStrays: boolean;
+  readonly #tracer: Tracer | undefined;
+  #granted = 0;
+  /** Requests of this turn that have not been looked at. */
+  #arrived: Entry[] = [];
+  /** Waits whose condition is false, and effects whose keys are held, in order of arrival. */
+  readonly #parked = new Set<Entry>();
+  #performing = 0;
+  #looking = false;
+  #changed = false;
+  #turnArmed = false;
+  #endArmed = false;
+
+  constructor(options: LiveOptions) {
+    this.#refuseStrays = options.refuseStrays ?? false;
+    this.#tracer = options.tracer;
+    this.join = this.effect(joinLanes);
+    this.cancel = this.effect(cancelLanes(root => this.#cancelTree(root)));
+  }
+
+  readonly join: World['join'];
+  readonly cancel: World['cancel'];
+
+  async open<T>(ownName: string, body: () => Promise<T>): Promise<T> {
+    const outer = this.#context.getStore() && this.#here('open');
+    const name = outer ? `${outer.name}/${ownName}` : ownName;
+    if (this.#lanes.has(name)) throw nameTaken(name);
+    let value: { readonly result: T } | undefined;
+    const lane = new Lane(name, outer);
+    await this.#live(lane, async () => {
+      value = { result: await body() };
+    });
+    if (!value || lane.failure !== undefined) throw lane.failure;
+    return value.result;
+  }
+
+  effect<Args, Result>(definition: EffectDefinition<Args, Result>): Effect<Args, Result> {
+    return args => this.#request(definition as EffectDefinition<unknown, unknown>, args) as Promise<Result>;
+  }
+
+  fork(body: () => Promise<void>): LaneRef {
+    const parent = this.#here('fork');
+    const lane = new Lane(parent.nextChildName(), parent);
+    void this.#live(lane, body);
+    return lane;
+  }
+
+  mailbox<Message>(name: string, options?: MailboxOptions<Message>): Mailbox<Message> {
+    return createMailbox(name, definition => this.effect(definition), options);
+  }
+
+  async abandon(name: string): Promise<void> {
+    const root = this.#lanes.get(name);
+    if (!root) return;
+    const performed: Promise<void>[] = [];
+    for (const lane of root.subtree()) {
+      lane.abandoned = true;
+      this.#lanes.delete(lane.name);
+      const { entry } = lane;
+      if (!entry) continue;
+      this.#parked.delete(entry);
+      if (entry.phase !== 'granted') continue;
+      entry.cancel();
+      performed.push(entry.performed);
+    }
+    await Promise.all(performed);
+    this.#lookAgain();
+  }
+
+  /** Each promise costs a microsecond while lanes are told apart by AsyncLocalStorage: hence `then`, here and below. */
+  #live(lane: Lane, body: () => Promise<void>): Promise<void> {
+    this.#lanes.set(lane.name, lane);
+    return this.#context.run(lane, () =>
+      startBody(body).then(
+        () => this.#end(lane, unfinishedBusiness(lane)),
+        (thrown: unknown) => this.#end(lane, failureOf(lane, thrown)),
+      ),
+    );
+  }
+
+  #end(lane: Lane, failure: unknown): void {
+    if (failure !== undefined) lane.failure = failure;
+    lane.end();
+    this.#lanes.delete(lane.name);
+    this.#lookAgain();
+    // Otherwise every promise of the process goes on being told of a world that nobody is in, for each that there was.
+    if (this.#lanes.size === 0 && this.#performing === 0) this.#context.disable();
+  }
+
+  #here(what: string): Lane {
+    const context = this.#context.getStore();
+    if (!context) throw outsideAnyLane(what);
+    if (context instanceof Lane) return context;
+    throw insideAnEffect(what, context);
+  }
+
+  #request(effect: EffectDefinition<unknown, unknown>, args: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const lane = this.#here(effect.name);
+      if (lane.abandoned) return;
+      if (lane.entry) throw secondEffect(effect.name, lane.entry);
+      lane.entry = new Entry(lane, effect, args, outcome => {
+        lane.entry = undefined;
+        if (outcome.kind === 'ok') resolve(outcome.value);
+        else reject(errorOf(effect.name, outcome));
+      });
+      // Never decided inside the call: an effect that completed here would hide a second one from the same lane.
+      if (this.#arrived.push(lane.entry) === 1) queueMicrotask(() => this.#grantArrived());
+    });
+  }
+
+  #grantArrived(): void {
+    const arrived = this.#arrived;
+    this.#arrived = [];
+    // A tracer that is told of one of them may leave the lane of the next behind.
+    for (const entry of arrived) if (!entry.lane.abandoned) this.#consider(entry, false);
+    if (this.#parked.size > 0) this.#armEndOfTurn();
+  }
+
+  /** Grants the entry, or parks it. Returns whether it was granted. */
+  #consider(entry: Entry, turnIsOver: boolean): boolean {
+    if (entry.isDoomed) this.#finish(entry, { kind: 'cancelled' });
+    else if (entry.effect.enabled?.(entry.args) === false || !this.#mayTakeKeys(entry))
+      return this.#park(entry);
+    else if (entry.effect.drains && !turnIsOver) {
+      this.#armTurn();
+      return this.#park(entry);
+    } else this.#grant(entry);
+    return true;
+  }
+
+  #park(entry: Entry): false {
+    entry.phase = 'waiting';
+    this.#parked.add(entry);
+    return false;
+  }
+
+  /** Free, and not wanted by somebody who came first: readers must not overtake a blocked writer for ever. */
+  #mayTakeKeys(entry: Entry): boolean {
+    if (!this.#keys.areFree(entry.keys)) return false;
+    for (const earlier of this.#parked) {
+      if (earlier === entry) break;
+      if (!conflicts(earlier.keys, entry.keys) || this.#keys.areHeldForLong(earlier.keys)) continue;
+      if (earlier.effect.enabled?.(earlier.args) !== false && !earlier.effect.drains) return false;
+    }
+    return true;
+  }
+
+  #grant(entry: Entry): void {
+    const { effect, lane, keys } = entry;
+    this.#parked.delete(entry);
+    entry.phase = 'granted';
+    lane.lastEffect = effect.name;
+    this.#keys.take(keys, effect.span);
+    this.#performing++;
+    if (this.#tracer) {
+      entry.place = this.#nextPlace(lane, effect.span === 'short' ? 'short' : 'begin');
+      this.#tracer.granted(entry, entry.place);
+    }
+    // A context of its own: otherwise the work would run as whichever lane happened to make it possible.
+    const result = this.#context.run(entry, performEntry, entry);
+    if (result instanceof Promise) {
+      void result.then(
+        value => this.#land(entry, ok(value)),
+        (thrown: unknown) => this.#land(entry, failed(thrown)),
+      );
+    } else this.#land(entry, result);
+  }
+
+  #land(entry: Entry, outcome: Outcome): void {
+    this.#performing--;
+    this.#keys.give(entry.keys, entry.effect.span);
+    entry.wasPerformed();
+    this.#finish(entry, entry.isDoomed ? { kind: 'cancelled' } : outcome);
+    this.#lookAgain();
+  }
+
+  #nextPlace(lane: Lane, phase: Phase): EntryPlace {
+    return { n: this.#granted++, i: lane.entries++, phase };
+  }
+
+  #finish(entry: Entry, outcome: Outcome): void {
+    this.#parked.delete(entry);
+    if (entry.lane.abandoned) return;
+    if (this.#tracer) {
+      const { lane, effect, place } = entry;
+      const isNew = place === undefined || effect.span === 'long';
+      const phase = effect.span === 'short' ? 'short' : place ? 'end' : 'begin';
+      this.#tracer.settled(entry, isNew ? this.#nextPlace(lane, phase) : place, outcome);
+      // The tracer may have been what was waiting for this to leave the lane behind.
+      if (entry.lane.abandoned) return;
+    }
+    entry.settle(outcome);
+    if (this.#refuseStrays) this.#armEndOfTurn();
+  }
+
+  /** Keys came free, or state behind a wait changed: somebody who is parked may go on now. */
+  #lookAgain(): void {
+    if (this.#parked.size === 0) return;
+    // An effect that is performed at once comes back here; going round instead of deeper, however many are parked.
+    this.#changed = true;
+    if (this.#looking) return;
+    this.#looking = true;
+    while (this.#changed) {
+      this.#changed = false;
+      for (const entry of this.#parked) this.#consider(entry, false);
+    }
+    this.#looking = false;
+    this.#armEndOfTurn();
+  }
+
+  #armTurn(): void {
+    this.#turnArmed = true;
+    this.#armEndOfTurn();
+  }
+
+  /** Microtasks are exhausted before an immediate runs, so what is seen here is what each lane really waits for. */
+  #armEndOfTurn(): void {
+    if (this.#endArmed) return;
+    this.#endArmed = true;
+    setImmediate(() => {
+      this.#endArmed = false;
+      this.#reportDeadlock();
+      if (this.#refuseStrays) this.#reportStrays();
+      if (!this.#turnArmed) return;
+      this.#turnArmed = false;
+      for (const entry of this.#parked) this.#consider(entry, true);
+    });
+  }
+
+  #cancelTree(root: Lane): void {
+    for (const lane of root.subtree()) {
+      lane.cancelled = true;
+      const { entry } = lane;
+      if (!entry?.isDoomed) continue;
+      if (entry.phase === 'granted') entry.cancel();
+      else if (entry.phase === 'waiting') this.#finish(entry, { kind: 'cancelled' });
+    }
+  }
+
+  #reportDeadlock(): void {
+    if (
+      this.#performing > 0 ||
+      this.#turnArmed ||
+      this.#arrived.length > 0 ||
+      this.#parked.size < this.#lanes.size
+    )
+      return;
+    const waits = [...this.#parked]
+      .map(({ lane, effect }) => `${lane.name} waits at ${effect.name}`)
+      .join('; ');
+    const error = { code: 'DEADLOCK', message: `no lane can go on: ${waits}` };
+    for (const entry of [...this.#parked]) this.#finish(entry, { kind: 'failed', error });
+  }
+
+  #reportStrays(): void {
+    for (const lane of this.#lanes.values()) {
+      if (lane.entry || lane.ended) continue;
+      lane.failure ??= strayLane(lane);
+    }
+  }
+}
