@@ -1,7 +1,7 @@
 import { createConductedWorld } from '../../dist/effects/conductor/conductor.js';
 import { createLiveWorld } from '../../dist/effects/live-world.js';
 import { scorePlayer } from '../../dist/effects/schedulers/replay.js';
-import { createRecorder } from '../../dist/world/memory-tracer.js';
+import { createRecorder } from '../../dist/effects/tracer.js';
 import { coldAndWarm, contend } from '../lib/contend.mjs';
 
 /** Three lanes with a session, a shared counter and mail, and one that receives: twelve entries a round, or a few less. */

@@ -187,7 +187,7 @@ export const mutations = [
     breaks: 'of two steps that end at the same moment the engine hears of one',
     changes: [
       {
-        file: 'world/mailbox.ts',
+        file: 'effects/world.ts',
         find: 'waiting.push(message);',
         replace: 'waiting = [message];',
       },

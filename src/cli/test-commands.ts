@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Option } from 'commander';
 import type { CommandIo } from '../commands/io.ts';
 import { findUpwards } from '../commands/project.ts';
-import { policyNames } from '../conductor/explore/sampling.ts';
+import { policyNames } from '../effects/explore/policies.ts';
 import type { TestContext } from '../testing/context.ts';
 import { faultKinds } from '../testing/manifest/manifest.ts';
 import { duration, oneOrMore, wholeNumber } from './option-values.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { turn } from '../world/test-support.ts';
 import { conflicts, type Keys } from './effect.ts';
 import { createLiveWorld } from './live-world.ts';
+import { turn } from './test-support.ts';
 import type { World } from './world.ts';
 
 interface Work {

@@ -1,3 +1,5 @@
+import { type ErrorData, isErrorCode, RepriseError, toErrorData } from '../core/errors.ts';
+
 /**
  * What an effect touches. Two effects conflict when one writes what the other reads or writes; conflicting effects
  * never overlap, in any mode, and only their order can matter.
@@ -51,9 +53,9 @@ export interface EffectDefinition<Args, Result> {
  * the `real` thing, whose answer is compared (git, files, locks), unless all is to come from the tape; or the
  * `inside` of this process, in every case, because other lanes wait for what it changes (mail, joins, the store).
  */
-export type Answer = 'tape' | 'real' | 'inside';
+type Answer = 'tape' | 'real' | 'inside';
 
-export interface Taped<Args, Result> {
+interface Taped<Args, Result> {
   readonly args?: (args: Args) => unknown;
   readonly result?: (result: Result) => unknown;
   /**
@@ -99,3 +101,32 @@ const colon = 58;
 
 /** Whether the key stands for all that begin with it. */
 export const isGroup = (key: string): boolean => key.charCodeAt(key.length - 1) === colon;
+
+/** How an effect ended. */
+export type Outcome =
+  | { readonly kind: 'ok'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly error: ErrorData }
+  | { readonly kind: 'cancelled' };
+
+/** What a lane sees when a cancel was granted before the end of its long effect, or before its next one. */
+export class Cancelled extends RepriseError {
+  override readonly name = 'Cancelled';
+  constructor(effect: string) {
+    super('CANCELLED', `${effect} was cancelled`);
+  }
+}
+
+export const failed = (thrown: unknown): Outcome => ({ kind: 'failed', error: toErrorData(thrown) });
+
+/**
+ * The error that a lane sees. It is rebuilt from the outcome, not passed on, so that a lane cannot tell
+ * a performed effect from one that a tape answered.
+ */
+export function errorOf(effect: string, outcome: Exclude<Outcome, { kind: 'ok' }>): RepriseError {
+  if (outcome.kind === 'cancelled') return new Cancelled(effect);
+  const { code, message, hint } = outcome.error;
+  if (isErrorCode(code) && code !== 'STEP_FAILED') return new RepriseError(code, message, { hint });
+  return new RepriseError('INTERNAL', `${effect}: ${message}${code === 'STEP_FAILED' ? '' : ` (${code})`}`, {
+    hint,
+  });
+}

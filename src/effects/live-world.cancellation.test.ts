@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Cancelled } from '../world/outcome.ts';
-import { gate, note, turn } from '../world/test-support.ts';
+import { Cancelled } from './effect.ts';
 import { createLiveWorld } from './live-world.ts';
+import { gate, note, turn } from './test-support.ts';
 
 describe('cancellation', () => {
   it('aborts a long effect, and the outcome is cancelled even if a result came in', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RepriseError } from '../core/errors.ts';
-import { codeOf, gate, note, turn } from '../world/test-support.ts';
 import { createLiveWorld } from './live-world.ts';
+import { codeOf, gate, note, turn } from './test-support.ts';
 
 describe('lanes', () => {
   it('are named after their parent and the number of the fork, and not after when they run', async () => {

@@ -1,14 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { KeyTable } from '../world/key-table.ts';
-import { Entry, Lane } from '../world/lane.ts';
-import { createMailbox, type Mailbox, type MailboxOptions } from '../world/mailbox.ts';
-import { errorOf, failed, type Outcome } from '../world/outcome.ts';
-import { conflicts, type Effect, type EffectDefinition } from './effect.ts';
+import { conflicts, type Effect, type EffectDefinition, errorOf, failed, type Outcome } from './effect.ts';
 import {
   cancelLanes,
+  Entry,
   failureOf,
   insideAnEffect,
   joinLanes,
+  KeyTable,
+  Lane,
   nameTaken,
   ok,
   outsideAnyLane,
@@ -19,7 +18,14 @@ import {
   unfinishedBusiness,
 } from './lane.ts';
 import type { EntryPlace, Phase, Tracer } from './tracer.ts';
-import type { AbandonableWorld, LaneRef, World } from './world.ts';
+import {
+  type AbandonableWorld,
+  createMailbox,
+  type LaneRef,
+  type Mailbox,
+  type MailboxOptions,
+  type World,
+} from './world.ts';
 
 export interface LiveOptions {
   /**

@@ -40,3 +40,6 @@ export const systemIds: Ids = {
   incarnation: () => randomName(16),
   sessionId: () => randomUUID(),
 };
+
+/** Calls back when everything that can happen at once has happened: what is written then is written once. */
+export const atEndOfTurn = (callback: () => void): void => void setImmediate(callback);

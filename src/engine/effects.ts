@@ -2,7 +2,7 @@ import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { toTimestamp } from '../core/time.ts';
-import { isFlat } from '../effects/effect.ts';
+import { Cancelled, isFlat } from '../effects/effect.ts';
 import { endTrees } from '../process/end-trees.ts';
 import type {
   AcquireRequest,
@@ -13,7 +13,6 @@ import type {
   NewRun,
   RunStatus,
 } from '../store/port.ts';
-import { Cancelled } from '../world/outcome.ts';
 import type { Environment, Observer } from './environment.ts';
 import type { FunctionCall, Turn } from './function-call.ts';
 import { outsideEffects } from './outside-effects.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/time.ts';
+import { Cancelled } from '../effects/effect.ts';
 import type { World } from '../effects/world.ts';
-import { Cancelled } from '../world/outcome.ts';
 
 /** The clock and the keyboard, which engine lanes and workers ask alike. */
 export const outsideEffects = ({ world, clock }: { readonly world: World; readonly clock: Clock }) => ({

@@ -1,10 +1,9 @@
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { toEpochMs, toTimestamp } from '../core/time.ts';
-import type { LaneRef } from '../effects/world.ts';
+import type { LaneRef, Mailbox } from '../effects/world.ts';
 import type { Lease } from '../store/port.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
-import type { Mailbox } from '../world/mailbox.ts';
 import { type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
 import { hasInside } from './graph.ts';

@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
+import { Cancelled } from '../effects/effect.ts';
+import type { Mailbox } from '../effects/world.ts';
 import type { Lease } from '../store/port.ts';
-import type { Mailbox } from '../world/mailbox.ts';
-import { Cancelled } from '../world/outcome.ts';
 import type { EngineEffects } from './effects.ts';
 import type { Observer } from './environment.ts';
 import { FunctionCall } from './function-call.ts';

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RepriseError } from '../core/errors.ts';
-import type { RecordedEntry, Recording } from '../effects/recording/recording.ts';
-import type { Outcome } from '../world/outcome.ts';
-import { witnessOf } from '../world/witness.ts';
+import type { Outcome } from '../effects/effect.ts';
+import { type RecordedEntry, type Recording, witnessOf } from '../effects/recording/recording.ts';
 import { type CaseFiles, fromCaseFiles, sha256, toCaseFiles } from './case-files.ts';
 
 const made = { reprise: '0.1.0', git: '2.39.5', node: '20.19.0', recorded_at: '2026-01-02T03:04:05.000Z' };

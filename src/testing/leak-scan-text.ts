@@ -1,8 +1,6 @@
-import { placeholderName } from '../effects/redact/redact.ts';
+import { beginsAt, endsHere, type NamedPath, pathForms, placeholderName } from '../effects/redact/redact.ts';
 import { mayHoldToken, tokenPatterns } from '../effects/redact/secret-patterns.ts';
-import { isSecretValue, type Secret } from '../effects/redact/secrets.ts';
-import { beginsAt, endsHere, type NamedPath, pathForms } from '../world/redact-paths.ts';
-import { formsOf } from '../world/secrets-forms.ts';
+import { formsOf, isSecretValue, type Secret } from '../effects/redact/secrets.ts';
 
 /** What was found, and where in the text. */
 export interface Finding {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { scatter } from '../../src/conductor/explore/scatter.ts';
+import { scatter } from '../../src/effects/explore/policies.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { brokenIn, formsOf } from '../../src/testing/explore/ending.ts';
 import { Promises } from '../crash/promises.ts';

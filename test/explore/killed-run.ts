@@ -8,7 +8,7 @@ import type { Ids } from '../../src/core/time.ts';
 import { createConductedWorld } from '../../src/effects/conductor/conductor.ts';
 import { batonPolicy } from '../../src/effects/explore/policies.ts';
 import { exploringPlayer } from '../../src/effects/explore/scheduler.ts';
-import type { Tracer } from '../../src/effects/tracer.ts';
+import { allTracers, type Tracer } from '../../src/effects/tracer.ts';
 import type { World } from '../../src/effects/world.ts';
 import { abandonIncarnation, readmitIncarnation } from '../../src/process/identity.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';
@@ -17,7 +17,6 @@ import { type Ending, endingOf, type RepositoryEnd } from '../../src/testing/exp
 import { openLedger } from '../../src/testing/explore/ledger.ts';
 import { stableIds } from '../../src/testing/explore/stable-ids.ts';
 import { virtualClock } from '../../src/testing/explore/virtual-clock.ts';
-import { allTracers } from '../../src/world/tracers.ts';
 import { answersFor } from '../crash/answers.ts';
 import { agents, forgetFailure, noteFailure, workflows } from '../crash/workflows.mjs';
 import { WaitingFunctions } from './waiting-functions.ts';

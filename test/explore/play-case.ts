@@ -7,6 +7,7 @@ import type { RepriseError } from '../../src/core/errors.ts';
 import { createConductedWorld } from '../../src/effects/conductor/conductor.ts';
 import { createRedactor } from '../../src/effects/redact/redact.ts';
 import { freePlayer } from '../../src/effects/schedulers/round-robin.ts';
+import { allTracers, createRecorder } from '../../src/effects/tracer.ts';
 import { openRepository } from '../../src/git/repository.ts';
 import { noLog } from '../../src/process/log.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';
@@ -30,8 +31,6 @@ import type { AppliedMark } from '../../src/testing/vcr/deltas.ts';
 import { Shelf } from '../../src/testing/vcr/shelf.ts';
 import { createVcr, type Vcr } from '../../src/testing/vcr/vcr.ts';
 import { countedIds, virtualClock } from '../../src/testing/virtual-time.ts';
-import { createRecorder } from '../../src/world/memory-tracer.ts';
-import { allTracers } from '../../src/world/tracers.ts';
 
 const root = join(import.meta.dirname, '../..');
 

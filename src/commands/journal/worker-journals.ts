@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
-import type { TracedRequest, Tracer } from '../../effects/tracer.ts';
+import type { Outcome } from '../../effects/effect.ts';
+import { renumbered, type TracedRequest, type Tracer } from '../../effects/tracer.ts';
 import type { ClaimResult } from '../../store/claims.ts';
-import type { Outcome } from '../../world/outcome.ts';
-import { renumbered } from '../../world/renumbered.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { Host } from '../host.ts';
 import { liveHost } from '../open-engine.ts';

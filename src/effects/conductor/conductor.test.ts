@@ -1,17 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type Program, record, replay } from '../../conductor/test-support.ts';
 import { RepriseError } from '../../core/errors.ts';
-import { createRecorder } from '../../world/memory-tracer.ts';
-import { Cancelled } from '../../world/outcome.ts';
-import { codeOf, note, turn } from '../../world/test-support.ts';
-import { allTracers } from '../../world/tracers.ts';
+import { Cancelled } from '../effect.ts';
 import { createLiveWorld } from '../live-world.ts';
 import type { Recording } from '../recording/recording.ts';
 import { scorePlayer } from '../schedulers/replay.ts';
-import type { Tracer } from '../tracer.ts';
+import { codeOf, note, turn } from '../test-support.ts';
+import { allTracers, createRecorder, type Tracer } from '../tracer.ts';
 import type { AbandonableWorld, World } from '../world.ts';
 import { createConductedWorld } from './conductor.ts';
 import type { PlayerFactory } from './scheduler.ts';
+import { type Program, record, replay } from './test-support.ts';
 
 /** Grants whoever is first by name, and performs everything. */
 const firstByName: PlayerFactory = view => ({

@@ -1,21 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { AskedEntry, ConductedLane } from '../../conductor/asked.ts';
-import { LaneTable } from '../../conductor/lane-table.ts';
-import { Origin, unknownOrigin } from '../../conductor/origin.ts';
-import { createPacer, type Pace, type Pacer } from '../../conductor/pacer.ts';
-import { Stop } from '../../conductor/stop.ts';
-import { WitnessCount } from '../../conductor/witness-count.ts';
 import { RepriseError } from '../../core/errors.ts';
-import { KeyTable } from '../../world/key-table.ts';
-import type { Lane } from '../../world/lane.ts';
-import { createMailbox, type Mailbox, type MailboxOptions } from '../../world/mailbox.ts';
-import { errorOf } from '../../world/outcome.ts';
-import type { Effect, EffectDefinition } from '../effect.ts';
+import { Origin, unknownOrigin } from '../divergence/explain.ts';
+import { type Effect, type EffectDefinition, errorOf } from '../effect.ts';
 import {
   cancelLanes,
   failureOf,
   insideAnEffect,
   joinLanes,
+  KeyTable,
+  type Lane,
   nameTaken,
   outsideAnyLane,
   performEntry,
@@ -26,12 +19,48 @@ import {
 } from '../lane.ts';
 import type { Witness } from '../recording/recording.ts';
 import type { Tracer } from '../tracer.ts';
-import type { AbandonableWorld, LaneRef, World } from '../world.ts';
-import { Grants } from './grants.ts';
-import { createView } from './requests.ts';
+import {
+  type AbandonableWorld,
+  createMailbox,
+  type LaneRef,
+  type Mailbox,
+  type MailboxOptions,
+  type World,
+} from '../world.ts';
+import { createPacer, Grants, type Pace, type Pacer, Stop, WitnessCount } from './grants.ts';
+import { AskedEntry, ConductedLane, createView } from './requests.ts';
 import type { Happening, Player, PlayerFactory } from './scheduler.ts';
 
-export interface ConductedWorldOptions {
+/** The lanes alive, by name and in the order of their names, so that nothing depends on who came first. */
+export class LaneTable {
+  readonly #byName = new Map<string, ConductedLane>();
+  #inOrder: readonly ConductedLane[] | undefined;
+
+  get inOrder(): readonly ConductedLane[] {
+    this.#inOrder ??= [...this.#byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return this.#inOrder;
+  }
+
+  get(name: string): ConductedLane | undefined {
+    return this.#byName.get(name);
+  }
+
+  has(name: string): boolean {
+    return this.#byName.has(name);
+  }
+
+  add(lane: ConductedLane): void {
+    this.#byName.set(lane.name, lane);
+    this.#inOrder = undefined;
+  }
+
+  delete(name: string): void {
+    this.#byName.delete(name);
+    this.#inOrder = undefined;
+  }
+}
+
+interface ConductedWorldOptions {
   readonly player: PlayerFactory;
   /** `turn` unless it is said. */
   readonly pace?: Pace;

@@ -1,13 +1,12 @@
-import type { AskedEntry, ConductedLane } from '../../conductor/asked.ts';
-import type { Stop } from '../../conductor/stop.ts';
-import type { WitnessCount } from '../../conductor/witness-count.ts';
-import type { KeyTable } from '../../world/key-table.ts';
-import { failed, type Outcome } from '../../world/outcome.ts';
-import { ok } from '../lane.ts';
+import { RepriseError } from '../../core/errors.ts';
+import { failed, type Outcome } from '../effect.ts';
+import { type KeyTable, ok } from '../lane.ts';
+import { topLane, type Witness } from '../recording/recording.ts';
 import type { EntryPlace, Phase, Tracer } from '../tracer.ts';
+import type { AskedEntry, ConductedLane } from './requests.ts';
 import type { Player } from './scheduler.ts';
 
-export interface GrantsOptions {
+interface GrantsOptions {
   readonly player: Player;
   readonly tracer: Tracer | undefined;
   readonly keys: KeyTable;
@@ -159,5 +158,143 @@ export class Grants {
   #nextPlace({ lane }: AskedEntry, phase: Phase): EntryPlace {
     this.#options.count.granted(lane.name);
     return { n: this.#granted++, i: lane.entries++, phase };
+  }
+}
+
+/** The first error that stops everything. Whoever has to end with it is told; lanes are not. */
+export class Stop {
+  #error: Error | undefined;
+  #tell: (error: Error) => void = () => {};
+  readonly #listeners = new Set<(error: Error) => void>();
+  readonly happened: Promise<Error>;
+
+  constructor() {
+    this.happened = new Promise(resolve => {
+      this.#tell = resolve;
+    });
+  }
+
+  get error(): Error | undefined {
+    return this.#error;
+  }
+
+  /** Only the first counts: what comes after it is its consequence. */
+  because(error: Error): void {
+    if (this.#error) return;
+    this.#error = error;
+    this.#tell(error);
+    for (const listener of this.#listeners) listener(error);
+    this.#listeners.clear();
+  }
+
+  /** What it throws stops everything. */
+  guard(action: () => void): void {
+    try {
+      action();
+    } catch (thrown) {
+      this.because(thrown instanceof Error ? thrown : new RepriseError('INTERNAL', String(thrown)));
+    }
+  }
+
+  addListener(listener: (error: Error) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  removeListener(listener: (error: Error) => void): void {
+    this.#listeners.delete(listener);
+  }
+}
+
+/**
+ * When it is decided who goes on. `turn`: when no microtask is left, so that every misuse of a lane is seen.
+ * `microtask`: faster, and sees most.
+ */
+export type Pace = 'turn' | 'microtask';
+
+export interface Pacer {
+  /** Somebody may go on now. */
+  arm(): void;
+  /** A lane runs: it must be parked again when no microtask is left. */
+  lanesRun(): void;
+}
+
+interface PacerOptions {
+  readonly pace: Pace;
+  readonly decide: () => void;
+  /** No microtask is left. */
+  readonly turnIsOver: () => void;
+}
+
+/** With pace `microtask`, how many decisions are taken before the event loop gets a turn. */
+const decisionsPerTurn = 1000;
+
+export const createPacer = (options: PacerOptions): Pacer =>
+  options.pace === 'turn' ? byTurns(options) : byMicrotasks(options);
+
+/** One immediate for both. Never at once: an effect that completed in its call would hide a second one of its lane. */
+function byTurns({ decide, turnIsOver }: PacerOptions): Pacer {
+  const arm = once(setImmediate, () => {
+    turnIsOver();
+    decide();
+  });
+  return { arm, lanesRun: arm };
+}
+
+function byMicrotasks({ decide, turnIsOver }: PacerOptions): Pacer {
+  let decisions = 0;
+  const defer = (callback: () => void) => {
+    if (++decisions % decisionsPerTurn === 0) setImmediate(callback);
+    else queueMicrotask(callback);
+  };
+  return { arm: once(defer, decide), lanesRun: once(setImmediate, turnIsOver) };
+}
+
+/** Defers the callback, unless it is deferred already. */
+function once(defer: (callback: () => void) => void, callback: () => void): () => void {
+  let isArmed = false;
+  const run = () => {
+    isArmed = false;
+    callback();
+  };
+  return () => {
+    if (isArmed) return;
+    isArmed = true;
+    defer(run);
+  };
+}
+
+/** Counts how much goes on at once. */
+export class WitnessCount {
+  #open = 0;
+  #inFlight = 0;
+  #lastTop: string | undefined;
+  #mostOpen = 0;
+  #mostInFlight = 0;
+  #switches = 0;
+
+  opened(): void {
+    this.#mostOpen = Math.max(this.#mostOpen, ++this.#open);
+  }
+
+  closed(): void {
+    this.#open--;
+  }
+
+  began(): void {
+    this.#mostInFlight = Math.max(this.#mostInFlight, ++this.#inFlight);
+  }
+
+  ended(): void {
+    this.#inFlight--;
+  }
+
+  granted(lane: string): void {
+    const top = topLane(lane);
+    if (this.#lastTop !== undefined && this.#lastTop !== top) this.#switches++;
+    this.#lastTop = top;
+  }
+
+  get witness(): Witness {
+    return { mostOpen: this.#mostOpen, mostInFlight: this.#mostInFlight, switches: this.#switches };
   }
 }

@@ -1,10 +1,59 @@
-import type { AskedEntry, ConductedLane } from '../../conductor/asked.ts';
-import type { LaneTable } from '../../conductor/lane-table.ts';
-import type { KeyTable } from '../../world/key-table.ts';
-import { conflicts, type Keys } from '../effect.ts';
-import type { Asked, Obstacle, Player, Standing, View } from './scheduler.ts';
+import type { Origin } from '../divergence/explain.ts';
+import { conflicts, type EffectDefinition, type Keys, type Outcome } from '../effect.ts';
+import { Entry, type KeyTable, Lane } from '../lane.ts';
+import { entryName, type Phase } from '../tracer.ts';
+import type { LaneTable } from './conductor.ts';
+import type { Asked, Birth, Obstacle, Player, Standing, View } from './scheduler.ts';
 
-export interface ViewOptions {
+export class ConductedLane extends Lane {
+  declare entry: AskedEntry | undefined;
+  declare readonly parent: ConductedLane | undefined;
+  /** Lanes that were opened inside of it and have not ended; while there are some, it waits for them. */
+  inner = 0;
+
+  constructor(
+    name: string,
+    parent: ConductedLane | undefined,
+    readonly birth: Birth,
+  ) {
+    super(name, parent);
+  }
+}
+
+/** A request that waits for the conductor, once if it is short and twice if it is long. */
+export class AskedEntry extends Entry implements Asked {
+  declare readonly lane: ConductedLane;
+
+  constructor(
+    lane: ConductedLane,
+    effect: EffectDefinition<unknown, unknown>,
+    args: unknown,
+    readonly origin: Origin,
+    settle: (outcome: Outcome) => void,
+  ) {
+    super(lane, effect, args, settle);
+    this.phase = 'waiting';
+  }
+
+  get hasBegun(): boolean {
+    return this.place !== undefined && this.effect.span === 'long';
+  }
+
+  get nextPhase(): Phase {
+    if (this.effect.span === 'short') return 'short';
+    return this.place === undefined ? 'begin' : 'end';
+  }
+
+  get op(): string {
+    return entryName(this.effect, this.nextPhase);
+  }
+
+  get i(): number {
+    return this.lane.entries;
+  }
+}
+
+interface ViewOptions {
   readonly lanes: LaneTable;
   readonly keys: KeyTable;
   readonly granted: () => number;

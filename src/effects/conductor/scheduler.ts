@@ -1,5 +1,5 @@
-import type { Origin } from '../../conductor/origin.ts';
-import type { Outcome } from '../../world/outcome.ts';
+import type { Origin } from '../divergence/explain.ts';
+import type { Outcome } from '../effect.ts';
 import type { Witness } from '../recording/recording.ts';
 import type { EntryPlace, Phase, TracedRequest } from '../tracer.ts';
 
@@ -85,3 +85,17 @@ export interface LanePlayer extends Player {
 
 /** A new player for each performance. */
 export type PlayerFactory<Of extends Player = Player> = (view: View) => Of;
+
+const outside: ReadonlySet<string> = new Set(['keyboard.interrupt', 'inbox.next']);
+
+/** Waits for a person or another process, which nobody is there to be. */
+export const isOutside = ({ effect }: Asked): boolean =>
+  outside.has(effect.name) && effect.awaits === undefined;
+
+/** Whether a long effect that has begun may end, where everything is performed. */
+export function canEndByItself(asked: Asked): boolean {
+  const { effect, args } = asked;
+  if (effect.awaits) return effect.awaits.isOver(args);
+  if (effect.name === 'keyboard.interrupt') return (args as AbortSignal).aborted;
+  return !isOutside(asked);
+}

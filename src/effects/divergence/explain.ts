@@ -1,11 +1,10 @@
-import { deadlocked, diverged, type Fact } from '../../conductor/divergence.ts';
-import { sourceOf } from '../../conductor/origin.ts';
-import { nearest, type Tapes } from '../../conductor/tapes.ts';
-import type { RepriseError } from '../../core/errors.ts';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { RepriseError } from '../../core/errors.ts';
 import type { Asked, Obstacle, Standing, View } from '../conductor/scheduler.ts';
-import { type RecordedEntry, topLane, type Witness } from '../recording/recording.ts';
+import { nearest, type RecordedEntry, type Tapes, topLane, type Witness } from '../recording/recording.ts';
 
-export interface ExplainOptions {
+interface ExplainOptions {
   readonly tapes: Tapes;
   readonly view: View;
   /** `file:line` of an entry on its tape. */
@@ -192,4 +191,80 @@ function whyOf(obstacle: Obstacle | undefined, onTape: boolean): string {
     case undefined:
       return onTape ? '' : ': no more on its tape';
   }
+}
+
+/** One thing to know about a divergence: a label, and a line or more. */
+interface Fact {
+  readonly label: string;
+  readonly lines: readonly string[];
+}
+
+interface Divergence {
+  /** What is not as it was recorded, in one line. */
+  readonly what: string;
+  readonly facts?: readonly Fact[];
+  /** What to type if the change is intended. */
+  readonly rerecord?: string | undefined;
+}
+
+/** A replay that did something else than what was recorded, or a recording that cannot be replayed. */
+const diverged = ({ what, facts = [], rerecord }: Divergence): RepriseError =>
+  new RepriseError('REPLAY_DIVERGED', [`replay diverged: ${what}`, ...factLines(facts)].join('\n'), {
+    hint: rerecord && `if this is intended, record it again: ${rerecord}`,
+  });
+
+/** Lanes that wait for each other: a finding about the program, and not about the recording. */
+const deadlocked = ({ what, facts = [] }: Divergence): RepriseError =>
+  new RepriseError('DEADLOCK', [`no lane can go on: ${what}`, ...factLines(facts)].join('\n'));
+
+/** Labels in one column, lines in another. */
+function factLines(facts: readonly Fact[]): readonly string[] {
+  const width = Math.max(...facts.map(({ label }) => label.length), 0);
+  return facts.flatMap(({ label, lines }) =>
+    lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(width)}  ${line}`),
+  );
+}
+
+type Above = (...args: never[]) => unknown;
+
+/** Frames of one request: the first is who asked, the others are for callers that only pass on. */
+const frames = 4;
+
+/** Where in the source something was asked for. Cheap to take; only a message that needs it makes text of it. */
+export class Origin {
+  declare readonly stack: string;
+
+  /** `above` is the function whose caller is wanted. */
+  constructor(above: Above) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = frames;
+    Error.captureStackTrace(this, above);
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** Of what nobody will ask about: taking one is a tenth of the work of an effect in memory. */
+export const unknownOrigin: Origin = { stack: '' };
+
+/** `src/land.ts:88`, below `root` if that is given; undefined if no code of ours asked. */
+export function sourceOf({ stack }: { readonly stack: string }, root?: string): string | undefined {
+  for (const line of stack.split('\n')) {
+    const found = /^\s+at (?:.* \()?(?:async )?(.+?):(\d+):\d+\)?$/.exec(line);
+    const [, place = '', row] = found ?? [];
+    if (!found || place.startsWith('node:') || isBoundary(place)) continue;
+    return `${shown(place, root)}:${row}`;
+  }
+  return undefined;
+}
+
+/** Code of the boundary itself; in a bundle it has no folder of its own, but is left out by `above`. */
+const isBoundary = (place: string): boolean =>
+  /\/(src|dist)\/effects\/((conductor|divergence|recording|redact|schedulers)\/)?[^/]+$/.test(place) &&
+  !/\.test\.[jt]s$/.test(place);
+
+function shown(place: string, root: string | undefined): string {
+  const file = place.startsWith('file:') ? fileURLToPath(place) : place;
+  if (root === undefined) return file;
+  const below = relative(root, file);
+  return below.startsWith('..') ? file : below;
 }

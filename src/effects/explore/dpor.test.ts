@@ -1,5 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ClassCount } from './coverage.ts';
+import { Dpor } from './dpor.ts';
+import { randomPolicy } from './policies.ts';
+import type { Perform, Performed, Policy } from './schedule.ts';
 import {
   classText,
   enumerate,
@@ -7,12 +11,8 @@ import {
   type SmallProgram,
   smallPrograms,
   twins,
-} from '../../conductor/explore/small-programs/test-support.ts';
-import { performing } from '../../conductor/explore/test-support.ts';
-import { ClassCount } from './coverage.ts';
-import { Dpor } from './dpor.ts';
-import { randomPolicy } from './policies.ts';
-import type { Perform, Performed, Policy } from './schedule.ts';
+} from './small-programs/test-support.ts';
+import { performing } from './test-support.ts';
 
 /** Performs the program, and says of each schedule to what it came. */
 function ending(program: SmallProgram): { perform: Perform; ends: Map<Performed, string> } {

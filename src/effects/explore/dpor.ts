@@ -1,8 +1,7 @@
-import type { Strategy } from '../../conductor/explore/strategy.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { HappensBefore, type Race } from './happens-before.ts';
 import { whoeverHasTheBaton } from './policies.ts';
-import { Cut, type Move, type Performed, type Point, type Policy } from './schedule.ts';
+import { Cut, type Move, type Performed, type Point, type Policy, type Strategy } from './schedule.ts';
 import { Turns } from './symmetry.ts';
 
 /** A decision that was come to. */

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { followStrictly } from '../../conductor/explore/follow.ts';
-import { type ExploredProgram, performing } from '../../conductor/explore/test-support.ts';
 import { topLane } from '../recording/recording.ts';
-import { minimise } from './minimise.ts';
+import { followStrictly, minimise } from './minimise.ts';
 import { randomPolicy } from './policies.ts';
 import { clockLane, switchesIn } from './schedule.ts';
+import { type ExploredProgram, performing } from './test-support.ts';
 
 /** Two that take two locks, each in another order, after much else that both touch; and give signs of life meanwhile. */
 const crossed: ExploredProgram = (world, { now }) => {

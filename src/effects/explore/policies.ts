@@ -1,6 +1,5 @@
-import { oneOf, seeded } from '../../conductor/explore/random.ts';
 import { topLane } from '../recording/recording.ts';
-import type { Move, Point, Policy } from './schedule.ts';
+import type { Move, Performed, Point, Policy } from './schedule.ts';
 
 /** Any lane that can go on, each as likely as the others. */
 export function randomPolicy(seed: number): Policy {
@@ -9,7 +8,7 @@ export function randomPolicy(seed: number): Policy {
 }
 
 /** How many moves each lane made in a trial. */
-export function movesByLane(trace: readonly Move[]): ReadonlyMap<string, number> {
+function movesByLane(trace: readonly Move[]): ReadonlyMap<string, number> {
   const moves = new Map<string, number>();
   for (const { lane } of trace) moves.set(lane, (moves.get(lane) ?? 0) + 1);
   return moves;
@@ -19,7 +18,7 @@ export function movesByLane(trace: readonly Move[]): ReadonlyMap<string, number>
  * A uniform random walk (Zhao and others, 2025): lanes are weighed by how much each still has to do, as far as a trial
  * tells, so that every order is about as likely as any other.
  */
-export function urwPolicy(seed: number, expected: ReadonlyMap<string, number>): Policy {
+function urwPolicy(seed: number, expected: ReadonlyMap<string, number>): Policy {
   const random = seeded(seed);
   const left = new Map(expected);
   const weightOf = ({ lane }: Move) => Math.max(1, left.get(lane) ?? 1);
@@ -39,7 +38,7 @@ export function urwPolicy(seed: number, expected: ReadonlyMap<string, number>): 
   };
 }
 
-export interface PctOptions {
+interface PctOptions {
   /** How many decisions have to fall in one way for the bug to show. */
   readonly depth: number;
   /** How many moves a schedule has, as far as a trial tells. */
@@ -53,7 +52,7 @@ const patience = 10;
  * Probabilistic concurrency testing (Burckhardt and others, 2010): whoever has the highest priority goes on, priorities
  * are random, and at a few random moments whoever went on last gets the lowest. The only one that lets a lane stall.
  */
-export function pctPolicy(seed: number, { depth, length }: PctOptions): Policy {
+function pctPolicy(seed: number, { depth, length }: PctOptions): Policy {
   const random = seeded(seed);
   const priorities = new Map<string, number>();
   const changes = new Set<number>();
@@ -91,3 +90,64 @@ export function whoeverHasTheBaton({ enabled, last = '' }: Point): string {
     enabled[0];
   return next?.lane ?? '';
 }
+
+/** Numbers from 0 up to 1, the same ones for the same seed. */
+export type Random = () => number;
+
+/** Mulberry32: one 32-bit word of state, which is enough to choose between a few lanes. */
+export function seeded(seed: number): Random {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** One of them; `of` must not be empty. */
+export const oneOf = <T>(of: readonly T[], random: Random): T => of[Math.floor(random() * of.length)] as T;
+
+/** What a trial tells about schedules of a program. */
+export interface Expected {
+  readonly moves: ReadonlyMap<string, number>;
+  readonly length: number;
+}
+
+export const expectedFrom = ({ trace }: Performed): Expected => ({
+  moves: movesByLane(trace),
+  length: Math.max(trace.length, 2),
+});
+
+/** Ways to draw schedules: each by a name, of which the same seed always gives the same one. */
+export const samplers = {
+  urw: (seed: number, { moves }: Expected): Policy => urwPolicy(seed, moves),
+  random: (seed: number): Policy => randomPolicy(seed),
+  'pct 3': (seed: number, { length }: Expected): Policy => pctPolicy(seed, { depth: 3, length }),
+  'pct 4': (seed: number, { length }: Expected): Policy => pctPolicy(seed, { depth: 4, length }),
+  'pct 5': (seed: number, { length }: Expected): Policy => pctPolicy(seed, { depth: 5, length }),
+} as const;
+
+export type SamplerName = keyof typeof samplers;
+
+/** Which of them take turns; `auto` is all of them, because none finds everything. */
+export const samplersOf = {
+  auto: ['urw', 'random', 'pct 3', 'pct 4', 'pct 5'],
+  dpor: [],
+  urw: ['urw'],
+  pct: ['pct 3', 'pct 4', 'pct 5'],
+  random: ['random'],
+} as const satisfies Record<string, readonly SamplerName[]>;
+
+export type PolicyName = keyof typeof samplersOf;
+
+export const policyNames: readonly PolicyName[] = ['auto', 'dpor', 'urw', 'pct', 'random'];
+
+/** All of them, so that those at the beginning of the list come from everywhere. */
+export function scatter<T>(all: readonly T[]): readonly T[] {
+  const places = all.map((each, at) => ({ each, place: (at * goldenRatio) % 1 }));
+  return places.sort((a, b) => a.place - b.place).map(({ each }) => each);
+}
+
+/** Its multiples leave no gap for long. */
+const goldenRatio = (Math.sqrt(5) - 1) / 2;

@@ -1,4 +1,41 @@
+import { RepriseError } from '../../core/errors.ts';
 import { conflicts, type Keys } from '../effect.ts';
+
+/** What a lane of the outside sees when it is asked what it could do. */
+interface OutsideView {
+  /** How many moves were made. */
+  readonly n: number;
+  /** How many effects were granted. */
+  readonly entries: number;
+  /** The move that was made last. */
+  readonly last: Move | undefined;
+  /** What lanes of the program could do now. */
+  readonly enabled: readonly Move[];
+  isAlive(lane: string): boolean;
+}
+
+/** Something that could happen now. Nobody goes on before `act` is over; it may leave lanes behind, and open new ones. */
+export interface OutsideMove {
+  readonly op: string;
+  readonly keys: Keys;
+  /** It may as well never happen: lanes that could go on after nothing else are stuck. */
+  readonly isOptional?: boolean;
+  act(): void | Promise<void>;
+}
+
+/** A lane of things that happen to the program: crashes, faults. */
+export interface OutsideLane {
+  readonly lane: string;
+  next(view: OutsideView): OutsideMove | undefined;
+}
+
+/** A way to choose many schedules, each of which may depend on how those before went. */
+export interface Strategy {
+  /** The policy of the next schedule; `undefined` when there is nothing to try, before what is under way is learned. */
+  next(): Policy | undefined;
+  /** How a schedule went that was given. */
+  learn(performed: Performed, policy: Policy): void;
+}
 
 /**
  * What a lane would do next, as policies see it. Of all moves at a point, each is of another lane. Beside the lanes of
@@ -98,3 +135,47 @@ export function switchesIn(
   }
   return switches;
 }
+
+/**
+ * Which lane went on, one after another, as text: `worker_a*5 worker_b*6 worker_a`. What would be read as something else
+ * in the name of a lane is written as in a URL.
+ */
+export function formatSchedule(moves: readonly { readonly lane: string }[]): string {
+  const turns: { readonly lane: string; count: number }[] = [];
+  for (const { lane } of moves) {
+    const last = turns.at(-1);
+    if (last?.lane === lane) last.count++;
+    else turns.push({ lane, count: 1 });
+  }
+  return turns.map(({ lane, count }) => `${escaped(lane)}${count > 1 ? `*${count}` : ''}`).join(' ');
+}
+
+export function parseSchedule(text: string): readonly { readonly lane: string }[] {
+  return text
+    .split(/\s+/)
+    .filter(turn => turn !== '')
+    .flatMap(turn => {
+      const [, name, count = '1'] = /^([^*]+)(?:\*([1-9]\d{0,8}))?$/.exec(turn) ?? [];
+      if (name === undefined) throw notATurn(turn);
+      return Array.from({ length: Number(count) }, () => ({ lane: unescaped(name, turn) }));
+    });
+}
+
+const escaped = (lane: string): string =>
+  lane === ''
+    ? '%'
+    : lane.replaceAll(/[%*\s]/g, character => encodeURIComponent(character).replace('*', '%2A'));
+
+function unescaped(name: string, turn: string): string {
+  if (name === '%') return '';
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    throw notATurn(turn);
+  }
+}
+
+const notATurn = (turn: string): RepriseError =>
+  new RepriseError('TAPE_INVALID', `${turn} is not a turn of a schedule`, {
+    hint: 'write the name of a lane, and how often it goes on: worker_a*5',
+  });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { followStrictly } from '../../conductor/explore/follow.ts';
-import { type ExploredProgram, movesOf, performing } from '../../conductor/explore/test-support.ts';
 import type { Keys } from '../effect.ts';
 import type { World } from '../world.ts';
+import { followStrictly } from './minimise.ts';
 import { batonPolicy, randomPolicy } from './policies.ts';
 import type { Policy } from './schedule.ts';
+import { type ExploredProgram, movesOf, performing } from './test-support.ts';
 
 const touching = (world: World, name: string, keys: Keys, done: () => unknown = () => undefined) =>
   world.effect<void, unknown>({ name, span: 'short', keys: () => keys, perform: done });

@@ -1,13 +1,24 @@
-import type { OutsideLane, OutsideMove } from '../../conductor/explore/outside-lane.ts';
-import { deadlock, livelock, type Wait } from '../../conductor/explore/stuck.ts';
-import { canEndByItself } from '../../conductor/outside.ts';
 import { RepriseError } from '../../core/errors.ts';
-import type { Outcome } from '../../world/outcome.ts';
-import type { Asked, Happening, Player, PlayerFactory, View } from '../conductor/scheduler.ts';
+import {
+  type Asked,
+  canEndByItself,
+  type Happening,
+  type Player,
+  type PlayerFactory,
+  type View,
+} from '../conductor/scheduler.ts';
+import type { Outcome } from '../effect.ts';
 import type { VirtualTime } from '../schedulers/round-robin.ts';
-import { Fairness, type FairnessOptions } from './fairness.ts';
+import { deadlock, Fairness, type FairnessOptions, livelock, type Wait } from './fairness.ts';
 import { type LaneState, LaneStates } from './lane-states.ts';
-import { clockLane, type Move, type Point, type Policy } from './schedule.ts';
+import {
+  clockLane,
+  type Move,
+  type OutsideLane,
+  type OutsideMove,
+  type Point,
+  type Policy,
+} from './schedule.ts';
 
 export interface ExploringOptions extends FairnessOptions {
   readonly policy: Policy;

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { followStrictly } from '../../conductor/explore/follow.ts';
-import { type Planted, workers } from '../../conductor/explore/planted/test-support.ts';
-import { performing } from '../../conductor/explore/test-support.ts';
-import { minimise } from './minimise.ts';
+import { followStrictly, minimise } from './minimise.ts';
+import { type Planted, workers } from './planted/test-support.ts';
 import { switchesIn } from './schedule.ts';
 import { search } from './search.ts';
+import { performing } from './test-support.ts';
 
 describe('workers without a bug', () => {
   it('are seen in every order, two and three of them', async () => {

@@ -11,8 +11,7 @@ import {
   text,
   truth,
 } from '../../core/schema.ts';
-import type { Outcome } from '../../world/outcome.ts';
-import type { Keys } from '../effect.ts';
+import type { Keys, Outcome } from '../effect.ts';
 
 /** What journals and tapes say of one entry, apart from its place. */
 export interface EntryContent {

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
-import type { Outcome } from '../../world/outcome.ts';
-import type { Keys } from '../effect.ts';
+import type { Keys, Outcome } from '../effect.ts';
 import {
   type EntryPlace,
   entryName,

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { fields, firstProblem, isRecord, text, wholeFrom } from '../../core/schema.ts';
-import { witnessOf } from '../../world/witness.ts';
 import { contentOf, entryProblem, kindFields, outcomeOf, valueFields } from './entry.ts';
 import { journalFormat } from './journal.ts';
 import { invalidLine, linesOf, parseHeader, parseLine, type SourceFile } from './json-lines.ts';
-import type { RecordedEntry, Recording } from './recording.ts';
+import { type RecordedEntry, type Recording, witnessOf } from './recording.ts';
 
 export interface ReadJournal extends Recording {
   /** What was given when it was opened, with `format` and `kind`. */

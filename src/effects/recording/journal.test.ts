@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { codeOf, gate, turn } from '../../world/test-support.ts';
 import { isFlat } from '../effect.ts';
 import { createLiveWorld } from '../live-world.ts';
 import { createRedactor } from '../redact/redact.ts';
+import { codeOf, gate, turn } from '../test-support.ts';
 import type { World } from '../world.ts';
 import { openJournal } from './journal.ts';
 import { parseJournal, readJournal } from './journal-reader.ts';

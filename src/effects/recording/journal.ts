@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { JsonObject } from '../../core/json.ts';
-import type { Outcome } from '../../world/outcome.ts';
+import type { Outcome } from '../effect.ts';
 import type { Redactor } from '../redact/redact.ts';
 import type { EntryPlace, TracedRequest, Tracer } from '../tracer.ts';
 import { JournalLines } from './journal-lines.ts';

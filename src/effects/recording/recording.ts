@@ -1,5 +1,4 @@
-import type { Outcome } from '../../world/outcome.ts';
-import type { Keys } from '../effect.ts';
+import type { Keys, Outcome } from '../effect.ts';
 
 /** One entry of the order, with what was asked and answered. */
 export interface RecordedEntry {
@@ -40,3 +39,54 @@ export const topLane = (lane: string): string => {
   const end = lane.indexOf('/');
   return end < 0 ? lane : lane.slice(0, end);
 };
+
+/** How much went on at once, as far as the order tells: a lane at the top is open from its first entry to its last. */
+export function witnessOf(entries: readonly RecordedEntry[]): Witness {
+  const last = new Map(entries.map((entry, index) => [topLane(entry.lane), index]));
+  const open = new Set<string>();
+  let [mostOpen, inFlight, mostInFlight, switches] = [0, 0, 0, 0];
+  for (const [index, { lane, op, outcome }] of entries.entries()) {
+    const top = topLane(lane);
+    const before = entries[index - 1];
+    if (before && topLane(before.lane) !== top) switches++;
+    mostOpen = Math.max(mostOpen, open.add(top).size);
+    if (last.get(top) === index) open.delete(top);
+    // A begin that was cancelled before it was granted has an outcome, and no end.
+    if (op.endsWith('.begin') && !outcome) mostInFlight = Math.max(mostInFlight, ++inFlight);
+    else if (op.endsWith('.end')) inFlight--;
+  }
+  return { mostOpen, mostInFlight, switches };
+}
+
+/** A recording, by place and by lane. */
+export interface Tapes {
+  /** All entries, by their place in the order. */
+  readonly score: readonly RecordedEntry[];
+  /** The entries of one lane; empty if it has none. */
+  of(lane: string): readonly RecordedEntry[];
+}
+
+export function indexTapes({ entries }: Recording): Tapes {
+  const lanes = new Map<string, RecordedEntry[]>();
+  for (const entry of entries) {
+    const tape = lanes.get(entry.lane);
+    if (tape) tape.push(entry);
+    else lanes.set(entry.lane, [entry]);
+  }
+  return { score: entries, of: lane => lanes.get(lane) ?? [] };
+}
+
+/** The entry of that name that is closest to a place on the tape, the later of two. */
+export function nearest(
+  tape: readonly RecordedEntry[],
+  op: string,
+  i: number,
+): { readonly entry: RecordedEntry; readonly distance: number } | undefined {
+  for (let away = 0; away < tape.length + i; away++) {
+    for (const distance of away === 0 ? [0] : [away, -away]) {
+      const entry = tape[i + distance];
+      if (entry?.op === op) return { entry, distance };
+    }
+  }
+  return undefined;
+}

@@ -1,10 +1,14 @@
-import { outcomeDifferences, requestDifference } from '../../conductor/compare.ts';
-import { indexTapes, type Tapes } from '../../conductor/tapes.ts';
-import type { Outcome } from '../../world/outcome.ts';
 import type { Asked, LanePlayer, PlayerFactory, View } from '../conductor/scheduler.ts';
-import { asData } from '../divergence/compare.ts';
+import { asData, outcomeDifferences, requestDifference } from '../divergence/compare.ts';
 import { createExplain, type Explain } from '../divergence/explain.ts';
-import type { RecordedEntry, Recording, Witness } from '../recording/recording.ts';
+import type { Outcome } from '../effect.ts';
+import {
+  indexTapes,
+  type RecordedEntry,
+  type Recording,
+  type Tapes,
+  type Witness,
+} from '../recording/recording.ts';
 import type { EntryPlace } from '../tracer.ts';
 
 export interface ScorePlayerOptions {

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { complaint, openAll, type Performed, type Program, record } from '../../conductor/test-support.ts';
-import { createRecorder } from '../../world/memory-tracer.ts';
 import { createConductedWorld } from '../conductor/conductor.ts';
+import { complaint, openAll, type Performed, type Program, record } from '../conductor/test-support.ts';
 import type { Cancellation } from '../effect.ts';
 import type { Recording } from '../recording/recording.ts';
+import { createRecorder } from '../tracer.ts';
 import type { World } from '../world.ts';
 import { pinnedPlayer } from './rerecord.ts';
 

@@ -1,14 +1,116 @@
-import { LiveDeeds } from '../../conductor/pinned-player-deeds.ts';
-import { SlotsTaken } from '../../conductor/pinned-player-slots.ts';
-import { indexTapes, type Tapes } from '../../conductor/tapes.ts';
-import type { Outcome } from '../../world/outcome.ts';
+import { RepriseError } from '../../core/errors.ts';
 import type { Asked, LanePlayer, Player, PlayerFactory, Standing, View } from '../conductor/scheduler.ts';
-import { type RecordedEntry, topLane, type Witness } from '../recording/recording.ts';
+import { conflicts, type Keys, type Outcome } from '../effect.ts';
+import { indexTapes, type RecordedEntry, type Tapes, topLane, type Witness } from '../recording/recording.ts';
 import type { EntryPlace } from '../tracer.ts';
 import { type ScorePlayerOptions, scorePlayer } from './replay.ts';
 import { freePlayer, type VirtualTime } from './round-robin.ts';
 
-export interface PinnedPlayerOptions extends Omit<ScorePlayerOptions, 'fidelity' | 'rerecord'> {
+interface TakeSlot {
+  readonly key: string;
+  readonly agent: string;
+  readonly places: number;
+}
+
+/**
+ * Which places of agents are taken. Whoever waits for one must not be performed before it is given back: nobody else
+ * goes on during a performance, so that it would wait for ever.
+ */
+class SlotsTaken {
+  /** The agent, by the key of whoever has a place of it. */
+  readonly #taken = new Map<string, string>();
+
+  note({ effect, args, nextPhase }: Asked, { kind }: Outcome): void {
+    if (effect.name === 'agent.release-slot') this.#taken.delete((args as Pick<TakeSlot, 'key'>).key);
+    else if (effect.name === 'agent.take-slot' && nextPhase === 'end' && kind === 'ok') {
+      const { key, agent } = args as TakeSlot;
+      this.#taken.set(key, agent);
+    }
+  }
+
+  isFreeFor({ effect, args }: Asked): boolean {
+    if (effect.name !== 'agent.take-slot') return true;
+    const { agent, places } = args as TakeSlot;
+    return [...this.#taken.values()].filter(taken => taken === agent).length < places;
+  }
+}
+
+interface Deed {
+  readonly lane: string;
+  readonly op: string;
+  readonly keys: Keys;
+}
+
+interface Misfit {
+  readonly error: unknown;
+  /** What the pinned lane asked for. */
+  readonly asked: Asked | undefined;
+  /** The pinned step; `undefined` if all of them have ended. */
+  readonly step: string | undefined;
+}
+
+/** What a live step has done, to tell why a pinned one does not fit any more. */
+class LiveDeeds {
+  readonly #live: string;
+  readonly #rerecord: string;
+  readonly #deeds: Deed[] = [];
+  #whyOutOfOrder: string | undefined;
+
+  constructor(live: string, rerecord: string) {
+    this.#live = live;
+    this.#rerecord = rerecord;
+  }
+
+  add({ lane, op, keys }: Asked): void {
+    if (keys.writes?.length) this.#deeds.push({ lane: lane.name, op, keys });
+  }
+
+  leftOrder(why: string): void {
+    this.#whyOutOfOrder = why;
+  }
+
+  /** The error of a pinned lane, with what the live step has to do with it. Others are given back. */
+  refusal({ error, asked, step }: Misfit): unknown {
+    if (!(error instanceof RepriseError)) return error;
+    const what =
+      step === undefined
+        ? `step ${this.#live} cannot be recorded alone`
+        : `step ${step} cannot stay as it was recorded, because of what step ${this.#live} does now`;
+    const message = [what, ...this.#order(), ...this.#shared(asked), error.message].join('\n');
+    return this.#error(message);
+  }
+
+  cutOff({ effect, lane }: Asked): RepriseError {
+    return this.#error(
+      `step ${this.#live} cannot be recorded alone: ${effect.name} of lane ${lane.name} is cut off, and how far it comes is known only if the whole case is played for real`,
+    );
+  }
+
+  #error(message: string): RepriseError {
+    return new RepriseError('REPLAY_DIVERGED', message, { hint: `record the whole case: ${this.#rerecord}` });
+  }
+
+  #order(): readonly string[] {
+    return this.#whyOutOfOrder === undefined
+      ? []
+      : [`  ${this.#live} left its order: ${this.#whyOutOfOrder}`];
+  }
+
+  #shared(asked: Asked | undefined): readonly string[] {
+    const deed = asked && this.#deeds.findLast(({ keys }) => conflicts(keys, asked.keys));
+    if (!deed) return [];
+    const { reads = [], writes = [] } = asked.keys;
+    const both = (deed.keys.writes ?? []).filter(key => meets(key, [...reads, ...writes]));
+    const keys = both.length > 0 ? both : (deed.keys.reads ?? []).filter(key => meets(key, writes));
+    return [`  both touch ${keys.join(', ')}: before it came ${deed.op} of lane ${deed.lane}`];
+  }
+}
+
+/** A key may stand for many. */
+const meets = (key: string, others: readonly string[]): boolean =>
+  conflicts({ writes: [key] }, { writes: others });
+
+interface PinnedPlayerOptions extends Omit<ScorePlayerOptions, 'fidelity' | 'rerecord'> {
   /** The step (a lane at the top) that is performed for real. All others do what was recorded of them. */
   readonly live: string;
   /** Goes on from the moments that are on the tapes. */

@@ -1,7 +1,13 @@
-import { canEndByItself } from '../../conductor/outside.ts';
 import { RepriseError } from '../../core/errors.ts';
-import type { Outcome } from '../../world/outcome.ts';
-import type { Asked, LanePlayer, PlayerFactory, Standing, View } from '../conductor/scheduler.ts';
+import {
+  type Asked,
+  canEndByItself,
+  type LanePlayer,
+  type PlayerFactory,
+  type Standing,
+  type View,
+} from '../conductor/scheduler.ts';
+import type { Outcome } from '../effect.ts';
 
 /** Time that passes only when nothing else happens. */
 export interface VirtualTime {

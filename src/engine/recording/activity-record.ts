@@ -1,8 +1,8 @@
 import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult, Turn } from '../../agents/port.ts';
+import { atEndOfTurn } from '../../effects/system.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
 import type { OutputStream } from '../../process/output-collector.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
-import { atEndOfTurn } from '../../world/end-of-turn.ts';
 import type { Activity, Look } from './folder-states.ts';
 import type { RecordingFile } from './recording-file.ts';
 import { SessionEncoder } from './session-encoder.ts';

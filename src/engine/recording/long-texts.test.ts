@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../core/json.ts';
-import { readLines } from './line-reader.ts';
+import { readLines } from '../../effects/recording/json-lines.ts';
 import { putTextsBack, setTextsApart } from './long-texts.ts';
 
 const fileOf = (...lines: readonly object[]): string =>

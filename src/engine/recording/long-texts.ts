@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import { invalid, type PlacedLine } from './line-reader.ts';
+import { invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';
 
 /** What is shorter stays where it is. */
 const shortestLong = 240;

@@ -1,5 +1,5 @@
 import { RepriseError } from '../../core/errors.ts';
-import { fitting, invalid, type PlacedLine, readLines } from './line-reader.ts';
+import { fitting, invalid, type PlacedLine, readLines } from '../../effects/recording/json-lines.ts';
 import { putTextsBack, type ReadBlob } from './long-texts.ts';
 import { decodeSession } from './session-decoder.ts';
 import { type SessionFile, sessionFormat } from './session-file.ts';

@@ -1,5 +1,5 @@
+import { fitting, type PlacedLine } from '../../effects/recording/json-lines.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
-import { fitting, type PlacedLine } from './line-reader.ts';
 import { changedStateSchema, numberSchema, sha256Schema, stateSchema } from './session-schemas.ts';
 
 /** What the lines of a recording say about the folder, and all other lines. */

@@ -4,9 +4,8 @@ import type { SessionFactory, SessionHost, SessionRequest } from '../../agents/p
 import { systemPromptOf } from '../../agents/prompt.ts';
 import { toErrorData } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
-import type { Tracer } from '../../effects/tracer.ts';
+import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';
 import type { Repository } from '../../git/repository.ts';
-import type { ChoosyTracer } from '../../world/tracers.ts';
 import type { ShellRunner, WorkScript } from '../environment.ts';
 import { committer } from '../work/committer.ts';
 import { SessionRecord, ShellRecord } from './activity-record.ts';

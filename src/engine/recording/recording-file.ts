@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redactor } from '../../effects/redact/redact.ts';
-import { atEndOfTurn } from '../../world/end-of-turn.ts';
+import { atEndOfTurn } from '../../effects/system.ts';
 
 export interface RecordingFileOptions {
   readonly folder: string;

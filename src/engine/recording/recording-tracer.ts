@@ -1,7 +1,6 @@
 import type { SessionHost } from '../../agents/port.ts';
-import type { Tracer } from '../../effects/tracer.ts';
-import type { Outcome } from '../../world/outcome.ts';
-import type { ChoosyTracer } from '../../world/tracers.ts';
+import type { Outcome } from '../../effects/effect.ts';
+import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';
 import type { WorkScript } from '../environment.ts';
 import { unitOf } from '../unit.ts';
 import type { SessionTurn } from '../work/held-session.ts';

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { AgentEvent, Cut, HostQuestion, SessionResult } from '../../agents/port.ts';
 import { noUsage } from '../../agents/usage.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
-import { fitting, invalid, type PlacedLine } from './line-reader.ts';
+import { fitting, invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';
 import { takeStates } from './recorded-states.ts';
 import { SessionMemory } from './session-encoder.ts';
 import type { RecordedSession, SessionLine } from './session-file.ts';

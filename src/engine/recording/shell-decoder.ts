@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import { fitting, invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
-import { fitting, invalid, type PlacedLine } from './line-reader.ts';
 import { takeStates } from './recorded-states.ts';
 import type { OutputText, RecordedShell } from './session-file.ts';
 import { endSchema, type headerSchema } from './session-schemas.ts';

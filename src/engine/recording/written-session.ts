@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ScriptStep } from '../../agents/script.ts';
 import { isJsonObject, type JsonObject } from '../../core/json.ts';
-import { fitting, invalid, type PlacedLine } from './line-reader.ts';
+import { fitting, invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';
 import type { WrittenSession } from './session-file.ts';
 
 const path = z.string().min(1);

@@ -1,7 +1,6 @@
-import type { RecordedEntry, Recording } from '../../effects/recording/recording.ts';
+import { type RecordedEntry, type Recording, witnessOf } from '../../effects/recording/recording.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
-import { witnessOf } from '../../world/witness.ts';
 import type { CutLeg } from './cut-leg.ts';
 
 /** The legs as the steps of one case: one after another, each below a lane of its own. */

@@ -1,10 +1,10 @@
+import type { Outcome } from '../../effects/effect.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { ConfirmEnd, MoveEnd } from '../../git/landing-steps.ts';
 import type { Repository } from '../../git/repository.ts';
 import { type Claim, isHeld } from '../../store/claims.ts';
 import type { Claims } from '../../worker/task-effects.ts';
 import type { TaskFiles } from '../../worker/task-files.ts';
-import type { Outcome } from '../../world/outcome.ts';
 import type { CaseClaim } from '../manifest/manifest.ts';
 import type { Leg } from './legs.ts';
 import { type LandingTrace, landingTraces } from './others.ts';

@@ -1,10 +1,13 @@
-import { followStrictly } from '../../conductor/explore/follow.ts';
-import type { PolicyName } from '../../conductor/explore/sampling.ts';
-import { formatSchedule, parseSchedule } from '../../conductor/explore/schedule-text.ts';
-import { notDeterministic, twice } from '../../conductor/explore/twice.ts';
-import { minimise } from '../../effects/explore/minimise.ts';
-import { type Perform, type Performed, switchesIn } from '../../effects/explore/schedule.ts';
-import { type Found, search } from '../../effects/explore/search.ts';
+import { followStrictly, minimise } from '../../effects/explore/minimise.ts';
+import type { PolicyName } from '../../effects/explore/policies.ts';
+import {
+  formatSchedule,
+  type Perform,
+  type Performed,
+  parseSchedule,
+  switchesIn,
+} from '../../effects/explore/schedule.ts';
+import { type Found, notDeterministic, search, twice } from '../../effects/explore/search.ts';
 import { laneDiagram } from '../../report/lane-diagram.ts';
 import { performingSetup, type Setup } from './explored-world.ts';
 

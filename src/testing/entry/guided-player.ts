@@ -1,9 +1,8 @@
-import { indexTapes, type Tapes } from '../../conductor/tapes.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Asked, Player, PlayerFactory, Standing, View } from '../../effects/conductor/scheduler.ts';
-import type { Recording } from '../../effects/recording/recording.ts';
+import type { Outcome } from '../../effects/effect.ts';
+import { indexTapes, type Recording, type Tapes } from '../../effects/recording/recording.ts';
 import type { EntryPlace } from '../../effects/tracer.ts';
-import type { Outcome } from '../../world/outcome.ts';
 import { type AskedWork, askedWork } from './asked-work.ts';
 import { type TurnsByKey, turnKey, turnsOf } from './tape-turns.ts';
 

@@ -1,5 +1,5 @@
+import type { Outcome } from '../../effects/effect.ts';
 import { type RecordedEntry, topLane } from '../../effects/recording/recording.ts';
-import type { Outcome } from '../../world/outcome.ts';
 
 /** How the turns of one function or session ended, in their order, whatever lane they were in. */
 export type TurnsByKey = ReadonlyMap<string, readonly Outcome[]>;

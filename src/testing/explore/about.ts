@@ -1,4 +1,4 @@
-import { notDeterministic } from '../../conductor/explore/twice.ts';
+import { notDeterministic } from '../../effects/explore/search.ts';
 import { isAboutKeys } from './keys/key-check.ts';
 import type { Violation } from './violation.ts';
 

@@ -1,6 +1,4 @@
-import { oneOf, type Random, seeded } from '../../conductor/explore/random.ts';
-import { scatter } from '../../conductor/explore/scatter.ts';
-import { batonPolicy } from '../../effects/explore/policies.ts';
+import { batonPolicy, oneOf, type Random, scatter, seeded } from '../../effects/explore/policies.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
 import type { Adversity, Source } from './attempt.ts';
 import { everybody } from './crashes.ts';

@@ -1,4 +1,4 @@
-import { scatter } from '../../conductor/explore/scatter.ts';
+import { scatter } from '../../effects/explore/policies.ts';
 import { everyMishap } from './adversities.ts';
 import { asRecorded, recordedTurns } from './as-recorded.ts';
 import { type Adversity, type Attempt, noAdversity, type Source } from './attempt.ts';

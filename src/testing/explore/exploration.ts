@@ -1,5 +1,5 @@
-import type { PolicyName } from '../../conductor/explore/sampling.ts';
 import type { Coverage } from '../../effects/explore/coverage.ts';
+import type { PolicyName } from '../../effects/explore/policies.ts';
 import type { Move, Verdict } from '../../effects/explore/schedule.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
 import type { Adversity, Attempt } from './attempt.ts';

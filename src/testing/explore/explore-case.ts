@@ -1,6 +1,6 @@
-import { twice } from '../../conductor/explore/twice.ts';
 import { ClassCount } from '../../effects/explore/coverage.ts';
 import type { Policy } from '../../effects/explore/schedule.ts';
+import { twice } from '../../effects/explore/search.ts';
 import { alikeSteps } from './alike.ts';
 import { playAtOnce, Theatres } from './at-once.ts';
 import type { Attempt, Source } from './attempt.ts';

@@ -1,5 +1,5 @@
-import { followStrictly } from '../../conductor/explore/follow.ts';
 import { RepriseError } from '../../core/errors.ts';
+import { followStrictly } from '../../effects/explore/minimise.ts';
 import type { Verdict } from '../../effects/explore/schedule.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Outcome } from '../../world/outcome.ts';
+import type { Outcome } from '../../effects/effect.ts';
 import { openLedger } from './ledger.ts';
 
 const lease = (epoch: number) => ({ epoch, incarnation: 'x' });

@@ -1,11 +1,11 @@
 import { type Timestamp, toEpochMs } from '../../core/time.ts';
+import type { Outcome } from '../../effects/effect.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import type { TracedRequest, Tracer } from '../../effects/tracer.ts';
 import type { MoveOrder, VerifyOrder } from '../../engine/work/landing-port.ts';
 import type { MoveEnd, Verified } from '../../git/landing-steps.ts';
 import type { ClaimRequest, ClaimResult, Settlement } from '../../store/claims.ts';
 import type { AcquireRequest, AcquireResult, Batch, Lease, NewRun } from '../../store/port.ts';
-import type { Outcome } from '../../world/outcome.ts';
 import { endsRun } from './crashes.ts';
 import type { Violation } from './violation.ts';
 

@@ -1,3 +1,4 @@
+import { Dpor, type DporOptions } from '../../effects/explore/dpor.ts';
 import {
   type Expected,
   expectedFrom,
@@ -5,10 +6,9 @@ import {
   type SamplerName,
   samplers,
   samplersOf,
-} from '../../conductor/explore/sampling.ts';
-import { scatter } from '../../conductor/explore/scatter.ts';
-import { Dpor, type DporOptions } from '../../effects/explore/dpor.ts';
-import { whoeverHasTheBaton } from '../../effects/explore/policies.ts';
+  scatter,
+  whoeverHasTheBaton,
+} from '../../effects/explore/policies.ts';
 import { clockLane, type Move, type Point, type Policy } from '../../effects/explore/schedule.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import { type Attempt, noAdversity, type Source } from './attempt.ts';

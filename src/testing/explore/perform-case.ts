@@ -1,8 +1,8 @@
-import { verdictOf } from '../../conductor/explore/stuck.ts';
 import { createConductedWorld } from '../../effects/conductor/conductor.ts';
+import { verdictOf } from '../../effects/explore/fairness.ts';
 import type { Performed, Policy, Verdict } from '../../effects/explore/schedule.ts';
 import { exploringPlayer } from '../../effects/explore/scheduler.ts';
-import { allTracers } from '../../world/tracers.ts';
+import { allTracers } from '../../effects/tracer.ts';
 import { orStopped } from '../compose-case.ts';
 import type { CaseStep } from '../manifest/manifest.ts';
 import { type PlayedStep, Player } from '../play.ts';

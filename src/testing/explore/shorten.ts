@@ -1,5 +1,4 @@
-import { followLeniently } from '../../conductor/explore/follow.ts';
-import { minimise } from '../../effects/explore/minimise.ts';
+import { followLeniently, minimise } from '../../effects/explore/minimise.ts';
 import type { Policy } from '../../effects/explore/schedule.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import type { Adversity } from './attempt.ts';

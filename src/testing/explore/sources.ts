@@ -1,4 +1,4 @@
-import type { PolicyName } from '../../conductor/explore/sampling.ts';
+import type { PolicyName } from '../../effects/explore/policies.ts';
 import { type AdversityOptions, everyMishap, oneMishapEach, withMishaps } from './adversities.ts';
 import type { Adversity, Source } from './attempt.ts';
 import { oneStallEach, SomeOrders } from './orders.ts';

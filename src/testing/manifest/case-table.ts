@@ -1,4 +1,4 @@
-import { policyNames } from '../../conductor/explore/sampling.ts';
+import { policyNames } from '../../effects/explore/policies.ts';
 import { claimStates } from '../../store/claims.ts';
 import {
   type CaseBase,

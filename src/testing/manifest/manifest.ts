@@ -1,6 +1,6 @@
-import type { PolicyName } from '../../conductor/explore/sampling.ts';
 import type { Position } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
+import type { PolicyName } from '../../effects/explore/policies.ts';
 import type { Claim } from '../../store/claims.ts';
 
 /** A test case as its file says it, read and checked. */

@@ -1,8 +1,8 @@
-import { createConductedWorld } from '../../effects/conductor/conductor.ts';
-import type { Perform, Performed, Verdict } from '../../effects/explore/schedule.ts';
-import { type ExploringOptions, exploringPlayer } from '../../effects/explore/scheduler.ts';
-import type { World } from '../../effects/world.ts';
-import { verdictOf } from './stuck.ts';
+import { createConductedWorld } from '../conductor/conductor.ts';
+import type { World } from '../world.ts';
+import { verdictOf } from './fairness.ts';
+import type { Perform, Performed, Verdict } from './schedule.ts';
+import { type ExploringOptions, exploringPlayer } from './scheduler.ts';
 
 /** Lanes at the top by name; they and what they share are made anew for each schedule. */
 export interface Explored {

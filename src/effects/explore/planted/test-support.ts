@@ -1,4 +1,4 @@
-import type { World } from '../../../effects/world.ts';
+import type { World } from '../../world.ts';
 import type { ExploredProgram } from '../test-support.ts';
 
 export type Planted = 'nothing' | 'claim' | 'land' | 'steal' | 'deadlock' | 'lease';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Origin, sourceOf } from './origin.ts';
+import { Origin, sourceOf } from './explain.ts';
 
 const stack = (...frames: readonly string[]) => ({
   stack: ['Error', ...frames.map(frame => `    at ${frame}`)].join('\n'),
@@ -9,7 +9,7 @@ describe('where something was asked for', () => {
   it('is the first line of the source that is not of the boundary or of Node', () => {
     const frames = stack(
       'Conductor.effect (/repo/src/effects/conductor/conductor.ts:10:5)',
-      'send (file:///repo/src/world/mailbox.ts:30:9)',
+      'send (file:///repo/src/effects/world.ts:30:9)',
       'process.processTicksAndRejections (node:internal/process/task_queues:95:5)',
       'async land (file:///repo/src/engine/land%20it.ts:88:11)',
       'async /repo/src/engine/run.ts:3:4',

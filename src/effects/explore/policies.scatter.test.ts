@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { scatter } from './scatter.ts';
+import { scatter } from './policies.ts';
 
 it('keeps everything, and begins everywhere', () => {
   const all = Array.from({ length: 1000 }, (_, at) => at);

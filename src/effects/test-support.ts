@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import type { World } from '../effects/world.ts';
+import type { World } from './world.ts';
 
 /** One turn of the event loop. */
 export const turn = () => new Promise<void>(resolve => setImmediate(resolve));

@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { RecordedEntry, Recording } from '../effects/recording/recording.ts';
-import type { World } from '../effects/world.ts';
 import {
   complaint,
   openOneAfterAnother,
@@ -11,7 +9,9 @@ import {
   type ReplayOptions,
   record,
   replay,
-} from './test-support.ts';
+} from '../conductor/test-support.ts';
+import type { RecordedEntry, Recording } from '../recording/recording.ts';
+import type { World } from '../world.ts';
 
 /** A shelf of books behind a key, a reader who takes long, and a lock. */
 function library(world: World) {
@@ -58,7 +58,7 @@ const program =
   world =>
     lanes(library(world), world);
 
-const sourceRoot = fileURLToPath(new URL('../..', import.meta.url));
+const sourceRoot = fileURLToPath(new URL('../../..', import.meta.url));
 const asFile = ({ lane, i }: RecordedEntry) => `cases/books__${lane.replace('/', '.')}.vcr:${i + 2}`;
 
 /** What the replay of the first with the second complains of; lines of this file are not told. */
@@ -137,7 +137,7 @@ describe('a replay that differs says how', () => {
       "REPLAY_DIVERGED: replay diverged: lane bob asks for shelf.put, but its tape has ended
         at              step bob, lane bob, i 3 of 3, n 7 of 7
         the score says  nothing more
-        the lane asks   bob shelf.put  src/conductor/divergence.test.ts:<line>
+        the lane asks   bob shelf.put  src/effects/divergence/explain.divergence.test.ts:<line>
         before that     0 ann shelf.put
                         1 bob shelf.put
                         2 ann book.read.begin
@@ -160,7 +160,7 @@ describe('a replay that differs says how', () => {
       "REPLAY_DIVERGED: replay diverged: lane ann asks for shelf.put with other arguments than were recorded
         at              step ann, lane ann, i 0 of 1, n 0 of 1
         the score says  ann shelf.put  cases/books__ann.vcr:2
-        the lane asks   ann shelf.put  src/conductor/divergence.test.ts:<line>
+        the lane asks   ann shelf.put  src/effects/divergence/explain.divergence.test.ts:<line>
         difference      args.title: recorded "Emma", now "Dune"
                         args.pages: recorded 400, now nothing
                         args.note: recorded "…xxxxxxxxxxxxxxxxxxxxa", now "…xxxxxxxxxxxxxxxxxxxxb"
@@ -178,7 +178,7 @@ describe('a replay that differs says how', () => {
       "REPLAY_DIVERGED: replay diverged: lane ann asks for book.read.begin with other keys than were recorded
         at              step ann, lane ann, i 0 of 2, n 0 of 2
         the score says  ann book.read.begin  cases/books__ann.vcr:2
-        the lane asks   ann book.read.begin  src/conductor/divergence.test.ts:<line>
+        the lane asks   ann book.read.begin  src/effects/divergence/explain.divergence.test.ts:<line>
         difference      keys.reads[0]: recorded "library", now nothing
                         keys.writes[0]: recorded nothing, now "book:Emma"
       if this is intended, record it again: reprise test books --record"
@@ -202,7 +202,7 @@ describe('a replay that differs says how', () => {
       "REPLAY_DIVERGED: replay diverged: shelf.count of lane ann ended otherwise than it was recorded
         at              step ann, lane ann, i 1 of 2, n 1 of 2
         the score says  ann shelf.count  cases/books__ann.vcr:3
-        asked from      src/conductor/divergence.test.ts:<line>
+        asked from      src/effects/divergence/explain.divergence.test.ts:<line>
         difference      result.books: recorded 7, now 1
         before that     0 ann shelf.put
       if this is intended, record it again: reprise test books --record"
@@ -222,7 +222,7 @@ describe('a replay that differs says how', () => {
       "REPLAY_DIVERGED: replay diverged: shelf.count of lane ann ended otherwise than it was recorded
         at              step ann, lane ann, i 0 of 1, n 0 of 1
         the score says  ann shelf.count  cases/books__ann.vcr:2
-        asked from      src/conductor/divergence.test.ts:<line>
+        asked from      src/effects/divergence/explain.divergence.test.ts:<line>
         difference      end: recorded failed with GIT_FAILED: no such branch, now ok
       if this is intended, record it again: reprise test books --record"
     `);
@@ -241,7 +241,7 @@ describe('a replay that differs says how', () => {
       "REPLAY_DIVERGED: replay diverged: lane ann asks for shelf.count where book.read.begin was recorded
         at              step ann, lane ann, i 1 of 4, n 2 of 7
         the score says  ann book.read.begin  cases/books__ann.vcr:3
-        the lane asks   ann shelf.count  src/conductor/divergence.test.ts:<line>
+        the lane asks   ann shelf.count  src/effects/divergence/explain.divergence.test.ts:<line>
         others          bob waits at book.read.begin
         before that     0 ann shelf.put
                         1 bob shelf.put
@@ -302,7 +302,7 @@ describe('a replay that differs says how', () => {
         at              step ann, lane ann, i 0 of 1, n 0 of 2
         the score says  ann/0 shelf.put  cases/books__ann.0.vcr:2
         its tape says   ann lane.join  cases/books__ann.vcr:2
-        the lane asks   ann shelf.count  src/conductor/divergence.test.ts:<line>
+        the lane asks   ann shelf.count  src/effects/divergence/explain.divergence.test.ts:<line>
       if this is intended, record it again: reprise test books --record"
     `);
   });
@@ -323,7 +323,7 @@ describe('a replay that differs says how', () => {
       "REPLAY_DIVERGED: replay diverged: lane ann is at its place, but cannot go on: its condition is false
         at              step ann, lane ann, i 0 of 1, n 0 of 2
         the score says  ann door.lock  cases/books__ann.vcr:2
-        the lane asks   ann door.lock  src/conductor/divergence.test.ts:<line>
+        the lane asks   ann door.lock  src/effects/divergence/explain.divergence.test.ts:<line>
         others          bob waits at shelf.put
       if this is intended, record it again: reprise test books --record"
     `);
@@ -347,7 +347,7 @@ describe('a replay that differs says how', () => {
       "REPLAY_DIVERGED: replay diverged: lane cid is at its place, but cannot go on: the key book:Emma is held by ann
         at              step cid, lane cid, i 0 of 2, n 1 of 5
         the score says  cid book.read.begin  cases/books__cid.vcr:2
-        the lane asks   cid book.read.begin  src/conductor/divergence.test.ts:<line>
+        the lane asks   cid book.read.begin  src/effects/divergence/explain.divergence.test.ts:<line>
         others          ann waits at book.read.end
                         bob waits at shelf.put
         before that     0 ann book.read.begin
@@ -383,8 +383,8 @@ describe('a replay that differs says how', () => {
       "DEADLOCK: no lane can go on: ann waits at mail.receive; ann/0 waits at door.lock
         at              n 1 of 1
         the score says  nothing more
-        waiting         ann waits at mail.receive: its condition is false  src/conductor/divergence.test.ts:<line>
-                        ann/0 waits at door.lock: its condition is false  src/conductor/divergence.test.ts:<line>
+        waiting         ann waits at mail.receive: its condition is false  src/effects/divergence/explain.divergence.test.ts:<line>
+                        ann/0 waits at door.lock: its condition is false  src/effects/divergence/explain.divergence.test.ts:<line>
         before that     0 ann door.lock"
     `);
   });
@@ -417,7 +417,7 @@ describe('a replay that differs says how', () => {
         at              step ann, lane ann/engine, i 0 of 0, n 0 of 1
         the score says  ann shelf.put  cases/books__ann.vcr:2
         its tape says   nothing more
-        the lane asks   ann/engine shelf.put  src/conductor/divergence.test.ts:<line>
+        the lane asks   ann/engine shelf.put  src/effects/divergence/explain.divergence.test.ts:<line>
         others          ann waits for inner lanes
       if this is intended, record it again: reprise test books --record"
     `);

@@ -1,13 +1,6 @@
 import fc from 'fast-check';
-import {
-  areDependent,
-  Cut,
-  type Move,
-  type Perform,
-  type Performed,
-  type Point,
-} from '../../../effects/explore/schedule.ts';
-import type { World } from '../../../effects/world.ts';
+import type { World } from '../../world.ts';
+import { areDependent, Cut, type Move, type Perform, type Performed, type Point } from '../schedule.ts';
 import type { Explored } from '../test-support.ts';
 
 /** Something that a lane of a small program does. */

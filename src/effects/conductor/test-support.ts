@@ -1,10 +1,10 @@
-import type { RepriseError } from '../core/errors.ts';
-import { createConductedWorld } from '../effects/conductor/conductor.ts';
-import { createLiveWorld } from '../effects/live-world.ts';
-import type { Recording } from '../effects/recording/recording.ts';
-import { type ScorePlayerOptions, scorePlayer } from '../effects/schedulers/replay.ts';
-import type { World } from '../effects/world.ts';
-import { createRecorder } from '../world/memory-tracer.ts';
+import type { RepriseError } from '../../core/errors.ts';
+import { createLiveWorld } from '../live-world.ts';
+import type { Recording } from '../recording/recording.ts';
+import { type ScorePlayerOptions, scorePlayer } from '../schedulers/replay.ts';
+import { createRecorder } from '../tracer.ts';
+import type { World } from '../world.ts';
+import { createConductedWorld } from './conductor.ts';
 
 /** Lanes at the top by name, with all that they share: made anew for each performance. */
 export type Program = (world: World) => Readonly<Record<string, () => Promise<unknown>>>;

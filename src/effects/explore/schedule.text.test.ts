@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { formatSchedule, parseSchedule } from './schedule-text.ts';
+import { formatSchedule, parseSchedule } from './schedule.ts';
 
 const moves = (...lanes: string[]) => lanes.map(lane => ({ lane }));
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Keys } from '../effects/effect.ts';
-import type { LaneRef, World } from '../effects/world.ts';
-import { Cancelled } from '../world/outcome.ts';
-import { turn } from '../world/test-support.ts';
+import { Cancelled, type Keys } from '../effect.ts';
+import { turn } from '../test-support.ts';
+import type { LaneRef, World } from '../world.ts';
 import { type Program, record, replay } from './test-support.ts';
 
 type Act =

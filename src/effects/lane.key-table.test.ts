@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { conflicts, type Keys } from '../effects/effect.ts';
-import { KeyTable } from './key-table.ts';
+import { conflicts, type Keys } from './effect.ts';
+import { KeyTable } from './lane.ts';
 
 const reading = (...reads: string[]): Keys => ({ reads });
 const writing = (...writes: string[]): Keys => ({ writes });
