@@ -66,6 +66,6 @@ export {
   type WorkflowOutput,
   type WorkspaceSettings,
   workflow,
-} from './workflow/define/index.ts';
+} from './workflow/builder/index.ts';
 export type { FailurePolicy, StepContext, WorkflowModel } from './workflow/model.ts';
 export { DefinitionError, type Problem } from './workflow/problems.ts';

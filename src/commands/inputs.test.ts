@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { step, workflow } from '../workflow/define/index.ts';
+import { step, workflow } from '../workflow/builder/index.ts';
 import { loadWorkflow } from '../workflow/yaml/load.ts';
 import { type InputOptions, readInput } from './inputs.ts';
 import type { Definition } from './load-definition.ts';

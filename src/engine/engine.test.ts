@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { barrier, deferred, summary, testEngine } from '../../test/support/engine.ts';
-import { approve, maybe, step, workflow } from '../workflow/define/index.ts';
+import { approve, maybe, step, workflow } from '../workflow/builder/index.ts';
 import { canonicalOrder } from './canonical.ts';
 
 describe('parallel execution', () => {

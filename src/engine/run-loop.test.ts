@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
 import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { systemClock } from '../effects/system.ts';
-import { step, workflow } from '../workflow/define/index.ts';
+import { step, workflow } from '../workflow/builder/index.ts';
 import { createEffects } from './effects.ts';
 import { buildGraph } from './graph.ts';
 import { RunLoop } from './run-loop.ts';

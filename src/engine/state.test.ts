@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HistoryEvent, NewEvent } from '../core/events.ts';
-import { approve, step, workflow } from '../workflow/define/index.ts';
+import { approve, step, workflow } from '../workflow/builder/index.ts';
 import { buildGraph } from './graph.ts';
 import { RunState } from './state.ts';
 

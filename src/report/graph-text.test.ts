@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { approve, maybe, shell, step, workflow } from '../workflow/define/index.ts';
+import { approve, maybe, shell, step, workflow } from '../workflow/builder/index.ts';
 import { formatGraph } from './graph-text.ts';
 import { formatMermaid } from './mermaid.ts';
 import { displayWidth } from './width.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
 import { terminal } from '../../test/support/terminal.ts';
 import type { NewEvent } from '../core/events.ts';
-import { shell, workflow } from '../workflow/define/index.ts';
+import { shell, workflow } from '../workflow/builder/index.ts';
 import { createLiveReporter, type LiveReporterOptions } from './live-reporter.ts';
 import { completed, failed, historyOf, noon, runStarted, started } from './test-support.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
 import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
-import { approve, shell, step, workflow } from '../workflow/define/index.ts';
+import { approve, shell, step, workflow } from '../workflow/builder/index.ts';
 import { createPlainReporter, type PlainReporterOptions } from './plain-reporter.ts';
 import {
   approvalRequested,

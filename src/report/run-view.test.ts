@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
 import type { NewEvent } from '../core/events.ts';
 import { systemClock } from '../effects/system.ts';
-import { approve, step, workflow } from '../workflow/define/index.ts';
+import { approve, step, workflow } from '../workflow/builder/index.ts';
 import { type RunView, viewOf } from './run-view.ts';
 import {
   approvalRequested,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
 import type { NewEvent } from '../core/events.ts';
-import { approve, shell, step, workflow } from '../workflow/define/index.ts';
+import { approve, shell, step, workflow } from '../workflow/builder/index.ts';
 import { formatSummary, type SummaryOptions } from './summary.ts';
 import {
   approvalRequested,

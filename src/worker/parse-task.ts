@@ -1,8 +1,8 @@
 import { splitFrontMatter } from '../agents/front-matter.ts';
 import type { Problem } from '../workflow/problems.ts';
 import { LineIndex } from '../workflow/yaml/lines.ts';
-import { type Complaint, ProblemList } from '../workflow/yaml/problem-list.ts';
-import { YamlSource } from '../workflow/yaml/source.ts';
+import { type Complaint, ProblemList } from '../workflow/yaml/source/problem-list.ts';
+import { YamlSource } from '../workflow/yaml/source/yaml-source.ts';
 import type { Task, TaskList, TaskProblem } from './task.ts';
 import { readTaskFields, titleOf } from './task-fields.ts';
 import { checkTaskGraph, type GraphComplaint } from './task-graph.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { isJsonObject, type Json } from '../core/json.ts';
-import { explainIssues } from '../workflow/yaml/issues.ts';
-import type { Complaint } from '../workflow/yaml/problem-list.ts';
 import { schemaKeys } from '../workflow/yaml/schema-keys.ts';
 import { someText } from '../workflow/yaml/schema-parts.ts';
+import { explainIssues } from '../workflow/yaml/source/explain-issues.ts';
+import type { Complaint } from '../workflow/yaml/source/problem-list.ts';
 import { priorities, type Task, taskStates } from './task.ts';
 
 /** A key without a value says as much as no key. */

@@ -3,7 +3,7 @@ import { splitFrontMatter } from '../agents/front-matter.ts';
 import { canonicalJson, isJsonObject, type Json } from '../core/json.ts';
 import { isTooDeep } from '../workflow/yaml/depth.ts';
 import { keyText } from '../workflow/yaml/plain.ts';
-import { YamlSource } from '../workflow/yaml/source.ts';
+import { YamlSource } from '../workflow/yaml/source/yaml-source.ts';
 import type { TaskState } from './task.ts';
 
 /**

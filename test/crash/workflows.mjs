@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { z } from 'zod';
 import { parseAgents } from '../../dist/agents/definitions.js';
-import { approve, maybe, shell, step, workflow } from '../../dist/workflow/define/index.js';
+import { approve, maybe, shell, step, workflow } from '../../dist/workflow/builder/index.js';
 import { loadWorkflow } from '../../dist/workflow/yaml/load.js';
 
 /** Resolved when the history of the run holds a failed step. */

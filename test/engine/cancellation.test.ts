@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { markedWith } from '../../src/process/tree.ts';
-import { shell, step, workflow } from '../../src/workflow/define/index.ts';
+import { shell, step, workflow } from '../../src/workflow/builder/index.ts';
 import { deferred, temporaryFolder, testEngine } from '../support/engine.ts';
 import { at, endsOf, eventsOf, eventWatch, timedEngine } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { approve, maybe, step, workflow } from '../../src/workflow/define/index.ts';
+import { approve, maybe, step, workflow } from '../../src/workflow/builder/index.ts';
 import { barrier, deferred, summary, testEngine } from '../support/engine.ts';
 import { at, endsOf, eventsOf, timedEngine } from './support.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { RepriseError } from '../../src/core/errors.ts';
-import { maybe, shell, step, workflow } from '../../src/workflow/define/index.ts';
+import { maybe, shell, step, workflow } from '../../src/workflow/builder/index.ts';
 import { loadWorkflow } from '../../src/workflow/yaml/load.ts';
 import { testEngine } from '../support/engine.ts';
 import { endsOf, eventsOf } from './support.ts';

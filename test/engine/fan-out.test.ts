@@ -4,7 +4,7 @@ import { canonicalOrder } from '../../src/engine/canonical.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import type { RunResult } from '../../src/engine/result.ts';
 import { unitOf, unitOfEvent } from '../../src/engine/unit.ts';
-import { maybe, step, workflow } from '../../src/workflow/define/index.ts';
+import { maybe, step, workflow } from '../../src/workflow/builder/index.ts';
 import type { FanOut, StepContext, StepModel, WorkflowModel } from '../../src/workflow/model.ts';
 import { barrier, deferred, testEngine } from '../support/engine.ts';
 import { at, eventsOf, eventWatch } from './support.ts';

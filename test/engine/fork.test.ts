@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { HistoryEvent } from '../../src/core/events.ts';
-import { step, workflow } from '../../src/workflow/define/index.ts';
+import { step, workflow } from '../../src/workflow/builder/index.ts';
 import { testEngine } from '../support/engine.ts';
 import { countingStore, eventsOf } from './support.ts';
 import { diamond } from './versions.ts';

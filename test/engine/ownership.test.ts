@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
-import { approve, step, workflow } from '../../src/workflow/define/index.ts';
+import { approve, step, workflow } from '../../src/workflow/builder/index.ts';
 import { deferred, testEngine } from '../support/engine.ts';
 import { at, countingStore, eventsOf, eventWatch, timedEngine } from './support.ts';
 

@@ -7,7 +7,7 @@ import { buildGraph, type GraphNode } from '../../src/engine/graph.ts';
 import { thisProcess } from '../../src/process/identity.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
-import { approve, step, workflow } from '../../src/workflow/define/index.ts';
+import { approve, step, workflow } from '../../src/workflow/builder/index.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';
 import { deferred, type TestEngine, testEngine } from '../support/engine.ts';
 import { buildWorkflow, turnsFrom, turnTable, workflowSpec } from './random-workflow.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { digestsOf } from '../../src/engine/digest.ts';
-import { approve, maybe, step, workflow } from '../../src/workflow/define/index.ts';
+import { approve, maybe, step, workflow } from '../../src/workflow/builder/index.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';
 import { testEngine } from '../support/engine.ts';
 import { at, countingStore, endsOf, eventsOf } from './support.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { step, workflow } from '../../src/workflow/define/index.ts';
+import { step, workflow } from '../../src/workflow/builder/index.ts';
 import { deferred, summary } from '../support/engine.ts';
 import { endsOf, eventsOf, timedEngine } from './support.ts';
 

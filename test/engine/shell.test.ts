@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Observation } from '../../src/engine/environment.ts';
-import { shell, step, workflow } from '../../src/workflow/define/index.ts';
+import { shell, step, workflow } from '../../src/workflow/builder/index.ts';
 import { testEngine } from '../support/engine.ts';
 import { endsOf, eventsOf } from './support.ts';
 

@@ -1,4 +1,4 @@
-import { step, workflow } from '../../src/workflow/define/index.ts';
+import { step, workflow } from '../../src/workflow/builder/index.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';
 
 /** Steps that note that they ran; `version` changes a definition without changing the id. */

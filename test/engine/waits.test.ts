@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { toTimestamp } from '../../src/core/time.ts';
-import { approve, step, workflow } from '../../src/workflow/define/index.ts';
+import { approve, step, workflow } from '../../src/workflow/builder/index.ts';
 import type { StepContext } from '../../src/workflow/model.ts';
 import { summary, testEngine } from '../support/engine.ts';
 import { at, endsOf, eventsOf, eventWatch, timedEngine } from './support.ts';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { DefinitionError } from '../../workflow/problems.ts';
-import { ProblemList } from '../../workflow/yaml/problem-list.ts';
+import { ProblemList } from '../../workflow/yaml/source/problem-list.ts';
 import { caseTable, forms } from './case-table.ts';
 import { checkCase } from './checks.ts';
 import type { CaseManifest } from './manifest.ts';

@@ -1,7 +1,7 @@
 import type { Position } from '../../core/errors.ts';
 import { isRecord } from '../../core/schema.ts';
-import type { ProblemList } from '../../workflow/yaml/problem-list.ts';
-import type { Path } from '../../workflow/yaml/source.ts';
+import type { ProblemList } from '../../workflow/yaml/source/problem-list.ts';
+import type { Path } from '../../workflow/yaml/source/yaml-source.ts';
 import type { TomlSource } from './toml-source.ts';
 
 export interface Objection {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { parse, stringify } from 'smol-toml';
 import { describe, expect, it } from 'vitest';
-import type { Path, Range } from '../../workflow/yaml/source.ts';
+import type { Path, Range } from '../../workflow/yaml/source/yaml-source.ts';
 import { findPlaces } from './toml-places.ts';
 
 type Visit = (path: Path, value: unknown) => void;

@@ -1,5 +1,5 @@
 import { parse } from 'smol-toml';
-import type { Path, Range } from '../../workflow/yaml/source.ts';
+import type { Path, Range } from '../../workflow/yaml/source/yaml-source.ts';
 
 /** Where a value of a TOML file stands. */
 interface Place {

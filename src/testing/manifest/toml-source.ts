@@ -2,7 +2,7 @@ import { parse, TomlError } from 'smol-toml';
 import type { Position } from '../../core/errors.ts';
 import type { Fault } from '../../workflow/expression/ast.ts';
 import { LineIndex } from '../../workflow/yaml/lines.ts';
-import type { Path, Range } from '../../workflow/yaml/source.ts';
+import type { Path, Range } from '../../workflow/yaml/source/yaml-source.ts';
 import { findPlaces, type Places } from './toml-places.ts';
 
 /** A TOML file: its value, and the way back from a path in it to a place in the text. */

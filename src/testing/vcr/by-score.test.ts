@@ -5,7 +5,7 @@ import { createConductedWorld } from '../../effects/conductor/conductor.ts';
 import { createLiveWorld } from '../../effects/live-world.ts';
 import { scorePlayer } from '../../effects/schedulers/replay.ts';
 import { allTracers, createRecorder } from '../../effects/tracer.ts';
-import { agent, shell, workflow } from '../../workflow/define/index.ts';
+import { agent, shell, workflow } from '../../workflow/builder/index.ts';
 import { type Play, Stage } from './test-support.ts';
 
 /** Records a run with its order, and replays both in another folder. */

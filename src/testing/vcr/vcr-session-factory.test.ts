@@ -6,7 +6,7 @@ import { agentOf, requestOf, resultOf } from '../../agents/test-support.ts';
 import { parseSessionFile } from '../../engine/recording/parse-session.ts';
 import { plainEnvironment } from '../../git/test-support.ts';
 import { runShellStep } from '../../process/shell-step.ts';
-import { agent, workflow } from '../../workflow/define/index.ts';
+import { agent, workflow } from '../../workflow/builder/index.ts';
 import { Stage } from './test-support.ts';
 import { createVcrSessionFactory } from './vcr-session-factory.ts';
 

@@ -1,8 +1,8 @@
 import type { Duration } from '../../core/time.ts';
-import { buildStep, optionReader, type StepOptions } from './build.ts';
-import { type Select, toSelector } from './dependencies.ts';
+import { buildStep, optionReader, type StepOptions } from '../builder/build.ts';
+import { type Select, toSelector } from '../builder/handle.ts';
+import type { OptionReader } from '../builder/rules.ts';
 import type { After, StepHandle } from './handle.ts';
-import type { OptionReader } from './rules.ts';
 
 export interface ApproveOptions<A extends After, Input, Choice extends string>
   extends Omit<StepOptions<A, Input>, 'timeout'> {

@@ -1,6 +1,6 @@
-import { buildStep, optionReader, type WorkOptions } from './build.ts';
-import { type ItemSelect, toItemSelector } from './dependencies.ts';
-import { checkFanOut, describeFanOut, type FanOutOptions, fanOutReader } from './fan-out.ts';
+import { buildStep, optionReader, type WorkOptions } from '../builder/build.ts';
+import { checkFanOut, describeFanOut, type FanOutOptions, fanOutReader } from '../builder/fan-out.ts';
+import { type ItemSelect, toItemSelector } from '../builder/handle.ts';
 import type { After, StepHandle } from './handle.ts';
 import { isWorkflow, type Workflow } from './workflow-value.ts';
 

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../core/json.ts';
 import type { Body, Need, StepModel } from '../model.ts';
 import type { Problem } from '../problems.ts';
-import type { WorkPlace } from '../work-place.ts';
+import type { WorkPlace } from '../workspace-rules.ts';
 
 declare const types: unique symbol;
 

@@ -1,7 +1,7 @@
+import { needsOf } from '../builder/handle.ts';
 import type { DagNode } from '../dag.ts';
-import { type GraphProblem, graphProblems, indexById } from '../graph-problems.ts';
+import { type GraphProblem, graphProblems, indexById } from '../graph.ts';
 import type { Problem } from '../problems.ts';
-import { needsOf } from './dependencies.ts';
 import { type AnyStep, type Dependency, isStep, stepKey } from './handle.ts';
 
 export interface StepsToCheck {

@@ -1,5 +1,5 @@
 import type { WorkflowModel } from '../model.ts';
-import type { Path, YamlSource } from './source.ts';
+import type { Path, YamlSource } from './source/yaml-source.ts';
 
 /** A workflow that was read, with a hash over what it is to whoever uses it. */
 export interface LoadedWorkflow {

@@ -1,8 +1,8 @@
 import type { Command, Selector, ShellCommand } from '../model.ts';
-import { type Compiled, reportUnknownNames } from './compile.ts';
-import { environmentText, parseShellTemplate } from './shell-template.ts';
+import { type Compiled, reportUnknownNames } from './compile/expressions.ts';
+import { environmentText, parseShellTemplate } from './shell/template.ts';
 import type { BodySite } from './site.ts';
-import type { Path } from './source.ts';
+import type { Path } from './source/yaml-source.ts';
 
 export interface ScriptOptions {
   readonly shell?: ShellCommand['shell'] | undefined;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isJsonObject, type Json } from '../../core/json.ts';
-import type { Complaint } from './problem-list.ts';
 import { identifier, positiveInteger, someText } from './schema-parts.ts';
+import type { Complaint } from './source/problem-list.ts';
 
 const dispatchers = ['built-in', 'agent'] as const;
 const landModes = ['main', 'branch', 'pr'] as const;

@@ -13,12 +13,12 @@ import {
   workerHint,
   workersSchema,
 } from './config-workers.ts';
-import { explainIssues } from './issues.ts';
 import { compileSpending } from './limits.ts';
-import { type Complaint, ProblemList } from './problem-list.ts';
 import { schemaKeys } from './schema-keys.ts';
 import { commands, positiveInteger, someText, spendingLimits } from './schema-parts.ts';
-import { YamlSource } from './source.ts';
+import { explainIssues } from './source/explain-issues.ts';
+import { type Complaint, ProblemList } from './source/problem-list.ts';
+import { YamlSource } from './source/yaml-source.ts';
 
 /** What is known of agents where they are at home. Whoever reads only the rest of the file can do without. */
 export interface AgentRules {

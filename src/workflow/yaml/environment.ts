@@ -1,10 +1,10 @@
 import type { Json } from '../../core/json.ts';
 import type { KnownContext, Surroundings } from '../expression/evaluate.ts';
 import type { Scope, StepView } from '../model.ts';
-import { type Compiled, compileText, type Site } from './compile.ts';
+import { type Compiled, compileText, type Site } from './compile/expressions.ts';
 import type { EnvironmentDefinition } from './schema.ts';
-import { valuePrefix, withoutNul } from './shell-template.ts';
-import type { Path } from './source.ts';
+import { valuePrefix, withoutNul } from './shell/template.ts';
+import type { Path } from './source/yaml-source.ts';
 
 export type Environment = Readonly<Record<string, string>>;
 

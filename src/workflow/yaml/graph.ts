@@ -1,9 +1,9 @@
 import { topologicalOrder } from '../dag.ts';
 import { nearestName } from '../expression/names.ts';
-import type { ProblemList } from './problem-list.ts';
+import { needsOf } from './compile/step.ts';
 import type { ShapedStep } from './shape.ts';
-import type { Path, YamlSource } from './source.ts';
-import { needsOf } from './step.ts';
+import type { ProblemList } from './source/problem-list.ts';
+import type { Path, YamlSource } from './source/yaml-source.ts';
 
 interface GraphNode {
   readonly id: string;

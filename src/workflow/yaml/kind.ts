@@ -1,7 +1,7 @@
-import type { ProblemList } from './problem-list.ts';
 import { type StepDefinition, type StepKind, stepKinds } from './schema.ts';
 import type { ShapedStep } from './shape.ts';
-import type { YamlSource } from './source.ts';
+import type { ProblemList } from './source/problem-list.ts';
+import type { YamlSource } from './source/yaml-source.ts';
 
 /** The keys that only some kinds of steps have. */
 const kindsOfKey: Readonly<Partial<Record<keyof StepDefinition, readonly StepKind[]>>> = {

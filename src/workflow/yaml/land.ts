@@ -1,7 +1,7 @@
 import type { LandBody } from '../model.ts';
-import type { WorkPlace } from '../work-place.ts';
+import type { WorkPlace } from '../workspace-rules.ts';
 import { compileCommand } from './command.ts';
-import { compileText } from './compile.ts';
+import { compileText } from './compile/expressions.ts';
 import type { StepDefinition } from './schema.ts';
 import type { BodySite } from './site.ts';
 

@@ -1,8 +1,8 @@
 import { parseDuration } from '../../core/time.ts';
 import type { RetryRule, SpendingLimit, TimeoutRule } from '../model.ts';
-import type { Complaint } from './problem-list.ts';
 import type { StepDefinition } from './schema.ts';
-import type { Path } from './source.ts';
+import type { Complaint } from './source/problem-list.ts';
+import type { Path } from './source/yaml-source.ts';
 
 const defaults = { initialMs: 1000, factor: 2, maxMs: 300_000 } as const;
 

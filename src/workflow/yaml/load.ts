@@ -2,11 +2,11 @@ import { nearest } from '../../core/suggest.ts';
 import type { WorkflowModel } from '../model.ts';
 import { DefinitionError } from '../problems.ts';
 import type { ChildLoader, LoadedWorkflow } from './children.ts';
-import { ProblemList } from './problem-list.ts';
+import { compileWorkflow } from './compile/workflow.ts';
 import type { PromptReader } from './prompt.ts';
-import { type Path, YamlSource } from './source.ts';
+import { ProblemList } from './source/problem-list.ts';
+import { type Path, YamlSource } from './source/yaml-source.ts';
 import { isGitHubAction } from './words.ts';
-import { compileWorkflow } from './workflow.ts';
 
 /** A workflow file that the caller has read. */
 export interface WorkflowText {

@@ -3,9 +3,9 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
 import type { VisibleMatrix } from '../expression/check.ts';
 import { axisNames, expandMatrix, type MatrixFault, matrixFaults } from '../matrix.ts';
 import type { FanOut } from '../model.ts';
-import { compileValue, isConstant } from './compile.ts';
+import { compileValue, isConstant } from './compile/expressions.ts';
 import type { BodySite } from './site.ts';
-import type { Path } from './source.ts';
+import type { Path } from './source/yaml-source.ts';
 
 /** The keys that the templates of a step may read, from what was written: damage is reported elsewhere. */
 export function visibleMatrix({ strategy }: JsonObject): VisibleMatrix {

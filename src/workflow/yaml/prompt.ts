@@ -1,11 +1,11 @@
 import type { Position } from '../../core/errors.ts';
 import { toText } from '../expression/values.ts';
 import type { Selector } from '../model.ts';
-import { compileTemplate, compileText } from './compile.ts';
+import { compileTemplate, compileText } from './compile/expressions.ts';
 import { LineIndex } from './lines.ts';
-import type { TextSource } from './problem-list.ts';
 import type { StepDefinition } from './schema.ts';
 import type { BodySite } from './site.ts';
+import type { TextSource } from './source/problem-list.ts';
 
 /** A file that holds a prompt. */
 export interface PromptFile {

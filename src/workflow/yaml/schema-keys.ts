@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from '../../core/json.ts';
-import type { Path } from './source.ts';
+import type { Path } from './source/yaml-source.ts';
 
 /** The keys that a JSON Schema allows at a path; empty where anything goes. */
 export function schemaKeys(schema: Json, path: Path): readonly string[] {

@@ -1,6 +1,6 @@
 import type { Judge, SelectRule } from '../model.ts';
 import { compileCommand, compileCommands } from './command.ts';
-import { compileText } from './compile.ts';
+import { compileText } from './compile/expressions.ts';
 import type { StepDefinition } from './schema.ts';
 import type { BodySite } from './site.ts';
 

@@ -1,7 +1,5 @@
 import type { z } from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import { explainIssues, type Wording } from './issues.ts';
-import type { ProblemList } from './problem-list.ts';
 import {
   type StepDefinition,
   stepSchema,
@@ -10,7 +8,9 @@ import {
   workflowSchema,
 } from './schema.ts';
 import { schemaKeys } from './schema-keys.ts';
-import type { Path, YamlSource } from './source.ts';
+import { explainIssues, type Wording } from './source/explain-issues.ts';
+import type { ProblemList } from './source/problem-list.ts';
+import type { Path, YamlSource } from './source/yaml-source.ts';
 import { hintForStepKey, objectToStepKey, objectToWorkflowKey } from './words.ts';
 
 /** A step as it was written, and as far as it has the right shape. */

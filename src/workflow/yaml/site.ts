@@ -1,11 +1,11 @@
 import type { Visible, VisibleMatrix, VisibleSteps } from '../expression/check.ts';
 import type { Surroundings } from '../expression/evaluate.ts';
 import type { Scope } from '../model.ts';
-import type { Compiled, Site } from './compile.ts';
+import type { Compiled, Site } from './compile/expressions.ts';
 import { compileEnvironment, type Environment, surroundingsOf } from './environment.ts';
-import type { ProblemList } from './problem-list.ts';
 import type { StepDefinition } from './schema.ts';
-import type { Path, YamlSource } from './source.ts';
+import type { ProblemList } from './source/problem-list.ts';
+import type { Path, YamlSource } from './source/yaml-source.ts';
 
 /** Where the body of a step stands and what it sees when it runs. */
 export interface BodySite extends Site {

@@ -1,0 +1,276 @@
+import { closingMark } from '../../expression/template.ts';
+import {
+  type Code,
+  endWord,
+  type Frame,
+  type FrameOf,
+  type Mutable,
+  newCode,
+  type ShellScan,
+  type Slot,
+  type SlotPlace,
+} from '../shell-frames.ts';
+import { type HereDocument, isArithmetic, quotesInParameter, readHereDocument } from '../shell-syntax.ts';
+
+/** Finds every `${{ }}` of a script and how the shell reads its place. One in a comment is part of the comment. */
+export const scanShell = (text: string, shell: 'bash' | 'sh'): ShellScan => new Scanner(text, shell).scan();
+
+class Scanner {
+  readonly #text: string;
+  readonly #shell: 'bash' | 'sh';
+  readonly #slots: Mutable<Slot>[] = [];
+  readonly #stack: Frame[] = [newCode('file')];
+  #at = 0;
+
+  constructor(text: string, shell: 'bash' | 'sh') {
+    this.#text = text;
+    this.#shell = shell;
+  }
+
+  scan(): ShellScan {
+    while (this.#at < this.#text.length) {
+      const afterDollar = this.#sees('$${{');
+      if (afterDollar) this.#at++;
+      if (!this.#sees('${{')) this.#at = this.#step();
+      else if (!this.#slot(afterDollar)) return { slots: this.#slots, unclosed: this.#at };
+    }
+    return { slots: this.#slots, unclosed: undefined };
+  }
+
+  #step(): number {
+    const frame = this.#top();
+    const sign = this.#text[this.#at];
+    const backticks = this.#stack.findLast(open => open.kind === 'code' && open.end === '`');
+    if (sign === '\\' && backticks?.kind === 'code') backticks.hasEscapes = true;
+    if (sign === '`' && backticks) return this.#closeBackticks(backticks);
+    switch (frame.kind) {
+      case 'code':
+        return this.#code(frame, sign);
+      case 'double':
+        if (sign === '"') return this.#pop();
+        return this.#expanding(frame, sign);
+      case 'single':
+        return sign === "'" ? this.#pop() : this.#skip(1);
+      case 'ansi':
+        return sign === "'" ? this.#pop() : this.#skip(sign === '\\' ? 2 : 1);
+      case 'parameter':
+        if (sign === '}') return this.#pop();
+        if (sign === '"') return this.#push({ kind: 'double' }, 1);
+        if (sign === "'" && frame.singleQuotes) return this.#push({ kind: 'single' }, 1);
+        return this.#expanding(frame, sign);
+      case 'arithmetic':
+        return this.#arithmetic(frame, sign);
+      case 'document':
+        return this.#document(frame, sign);
+    }
+  }
+
+  #code(frame: Code, sign: string | undefined): number {
+    switch (sign) {
+      case '\n':
+        return this.#newline(frame);
+      case ' ':
+      case '\t':
+      case '\r':
+        this.#endWord(frame);
+        return this.#skip(1);
+      case ';':
+      case '&':
+      case '|':
+        this.#endWord(frame);
+        frame.atCommand = true;
+        return this.#skip(1);
+      case '<':
+      case '>':
+        this.#endWord(frame);
+        return this.#redirection(frame);
+      case '(':
+        return this.#parenthesis(frame);
+      case ')':
+        return this.#closeParenthesis(frame);
+      case '#':
+        if (frame.wordStart === undefined) return this.#comment();
+        return this.#skip(1);
+      default:
+        frame.wordStart ??= this.#at;
+        if (sign === "'") return this.#push({ kind: 'single' }, 1);
+        if (sign === '"') return this.#push({ kind: 'double' }, 1);
+        return this.#expanding(frame, sign);
+    }
+  }
+
+  /** What means the same in code, in double quotes and in documents. */
+  #expanding(frame: Frame, sign: string | undefined): number {
+    if (sign === '\\') return this.#skip(2);
+    if (sign === '`') return this.#push(newCode('`'), 1);
+    if (sign !== '$') return this.#skip(1);
+    const next = this.#text[this.#at + 1] ?? '';
+    if (next === '(') {
+      const computes = this.#text[this.#at + 2] === '(' && isArithmetic(this.#text, this.#at + 3);
+      if (computes) return this.#push({ kind: 'arithmetic', brackets: '()', depth: 0 }, 3);
+      return this.#push(newCode(')'), 2);
+    }
+    if (next === '{') return this.#push(this.#parameter(frame), 2);
+    if (next === '[' && this.#shell === 'bash')
+      return this.#push({ kind: 'arithmetic', brackets: '[]', depth: 0 }, 2);
+    if (next === "'" && frame.kind === 'code' && this.#shell === 'bash')
+      return this.#push({ kind: 'ansi' }, 2);
+    return this.#skip('$#!?*@-'.includes(next) ? 2 : 1);
+  }
+
+  #parameter(outer: Frame): Frame {
+    const isInDouble =
+      outer.kind === 'double' ||
+      outer.kind === 'document' ||
+      (outer.kind === 'parameter' && outer.isInDouble);
+    return {
+      kind: 'parameter',
+      isInDouble,
+      singleQuotes: quotesInParameter(this.#text, this.#at + 2, { shell: this.#shell, isInDouble }),
+    };
+  }
+
+  #arithmetic(frame: FrameOf<'arithmetic'>, sign: string | undefined): number {
+    const [open, close] = frame.brackets;
+    if (sign === open) frame.depth++;
+    if (sign !== close) return this.#expanding(frame, sign);
+    if (frame.depth-- > 0) return this.#skip(1);
+    const next = this.#pop();
+    return close === ')' ? next + 1 : next;
+  }
+
+  #document(frame: FrameOf<'document'>, sign: string | undefined): number {
+    const end = frame.atLineStart ? this.#endOfDocument(frame) : undefined;
+    if (end !== undefined) {
+      this.#stack.pop();
+      return end;
+    }
+    frame.atLineStart = sign === '\n';
+    if (frame.isQuoted || sign === '\n') return this.#skip(1);
+    return this.#expanding(frame, sign);
+  }
+
+  /** Behind the line of the delimiter, if this is it. */
+  #endOfDocument({ delimiter, stripsTabs }: HereDocument): number | undefined {
+    const newline = this.#text.indexOf('\n', this.#at);
+    const end = newline === -1 ? this.#text.length : newline;
+    const line = this.#text.slice(this.#at, end);
+    return (stripsTabs ? line.replace(/^\t+/, '') : line) === delimiter ? end + 1 : undefined;
+  }
+
+  #newline(frame: Code): number {
+    this.#endWord(frame);
+    frame.atCommand = true;
+    // The first document that was announced is the first whose lines follow.
+    for (const document of frame.documents.splice(0).reverse()) {
+      this.#stack.push({ kind: 'document', ...document, atLineStart: true });
+    }
+    return this.#skip(1);
+  }
+
+  #redirection(frame: Code): number {
+    const document = this.#sees('<<') ? readHereDocument(this.#text, this.#at) : undefined;
+    if (!document) return this.#skip(this.#sees('<<') ? 2 : 1);
+    frame.documents.push(document);
+    return document.end;
+  }
+
+  #parenthesis(frame: Code): number {
+    this.#endWord(frame);
+    if (this.#sees('((') && isArithmetic(this.#text, this.#at + 2)) {
+      return this.#push({ kind: 'arithmetic', brackets: '()', depth: 0 }, 2);
+    }
+    frame.atCommand = true;
+    return this.#push(newCode(')', frame.conditional), 1);
+  }
+
+  #closeParenthesis(frame: Code): number {
+    this.#endWord(frame);
+    if (frame.cases > 0) frame.atCommand = true;
+    else if (frame.end === ')') return this.#pop();
+    return this.#skip(1);
+  }
+
+  #closeBackticks(backticks: Frame): number {
+    this.#stack.length = this.#stack.indexOf(backticks);
+    return this.#skip(1);
+  }
+
+  #comment(): number {
+    const inBackticks = this.#stack.some(frame => frame.kind === 'code' && frame.end === '`');
+    const comment = inBackticks ? /[^\n`]*/y : /[^\n]*/y;
+    comment.lastIndex = this.#at;
+    return this.#skip(comment.exec(this.#text)?.[0].length ?? 0);
+  }
+
+  #endWord(frame: Code): void {
+    if (frame.wordStart !== undefined) endWord(frame, this.#text.slice(frame.wordStart, this.#at));
+  }
+
+  #slot(afterDollar: boolean): boolean {
+    const close = closingMark(this.#text, this.#at);
+    if (close === undefined) return false;
+    const frame = this.#top();
+    if (frame.kind === 'code') frame.wordStart ??= this.#at;
+    if (frame.kind === 'document') frame.atLineStart = false;
+    const conditional = this.#stack.findLast(open => open.kind === 'code')?.conditional;
+    const place = conditional?.computes ? 'arithmetic' : this.#place(frame);
+    const slot = { start: this.#at, end: close + 2, place, afterDollar };
+    this.#slots.push(slot);
+    conditional?.slots.push(slot);
+    this.#at = slot.end;
+    return true;
+  }
+
+  #place(frame: Frame): SlotPlace {
+    if (this.#stack.some(open => open.kind === 'code' && open.hasEscapes)) return 'backticks';
+    switch (frame.kind) {
+      case 'code':
+        if (this.#isDelimiter()) return 'delimiter';
+        return this.#isInSubscript() ? 'arithmetic' : 'bare';
+      case 'double':
+      case 'single':
+      case 'ansi':
+        if (this.#stack.at(-2)?.kind === 'parameter') return 'parameter';
+        return this.#isInSubscript() ? 'arithmetic' : frame.kind;
+      case 'parameter':
+      case 'arithmetic':
+        return frame.kind;
+      case 'document':
+        return frame.isQuoted ? 'quoted-document' : 'document';
+    }
+  }
+
+  #isDelimiter(): boolean {
+    return /(?:^|[^<])<<-?[ \t]*[^\s;&|<>()]*$/.test(this.#text.slice(Math.max(0, this.#at - 80), this.#at));
+  }
+
+  /** `list[...]=`: bash computes the subscript. */
+  #isInSubscript(): boolean {
+    const code = this.#stack.findLast(open => open.kind === 'code');
+    const word = this.#text.slice(code?.wordStart ?? this.#at, this.#at);
+    return /^[A-Za-z_]\w*\[[^\]]*$/.test(word);
+  }
+
+  #top(): Frame {
+    return this.#stack.at(-1) ?? newCode('file');
+  }
+
+  #sees(text: string): boolean {
+    return this.#text.startsWith(text, this.#at);
+  }
+
+  #skip(length: number): number {
+    return this.#at + length;
+  }
+
+  #push(frame: Frame, length: number): number {
+    this.#stack.push(frame);
+    return this.#skip(length);
+  }
+
+  #pop(): number {
+    this.#stack.pop();
+    return this.#skip(1);
+  }
+}

@@ -1,0 +1,208 @@
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  parseDocument,
+  visit,
+  type YAMLError,
+} from 'yaml';
+import type { Position } from '../../../core/errors.ts';
+import type { Json } from '../../../core/json.ts';
+import { isTooDeep } from '../depth.ts';
+import { LineIndex } from '../lines.ts';
+import { keyText, toPlain } from '../plain.ts';
+
+/** The way to a value in a document: keys and indices. */
+export type Path = readonly (string | number)[];
+
+/** A piece of the file. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Something that YAML itself objects to. */
+interface SyntaxFault extends Range {
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+/** A YAML file: its value, and the way back from a path in it to a place in the text. */
+export class YamlSource {
+  readonly file: string;
+  readonly displayFile: string;
+  readonly text: string;
+  readonly value: Json;
+  /** `false` if it is not YAML, so that there is nothing to look at. */
+  readonly isReadable: boolean;
+  readonly faults: readonly SyntaxFault[];
+  readonly #root: Node | null;
+  readonly #targets: ReadonlyMap<Alias, Node>;
+  #lines: LineIndex | undefined;
+
+  /** Never throws: what is wrong is in `faults`. */
+  constructor({
+    file,
+    displayFile = file,
+    text,
+  }: { file: string; displayFile?: string | undefined; text: string }) {
+    this.file = file;
+    this.displayFile = displayFile;
+    this.text = text;
+    const { root, errors } = parse(text);
+    this.isReadable = !errors.some(isSyntaxError);
+    const plain = toPlain(this.isReadable ? root : null);
+    this.#root = root;
+    this.#targets = plain.targets;
+    this.value = plain.value;
+    this.faults = [
+      ...withoutEchoes(errors).map(error => explain(error, text)),
+      ...plain.faults.map(({ node, message, hint }) => ({ ...rangeOf(node), message, hint })),
+    ];
+  }
+
+  get lines(): LineIndex {
+    this.#lines ??= new LineIndex(this.text);
+    return this.#lines;
+  }
+
+  positionOf(offset: number): Position {
+    return { file: this.displayFile, ...this.lines.at(offset) };
+  }
+
+  /** The value at a path, or the nearest thing around it that exists. */
+  rangeOf(path: Path): Range {
+    const node = this.nodeAt(path);
+    const range = node && rangeOf(node);
+    if (range && range.end > range.start) return range;
+    return path.length > 0 ? this.keyRangeOf(path) : { start: 0, end: 0 };
+  }
+
+  /** The key that a path ends with; an item of a list stands for itself. */
+  keyRangeOf(path: Path): Range {
+    const parent = this.nodeAt(path.slice(0, -1));
+    const key = path.at(-1);
+    const pair = isMap(parent) ? parent.items.findLast(item => keyText(item.key) === key) : undefined;
+    if (isScalar(pair?.key)) return rangeOf(pair.key);
+    const item = this.nodeAt(path);
+    if (item && rangeOf(item).end > rangeOf(item).start) return rangeOf(item);
+    return this.rangeOf(path.slice(0, -1));
+  }
+
+  nodeAt(path: Path): Node | undefined {
+    let node: unknown = this.#root;
+    for (const key of path) {
+      const container = this.#follow(node);
+      if (isSeq(container) && typeof key === 'number') node = container.items[key];
+      else if (isMap(container))
+        node = container.items.findLast(item => keyText(item.key) === String(key))?.value;
+      else return undefined;
+    }
+    return this.#follow(node);
+  }
+
+  #follow(node: unknown): Node | undefined {
+    if (isAlias(node)) return this.#targets.get(node) ?? node;
+    return isMap(node) || isSeq(node) || isScalar(node) ? node : undefined;
+  }
+}
+
+const rangeOf = (node: Node): Range => ({ start: node.range?.[0] ?? 0, end: node.range?.[1] ?? 0 });
+
+type Objection = Pick<YAMLError, 'code' | 'message' | 'pos'>;
+
+function parse(text: string): { readonly root: Node | null; readonly errors: readonly Objection[] } {
+  if (isTooDeep(text)) {
+    return { root: null, errors: [{ code: 'IMPOSSIBLE', message: 'it is nested too deeply', pos: [0, 1] }] };
+  }
+  const document = parseDocument(text, { prettyErrors: false, schema: 'core', logLevel: 'error' });
+  const errors = document.errors.map(error => (isOpenQuote(error) ? atOpening(error, document) : error));
+  return { root: document.contents, errors: [...errors, ...document.warnings] };
+}
+
+const isOpenQuote = ({ code, message }: Objection): boolean =>
+  code === 'MISSING_CHAR' && /^Missing closing ["']quote/.test(message);
+
+/** The parser complains where the text ends that it took for quoted; the mistake is where that begins. */
+function atOpening(error: Objection, document: Document): Objection {
+  const [noticedAt] = error.pos;
+  let start: number | undefined;
+  visit(document, {
+    Scalar: (_, { range }) => {
+      if (range?.[1] !== noticedAt) return undefined;
+      start = range[0];
+      return visit.BREAK;
+    },
+  });
+  const { code } = error;
+  return start === undefined ? error : { code, message: error.message, pos: [start, start + 1] };
+}
+
+const isSyntaxError = ({ code }: Objection): boolean =>
+  code !== 'DUPLICATE_KEY' && code !== 'TAG_RESOLVE_FAILED';
+
+/** One slip of the pen confuses the parser for the rest of the file: only its first complaint is worth reading. */
+function withoutEchoes(errors: readonly Objection[]): readonly Objection[] {
+  let found = false;
+  return errors.filter(error => {
+    if (!isSyntaxError(error)) return true;
+    const first = !found;
+    found = true;
+    return first;
+  });
+}
+
+function explain({ code, message, pos: [start, end] }: Objection, text: string): SyntaxFault {
+  switch (code) {
+    case 'TAB_AS_INDENT':
+      return { message: 'a tab cannot indent YAML', hint: 'use spaces', start, end };
+    case 'DUPLICATE_KEY': {
+      const key = /^["']?[\w-]*["']?/.exec(text.slice(start, start + 80))?.[0] ?? '';
+      return {
+        message: `\`${key}\` is written twice in this map`,
+        hint: 'keep one of them',
+        start,
+        end: start + key.length,
+      };
+    }
+    case 'MULTIPLE_DOCS':
+      return {
+        message: 'the file holds more than one YAML document',
+        hint: 'remove what follows `---`',
+        start,
+        end,
+      };
+    case 'MISSING_CHAR':
+      if (!isOpenQuote({ code, message, pos: [start, end] })) return notYaml(message, { start, end });
+      return {
+        message: 'this quote is never closed',
+        hint: 'put the same quote where the text ends',
+        start,
+        end,
+      };
+    case 'TAG_RESOLVE_FAILED':
+      return { message: 'tags (`!...`) have no meaning here', start, end };
+    default:
+      return notYaml(message, { start, end });
+  }
+}
+
+const notYaml = (message: string, range: Range): SyntaxFault => ({
+  message: `not valid YAML: ${lowerFirst(message)}`,
+  hint: hintFor(message),
+  ...range,
+});
+
+const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
+function hintFor(message: string): string | undefined {
+  if (/compact mappings|Implicit keys/i.test(message))
+    return 'put text that contains `: ` in quotes, or use a `|` block';
+  if (/block collection|same column|indent/i.test(message))
+    return 'look at the indentation of this line and the one before';
+  return undefined;
+}
