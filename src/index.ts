@@ -29,7 +29,6 @@ export type { RunResult, Waiting } from './engine/result.ts';
 export { memoryStore } from './store/memory.ts';
 export type { EventStore, RunStatus, RunSummary } from './store/port.ts';
 export { openSqliteStore } from './store/sqlite/open.ts';
-export { agentNames, type NamedAgent } from './workflow/agent-names.ts';
 export {
   type After,
   type AgentPermissions,
@@ -68,4 +67,4 @@ export {
   workflow,
 } from './workflow/builder/index.ts';
 export type { FailurePolicy, StepContext, WorkflowModel } from './workflow/model.ts';
-export { DefinitionError, type Problem } from './workflow/problems.ts';
+export { agentNames, DefinitionError, type NamedAgent, type Problem } from './workflow/problems.ts';

@@ -17,7 +17,7 @@ export async function structuredAnswer(options: {
   readonly text: string;
 }): Promise<Structured> {
   // Loading the schema library takes a tenth of a second, and most sessions need none.
-  const { compileOutputSchema } = await import('../workflow/yaml/output-schema.ts');
+  const { compileOutputSchema } = await import('../workflow/yaml/schema-parts.ts');
   const compiled = compileOutputSchema(options.schema);
   if (compiled.kind === 'invalid') return invalid(`the output schema cannot be used: ${compiled.reason}`);
   const candidates = options.given === undefined ? candidatesIn(options.text) : [options.given];

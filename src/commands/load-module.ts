@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
-import { isWorkflow, type Workflow } from '../workflow/define/workflow-value.ts';
+import { isWorkflow, type Workflow } from '../workflow/builder/workflow.ts';
 import type { WorkflowLocation } from './locate-workflow.ts';
 
 export interface ModuleOptions extends WorkflowLocation {

@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import { topologicalOrder } from '../workflow/dag.ts';
+import { topologicalOrder } from '../workflow/graph.ts';
 import type { FailurePolicy, FanOut, StepModel, WorkflowModel } from '../workflow/model.ts';
 import { unitOf } from './unit.ts';
 

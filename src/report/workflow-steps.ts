@@ -1,4 +1,4 @@
-import { topologicalOrder } from '../workflow/dag.ts';
+import { topologicalOrder } from '../workflow/graph.ts';
 import type { FanOut, Scope, StepModel, WorkflowModel } from '../workflow/model.ts';
 
 /** A step of a workflow or of one that it uses, in the stable topological order that runs record. */

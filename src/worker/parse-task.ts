@@ -1,7 +1,6 @@
 import { splitFrontMatter } from '../agents/front-matter.ts';
 import type { Problem } from '../workflow/problems.ts';
-import { LineIndex } from '../workflow/yaml/lines.ts';
-import { type Complaint, ProblemList } from '../workflow/yaml/source/problem-list.ts';
+import { type Complaint, LineIndex, ProblemList } from '../workflow/yaml/source/problem-list.ts';
 import { YamlSource } from '../workflow/yaml/source/yaml-source.ts';
 import type { Task, TaskList, TaskProblem } from './task.ts';
 import { readTaskFields, titleOf } from './task-fields.ts';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { isJsonObject, type Json } from '../core/json.ts';
-import { schemaKeys } from '../workflow/yaml/schema-keys.ts';
 import { someText } from '../workflow/yaml/schema-parts.ts';
-import { explainIssues } from '../workflow/yaml/source/explain-issues.ts';
+import { explainIssues, schemaKeys } from '../workflow/yaml/source/explain-issues.ts';
 import type { Complaint } from '../workflow/yaml/source/problem-list.ts';
 import { priorities, type Task, taskStates } from './task.ts';
 

@@ -1,9 +1,7 @@
 import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
 import { splitFrontMatter } from '../agents/front-matter.ts';
 import { canonicalJson, isJsonObject, type Json } from '../core/json.ts';
-import { isTooDeep } from '../workflow/yaml/depth.ts';
-import { keyText } from '../workflow/yaml/plain.ts';
-import { YamlSource } from '../workflow/yaml/source/yaml-source.ts';
+import { isTooDeep, keyText, YamlSource } from '../workflow/yaml/source/yaml-source.ts';
 import type { TaskState } from './task.ts';
 
 /**

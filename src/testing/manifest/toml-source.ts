@@ -1,7 +1,7 @@
 import { parse, TomlError } from 'smol-toml';
 import type { Position } from '../../core/errors.ts';
-import type { Fault } from '../../workflow/expression/ast.ts';
-import { LineIndex } from '../../workflow/yaml/lines.ts';
+import type { Fault } from '../../workflow/expression/parse.ts';
+import { LineIndex } from '../../workflow/yaml/source/problem-list.ts';
 import type { Path, Range } from '../../workflow/yaml/source/yaml-source.ts';
 import { findPlaces, type Places } from './toml-places.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import * as mini from 'zod/mini';
-import { agentNames } from '../agent-names.ts';
-import { scopeOf } from '../define/test-support.ts';
 import type { AgentBody, StepModel } from '../model.ts';
+import { agentNames } from '../problems.ts';
 import { agent, approve, land, shell, step, workflow } from './index.ts';
+import { scopeOf } from './test-support.ts';
 
 const modelsOf = (...steps: Parameters<typeof workflow>[1]['steps']) => workflow('w', { steps }).model.steps;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type AnyStep, stepKey } from '../define/handle.ts';
+import { type AnyStep, stepKey } from './handle.ts';
 import { approve, maybe, shell, step, workflow } from './index.ts';
 
 const fingerprint = (handle: AnyStep) => handle[stepKey].model.fingerprint;

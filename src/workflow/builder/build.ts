@@ -1,13 +1,5 @@
 import { RepriseError } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
-import {
-  type After,
-  type Dependency,
-  type StepDefinition,
-  type StepHandle,
-  stepKey,
-} from '../define/handle.ts';
-import type { Schema } from '../define/schema.ts';
+import { canonicalJson, type Json } from '../../core/json.ts';
 import { fingerprintOfText } from '../fingerprint.ts';
 import type {
   Body,
@@ -21,7 +13,18 @@ import type {
 } from '../model.ts';
 import type { Problem } from '../problems.ts';
 import type { WorkPlace } from '../workspace-rules.ts';
-import { needsOf, readDependencies, type Select, toSelector } from './handle.ts';
+import {
+  type After,
+  type Dependency,
+  needsOf,
+  readDependencies,
+  type Schema,
+  type Select,
+  type StepDefinition,
+  type StepHandle,
+  stepKey,
+  toSelector,
+} from './handle.ts';
 import { OptionReader, type Retry, type Timeout } from './rules.ts';
 
 /** What every kind of step can be told. */
@@ -48,7 +51,7 @@ interface AnyOptions extends Omit<WorkOptions<never, never>, 'after' | 'input'> 
 }
 
 /** Functions get the options, so that one will do for all steps of a kind. */
-export interface StepParts<Options extends AnyOptions> {
+interface StepParts<Options extends AnyOptions> {
   readonly id: string;
   readonly options: Options;
   readonly reader: OptionReader;
@@ -215,4 +218,18 @@ const describeDependency = ({ alias, id, tolerant }: Dependency): string =>
 function describeRetried(retry: Retry | undefined): Json {
   const on = typeof retry === 'object' ? retry.on : undefined;
   return typeof on === 'function' ? String(on) : (on ?? null);
+}
+
+/** Options as one text for the fingerprint: functions count as theirs, and the order of keys does not matter. */
+export const describeOptions = (options: object): string => canonicalJson(describe(options));
+
+function describe(value: unknown): Json {
+  if (typeof value === 'function') return String(value);
+  if (Array.isArray(value)) return value.map(describe);
+  if (typeof value !== 'object' || value === null) return (value as Json | undefined) ?? null;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, field]) => field !== undefined)
+      .map(([key, field]) => [key, describe(field)]),
+  );
 }

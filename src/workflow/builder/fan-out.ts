@@ -1,7 +1,5 @@
 import { RepriseError } from '../../core/errors.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json.ts';
-import { describeOptions } from '../define/describe.ts';
-import type { After, Dependency } from '../define/handle.ts';
 import {
   type FailurePolicy,
   type FanOut,
@@ -9,8 +7,9 @@ import {
   type Selector,
   type SelectRule,
 } from '../model.ts';
+import { describeOptions } from './build.ts';
 import { type CommandMaker, commandsOf } from './commands.ts';
-import { type Select, toSelector } from './handle.ts';
+import { type After, type Dependency, type Select, toSelector } from './handle.ts';
 import type { OptionReader } from './rules.ts';
 
 /** What makes many copies of one step. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type AnyStep, stepKey } from '../define/handle.ts';
-import { scopeOf } from '../define/test-support.ts';
+import { type AnyStep, stepKey } from './handle.ts';
 import { shell, step } from './index.ts';
+import { scopeOf } from './test-support.ts';
 
 const title = step('title', { run: () => '"; rm -rf /' });
 

@@ -1,11 +1,6 @@
 import { canonicalJson, type Json } from '../../core/json.ts';
-import { describeOptions } from '../define/describe.ts';
-import type { After, StepHandle } from '../define/handle.ts';
-import { outputParser, type Stored } from '../define/output.ts';
-import type { Schema } from '../define/schema.ts';
-import type { FannedOut } from '../define/worker-results.ts';
 import type { ShellCommand } from '../model.ts';
-import { buildStep, optionReader, type WorkOptions } from './build.ts';
+import { buildStep, describeOptions, optionReader, type WorkOptions } from './build.ts';
 import { commandMaker, type Environment, toTexts } from './commands.ts';
 import {
   type AnyFanOut,
@@ -15,7 +10,16 @@ import {
   readFanOut,
   type SelectOptions,
 } from './fan-out.ts';
-import { type ItemSelect, toItemSelector } from './handle.ts';
+import {
+  type After,
+  type FannedOut,
+  type ItemSelect,
+  outputParser,
+  type Schema,
+  type StepHandle,
+  type Stored,
+  toItemSelector,
+} from './handle.ts';
 import { type Budget, withMinutes } from './rules.ts';
 import { type AnyWorkspace, checkWork, placeOf, readWork, type WorkspaceOptions } from './work.ts';
 

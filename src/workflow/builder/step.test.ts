@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type AnyStep, stepKey } from '../define/handle.ts';
-import { contextOf, scopeOf } from '../define/test-support.ts';
+import { type AnyStep, stepKey } from './handle.ts';
 import { maybe, step, workflow } from './index.ts';
+import { contextOf, scopeOf } from './test-support.ts';
 
 const modelOf = (handle: AnyStep) => handle[stepKey].model;
 

@@ -1,15 +1,24 @@
-import { type ChildStepOptions, childStep } from '../define/child-step.ts';
-import type { After, Dependency, Outputs, StepHandle } from '../define/handle.ts';
-import { type DeepReadonly, outputParser, type Stored } from '../define/output.ts';
-import type { Schema } from '../define/schema.ts';
-import type { FannedOut } from '../define/worker-results.ts';
 import type { FunctionBody, Scope, StepContext } from '../model.ts';
 import { buildStep, optionReader, type WorkOptions } from './build.ts';
 import { type AnyFanOut, checkFanOut, describeFanOut, type FanOutOptions, fanOutReader } from './fan-out.ts';
-import { readOutputs } from './handle.ts';
+import {
+  type After,
+  type DeepReadonly,
+  type Dependency,
+  type FannedOut,
+  type ItemSelect,
+  type Outputs,
+  outputParser,
+  readOutputs,
+  type Schema,
+  type StepHandle,
+  type Stored,
+  toItemSelector,
+} from './handle.ts';
+import { isWorkflow, type Workflow } from './workflow.ts';
 
 /** What a copy of a step with a matrix is given on top. */
-export type ItemContext<Item> = [Item] extends [never]
+type ItemContext<Item> = [Item] extends [never]
   ? unknown
   : {
       /** From 0. */
@@ -31,7 +40,7 @@ export interface FunctionStepOptions<
   readonly uses?: undefined;
 }
 
-export interface CheckedStepOptions<
+interface CheckedStepOptions<
   A extends After,
   Input,
   Returned,
@@ -49,7 +58,7 @@ export interface CheckedStepOptions<
 }
 
 /** What the function of a step with an output schema may return. */
-export type Checked<Unparsed> = DeepReadonly<Unparsed> | PromiseLike<DeepReadonly<Unparsed>>;
+type Checked<Unparsed> = DeepReadonly<Unparsed> | PromiseLike<DeepReadonly<Unparsed>>;
 
 /**
  * A step that is a function. Throws nothing: `workflow` reports what is wrong with it.
@@ -147,4 +156,56 @@ class DefinedFunction implements FunctionBody {
     const run = this.#run;
     return run(readOutputs(this.#dependencies, scope) as never, ctx as never);
   }
+}
+
+type ChildStepOptions<
+  A extends After,
+  Input,
+  ChildInput,
+  Output,
+  Copies extends number = 1,
+  Item extends object = never,
+> = WorkOptions<A, Input> &
+  FanOutOptions<A, Input, Copies, Item> & {
+    readonly uses: Workflow<ChildInput, Output>;
+    readonly run?: undefined;
+  } & WithInput<A, Input, ChildInput, Item>;
+
+/** `with` is required exactly when the child declares an input. */
+type WithInput<A extends After, Input, ChildInput, Item> = [ChildInput] extends [undefined]
+  ? { readonly with?: undefined }
+  : {
+      /** A pure function: the child's input, before the child's own schema has checked it. */
+      readonly with: ItemSelect<A, Input, Item, NoInfer<ChildInput>>;
+    };
+
+function childStep<A extends After, Input, ChildInput, Output, Item extends object>(
+  id: string,
+  options: ChildStepOptions<A, Input, ChildInput, Output, number, Item>,
+): StepHandle<unknown, Input> {
+  const {
+    uses,
+    with: select,
+  }: {
+    uses: Workflow<ChildInput, Output>;
+    with?: ItemSelect<A, Input, Item, unknown> | undefined;
+  } = options;
+  const reader = optionReader(id);
+  if (!isWorkflow(uses)) reader.problem('`uses` is not a workflow', 'give it what workflow() returned');
+  checkFanOut(options, reader);
+  return buildStep({
+    id,
+    options,
+    reader,
+    fanOut: fanOutReader(id, options),
+    body: dependencies => ({
+      kind: 'uses',
+      workflow: uses.model,
+      input: select ? toItemSelector(dependencies, select) : () => ({}),
+    }),
+    // The child's steps have fingerprints of their own: a change inside runs only what it concerns again.
+    describe: () =>
+      JSON.stringify([uses.model.name, uses.model.onFailure, select ? String(select) : null]) +
+      describeFanOut(options),
+  });
 }

@@ -1,9 +1,8 @@
-import { artifactName, objectToArtifactPath } from '../artifact-path.ts';
-import type { After, Dependency } from '../define/handle.ts';
 import type { ArtifactRule, WorkRules, WorkspaceBase } from '../model.ts';
+import { artifactName, objectToArtifactPath } from '../problems.ts';
 import type { WorkPlace } from '../workspace-rules.ts';
 import { type CommandMaker, commandsOf } from './commands.ts';
-import { type ItemSelect, toItemSelector } from './handle.ts';
+import { type After, type Dependency, type ItemSelect, toItemSelector } from './handle.ts';
 import type { OptionReader } from './rules.ts';
 
 /** What surrounds the work of a script or an agent. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { contextOf, scopeOf } from '../define/test-support.ts';
 import { DefinitionError } from '../problems.ts';
 import {
   approve,
@@ -12,6 +11,7 @@ import {
   type Workflow,
   workflow,
 } from './index.ts';
+import { contextOf, scopeOf } from './test-support.ts';
 
 const validate = step('validate', { run: () => ({ total: 12 }) });
 const charge = step('charge', { after: { validate }, run: ({ validate }) => validate.total });

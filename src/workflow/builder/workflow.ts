@@ -1,22 +1,28 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { Json, JsonObject } from '../../core/json.ts';
+import { RepriseError, toErrorData } from '../../core/errors.ts';
+import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json.ts';
+import {
+  type FailurePolicy,
+  failurePolicies,
+  type InputContract,
+  type InputField,
+  type Selector,
+  type StepModel,
+  type WorkflowModel,
+} from '../model.ts';
+import { DefinitionError, type Problem } from '../problems.ts';
+import { isWork, placeWork } from '../workspace-rules.ts';
 import {
   type After,
   type AnyStep,
   type Dependency,
   type Outputs,
+  parseWith,
+  readDependencies,
+  type Schema,
   type StepHandle,
   stepKey,
-} from '../define/handle.ts';
-import { inputContract } from '../define/input-contract.ts';
-import type { Schema } from '../define/schema.ts';
-import { stepProblems } from '../define/step-problems.ts';
-import { type Workflow, workflowKey } from '../define/workflow-value.ts';
-import { type FailurePolicy, failurePolicies, type Selector, type StepModel } from '../model.ts';
-import { DefinitionError, type Problem } from '../problems.ts';
-import { isWork, placeWork } from '../workspace-rules.ts';
-import { readDependencies } from './handle.ts';
-import { type Budget, OptionReader } from './rules.ts';
+} from './handle.ts';
+import { type Budget, OptionReader, stepProblems } from './rules.ts';
 
 /** `Input` is what a caller passes, `RunInput` what the schema makes of it for the steps. */
 export interface WorkflowOptions<Input, RunInput, O extends After> {
@@ -36,7 +42,7 @@ export interface WorkflowOptions<Input, RunInput, O extends After> {
 }
 
 /** The outputs of the named steps, or by id those of all that no step comes after. */
-export type RunOutput<O extends After> = [O] extends [never] ? Readonly<Record<string, Json>> : Outputs<O>;
+type RunOutput<O extends After> = [O] extends [never] ? Readonly<Record<string, Json>> : Outputs<O>;
 
 /** Defines a workflow and checks it as a whole. Throws DefinitionError with every problem at once. */
 export function workflow<Input = undefined, RunInput = JsonObject, O extends After = never>(
@@ -129,3 +135,146 @@ const noOutput = (alias: string, id: string) =>
       hint: `write maybe(...) around it, so that "${alias}" may be undefined`,
     },
   );
+
+declare const types: unique symbol;
+
+// A registered symbol, so that a workflow from another copy of the package is one too.
+const workflowKey: unique symbol = Symbol.for('reprise.workflow');
+
+/**
+ * A workflow that was checked as a whole: to run it, to use it as a step of another, or to export it from a module.
+ * `Input` is what a caller passes (`undefined` when it declares none), `Output` what a completed run gives back.
+ */
+export interface Workflow<in Input = never, out Output = unknown> {
+  readonly name: string;
+  readonly model: WorkflowModel;
+  readonly [workflowKey]: true;
+  readonly [types]?: ((input: Input) => Output) | undefined;
+}
+
+/** What a caller passes to a workflow; `undefined` when it declares no input. */
+export type WorkflowInput<W extends Workflow> = W extends Workflow<infer Input> ? Input : never;
+/** What a completed run of a workflow gives back. */
+export type WorkflowOutput<W extends Workflow> = W extends Workflow<never, infer Output> ? Output : never;
+
+/** Whether it is a workflow, also one that another copy of this package made. */
+export const isWorkflow = (value: unknown): value is Workflow => isJsonObject(value) && workflowKey in value;
+
+/** What a workflow accepts: what the schema says, or, without one, any object. */
+export function inputContract(workflow: string, schema: Schema | undefined): InputContract {
+  if (!schema) return { parse: raw => parseAnyObject(workflow, raw), fields: [] };
+  let fields: readonly InputField[] | undefined;
+  return {
+    parse: raw => {
+      const outcome = parseWith({ schema, value: raw === undefined ? {} : raw, root: 'input' });
+      if (outcome.kind === 'refused') throw refusal(workflow, outcome);
+      return storable(workflow, outcome.value);
+    },
+    get fields() {
+      fields ??= inputFields(schema);
+      return fields;
+    },
+  };
+}
+
+function parseAnyObject(workflow: string, raw: unknown): Json {
+  const value = raw === undefined ? {} : raw;
+  if (!isJsonObject(value)) throw refusal(workflow, { issues: ['input: expected an object'] });
+  return storable(workflow, value);
+}
+
+function storable(workflow: string, value: unknown): Json {
+  try {
+    return toJson(value, 'input');
+  } catch (thrown) {
+    throw refusal(workflow, { issues: [toErrorData(thrown).message], cause: thrown });
+  }
+}
+
+function refusal(
+  workflow: string,
+  { issues, cause }: { readonly issues: readonly string[]; readonly cause?: unknown },
+): RepriseError {
+  const list = issues.map(issue => `\n  ${issue}`).join('');
+  return new RepriseError('INPUT_INVALID', `the input does not fit workflow "${workflow}":${list}`, {
+    cause,
+  });
+}
+
+/** The fields of an object schema, for help and for `--input key=value`. As good as the schema can say; never throws. */
+function inputFields(schema: Schema): readonly InputField[] {
+  const described = jsonSchemaOf(schema);
+  const properties = described?.['properties'];
+  if (!described || !isJsonObject(properties)) return fieldNames(schema);
+  const required = Array.isArray(described['required']) ? described['required'] : [];
+  return Object.entries(properties).map(([name, property]) =>
+    toField({ name, property: isJsonObject(property) ? property : {}, required: required.includes(name) }),
+  );
+}
+
+function jsonSchemaOf(schema: Schema): JsonObject | undefined {
+  if (!('toJSONSchema' in schema) || typeof schema.toJSONSchema !== 'function') return undefined;
+  try {
+    const described = toJson(schema.toJSONSchema({ io: 'input', unrepresentable: 'any' }));
+    return isJsonObject(described) ? described : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Property {
+  readonly name: string;
+  readonly property: JsonObject;
+  readonly required: boolean;
+}
+
+function toField({ name, property, required }: Property): InputField {
+  const { description, default: byDefault } = property;
+  return {
+    name,
+    ...typeOf(property),
+    required,
+    ...(byDefault === undefined ? {} : { default: byDefault }),
+    ...(typeof description === 'string' ? { description } : {}),
+  };
+}
+
+function typeOf(property: JsonObject): Pick<InputField, 'type' | 'options'> {
+  const { enum: options, const: constant, anyOf, type } = property;
+  if (isTexts(options)) return { type: 'choice', options };
+  if (typeof constant === 'string') return { type: 'choice', options: [constant] };
+  if (Array.isArray(anyOf)) {
+    const only = onlyOne(anyOf.filter(isJsonObject).filter(({ type }) => type !== 'null'));
+    return only ? typeOf(only) : { type: 'json' };
+  }
+  switch (Array.isArray(type) ? onlyOne(type.filter(name => name !== 'null')) : type) {
+    case 'string':
+      return { type: 'string' };
+    case 'boolean':
+      return { type: 'boolean' };
+    case 'number':
+    case 'integer':
+      return { type: 'number' };
+    default:
+      return { type: 'json' };
+  }
+}
+
+const onlyOne = <T>(items: readonly T[]): T | undefined => (items.length === 1 ? items[0] : undefined);
+
+const isTexts = (value: Json | undefined): value is readonly string[] =>
+  Array.isArray(value) && value.every(item => typeof item === 'string');
+
+/** For schemas that cannot describe themselves (zod/mini): the names, and whether they are required. */
+function fieldNames(schema: Schema): readonly InputField[] {
+  const shape = at(at(schema._zod, 'def'), 'shape');
+  if (typeof shape !== 'object' || shape === null) return [];
+  return Object.entries(shape).map(([name, field]) => ({
+    name,
+    type: 'json',
+    required: at(at(field, '_zod'), 'optin') === undefined,
+  }));
+}
+
+const at = (value: unknown, key: string): unknown =>
+  typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;

@@ -1,8 +1,6 @@
 import { nearest } from '../../core/suggest.ts';
-import { type Call, childrenOf, type Expression, type Fault, type Span } from './ast.ts';
-import { contextNames, isKnownContext } from './evaluate.ts';
-import { functionNamed, functionNames } from './functions.ts';
-import { nearestName } from './names.ts';
+import { contextNames, functionNamed, functionNames, isKnownContext } from './evaluate.ts';
+import { type Call, childrenOf, type Expression, type Fault, type Span } from './parse.ts';
 
 /** What an expression may name at its place. `undefined` where nothing is known and everything goes. */
 export interface Visible {
@@ -205,3 +203,10 @@ function checkStepField({ name, field, path, at, artifacts }: FieldCheck): reado
     : `a step has ${stepFields.map(known => `\`${known}\``).join(', ')}`;
   return [{ message: `a step has no \`${field}\``, hint, ...at }];
 }
+
+/** No person wrote so many, and comparing each with each takes too long. */
+const maxNames = 2000;
+
+/** The name that was most likely meant. */
+export const nearestName = (word: string, names: ReadonlySet<string>): string | undefined =>
+  names.size > maxNames ? undefined : nearest(word, names);

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Expression } from './ast.ts';
-import { parseExpression } from './parse.ts';
+import { type Expression, parseExpression } from './parse.ts';
 
 /** A tree as a text with every pair of parentheses written out. */
 function outline(expression: Expression): string {

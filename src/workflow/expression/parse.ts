@@ -1,7 +1,187 @@
-import { type BinaryOperator, binaryOperators, type Expression, type Fault, type Span } from './ast.ts';
-import { ExpressionFault, type Token, tokenise } from './tokens.ts';
+type Token = Span &
+  (
+    | { readonly kind: 'number'; readonly value: number }
+    | { readonly kind: 'string'; readonly value: string }
+    | { readonly kind: 'name'; readonly text: string }
+    | { readonly kind: 'sign'; readonly text: string }
+    | { readonly kind: 'end' }
+  );
 
-export type Parsed =
+/** Thrown inside the parser, and caught there. */
+class ExpressionFault extends Error {
+  readonly fault: Fault;
+
+  constructor(fault: Fault) {
+    super(fault.message);
+    this.fault = fault;
+  }
+}
+
+const patterns = {
+  space: /\s+/y,
+  number: /[-+]?(?:0x[0-9a-f]+|0o[0-7]+|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?![\w.])/iy,
+  string: /'(?:[^']|'')*'/y,
+  name: /[A-Za-z_][\w-]*/y,
+  sign: /\|\||&&|==|!=|<=|>=|[<>!()[\],.]/y,
+} as const;
+
+/** Long before a person writes so many, a machine went wrong; and the tree must not grow deeper than the stack. */
+const maxTokens = 2000;
+
+/** Splits `text`; offsets count from `base`. Throws ExpressionFault. */
+function tokenise(text: string, base: number): readonly Token[] {
+  const tokens: Token[] = [];
+  let at = 0;
+  const match = (pattern: RegExp): string | undefined => {
+    pattern.lastIndex = at;
+    return pattern.exec(text)?.[0];
+  };
+  for (;;) {
+    at += match(patterns.space)?.length ?? 0;
+    const span = (length: number): Span => ({ start: base + at, end: base + at + length });
+    if (at >= text.length) return [...tokens, { kind: 'end', ...span(0) }];
+    if (tokens.length >= maxTokens) {
+      throw new ExpressionFault({
+        message: `the expression is longer than ${maxTokens} words and signs`,
+        ...span(1),
+      });
+    }
+    const afterValue = endsValue(tokens.at(-1));
+    const number = afterValue ? undefined : match(patterns.number);
+    const string = match(patterns.string);
+    const name = match(patterns.name);
+    const sign = match(patterns.sign);
+    const found = number ?? string ?? name ?? sign;
+    if (found === undefined) throw new ExpressionFault({ ...explain(text, at), ...span(1) });
+    if (number !== undefined) tokens.push({ kind: 'number', value: Number(number), ...span(number.length) });
+    else if (string !== undefined)
+      tokens.push({ kind: 'string', value: unquote(string), ...span(string.length) });
+    else tokens.push({ kind: name === undefined ? 'sign' : 'name', text: found, ...span(found.length) });
+    at += found.length;
+  }
+}
+
+const unquote = (literal: string): string => literal.slice(1, -1).replaceAll("''", "'");
+
+/** After a value a `.` reads a property and a `-` would be arithmetic: neither begins a number. */
+function endsValue(token: Token | undefined): boolean {
+  if (token?.kind === 'sign') return token.text === ')' || token.text === ']';
+  return token !== undefined;
+}
+
+function explain(text: string, at: number): Omit<Fault, keyof Span> {
+  const sign = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  switch (sign) {
+    case "'":
+      return {
+        message: 'the text has no closing quote',
+        hint: "a quote inside a text is written twice: 'it''s'",
+      };
+    case '"':
+    case '`':
+      return { message: `${sign} cannot quote a text in an expression`, hint: "use single quotes: 'text'" };
+    case '=':
+      return { message: '`=` is not an operator', hint: 'compare with `==`' };
+    case '&':
+      return { message: '`&` is not an operator', hint: 'write `&&`' };
+    case '|':
+      return { message: '`|` is not an operator', hint: 'write `||`' };
+    case '+':
+    case '-':
+    case '/':
+    case '%':
+      return {
+        message: `there is no arithmetic in expressions: \`${sign}\``,
+        hint: 'compute it in a `run` step',
+      };
+    case '*':
+      return { message: '`*` is not supported in expressions', hint: 'pick items in a `run` step' };
+    default:
+      if (/\d/.test(sign))
+        return { message: 'this is not a number', hint: 'an item of a list is read with `[0]`' };
+      return { message: `${JSON.stringify(sign)} has no meaning in an expression` };
+  }
+}
+
+/** Where in the scalar something stands: offsets of UTF-16 units, the end excluded. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Something wrong with an expression, at its place in the scalar. */
+export interface Fault extends Span {
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+const binaryOperators = ['||', '&&', '==', '!=', '<', '<=', '>', '>='] as const;
+type BinaryOperator = (typeof binaryOperators)[number];
+
+/** An expression as a tree. */
+export type Expression = Literal | ContextName | Property | Index | Call | Not | Binary;
+
+interface Literal extends Span {
+  readonly kind: 'literal';
+  readonly value: null | boolean | number | string;
+}
+
+/** The name that a chain of properties begins with, such as `steps`. */
+interface ContextName extends Span {
+  readonly kind: 'context';
+  readonly name: string;
+}
+
+interface Property extends Span {
+  readonly kind: 'property';
+  readonly target: Expression;
+  readonly name: string;
+}
+
+interface Index extends Span {
+  readonly kind: 'index';
+  readonly target: Expression;
+  readonly index: Expression;
+}
+
+export interface Call extends Span {
+  readonly kind: 'call';
+  readonly name: string;
+  readonly args: readonly Expression[];
+}
+
+interface Not extends Span {
+  readonly kind: 'not';
+  readonly operand: Expression;
+}
+
+export interface Binary extends Span {
+  readonly kind: 'binary';
+  readonly operator: BinaryOperator;
+  readonly left: Expression;
+  readonly right: Expression;
+}
+
+/** The expressions directly inside one. */
+export function childrenOf(expression: Expression): readonly Expression[] {
+  switch (expression.kind) {
+    case 'literal':
+    case 'context':
+      return [];
+    case 'property':
+      return [expression.target];
+    case 'index':
+      return [expression.target, expression.index];
+    case 'call':
+      return expression.args;
+    case 'not':
+      return [expression.operand];
+    case 'binary':
+      return [expression.left, expression.right];
+  }
+}
+
+type Parsed =
   | { readonly kind: 'expression'; readonly expression: Expression }
   | { readonly kind: 'fault'; readonly fault: Fault };
 

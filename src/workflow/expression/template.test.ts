@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/json.ts';
-import { parseCondition, readsStatus } from './condition.ts';
-import { evaluateTemplate, parseTemplate } from './template.ts';
+import { evaluateTemplate, parseCondition, parseTemplate, readsStatus } from './template.ts';
 
 const inputs = { n: 3, list: [1, 'a'], map: { k: null }, nothing: null, text: 'x', yes: true };
 

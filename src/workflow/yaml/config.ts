@@ -3,6 +3,7 @@ import { RepriseError } from '../../core/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
 import type { SpendingLimit } from '../model.ts';
 import { formatProblem } from '../problems.ts';
+import { compileSpending } from './compile/work.ts';
 import {
   type TaskSource,
   tasksSchema,
@@ -13,10 +14,8 @@ import {
   workerHint,
   workersSchema,
 } from './config-workers.ts';
-import { compileSpending } from './limits.ts';
-import { schemaKeys } from './schema-keys.ts';
 import { commands, positiveInteger, someText, spendingLimits } from './schema-parts.ts';
-import { explainIssues } from './source/explain-issues.ts';
+import { explainIssues, schemaKeys } from './source/explain-issues.ts';
 import { type Complaint, ProblemList } from './source/problem-list.ts';
 import { YamlSource } from './source/yaml-source.ts';
 

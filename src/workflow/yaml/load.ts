@@ -1,12 +1,20 @@
 import { nearest } from '../../core/suggest.ts';
 import type { WorkflowModel } from '../model.ts';
 import { DefinitionError } from '../problems.ts';
-import type { ChildLoader, LoadedWorkflow } from './children.ts';
+import type { PromptReader } from './compile/agent.ts';
 import { compileWorkflow } from './compile/workflow.ts';
-import type { PromptReader } from './prompt.ts';
+import { isGitHubAction } from './shape.ts';
 import { ProblemList } from './source/problem-list.ts';
 import { type Path, YamlSource } from './source/yaml-source.ts';
-import { isGitHubAction } from './words.ts';
+
+/** A workflow that was read, with a hash over what it is to whoever uses it. */
+export interface LoadedWorkflow {
+  readonly model: WorkflowModel;
+  readonly fingerprint: string;
+}
+
+/** Loads what a `uses` at a path of a file names. Problems are reported; with any, there is no result. */
+export type ChildLoader = (reference: string, source: YamlSource, path: Path) => LoadedWorkflow | undefined;
 
 /** A workflow file that the caller has read. */
 export interface WorkflowText {
@@ -17,7 +25,7 @@ export interface WorkflowText {
   readonly text: string;
 }
 
-export interface LoadOptions extends WorkflowText {
+interface LoadOptions extends WorkflowText {
   /** Finds what a `uses:` names: a path relative to `fromFile` (`./child.yaml`), or the name of a workflow. */
   readonly resolve?: ((reference: string, fromFile: string) => WorkflowText | undefined) | undefined;
   /** Finds what a `prompt: { file }` names: a path relative to `fromFile`. */

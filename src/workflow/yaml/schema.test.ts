@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { isJsonObject, type Json } from '../../core/json.ts';
 import { configJsonSchema } from './config.ts';
 import { workflowJsonSchema } from './schema.ts';
-import { schemaKeys } from './schema-keys.ts';
+import { schemaKeys } from './source/explain-issues.ts';
 
 /** Paths of all properties without a description. */
 function undescribed(schema: unknown, path: string): readonly string[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { agentNames } from '../../agent-names.ts';
+import { agentNames } from '../../problems.ts';
 import { bodyOf, load, problemsIn, scopeOf, shortProblemsIn, stepOf, succeeded } from '../test-support.ts';
 
 const agentStep = (keys: string, prefix = '') =>

@@ -1,9 +1,11 @@
+import type { Position } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import type { AgentBody, AgentOutput, StepPermissions, WorkRules } from '../../model.ts';
-import { compileOutput } from '../output.ts';
-import { compilePrompt, type PromptReader } from '../prompt.ts';
+import { toText } from '../../expression/evaluate.ts';
+import type { AgentBody, AgentOutput, Selector, StepPermissions, WorkRules } from '../../model.ts';
 import type { StepDefinition } from '../schema.ts';
-import type { BodySite } from '../site.ts';
+import { compileOutputSchema } from '../schema-parts.ts';
+import { LineIndex, type TextSource } from '../source/problem-list.ts';
+import { type BodySite, compileTemplate, compileText } from './expressions.ts';
 
 interface AgentParts {
   readonly agent: string;
@@ -79,4 +81,72 @@ function reworkOf({ on_fail: onFail = 'fail' }: StepDefinition, written: JsonObj
     });
   }
   return onFail === 'rework' ? defaultRework : onFail.rework;
+}
+
+/** A file that holds a prompt. */
+interface PromptFile {
+  /** The path as people see it. */
+  readonly displayFile: string;
+  readonly text: string;
+}
+
+/** Finds the file of a prompt: a path relative to the file of the workflow. */
+export type PromptReader = (reference: string, fromFile: string) => PromptFile | undefined;
+
+interface CompiledPrompt {
+  readonly select: Selector<string>;
+  /** What the file holds, if it stands in one, for the fingerprint. */
+  readonly fileText?: string | undefined;
+}
+
+/** A prompt is a template like any text, also if it stands in a file of its own. */
+function compilePrompt(
+  prompt: NonNullable<StepDefinition['prompt']>,
+  site: BodySite,
+  read: PromptReader | undefined,
+): CompiledPrompt {
+  const path = [...site.path, 'prompt'];
+  if (typeof prompt === 'string') {
+    const text = compileText(prompt, path, site);
+    return { select: scope => text(site.surroundings(scope)) };
+  }
+  const file = read?.(prompt.file, site.source.file);
+  const objection = !file
+    ? { message: `there is no file \`${prompt.file}\``, hint: 'the path counts from the folder of this file' }
+    : file.text.trim() === ''
+      ? { message: `the file \`${prompt.file}\` is empty` }
+      : undefined;
+  if (objection) site.problems.add(site.source, { path: [...path, 'file'], ...objection });
+  const { faults, value } = compileTemplate(file?.text ?? '', site.visible);
+  if (file) site.problems.addText(new PromptSource(file), faults);
+  return { select: scope => toText(value(site.surroundings(scope))), fileText: file?.text };
+}
+
+class PromptSource implements TextSource {
+  readonly lines: LineIndex;
+  readonly #file: string;
+
+  constructor({ displayFile, text }: PromptFile) {
+    this.lines = new LineIndex(text);
+    this.#file = displayFile;
+  }
+
+  positionOf(offset: number): Position {
+    return { file: this.#file, ...this.lines.at(offset) };
+  }
+}
+
+/** The check that an `output` asks for; reports a schema that cannot be checked. */
+export function compileOutput(
+  schema: JsonObject,
+  { source, problems, path }: BodySite,
+): ((output: unknown) => unknown) | undefined {
+  const compiled = compileOutputSchema(schema);
+  if (compiled.kind === 'parser') return compiled.parse;
+  problems.add(source, {
+    path: [...path, 'output'],
+    atKey: true,
+    message: `\`output\` is not a JSON Schema that can be checked: ${compiled.reason}`,
+  });
+  return undefined;
 }

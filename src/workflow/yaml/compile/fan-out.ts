@@ -1,9 +1,12 @@
-import type { JsonObject } from '../../../core/json.ts';
-import type { FailurePolicy, FanOut } from '../../model.ts';
-import { compileMatrix } from '../matrix.ts';
+import { RepriseError } from '../../../core/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts';
+import type { VisibleMatrix } from '../../expression/check.ts';
+import { axisNames, expandMatrix, type MatrixFault, matrixFaults } from '../../matrix.ts';
+import type { FailurePolicy, FanOut, Judge, SelectRule } from '../../model.ts';
 import type { StepDefinition, StepKind } from '../schema.ts';
-import { compileSelect } from '../select.ts';
-import { type BodySite, withoutMatrix } from '../site.ts';
+import type { Path } from '../source/yaml-source.ts';
+import { type BodySite, compileText, compileValue, isConstant, withoutMatrix } from './expressions.ts';
+import { compileCommand, compileCommands } from './work.ts';
 
 interface FanOutParts {
   readonly kind: StepKind;
@@ -88,4 +91,125 @@ function checkKeys({ kind, definition, written }: FanOutParts, site: BodySite): 
       hint: 'add `concurrency: 3`, or a `strategy.matrix`',
     });
   }
+}
+
+type Select = NonNullable<StepDefinition['select']>;
+
+/** How the best of several workers is picked. */
+function compileSelect(select: Select, { shell, workspace }: StepDefinition, site: BodySite): SelectRule {
+  const { gates, rank, judge } = select;
+  const path = [...site.path, 'select'];
+  const object = (key: string, message: string, hint?: string): void =>
+    site.problems.add(site.source, { path: [...path, key], atKey: true, message, hint });
+  if (gates === undefined && rank === undefined && judge === undefined) {
+    const hint =
+      'add `gates` (commands that must pass), `rank` (a command that prints a number) or `judge` (an agent)';
+    site.problems.add(site.source, { path, message: '`select` does not say how to pick', hint });
+  }
+  if (rank !== undefined && judge !== undefined)
+    object('judge', '`rank` and `judge` both pick the best copy', 'keep one of them');
+  if (workspace === 'none') {
+    for (const key of ['gates', 'rank'] as const) {
+      if (select[key] === undefined) continue;
+      object(key, `\`${key}\` looks at the workspace of a copy, and with \`workspace: none\` there is none`);
+    }
+  }
+  return {
+    gates: compileCommands(gates, [...path, 'gates'], site, { shell }),
+    ...(rank === undefined ? {} : { rank: compileCommand(rank, [...path, 'rank'], site, { shell }) }),
+    ...(judge === undefined ? {} : { judge: compileJudge(judge, site) }),
+  };
+}
+
+function compileJudge(judge: NonNullable<Select['judge']>, site: BodySite): Judge {
+  const { source } = site;
+  const path = [...site.path, 'select', 'judge'];
+  const isName = typeof judge === 'string';
+  const { agent, prompt } = isName ? { agent: judge, prompt: undefined } : judge;
+  const text = prompt === undefined ? undefined : compileText(prompt, [...path, 'prompt'], site);
+  return {
+    agent,
+    ...(text ? { prompt: scope => text(site.surroundings(scope)) } : {}),
+    position: source.positionOf(source.rangeOf(isName ? path : [...path, 'agent']).start),
+  };
+}
+
+/** The keys that the templates of a step may read, from what was written: damage is reported elsewhere. */
+export function visibleMatrix({ strategy }: JsonObject): VisibleMatrix {
+  const anything = { kind: 'some', known: undefined } as const;
+  if (strategy === undefined) return noMatrix;
+  if (!isJsonObject(strategy)) return anything;
+  const { matrix } = strategy;
+  if (matrix === undefined) return noMatrix;
+  return { kind: 'some', known: knownKeys(matrix) };
+}
+
+const noMatrix: VisibleMatrix = { kind: 'none', because: 'this step has no `strategy.matrix`' };
+
+/** `undefined` if more of them may turn up when it runs. */
+function knownKeys(matrix: Json): ReadonlySet<string> | undefined {
+  const combinations = Array.isArray(matrix)
+    ? matrix
+    : isJsonObject(matrix)
+      ? (matrix['include'] ?? [])
+      : undefined;
+  if (!Array.isArray(combinations)) return undefined;
+  const maps = combinations.filter(isJsonObject);
+  if (maps.length < combinations.length) return undefined;
+  return new Set([
+    ...(isJsonObject(matrix) ? axisNames(matrix) : []),
+    ...maps.flatMap(map => Object.keys(map)),
+  ]);
+}
+
+/** A `strategy.matrix`. What can be said about it before it runs is said now. */
+function compileMatrix(matrix: Json, path: Path, site: BodySite): FanOut['items'] {
+  const faults = matrixFaults(matrix, isTemplate);
+  for (const fault of faults) report(fault, path, site);
+  const unnamed = isJsonObject(matrix) ? axisNames(matrix).filter(key => !/^[A-Za-z_][\w-]*$/.test(key)) : [];
+  for (const key of unnamed) {
+    const message = `\`${key}\` cannot be read as \`matrix.<key>\``;
+    const hint = 'use letters, digits, `_` and `-`';
+    site.problems.add(site.source, { path: [...path, key], atKey: true, message, hint });
+  }
+  if (faults.length === 0 && isConstant(matrix) && expandMatrix(matrix).length === 0) {
+    site.problems.add(site.source, { path, atKey: true, message: 'the matrix has no combination' });
+  }
+  const value = compileValue(matrix, path, site);
+  return scope => {
+    const computed = value(site.surroundings(scope));
+    const [fault] = matrixFaults(computed);
+    if (fault) throw cannotExpand(fault, matrix);
+    return expandMatrix(computed);
+  };
+}
+
+const isTemplate = (value: Json): boolean => typeof value === 'string' && !isConstant(value);
+
+const nameOf = (path: MatrixFault['path']): string =>
+  `\`strategy.matrix${path.map(key => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')}\``;
+
+function report(
+  { path: inner, message, hint }: MatrixFault,
+  path: Path,
+  { source, problems }: BodySite,
+): void {
+  problems.add(source, { path: [...path, ...inner], message: `${nameOf(inner)} ${message}`, hint });
+}
+
+function cannotExpand({ path, message, hint }: MatrixFault, written: Json): RepriseError {
+  const template = templateAt(written, path);
+  const from = template === undefined ? '' : `; it comes from ${template}`;
+  return new RepriseError('EXPRESSION_FAILED', `${nameOf(path)} ${message}${from}`, { hint });
+}
+
+/** The template that a value came from: the innermost text on the way to it. */
+function templateAt(written: Json, path: MatrixFault['path']): string | undefined {
+  let current: Json | undefined = written;
+  for (const key of path) {
+    if (typeof current === 'string') break;
+    if (Array.isArray(current)) current = (current as readonly Json[])[Number(key)];
+    else current = isJsonObject(current) ? current[String(key)] : undefined;
+  }
+  return typeof current === 'string' ? current : undefined;
 }

@@ -1,22 +1,45 @@
-import type { JsonObject } from '../../../core/json.ts';
+import type { Json, JsonObject } from '../../../core/json.ts';
+import { nearest } from '../../../core/suggest.ts';
 import type { VisibleSteps } from '../../expression/check.ts';
 import { fingerprintOf } from '../../fingerprint.ts';
-import type { Body, FanOut, Scope } from '../../model.ts';
+import type {
+  ApproveBody,
+  Body,
+  FanOut,
+  LandBody,
+  RunBody,
+  Scope,
+  UsesBody,
+  WorkflowModel,
+  WorkRules,
+} from '../../model.ts';
 import type { Draft, WorkPlace } from '../../workspace-rules.ts';
-import { compileApprove, compileRun, compileUses } from '../body.ts';
-import type { ChildLoader, LoadedWorkflow } from '../children.ts';
-import { kindOf } from '../kind.ts';
-import { compileLand } from '../land.ts';
-import { compileRetry, compileSpending, compileTimeout } from '../limits.ts';
-import { visibleMatrix } from '../matrix.ts';
-import type { PromptReader } from '../prompt.ts';
-import type { StepDefinition, StepKind } from '../schema.ts';
+import type { ChildLoader, LoadedWorkflow } from '../load.ts';
+import { type StepDefinition, type StepKind, stepKinds } from '../schema.ts';
 import type { ShapedStep } from '../shape.ts';
-import { type BodySite, bodySite, type SharedSite, withoutMatrix } from '../site.ts';
-import { compileAgent } from './agent.ts';
-import { compileCondition } from './expressions.ts';
-import { compileFanOut } from './fan-out.ts';
-import { compileWork } from './work.ts';
+import type { ProblemList } from '../source/problem-list.ts';
+import type { YamlSource } from '../source/yaml-source.ts';
+import { compileAgent, compileOutput, type PromptReader } from './agent.ts';
+import {
+  type BodySite,
+  bodySite,
+  compileCondition,
+  compileText,
+  compileValue,
+  isConstant,
+  type SharedSite,
+  withoutMatrix,
+} from './expressions.ts';
+import { compileFanOut, visibleMatrix } from './fan-out.ts';
+import { objectToValue } from './inputs.ts';
+import {
+  compileCommand,
+  compileRetry,
+  compileScript,
+  compileSpending,
+  compileTimeout,
+  compileWork,
+} from './work.ts';
 
 /** What the steps of one file have in common. */
 export interface StepsContext extends SharedSite {
@@ -122,4 +145,185 @@ function compileBody({ kind, definition, site, child, ...rest }: BodyOptions): C
     case 'land':
       return definition.land === undefined ? undefined : compileLand(definition.land, definition, site);
   }
+}
+
+/** The keys that only some kinds of steps have. */
+const kindsOfKey: Readonly<Partial<Record<keyof StepDefinition, readonly StepKind[]>>> = {
+  shell: ['run'],
+  'working-directory': ['run'],
+  prompt: ['agent'],
+  permissions: ['agent'],
+  max_turns: ['agent'],
+  on_fail: ['agent'],
+  output: ['run', 'agent'],
+  workspace: ['run', 'agent'],
+  setup: ['run', 'agent'],
+  checks: ['run', 'agent'],
+  teardown: ['run', 'agent'],
+  artifacts: ['run', 'agent'],
+  concurrency: ['run', 'agent', 'uses'],
+  strategy: ['run', 'agent', 'uses'],
+  select: ['run', 'agent'],
+  budget: ['run', 'agent', 'uses'],
+  with: ['uses'],
+  from: ['land'],
+  verify: ['land'],
+};
+
+const whatToAdd =
+  'add one of `run` (a shell script), `agent` (somebody who does it), `uses` (another workflow), `approve` (a question to a person), `land` (brings work onto a branch)';
+
+interface Reporter {
+  readonly source: YamlSource;
+  readonly problems: ProblemList;
+}
+
+/** The one thing that a step does. Reports none, several, and keys that belong to another kind. */
+function kindOf(
+  step: ShapedStep,
+  definition: StepDefinition,
+  { source, problems }: Reporter,
+): StepKind | undefined {
+  const [kind, second] = stepKinds.filter(key => Object.hasOwn(step.written, key));
+  if (kind === undefined) {
+    if (!step.isDamaged)
+      problems.add(source, {
+        path: step.path,
+        message: `step \`${definition.id}\` does nothing`,
+        hint: kindMeant(definition) ?? whatToAdd,
+      });
+    return undefined;
+  }
+  if (second !== undefined) {
+    problems.add(source, {
+      path: [...step.path, second],
+      atKey: true,
+      message: `a step has either \`${kind}\` or \`${second}\`, not both`,
+      hint: 'make two steps of it',
+    });
+    return undefined;
+  }
+  for (const [key, kinds] of Object.entries(kindsOfKey)) {
+    if (kinds.includes(kind) || !Object.hasOwn(step.written, key)) continue;
+    const message = `\`${key}\` belongs to steps with ${listed(kinds)}, and this one has \`${kind}\``;
+    problems.add(source, { path: [...step.path, key], atKey: true, message });
+  }
+  return kind;
+}
+
+/** A prompt without an agent, say. */
+function kindMeant(definition: StepDefinition): string | undefined {
+  for (const [key, kinds] of Object.entries(kindsOfKey)) {
+    if (Object.hasOwn(definition, key) && kinds.length === 1)
+      return `\`${key}\` belongs to steps with \`${kinds[0]}\``;
+  }
+  return undefined;
+}
+
+const listed = (kinds: readonly StepKind[]): string => {
+  const names = kinds.map(kind => `\`${kind}\``);
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+};
+
+interface RunParts {
+  readonly script: string;
+  readonly definition: StepDefinition;
+  readonly work: WorkRules | undefined;
+}
+
+/** A shell command. */
+function compileRun({ script, definition, work }: RunParts, site: BodySite): RunBody {
+  const { shell, 'working-directory': directory, output } = definition;
+  const workingDirectory =
+    directory === undefined ? undefined : compileText(directory, [...site.path, 'working-directory'], site);
+  const parseOutput = output && compileOutput(output, site);
+  return {
+    kind: 'run',
+    command: compileScript(script, [...site.path, 'run'], site, { shell, workingDirectory }),
+    ...(parseOutput ? { parseOutput } : {}),
+    ...(work ? { work } : {}),
+  };
+}
+
+/** A gate for a person. */
+function compileApprove(approve: NonNullable<StepDefinition['approve']>, site: BodySite): ApproveBody {
+  const { message, choices = ['approve', 'reject'] } =
+    typeof approve === 'string' ? { message: approve } : approve;
+  const path = [...site.path, 'approve'];
+  const text = compileText(message, typeof approve === 'string' ? path : [...path, 'message'], site);
+  for (const [index, choice] of choices.entries()) {
+    if (choices.indexOf(choice) === index) continue;
+    site.problems.add(site.source, {
+      path: [...path, 'choices', index],
+      message: `\`${choice}\` is offered twice`,
+    });
+  }
+  return { kind: 'approve', request: scope => ({ message: text(site.surroundings(scope)), choices }) };
+}
+
+/** A child workflow with its input. */
+function compileUses(child: WorkflowModel, given: JsonObject, site: BodySite): UsesBody {
+  checkInputs(child, given, site);
+  const input = compileValue(given, [...site.path, 'with'], site);
+  return { kind: 'uses', workflow: child, input: scope => input(site.surroundings(scope)) };
+}
+
+function checkInputs(
+  { name: child, input: { fields } }: WorkflowModel,
+  given: JsonObject,
+  site: BodySite,
+): void {
+  const { source, problems } = site;
+  const path = [...site.path, 'with'];
+  const names = fields.map(({ name }) => name);
+  for (const name of Object.keys(given)) {
+    if (names.includes(name)) continue;
+    const guess = nearest(name, names);
+    const hint = guess
+      ? `did you mean \`${guess}\`?`
+      : names.length > 0
+        ? `it has ${names.join(', ')}`
+        : 'it has none';
+    problems.add(source, {
+      path: [...path, name],
+      atKey: true,
+      message: `workflow \`${child}\` has no input \`${name}\``,
+      hint,
+    });
+  }
+  for (const field of fields) {
+    const value: Json | undefined = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
+    if (value === undefined) {
+      if (!field.required) continue;
+      const message = `workflow \`${child}\` needs the input \`${field.name}\``;
+      problems.add(source, {
+        path: [...site.path, 'uses'],
+        message,
+        hint: `add \`with: { ${field.name}: ... }\``,
+      });
+      continue;
+    }
+    const objection = isConstant(value) ? objectToValue(field, value) : undefined;
+    if (objection)
+      problems.add(source, { path: [...path, field.name], message: `input \`${field.name}\` ${objection}` });
+  }
+}
+
+interface CompiledLand {
+  readonly body: LandBody;
+  readonly place: WorkPlace;
+}
+
+/** A step that brings work onto a branch. Whose work that is, is decided with all steps at hand. */
+function compileLand(land: string, { from, verify }: StepDefinition, site: BodySite): CompiledLand {
+  const onto = compileText(land, [...site.path, 'land'], site);
+  return {
+    body: {
+      kind: 'land',
+      onto: scope => onto(site.surroundings(scope)),
+      from: from ?? '',
+      ...(verify === undefined ? {} : { verify: compileCommand(verify, [...site.path, 'verify'], site) }),
+    },
+    place: { kind: 'land', ...(from === undefined ? {} : { from }) },
+  };
 }

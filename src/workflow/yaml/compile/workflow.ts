@@ -1,19 +1,18 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts';
+import { nearestName } from '../../expression/check.ts';
 import { fingerprintOf } from '../../fingerprint.ts';
+import { topologicalOrder } from '../../graph.ts';
 import type { Scope, WorkflowModel } from '../../model.ts';
 import { type PlaceProblem, placeWork } from '../../workspace-rules.ts';
-import type { ChildLoader, LoadedWorkflow } from '../children.ts';
-import { compileEnvironment, surroundingsOf } from '../environment.ts';
-import { checkGraph, stepIdsOf } from '../graph.ts';
-import { compileSpending } from '../limits.ts';
-import type { PromptReader } from '../prompt.ts';
-import { type ShapedWorkflow, shapeOf } from '../shape.ts';
+import type { ChildLoader, LoadedWorkflow } from '../load.ts';
+import { type ShapedStep, type ShapedWorkflow, shapeOf } from '../shape.ts';
 import type { Complaint, ProblemList } from '../source/problem-list.ts';
-import type { YamlSource } from '../source/yaml-source.ts';
-import { compileValue, type Site } from './expressions.ts';
+import type { Path, YamlSource } from '../source/yaml-source.ts';
+import type { PromptReader } from './agent.ts';
+import { compileEnvironment, compileValue, type Site, surroundingsOf } from './expressions.ts';
 import { compileInputs } from './inputs.ts';
-import { compileStep, type StepsContext } from './step.ts';
-import { namesOfArtifacts } from './work.ts';
+import { compileStep, needsOf, type StepsContext } from './step.ts';
+import { compileSpending, namesOfArtifacts } from './work.ts';
 
 /** Builds the workflow of one file, reporting all that is wrong with it; with problems the result means nothing. */
 export function compileWorkflow(
@@ -53,7 +52,7 @@ export function compileWorkflow(
 }
 
 /** How a file gets at others. */
-export interface Outside {
+interface Outside {
   readonly loadChild: ChildLoader;
   readonly readPrompt: PromptReader | undefined;
 }
@@ -143,5 +142,84 @@ function fingerprintOfWorkflow(
     inputs,
     outputs,
     onFailure,
+  });
+}
+
+interface GraphNode {
+  readonly id: string;
+  readonly step: ShapedStep;
+  readonly needs: readonly { readonly id: string }[];
+}
+
+/** Ids of all steps, those with problems included: naming one of them is not another problem. */
+function stepIdsOf(steps: readonly ShapedStep[]): ReadonlySet<string> {
+  return new Set(steps.map(({ written }) => written['id']).filter(id => typeof id === 'string'));
+}
+
+/** Reports ids that are used twice, needs that do not exist, and circles. Whether there is nothing of the kind. */
+function checkGraph(steps: readonly ShapedStep[], source: YamlSource, problems: ProblemList): boolean {
+  const before = problems.count;
+  const ids = stepIdsOf(steps);
+  const first = new Map<string, ShapedStep>();
+  const nodes: GraphNode[] = [];
+  for (const step of steps) {
+    const { definition, path } = step;
+    if (!definition) continue;
+    const { id } = definition;
+    const earlier = first.get(id);
+    if (earlier) {
+      const { line } = source.positionOf(source.rangeOf([...earlier.path, 'id']).start);
+      const hint = `the other one is in line ${line}`;
+      problems.add(source, { path: [...path, 'id'], message: `two steps have the id \`${id}\``, hint });
+      continue;
+    }
+    first.set(id, step);
+    nodes.push({ id, step, needs: knownNeeds(step, ids, { source, problems }) });
+  }
+  reportCircle(nodes, source, problems);
+  return problems.count === before;
+}
+
+interface Reporter {
+  readonly source: YamlSource;
+  readonly problems: ProblemList;
+}
+
+function knownNeeds(
+  step: ShapedStep,
+  ids: ReadonlySet<string>,
+  { source, problems }: Reporter,
+): { id: string }[] {
+  const self = step.definition?.id;
+  return needsOf(step.definition ?? {}).flatMap(id => {
+    const path = needPath(step, id);
+    if (id === self) problems.add(source, { path, message: `step \`${id}\` needs itself` });
+    else if (!ids.has(id)) {
+      const guess = nearestName(id, ids);
+      problems.add(source, {
+        path,
+        message: `there is no step \`${id}\``,
+        hint: guess && `did you mean \`${guess}\`?`,
+      });
+    } else return [{ id }];
+    return [];
+  });
+}
+
+function needPath({ definition, path }: ShapedStep, id: string): Path {
+  const needs = definition?.needs;
+  return Array.isArray(needs) ? [...path, 'needs', needs.indexOf(id)] : [...path, 'needs'];
+}
+
+function reportCircle(nodes: readonly GraphNode[], source: YamlSource, problems: ProblemList): void {
+  const sorted = topologicalOrder(nodes);
+  if (sorted.kind === 'ordered') return;
+  const closing = nodes.find(({ id }) => id === sorted.path[0]);
+  const before = sorted.path.at(-2);
+  if (!closing || before === undefined) return;
+  problems.add(source, {
+    path: needPath(closing.step, before),
+    message: `these steps wait for each other in a circle: ${sorted.path.join(' -> ')}`,
+    hint: 'take one of the `needs` away',
   });
 }

@@ -1,16 +1,154 @@
-import { closingMark } from '../../expression/template.ts';
-import {
-  type Code,
-  endWord,
-  type Frame,
-  type FrameOf,
-  type Mutable,
-  newCode,
-  type ShellScan,
-  type Slot,
-  type SlotPlace,
-} from '../shell-frames.ts';
-import { type HereDocument, isArithmetic, quotesInParameter, readHereDocument } from '../shell-syntax.ts';
+import { closingMark, openingMark } from '../../expression/template.ts';
+
+/** How the shell reads the place where a `${{ }}` stands. */
+export type SlotPlace = 'bare' | 'double' | 'single' | 'ansi' | 'document' | RefusedPlace;
+
+/** Where a value cannot stand: the shell would not expand it there, or would compute it. */
+type RefusedPlace = 'quoted-document' | 'delimiter' | 'arithmetic' | 'parameter' | 'backticks';
+
+/** A `${{ }}` of a script, from its `$` to behind its last brace. */
+export interface Slot {
+  readonly start: number;
+  readonly end: number;
+  readonly place: SlotPlace;
+  /** A plain `$` stands right before it, and must not join what the slot becomes. */
+  readonly afterDollar: boolean;
+}
+
+interface ShellScan {
+  readonly slots: readonly Slot[];
+  /** Where a `${{` begins that never ends. */
+  readonly unclosed: number | undefined;
+}
+
+/** `[[ ]]` computes the operands of `-eq` and its like, and a computed value can run commands. */
+interface Conditional {
+  computes: boolean;
+  readonly slots: Mutable<Slot>[];
+}
+
+/** Commands: the whole script, or what stands in `( )`, `$( )` or backticks. */
+interface Code {
+  readonly kind: 'code';
+  readonly end: 'file' | ')' | '`';
+  readonly documents: HereDocument[];
+  /** How many `case` are open: there a `)` ends a pattern. */
+  cases: number;
+  atCommand: boolean;
+  wordStart: number | undefined;
+  conditional: Conditional | undefined;
+  hasEscapes: boolean;
+}
+
+/** What the shell is reading: the innermost frame says what the next sign means. */
+type Frame =
+  | Code
+  | { readonly kind: 'double' | 'single' | 'ansi' }
+  | { readonly kind: 'parameter'; readonly isInDouble: boolean; readonly singleQuotes: boolean }
+  | { readonly kind: 'arithmetic'; readonly brackets: '()' | '[]'; depth: number }
+  | (HereDocument & { readonly kind: 'document'; atLineStart: boolean });
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+type FrameOf<Kind extends Frame['kind']> = Extract<Frame, { readonly kind: Kind }>;
+
+const beforeCommands: ReadonlySet<string> = new Set([
+  'then',
+  'do',
+  'else',
+  'elif',
+  'if',
+  'while',
+  'until',
+  '!',
+  '{',
+  'time',
+]);
+const computingTests: ReadonlySet<string> = new Set(['-eq', '-ne', '-lt', '-le', '-gt', '-ge', '-v']);
+
+const newCode = (end: Code['end'], conditional?: Conditional): Code => ({
+  kind: 'code',
+  end,
+  documents: [],
+  cases: 0,
+  atCommand: true,
+  wordStart: undefined,
+  conditional,
+  hasEscapes: false,
+});
+
+/** A word of commands has ended: it may open or close something that changes what comes later. */
+function endWord(code: Code, word: string): void {
+  code.wordStart = undefined;
+  if (word === ']]') code.conditional = undefined;
+  if (code.conditional && computingTests.has(word)) {
+    code.conditional.computes = true;
+    for (const slot of code.conditional.slots) slot.place = 'arithmetic';
+  }
+  if (!code.atCommand) return;
+  if (word === 'case') code.cases++;
+  if (word === 'esac') code.cases = Math.max(0, code.cases - 1);
+  if (word === '[[') code.conditional = { computes: false, slots: [] };
+  code.atCommand = beforeCommands.has(word);
+}
+
+/** A here-document that was announced and whose lines follow. */
+interface HereDocument {
+  readonly delimiter: string;
+  /** Nothing in its lines is expanded. */
+  readonly isQuoted: boolean;
+  readonly stripsTabs: boolean;
+}
+
+/** Reads `<<EOF` at `at`; `undefined` if no delimiter follows. `end` is behind it. */
+function readHereDocument(text: string, at: number): (HereDocument & { readonly end: number }) | undefined {
+  const operator = /<<(-?)[ \t]*/y;
+  operator.lastIndex = at;
+  const found = operator.exec(text);
+  const word = /(?:'[^']*'|"[^"]*"|\\[^\n]|[^\s;&|<>()'"\\])+/y;
+  word.lastIndex = at + (found?.[0].length ?? 0);
+  const written = word.exec(text)?.[0];
+  if (!found || written === undefined || written.includes(openingMark)) return undefined;
+  return {
+    delimiter: written.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, '$1$2$3'),
+    isQuoted: /['"\\]/.test(written),
+    stripsTabs: found[1] === '-',
+    end: word.lastIndex,
+  };
+}
+
+/** Whether a `((` that ends before `at` is arithmetic, and not a subshell within another: then it closes with `))`. */
+function isArithmetic(text: string, from: number): boolean {
+  let depth = 1;
+  for (let at = from; at < text.length; at++) {
+    const sign = text[at];
+    if (sign === '\\') at++;
+    else if (text.startsWith(openingMark, at)) at = closingMark(text, at) ?? text.length;
+    else if (sign === "'" || sign === '"') at = closingQuote(text, at);
+    else if (sign === '(') depth++;
+    else if (sign === ')' && --depth === 0) return text[at + 1] === ')';
+  }
+  return false;
+}
+
+function closingQuote(text: string, at: number): number {
+  const close = text.indexOf(text[at] ?? '', at + 1);
+  return close === -1 ? text.length : close;
+}
+
+/**
+ * Whether a single quote must be closed inside the `${...}` whose name begins at `at`. In bash always; elsewhere, when
+ * within double quotes, only in patterns (`${x#...}`): in words (`${x:-it's}`) it is an ordinary letter.
+ */
+function quotesInParameter(
+  text: string,
+  at: number,
+  { shell, isInDouble }: { readonly shell: 'bash' | 'sh'; readonly isInDouble: boolean },
+): boolean {
+  const name = /[#!]?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[[^\]]*\])?/y;
+  name.lastIndex = at;
+  const operator = text[at + (name.exec(text)?.[0].length ?? 0)] ?? '';
+  return shell === 'bash' || !isInDouble || '#%/^,'.includes(operator);
+}
 
 /** Finds every `${{ }}` of a script and how the shell reads its place. One in a comment is part of the comment. */
 export const scanShell = (text: string, shell: 'bash' | 'sh'): ShellScan => new Scanner(text, shell).scan();

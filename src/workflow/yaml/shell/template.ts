@@ -1,11 +1,8 @@
 import { RepriseError } from '../../../core/errors.ts';
-import type { Expression, Fault } from '../../expression/ast.ts';
-import { evaluate, type Surroundings } from '../../expression/evaluate.ts';
-import { parseExpression } from '../../expression/parse.ts';
+import { evaluate, type Surroundings, toText } from '../../expression/evaluate.ts';
+import { type Expression, type Fault, parseExpression } from '../../expression/parse.ts';
 import { openingMark, unclosed } from '../../expression/template.ts';
-import { toText } from '../../expression/values.ts';
-import type { Slot, SlotPlace } from '../shell-frames.ts';
-import { scanShell } from './scan.ts';
+import { type Slot, type SlotPlace, scanShell } from './scan.ts';
 
 /** A script in which every `${{ }}` has become a reference to an environment variable: no value is ever code. */
 interface ShellTemplate {

@@ -1,20 +1,187 @@
 import {
   type Alias,
+  type CST,
   type Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
   type Node,
+  type Pair,
+  Parser,
   parseDocument,
   visit,
   type YAMLError,
 } from 'yaml';
 import type { Position } from '../../../core/errors.ts';
 import type { Json } from '../../../core/json.ts';
-import { isTooDeep } from '../depth.ts';
-import { LineIndex } from '../lines.ts';
-import { keyText, toPlain } from '../plain.ts';
+import { LineIndex } from './problem-list.ts';
+
+/**
+ * The parser descends by recursion, and a process whose stack runs out inside a regular expression is aborted: no
+ * `catch` helps. So files that are nested too deeply never reach it.
+ */
+const maxDepth = 100;
+
+/** Whether collections stand inside of each other deeper than any workflow needs. */
+export const isTooDeep = (text: string): boolean => mayBeDeep(text) && depthOf(text) > maxDepth;
+
+/** Cheap, and `true` too often: brackets and dashes also stand in scripts. */
+function mayBeDeep(text: string): boolean {
+  let open = 0;
+  let leading = 0;
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at];
+    if (sign === '[' || sign === '{') open++;
+    else if ((sign === ']' || sign === '}') && open > 0) open--;
+    if (sign === '\n') leading = 0;
+    else if (leading !== -1)
+      leading = sign === ' ' || sign === '-' || sign === '?' || sign === '\t' ? leading + 1 : -1;
+    if (open > maxDepth || leading > maxDepth) return true;
+  }
+  return false;
+}
+
+/** Reads the tokens only, which takes no recursion. */
+function depthOf(text: string): number {
+  let deepest = 0;
+  const pending: { readonly token: CST.Token; readonly depth: number }[] = [];
+  for (const token of new Parser().parse(text)) {
+    pending.push({ token, depth: 0 });
+    for (let next = pending.pop(); next; next = pending.pop()) {
+      const depth = next.depth + 1;
+      deepest = Math.max(deepest, depth);
+      for (const inner of tokensIn(next.token)) pending.push({ token: inner, depth });
+    }
+  }
+  return deepest;
+}
+
+function tokensIn(token: CST.Token): readonly CST.Token[] {
+  if (token.type === 'document') return token.value ? [token.value] : [];
+  if (!('items' in token)) return [];
+  return token.items.flatMap(({ key, value }: CST.CollectionItem) =>
+    [key, value].filter(inner => inner !== undefined && inner !== null),
+  );
+}
+
+/** Something in a document that JSON cannot say. */
+interface PlainFault {
+  readonly node: Node;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+interface Plain {
+  readonly value: Json;
+  readonly faults: readonly PlainFault[];
+  /** What each `*alias` stands for. */
+  readonly targets: ReadonlyMap<Alias, Node>;
+}
+
+/** A few lines of aliases can stand for billions of values. */
+const maxSize = 200_000;
+
+/** The value of a document as JSON, aliases filled in. Never throws. */
+function toPlain(root: Node | null): Plain {
+  const converter = new Converter();
+  const { value } = root ? converter.convert(root) : { value: null };
+  return { value, faults: converter.faults, targets: converter.targets };
+}
+
+interface Sized {
+  readonly value: Json;
+  readonly size: number;
+}
+
+const nothing: Sized = { value: null, size: 1 };
+
+class Converter {
+  readonly faults: PlainFault[] = [];
+  readonly targets = new Map<Alias, Node>();
+  readonly #anchors = new Map<string, Node>();
+  /** Only anchored nodes: nothing else is asked for twice. `undefined` while one is being converted. */
+  readonly #anchored = new Map<Node, Sized | undefined>();
+  #total = 0;
+
+  convert(node: Node): Sized {
+    if (isAlias(node)) return this.#alias(node);
+    const anchor = 'anchor' in node ? node.anchor : undefined;
+    if (anchor !== undefined) {
+      this.#anchors.set(anchor, node);
+      this.#anchored.set(node, undefined);
+    }
+    const sized = this.#content(node);
+    if (anchor !== undefined) this.#anchored.set(node, sized);
+    return sized;
+  }
+
+  #content(node: Node): Sized {
+    if (isScalar(node)) return { value: this.#scalar(node, node.value), size: 1 };
+    if (isSeq(node)) {
+      const items = node.items.map(item => (isNode(item) ? this.convert(item) : nothing));
+      return { value: items.map(item => item.value), size: sizeOf(items) };
+    }
+    if (!isMap(node)) return nothing;
+    const fields = node.items.map(pair => this.#pair(pair)).filter(field => field !== undefined);
+    return {
+      value: Object.fromEntries(fields.map(({ key, field }) => [key, field.value])),
+      size: sizeOf(fields.map(f => f.field)),
+    };
+  }
+
+  #scalar(node: Node, value: unknown): Json {
+    if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+    if (typeof value === 'number' && Number.isFinite(value)) return value;
+    return this.#fault(node, `${String(value)} is not a value that JSON knows`, 'put it in quotes');
+  }
+
+  #pair({ key, value }: Pair) {
+    const name = keyText(key);
+    if (name === undefined) {
+      if (isNode(key)) this.#fault(key, 'a key must be plain text');
+      return undefined;
+    }
+    return { key: name, field: isNode(value) ? this.convert(value) : nothing };
+  }
+
+  #alias(alias: Alias): Sized {
+    const target = this.#anchors.get(alias.source);
+    if (!target) {
+      this.#fault(alias, `nothing before this is marked \`&${alias.source}\``);
+      return nothing;
+    }
+    const sized = this.#anchored.get(target);
+    if (!sized) {
+      this.#fault(alias, `\`*${alias.source}\` stands inside of what it names`);
+      return nothing;
+    }
+    this.#total += sized.size;
+    if (this.#total > maxSize) {
+      if (this.#total - sized.size <= maxSize)
+        this.#fault(alias, 'the aliases of this file stand for too many values');
+      return nothing;
+    }
+    this.targets.set(alias, target);
+    return sized;
+  }
+
+  #fault(node: Node, message: string, hint?: string): null {
+    this.faults.push({ node, message, hint });
+    return null;
+  }
+}
+
+const sizeOf = (parts: readonly Sized[]): number => parts.reduce((sum, part) => sum + part.size, 1);
+
+const isNode = (value: unknown): value is Node =>
+  isAlias(value) || isScalar(value) || isSeq(value) || isMap(value);
+
+/** A key as text; `undefined` if it is empty, a list, a map or an alias. */
+export function keyText(key: unknown): string | undefined {
+  if (!isScalar(key) || key.value === null) return undefined;
+  return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
+}
 
 /** The way to a value in a document: keys and indices. */
 export type Path = readonly (string | number)[];

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import * as mini from 'zod/mini';
-import { inputContract } from './input-contract.ts';
-import type { Schema } from './schema.ts';
+import type { Schema } from './handle.ts';
+import { inputContract } from './workflow.ts';
 
 const contract = (schema?: Schema) => inputContract('fix', schema);
 const schema = z.object({

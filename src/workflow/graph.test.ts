@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { topologicalOrder } from './dag.ts';
+import { topologicalOrder } from './graph.ts';
 
 const node = (id: string, ...needs: string[]) => ({ id, needs: needs.map(need => ({ id: need })) });
 const idsOf = (nodes: readonly ReturnType<typeof node>[]) => {

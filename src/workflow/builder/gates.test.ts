@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { approve, step } from '../builder/index.ts';
 import { type AnyStep, stepKey } from './handle.ts';
+import { approve, step } from './index.ts';
 import { scopeOf } from './test-support.ts';
 
 const total = step('total', { run: () => 12 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bodyOf, load, problemsIn, scopeOf, shortProblemsIn, stepOf } from './test-support.ts';
+import { bodyOf, load, problemsIn, scopeOf, shortProblemsIn, stepOf } from '../test-support.ts';
 
 const fix = '{ id: fix, agent: coder, prompt: p }';
 const three = '{ id: many, agent: coder, prompt: p, concurrency: 3 }';

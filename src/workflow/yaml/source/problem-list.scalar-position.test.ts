@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isScalar, parseDocument, type Scalar, stringify } from 'yaml';
-import { offsetInFile } from './scalar-position.ts';
+import { offsetInFile } from './problem-list.ts';
 
 const styles = ['PLAIN', 'QUOTE_DOUBLE', 'QUOTE_SINGLE', 'BLOCK_LITERAL', 'BLOCK_FOLDED'] as const;
 
