@@ -1,6 +1,5 @@
 import type { NewEvent } from '../core/events.ts';
 import type { Timestamp } from '../core/time.ts';
-import { type EventRow, toEventRow, toHistory } from './event-row.ts';
 import { type InboxRow, toInboxEntry } from './inbox-message.ts';
 import { memoryClaims } from './memory-claims.ts';
 import { memoryWorkers } from './memory-workers.ts';
@@ -15,6 +14,7 @@ import {
 } from './ownership.ts';
 import type { ChildRecord, EventStore, RunQuery, RunStatus, RunSummary } from './port.ts';
 import { outcomeOf } from './run-outcome.ts';
+import { type EventRow, toEventRow, toHistory } from './runs.ts';
 
 interface Run {
   readonly runId: string;

@@ -1,6 +1,6 @@
 import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import type { Timestamp } from '../../core/time.ts';
-import { type EventRow, toEventRow, toHistory, toHistoryOfList } from '../event-row.ts';
+import { type EventRow, toEventRow, toHistory, toHistoryOfList } from '../runs.ts';
 import type { Database } from './connection.ts';
 
 interface Continuation {
