@@ -28,7 +28,7 @@ export type { ReplayResult } from './engine/replay.ts';
 export type { RunResult, Waiting } from './engine/result.ts';
 export { memoryStore } from './store/memory.ts';
 export type { EventStore, RunStatus, RunSummary } from './store/port.ts';
-export { openSqliteStore } from './store/sqlite/open.ts';
+export { openSqliteStore } from './store/sqlite/store.ts';
 export {
   type After,
   type AgentPermissions,

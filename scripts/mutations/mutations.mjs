@@ -65,7 +65,7 @@ export const mutations = [
     breaks: 'the store lets two writers interleave their events',
     changes: [
       {
-        file: 'store/ownership.ts',
+        file: 'store/runs.ts',
         find: 'if (standing.lastSeq === batch.expectedSeq) return;',
         replace: 'if (standing.lastSeq >= 0) return;',
       },
@@ -209,7 +209,7 @@ export const mutations = [
     breaks: 'a task that somebody holds is given to another worker too',
     changes: [
       {
-        file: 'store/claiming.ts',
+        file: 'store/claims.ts',
         find: 'if (current && (current.token !== seen || isHeld(current))) {',
         replace: 'if (false) {',
       },

@@ -101,6 +101,6 @@ export async function openStore(
   stateDir: string,
   options: { readonly readonly?: boolean; readonly durable?: boolean } = {},
 ): Promise<EventStore> {
-  const { openSqliteStore } = await import('../store/sqlite/open.ts');
+  const { openSqliteStore } = await import('../store/sqlite/store.ts');
   return openSqliteStore({ ...options, file: storeFile(stateDir) });
 }

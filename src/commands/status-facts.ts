@@ -11,7 +11,7 @@ import { knownCost } from '../report/spending.ts';
 import type { AbandonedRun, LaneFact, LockFact, StatusFacts, WorkerFact } from '../report/status-facts.ts';
 import { observationLines } from '../report/worker-lines.ts';
 import type { EventStore, Owner, RunSummary } from '../store/port.ts';
-import type { WorkerRecord } from '../store/workers.ts';
+import type { WorkerRecord } from '../store/runs.ts';
 import { dispatcher, waitsToDispatch, workerWorkflow } from '../worker/rules.ts';
 import { openStoredRuns, ownershipOf } from './stored-runs.ts';
 import { claimsIn, type TaskPlace, taskFacts, type WrittenTasks } from './task-board.ts';

@@ -1,7 +1,7 @@
 import { toEpochMs } from '../core/time.ts';
 import type { Keys } from '../effects/effect.ts';
 import type { Batch, EventStore, RunStatus } from '../store/port.ts';
-import { outcomeOf } from '../store/run-outcome.ts';
+import { outcomeOf } from '../store/runs.ts';
 import type { Environment } from './environment.ts';
 
 interface Release {

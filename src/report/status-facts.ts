@@ -1,6 +1,6 @@
 import type { ParkedWork } from '../git/kept-branches.ts';
 import type { RunSummary } from '../store/port.ts';
-import type { WorkerRecord } from '../store/workers.ts';
+import type { WorkerRecord } from '../store/runs.ts';
 import type { TaskStanding } from '../worker/standing.ts';
 import type { TaskProblem } from '../worker/task.ts';
 

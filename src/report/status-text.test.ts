@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { toTimestamp } from '../core/time.ts';
-import type { WorkerRecord } from '../store/workers.ts';
+import type { WorkerRecord } from '../store/runs.ts';
 import { standingsOf } from '../worker/standing.ts';
 import { aClaim, aTask } from '../worker/test-support.ts';
 import type { StatusFacts, WorkerFact } from './status-facts.ts';

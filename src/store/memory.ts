@@ -1,20 +1,33 @@
 import type { NewEvent } from '../core/events.ts';
 import type { Timestamp } from '../core/time.ts';
-import { type InboxRow, toInboxEntry } from './inbox-message.ts';
-import { memoryClaims } from './memory-claims.ts';
-import { memoryWorkers } from './memory-workers.ts';
 import {
+  byTask,
+  type Claim,
+  type ClaimStore,
+  type Decision,
+  decideClaim,
+  decideSettlement,
+  isHeldBy,
+} from './claims.ts';
+import type { ChildRecord, EventStore, Fence, RunQuery, RunStatus, RunSummary } from './port.ts';
+import {
+  byStart,
   checkBatch,
   checkLease,
+  type EventRow,
   type Holder,
   holds,
+  type InboxRow,
+  outcomeOf,
   runIdTaken,
   runNotFound,
+  toEventRow,
+  toHistory,
+  toInboxEntry,
+  type WorkerRecord,
+  type WorkerRegistry,
   whoHolds,
-} from './ownership.ts';
-import type { ChildRecord, EventStore, RunQuery, RunStatus, RunSummary } from './port.ts';
-import { outcomeOf } from './run-outcome.ts';
-import { type EventRow, toEventRow, toHistory } from './runs.ts';
+} from './runs.ts';
 
 interface Run {
   readonly runId: string;
@@ -205,3 +218,99 @@ const toSummary = ({ runId, workflow, status, startedAt, endedAt, epoch, holder 
   endedAt,
   owner: holder && { ...holder, epoch },
 });
+
+interface Runs {
+  /** Throws RUN_NOT_FOUND. */
+  readonly statusOf: (runId: string) => RunStatus;
+  /** Throws FENCED, RUN_NOT_FOUND. */
+  readonly check: (fence: Fence) => void;
+}
+
+/** Claims that live and die with the process. */
+function memoryClaims({ statusOf, check }: Runs) {
+  const claims = new Map<string, Claim>();
+  let revision = 0;
+
+  const asOfNow = (claim: Claim): Claim => ({
+    ...claim,
+    runStatus: claim.runId === null || claim.state !== 'held' ? null : statusOf(claim.runId),
+  });
+  const heldBy = (runId: string): readonly Claim[] =>
+    [...claims.values()].filter(claim => claim.runId === runId && claim.state === 'held');
+  const current = (task: string): Claim | undefined => {
+    const claim = claims.get(task);
+    return claim && asOfNow(claim);
+  };
+  const carryOut = <Answer>({ answer, kept }: Decision<Answer>): Answer => {
+    if (kept) {
+      claims.set(kept.task, kept);
+      revision += 1;
+    }
+    return answer;
+  };
+
+  const store: ClaimStore = {
+    async take(request) {
+      if (request.fence) check(request.fence);
+      const runStatus = request.runId === null ? null : statusOf(request.runId);
+      return carryOut(decideClaim(current(request.task), request, runStatus));
+    },
+
+    async settle(settlement) {
+      if (settlement.fence) check(settlement.fence);
+      return carryOut(decideSettlement(current(settlement.task), settlement));
+    },
+
+    async list() {
+      return [...claims.values()].map(asOfNow).sort(byTask);
+    },
+
+    async isHeld(claim) {
+      return isHeldBy(current(claim.task), claim);
+    },
+
+    async revision() {
+      return revision;
+    },
+  };
+
+  return {
+    store,
+    revision: () => revision,
+    tasksOf: (runId: string) =>
+      heldBy(runId)
+        .map(({ task }) => task)
+        .sort(),
+    /** To be told when the status of a run has changed. */
+    followRun(runId: string): void {
+      if (heldBy(runId).length > 0) revision += 1;
+    },
+  };
+}
+
+/** A registry that lives and dies with the process. What is kept and what is read are copies. */
+function memoryWorkers() {
+  const workers = new Map<string, WorkerRecord>();
+  const list = (): readonly WorkerRecord[] => [...workers.values()].map(copyOf).sort(byStart);
+  const registry: WorkerRegistry = {
+    async put(worker) {
+      workers.set(worker.incarnation, copyOf(worker));
+    },
+
+    async remove(incarnation) {
+      workers.delete(incarnation);
+    },
+
+    async list() {
+      return list();
+    },
+  };
+  return { registry, list };
+}
+
+/** Flat, and without what a store on disk would not keep. */
+function copyOf(worker: WorkerRecord): WorkerRecord {
+  const copy: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(worker)) if (value !== undefined) copy[field] = value;
+  return copy as unknown as WorkerRecord;
+}

@@ -2,7 +2,7 @@ import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import type { Timestamp } from '../core/time.ts';
 import type { ClaimStore } from './claims.ts';
-import type { WorkerRecord, WorkerRegistry } from './workers.ts';
+import type { WorkerRecord, WorkerRegistry } from './runs.ts';
 
 /**
  * Where histories live. A run has one owner at a time; every write of the owner names its epoch, so that a process

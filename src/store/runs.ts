@@ -1,7 +1,112 @@
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { type EventParts, knownType, parseParts } from '../core/parse-event.ts';
-import type { Timestamp } from '../core/time.ts';
+import { type Fields, fields, firstProblem, isRecord, json, oneOf, text } from '../core/schema.ts';
+import { type Timestamp, toEpochMs } from '../core/time.ts';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  Batch,
+  InboxEntry,
+  InboxMessage,
+  Lease,
+  Owner,
+  RunStatus,
+} from './port.ts';
+
+/** How a run stands when somebody wants to write to it. */
+export interface Standing {
+  readonly epoch: number;
+  /** Of the owner; null when the run was released. */
+  readonly incarnation: string | null;
+}
+
+export type Holder = Owner & { readonly expiresAt: Timestamp };
+
+export const holds = (standing: Standing, lease: Lease): boolean =>
+  standing.epoch === lease.epoch && standing.incarnation === lease.incarnation;
+
+/** Throws FENCED if the lease is not the one that counts. */
+export function checkLease(runId: string, standing: Standing, lease: Lease): void {
+  if (holds(standing, lease)) return;
+  const now = standing.incarnation === null ? 'was released' : `belongs to ${standing.incarnation}`;
+  throw new RepriseError(
+    'FENCED',
+    `run ${runId} ${now} (epoch ${standing.epoch}); ${lease.incarnation} held epoch ${lease.epoch}`,
+    { hint: 'another process goes on with the run; nothing was written' },
+  );
+}
+
+/** Throws FENCED or SEQUENCE_CONFLICT. */
+export function checkBatch(batch: Batch, standing: Standing & { readonly lastSeq: number }): void {
+  checkLease(batch.runId, standing, batch.lease);
+  if (standing.lastSeq === batch.expectedSeq) return;
+  throw new RepriseError(
+    'SEQUENCE_CONFLICT',
+    `the history of run ${batch.runId} ends at event ${standing.lastSeq}, not at ${batch.expectedSeq}`,
+    { hint: 'read the history again before appending to it' },
+  );
+}
+
+/** Who stands in the way of taking the run; `undefined` when nobody does. */
+export function whoHolds(
+  holder: Holder | null,
+  { now, provablyDead }: AcquireRequest,
+): Extract<AcquireResult, { kind: 'held' }> | undefined {
+  if (!holder || holder.incarnation === provablyDead) return undefined;
+  if (toEpochMs(holder.expiresAt) <= toEpochMs(now)) return undefined;
+  const { incarnation, host, pid, processStart, expiresAt } = holder;
+  return { kind: 'held', owner: { incarnation, host, pid, processStart }, expiresAt };
+}
+
+export const runNotFound = (runId: string): RepriseError =>
+  new RepriseError('RUN_NOT_FOUND', `no run ${runId} in this store`, {
+    hint: 'see which runs there are: reprise list',
+  });
+
+export const runIdTaken = (runId: string): RepriseError =>
+  new RepriseError('SEQUENCE_CONFLICT', `there is already a run ${runId}`, { hint: 'use another run id' });
+
+export interface RunOutcome {
+  readonly status: RunStatus;
+  readonly endedAt: Timestamp | null;
+}
+
+/** What a batch says about the run as a whole; `undefined` if it says nothing. The last word counts. */
+export function outcomeOf(events: readonly NewEvent[], at: Timestamp): RunOutcome | undefined {
+  const status = events.map(event => statusAfter(event.type)).findLast(said => said !== undefined);
+  return status && { status, endedAt: status === 'running' ? null : at };
+}
+
+function statusAfter(type: HistoryEvent['type']): RunStatus | undefined {
+  switch (type) {
+    case 'run.started':
+    case 'run.resumed':
+      return 'running';
+    case 'run.completed':
+      return 'completed';
+    case 'run.failed':
+      return 'failed';
+    case 'run.cancelled':
+      return 'cancelled';
+    case 'step.started':
+    case 'step.completed':
+    case 'step.failed':
+    case 'step.cancelled':
+    case 'step.skipped':
+    case 'step.retrying':
+    case 'step.interrupted':
+    case 'step.suspended':
+    case 'step.resumed':
+    case 'timer.set':
+    case 'timer.fired':
+    case 'approval.requested':
+    case 'approval.given':
+    case 'signal.received':
+    case 'cancel.requested':
+      return undefined;
+  }
+}
 
 /** An event as a store keeps it. A tuple, because a history is read as a whole and objects cost three times as much. */
 export type EventRow = readonly [
@@ -88,3 +193,80 @@ function historyInvalid(runId: string, seq: number, what: string, cause?: unknow
 }
 
 const describe = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
+
+const knownFields: Readonly<Record<InboxMessage['kind'], Fields>> = {
+  approval: fields({ kind: oneOf('approval'), step: text, choice: text }, { by: text, comment: text }),
+  signal: fields({ kind: oneOf('signal'), name: text, payload: json }, { by: text }),
+  cancel: fields({ kind: oneOf('cancel'), reason: text }, { by: text }),
+};
+
+function toMessage(raw: unknown): InboxMessage {
+  const kind = isRecord(raw) ? raw['kind'] : undefined;
+  const known =
+    typeof kind === 'string' && Object.hasOwn(knownFields, kind)
+      ? knownFields[kind as InboxMessage['kind']]
+      : undefined;
+  const problem = known ? firstProblem(known, raw) : `unknown kind ${JSON.stringify(kind)}`;
+  if (problem !== undefined) throw new RepriseError('HISTORY_INVALID', problem);
+  return raw as InboxMessage;
+}
+
+export interface InboxRow {
+  readonly id: number;
+  readonly at: string;
+  readonly message: string;
+}
+
+/** Throws HISTORY_INVALID, naming the run and the entry: a message that nobody understands must not be lost silently. */
+export function toInboxEntry(runId: string, { id, at, message }: InboxRow): InboxEntry {
+  try {
+    return { id, at, message: toMessage(JSON.parse(message)) };
+  } catch (cause) {
+    throw new RepriseError('HISTORY_INVALID', `inbox entry ${id} of run ${runId} cannot be read`, {
+      hint: 'it may come from a newer Reprise: upgrade, or check the store for damage',
+      cause,
+    });
+  }
+}
+
+/** The workers of a project, as they describe themselves. Nothing is decided by it but what is shown and said to others. */
+export interface WorkerRegistry {
+  /** Adds or replaces the worker with this incarnation. */
+  put(worker: WorkerRecord): Promise<void>;
+  remove(incarnation: string): Promise<void>;
+  /** By when they started; by name if that was at the same time. */
+  list(): Promise<readonly WorkerRecord[]>;
+}
+
+export const workerStates = [
+  'starting',
+  'dispatching',
+  'working',
+  'landing',
+  'sleeping',
+  'stopping',
+] as const;
+export type WorkerState = (typeof workerStates)[number];
+
+export interface WorkerRecord extends Owner {
+  readonly name: string;
+  /** What it lands on. */
+  readonly branch: string;
+  readonly startedAt: Timestamp;
+  /** Its last sign of life. */
+  readonly beatAt: Timestamp;
+  readonly state: WorkerState;
+  readonly task?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly runId?: string | undefined;
+  /** What it waits for, or did last. */
+  readonly note?: string | undefined;
+  /** Of all its tasks so far; `null` if part of it is not known. */
+  readonly costUsd: number | null;
+}
+
+const orderOf = ({ startedAt, name, incarnation }: WorkerRecord): string =>
+  [startedAt, name, incarnation].join('\0');
+
+/** The order in which a store lists them. */
+export const byStart = (a: WorkerRecord, b: WorkerRecord): number => (orderOf(a) < orderOf(b) ? -1 : 1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { type WorkerRecord, workerStates } from './runs.ts';
 import { type OpenStore, owner, time, withStore } from './samples.conformance.ts';
-import { type WorkerRecord, workerStates } from './workers.ts';
 
 const worker = (name: string, changes: Partial<WorkerRecord> = {}): WorkerRecord => ({
   ...owner(`${name}-1`),

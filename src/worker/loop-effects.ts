@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import { outsideEffects } from '../engine/outside-effects.ts';
 import { keysOfClaims } from '../engine/run-keys.ts';
-import type { WorkerRecord } from '../store/workers.ts';
+import type { WorkerRecord } from '../store/runs.ts';
 import { type LeftWork, leftWorkOf } from './left-work.ts';
 import type { Doing } from './self.ts';
 import type { Surroundings } from './surroundings.ts';

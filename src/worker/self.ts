@@ -1,4 +1,4 @@
-import type { WorkerRecord } from '../store/workers.ts';
+import type { WorkerRecord } from '../store/runs.ts';
 import type { WorkerEffects } from './effects.ts';
 import type { WorkerRules } from './rules.ts';
 

@@ -4,7 +4,7 @@ import { RepriseError } from '../core/errors.ts';
 import { folderKey, refKey } from '../engine/work/workspace-effects.ts';
 import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../store/claims.ts';
 import type { Fence } from '../store/port.ts';
-import type { WorkerRecord } from '../store/workers.ts';
+import type { WorkerRecord } from '../store/runs.ts';
 import { workerKey } from './loop-effects.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { TaskState } from './task.ts';

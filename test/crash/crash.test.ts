@@ -6,7 +6,7 @@ import { afterAll, describe, it } from 'vitest';
 import type { HistoryEvent } from '../../src/core/events.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { markedWith } from '../../src/process/tree.ts';
-import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { answersFor } from './answers.ts';
 import { Promises } from './promises.ts';
 

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readLock } from '../../src/git/lock-file.ts';
 import type { EventStore } from '../../src/store/port.ts';
-import { openSqliteStore } from '../../src/store/sqlite/open.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type AgentProject, agentProject } from './agent-project.ts';
 import type { CliOptions, Files, RunningCli } from './run-inline.ts';
 

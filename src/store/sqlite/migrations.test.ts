@@ -3,7 +3,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { completed, newRun, owner, started, time } from '../samples.conformance.ts';
 import { latestVersion } from './migrations.ts';
-import { openSqliteStore } from './open.ts';
+import { openSqliteStore } from './store.ts';
 import { temporaryFile } from './temporary.conformance.ts';
 
 /** Version 1 as it was released, with rows in every table. Never to be changed. */

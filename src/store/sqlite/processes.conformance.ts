@@ -36,7 +36,7 @@ async function compileStore(): Promise<string> {
       outDir: folder,
     },
     include: [],
-    files: [join(root, 'src/store/sqlite/open.ts')],
+    files: [join(root, 'src/store/sqlite/store.ts')],
   };
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeEventStore } from '../event-store.conformance.ts';
-import { openSqliteStore } from './open.ts';
+import { openSqliteStore } from './store.ts';
 
 describeEventStore('the SQLite store', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reprise-store-'));

@@ -1,14 +1,67 @@
-import { checkBatch, checkLease, runIdTaken, runNotFound, whoHolds } from '../ownership.ts';
-import type { EventStore } from '../port.ts';
-import { outcomeOf } from '../run-outcome.ts';
-import { claimsOn } from './claims.ts';
-import { type Database, transactionsOn } from './connection.ts';
-import { historyTable } from './history.ts';
-import { inboxTable } from './inbox.ts';
-import { leasesTable } from './leases.ts';
-import { processesTable } from './processes.ts';
-import { runsTable } from './runs.ts';
-import { workersOn } from './workers.ts';
+import { RepriseError } from '../../core/errors.ts';
+import type { Timestamp } from '../../core/time.ts';
+import type { ChildRecord, EventStore, InboxEntry, InboxMessage, Lease, Owner, RunStatus } from '../port.ts';
+import {
+  checkBatch,
+  checkLease,
+  type InboxRow,
+  outcomeOf,
+  runIdTaken,
+  runNotFound,
+  toInboxEntry,
+  whoHolds,
+} from '../runs.ts';
+import { claimsOn, workersOn } from './claims.ts';
+import {
+  type Database,
+  enableWriteAheadLog,
+  openDatabase,
+  type SqliteLocation,
+  transactionsOn,
+  withStoreFailures,
+} from './connection.ts';
+import { historyTable, runsTable } from './history.ts';
+import { checkVersion, latestVersion, migrate } from './migrations.ts';
+
+/**
+ * Opens the store in a SQLite file, creating or migrating it unless `readonly`. Any number of processes may do so.
+ * Throws STORE_NEWER and STORE_FAILED; STORE_EMPTY if it is `readonly` and nobody has written to the file yet.
+ */
+export async function openSqliteStore(location: SqliteLocation): Promise<EventStore> {
+  const { file, readonly = false } = location;
+  const db = await openDatabase(location);
+  try {
+    return withStoreFailures(file, () => {
+      const version = checkVersion(db, file);
+      if (!readonly) {
+        enableWriteAheadLog(db);
+        migrate(db, file);
+      } else if (version < latestVersion) {
+        throw tooOld(file, version);
+      }
+      return storeOn(db, file);
+    });
+  } catch (thrown) {
+    db.close();
+    throw thrown;
+  }
+}
+
+const tooOld = (file: string, version: number) =>
+  version === 0
+    ? stillEmpty(file)
+    : new RepriseError(
+        'STORE_FAILED',
+        `the store ${file} has version ${version} and cannot be migrated read-only`,
+        {
+          hint: 'open it for writing once, which brings it to the latest version',
+        },
+      );
+
+const stillEmpty = (file: string) =>
+  new RepriseError('STORE_EMPTY', `there is nothing in the store ${file} yet`, {
+    hint: 'whoever makes it is not done: try again',
+  });
 
 /** The event store on a database that has the latest version. */
 export function storeOn(db: Database, file: string): EventStore {
@@ -101,6 +154,99 @@ export function storeOn(db: Database, file: string): EventStore {
 
     close: async () => {
       if (db.isOpen) db.close();
+    },
+  };
+}
+
+/** Who owns a run: columns of its row. Every statement but `grant` names the lease, so that it does nothing once it is lost. */
+function leasesTable(db: Database) {
+  const grant = db.prepare(
+    `UPDATE runs SET epoch = epoch + 1, incarnation = ?, host = ?, pid = ?, process_start = ?, expires_at = ?
+     WHERE run_id = ? RETURNING epoch`,
+  );
+  const renew = db.prepare(
+    'UPDATE runs SET expires_at = ? WHERE run_id = ? AND epoch = ? AND incarnation = ?',
+  );
+  const release = db.prepare(
+    `UPDATE runs SET status = coalesce(?, status), incarnation = NULL, host = NULL, pid = NULL, process_start = NULL, expires_at = NULL
+     WHERE run_id = ? AND epoch = ? AND incarnation = ?`,
+  );
+
+  const find = db.prepare('SELECT 1 FROM runs WHERE run_id = ? AND epoch = ? AND incarnation = ?');
+
+  return {
+    /** The caller has made sure that nobody holds the run. */
+    grant(runId: string, owner: Owner, expiresAt: Timestamp): Lease {
+      const { incarnation, host, pid, processStart } = owner;
+      const row: { epoch: number } = grant.get(incarnation, host, pid, processStart, expiresAt, runId);
+      return { epoch: row.epoch, incarnation };
+    },
+
+    /** `false` if the lease is lost. */
+    renew: (runId: string, { epoch, incarnation }: Lease, expiresAt: Timestamp): boolean =>
+      renew.run(expiresAt, runId, epoch, incarnation).changes === 1,
+
+    release(runId: string, { epoch, incarnation }: Lease, status?: RunStatus): void {
+      release.run(status ?? null, runId, epoch, incarnation);
+    },
+
+    holds: (runId: string, { epoch, incarnation }: Lease): boolean =>
+      find.get(runId, epoch, incarnation) !== undefined,
+  };
+}
+
+/** Messages from processes that do not own the run. */
+function inboxTable(db: Database) {
+  const insert = db.prepare(
+    'INSERT INTO inbox (run_id, at, message) SELECT run_id, ?, ? FROM runs WHERE run_id = ?',
+  );
+  const select = db.prepare('SELECT id, at, message FROM inbox WHERE run_id = ? ORDER BY id');
+  const remove = db.prepare('DELETE FROM inbox WHERE id = ? AND run_id = ?');
+
+  return {
+    /** `false` if there is no such run. */
+    insert: (runId: string, message: InboxMessage, at: Timestamp): boolean =>
+      insert.run(at, JSON.stringify(message), runId).changes === 1,
+
+    /** Throws HISTORY_INVALID. */
+    read(runId: string): InboxEntry[] {
+      const rows: InboxRow[] = select.all(runId);
+      return rows.map(row => toInboxEntry(runId, row));
+    },
+
+    remove(runId: string, ids: readonly number[]): void {
+      for (const id of ids) remove.run(id, runId);
+    },
+  };
+}
+
+interface ProcessRow {
+  readonly pid: number;
+  readonly process_start: string;
+  readonly step: string;
+}
+
+/** Child processes that the next owner has to end if this one dies. */
+function processesTable(db: Database) {
+  // A pid that is used again belongs to the younger process: the older one has ended.
+  const put = db.prepare(
+    'INSERT OR REPLACE INTO processes (run_id, pid, process_start, step) VALUES (?, ?, ?, ?)',
+  );
+  const remove = db.prepare('DELETE FROM processes WHERE run_id = ? AND pid = ?');
+  const select = db.prepare('SELECT pid, process_start, step FROM processes WHERE run_id = ? ORDER BY pid');
+
+  return {
+    put(runId: string, { pid, processStart, step }: ChildRecord): void {
+      put.run(runId, pid, processStart, step);
+    },
+
+    remove(runId: string, pid: number): void {
+      remove.run(runId, pid);
+    },
+
+    read(runId: string): ChildRecord[] {
+      const rows: ProcessRow[] = select.all(runId);
+      return rows.map(row => ({ pid: row.pid, processStart: row.process_start, step: row.step }));
     },
   };
 }

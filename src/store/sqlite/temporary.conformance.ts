@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { openSqliteStore } from './open.ts';
+import { openSqliteStore } from './store.ts';
 
 /** A folder that is removed when the test has ended. */
 export async function temporaryFolder(): Promise<string> {

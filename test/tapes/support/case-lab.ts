@@ -15,7 +15,7 @@ import { onTestFinished } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { testContext } from '../../../src/cli/test-commands.ts';
 import type { HistoryEvent } from '../../../src/core/events.ts';
-import { openSqliteStore } from '../../../src/store/sqlite/open.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import type { TestContext } from '../../../src/testing/context.ts';
 import type { FoundCase } from '../../../src/testing/manifest/find.ts';
 import type { CaseManifest } from '../../../src/testing/manifest/manifest.ts';

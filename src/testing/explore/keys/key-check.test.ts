@@ -8,7 +8,7 @@ import { takeToken } from '../../../git/lock-file.ts';
 import { Lab } from '../../../git/test-support.ts';
 import { memoryStore } from '../../../store/memory.ts';
 import type { EventStore } from '../../../store/port.ts';
-import { openSqliteStore } from '../../../store/sqlite/open.ts';
+import { openSqliteStore } from '../../../store/sqlite/store.ts';
 import { modelOf } from '../model/load-model.ts';
 import { GitState } from './git-state.ts';
 import { KeyCheck } from './key-check.ts';

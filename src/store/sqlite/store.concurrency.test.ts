@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { HistoryEvent } from '../../core/events.ts';
 import { newRun, owner, started, time } from '../samples.conformance.ts';
 import { raceForTasks } from './claim-race.conformance.ts';
-import { openSqliteStore } from './open.ts';
 import { compiledStore, runTogether, StoreProcess, startTogether } from './processes.conformance.ts';
+import { openSqliteStore } from './store.ts';
 import { temporaryFile, temporaryStore } from './temporary.conformance.ts';
 
 const compiled = compiledStore();

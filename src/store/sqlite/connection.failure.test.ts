@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { completed, newRun, started, time } from '../samples.conformance.ts';
-import { enableWriteAheadLog, openDatabase } from './connection.ts';
-import { toStoreFailure } from './failure.ts';
+import { enableWriteAheadLog, openDatabase, toStoreFailure } from './connection.ts';
 import { migrate } from './migrations.ts';
-import { openSqliteStore } from './open.ts';
-import { storeOn } from './store.ts';
+import { openSqliteStore, storeOn } from './store.ts';
 import { temporaryFile, temporaryFolder, temporaryStore } from './temporary.conformance.ts';
 
 const failure = (hint: RegExp) => ({ code: 'STORE_FAILED', hint: expect.stringMatching(hint) });

@@ -3,7 +3,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { completed, newRun, time } from '../samples.conformance.ts';
 import { type Database, enableWriteAheadLog, openDatabase } from './connection.ts';
-import { openSqliteStore } from './open.ts';
+import { openSqliteStore } from './store.ts';
 import { temporaryFile, temporaryStore } from './temporary.conformance.ts';
 
 const pragma = (db: Database, name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get())[0];
