@@ -1,4 +1,4 @@
-import type { OutputStream } from '../process/output-collector.ts';
+import type { OutputStream } from '../process/output.ts';
 import { rawEvent } from './json-line.ts';
 import type { AgentEvent } from './port.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isSameProcess, processStart } from '../process/identity.ts';
 import { runProgram } from '../process/program.ts';
-import { Starter } from '../process/starter.ts';
+import { Starter } from '../process/shell-pool.ts';
 import { createGit } from './git.ts';
 import { Lab, plainEnvironment, temporaryFolder } from './test-support.ts';
 

@@ -1,9 +1,9 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { procTable } from './proc-table.ts';
 import type { ProcessTable } from './process-table.ts';
 import { psTable } from './ps-table.ts';
+import { procTable } from './table.ts';
 import { labPerTest } from './test-support.ts';
 import { findTree } from './tree.ts';
 

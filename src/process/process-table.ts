@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { procTable } from './proc-table.ts';
 import { psTable } from './ps-table.ts';
+import { procTable } from './table.ts';
 
 /** Names a process for ever: a pid alone is given again to another process. */
 export interface ProcessIdentity {

@@ -2,7 +2,7 @@ import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { ErrorData } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
-import type { OnLine } from './output-collector.ts';
+import type { OnLine } from './output.ts';
 import { readOutputFile } from './output-file.ts';
 import type { ProcessIdentity } from './process-table.ts';
 import { type Shell, shellArgv } from './shell.ts';

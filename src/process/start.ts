@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { ErrorData } from '../core/errors.ts';
 import { type EndedTrees, endTrees } from './end-trees.ts';
 import { processStart } from './identity.ts';
-import { OutputCollector, type OutputOptions } from './output-collector.ts';
+import { OutputCollector, type OutputOptions } from './output.ts';
 import type { Marker, ProcessIdentity } from './process-table.ts';
 import { describeLogFailure, describeStartFailure } from './start-failure.ts';
 

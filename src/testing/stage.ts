@@ -19,7 +19,7 @@ import { restoreBase } from '../git/delta/base.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { thisProcess } from '../process/identity.ts';
 import type { RunProgram } from '../process/program.ts';
-import { Starter } from '../process/starter.ts';
+import { Starter } from '../process/shell-pool.ts';
 import type { Packages, TestContext } from './context.ts';
 import { initRepository } from './init-repository.ts';
 import type { CaseManifest } from './manifest/manifest.ts';

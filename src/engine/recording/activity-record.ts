@@ -1,7 +1,7 @@
 import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult, Turn } from '../../agents/port.ts';
 import { atEndOfTurn } from '../../effects/system.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
-import type { OutputStream } from '../../process/output-collector.ts';
+import type { OutputStream } from '../../process/output.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
 import type { Activity, Look } from './folder-states.ts';
 import type { RecordingFile } from './recording-file.ts';

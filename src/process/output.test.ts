@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { OutputCollector } from './output-collector.ts';
+import { OutputCollector } from './output.ts';
 import { labPerTest } from './test-support.ts';
 
 const lab = labPerTest();

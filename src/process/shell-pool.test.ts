@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { Starter } from './starter.ts';
+import { Starter } from './shell-pool.ts';
 
 let folder: string;
 let starter: Starter;
