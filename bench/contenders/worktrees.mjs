@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { removeWorkspace } from '../../dist/git/remove-workspace.js';
 import { openRepository, resolveCommit } from '../../dist/git/repository.js';
 import { createWorkspace } from '../../dist/git/workspaces.js';
-import { thisProcess } from '../../dist/process/identity.js';
+import { thisProcess } from '../../dist/process/table.js';
 import { contend } from '../lib/contend.mjs';
 import { repositoryEnvironment as env, makeRepository } from '../lib/repository.mjs';
 

@@ -1,6 +1,6 @@
-import type { EndedTrees } from '../process/end-trees.ts';
-import { isSameProcess } from '../process/identity.ts';
 import type { RunningProcess } from '../process/start.ts';
+import { isSameProcess } from '../process/table.ts';
+import type { EndedTrees } from '../process/tree.ts';
 
 /** Resolves when the promise does, or when the time is up. */
 export async function within(promise: Promise<unknown>, ms: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isSameProcess, processStart } from '../process/identity.ts';
+import { isSameProcess, processStart } from '../process/table.ts';
 import type { AgentKind } from './agent.ts';
 import type { AgentEvent } from './port.ts';
 import { agentLab, agentOf, resultOf } from './test-support.ts';

@@ -1,7 +1,7 @@
 import type { ErrorData } from '../core/errors.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { Timestamp } from '../core/time.ts';
-import type { Marker, ProcessIdentity } from '../process/process-table.ts';
+import type { Marker, ProcessIdentity } from '../process/table.ts';
 import type { AgentDefinition } from './agent.ts';
 import type { Decision, PermissionPolicy } from './permissions.ts';
 

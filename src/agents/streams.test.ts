@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LineSplitter } from '../process/line-splitter.ts';
+import { LineSplitter } from '../process/output.ts';
 import { acpProtocol } from './acp.ts';
 import { claudeProtocol } from './claude.ts';
 import { codexProtocol } from './codex.ts';

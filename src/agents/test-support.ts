@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Json } from '../core/json.ts';
-import type { Marker } from '../process/process-table.ts';
+import type { Marker } from '../process/table.ts';
 import { type Lab, labPerTest } from '../process/test-support.ts';
 import type { AgentDefinition } from './agent.ts';
 import type { PermissionPolicy } from './permissions.ts';

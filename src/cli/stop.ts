@@ -50,7 +50,7 @@ export function createStop(): Stop {
       force = next;
     },
     endChildren: async () => {
-      const { endTrees } = await import('../process/end-trees.ts');
+      const { endTrees } = await import('../process/tree.ts');
       await endTrees({ roots: [], marked: marker, graceMs: 0 });
     },
   };

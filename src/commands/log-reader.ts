@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { unitFileName } from '../engine/log-files.ts';
-import { LineSplitter } from '../process/line-splitter.ts';
+import { LineSplitter } from '../process/output.ts';
 
 /** One file of what a step or worker printed. */
 export interface LogFile {

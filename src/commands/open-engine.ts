@@ -13,7 +13,7 @@ import {
   type ShellRunner,
   type WorktreeSettings,
 } from '../engine/environment.ts';
-import { isAlive, thisProcess } from '../process/identity.ts';
+import { isAlive, thisProcess } from '../process/table.ts';
 import type { EventStore } from '../store/port.ts';
 import { builtInAgents } from './built-in-agents.ts';
 import type { Host } from './host.ts';

@@ -5,7 +5,7 @@ import { parkedWork } from '../git/kept-branches.ts';
 import { type LockState, readLock } from '../git/lock-file.ts';
 import { waitingAt } from '../git/lock-tickets.ts';
 import { lockFolder, repositoryLocks } from '../git/repository-lock.ts';
-import { isAlive, thisProcess } from '../process/identity.ts';
+import { isAlive, thisProcess } from '../process/table.ts';
 import { RunView } from '../report/run-view.ts';
 import { knownCost } from '../report/spending.ts';
 import type { AbandonedRun, LaneFact, LockFact, StatusFacts, WorkerFact } from '../report/status-facts.ts';

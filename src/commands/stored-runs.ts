@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
-import { isAlive, thisProcess } from '../process/identity.ts';
+import { isAlive, thisProcess } from '../process/table.ts';
 import type { EventStore, RunStatus, RunSummary } from '../store/port.ts';
 import { openStore, storeFile } from './open-engine.ts';
 import type { Project } from './project.ts';

@@ -3,7 +3,7 @@ import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { toTimestamp } from '../core/time.ts';
 import { Cancelled, isFlat } from '../effects/effect.ts';
-import { endTrees } from '../process/end-trees.ts';
+import { endTrees } from '../process/tree.ts';
 import type {
   AcquireRequest,
   AcquireResult,

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { isSameProcess, processStart } from '../process/identity.ts';
 import { runProgram } from '../process/program.ts';
 import { Starter } from '../process/shell-pool.ts';
+import { isSameProcess, processStart } from '../process/table.ts';
 import { createGit } from './git.ts';
 import { Lab, plainEnvironment, temporaryFolder } from './test-support.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { type RunProgram, runProgram } from '../process/program.ts';
-import { describeStartFailure } from '../process/start-failure.ts';
+import { describeStartFailure } from '../process/start.ts';
 import { type Environment, gitArguments, gitEnvironment } from './git-environment.ts';
 
 export interface GitOptions {

@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive, processStart, thisProcess } from '../process/identity.ts';
+import { isAlive, processStart, thisProcess } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
 import { besideName, hasCode, namesIn, parseRecord, readIfThere, replaceFile } from './small-files.ts';
 

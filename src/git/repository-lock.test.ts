@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { abandonIncarnation } from '../process/identity.ts';
+import { abandonIncarnation } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
 import { readLock } from './lock-file.ts';
 import { waitingAt } from './lock-tickets.ts';

@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { endTrees } from '../process/end-trees.ts';
-import { onAbandoned } from '../process/identity.ts';
-import type { Marker } from '../process/process-table.ts';
-import { markedWith } from '../process/tree.ts';
+import { type Marker, onAbandoned } from '../process/table.ts';
+import { endTrees, markedWith } from '../process/tree.ts';
 import type { Owner } from '../store/port.ts';
 import { LocalQueue } from './local-queue.ts';
 import {

@@ -15,7 +15,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
-import { thisProcess } from '../process/identity.ts';
+import { thisProcess } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
 import { type LandRequest, land } from './land.ts';
 import type { Landing } from './landing.ts';

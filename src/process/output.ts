@@ -1,8 +1,80 @@
 import { createWriteStream, mkdirSync, openSync, type WriteStream } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
-import { LineSplitter } from './line-splitter.ts';
-import { Tail } from './tail.ts';
+import { StringDecoder } from 'node:string_decoder';
+
+/** Longer lines are handed on without their end, which is then marked with `…`. */
+export const maxLineLength = 8192;
+
+/** Cuts a stream of bytes into lines, and keeps no more than one line in memory, however long it gets. */
+export class LineSplitter {
+  readonly #decoder = new StringDecoder('utf8');
+  readonly #onLine: (line: string, isCut: boolean) => void;
+  readonly #maxLength: number;
+  #open = '';
+
+  constructor(onLine: (line: string, isCut: boolean) => void, maxLength = maxLineLength) {
+    this.#onLine = onLine;
+    this.#maxLength = maxLength;
+  }
+
+  push(chunk: Buffer): void {
+    const [first = '', ...rest] = this.#decoder.write(chunk).split('\n');
+    this.#extend(first);
+    for (const part of rest) {
+      this.#handOn();
+      this.#extend(part);
+    }
+  }
+
+  /** Hands on what came after the last line break. */
+  end(): void {
+    this.#extend(this.#decoder.end());
+    if (this.#open !== '') this.#handOn();
+  }
+
+  #extend(text: string): void {
+    // One character beyond the limit is kept, which says that there was more.
+    this.#open += text.slice(0, this.#maxLength + 1 - this.#open.length);
+  }
+
+  #handOn(): void {
+    const line = this.#open;
+    this.#open = '';
+    if (line.length > this.#maxLength) this.#onLine(`${line.slice(0, this.#maxLength)}…`, true);
+    else this.#onLine(line.endsWith('\r') ? line.slice(0, -1) : line, false);
+  }
+}
+
+/** The last bytes of a stream, in memory that does not grow. */
+export class Tail {
+  readonly #ring: Buffer;
+  #written = 0;
+
+  constructor(bytes: number) {
+    this.#ring = Buffer.alloc(bytes);
+  }
+
+  push(chunk: Buffer): void {
+    const size = this.#ring.length;
+    const kept = chunk.subarray(Math.max(0, chunk.length - size));
+    const at = size === 0 ? 0 : (this.#written + chunk.length - kept.length) % size;
+    const untilWrap = kept.copy(this.#ring, at);
+    kept.copy(this.#ring, 0, untilWrap);
+    this.#written += chunk.length;
+  }
+
+  /** As text. A character that lost its first bytes is left out. */
+  text(): string {
+    const size = this.#ring.length;
+    if (this.#written <= size) return this.#ring.toString('utf8', 0, this.#written);
+    const at = this.#written % size;
+    const bytes = Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)]);
+    return bytes.toString('utf8', bytes.subarray(0, 4).findIndex(isFirstByte));
+  }
+}
+
+const isFirstByte = (byte: number): boolean => (byte & 0b1100_0000) !== 0b1000_0000;
 
 export type OutputStream = 'stdout' | 'stderr';
 /** `isCut`: it was longer than is kept in memory. */

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { endTrees, type TreeRoot } from './end-trees.ts';
-import { processStart } from './identity.ts';
-import type { ProcessIdentity } from './process-table.ts';
+import { type ProcessIdentity, processStart } from './table.ts';
+import { endTrees, type TreeRoot } from './tree.ts';
 
 export interface ProgramOptions {
   readonly cwd: string;

@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isSameProcess } from './identity.ts';
-import type { ProcessIdentity } from './process-table.ts';
 import { runShellStep, type ShellStepOptions } from './shell-step.ts';
+import { isSameProcess, type ProcessIdentity } from './table.ts';
 import { Lines, labPerTest, readyWithSleeper } from './test-support.ts';
 import { markedWith } from './tree.ts';
 

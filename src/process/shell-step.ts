@@ -1,13 +1,12 @@
+import { accessSync, constants } from 'node:fs';
 import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import type { ErrorData } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type { OnLine } from './output.ts';
 import { readOutputFile } from './output-file.ts';
-import type { ProcessIdentity } from './process-table.ts';
-import { type Shell, shellArgv } from './shell.ts';
-import { describeShellFailure } from './shell-failure.ts';
-import { type RunningProcess, startProcess } from './start.ts';
+import { type ProcessEnd, type RunningProcess, startProcess } from './start.ts';
+import type { ProcessIdentity } from './table.ts';
 
 export interface ShellStepOptions {
   readonly command: {
@@ -131,4 +130,85 @@ async function supervise(running: RunningProcess, options: ShellStepOptions): Pr
     const { survived } = await running.stop({ graceMs });
     if (survived.length > 0) onSurvived?.(survived);
   }
+}
+
+type Shell = 'bash' | 'sh';
+
+interface ShellInvocation {
+  readonly argv: readonly string[];
+  /** What runs the script: `sh` if `bash` was asked for and is not installed. */
+  readonly shell: Shell;
+}
+
+/** How to run a script file so that the first failing command ends it, and no start-up file of the user is read. */
+export function shellArgv(options: {
+  readonly shell: Shell;
+  readonly scriptFile: string;
+  /** The `PATH` on which bash is looked for. */
+  readonly path: string | undefined;
+}): ShellInvocation {
+  const shell = options.shell === 'bash' && isInstalled('bash', options.path) ? 'bash' : 'sh';
+  switch (shell) {
+    case 'bash':
+      return { shell, argv: ['bash', '--noprofile', '--norc', '-eo', 'pipefail', options.scriptFile] };
+    case 'sh':
+      return { shell, argv: ['sh', '-e', options.scriptFile] };
+  }
+}
+
+function isInstalled(program: string, path = '/usr/bin:/bin'): boolean {
+  return path.split(delimiter).some(folder => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+interface Circumstances {
+  readonly logFile: string;
+  readonly bashIsMissing: boolean;
+}
+
+const quotedLines = 10;
+const quotedLineLength = 300;
+
+/** What went wrong with a script, with the end of its output and where to read on; `undefined` if nothing did. */
+function describeShellFailure(
+  end: ProcessEnd,
+  { logFile, bashIsMissing }: Circumstances,
+): ErrorData | undefined {
+  const hint = [
+    bashIsMissing &&
+      'bash is not installed, so sh ran the script: install bash, or write `shell: sh` and plain sh.',
+    `The whole output is in ${logFile}`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+  switch (end.kind) {
+    case 'couldNotStart':
+      return end.error;
+    case 'signalled':
+      return { code: 'KILLED', message: withOutput(`was ended by ${end.signal}`, end.tail), hint };
+    case 'exited': {
+      const { exitCode } = end;
+      if (exitCode === 0) return undefined;
+      return {
+        code: 'EXIT_NONZERO',
+        message: withOutput(`exited with code ${exitCode}`, end.tail),
+        hint,
+        exitCode,
+      };
+    }
+  }
+}
+
+function withOutput(message: string, tail: string): string {
+  const lines = tail.trimEnd().split(/\r?\n/).slice(-quotedLines);
+  const quoted = lines.map(line =>
+    line.length > quotedLineLength ? `${line.slice(0, quotedLineLength)}…` : line,
+  );
+  return tail.trim() === '' ? message : `${message}\n${quoted.join('\n')}`;
 }

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isSameProcess, processStart } from './identity.ts';
+import { isSameProcess, processStart } from './table.ts';
 import { labPerTest, readyWithSleeper } from './test-support.ts';
 
 const lab = labPerTest();

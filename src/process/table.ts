@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import type { Marker, ProcessEntry, ProcessIdentity, ProcessTable } from './process-table.ts';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
 
 /** Linux: one scan of `/proc`, without starting a process. */
 export const procTable: ProcessTable = {
@@ -96,5 +97,144 @@ function read(file: string): string | undefined {
     return readFileSync(file, 'utf8');
   } catch {
     return undefined;
+  }
+}
+
+const columns = 'pid=,ppid=,pgid=,stat=,lstart=';
+
+/** Systems without `/proc`: what `ps` prints. Start times are whole seconds, and the environment is a best effort. */
+export const psTable: ProcessTable = {
+  all: () => ps(['-A', '-o', columns]).flatMap(line => parseEntry(line) ?? []),
+  one: pid => ps(['-o', columns, '-p', String(pid)]).flatMap(line => parseEntry(line) ?? [])[0],
+  marked: (entries, marker) => {
+    const pids = new Set(ps(['axeww', '-o', 'pid=,command=']).flatMap(line => markedPid(line, marker) ?? []));
+    return entries.filter(({ pid }) => pids.has(pid));
+  },
+  // One `ps` shows the environment of all.
+  startedBefore: () => false,
+};
+
+function ps(args: readonly string[]): string[] {
+  // A start time is compared as a text, so that it must not depend on the language or the zone of whoever asks.
+  const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+  const { stdout } = spawnSync('ps', args, { env, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 });
+  return stdout ? stdout.split('\n') : [];
+}
+
+function parseEntry(line: string): ProcessEntry | undefined {
+  const [, pid, parent, group, state = '', start] =
+    /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(.+?)\s*$/.exec(line) ?? [];
+  if (start === undefined) return undefined;
+  return {
+    pid: Number(pid),
+    parent: Number(parent),
+    group: Number(group),
+    state: state.startsWith('Z') ? 'zombie' : state.startsWith('T') ? 'stopped' : 'alive',
+    processStart: `ps:${start}`,
+  };
+}
+
+/** The environment follows the command in one line of text, where values are not quoted. */
+function markedPid(line: string, marker: Marker): number | undefined {
+  const padded = `${line} `;
+  const all = Object.entries(marker).every(([name, value]) => padded.includes(` ${name}=${value} `));
+  return all ? Number.parseInt(line, 10) : undefined;
+}
+
+/** Names a process for ever: a pid alone is given again to another process. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** When it started, as a text that means nothing else than being equal or not. */
+  readonly processStart: string;
+}
+
+/** One process at the moment of looking. */
+export interface ProcessEntry extends ProcessIdentity {
+  readonly parent: number;
+  readonly group: number;
+  /** A zombie has ended; only its parent has not asked for its exit code yet. */
+  readonly state: 'alive' | 'stopped' | 'zombie';
+}
+
+/** Environment variables that a process must all have to be found by them. */
+export type Marker = Readonly<Record<string, string>>;
+
+/** The processes of this machine. Looking never throws: what cannot be seen is left out. */
+export interface ProcessTable {
+  all(): readonly ProcessEntry[];
+  one(pid: number): ProcessEntry | undefined;
+  /** Those among `entries` whose environment, as it was when they started, has the whole marker. */
+  marked(entries: readonly ProcessEntry[], marker: Marker): readonly ProcessEntry[];
+  /** Whether one certainly started before the other, and so cannot come from it. `false` also if nobody can tell. */
+  startedBefore(one: ProcessIdentity, other: ProcessIdentity): boolean;
+}
+
+/** The table of this machine: `/proc` where there is one, otherwise `ps`. */
+export const processTable: ProcessTable = existsSync('/proc/self/stat') ? procTable : psTable;
+
+/** When the process started, as a text to compare; `undefined` if there is no such process. */
+export const processStart = (pid: number): string | undefined => processTable.one(pid)?.processStart;
+
+/** Whether it still runs: the same process, not another one that was given its pid, and not a zombie. */
+export function isSameProcess({ pid, processStart }: ProcessIdentity): boolean {
+  // Whoever asks runs, and began when it began: looking it up each time costs more than all the rest of a lock.
+  if (pid === process.pid) return processStart === thisProcess().processStart;
+  const entry = processTable.one(pid);
+  return entry !== undefined && entry.state !== 'zombie' && entry.processStart === processStart;
+}
+
+/** Parts of this process that were left behind as a crash would leave them. */
+const abandoned = new Set<string>();
+
+/** Who wants to know of it. */
+const mourners = new Map<string, Set<() => void>>();
+
+/** From now on nobody acts as this owner, although its process lives on. */
+export function abandonIncarnation(incarnation: string): void {
+  abandoned.add(incarnation);
+  const told = mourners.get(incarnation);
+  mourners.delete(incarnation);
+  for (const mourner of told ?? []) mourner();
+}
+
+/** Calls back when the incarnation is abandoned; gives what makes it forget. */
+export function onAbandoned(incarnation: string, mourner: () => void): () => void {
+  const told = mourners.get(incarnation) ?? new Set();
+  mourners.set(incarnation, told.add(mourner));
+  return () => {
+    told.delete(mourner);
+    if (told.size === 0 && mourners.get(incarnation) === told) mourners.delete(incarnation);
+  };
+}
+
+/** What was left behind begins anew: a performance of it is over. */
+export const readmitIncarnation = (incarnation: string): void => void abandoned.delete(incarnation);
+
+/** Whether somebody may still act as this owner, on this machine. */
+export const isAlive = (owner: ProcessIdentity & { readonly incarnation: string }): boolean =>
+  isSameProcess(owner) && !abandoned.has(owner.incarnation.split(':')[0] ?? '');
+
+type ThisProcess = ProcessIdentity & { readonly host: string };
+
+let known: ThisProcess | undefined;
+
+/** This process, and the host on which its pid means something. */
+export function thisProcess(): ThisProcess {
+  known ??= { pid: process.pid, processStart: processStart(process.pid) ?? 'unknown', host: hostOfPids() };
+  return known;
+}
+
+const initialNamespace = 'pid:[4026531836]';
+
+/**
+ * Containers may share a host name and not their pids. Without the namespace, the owner of a run in one of them
+ * would look dead from the other.
+ */
+function hostOfPids(): string {
+  try {
+    const namespace = readlinkSync('/proc/self/ns/pid');
+    return namespace === initialNamespace ? hostname() : `${hostname()} ${namespace}`;
+  } catch {
+    return hostname();
   }
 }

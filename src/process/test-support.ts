@@ -3,10 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect } from 'vitest';
-import { endTrees } from './end-trees.ts';
-import type { Marker } from './process-table.ts';
 import { type StartOptions, startProcess } from './start.ts';
-import { markedWith } from './tree.ts';
+import type { Marker } from './table.ts';
+import { endTrees, markedWith } from './tree.ts';
 
 /** A temporary folder and a marker of its own for each test, which fails if a process stays behind. */
 export interface Lab {

@@ -1,6 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { thisProcess } from './identity.ts';
-import { processTable } from './process-table.ts';
+import { processTable, thisProcess } from './table.ts';
 import { labPerTest } from './test-support.ts';
 import { findTree, markedWith } from './tree.ts';
 

@@ -4,7 +4,7 @@ import { type CommandIo, writeLines } from '../commands/io.ts';
 import { topLane } from '../effects/recording/recording.ts';
 import type { Tracer } from '../effects/tracer.ts';
 import type { AbandonableWorld } from '../effects/world.ts';
-import { abandonIncarnation, readmitIncarnation } from '../process/identity.ts';
+import { abandonIncarnation, readmitIncarnation } from '../process/table.ts';
 import { formatError } from '../report/error-text.ts';
 import type { CaseClock } from './case-clock.ts';
 import { isGitReal } from './case-result.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { HistoryEvent } from '../../src/core/events.ts';
-import { isSameProcess } from '../../src/process/identity.ts';
+import { isSameProcess } from '../../src/process/table.ts';
 import { until } from '../e2e/run-inline.ts';
 import { installedAgents } from './support/install.ts';
 import {

@@ -6,7 +6,7 @@ import { systemClock, systemIds } from '../../src/effects/system.ts';
 import { createEffects } from '../../src/engine/effects.ts';
 import { defaultSettings, type Environment } from '../../src/engine/environment.ts';
 import { createWork } from '../../src/engine/work/work.ts';
-import { thisProcess } from '../../src/process/identity.ts';
+import { thisProcess } from '../../src/process/table.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import { createWorkerEffects } from '../../src/worker/effects.ts';

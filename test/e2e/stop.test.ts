@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSameProcess, processStart } from '../../src/process/identity.ts';
+import { isSameProcess, processStart } from '../../src/process/table.ts';
 import { createProject, defineModule, parseLines, type TestProject, until } from './run-inline.ts';
 
 interface Line {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, vi } from 'vitest';
-import { isSameProcess, processStart } from '../../src/process/identity.ts';
+import { isSameProcess, processStart } from '../../src/process/table.ts';
 import { type RunningCli, until } from './run-inline.ts';
 import { nothingLeft, type WorkerProject, workerProject } from './worker-project.ts';
 

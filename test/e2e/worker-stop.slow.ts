@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { releaseToken, takeToken } from '../../src/git/lock-file.ts';
-import { isSameProcess, processStart, thisProcess } from '../../src/process/identity.ts';
+import { isSameProcess, processStart, thisProcess } from '../../src/process/table.ts';
 import { until } from './run-inline.ts';
 import {
   nothingLeft,

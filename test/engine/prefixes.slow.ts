@@ -4,7 +4,7 @@ import type { HistoryEvent, NewEvent } from '../../src/core/events.ts';
 import { digestsOf } from '../../src/engine/digest.ts';
 import { foldHistory } from '../../src/engine/fold.ts';
 import { buildGraph, type GraphNode } from '../../src/engine/graph.ts';
-import { thisProcess } from '../../src/process/identity.ts';
+import { thisProcess } from '../../src/process/table.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import { approve, step, workflow } from '../../src/workflow/builder/index.ts';

@@ -9,8 +9,8 @@ import { createLiveWorld } from '../../src/effects/live-world.ts';
 import { systemClock, systemIds } from '../../src/effects/system.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { defaultSettings, type Environment, type Observer } from '../../src/engine/environment.ts';
-import { isSameProcess, thisProcess } from '../../src/process/identity.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';
+import { isSameProcess, thisProcess } from '../../src/process/table.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../effects/system.ts';
-import { thisProcess } from '../../process/identity.ts';
+import { thisProcess } from '../../process/table.ts';
 import { placesOf, takeSlot } from './agent-slots.ts';
 
 let stateDir = '';

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { thisProcess } from '../../process/identity.ts';
+import { thisProcess } from '../../process/table.ts';
 import { ownerFile } from '../stage.ts';
 import { quickFolder } from './quick-folder.ts';
 

@@ -2,8 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isSameProcess, thisProcess } from '../../process/identity.ts';
-import type { ProcessIdentity } from '../../process/process-table.ts';
+import { isSameProcess, type ProcessIdentity, thisProcess } from '../../process/table.ts';
 import type { TestContext } from '../context.ts';
 import { ownerFile, stagePrefix } from '../stage.ts';
 

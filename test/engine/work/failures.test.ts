@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AgentDefinition } from '../../../src/agents/agent.ts';
-import { isSameProcess, processStart } from '../../../src/process/identity.ts';
+import { isSameProcess, processStart } from '../../../src/process/table.ts';
 import { agentBody, agentOf, command, scripted, workLab } from './support.ts';
 
 const forever = 'setInterval(() => {}, 1000);';

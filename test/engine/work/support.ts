@@ -18,10 +18,9 @@ import type { KnownWork, SelectionLane, WorkLane, WorkNote } from '../../../src/
 import { select } from '../../../src/engine/work/selection.ts';
 import { type WorkEvent, WorkState } from '../../../src/engine/work-state.ts';
 import { Lab, plainEnvironment } from '../../../src/git/test-support.ts';
-import { endTrees } from '../../../src/process/end-trees.ts';
-import { isSameProcess, thisProcess } from '../../../src/process/identity.ts';
 import { runShellStep } from '../../../src/process/shell-step.ts';
-import { markedWith } from '../../../src/process/tree.ts';
+import { isSameProcess, thisProcess } from '../../../src/process/table.ts';
+import { endTrees, markedWith } from '../../../src/process/tree.ts';
 import { memoryStore } from '../../../src/store/memory.ts';
 import type { EventStore, Lease } from '../../../src/store/port.ts';
 import type {

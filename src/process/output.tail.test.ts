@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Tail } from './tail.ts';
+import { Tail } from './output.ts';
 
 test('what is kept is the end of what was pushed, however it was cut', () => {
   const chunks = fc.array(fc.string({ maxLength: 12 }).map(text => text.replace(/[^ -~]/g, '.')));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LineSplitter, maxLineLength } from './line-splitter.ts';
+import { LineSplitter, maxLineLength } from './output.ts';
 
 function split(...chunks: (string | Buffer)[]): string[] {
   const lines: string[] = [];

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { endTrees } from './end-trees.ts';
-import { isSameProcess, processStart } from './identity.ts';
-import { processTable } from './process-table.ts';
+import { isSameProcess, processStart, processTable } from './table.ts';
 import { labPerTest, readyWithSleeper } from './test-support.ts';
-import { markedWith } from './tree.ts';
+import { endTrees, markedWith } from './tree.ts';
 
 const lab = labPerTest();
 const patientMs = 60_000;

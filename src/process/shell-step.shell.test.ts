@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { shellArgv } from './shell.ts';
+import { shellArgv } from './shell-step.ts';
 import { labPerTest } from './test-support.ts';
 
 const lab = labPerTest();

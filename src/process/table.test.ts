@@ -1,9 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import type { ProcessTable } from './process-table.ts';
-import { psTable } from './ps-table.ts';
-import { procTable } from './table.ts';
+import { type ProcessTable, procTable, psTable } from './table.ts';
 import { labPerTest } from './test-support.ts';
 import { findTree } from './tree.ts';
 

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isSameProcess, processStart, thisProcess } from './identity.ts';
+import { isSameProcess, processStart, thisProcess } from './table.ts';
 import { labPerTest } from './test-support.ts';
 import { findTree } from './tree.ts';
 

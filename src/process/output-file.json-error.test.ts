@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonErrorOffset } from './json-error.ts';
+import { jsonErrorOffset } from './output-file.ts';
 
 // `^` marks the place and is not part of the text.
 test.each([
