@@ -22,12 +22,12 @@ export const mutations = [
     breaks: 'a landing overwrites what came onto a branch that is checked out nowhere',
     changes: [
       {
-        file: 'git/move-branch.ts',
+        file: 'git/landing/move-branch.ts',
         find: "if (tip !== from) return { kind: 'lost' };",
         replace: "if (tip === undefined) return { kind: 'lost' };",
       },
       {
-        file: 'git/move-branch.ts',
+        file: 'git/landing/move-branch.ts',
         find: "'reprise: land', ref, to, from]",
         replace: "'reprise: land', ref, to]",
       },
@@ -38,12 +38,12 @@ export const mutations = [
     breaks: 'a landing overwrites what came onto the branch that is checked out',
     changes: [
       {
-        file: 'git/move-branch.ts',
+        file: 'git/landing/move-branch.ts',
         find: "if (tip !== from) return { kind: 'lost' };",
         replace: "if (tip === undefined) return { kind: 'lost' };",
       },
       {
-        file: 'git/move-branch.ts',
+        file: 'git/landing/move-branch.ts',
         find: "['merge', '--ff-only', '--no-overwrite-ignore', '--no-autostash', '--no-stat', '--quiet', to]",
         replace: "['reset', '--hard', '--quiet', to]",
       },
@@ -76,7 +76,7 @@ export const mutations = [
     breaks: 'workspaces are made in another folder than the one that history names',
     changes: [
       {
-        file: 'git/workspaces.ts',
+        file: 'git/workspace/create.ts',
         find: 'const fresh = await addWorktree({ repository, path, label,',
         replace: 'const fresh = await addWorktree({ repository, path: `${path}-2`, label,',
       },
@@ -142,7 +142,7 @@ export const mutations = [
     breaks: 'what an agent did is not on its branch',
     changes: [
       {
-        file: 'engine/work/workspace-git.ts',
+        file: 'git/workspace/save.ts',
         find: 'const committed = await commitAll(',
         replace:
           "const leave = async () => ({ kind: 'clean', commit: base, branch });\n  const committed = await leave(",
@@ -258,7 +258,7 @@ export const mutations = [
 /** The lock is not taken; whoever asked for it goes on all the same. */
 function unlocked(name) {
   return {
-    file: 'git/repository-lock.ts',
+    file: 'git/lock.ts',
     find: 'const leave = await localQueue.enter(folder, signal);',
     replace: `if (name === '${name}') {
     const token = readLock(folder).token + 1;

@@ -1,5 +1,5 @@
-import { applyGc, type GcDone, gatherGcFacts, type Removed } from '../git/gc.ts';
-import { type GcAction, planGc, type RunStanding } from '../git/gc-plan.ts';
+import { applyGc, type GcDone, gatherGcFacts, type Removed } from '../git/gc/apply.ts';
+import { type GcAction, planGc, type RunStanding } from '../git/gc/plan.ts';
 import { openRepository } from '../git/repository.ts';
 import { count } from '../report/count.ts';
 import { jsonText } from '../report/json-text.ts';

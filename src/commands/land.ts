@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import { readBranchRecord } from '../git/branch-records.ts';
-import { land } from '../git/land.ts';
-import type { Landing } from '../git/landing.ts';
+import { land } from '../git/landing/land-now.ts';
+import type { Landing } from '../git/landing/landing.ts';
 import { openRepository, type Repository, resolveCommit } from '../git/repository.ts';
 import { jsonText } from '../report/json-text.ts';
 import { hasWork, landable } from '../report/landable.ts';

@@ -1,4 +1,4 @@
-import type { Landing } from '../git/landing.ts';
+import type { Landing } from '../git/landing/landing.ts';
 import { hintLines } from '../report/cause.ts';
 import { count } from '../report/count.ts';
 import { safeLine, safeText } from '../report/safe-text.ts';

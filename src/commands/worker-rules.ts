@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
 import { isBranchName } from '../git/names.ts';
-import { branchTip } from '../git/ref-files.ts';
+import { branchTip } from '../git/refs.ts';
 import { openRepository, type Repository } from '../git/repository.ts';
 import { shellWord } from '../report/words.ts';
 import type { WorkerRules } from '../worker/rules.ts';

@@ -1,7 +1,7 @@
 import { resolveBase } from '../git/base.ts';
-import { headInFiles } from '../git/ref-files.ts';
+import { headInFiles } from '../git/refs.ts';
 import type { Repository } from '../git/repository.ts';
-import { privateGitDir } from '../git/worktree-entries.ts';
+import { privateGitDir } from '../git/workspace/entries.ts';
 
 export interface PinnedBase {
   /** The branch that is checked out; `HEAD` if none is. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { namesIn, parseRecord, readIfThere, replaceFile } from './files.ts';
 import { removeIfThere } from './lock-file.ts';
 import type { Repository } from './repository.ts';
-import { namesIn, parseRecord, readIfThere, replaceFile } from './small-files.ts';
 
 /** What Reprise knows of a branch that it made. A branch without a record is never touched. */
 export interface BranchRecord {

@@ -1,5 +1,5 @@
 import { type FileAt, readFilesAt } from './read-files-at.ts';
-import { branchTip, tipInFiles } from './ref-files.ts';
+import { branchTip, tipInFiles } from './refs.ts';
 import type { Repository } from './repository.ts';
 
 /** What can be read of branches without a checkout. Something else can stand in for a repository. */

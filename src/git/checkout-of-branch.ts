@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { namesIn, readIfThere } from './files.ts';
+import { type LockRequest, withRepositoryLock } from './lock.ts';
 import { plainRootOf } from './plain-repository.ts';
-import { readHead } from './ref-files.ts';
+import { readHead } from './refs.ts';
 import type { Repository } from './repository.ts';
-import { type LockRequest, withRepositoryLock } from './repository-lock.ts';
-import { namesIn, readIfThere } from './small-files.ts';
 import { shellWord } from './words.ts';
-import { worktreeEntries } from './worktree-entries.ts';
+import { worktreeEntries } from './workspace/entries.ts';
 
 export interface CheckoutRequest extends Omit<LockRequest, 'name'> {
   readonly branch: string;

@@ -1,7 +1,7 @@
+import type { MoveRequest } from './landing/advance.ts';
+import { noteSource } from './landing/prepare.ts';
 import type { ConfirmEnd } from './landing-steps.ts';
-import type { MoveRequest } from './move-landing.ts';
-import { noteSource } from './prepare-landing.ts';
-import { branchTip } from './ref-files.ts';
+import { branchTip } from './refs.ts';
 
 /**
  * Whether what was prepared could be moved to now, as far as `moveLanding` would ask. Nothing moves; a note says what the

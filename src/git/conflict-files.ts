@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ConflictedMerge, Stage } from './replay-commits.ts';
+import type { ConflictedMerge, Stage } from './commits.ts';
 
 /** What stands behind the markers: `<<<<<<< ours`, `>>>>>>> theirs`. */
 export interface MarkerLabels {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type BigIntStats, lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { type IndexEntry, type NotedFile, notedFile, notedSecond } from './index-file.ts';
+import { type IndexEntry, type NotedFile, notedFile, notedSecond } from './fast/index-file.ts';
 
 export interface IndexInDoubt {
   readonly bytes: Buffer;

@@ -1,9 +1,9 @@
 import { isCheckedOut } from './checkout-of-branch.ts';
-import { bringTo, type Place } from './lay-out-conflict.ts';
+import { bringTo, type Place } from './conflict/lay-out.ts';
+import type { Finishing, ResolutionRequest, Resolved } from './conflict/progress.ts';
+import { withRepositoryLock } from './lock.ts';
 import { park, parkedRef } from './parking.ts';
 import { resolveCommit } from './repository.ts';
-import { withRepositoryLock } from './repository-lock.ts';
-import type { Finishing, ResolutionRequest, Resolved } from './resolution.ts';
 import { worktreeStatus } from './status.ts';
 import { shellWord } from './words.ts';
 

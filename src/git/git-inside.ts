@@ -1,9 +1,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { replaceFile } from './files.ts';
 import type { Git } from './git.ts';
 import type { Repository } from './repository.ts';
-import { replaceFile } from './small-files.ts';
-import { worktreeAt } from './worktree-entries.ts';
+import { worktreeAt } from './workspace/entries.ts';
 
 /**
  * Git in a workspace, bound to its private git folder. An agent may have removed the `.git` of its folder, or begun a

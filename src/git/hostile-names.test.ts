@@ -2,15 +2,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { changesSince } from './changes.ts';
-import { commitAll } from './commit-all.ts';
 import { diffOf } from './diff.ts';
-import { applyGc, gatherGcFacts } from './gc.ts';
-import { planGc } from './gc-plan.ts';
-import { land } from './land.ts';
+import { applyGc, gatherGcFacts } from './gc/apply.ts';
+import { planGc } from './gc/plan.ts';
+import { land } from './landing/land-now.ts';
 import { workspaceBranch, workspacePath } from './names.ts';
-import { removeWorkspace } from './remove-workspace.ts';
 import { Lab } from './test-support.ts';
-import { createWorkspace } from './workspaces.ts';
+import { commitAll } from './workspace/commit.ts';
+import { createWorkspace } from './workspace/create.ts';
+import { removeWorkspace } from './workspace/remove.ts';
 
 const hostileTexts = [
   `"double" 'single' \`touch broken\``,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { handingOver, landing } from './landing.ts';
+import { handingOver, landing } from './landing/landing.ts';
 import type { ConfirmEnd, LandingSteps, MoveEnd, Prepared, Verified } from './landing-steps.ts';
 
 const ready = (commit: string): Prepared => ({ kind: 'ready', from: 'old', tip: 'tip', commit });

@@ -1,5 +1,5 @@
-import type { CheckoutInTheWay } from './move-branch.ts';
-import type { LandedCommit } from './replay-commits.ts';
+import type { LandedCommit } from './commits.ts';
+import type { CheckoutInTheWay } from './landing/move-branch.ts';
 
 /**
  * A landing as a protocol: `lock`, then `prepare`, `verify` and `move` until one of them says how it ends, and `unlock`

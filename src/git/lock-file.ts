@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive, processStart, thisProcess } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
-import { besideName, hasCode, namesIn, parseRecord, readIfThere, replaceFile } from './small-files.ts';
+import { besideName, hasCode, namesIn, parseRecord, readIfThere, replaceFile } from './files.ts';
 
 /**
  * A lock is a folder with one file for each time that it was taken, named by its token: 1, 2, 3 and so on. The highest

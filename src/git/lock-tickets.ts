@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Owner } from '../store/port.ts';
+import { namesIn, parseRecord, readIfThere } from './files.ts';
 import { isProvablyDead, removeIfThere, toOwner } from './lock-file.ts';
-import { namesIn, parseRecord, readIfThere } from './small-files.ts';
 
 /**
  * Who waits for a lock leaves a ticket beside it, named by the moment, and lets earlier ones go first. Without tickets

@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readIfThere } from './small-files.ts';
+import { readIfThere } from './files.ts';
 
 /** Where a checkout and its git folder are. */
 export interface PlainRepository {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { parseRecord, readIfThere, replaceFile } from './files.ts';
 import { removeIfThere } from './lock-file.ts';
-import { parseRecord, readIfThere, replaceFile } from './small-files.ts';
 
 /**
  * What was last begun in a workspace where conflicts are solved, written before it is done. A call that is repeated after

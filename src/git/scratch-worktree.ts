@@ -3,12 +3,12 @@ import { mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { Owner } from '../store/port.ts';
-import { addWorktree } from './add-worktree.ts';
 import { lastLines } from './git.ts';
-import { copyIncluded } from './include-files.ts';
+import { withRepositoryLock } from './lock.ts';
 import type { Repository } from './repository.ts';
-import { withRepositoryLock } from './repository-lock.ts';
-import { type WorktreeEntry, worktreeAt, worktreeEntries } from './worktree-entries.ts';
+import { type WorktreeEntry, worktreeAt, worktreeEntries } from './workspace/entries.ts';
+import { copyIncluded } from './workspace/include-files.ts';
+import { addWorktree } from './workspace/worktree.ts';
 
 export interface ScratchRequest {
   readonly repository: Repository;

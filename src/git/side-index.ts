@@ -2,8 +2,8 @@ import { copyFileSync, statSync, utimesSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hasCode } from './files.ts';
 import type { Git } from './git.ts';
-import { hasCode } from './small-files.ts';
 
 /** Runs the body with a git that has a copy of the index, so that nothing done to it is seen in the worktree. */
 export async function withSideIndex<T>(git: Git, body: (side: Git) => Promise<T>): Promise<T> {

@@ -1,11 +1,11 @@
 import { closeSync, openSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { stageQuickly } from './fast/stage.ts';
+import { hasCode } from './files.ts';
 import { type Git, gitFailed } from './git.ts';
 import { removeIfThere } from './lock-file.ts';
-import type { GitFolders } from './ref-files.ts';
+import type { GitFolders } from './refs.ts';
 import { copyIndex } from './side-index.ts';
-import { hasCode } from './small-files.ts';
-import { stageQuickly } from './stage-quickly.ts';
 import { type WorktreeStatus, worktreeStatus } from './status.ts';
 
 export interface StageRequest {

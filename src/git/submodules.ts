@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { namesIn } from './files.ts';
 import type { Git } from './git.ts';
-import { namesIn } from './small-files.ts';
 
 /**
  * Submodules that were cloned into a worktree have their git folder inside of its own, and are gone with it. Gives the

@@ -17,13 +17,13 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { thisProcess } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
-import { type LandRequest, land } from './land.ts';
-import type { Landing } from './landing.ts';
+import type { Resolution } from './conflict/progress.ts';
+import { abortResolution, beginResolution, continueResolution } from './conflict/resolve.ts';
+import { type LandRequest, land } from './landing/land-now.ts';
+import type { Landing } from './landing/landing.ts';
 import { openRepository, type Repository } from './repository.ts';
-import type { Resolution } from './resolution.ts';
-import { abortResolution, beginResolution, continueResolution } from './resolve-conflict.ts';
-import { createWorkspace } from './workspaces.ts';
-import { privateGitDir } from './worktree-entries.ts';
+import { createWorkspace } from './workspace/create.ts';
+import { privateGitDir } from './workspace/entries.ts';
 
 /** Nothing of whoever runs the tests. */
 export const plainEnvironment = {
@@ -190,7 +190,7 @@ export function compiledRoom(): () => string {
       rootDir: join(source, 'src'),
       outDir: folder,
     };
-    const names = ['land', 'remove-workspace', 'workspaces'];
+    const names = ['landing/land-now', 'workspace/remove', 'workspace/create'];
     const files = names.map(name => join(source, 'src/git', `${name}.ts`));
     const config = { extends: join(source, 'tsconfig.json'), compilerOptions, include: [], files };
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');

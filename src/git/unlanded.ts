@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { type BranchRecord, forgetBranch, readBranchRecord } from './branch-records.ts';
 import { isCheckedOut } from './checkout-of-branch.ts';
+import { readIfThere } from './files.ts';
 import type { Git } from './git.ts';
-import { branchTip, looseTip } from './ref-files.ts';
+import { branchTip, looseTip } from './refs.ts';
 import type { Repository } from './repository.ts';
-import { readIfThere } from './small-files.ts';
 
 /** How many commits of a tip no other branch, tag or remote branch has. `besides`: a branch that does not count. */
 export async function commitsNowhereElse(git: Git, tip: string, besides?: string): Promise<number> {

@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { resolveBase } from './base.ts';
-import { land } from './land.ts';
-import { removeWorkspace } from './remove-workspace.ts';
+import { land } from './landing/land-now.ts';
 import { openRepository } from './repository.ts';
-import { resetWorkspace } from './reset-workspace.ts';
 import { Lab, plainEnvironment, temporaryFolder } from './test-support.ts';
-import { createWorkspace, listWorkspaces } from './workspaces.ts';
+import { createWorkspace, listWorkspaces } from './workspace/create.ts';
+import { removeWorkspace } from './workspace/remove.ts';
+import { resetWorkspace } from './workspace/reset.ts';
 
 const open = (cwd: string) => openRepository({ cwd, inheritEnv: plainEnvironment });
 

@@ -1,6 +1,6 @@
-import type { LandingCourse } from './landing.ts';
+import type { LandingCourse } from './landing/landing.ts';
+import { workAt } from './landing/prepare.ts';
 import type { Ready, Verified } from './landing-steps.ts';
-import { workAt } from './prepare-landing.ts';
 import { type ScratchRequest, withScratchWorktree } from './scratch-worktree.ts';
 
 /** What has to pass before anything moves. */

@@ -1,4 +1,4 @@
-import type { ParkedWork } from '../git/kept-branches.ts';
+import type { ParkedWork } from '../git/workspace/branch-records.ts';
 import type { RunSummary } from '../store/port.ts';
 import type { WorkerRecord } from '../store/runs.ts';
 import type { TaskStanding } from '../worker/standing.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { branchTip } from '../git/ref-files.ts';
-import { worktreeEntries } from '../git/worktree-entries.ts';
+import { branchTip } from '../git/refs.ts';
+import { worktreeEntries } from '../git/workspace/entries.ts';
 import type { SnapshotResult } from './snapshot/compose.ts';
 import type { Stage } from './stage.ts';
 

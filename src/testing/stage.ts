@@ -15,7 +15,7 @@ import { excludeFromGit } from '../commands/git-exclude.ts';
 import { definitionFiles } from '../commands/journal/definition-files.ts';
 import { openStore } from '../commands/open-engine.ts';
 import type { Environment } from '../engine/environment.ts';
-import { restoreBase } from '../git/delta/base.ts';
+import { restoreBase } from '../git/delta/pack.ts';
 import { createGit, type Git } from '../git/git.ts';
 import type { RunProgram } from '../process/program.ts';
 import { Starter } from '../process/shell-pool.ts';

@@ -2,19 +2,19 @@ import type { Timestamp } from '../core/time.ts';
 import { committer } from '../engine/work/committer.ts';
 import { withoutLease } from '../engine/work/taped.ts';
 import { folderKey, landedKey, refKey, tipOfBranch } from '../engine/work/workspace-effects.ts';
-import { type SaveRequest, saveWork } from '../engine/work/workspace-git.ts';
 import { anyChanged, anyChangedNow } from '../git/changed-files.ts';
-import { deliverOnBranch, parkOnBranch } from '../git/kept-branches.ts';
-import { pushBranch } from '../git/push-branch.ts';
-import { type Removal, removeWorkspace } from '../git/remove-workspace.ts';
-import type { Resolution } from '../git/resolution.ts';
+import type { Resolution } from '../git/conflict/progress.ts';
 import {
   abortResolution,
   type Begun,
   beginResolution,
   type Continued,
   continueResolution,
-} from '../git/resolve-conflict.ts';
+} from '../git/conflict/resolve.ts';
+import { pushBranch } from '../git/push.ts';
+import { deliverOnBranch, parkOnBranch } from '../git/workspace/branch-records.ts';
+import { type Removal, removeWorkspace } from '../git/workspace/remove.ts';
+import { type SaveRequest, saveWork } from '../git/workspace/save.ts';
 import type { Lease } from '../store/port.ts';
 import { parkedBranchOf, taskBranch } from './rules.ts';
 import type { Surroundings } from './surroundings.ts';

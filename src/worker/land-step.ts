@@ -13,7 +13,7 @@ import {
 } from '../engine/work/landing.ts';
 import type { BuiltInWork, WorkLane } from '../engine/work/port.ts';
 import { workVariables } from '../engine/work/words.ts';
-import type { LandingRefused } from '../git/landing.ts';
+import type { LandingRefused } from '../git/landing/landing.ts';
 import type { Settlement } from '../store/claims.ts';
 import { dispatchedOf } from './dispatched.ts';
 import { type FinishedTask, Owning } from './owning.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { modelOf } from '../../src/git/model/load.ts';
+import type { Model } from '../../src/git/model/repository.ts';
 import { openRepository } from '../../src/git/repository.ts';
-import { modelOf } from '../../src/testing/explore/model/load-model.ts';
-import type { Model } from '../../src/testing/explore/model/model.ts';
 import { modelOfCase, playOn, type ReadyCase, readyCase } from './play-case.ts';
 
 let ready: ReadyCase | undefined;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { compiledRoom, Lab, runTogether, Worker } from '../../src/git/test-support.ts';
-import { listWorkspaces } from '../../src/git/workspaces.ts';
+import { listWorkspaces } from '../../src/git/workspace/create.ts';
 
 const compiled = compiledRoom();
 

@@ -1,11 +1,11 @@
 import type { SessionHost } from '../../agents/port.ts';
 import type { Outcome } from '../../effects/effect.ts';
 import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';
+import type { WorkFolder } from '../../git/workspace/save.ts';
 import type { WorkScript } from '../environment.ts';
 import { unitOf } from '../unit.ts';
 import type { SessionTurn } from '../work/held-session.ts';
 import type { ShellRequest } from '../work/shell.ts';
-import type { WorkFolder } from '../work/workspace-git.ts';
 import type { SessionRecord, ShellRecord } from './activity-record.ts';
 import type { FolderStates } from './folder-states.ts';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Clock } from '../../core/time.ts';
+import { namesIn } from '../../git/files.ts';
 import { type LockState, readLock, releaseToken, takeToken } from '../../git/lock-file.ts';
 import { safeSegment } from '../../git/names.ts';
-import { namesIn } from '../../git/small-files.ts';
 import type { Owner } from '../../store/port.ts';
 
 export interface SlotRequest {

@@ -1,4 +1,4 @@
-import { type HandOver, handingOver, type Landing, landing } from '../../git/landing.ts';
+import { type HandOver, handingOver, type Landing, landing } from '../../git/landing/landing.ts';
 import type { LandingSteps } from '../../git/landing-steps.ts';
 import type { Lease } from '../../store/port.ts';
 import type { ShellCommand } from '../../workflow/model.ts';

@@ -1,13 +1,13 @@
 import { RepriseError } from '../../core/errors.ts';
 import { confirmLanding } from '../../git/confirm-landing.ts';
+import { moveLanding } from '../../git/landing/advance.ts';
+import { prepareLanding } from '../../git/landing/prepare.ts';
 import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../../git/landing-steps.ts';
-import { moveLanding } from '../../git/move-landing.ts';
-import { prepareLanding } from '../../git/prepare-landing.ts';
-import { isLockFree, type TakenLock, takeRepositoryLock } from '../../git/repository-lock.ts';
+import { isLockFree, type TakenLock, takeRepositoryLock } from '../../git/lock.ts';
+import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../../git/orders.ts';
 import { verifyLanding } from '../../git/verify-landing.ts';
 import type { Lease } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
-import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from './landing-port.ts';
 import { scratchOf, verificationOf } from './landing-verify.ts';
 import type { RepositoryOnce } from './repository-once.ts';
 import { withoutLease, withoutToken } from './taped.ts';

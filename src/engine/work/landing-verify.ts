@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import type { VerifyOrder } from '../../git/orders.ts';
 import type { Verdict, Verification } from '../../git/verify-landing.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { attemptFileName } from '../log-files.ts';
-import type { VerifyOrder } from './landing-port.ts';
 import { performShell } from './shell.ts';
 
 export interface VerifyContext {

@@ -1,7 +1,7 @@
 import { type ErrorData, RepriseError } from '../../core/errors.ts';
 import type { EventOf } from '../../core/events.ts';
 import type { Json } from '../../core/json.ts';
-import type { Landing, LandingRefused } from '../../git/landing.ts';
+import type { Landing, LandingRefused } from '../../git/landing/landing.ts';
 import type { LandBody } from '../../workflow/model.ts';
 import type { StepEnd } from '../step-end.ts';
 import { siblingUnit, unitOf } from '../unit.ts';

@@ -1,11 +1,11 @@
 import { join, relative } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import { workspaceBranch, workspacePath } from '../../git/names.ts';
+import type { WorkFolder } from '../../git/workspace/save.ts';
 import type { WorkRules, WorkspaceRule } from '../../workflow/model.ts';
 import { unitOf } from '../unit.ts';
 import type { WorkLane } from './port.ts';
 import { workVariables } from './words.ts';
-import type { WorkFolder } from './workspace-git.ts';
 
 type Worktree = Extract<WorkspaceRule, { kind: 'worktree' }>;
 

@@ -3,14 +3,10 @@ import { resolveBase } from '../../git/base.ts';
 import { changesSince } from '../../git/changes.ts';
 import { gitInside } from '../../git/git-inside.ts';
 import { findPortRange, type PortRange } from '../../git/ports.ts';
-import { branchTip } from '../../git/ref-files.ts';
+import { branchTip } from '../../git/refs.ts';
 import type { Repository } from '../../git/repository.ts';
-import { resetWorkspace } from '../../git/reset-workspace.ts';
-import { createWorkspace } from '../../git/workspaces.ts';
-import type { Lease, Owner } from '../../store/port.ts';
-import type { Environment, Observer } from '../environment.ts';
-import type { KnownWorkspace, Unit } from './port.ts';
-import { withoutLease } from './taped.ts';
+import { createWorkspace } from '../../git/workspace/create.ts';
+import { resetWorkspace } from '../../git/workspace/reset.ts';
 import {
   changesIn,
   isSetUp,
@@ -18,7 +14,11 @@ import {
   type SaveRequest,
   saveWork,
   type WorkFolder,
-} from './workspace-git.ts';
+} from '../../git/workspace/save.ts';
+import type { Lease, Owner } from '../../store/port.ts';
+import type { Environment, Observer } from '../environment.ts';
+import type { KnownWorkspace, Unit } from './port.ts';
+import { withoutLease } from './taped.ts';
 
 export interface WorkspaceOrder extends WorkFolder {
   readonly runId: string;

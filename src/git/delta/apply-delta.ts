@@ -1,11 +1,11 @@
 import type { Git } from '../git.ts';
 import type { Repository } from '../repository.ts';
+import { type Carried, threeWay } from './apply.ts';
+import { snapshot } from './capture.ts';
 import { install } from './install.ts';
 import { placeOf } from './place.ts';
 import { withShadow } from './shadow.ts';
-import { snapshot } from './snapshot.ts';
 import { type Carrying, carryRest, isSameBase, type WorktreeState } from './state.ts';
-import { type Carried, threeWay } from './three-way.ts';
 
 export interface ApplyDeltaRequest {
   readonly repository: Repository;

@@ -1,9 +1,9 @@
 import { constants, copyFileSync, lstatSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
+import { hasCode } from '../files.ts';
 import { type Git, lastLines } from '../git.ts';
 import { setAge } from '../side-index.ts';
-import { hasCode } from '../small-files.ts';
 import { setEmptyFolders } from './empty-folders.ts';
 import type { Shadow } from './shadow.ts';
 import { setStashes } from './stashes.ts';

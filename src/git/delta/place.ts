@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
+import { readIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
 import { gitInside, ownRepository } from '../git-inside.ts';
 import type { Repository } from '../repository.ts';
-import { readIfThere } from '../small-files.ts';
 import { printable, shellWord } from '../words.ts';
-import { realPath, worktreeAt } from '../worktree-entries.ts';
+import { realPath, worktreeAt } from '../workspace/entries.ts';
 
 /** Where a repository keeps its objects, and how long their ids are. */
 export interface ObjectStore {

@@ -1,8 +1,8 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hasCode } from '../files.ts';
 import type { Git } from '../git.ts';
-import { hasCode } from '../small-files.ts';
 import { quotedPath } from '../words.ts';
 import type { ObjectStore, Place } from './place.ts';
 

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { readIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
 import type { Repository } from '../repository.ts';
-import { readIfThere } from '../small-files.ts';
 import { isSameStashes, type Stash } from './state.ts';
 
 /** Newest first. Needs no process where refs are files. */

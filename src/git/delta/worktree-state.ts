@@ -1,7 +1,7 @@
 import type { Repository } from '../repository.ts';
+import { snapshot } from './capture.ts';
 import { placeOf } from './place.ts';
 import { withShadow } from './shadow.ts';
-import { snapshot } from './snapshot.ts';
 import { stashesOf } from './stashes.ts';
 import type { WorktreeState } from './state.ts';
 

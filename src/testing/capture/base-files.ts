@@ -6,7 +6,7 @@ import type { Project } from '../../commands/project.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { PinnedBase } from '../../engine/base.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
-import { type BasePack, packBase } from '../../git/delta/base.ts';
+import { type BasePack, packBase } from '../../git/delta/pack.ts';
 import { objectEnvironment } from '../../git/delta/shadow.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
 import { openRepository, type Repository } from '../../git/repository.ts';

@@ -1,8 +1,8 @@
 import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { PinnedBase } from '../../engine/base.ts';
-import type { MoveOrder, PrepareOrder } from '../../engine/work/landing-port.ts';
 import type { MoveEnd, Prepared } from '../../git/landing-steps.ts';
+import type { MoveOrder, PrepareOrder } from '../../git/orders.ts';
 import type { CutLeg } from './cut-leg.ts';
 import { refused, runAgain } from './refusal.ts';
 

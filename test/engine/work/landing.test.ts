@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { lockFolder, takeRepositoryLock } from '../../../src/git/repository-lock.ts';
+import { lockFolder, takeRepositoryLock } from '../../../src/git/lock.ts';
 import type { LandBody } from '../../../src/workflow/model.ts';
 import { command, runBody, type WorkLab, workLab } from './support.ts';
 

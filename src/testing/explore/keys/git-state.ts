@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { parseIndex } from '../../../git/fast/index-file.ts';
+import { parseRecord, readIfThere } from '../../../git/files.ts';
 import { createGit } from '../../../git/git.ts';
-import { parseIndex } from '../../../git/index-file.ts';
-import { readHead, tipInFiles } from '../../../git/ref-files.ts';
-import { parseRecord, readIfThere } from '../../../git/small-files.ts';
-import { worktreeEntries } from '../../../git/worktree-entries.ts';
+import { readHead, tipInFiles } from '../../../git/refs.ts';
+import { worktreeEntries } from '../../../git/workspace/entries.ts';
 import { type Fact, isKeptApart } from './shared-state.ts';
 
 type Facts = readonly (readonly [string, Fact])[];

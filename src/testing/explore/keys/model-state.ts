@@ -1,5 +1,5 @@
+import { branchRef, type Model } from '../../../git/model/repository.ts';
 import type { EventStore } from '../../../store/port.ts';
-import { branchRef, type Model } from '../model/model.ts';
 import { type Fact, isKeptApart } from './shared-state.ts';
 
 type Facts = (readonly [string, Fact])[];

@@ -2,9 +2,9 @@ import { RepriseError } from '../../../core/errors.ts';
 import type { EventOf } from '../../../core/events.ts';
 import { toEpochMs } from '../../../core/time.ts';
 import { committer } from '../../../engine/work/committer.ts';
-import type { SaveRequest, WorkFolder } from '../../../engine/work/workspace-git.ts';
+import { branchRef, type Model, type Worktree } from '../../../git/model/repository.ts';
 import { shellWord } from '../../../git/words.ts';
-import { branchRef, type Model, type Worktree } from './model.ts';
+import type { SaveRequest, WorkFolder } from '../../../git/workspace/save.ts';
 
 /** Like `saveWork`. */
 export function saveWork(model: Model, request: SaveRequest): EventOf<'workspace.saved'>['data'] {

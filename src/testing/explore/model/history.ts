@@ -1,8 +1,8 @@
 import { RepriseError } from '../../../core/errors.ts';
 import { stampLines } from '../../../git/commit-records.ts';
-import type { LandedCommit, ListedCommit, Replayed } from '../../../git/replay-commits.ts';
-import { type Merging, stagesOf } from './merging.ts';
-import { idOfCommit, type Objects, type StoredCommit } from './objects.ts';
+import type { LandedCommit, ListedCommit, Replayed } from '../../../git/commits.ts';
+import { type Merging, stagesOf } from '../../../git/model/history.ts';
+import { idOfCommit, type Objects, type StoredCommit } from '../../../git/model/objects.ts';
 
 /** Commits, what is on top of what, and what they become on top of something else. */
 export class History {

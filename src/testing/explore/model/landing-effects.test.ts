@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Environment } from '../../../engine/environment.ts';
+import { Model } from '../../../git/model/repository.ts';
 import { landingOnModel } from './landing-effects.ts';
-import { Model } from './model.ts';
 
 const processOf = (model: Model) => {
   const self = { pid: 1, processStart: '1', host: 'here' };

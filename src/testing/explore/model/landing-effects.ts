@@ -1,9 +1,7 @@
 import type { Environment } from '../../../engine/environment.ts';
 import type { WorkEffects } from '../../../engine/work/effects.ts';
 import { mayLand } from '../../../engine/work/landing-effects.ts';
-import type { MoveOrder } from '../../../engine/work/landing-port.ts';
 import { verificationOf } from '../../../engine/work/landing-verify.ts';
-import type { Lease } from '../../../store/port.ts';
 import {
   confirmLanding,
   isLandingFree,
@@ -12,9 +10,11 @@ import {
   prepareLanding,
   unlockLanding,
   verifyLanding,
-} from './landing.ts';
+} from '../../../git/model/landing.ts';
+import type { Model } from '../../../git/model/repository.ts';
+import type { MoveOrder } from '../../../git/orders.ts';
+import type { Lease } from '../../../store/port.ts';
 import { like } from './like.ts';
-import type { Model } from './model.ts';
 import type { ModelEffects } from './modelled.ts';
 
 /** The steps of a landing, done to a model. What has to pass is run as ever, in a checkout of the model. */

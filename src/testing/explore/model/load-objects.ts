@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CommitText, parseCommit } from '../../../git/commit-records.ts';
 import type { Git } from '../../../git/git.ts';
+import type { Objects, TreeEntry } from '../../../git/model/objects.ts';
 import type { Repository } from '../../../git/repository.ts';
-import type { Objects, TreeEntry } from './objects.ts';
 
 /** Reads objects of a repository by their ids, with one process. */
 export async function loadObjects(git: Git, ids: readonly string[], objects: Objects): Promise<void> {

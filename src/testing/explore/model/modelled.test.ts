@@ -5,8 +5,8 @@ import { createLiveWorld } from '../../../effects/live-world.ts';
 import { createEffects } from '../../../engine/effects.ts';
 import type { Environment } from '../../../engine/environment.ts';
 import { createWork } from '../../../engine/work/work.ts';
+import { Model } from '../../../git/model/repository.ts';
 import { createWorkerEffects } from '../../../worker/effects.ts';
-import { Model } from './model.ts';
 import { modelled, needsModel } from './modelled.ts';
 import { effectsOnModel } from './surround.ts';
 

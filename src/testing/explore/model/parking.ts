@@ -1,7 +1,7 @@
+import { branchRef, type Model, type Worktree } from '../../../git/model/repository.ts';
 import { branchPrefix, safeSegment } from '../../../git/names.ts';
 import { type Parked, parkedBranch, parkedRef } from '../../../git/parking.ts';
-import type { ParkedCommits } from '../../../git/remove-workspace.ts';
-import { branchRef, type Model, type Worktree } from './model.ts';
+import type { ParkedCommits } from '../../../git/workspace/remove.ts';
 
 /** Like `parkAll`: what would be lost if the workspace were at the target. */
 export function parkAll(

@@ -1,4 +1,4 @@
-import type { Model } from './model.ts';
+import type { Model } from '../../../git/model/repository.ts';
 
 const firstPort = 20_000;
 const portsEach = 10;

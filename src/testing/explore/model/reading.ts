@@ -1,5 +1,5 @@
 import type { Branches } from '../../../git/branches.ts';
-import type { Model } from './model.ts';
+import type { Model } from '../../../git/model/repository.ts';
 
 const mostBytes = 1024 * 1024;
 

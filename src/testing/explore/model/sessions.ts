@@ -1,9 +1,9 @@
 import { isSameConflict } from '../../../git/delta/same-conflict.ts';
 import { carryRest, isSameBase, newStashes, type WorktreeState } from '../../../git/delta/state.ts';
+import type { Clash, ThreeTrees } from '../../../git/model/history.ts';
+import { branchRef, type Model, type Worktree } from '../../../git/model/repository.ts';
 import { printable } from '../../../git/words.ts';
 import type { AppliedMark } from '../../vcr/deltas.ts';
-import type { Clash, ThreeTrees } from './merging.ts';
-import { branchRef, type Model, type Worktree } from './model.ts';
 
 /** What a recorded session or script did to its worktree. All that the states name is in the model. */
 export interface Deed {

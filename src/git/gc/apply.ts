@@ -1,0 +1,188 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Owner } from '../../store/port.ts';
+import { type BranchRecord, branchRecords } from '../branch-records.ts';
+import { diskUse } from '../disk-use.ts';
+import { gitInside, ownRepository } from '../git-inside.ts';
+import { type LockRequest, withRepositoryLock } from '../lock.ts';
+import { readLock } from '../lock-file.ts';
+import { type Repository, resolveCommit } from '../repository.ts';
+import { discardScratch } from '../scratch-worktree.ts';
+import { uncommittedFiles } from '../status.ts';
+import { submodulesWithOwnCommits } from '../submodules.ts';
+import { type BranchFate, tidyBranch, unlandedCommits } from '../unlanded.ts';
+import { unbornEntries, type WorktreeEntry, worktreeEntries } from '../workspace/entries.ts';
+import { type Removal, removeWorkspace } from '../workspace/remove.ts';
+import {
+  type BranchFact,
+  type GcAction,
+  type GcFacts,
+  type GcPlan,
+  type Kept,
+  type ParkedBranch,
+  uncommittedText,
+  type WorkspaceFact,
+} from './plan.ts';
+
+/** Looks at everything that Reprise made in the repository, and touches nothing. */
+export async function gatherGcFacts(request: Omit<LockRequest, 'name'>): Promise<GcFacts> {
+  const facts = await withRepositoryLock({ ...request, name: 'worktrees' }, held => gather(held.repository));
+  // Without the lock: it takes long, and nothing depends on it.
+  return {
+    ...facts,
+    workspaces: await measured(facts.workspaces),
+    scratch: await measured(facts.scratch),
+  };
+}
+
+async function measured<T extends { readonly path: string }>(things: readonly T[]): Promise<readonly T[]> {
+  const result: T[] = [];
+  for (const thing of things) result.push({ ...thing, bytes: await diskUse(thing.path) });
+  return result;
+}
+
+async function gather(repository: Repository): Promise<GcFacts> {
+  const entries = worktreeEntries(repository);
+  const own = entries.filter(entry => entry.label?.kind === 'workspace');
+  const workspaces: WorkspaceFact[] = [];
+  for (const entry of own) workspaces.push(await workspaceFact(repository, entry));
+  const paths = new Set(own.map(entry => entry.path));
+  const branches: BranchFact[] = [];
+  for (const record of branchRecords(repository)) {
+    const fact = await branchFact(repository, record);
+    const { checkedOut } = fact;
+    branches.push({ ...fact, checkedOut: checkedOut && paths.has(checkedOut) ? undefined : checkedOut });
+  }
+  return {
+    workspaces,
+    branches,
+    scratch: entries.flatMap(({ label, path }) => (label?.kind === 'landing' ? { path, bytes: 0 } : [])),
+    landing: readLock(join(repository.commonDir, 'reprise', 'locks', 'land')).kind === 'held',
+    unborn: unbornEntries(repository),
+  };
+}
+
+async function workspaceFact(
+  repository: Repository,
+  { path, gitDir, label, ready, missing }: WorktreeEntry,
+): Promise<WorkspaceFact> {
+  const empty = !ready || missing;
+  return {
+    path,
+    branch: label?.branch ?? '',
+    run: label?.run,
+    empty,
+    uncommitted: empty
+      ? []
+      : [
+          ...(await uncommittedFiles(gitInside(repository, path))),
+          ...(await submodulesWithOwnCommits(repository.git, gitDir)),
+          ...ownRepository(path),
+        ],
+    bytes: 0,
+  };
+}
+
+async function branchFact({ git }: Repository, record: BranchRecord): Promise<BranchFact> {
+  const { branch, run } = record;
+  const ref = `refs/heads/${branch}`;
+  const tip = await resolveCommit(git, ref);
+  if (tip === undefined) return { branch, run, tip, unlanded: 0, checkedOut: undefined };
+  const path = await git.line(['for-each-ref', '--format=%(worktreepath)', ref]);
+  return {
+    branch,
+    run,
+    tip,
+    unlanded: await unlandedCommits(git, tip, record),
+    checkedOut: path === '' ? undefined : path,
+  };
+}
+
+export interface GcRequest {
+  readonly repository: Repository;
+  readonly owner: Owner;
+  readonly plan: GcPlan;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface GcDone {
+  readonly removed: readonly Removed[];
+  /** Branches that were kept because of their commits, or made for them. */
+  readonly parked: readonly ParkedBranch[];
+  /** What has changed since the plan was made, and was left. */
+  readonly left: readonly Kept[];
+}
+
+export interface Removed {
+  readonly kind: 'workspace' | 'branch' | 'scratch' | 'unborn';
+  /** A path, or the name of a branch. */
+  readonly what: string;
+  /** As the plan has it; 0 for a branch. */
+  readonly bytes: number;
+}
+
+const nothing: GcDone = { removed: [], parked: [], left: [] };
+
+/** Does what the plan says. Everything is looked at again first: what has become worth keeping is kept. */
+export async function applyGc({ plan, ...request }: GcRequest): Promise<GcDone> {
+  const removed: Removed[] = [];
+  const left: Kept[] = [];
+  const parked = new Map(plan.park.map(each => [each.branch, each]));
+  for (const action of plan.remove) {
+    const done = await perform(action, request);
+    removed.push(...done.removed);
+    left.push(...done.left);
+    for (const each of done.parked) parked.set(each.branch, each);
+  }
+  return { removed, parked: [...parked.values()], left };
+}
+
+async function perform(action: GcAction, request: Omit<GcRequest, 'plan'>): Promise<GcDone> {
+  const underLock = <T>(name: 'land' | 'worktrees', body: (repository: Repository) => Promise<T>) =>
+    withRepositoryLock({ ...request, name }, held => body(held.repository));
+  switch (action.kind) {
+    case 'remove-workspace':
+      return workspaceDone(action, await removeWorkspace({ ...request, path: action.path }));
+    case 'delete-branch':
+      return branchDone(await underLock('worktrees', repository => tidyBranch(repository, action.branch)));
+    case 'remove-scratch':
+      await underLock('land', () => underLock('worktrees', discardScratch));
+      return { ...nothing, removed: [{ kind: 'scratch', what: action.path, bytes: action.bytes }] };
+    case 'remove-unborn':
+      await underLock('worktrees', async repository => {
+        if (unbornEntries(repository).includes(action.path)) await rm(action.path, { recursive: true });
+      });
+      return { ...nothing, removed: [{ kind: 'unborn', what: action.path, bytes: 0 }] };
+  }
+}
+
+function workspaceDone(
+  { path, bytes }: Extract<GcAction, { kind: 'remove-workspace' }>,
+  removal: Removal,
+): GcDone {
+  if (removal.kind === 'uncommitted-changes') {
+    const why = uncommittedText(removal.files);
+    return { ...nothing, left: [{ kind: 'workspace', what: path, why, bytes }] };
+  }
+  const { branch, parked } = removal;
+  const rest = branch ? branchDone(branch) : nothing;
+  return {
+    removed: [{ kind: 'workspace', what: path, bytes }, ...rest.removed],
+    parked: [...(parked ? [parked] : []), ...rest.parked],
+    left: rest.left,
+  };
+}
+
+function branchDone(fate: BranchFate): GcDone {
+  const { branch } = fate;
+  switch (fate.kind) {
+    case 'deleted':
+      return { ...nothing, removed: [{ kind: 'branch', what: branch, bytes: 0 }] };
+    case 'gone':
+      return nothing;
+    case 'kept':
+      return fate.why === 'unlanded commits'
+        ? { ...nothing, parked: [{ branch, commit: fate.tip, commits: fate.commits }] }
+        : { ...nothing, left: [{ kind: 'branch', what: branch, why: fate.why, bytes: 0 }] };
+  }
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { compiledRoom, Lab, runTogether, subjectsOnMain, Worker } from '../test-support.ts';
+
+const compiled = compiledRoom();
+
+describe('two processes', () => {
+  const workersOn = (lab: Lab, rounds: number, names = ['a', 'b']) =>
+    names.map(name => new Worker(compiled(), { task: 'land', root: lab.root, name, rounds }));
+
+  it('land at once: all of it lands, in one line, and nothing is lost', async () => {
+    const lab = new Lab();
+    const workers = workersOn(lab, 6);
+    await runTogether(workers);
+    const landings = workers.flatMap(each => each.said<{ kind: string }>('landing'));
+    expect(landings.map(each => each.kind)).toEqual(Array(12).fill('landed'));
+    const committed = workers.flatMap(each => each.said<string>('committed'));
+    expect(subjectsOnMain(lab).toSorted()).toEqual(['Begin', ...committed].toSorted());
+    expect(lab.git('rev-list', '--merges', 'main')).toBe('');
+    expect(lab.git('status', '--porcelain')).toBe('');
+    expect(lab.git('branch', '--list')).toBe('* main');
+  });
+
+  it('recover when one is killed: main is whole, and its work is on main or on its branch', async () => {
+    const lab = new Lab();
+    for (const [round, lines] of [2, 3, 4, 5].entries()) {
+      const [victim, other] = workersOn(lab, 2, [`victim${round}`, `other${round}`]);
+      if (!victim || !other) throw new Error('two workers');
+      await Promise.all([victim.printed(1), other.printed(1)]);
+      victim.start();
+      other.start();
+      await victim.printed(lines);
+      await victim.kill();
+      await other.done();
+      const log = lab.git('log', '--all', '--format=%s').split('\n');
+      for (const subject of [...victim.said<string>('committed'), ...other.said<string>('committed')]) {
+        expect(log).toContain(subject);
+      }
+    }
+    lab.git('fsck', '--strict');
+    expect(lab.git('status', '--porcelain')).toBe('');
+    expect(lab.git('rev-list', '--merges', 'main')).toBe('');
+  });
+});

@@ -1,0 +1,182 @@
+import { RepriseError } from '../../core/errors.ts';
+import type { Owner } from '../../store/port.ts';
+import { type CheckoutInTheWay, overwriting } from '../landing/move-branch.ts';
+import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../landing-steps.ts';
+import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../orders.ts';
+import type { Verification } from '../verify-landing.ts';
+import { shellWord } from '../words.ts';
+import { branchRef, type Model, type Worktree } from './repository.ts';
+
+type IsAlive = (owner: Owner) => boolean;
+
+/** Whether the lock is free, or held by somebody who is dead. */
+export const isLandingFree = ({ landing: { holder } }: Model, isAlive: IsAlive): boolean =>
+  holder === undefined || !isAlive(holder.owner);
+
+/** To be called when the lock is free. */
+export function lockLanding(
+  model: Model,
+  { key }: Pick<LockOrder, 'key'>,
+  { owner, isAlive }: { readonly owner: Owner; readonly isAlive: IsAlive },
+): Locked {
+  if (!isLandingFree(model, isAlive))
+    throw new RepriseError('INTERNAL', `the lock for landing is held while ${key} takes it`);
+  const token = model.landing.token + 1;
+  model.landing = { token, holder: { owner, token } };
+  return { token };
+}
+
+/** Nothing happens if somebody else has it by now. */
+export function unlockLanding(model: Model, held: number | undefined): void {
+  if (isHeldBy(model, held)) model.landing = { token: model.landing.token, holder: undefined };
+}
+
+const isHeldBy = ({ landing: { holder } }: Model, held: number | undefined): boolean =>
+  holder !== undefined && holder.token === held;
+
+/** Like `prepareLanding`. */
+export function prepareLanding(
+  model: Model,
+  { branch, onto, leavesBranch }: Pick<PrepareOrder, 'branch' | 'onto' | 'leavesBranch'>,
+): Prepared {
+  const from = tipOf(model, onto, ' to land on');
+  const tip = tipOf(model, branch, '');
+  const replayed = model.history.replay({ onto: from, tip });
+  if (replayed.kind === 'conflict') {
+    const { files, subject } = replayed;
+    return { kind: 'conflict', files, subject, onto: from, ...workAt(model, branch) };
+  }
+  if (replayed.kind === 'nothing') {
+    noteLanded(model, { branch, tip, commit: from });
+    return { kind: 'nothing', commit: from };
+  }
+  const { commit, commits } = replayed;
+  const early = leavesBranch ? undefined : obstacle(model, { branch: onto, from, to: commit });
+  return early ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
+}
+
+function tipOf(model: Model, branch: string, what: string): string {
+  const tip = model.tip(branch);
+  if (tip !== undefined) return tip;
+  throw new RepriseError('CANNOT_LAND', `there is no branch ${branch}${what}`);
+}
+
+function workAt(model: Model, branch: string): { readonly workAt?: string } {
+  const [checkout] = model.checkoutsOf(branch);
+  return checkout ? { workAt: checkout.path } : {};
+}
+
+function noteLanded(
+  model: Model,
+  { branch, tip, commit }: { readonly branch: string; readonly tip: string; readonly commit: string },
+): void {
+  const record = model.records.get(branch);
+  if (record) model.records.set(branch, { ...record, landed: { tip, commit } });
+}
+
+interface Move {
+  readonly branch: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Where the branch is checked out so that it cannot move. */
+function obstacle(model: Model, { branch, from, to }: Move): CheckoutInTheWay | undefined {
+  const [first, second] = model.checkoutsOf(branch);
+  if (first && second)
+    return {
+      kind: 'in-the-way',
+      path: second.path,
+      why: `${branch} is checked out twice: in ${first.path} and in ${second.path}`,
+      hint: `switch one of them to another branch: git -C ${shellWord(second.path)} switch --detach`,
+      files: [],
+    };
+  if (!first) return undefined;
+  const uncommitted = model.uncommitted(first);
+  if (uncommitted.length === 0) return undefined;
+  const changed = new Set(model.trees.changedPaths(model.treeOf(from), model.treeOf(to)));
+  const files = uncommitted.filter(file => changed.has(file));
+  return files.length === 0 ? undefined : overwriting(first.path, { branch, files });
+}
+
+export interface MayMove {
+  /** The token of the lock, as far as whoever asks knows. */
+  readonly held: number | undefined;
+  /** Asked right before the branch moves. */
+  readonly mayLand: () => Promise<boolean>;
+}
+
+/** Like `confirmLanding`. */
+export async function confirmLanding(
+  model: Model,
+  { branch, onto, ready }: Pick<MoveOrder, 'branch' | 'onto' | 'ready'>,
+  { held, mayLand }: MayMove,
+): Promise<ConfirmEnd> {
+  const { from, tip, commit } = ready;
+  if (!isHeldBy(model, held) || model.tip(onto) !== from) return { kind: 'lost' };
+  if (!(await mayLand())) return { kind: 'fenced' };
+  noteLanded(model, { branch, tip, commit });
+  return { kind: 'confirmed' };
+}
+
+/** Like `moveLanding`. */
+export async function moveLanding(
+  model: Model,
+  { branch, onto, ready }: Pick<MoveOrder, 'branch' | 'onto' | 'ready'>,
+  { held, mayLand }: MayMove,
+): Promise<MoveEnd> {
+  const { from, tip, commit } = ready;
+  if (!isHeldBy(model, held) || model.tip(onto) !== from) return { kind: 'lost' };
+  if (!(await mayLand())) return { kind: 'fenced' };
+  const blocked = obstacle(model, { branch: onto, from, to: commit });
+  if (blocked) return blocked;
+  const [checkout] = model.checkoutsOf(onto);
+  if (checkout) bringAlong(model, checkout, { from, to: commit });
+  model.refs.set(branchRef(onto), commit);
+  noteLanded(model, { branch, tip, commit });
+  const commits =
+    ready.commits ??
+    model.history.commitsOf([commit], [from]).map(({ id, subject }) => ({ commit: id, subject }));
+  return {
+    kind: 'moved',
+    commits,
+    wasAlone: isHeldBy(model, held),
+    ...(checkout && { checkout: checkout.path }),
+  };
+}
+
+/** Files and index follow as after `git pull --ff-only`: what was not committed stays. */
+function bringAlong(model: Model, checkout: Worktree, { from, to }: Omit<Move, 'branch'>): void {
+  const [before, after] = [model.treeOf(from), model.treeOf(to)];
+  const moved = (tree: string): string => {
+    if (tree === before) return after;
+    const changes = model.trees.differences(before, after);
+    return model.trees.withAll(
+      tree,
+      changes.map(change => [change.path, change.after] as const),
+    );
+  };
+  model.change(checkout, { files: moved(checkout.files), staged: moved(checkout.staged) });
+}
+
+/** Like `verifyLanding`: the result is checked out for as long as it is tried. */
+export async function verifyLanding(
+  model: Model,
+  { branch, commit }: Pick<VerifyOrder, 'branch' | 'commit'>,
+  { path, run }: Pick<Verification, 'path' | 'run'>,
+): Promise<Verified> {
+  const files = model.treeOf(commit);
+  model.worktrees.set(path, {
+    path,
+    head: { kind: 'commit', commit },
+    files,
+    staged: files,
+    isSetUp: false,
+  });
+  try {
+    const { passed, output } = await run({ path, commit });
+    return passed ? { passed } : { passed, output, ...workAt(model, branch) };
+  } finally {
+    model.worktrees.delete(path);
+  }
+}

@@ -1,0 +1,125 @@
+import type { Owner } from '../../store/port.ts';
+import { History } from '../../testing/explore/model/history.ts';
+import type { BranchRecord } from '../branch-records.ts';
+import type { Progress } from '../conflict/progress.ts';
+import type { HeadFile } from '../refs.ts';
+import type { Mark } from '../resolution-mark.ts';
+import { Merging } from './history.ts';
+import { Objects } from './objects.ts';
+import { Trees } from './trees.ts';
+
+/** A checkout with its files. */
+export interface Worktree {
+  readonly path: string;
+  /** Of one that Reprise made; absent in the user's own checkout. */
+  readonly label?: { readonly branch: string; readonly base: string } | undefined;
+  readonly head: HeadFile;
+  /** The tree of all its files, committed or not. */
+  readonly files: string;
+  /** The tree of its index. */
+  readonly staged: string;
+  readonly isSetUp: boolean;
+  /** How far the solving of conflicts has come in it. */
+  readonly mark?: Mark<Progress> | undefined;
+}
+
+/** Somebody who has taken something that only one can have. */
+export interface Holder {
+  readonly owner: Owner;
+  readonly token: number;
+}
+
+/** A repository with its workspaces, and the locks around it, as data. Operations on it stand in modules of their own. */
+export class Model {
+  /** What never changes once it is there; shared by all copies. */
+  readonly objects: Objects;
+  readonly trees: Trees;
+  readonly merging: Merging;
+  readonly history: History;
+  /** By full name: `refs/heads/main`. */
+  readonly refs: Map<string, string>;
+  readonly worktrees: Map<string, Worktree>;
+  /** Of branches that Reprise made. */
+  readonly records: Map<string, BranchRecord>;
+  readonly ports: Map<string, { readonly first: number; readonly size: number }>;
+  /** Of the lock of landings; the last token stays when it is given back. */
+  landing: { readonly token: number; readonly holder: Holder | undefined };
+  /** What went to a remote repository. */
+  readonly pushed: Map<string, string>;
+
+  constructor(from?: Model) {
+    this.objects = from?.objects ?? new Objects();
+    this.trees = from?.trees ?? new Trees(this.objects);
+    this.merging = from?.merging ?? new Merging(this.objects, this.trees);
+    this.history = from?.history ?? new History(this.objects, this.merging);
+    this.refs = new Map(from?.refs);
+    this.worktrees = new Map(from?.worktrees);
+    this.records = new Map(from?.records);
+    this.ports = new Map(from?.ports);
+    this.landing = from?.landing ?? { token: 0, holder: undefined };
+    this.pushed = new Map(from?.pushed);
+  }
+
+  /** One that goes its own way from here. Costs as much as there are refs and worktrees. */
+  clone(): Model {
+    return new Model(this);
+  }
+
+  tip(branch: string): string | undefined {
+    return this.refs.get(branchRef(branch));
+  }
+
+  /** The commit that is checked out. */
+  headOf({ head }: Worktree): string | undefined {
+    return head.kind === 'commit' ? head.commit : this.tip(head.branch);
+  }
+
+  treeOf(commit: string): string {
+    return this.objects.commit(commit).tree;
+  }
+
+  /** Files that differ from what is checked out. */
+  uncommitted(worktree: Worktree): readonly string[] {
+    const head = this.headOf(worktree);
+    return this.trees.changedPaths(
+      head === undefined ? this.objects.emptyTree : this.treeOf(head),
+      worktree.files,
+    );
+  }
+
+  change(worktree: Worktree, change: Partial<Worktree>): Worktree {
+    const changed = { ...worktree, ...change };
+    this.worktrees.set(worktree.path, changed);
+    return changed;
+  }
+
+  /** Those that have the branch checked out. */
+  checkoutsOf(branch: string): readonly Worktree[] {
+    return [...this.worktrees.values()].filter(
+      ({ head }) => head.kind === 'branch' && head.branch === branch,
+    );
+  }
+
+  /** The worktree that a folder is in. */
+  worktreeAt(folder: string): Worktree | undefined {
+    let found: Worktree | undefined;
+    for (const worktree of this.worktrees.values()) {
+      const isInside = folder === worktree.path || folder.startsWith(`${worktree.path}/`);
+      if (isInside && worktree.path.length > (found?.path.length ?? -1)) found = worktree;
+    }
+    return found;
+  }
+
+  /** How many commits of a tip no other branch, tag or remote branch has. */
+  commitsNowhereElse(tip: string, besides?: string): number {
+    const others = [...this.refs].filter(
+      ([ref]) => /^refs\/(heads|tags|remotes)\//.test(ref) && ref !== (besides && branchRef(besides)),
+    );
+    return this.history.commitsOf(
+      [tip],
+      others.map(([, commit]) => commit),
+    ).length;
+  }
+}
+
+export const branchRef = (branch: string): string => `refs/heads/${branch}`;

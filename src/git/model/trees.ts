@@ -1,0 +1,166 @@
+import { diffLines } from '../../core/line-diff.ts';
+import type { ChangeCounts } from '../changes.ts';
+import { folderMode, type Objects, type TreeEntry } from './objects.ts';
+
+/** A file that two trees do not have alike. */
+export interface FileDifference {
+  readonly path: string;
+  readonly before: TreeEntry | undefined;
+  readonly after: TreeEntry | undefined;
+}
+
+/** Thrown where a file should be at a path that leads through another file, or that is a folder. */
+export class InTheWay extends Error {}
+
+/** Reading, changing and comparing trees of files. A tree never changes: to change it is to get the id of another. */
+export class Trees {
+  readonly #objects: Objects;
+  readonly #differences = new Map<string, readonly FileDifference[]>();
+  readonly #counts = new Map<string, ChangeCounts>();
+
+  constructor(objects: Objects) {
+    this.#objects = objects;
+  }
+
+  fileAt(tree: string, path: string): TreeEntry | undefined {
+    const found = this.#entryAt(tree, path);
+    return found?.mode === folderMode ? undefined : found;
+  }
+
+  /** Directly in a folder, in the order of git; none if there is no such folder. */
+  filesIn(tree: string, folder: string): readonly { readonly path: string; readonly entry: TreeEntry }[] {
+    const top = folder.replace(/^(\.?\/)+|\/+$/g, '');
+    const isTop = top === '' || top === '.';
+    const found = isTop ? { mode: folderMode, id: tree } : this.#entryAt(tree, top);
+    if (found?.mode !== folderMode) return [];
+    return [...this.#objects.tree(found.id)]
+      .filter(([, { mode }]) => mode !== folderMode)
+      .map(([name, entry]) => ({ path: isTop ? name : `${top}/${name}`, entry }));
+  }
+
+  /** The tree with a file, or without it. Throws InTheWay. */
+  with(tree: string, path: string, entry: TreeEntry | undefined): string {
+    const slash = path.indexOf('/');
+    const name = slash === -1 ? path : path.slice(0, slash);
+    const entries = this.#objects.tree(tree);
+    const old = entries.get(name);
+    const changed = slash === -1 ? entry : this.#withBelow(old, path.slice(slash + 1), entry);
+    if (old?.mode === changed?.mode && old?.id === changed?.id) return tree;
+    if (slash === -1 && old?.mode === folderMode) throw new InTheWay(path);
+    const others = new Map(entries);
+    if (changed) others.set(name, changed);
+    else others.delete(name);
+    return this.#objects.addTree(others);
+  }
+
+  /** All changes at once: what goes first, because a folder may become a file. Throws InTheWay. */
+  withAll(tree: string, changes: Iterable<readonly [path: string, entry: TreeEntry | undefined]>): string {
+    const list = [...changes];
+    const without = list.filter(([, entry]) => !entry);
+    const added = list.filter(([, entry]) => entry);
+    return [...without, ...added].reduce((at, [path, entry]) => this.with(at, path, entry), tree);
+  }
+
+  /** By path. */
+  differences(before: string, after: string): readonly FileDifference[] {
+    if (before === after) return [];
+    const key = `${before} ${after}`;
+    const known = this.#differences.get(key);
+    if (known) return known;
+    const found = [...this.#compare(before, after, '')].sort((a, b) => (a.path < b.path ? -1 : 1));
+    this.#differences.set(key, found);
+    return found;
+  }
+
+  changedPaths(before: string, after: string): readonly string[] {
+    return this.differences(before, after).map(({ path }) => path);
+  }
+
+  /** As `git diff --shortstat` counts, where nothing but the name of a renamed file has changed. */
+  counts(before: string, after: string): ChangeCounts {
+    const key = `${before} ${after}`;
+    const known = this.#counts.get(key);
+    if (known) return known;
+    const differences = withoutRenames(this.differences(before, after));
+    const lines = differences.each.map(each => this.#linesOf(each));
+    const counts = {
+      files: differences.each.length + differences.renames,
+      insertions: lines.reduce((sum, { insertions }) => sum + insertions, 0),
+      deletions: lines.reduce((sum, { deletions }) => sum + deletions, 0),
+    };
+    this.#counts.set(key, counts);
+    return counts;
+  }
+
+  #entryAt(tree: string, path: string): TreeEntry | undefined {
+    let found: TreeEntry | undefined = { mode: folderMode, id: tree };
+    for (const name of path.split('/')) {
+      if (found?.mode !== folderMode) return undefined;
+      found = this.#objects.tree(found.id).get(name);
+    }
+    return found;
+  }
+
+  /** A folder without files is none. */
+  #withBelow(old: TreeEntry | undefined, rest: string, entry: TreeEntry | undefined): TreeEntry | undefined {
+    if (old !== undefined && old.mode !== folderMode) {
+      if (entry) throw new InTheWay(rest);
+      return old;
+    }
+    const id = this.with(old?.id ?? this.#objects.emptyTree, rest, entry);
+    return id === this.#objects.emptyTree ? undefined : { mode: folderMode, id };
+  }
+
+  *#compare(before: string | undefined, after: string | undefined, at: string): Iterable<FileDifference> {
+    const one = before === undefined ? undefined : this.#objects.tree(before);
+    const other = after === undefined ? undefined : this.#objects.tree(after);
+    for (const name of new Set([...(one?.keys() ?? []), ...(other?.keys() ?? [])])) {
+      const was = one?.get(name);
+      const is = other?.get(name);
+      if (was?.id === is?.id && was?.mode === is?.mode) continue;
+      const path = `${at}${name}`;
+      const [wasFolder, isFolder] = [was, is].map(each => (each?.mode === folderMode ? each.id : undefined));
+      const [wasFile, isFile] = [was, is].map(each => (each?.mode === folderMode ? undefined : each));
+      if (wasFile || isFile) yield { path, before: wasFile, after: isFile };
+      if (wasFolder !== undefined || isFolder !== undefined)
+        yield* this.#compare(wasFolder, isFolder, `${path}/`);
+    }
+  }
+
+  #linesOf({ before, after }: FileDifference): Omit<ChangeCounts, 'files'> {
+    const [was, is] = [before, after].map(entry => this.#linesIn(entry));
+    if (!was || !is) return { insertions: 0, deletions: 0 };
+    const lines = diffLines(was, is);
+    return {
+      insertions: lines.filter(({ kind }) => kind === 'added').length,
+      deletions: lines.filter(({ kind }) => kind === 'removed').length,
+    };
+  }
+
+  /** `undefined` if it is not text. */
+  #linesIn(entry: TreeEntry | undefined): readonly string[] | undefined {
+    if (!entry) return [];
+    return isBinary(this.#objects.bytes(entry.id)) ? undefined : linesOf(this.#objects.text(entry.id));
+  }
+}
+
+/** With their ends. */
+export const linesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+
+/** As git tells. */
+export const isBinary = (bytes: Buffer): boolean => bytes.subarray(0, 8000).includes(0);
+
+function withoutRenames(differences: readonly FileDifference[]): {
+  readonly each: readonly FileDifference[];
+  readonly renames: number;
+} {
+  const added = differences.filter(({ before }) => before === undefined);
+  const taken = new Set<FileDifference>();
+  for (const gone of differences) {
+    if (gone.after !== undefined) continue;
+    const target = added.find(({ after }) => after?.id === gone.before?.id);
+    if (!target || taken.has(target)) continue;
+    taken.add(gone).add(target);
+  }
+  return { each: differences.filter(each => !taken.has(each)), renames: taken.size / 2 };
+}

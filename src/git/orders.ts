@@ -1,0 +1,45 @@
+import type { Unit } from '../engine/work/port.ts';
+import type { Lease } from '../store/port.ts';
+import type { ShellCommand } from '../workflow/model.ts';
+import type { Ready } from './landing-steps.ts';
+
+/** A landing under way, as all its effects name it; the lock is held under the key until it is given back. */
+export interface LandingRef {
+  readonly key: string;
+  readonly lease: Lease;
+}
+
+/** `land.lock` gives `Locked`; `land.unlock` takes the key alone. */
+export interface LockOrder extends LandingRef {
+  readonly unit: Unit;
+}
+
+/** `land.prepare` gives `Prepared`. */
+export interface PrepareOrder extends LandingRef {
+  /** With the work. */
+  readonly branch: string;
+  /** The branch to land on. */
+  readonly onto: string;
+  /** Somebody else is to land it, so that no checkout of that branch can be in the way. */
+  readonly leavesBranch?: boolean | undefined;
+}
+
+/** `land.verify` gives `Verified`. */
+export interface VerifyOrder extends LandingRef {
+  readonly runId: string;
+  readonly unit: Unit;
+  readonly branch: string;
+  readonly commit: string;
+  readonly command: ShellCommand;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** `land.move` gives `MoveEnd`, and `land.confirm` gives `ConfirmEnd`. */
+export interface MoveOrder extends LandingRef {
+  readonly runId: string;
+  readonly branch: string;
+  readonly onto: string;
+  readonly ready: Ready;
+  /** Without which it may not be landed any more. */
+  readonly claim?: { readonly task: string; readonly token: number } | undefined;
+}
