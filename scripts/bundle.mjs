@@ -30,13 +30,7 @@ const shared = [
   { name: 'start', of: ['cli/version.js'] },
   {
     name: 'base',
-    of: [
-      'core/time.js',
-      'core/json.js',
-      'engine/step-end.js',
-      'engine/log-files.js',
-      'engine/work/committer.js',
-    ],
+    of: ['core/time.js', 'core/json.js', 'engine/step-end.js', 'engine/log-files.js', 'git/names.js'],
   },
   { name: 'function-call', of: ['engine/function-call.js'] },
   { name: 'library', of: ['index.js'] },

@@ -1,8 +1,8 @@
 import { RepriseError } from '../core/errors.ts';
-import { readBranchRecord } from '../git/branch-records.ts';
 import { land } from '../git/landing/land-now.ts';
 import type { Landing } from '../git/landing/landing.ts';
 import { openRepository, type Repository, resolveCommit } from '../git/repository.ts';
+import { readBranchRecord } from '../git/workspace/branch-records.ts';
 import { jsonText } from '../report/json-text.ts';
 import { hasWork, landable } from '../report/landable.ts';
 import type { RunView } from '../report/run-view.ts';

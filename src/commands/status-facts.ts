@@ -1,9 +1,8 @@
 import type { HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import { placesOf } from '../engine/work/agent-slots.ts';
-import { lockFolder, repositoryLocks } from '../git/lock.ts';
+import { lockFolder, repositoryLocks, waitingAt } from '../git/lock.ts';
 import { type LockState, readLock } from '../git/lock-file.ts';
-import { waitingAt } from '../git/lock-tickets.ts';
 import { parkedWork } from '../git/workspace/branch-records.ts';
 import { isAlive, thisProcess } from '../process/table.ts';
 import { RunView } from '../report/run-view.ts';

@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
-import { branchesOf } from '../git/branches.ts';
+import { branchesOf } from '../git/refs.ts';
 import { openRepository, type Repository } from '../git/repository.ts';
-import { worktreeStatus } from '../git/status.ts';
+import { worktreeStatus } from '../git/workspace/commit.ts';
 import type { TaskFacts, UncommittedTask } from '../report/status-facts.ts';
 import type { Claim } from '../store/claims.ts';
 import type { EventStore } from '../store/port.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { attemptFileName, logFile } from '../engine/log-files.ts';
-import type { Verdict, Verification } from '../git/verify-landing.ts';
+import type { Verdict, Verification } from '../git/landing/prepare.ts';
 import { runShellStep } from '../process/shell-step.ts';
 import type { RunView } from '../report/run-view.ts';
 import { safeLine } from '../report/safe-text.ts';

@@ -1,5 +1,4 @@
-import { resolveBase } from '../git/base.ts';
-import { headInFiles } from '../git/refs.ts';
+import { headInFiles, resolveBase } from '../git/refs.ts';
 import type { Repository } from '../git/repository.ts';
 import { privateGitDir } from '../git/workspace/entries.ts';
 

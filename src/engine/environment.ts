@@ -4,12 +4,13 @@ import type { HistoryEvent } from '../core/events.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Clock, Ids } from '../core/time.ts';
 import type { World } from '../effects/world.ts';
-import type { Branches } from '../git/branches.ts';
+import type { Unit } from '../git/orders.ts';
+import type { Branches } from '../git/refs.ts';
 import type { OpenLog } from '../process/log.ts';
 import type { RunProgram } from '../process/program.ts';
 import type { ShellEnd, ShellStepOptions } from '../process/shell-step.ts';
 import type { EventStore, Owner } from '../store/port.ts';
-import type { BuiltInWork, Unit } from './work/port.ts';
+import type { BuiltInWork } from './work/port.ts';
 
 /** What the engine is given: the door to the world, and what stands behind it. */
 export interface Environment {

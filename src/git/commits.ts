@@ -1,7 +1,77 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { deflateSync } from 'node:zlib';
 import { RepriseError } from '../core/errors.ts';
-import { type CommitRecord, readCommits, stampLines, writeCommit } from './commit-records.ts';
 import { type Git, gitFailed } from './git.ts';
-import { withPassingCommit } from './passing-commit.ts';
+import { quotedPath } from './names.ts';
+
+/** A commit in bytes: one character for each, so that no encoding is changed. */
+export interface CommitText {
+  readonly tree: string;
+  readonly parents: readonly string[];
+  /** Its author, committer and encoding. */
+  readonly lines: readonly string[];
+  readonly message: string;
+}
+
+/** A commit as it is stored, without its signature. */
+export interface CommitRecord extends CommitText {
+  readonly subject: string;
+}
+
+/** Reads several commits with one process. Those that are missing are left out. */
+export async function readCommits(
+  git: Git,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, CommitRecord>> {
+  const input = [...ids, ''].join('\n');
+  const output = await git.ok(['cat-file', '--batch'], { input, encoding: 'bytes' });
+  const records = new Map<string, CommitRecord>();
+  for (let at = 0; at < output.length; ) {
+    const lineEnd = output.indexOf('\n', at);
+    const [id = '', type, size] = output.slice(at, lineEnd).split(' ');
+    if (type === 'missing') {
+      at = lineEnd + 1;
+      continue;
+    }
+    const end = lineEnd + 1 + Number(size);
+    if (type === 'commit') records.set(id, parseCommit(output.slice(lineEnd + 1, end)));
+    at = end + 1;
+  }
+  return records;
+}
+
+/** Of the text of a commit, one character for each byte. */
+export function parseCommit(text: string): CommitRecord {
+  const end = text.indexOf('\n\n');
+  const header = (end === -1 ? text : text.slice(0, end)).split('\n');
+  const message = end === -1 ? '' : text.slice(end + 2);
+  const valuesOf = (name: string) =>
+    header.filter(line => line.startsWith(`${name} `)).map(line => line.slice(name.length + 1));
+  return {
+    tree: valuesOf('tree')[0] ?? '',
+    parents: valuesOf('parent'),
+    lines: header.filter(line => /^(author|committer|encoding) /.test(line)),
+    message,
+    subject: Buffer.from(message.split('\n')[0] ?? '', 'latin1').toString(),
+  };
+}
+
+/** For commits that nobody sees. */
+export const stampLines = ['author', 'committer'].map(role => `${role} reprise <reprise@localhost> 0 +0000`);
+
+export function commitBytes({ tree, parents, lines, message }: CommitText): string {
+  const header = [`tree ${tree}`, ...parents.map(parent => `parent ${parent}`), ...lines];
+  return `${header.join('\n')}\n\n${message}`;
+}
+
+export const writeCommit = (git: Git, commit: CommitText): Promise<string> =>
+  git.line(['hash-object', '-t', 'commit', '-w', '--stdin'], {
+    input: commitBytes(commit),
+    encoding: 'bytes',
+  });
 
 /** What a series of commits becomes on another base. Nothing is checked out: only objects are written. */
 export type Replayed =
@@ -210,4 +280,28 @@ export function recordOf(records: ReadonlyMap<string, CommitRecord>, id: string)
   throw new RepriseError('GIT_FAILED', `commit ${id} is not in the repository`, {
     hint: 'find out what else is missing: git fsck',
   });
+}
+
+/**
+ * Runs the body with a git that knows one more commit, without a process to write it. It lies in a folder of its own,
+ * so that nothing of it is left in the repository.
+ */
+async function withPassingCommit<T>(
+  git: Git,
+  commit: CommitText,
+  body: (inside: Git, id: string) => Promise<T>,
+): Promise<T> {
+  const content = Buffer.from(commitBytes(commit), 'latin1');
+  const object = Buffer.concat([Buffer.from(`commit ${content.length}\0`), content]);
+  const id = createHash(commit.tree.length === 64 ? 'sha256' : 'sha1')
+    .update(object)
+    .digest('hex');
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-commit-'));
+  try {
+    mkdirSync(join(folder, id.slice(0, 2)));
+    writeFileSync(join(folder, id.slice(0, 2), id.slice(2)), deflateSync(object));
+    return await body(git.with({ env: { GIT_ALTERNATE_OBJECT_DIRECTORIES: quotedPath(folder) } }), id);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }

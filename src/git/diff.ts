@@ -1,9 +1,10 @@
-import type { Git } from './git.ts';
-import { gitInside } from './git-inside.ts';
+import { spawnSync } from 'node:child_process';
+import { untrackedFiles, withSideIndex } from './fast/stage.ts';
+import { type Environment, type Git, gitArguments, gitEnvironment } from './git.ts';
 import type { Repository } from './repository.ts';
-import { untrackedFiles, withSideIndex } from './side-index.ts';
+import { gitInside } from './workspace/entries.ts';
 
-export interface DiffRequest {
+interface DiffRequest {
   readonly repository: Repository;
   /** A commit. */
   readonly base: string;
@@ -62,4 +63,121 @@ function print(
     ...paths,
   ];
   return git.with({ env: { GIT_LITERAL_PATHSPECS: '1' } }).ok(args, { signal });
+}
+
+type ChangeKind = 'added' | 'copied' | 'deleted' | 'modified' | 'renamed' | 'type-changed' | 'other';
+
+interface FileChange {
+  readonly kind: ChangeKind;
+  readonly path: string;
+  /** Where a renamed or copied file was. */
+  readonly from?: string | undefined;
+}
+
+interface Changes {
+  readonly files: readonly FileChange[];
+  readonly insertions: number;
+  readonly deletions: number;
+  /** For people to read, up to the limit; binary files are named only. */
+  readonly patch: { readonly text: string; readonly truncated: boolean };
+}
+
+interface ChangesOptions {
+  /** The commit to compare with what is checked out. */
+  readonly base: string;
+  readonly patchLimit?: number | undefined;
+}
+
+const kinds: Readonly<Record<string, ChangeKind>> = {
+  A: 'added',
+  C: 'copied',
+  D: 'deleted',
+  M: 'modified',
+  R: 'renamed',
+  T: 'type-changed',
+};
+
+/** What the commits of a workspace changed since they began. Throws GIT_FAILED if the base is no commit. */
+export async function changesSince(
+  git: Git,
+  { base, patchLimit = 1024 * 1024 }: ChangesOptions,
+): Promise<Changes> {
+  const diff = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames'];
+  const range = ['--end-of-options', base, 'HEAD', '--'];
+  const [names, stat, patch] = await Promise.all([
+    git.ok([...diff, '--name-status', '-z', ...range]),
+    git.ok([...diff, '--shortstat', ...range]),
+    git.ok([...diff, '--patch', '--src-prefix=a/', '--dst-prefix=b/', ...range]),
+  ]);
+  return {
+    files: parseNameStatus(names),
+    insertions: countOf(stat, /(\d+) insertion/),
+    deletions: countOf(stat, /(\d+) deletion/),
+    patch: { text: patch.slice(0, patchLimit), truncated: patch.length > patchLimit },
+  };
+}
+
+export interface ChangeCounts {
+  readonly files: number;
+  readonly insertions: number;
+  readonly deletions: number;
+}
+
+/** How much changed since the commits of a workspace began, without what. */
+export async function changeCounts(git: Git, base: string): Promise<ChangeCounts> {
+  const diff = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames', '--shortstat'];
+  return countsIn(await git.ok([...diff, '--end-of-options', base, 'HEAD', '--']));
+}
+
+/**
+ * How much changed in a commit, as `git commit` itself says. `undefined` where it counts in another way than `git diff`:
+ * a file that was written anew counts there with all of its lines, also as the source of a rename.
+ */
+export function printedCounts(printed: string): ChangeCounts | undefined {
+  const line = /^ \d+ files? changed.*$/m.exec(printed)?.[0];
+  return line === undefined || /^ (rewrite|rename|copy) /m.test(printed) ? undefined : countsIn(line);
+}
+
+const countsIn = (stat: string): ChangeCounts => ({
+  files: countOf(stat, /(\d+) file/),
+  insertions: countOf(stat, /(\d+) insertion/),
+  deletions: countOf(stat, /(\d+) deletion/),
+});
+
+function parseNameStatus(output: string): readonly FileChange[] {
+  const fields = output.split('\0');
+  const files: FileChange[] = [];
+  for (let at = 0; at + 1 < fields.length; ) {
+    const kind = kinds[fields[at]?.charAt(0) ?? ''] ?? 'other';
+    const two = kind === 'renamed' || kind === 'copied';
+    const [first = '', second = ''] = fields.slice(at + 1, at + 3);
+    files.push(two ? { kind, path: second, from: first } : { kind, path: first });
+    at += two ? 3 : 2;
+  }
+  return files;
+}
+
+const countOf = (text: string, pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
+
+/** Prints nothing if none of the files, as they are called from the top, differs from what is checked out. */
+const statusOf = (files: readonly string[]): readonly string[] => [
+  ...['status', '--porcelain=v2', '-z', '--no-renames', '--untracked-files=all', '--'],
+  ...files.map(file => `:(top,literal)${file}`),
+];
+
+/** Whether any of the files has changes that are not committed. At least one has to be named. */
+export const anyChanged = async (git: Git, files: readonly string[]): Promise<boolean> =>
+  (await git.ok(statusOf(files))) !== '';
+
+/** The same for somebody who decides at once. Whatever git cannot tell counts as unchanged: `anyChanged` throws it. */
+export function anyChangedNow(
+  { cwd, env }: { readonly cwd: string; readonly env: Environment },
+  files: readonly string[],
+): boolean {
+  const { status, stdout } = spawnSync('git', [...gitArguments('run'), ...statusOf(files)], {
+    cwd,
+    env: gitEnvironment(env, {}),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  return status === 0 && stdout.length > 0;
 }

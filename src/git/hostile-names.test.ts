@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { changesSince } from './changes.ts';
-import { diffOf } from './diff.ts';
+import { changesSince, diffOf } from './diff.ts';
 import { applyGc, gatherGcFacts } from './gc/apply.ts';
 import { planGc } from './gc/plan.ts';
 import { land } from './landing/land-now.ts';

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { abandonIncarnation } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
-import { isLockFree, takeRepositoryLock, withRepositoryLock } from './lock.ts';
+import { isLockFree, takeRepositoryLock, waitingAt, withRepositoryLock } from './lock.ts';
 import { readLock } from './lock-file.ts';
-import { waitingAt } from './lock-tickets.ts';
 import { compiledRoom, Lab, runTogether, Worker } from './test-support.ts';
 
 const compiled = compiledRoom();

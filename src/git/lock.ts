@@ -1,19 +1,63 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Marker, onAbandoned } from '../process/table.ts';
 import { endTrees, markedWith } from '../process/tree.ts';
 import type { Owner } from '../store/port.ts';
-import { LocalQueue } from './local-queue.ts';
+import { namesIn, parseRecord, readIfThere } from './files.ts';
 import {
   abandonedTokens,
   holdsToken,
+  isProvablyDead,
   type LockState,
   readLock,
   releaseToken,
+  removeIfThere,
   takeToken,
+  toOwner,
 } from './lock-file.ts';
-import { drawTicket, dropTicket, othersWaitLonger } from './lock-tickets.ts';
 import type { Repository } from './repository.ts';
+
+/** Lets the calls of this process through one at a time, in the order in which they came. */
+class LocalQueue {
+  readonly #tails = new Map<string, Promise<void>>();
+
+  /** Resolves with what lets the next one in. Rejects, having left the queue, when the signal is aborted. */
+  async enter(key: string, signal?: AbortSignal): Promise<() => void> {
+    const before = this.#tails.get(key) ?? Promise.resolve();
+    let leave = () => {};
+    const own = new Promise<void>(resolve => {
+      leave = resolve;
+    });
+    const tail = before.then(() => own);
+    this.#tails.set(key, tail);
+    void tail.then(() => {
+      if (this.#tails.get(key) === tail) this.#tails.delete(key);
+    });
+    try {
+      await orAborted(before, signal);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    return leave;
+  }
+}
+
+async function orAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return promise;
+  signal.throwIfAborted();
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
 
 /** `worktrees` is taken inside of `land`, never the other way round. */
 export const repositoryLocks = ['land', 'worktrees'] as const;
@@ -175,3 +219,37 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
     throw error;
   }
 }
+
+/**
+ * Who waits for a lock leaves a ticket beside it, named by the moment, and lets earlier ones go first. Without tickets
+ * a process that takes the lock again and again would hardly ever leave it to another that looks now and then.
+ */
+function drawTicket(folder: string, owner: Owner): string {
+  mkdirSync(folder, { recursive: true });
+  const moment = String(process.hrtime.bigint()).padStart(20, '0');
+  const ticket = `wait.${moment}.${process.pid}`;
+  writeFileSync(join(folder, ticket), `${JSON.stringify(owner)}\n`);
+  return ticket;
+}
+
+const dropTicket = (folder: string, ticket: string): void => removeIfThere(join(folder, ticket));
+
+/** Whether somebody alive has waited for longer. Tickets of the dead are swept away. */
+function othersWaitLonger(folder: string, own: string | undefined): boolean {
+  const earlier = namesIn(folder).filter(
+    name => name.startsWith('wait.') && (own === undefined || name < own),
+  );
+  return earlier.some(ticket => {
+    const owner = toOwner(parseRecord(readIfThere(join(folder, ticket))));
+    if (owner === undefined || !isProvablyDead(owner)) return true;
+    dropTicket(folder, ticket);
+    return false;
+  });
+}
+
+/** Who waits, the longest first, as far as they may be alive. Nothing is swept away. */
+export const waitingAt = (folder: string): readonly Owner[] =>
+  namesIn(folder)
+    .filter(name => name.startsWith('wait.'))
+    .flatMap(ticket => toOwner(parseRecord(readIfThere(join(folder, ticket)))) ?? [])
+    .filter(owner => !isProvablyDead(owner));

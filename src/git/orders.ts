@@ -1,10 +1,10 @@
-import type { Unit } from '../engine/work/port.ts';
 import type { Lease } from '../store/port.ts';
 import type { ShellCommand } from '../workflow/model.ts';
-import type { Ready } from './landing-steps.ts';
+import type { Ready } from './landing/landing.ts';
+import type { WorkFolder } from './workspace/save.ts';
 
 /** A landing under way, as all its effects name it; the lock is held under the key until it is given back. */
-export interface LandingRef {
+interface LandingRef {
   readonly key: string;
   readonly lease: Lease;
 }
@@ -42,4 +42,28 @@ export interface MoveOrder extends LandingRef {
   readonly ready: Ready;
   /** Without which it may not be landed any more. */
   readonly claim?: { readonly task: string; readonly token: number } | undefined;
+}
+
+export interface Unit {
+  /** Path of the step. */
+  readonly step: string;
+  readonly worker?: number | undefined;
+  readonly attempt: number;
+  /** What it is done for, if that outlives the step: recordings are found by it, whoever does the work. */
+  readonly task?: string | undefined;
+}
+
+export interface WorkspaceOrder extends WorkFolder {
+  readonly runId: string;
+  readonly lease: Lease;
+  readonly unit: Unit;
+}
+
+export interface PreparedWorkspace {
+  /** It was there, with whatever had been done in it. */
+  readonly isFound: boolean;
+  /** The setup has been run in it. */
+  readonly isSetUp: boolean;
+  /** Nobody else could make or remove a worktree meanwhile. */
+  readonly wasAlone: boolean;
 }

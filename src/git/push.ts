@@ -1,8 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import { type Git, lastLines } from './git.ts';
-import { branchPrefix, isBranchName } from './names.ts';
+import { branchPrefix, isBranchName, shellWord } from './names.ts';
 import { resolveCommit } from './repository.ts';
-import { shellWord } from './words.ts';
 
 export interface PushRequest {
   readonly git: Git;

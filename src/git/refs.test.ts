@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkoutOfBranch } from './checkout-of-branch.ts';
+import { checkoutOfBranch } from './landing/move-branch.ts';
 import { branchTip, headInFiles, looseTip } from './refs.ts';
 import { Lab } from './test-support.ts';
 

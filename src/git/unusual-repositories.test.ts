@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { resolveBase } from './base.ts';
 import { land } from './landing/land-now.ts';
+import { resolveBase } from './refs.ts';
 import { openRepository } from './repository.ts';
 import { Lab, plainEnvironment, temporaryFolder } from './test-support.ts';
 import { createWorkspace, listWorkspaces } from './workspace/create.ts';

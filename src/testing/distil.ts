@@ -9,7 +9,7 @@ import { parseSessionFile } from '../engine/recording/parse-session.ts';
 import { type Recording as RecordedActivity, sessionFileName } from '../engine/recording/session-file.ts';
 import { formatRecording } from '../engine/recording/session-format.ts';
 import { withShownOutputs } from '../engine/recording/shown-outputs.ts';
-import { packDelta } from '../git/delta/pack-delta.ts';
+import { packDelta } from '../git/delta/pack.ts';
 import { patchOf } from '../git/delta/patch.ts';
 import { isSameBase, isSameStashes, type WorktreeState } from '../git/delta/state.ts';
 import type { Repository } from '../git/repository.ts';

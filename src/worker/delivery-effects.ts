@@ -1,8 +1,6 @@
 import type { Timestamp } from '../core/time.ts';
-import { committer } from '../engine/work/committer.ts';
 import { withoutLease } from '../engine/work/taped.ts';
 import { folderKey, landedKey, refKey, tipOfBranch } from '../engine/work/workspace-effects.ts';
-import { anyChanged, anyChangedNow } from '../git/changed-files.ts';
 import type { Resolution } from '../git/conflict/progress.ts';
 import {
   abortResolution,
@@ -11,6 +9,8 @@ import {
   type Continued,
   continueResolution,
 } from '../git/conflict/resolve.ts';
+import { anyChanged, anyChangedNow } from '../git/diff.ts';
+import { committer } from '../git/names.ts';
 import { pushBranch } from '../git/push.ts';
 import { deliverOnBranch, parkOnBranch } from '../git/workspace/branch-records.ts';
 import { type Removal, removeWorkspace } from '../git/workspace/remove.ts';

@@ -1,6 +1,6 @@
 import type { Environment } from '../engine/environment.ts';
 import { openOnce } from '../engine/work/repository-once.ts';
-import { branchesOf } from '../git/branches.ts';
+import { branchesOf } from '../git/refs.ts';
 import { deliveryEffects } from './delivery-effects.ts';
 import { loopEffects } from './loop-effects.ts';
 import type { WorkerRules } from './rules.ts';

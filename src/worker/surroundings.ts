@@ -1,6 +1,6 @@
 import type { Environment } from '../engine/environment.ts';
 import type { RepositoryOnce } from '../engine/work/repository-once.ts';
-import type { Branches } from '../git/branches.ts';
+import type { Branches } from '../git/refs.ts';
 import type { WorkerRules } from './rules.ts';
 
 /** What stands behind the effects of workers. */

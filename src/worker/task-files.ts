@@ -1,4 +1,4 @@
-import type { Branches } from '../git/branches.ts';
+import type { Branches } from '../git/refs.ts';
 import type { WorkerRules } from './rules.ts';
 
 /** Files that stand for tasks, where the branch stood when they were read. */

@@ -5,9 +5,9 @@ import { systemPromptOf } from '../../agents/prompt.ts';
 import { toErrorData } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';
+import { committer } from '../../git/names.ts';
 import type { Repository } from '../../git/repository.ts';
 import type { ShellRunner, WorkScript } from '../environment.ts';
-import { committer } from '../work/committer.ts';
 import { SessionRecord, ShellRecord } from './activity-record.ts';
 import { FolderStates, type Look, type StateSource } from './folder-states.ts';
 import { RecordedPort } from './recorded-port.ts';
@@ -202,17 +202,17 @@ function stateSource(
     at: path =>
       look(async opened => {
         if (!existsSync(path)) return null;
-        const { worktreeState } = await import('../../git/delta/worktree-state.ts');
+        const { worktreeState } = await import('../../git/delta/capture.ts');
         return worktreeState({ repository: opened, folder: path, objectsDir });
       }),
     ofCommit: (commit, branch) =>
       look(async opened => {
-        const { stateOfCommit } = await import('../../git/delta/worktree-state.ts');
+        const { stateOfCommit } = await import('../../git/delta/capture.ts');
         return stateOfCommit({ repository: opened, commit, branch });
       }),
     beforeCommit: (commit, branch) =>
       look(async opened => {
-        const { stateBeforeCommit } = await import('../../git/delta/worktree-state.ts');
+        const { stateBeforeCommit } = await import('../../git/delta/capture.ts');
         return stateBeforeCommit({ repository: opened, commit, branch, author: committer.email });
       }),
   };

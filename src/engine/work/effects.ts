@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
+import type { Unit } from '../../git/orders.ts';
 import type { ArtifactRule } from '../../workflow/model.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { unitFileName } from '../log-files.ts';
@@ -8,7 +9,7 @@ import { outsideEffects } from '../outside-effects.ts';
 import type { Artifact } from '../step-end.ts';
 import { collectArtifacts } from './artifact-files.ts';
 import { landingEffects } from './landing-effects.ts';
-import type { BuiltInWork, Unit } from './port.ts';
+import type { BuiltInWork } from './port.ts';
 import { openOnce } from './repository-once.ts';
 import { sessionEffects } from './session-effects.ts';
 import { performShell, type ShellAnswer, type ShellRequest } from './shell.ts';

@@ -1,10 +1,15 @@
-import { type HandOver, handingOver, type Landing, landing } from '../../git/landing/landing.ts';
-import type { LandingSteps } from '../../git/landing-steps.ts';
+import {
+  type HandOver,
+  handingOver,
+  type Landing,
+  type LandingSteps,
+  landing,
+} from '../../git/landing/landing.ts';
+import type { Unit } from '../../git/orders.ts';
 import type { Lease } from '../../store/port.ts';
 import type { ShellCommand } from '../../workflow/model.ts';
 import { attemptFileName } from '../log-files.ts';
 import type { WorkEffects } from './effects.ts';
-import type { Unit } from './port.ts';
 
 /** A landing, as data. */
 export interface LandingRequest {

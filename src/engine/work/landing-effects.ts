@@ -1,11 +1,9 @@
 import { RepriseError } from '../../core/errors.ts';
-import { confirmLanding } from '../../git/confirm-landing.ts';
-import { moveLanding } from '../../git/landing/advance.ts';
-import { prepareLanding } from '../../git/landing/prepare.ts';
-import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../../git/landing-steps.ts';
+import { confirmLanding, moveLanding } from '../../git/landing/advance.ts';
+import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../../git/landing/landing.ts';
+import { prepareLanding, verifyLanding } from '../../git/landing/prepare.ts';
 import { isLockFree, type TakenLock, takeRepositoryLock } from '../../git/lock.ts';
 import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../../git/orders.ts';
-import { verifyLanding } from '../../git/verify-landing.ts';
 import type { Lease } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { scratchOf, verificationOf } from './landing-verify.ts';

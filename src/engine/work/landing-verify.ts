@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import type { Verdict, Verification } from '../../git/landing/prepare.ts';
 import type { VerifyOrder } from '../../git/orders.ts';
-import type { Verdict, Verification } from '../../git/verify-landing.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { attemptFileName } from '../log-files.ts';
 import { performShell } from './shell.ts';

@@ -2,6 +2,7 @@ import type { Usage } from '../../agents/port.ts';
 import type { ErrorData } from '../../core/errors.ts';
 import type { EventOf, NewEvent } from '../../core/events.ts';
 import type { Json } from '../../core/json.ts';
+import type { Unit } from '../../git/orders.ts';
 import type { Lease } from '../../store/port.ts';
 import type { Scope, SelectRule, SpendingLimit, StepModel } from '../../workflow/model.ts';
 import type { StepEnd } from '../step-end.ts';
@@ -30,15 +31,6 @@ export interface WorkLane {
   record(...notes: readonly WorkNote[]): Promise<void>;
   /** Makes an event durable together with the end of the attempt: nothing may happen after it that depends on it. */
   conclude(note: WorkNote): void;
-}
-
-export interface Unit {
-  /** Path of the step. */
-  readonly step: string;
-  readonly worker?: number | undefined;
-  readonly attempt: number;
-  /** What it is done for, if that outlives the step: recordings are found by it, whoever does the work. */
-  readonly task?: string | undefined;
 }
 
 /** What a lane may add to the history of its step; the envelope is the engine's. */

@@ -1,5 +1,4 @@
-import { plainRepositoryAt } from '../../git/plain-repository.ts';
-import { openRepository, type Repository } from '../../git/repository.ts';
+import { openRepository, plainRepositoryAt, type Repository } from '../../git/repository.ts';
 import type { Environment } from '../environment.ts';
 
 /** The repository of the project. Asking git where it is takes two processes; it does not move. */

@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path';
+import type { Unit } from '../../git/orders.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
 import type { Lease } from '../../store/port.ts';
 import type { ShellCommand } from '../../workflow/model.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { attemptFileName, logFile } from '../log-files.ts';
 import { inheritedInWorkspace } from './inherited.ts';
-import type { Unit } from './port.ts';
 
 /** A shell command that belongs to the work of a step, as data. */
 export interface ShellRequest {

@@ -1,6 +1,6 @@
+import type { Unit } from '../../git/orders.ts';
 import type { StepView } from '../../workflow/model.ts';
 import { unitOf } from '../unit.ts';
-import type { Unit } from './port.ts';
 
 const longestSubject = 72;
 

@@ -1,11 +1,11 @@
 import type { EffectDefinition } from '../../effects/effect.ts';
-import { resolveBase } from '../../git/base.ts';
-import { changesSince } from '../../git/changes.ts';
-import { gitInside } from '../../git/git-inside.ts';
+import { changesSince } from '../../git/diff.ts';
+import type { PreparedWorkspace, WorkspaceOrder } from '../../git/orders.ts';
 import { findPortRange, type PortRange } from '../../git/ports.ts';
-import { branchTip } from '../../git/refs.ts';
+import { branchTip, resolveBase } from '../../git/refs.ts';
 import type { Repository } from '../../git/repository.ts';
 import { createWorkspace } from '../../git/workspace/create.ts';
+import { gitInside } from '../../git/workspace/entries.ts';
 import { resetWorkspace } from '../../git/workspace/reset.ts';
 import {
   changesIn,
@@ -17,25 +17,10 @@ import {
 } from '../../git/workspace/save.ts';
 import type { Lease, Owner } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
-import type { KnownWorkspace, Unit } from './port.ts';
+import type { KnownWorkspace } from './port.ts';
 import { withoutLease } from './taped.ts';
 
-export interface WorkspaceOrder extends WorkFolder {
-  readonly runId: string;
-  readonly lease: Lease;
-  readonly unit: Unit;
-}
-
 type Ports = NonNullable<KnownWorkspace['ports']>;
-
-export interface PreparedWorkspace {
-  /** It was there, with whatever had been done in it. */
-  readonly isFound: boolean;
-  /** The setup has been run in it. */
-  readonly isSetUp: boolean;
-  /** Nobody else could make or remove a worktree meanwhile. */
-  readonly wasAlone: boolean;
-}
 
 /** Who works in the folder has it for himself. */
 export const folderKey = (path: string): string => `wt:${path}`;

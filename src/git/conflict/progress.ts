@@ -1,11 +1,12 @@
+import { join } from 'node:path';
 import type { Owner } from '../../store/port.ts';
 import type { Conflict, ListedCommit } from '../commits.ts';
-import type { ConflictedFile, MarkerLabels } from '../conflict-files.ts';
+import { parseRecord, readIfThere, replaceFile } from '../files.ts';
 import type { LockRequest } from '../lock.ts';
-import type { Parked } from '../parking.ts';
+import { removeIfThere } from '../lock-file.ts';
 import type { Repository } from '../repository.ts';
-import { readMark, writeMark } from '../resolution-mark.ts';
-import { layOut, type Place } from './lay-out.ts';
+import type { Parked } from '../workspace/branch-records.ts';
+import { type ConflictedFile, layOut, type MarkerLabels, type Place } from './lay-out.ts';
 
 /**
  * A conflict that lies in a workspace to be solved, as data. The branch stays at its old tip until all its conflicts are
@@ -101,3 +102,26 @@ export const labelsOf = ({ ontoName, conflict }: Draft): MarkerLabels => ({
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
 const plain = (text: string): string => text.replace(/[\x00-\x1f\x7f-\x9f]+/g, ' ');
+
+/**
+ * What was last begun in a workspace where conflicts are solved, written before it is done. A call that is repeated after
+ * a crash finds what the first one did, instead of taking the next conflict for the solution of the last.
+ */
+export interface Mark<T> {
+  /** The resolution from which it was gone on; `begin` if there was none. */
+  readonly after: string;
+  readonly value: T;
+}
+
+const fileOf = (gitDir: string): string => join(gitDir, 'reprise-resolution.json');
+
+/** `T` is what this program wrote; anything else is no mark. */
+export function readMark<T>(gitDir: string): Mark<T> | undefined {
+  const { after, value } = parseRecord(readIfThere(fileOf(gitDir))) ?? {};
+  return typeof after === 'string' && value !== undefined ? { after, value: value as T } : undefined;
+}
+
+export const writeMark = <T>(gitDir: string, mark: Mark<T>): void =>
+  replaceFile(fileOf(gitDir), `${JSON.stringify(mark)}\n`);
+
+export const removeMark = (gitDir: string): void => removeIfThere(fileOf(gitDir));

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { worktreeState } from '../delta/worktree-state.ts';
+import { worktreeState } from '../delta/capture.ts';
 import { land } from '../landing/land-now.ts';
 import { conflictLab } from '../test-support.ts';
 import type { Resolution } from './progress.ts';

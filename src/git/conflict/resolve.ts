@@ -1,18 +1,26 @@
 import { RepriseError } from '../../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../../core/time.ts';
-import { type CommitText, readCommits, writeCommit } from '../commit-records.ts';
-import { asOneCommit, type ListedCommit, pickAll, recordOf, replayCommits } from '../commits.ts';
-import { finishResolution, movedAway, type ResolutionRefused } from '../finish-resolution.ts';
-import type { Git } from '../git.ts';
-import { withRepositoryLock } from '../lock.ts';
-import { type Parked, park, parkedRef } from '../parking.ts';
-import { resolveCommit } from '../repository.ts';
-import { readMark, removeMark, writeMark } from '../resolution-mark.ts';
-import { worktreeStatus } from '../status.ts';
-import { printable } from '../words.ts';
-import { parkAll, resetWorkspace } from '../workspace/reset.ts';
-import { leaveUnfinished, type Place, placeAt, stageSolution, unsolvedFiles } from './lay-out.ts';
 import {
+  asOneCommit,
+  type CommitText,
+  type ListedCommit,
+  pickAll,
+  readCommits,
+  recordOf,
+  replayCommits,
+  writeCommit,
+} from '../commits.ts';
+import type { Git } from '../git.ts';
+import { isCheckedOut } from '../landing/move-branch.ts';
+import { withRepositoryLock } from '../lock.ts';
+import { printable, shellWord } from '../names.ts';
+import { resolveCommit } from '../repository.ts';
+import { type Parked, park, parkedRef } from '../workspace/branch-records.ts';
+import { worktreeStatus } from '../workspace/commit.ts';
+import { parkAll, resetWorkspace } from '../workspace/reset.ts';
+import { bringTo, leaveUnfinished, type Place, placeAt, stageSolution, unsolvedFiles } from './lay-out.ts';
+import {
+  type Finishing,
   keyOf,
   layOutAgain,
   layOutDraft,
@@ -20,9 +28,12 @@ import {
   type Resolution,
   type ResolutionRequest,
   type Resolved,
+  readMark,
+  removeMark,
+  writeMark,
 } from './progress.ts';
 
-export interface BeginRequest extends ResolutionRequest {
+interface BeginRequest extends ResolutionRequest {
   readonly branch: string;
   /** The commit with which the branch conflicts. */
   readonly onto: string;
@@ -74,7 +85,7 @@ async function commitNamed(git: Git, name: string): Promise<string> {
   throw new RepriseError('CANNOT_LAND', `there is no ${name.replace('refs/heads/', 'branch ')}`);
 }
 
-export interface ContinueRequest extends ResolutionRequest {
+interface ContinueRequest extends ResolutionRequest {
   readonly resolution: Resolution;
   readonly committer: { readonly name: string; readonly email: string };
   readonly at: Timestamp;
@@ -200,7 +211,7 @@ async function commitSolution(
   return writeCommit(git, { lines, message: source.message, tree, parents: [parent] });
 }
 
-export interface AbortRequest extends ResolutionRequest {
+interface AbortRequest extends ResolutionRequest {
   readonly resolution: Pick<Resolution, 'branch' | 'tip'>;
 }
 
@@ -223,3 +234,57 @@ export async function abortResolution(
   removeMark(gitDir);
   return { parked };
 }
+
+/** The branch is not where it was, or somebody else has it checked out. What was solved is parked. */
+export interface ResolutionRefused {
+  readonly kind: 'refused';
+  readonly why: string;
+  readonly hint: string;
+}
+
+/**
+ * Moves the branch to what was solved, and checks it out again. Files first, then the branch, then HEAD: whoever commits
+ * what a crash left in between does not take back what the branch has.
+ */
+const finishResolution = (
+  request: ResolutionRequest,
+  place: Place,
+  { from, resolved }: Finishing,
+): Promise<Resolved | ResolutionRefused> =>
+  withRepositoryLock({ ...request, name: 'worktrees' }, async ({ repository }) => {
+    const { git, gitDir, branch } = place;
+    const { commit } = resolved;
+    const ref = `refs/heads/${branch}`;
+    const refuse = async (refusal: ResolutionRefused): Promise<ResolutionRefused> => {
+      const kept = parkedRef(branch, commit);
+      await park(git, kept, commit);
+      return { ...refusal, hint: `${refusal.hint}\nwhat was solved is kept: git log ${shellWord(kept)}` };
+    };
+    const [current, status] = await Promise.all([resolveCommit(git, ref), worktreeStatus(git)]);
+    if (current !== from && current !== commit) return refuse(movedAway(branch, current));
+    if (await isCheckedOut(repository, branch, gitDir)) return refuse(checkedOutElsewhere(branch));
+    // Done before, by a call whose answer was lost: somebody may be at work here again.
+    if (current === commit && status.branch === branch) return resolved;
+    await bringTo(git, commit);
+    const move = ['update-ref', '--no-deref', '-m', 'reprise: solve', ref, commit, from];
+    if (current !== commit && (await git.run(move, { hooks: 'skip' })).code !== 0) {
+      return refuse(movedAway(branch, await resolveCommit(git, ref)));
+    }
+    await git.ok(['symbolic-ref', '-m', 'reprise: solve', 'HEAD', ref]);
+    return resolved;
+  });
+
+export const movedAway = (branch: string, to: string | undefined): ResolutionRefused => ({
+  kind: 'refused',
+  why:
+    to === undefined
+      ? `${branch} was deleted while its conflicts were solved`
+      : `${branch} was moved to ${to.slice(0, 10)} by somebody else while its conflicts were solved`,
+  hint: `see what it holds now, then land it again: git log ${shellWord(branch)}`,
+});
+
+const checkedOutElsewhere = (branch: string): ResolutionRefused => ({
+  kind: 'refused',
+  why: `${branch} was checked out somewhere else while its conflicts were solved`,
+  hint: 'find out where, and switch to another branch there: git worktree list',
+});

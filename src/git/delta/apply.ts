@@ -1,13 +1,177 @@
-import { type CommitRecord, readCommits, stampLines, writeCommit } from '../commit-records.ts';
-import { type Merged, mergeTrees, type Stage } from '../commits.ts';
-import type { Git } from '../git.ts';
-import { withSideIndex } from '../side-index.ts';
-import { printable } from '../words.ts';
-import { isSameConflict } from './same-conflict.ts';
-import { type Carrying, carryRest, newStashes, type WorktreeState } from './state.ts';
+import { constants, copyFileSync, lstatSync, renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { RepriseError } from '../../core/errors.ts';
+import {
+  type CommitRecord,
+  type Merged,
+  mergeTrees,
+  readCommits,
+  type Stage,
+  stampLines,
+  writeCommit,
+} from '../commits.ts';
+import { setAge, withSideIndex } from '../fast/stage.ts';
+import { hasCode } from '../files.ts';
+import { type Git, lastLines } from '../git.ts';
+import { printable } from '../names.ts';
+import type { Repository } from '../repository.ts';
+import { setEmptyFolders, snapshot } from './capture.ts';
+import { placeOf, type Shadow, withShadow } from './shadow.ts';
+import {
+  branchRef,
+  type Carrying,
+  carryRest,
+  type Head,
+  isSameBase,
+  isSameIndex,
+  isSameStashes,
+  newStashes,
+  setStashes,
+  type WorktreeState,
+} from './state.ts';
+
+interface ApplyDeltaRequest {
+  readonly repository: Repository;
+  /** The top of a worktree. It need not stand as the other did before the session. */
+  readonly folder: string;
+  readonly before: WorktreeState;
+  readonly after: WorktreeState;
+  /** From `packDelta`. The repository must have the base that it was made for. */
+  readonly pack: Uint8Array;
+}
+
+/** What became of a session in another worktree. */
+type Applied =
+  /** It stood as the other did before the session, and stands as that did after it. */
+  | { readonly kind: 'exact'; readonly state: WorktreeState }
+  /** It stood in another way: what the session did was merged into that. */
+  | { readonly kind: 'counterfactual'; readonly state: WorktreeState }
+  /** That was not possible. The worktree is as it was. */
+  | { readonly kind: 'inconclusive'; readonly why: string };
+
+/** Does to a worktree what a session did to the one that it worked in. Throws CAPTURE_REFUSED like `worktreeState`. */
+export function applyDelta({ repository, folder, before, after, pack }: ApplyDeltaRequest): Promise<Applied> {
+  const place = placeOf(repository, folder);
+  return withShadow(place, {}, async shadow => {
+    const [current] = await Promise.all([snapshot(shadow), unpack(place.git, pack)]);
+    const states = { before, after, current };
+    const isSame = isSameBase(before, current);
+    const carried = isSame ? asItWas(states) : await threeWay(shadow.bare, states);
+    if (carried.kind === 'inconclusive') return carried;
+    const blocked = await install(shadow, { current, wanted: carried.state });
+    if (blocked !== undefined) return { kind: 'inconclusive', why: blocked };
+    return { kind: isSame ? 'exact' : 'counterfactual', state: carried.state };
+  });
+}
+
+const asItWas = (states: Carrying): Carried => ({
+  kind: 'carried',
+  state: { ...states.after, ...carryRest(states, commit => commit) },
+});
+
+/** Below this, single files are quicker to write than a pack with its index; `git fetch` draws the line here too. */
+const looseLimit = 100;
+
+/** Puts the objects of a pack into the repository. */
+async function unpack(git: Git, pack: Uint8Array): Promise<void> {
+  const bytes = Buffer.from(pack.buffer, pack.byteOffset, pack.byteLength);
+  const count = bytes.readUInt32BE(8);
+  if (count === 0) return;
+  const args = count < looseLimit ? ['unpack-objects', '-q'] : ['index-pack', '--stdin', '--fix-thin'];
+  // What is replayed can be replayed again: waiting for the disk would take longer than all the rest.
+  await git.ok(['-c', 'core.fsync=none', ...args], { input: bytes.toString('latin1'), encoding: 'bytes' });
+}
+
+interface Change {
+  /** As `snapshot` found it with the same shadow. */
+  readonly current: WorktreeState;
+  readonly wanted: WorktreeState;
+}
+
+/**
+ * Makes the worktree stand as wanted. All objects that this names must be there. If a file is in the way, nothing is
+ * changed and the answer is what git says about it.
+ */
+async function install(shadow: Shadow, { current, wanted }: Change): Promise<string | undefined> {
+  const { place, git } = shadow;
+  if (current.tree !== wanted.tree) {
+    const { code, stderr } = await git.run(['read-tree', '-m', '-u', current.tree, wanted.tree]);
+    if (code !== 0) return lastLines(stderr);
+  }
+  await Promise.all([
+    isSameIndex(current.index, wanted.index) ? undefined : installIndex(shadow, wanted),
+    moveRefs(place.git, { current, wanted }),
+  ]);
+  // After refs, because what is stashed is known by a ref too, and git locks them one by one.
+  if (!isSameStashes(current.stashes, wanted.stashes))
+    await setStashes(place.git, { current: current.stashes, wanted: wanted.stashes });
+  setEmptyFolders(place.folder, { current: current.emptyFolders, wanted: wanted.emptyFolders });
+  return undefined;
+}
+
+/** The index of the shadow knows the files on disk: with it, git does not have to read them all again. */
+async function installIndex(
+  { git, index, place }: Shadow,
+  { tree, index: wanted }: WorktreeState,
+): Promise<void> {
+  if (wanted.tree !== tree) await git.ok(['read-tree', '-m', wanted.tree]);
+  const announced = wanted.intentToAdd.filter(path => isThere(join(place.folder, path)));
+  if (announced.length > 0) {
+    const args = ['add', '--intent-to-add', '--force', '--pathspec-from-file=-', '--pathspec-file-nul'];
+    await git.with({ env: { GIT_LITERAL_PATHSPECS: '1' } }).ok(args, { input: announced.join('\0') });
+  }
+  replaceIndex(index, join(place.gitDir, 'index'));
+}
+
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Takes the lock that git takes, so that no command reads or writes half of it. */
+function replaceIndex(from: string, real: string): void {
+  const lock = `${real}.lock`;
+  try {
+    copyFileSync(from, lock, constants.COPYFILE_EXCL);
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error;
+    throw new RepriseError(
+      'WORKSPACE_FAILED',
+      `git is at work in the worktree, or was killed there: ${lock} exists`,
+    );
+  }
+  // Not younger than the files: what is written to one of them in this second must not be missed.
+  setAge(lock, Math.min(statSync(from).mtimeMs, Date.now()));
+  renameSync(lock, real);
+}
+
+/** One transaction for all refs, and one more command if another branch is checked out. */
+async function moveRefs(git: Git, { current, wanted }: Change): Promise<void> {
+  const { branch } = wanted.head;
+  const isOtherBranch = branch !== null && branch !== current.head.branch;
+  const lines = [...otherRefs(wanted), ...headLines(current.head, wanted.head)];
+  const message = ['-m', 'reprise: what a session did'];
+  if (isOtherBranch) await git.ok(['symbolic-ref', ...message, 'HEAD', branchRef(branch)]);
+  if (lines.length > 0) await git.ok(['update-ref', ...message, '-z', '--stdin'], { input: lines.join('') });
+}
+
+const otherRefs = ({ refs }: WorktreeState): readonly string[] =>
+  Object.entries(refs).map(([name, value]) =>
+    value === null ? `delete ${name}\0\0` : `update ${name}\0${value}\0\0`,
+  );
+
+function headLines(current: Head, { commit, branch }: Head): readonly string[] {
+  if (commit === null || (commit === current.commit && branch === current.branch)) return [];
+  if (branch === null) return [`option no-deref\0update HEAD\0${commit}\0\0`];
+  return [`update ${branchRef(branch)}\0${commit}\0\0`];
+}
 
 /** The state that a worktree should come to, or why there is none. */
-export type Carried =
+type Carried =
   | { readonly kind: 'carried'; readonly state: WorktreeState }
   | { readonly kind: 'inconclusive'; readonly why: string };
 
@@ -15,7 +179,7 @@ export type Carried =
  * What a session would have left behind had it begun with another commit and other files: each of its commits is merged
  * onto what its parents have become, then its files and its index are. Only objects are written.
  */
-export async function threeWay(git: Git, states: Carrying): Promise<Carried> {
+async function threeWay(git: Git, states: Carrying): Promise<Carried> {
   try {
     return { kind: 'carried', state: await carry(git, states) };
   } catch (error) {
@@ -150,3 +314,12 @@ async function solvedAsBefore(
     return side.line(['write-tree']);
   });
 }
+
+/** Two texts in which the same conflict is laid out, of commits that differ in nothing but their ids. */
+export const isSameConflict = (a: string, b: string): boolean =>
+  isMarked.test(a) && unnamed(a) === unnamed(b);
+
+/** As they are laid out for whoever solves them. */
+const isMarked = /^>>>>>>> [0-9a-f]{10} \(/m;
+
+const unnamed = (text: string): string => text.replaceAll(/^>>>>>>> [0-9a-f]{10} \(/gm, '>>>>>>> (');

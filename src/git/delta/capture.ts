@@ -1,17 +1,30 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  type Dirent,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
-import { doubtfulFiles } from '../doubtful-files.ts';
 import { editIndex, type IndexEntry, type IndexFile, noIndex, parseIndex } from '../fast/index-file.ts';
+import { doubtfulFiles, trustIndex } from '../fast/stage.ts';
 import { type Git, gitFailed, lastLines } from '../git.ts';
 import { headInFiles } from '../refs.ts';
-import { trustIndex } from '../side-index.ts';
-import { convertsFiles } from './conversion.ts';
-import { emptyFoldersIn } from './empty-folders.ts';
-import { embedded, type Place, refuseUnfinished, unfinishedError } from './place.ts';
-import type { Shadow } from './shadow.ts';
-import { stashesOf } from './stashes.ts';
-import type { Head, WorktreeState } from './state.ts';
+import type { Repository } from '../repository.ts';
+import {
+  embedded,
+  type Place,
+  placeOf,
+  refuseUnfinished,
+  type Shadow,
+  unfinishedError,
+  withShadow,
+} from './shadow.ts';
+import { convertsFiles, type Head, stashesOf, type WorktreeState } from './state.ts';
 
 /**
  * How the worktree stands. Afterwards the index of the shadow holds the tree of all files, with what git knows about
@@ -135,3 +148,159 @@ const cannotRead = ({ folder }: Place, stderr: string): RepriseError | undefined
 
 const treeOfIndex = ({ git }: Shadow, index: string): Promise<string> =>
   git.with({ env: { GIT_INDEX_FILE: index } }).line(['write-tree']);
+
+interface Contents {
+  /** All files that git would keep. */
+  readonly files: readonly string[];
+  /** Folders that belong to other repositories. */
+  readonly gitlinks: ReadonlySet<string>;
+}
+
+/**
+ * Folders in which there is no file at all, the innermost ones. Folders that hold only files that git ignores are not
+ * looked through, so that large ones cost nothing.
+ */
+function emptyFoldersIn(top: string, { files, gitlinks }: Contents): readonly string[] {
+  const kept = foldersOf(files);
+  const found: string[] = [];
+  const visit = (folder: string): void => {
+    for (const name of foldersAt(join(top, folder)).folders) {
+      const path = folder === '' ? name : `${folder}/${name}`;
+      if (kept.has(path)) visit(path);
+      else if (path !== '.git' && !gitlinks.has(path)) found.push(...(hollow(top, path) ?? []));
+    }
+  };
+  visit('');
+  return found.sort();
+}
+
+function foldersOf(files: readonly string[]): ReadonlySet<string> {
+  const folders = new Set<string>();
+  for (const file of files) {
+    for (let end = file.lastIndexOf('/'); end > 0; end = file.lastIndexOf('/', end - 1)) {
+      const folder = file.slice(0, end);
+      if (folders.has(folder)) break;
+      folders.add(folder);
+    }
+  }
+  return folders;
+}
+
+/** `undefined` as soon as one file is found. */
+function hollow(top: string, path: string): readonly string[] | undefined {
+  const { folders, hasFiles } = foldersAt(join(top, path));
+  if (hasFiles) return undefined;
+  if (folders.length === 0) return [path];
+  const found: string[] = [];
+  for (const name of folders) {
+    const inner = hollow(top, `${path}/${name}`);
+    if (inner === undefined) return undefined;
+    found.push(...inner);
+  }
+  return found;
+}
+
+function foldersAt(path: string): { readonly folders: readonly string[]; readonly hasFiles: boolean } {
+  let entries: readonly Dirent[];
+  try {
+    entries = readdirSync(path, { withFileTypes: true });
+  } catch {
+    // One that may not be read, or is gone meanwhile, is not called empty.
+    return { folders: [], hasFiles: true };
+  }
+  const folders = entries.filter(entry => entry.isDirectory()).map(entry => entry.name);
+  return { folders, hasFiles: folders.length < entries.length };
+}
+
+/** Makes those of `wanted`, and removes those of `current` that are not wanted as far as nothing is inside. */
+export function setEmptyFolders(
+  top: string,
+  { current, wanted }: { current: readonly string[]; wanted: readonly string[] },
+): void {
+  const keep = new Set(wanted);
+  for (const path of current) if (!keep.has(path)) removeHollow(top, path);
+  for (const path of wanted) mkdirSync(join(top, path), { recursive: true });
+}
+
+function removeHollow(top: string, path: string): void {
+  try {
+    for (let folder = path; folder !== ''; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/'))))
+      rmdirSync(join(top, folder));
+  } catch {
+    // Something is inside, or it is gone already.
+  }
+}
+
+interface WorktreeStateRequest {
+  readonly repository: Repository;
+  /** The top of a worktree. */
+  readonly folder: string;
+  /** A folder for the objects that the state names and the repository does not have. It gets none. */
+  readonly objectsDir: string;
+}
+
+/**
+ * How a worktree stands. Nothing of it is changed, not even its index. Not in it: what git ignores, modes other than the
+ * x bit, times, reflogs and settings. Throws CAPTURE_REFUSED if another repository is inside, or if a merge, rebase,
+ * cherry-pick or revert is unfinished.
+ */
+export const worktreeState = ({
+  repository,
+  folder,
+  objectsDir,
+}: WorktreeStateRequest): Promise<WorktreeState> =>
+  withShadow(placeOf(repository, folder), { objectsDir }, snapshot);
+
+/** What a commit holds never changes, and many workspaces begin with the same one. */
+const treesOfCommits = new Map<string, Promise<string>>();
+
+/** The state of a worktree in which a commit was just checked out. Asks git once for each commit. */
+export async function stateOfCommit(request: {
+  readonly repository: Repository;
+  readonly commit: string;
+  readonly branch: string | null;
+}): Promise<WorktreeState> {
+  const { repository, commit, branch } = request;
+  const known = treesOfCommits.get(commit);
+  const asked =
+    known ?? repository.git.line(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`]);
+  if (known === undefined) treesOfCommits.set(commit, asked);
+  const tree = await asked.catch(error => {
+    treesOfCommits.delete(commit);
+    throw error;
+  });
+  return {
+    head: { commit, branch },
+    tree,
+    index: { tree, intentToAdd: [] },
+    stashes: await stashesOf(repository),
+    emptyFolders: [],
+    refs: {},
+  };
+}
+
+/**
+ * The state of a worktree whose every change somebody then committed: the files of the commit, on the commit before. The
+ * commit itself if it is not by that author, because then there was nothing left to commit.
+ */
+export async function stateBeforeCommit(request: {
+  readonly repository: Repository;
+  readonly commit: string;
+  readonly branch: string | null;
+  readonly author: string;
+}): Promise<WorktreeState> {
+  const { repository, commit, branch, author } = request;
+  const args = ['show', '--no-patch', '--format=%H %T %ae', commit, `${commit}^`, '--'];
+  const { code, stdout } = await repository.git.run(args);
+  const [own = '', parent = ''] = stdout.split('\n');
+  const [, tree = '', email] = own.split(' ');
+  const [parentCommit = '', parentTree = ''] = parent.split(' ');
+  const state = await stateOfCommit({ repository, commit, branch });
+  if (code !== 0 || email !== author) return state;
+  return {
+    ...state,
+    head: { commit: parentCommit, branch },
+    tree,
+    index: { tree: parentTree, intentToAdd: [] },
+  };
+}

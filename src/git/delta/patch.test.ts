@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { packDelta } from './pack-delta.ts';
+import { packDelta } from './pack.ts';
 import { patchOf } from './patch.ts';
 import { apply, furnished, lines, nastySession, record, someBytes } from './test-support.ts';
 

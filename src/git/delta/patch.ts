@@ -1,8 +1,7 @@
 import type { Git } from '../git.ts';
+import { printable } from '../names.ts';
 import type { Repository } from '../repository.ts';
-import { printable } from '../words.ts';
-import { objectStoreOf } from './place.ts';
-import { withBareShadow } from './shadow.ts';
+import { objectStoreOf, withBareShadow } from './shadow.ts';
 import { isSameIndex, newStashes, type WorktreeState } from './state.ts';
 
 export interface PatchRequest {

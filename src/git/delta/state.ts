@@ -1,3 +1,10 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readIfThere } from '../files.ts';
+import type { Git } from '../git.ts';
+import type { Repository } from '../repository.ts';
+import type { Place } from './shadow.ts';
+
 /** How a worktree stands, as data that fits on a line of JSON. What it names lies in a pack beside it. */
 export interface WorktreeState {
   readonly head: Head;
@@ -19,13 +26,13 @@ export interface Head {
   readonly branch: string | null;
 }
 
-export interface IndexState {
+interface IndexState {
   readonly tree: string;
   /** Files that were announced with `git add --intent-to-add`; the tree does not have them. */
   readonly intentToAdd: readonly string[];
 }
 
-export interface Stash {
+interface Stash {
   readonly commit: string;
   readonly message: string;
 }
@@ -111,3 +118,54 @@ const isEqualTo =
     stashKey(stash) === stashKey(other);
 
 export const branchRef = (branch: string): string => `refs/heads/${branch}`;
+
+/** Newest first. Needs no process where refs are files. */
+export async function stashesOf({ commonDir, git }: Repository): Promise<readonly Stash[]> {
+  if (existsSync(join(commonDir, 'reftable'))) return askForStashes(git);
+  const log = readIfThere(join(commonDir, 'logs', 'refs', 'stash')) ?? '';
+  return log.split('\n').flatMap(readStash).reverse();
+}
+
+function readStash(line: string): readonly Stash[] {
+  const [, commit, message = ''] = /^\S+ (\S+) [^\t]*(?:\t(.*))?$/.exec(line) ?? [];
+  return commit === undefined ? [] : [{ commit, message }];
+}
+
+async function askForStashes(git: Git): Promise<readonly Stash[]> {
+  const { stdout } = await git.run(['log', '--walk-reflogs', '-z', '--format=%H %gs', 'refs/stash', '--']);
+  return stdout
+    .split('\0')
+    .filter(line => line !== '')
+    .map(line => ({ commit: line.slice(0, line.indexOf(' ')), message: line.slice(line.indexOf(' ') + 1) }));
+}
+
+/** Makes the list of stashes another one. What both have at the end stays untouched. */
+export async function setStashes(
+  git: Git,
+  { current, wanted }: { current: readonly Stash[]; wanted: readonly Stash[] },
+): Promise<void> {
+  const added = wanted.length - current.length;
+  const isOnTop = added >= 0 && isSameStashes(wanted.slice(added), current);
+  if (!isOnTop) await git.ok(['stash', 'clear']);
+  const missing = isOnTop ? wanted.slice(0, added) : wanted;
+  for (const { commit, message } of [...missing].reverse())
+    await git.ok(['stash', 'store', '--quiet', `--message=${message}`, commit]);
+}
+
+/** Settings of a repository and a machine do not change while sessions are recorded. */
+const settings = new WeakMap<Repository, Promise<boolean>>();
+
+/** Whether files on disk may differ from what is stored for them: ends of lines, filters, encodings. */
+export async function convertsFiles({ repository, folder }: Place): Promise<boolean> {
+  const { commonDir } = repository;
+  if (existsSync(join(folder, '.gitattributes')) || existsSync(join(commonDir, 'info', 'attributes')))
+    return true;
+  const known = settings.get(repository) ?? askSettings(repository);
+  settings.set(repository, known);
+  return known;
+}
+
+async function askSettings({ git }: Repository): Promise<boolean> {
+  const args = ['config', '--get-regexp', '^(core\\.(autocrlf|eol|attributesfile)|filter\\..*)$'];
+  return (await git.run(args)).code === 0;
+}

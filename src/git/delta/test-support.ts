@@ -14,10 +14,10 @@ import {
 import { dirname, join } from 'node:path';
 import { openRepository, type Repository } from '../repository.ts';
 import { plainEnvironment, temporaryFolder } from '../test-support.ts';
-import { applyDelta } from './apply-delta.ts';
-import { packDelta } from './pack-delta.ts';
+import { applyDelta } from './apply.ts';
+import { stateOfCommit, worktreeState } from './capture.ts';
+import { packDelta } from './pack.ts';
 import type { WorktreeState } from './state.ts';
-import { stateOfCommit, worktreeState } from './worktree-state.ts';
 
 /** A repository on disk, as a person would use it. */
 export class Checkout {

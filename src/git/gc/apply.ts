@@ -1,18 +1,27 @@
-import { rm } from 'node:fs/promises';
+import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Owner } from '../../store/port.ts';
-import { type BranchRecord, branchRecords } from '../branch-records.ts';
-import { diskUse } from '../disk-use.ts';
-import { gitInside, ownRepository } from '../git-inside.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { readLock } from '../lock-file.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
-import { discardScratch } from '../scratch-worktree.ts';
-import { uncommittedFiles } from '../status.ts';
-import { submodulesWithOwnCommits } from '../submodules.ts';
-import { type BranchFate, tidyBranch, unlandedCommits } from '../unlanded.ts';
-import { unbornEntries, type WorktreeEntry, worktreeEntries } from '../workspace/entries.ts';
-import { type Removal, removeWorkspace } from '../workspace/remove.ts';
+import { type BranchRecord, branchRecords } from '../workspace/branch-records.ts';
+import { uncommittedFiles } from '../workspace/commit.ts';
+import {
+  gitInside,
+  ownRepository,
+  submodulesWithOwnCommits,
+  unbornEntries,
+  type WorktreeEntry,
+  worktreeEntries,
+} from '../workspace/entries.ts';
+import {
+  type BranchFate,
+  type Removal,
+  removeWorkspace,
+  tidyBranch,
+  unlandedCommits,
+} from '../workspace/remove.ts';
+import { discardScratch } from '../workspace/worktree.ts';
 import {
   type BranchFact,
   type GcAction,
@@ -98,7 +107,7 @@ async function branchFact({ git }: Repository, record: BranchRecord): Promise<Br
   };
 }
 
-export interface GcRequest {
+interface GcRequest {
   readonly repository: Repository;
   readonly owner: Owner;
   readonly plan: GcPlan;
@@ -185,4 +194,22 @@ function branchDone(fate: BranchFate): GcDone {
         ? { ...nothing, parked: [{ branch, commit: fate.tip, commits: fate.commits }] }
         : { ...nothing, left: [{ kind: 'branch', what: branch, why: fate.why, bytes: 0 }] };
   }
+}
+
+/** Bytes that a folder takes on the disk; files with several names in it count once. What cannot be read is left out. */
+export async function diskUse(folder: string): Promise<number> {
+  const seen = new Set<string>();
+  const waiting = [folder];
+  let bytes = 0;
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const stat = await lstat(path).catch(() => undefined);
+    if (stat === undefined) continue;
+    const inode = `${stat.dev}:${stat.ino}`;
+    if (stat.nlink > 1 && !stat.isDirectory() && seen.has(inode)) continue;
+    seen.add(inode);
+    bytes += stat.blocks * 512;
+    if (!stat.isDirectory()) continue;
+    for (const name of await readdir(path).catch(() => [])) waiting.push(join(path, name));
+  }
+  return bytes;
 }

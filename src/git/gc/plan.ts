@@ -1,4 +1,4 @@
-import { printable } from '../words.ts';
+import { printable } from '../names.ts';
 
 /** What there is in a repository of all that Reprise made. */
 export interface GcFacts {

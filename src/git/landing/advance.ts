@@ -1,11 +1,12 @@
 import type { LandedCommit } from '../commits.ts';
 import type { Git } from '../git.ts';
-import type { MoveEnd, Ready } from '../landing-steps.ts';
 import type { HeldLock } from '../lock.ts';
+import { branchTip } from '../refs.ts';
+import type { ConfirmEnd, MoveEnd, Ready } from './landing.ts';
 import { moveBranch } from './move-branch.ts';
 import { noteSource, type PrepareRequest } from './prepare.ts';
 
-export interface MoveRequest extends PrepareRequest {
+interface MoveRequest extends PrepareRequest {
   /** `undefined`: it was never taken, or is given back. */
   readonly lock: Pick<HeldLock, 'isHeld'> | undefined;
   readonly ready: Ready;
@@ -36,4 +37,23 @@ async function commitsBetween(git: Git, from: string, to: string): Promise<reado
     .split('\0')
     .filter(line => line !== '')
     .map(line => ({ commit: line.slice(0, line.indexOf(' ')), subject: line.slice(line.indexOf(' ') + 1) }));
+}
+
+/**
+ * Whether what was prepared could be moved to now, as far as `moveLanding` would ask. Nothing moves; a note says what the
+ * work has become, which counts as soon as that is on a branch.
+ */
+export async function confirmLanding({
+  repository,
+  lock,
+  source,
+  onto,
+  ready,
+  mayLand,
+}: Omit<MoveRequest, 'owner'>): Promise<ConfirmEnd> {
+  const { from, tip, commit } = ready;
+  if (!lock?.isHeld() || (await branchTip(repository, onto)) !== from) return { kind: 'lost' };
+  if (mayLand && !(await mayLand())) return { kind: 'fenced' };
+  noteSource(repository, { source, tip, commit });
+  return { kind: 'confirmed' };
 }

@@ -1,8 +1,7 @@
 import { type LockRequest, type TakenLock, takeRepositoryLock } from '../lock.ts';
-import { type Verification, verifyLanding } from '../verify-landing.ts';
 import { moveLanding } from './advance.ts';
 import { type Landing, type LandingCourse, landing } from './landing.ts';
-import { prepareLanding } from './prepare.ts';
+import { prepareLanding, type Verification, verifyLanding } from './prepare.ts';
 
 export interface LandRequest extends LandingCourse, Omit<LockRequest, 'name'> {
   readonly verify?: Verification | undefined;

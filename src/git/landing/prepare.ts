@@ -1,14 +1,12 @@
 import { RepriseError } from '../../core/errors.ts';
-import { noteLanded } from '../branch-records.ts';
-import type { CheckoutRequest } from '../checkout-of-branch.ts';
 import { replayCommits } from '../commits.ts';
-import type { Prepared } from '../landing-steps.ts';
-import { isBranchName } from '../names.ts';
+import { isBranchName, shellWord } from '../names.ts';
 import { branchTip } from '../refs.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
-import { shellWord } from '../words.ts';
-import type { LandingCourse } from './landing.ts';
-import { obstacle } from './move-branch.ts';
+import { noteLanded } from '../workspace/branch-records.ts';
+import { type ScratchRequest, withScratchWorktree } from '../workspace/worktree.ts';
+import type { LandingCourse, Prepared, Ready, Verified } from './landing.ts';
+import { type CheckoutRequest, obstacle } from './move-branch.ts';
 
 export interface PrepareRequest
   extends Omit<CheckoutRequest, 'branch'>,
@@ -40,7 +38,7 @@ export async function prepareLanding(request: PrepareRequest): Promise<Prepared>
 }
 
 /** Where the branch with the work is checked out, if it is. */
-export async function workAt(
+async function workAt(
   { git }: Repository,
   source: LandingCourse['source'],
 ): Promise<{ readonly workAt?: string }> {
@@ -93,3 +91,35 @@ async function inOrder<A, B>(first: Promise<A>, second: Promise<B>): Promise<rea
 }
 
 const show = (name: string): string => (isBranchName(name) ? name : JSON.stringify(name));
+
+/** What has to pass before anything moves. */
+export interface Verification {
+  /** A folder that does not exist: the result is checked out there for as long as it is verified. */
+  readonly path: string;
+  /** Patterns of ignored files to copy there. */
+  readonly include?: readonly string[] | undefined;
+  readonly run: (checkout: { readonly path: string; readonly commit: string }) => Promise<Verdict>;
+}
+
+export interface Verdict {
+  readonly passed: boolean;
+  /** The end of what the command printed. */
+  readonly output: string;
+}
+
+interface VerifyRequest
+  extends Omit<ScratchRequest, 'path' | 'include' | 'commit'>,
+    Pick<LandingCourse, 'source'>,
+    Pick<Ready, 'commit'> {
+  readonly verification: Verification;
+}
+
+/** Tries what would land in a checkout of its own. To be called with the lock `land`. */
+export async function verifyLanding(request: VerifyRequest): Promise<Verified> {
+  const { repository, source, commit, verification } = request;
+  const { path, include, run } = verification;
+  const { passed, output } = await withScratchWorktree({ ...request, path, include }, () =>
+    run({ path, commit }),
+  );
+  return passed ? { passed } : { passed, output, ...(await workAt(repository, source)) };
+}

@@ -1,7 +1,6 @@
 import { RepriseError } from '../../core/errors.ts';
 import { type Timestamp, toEpochMs } from '../../core/time.ts';
-import { committer } from '../../engine/work/committer.ts';
-import { parkAll } from '../../testing/explore/model/parking.ts';
+import { describeConflict, hasLabels, hasMarkers } from '../conflict/lay-out.ts';
 import {
   type Draft,
   type Finishing,
@@ -10,13 +9,11 @@ import {
   type Resolution,
   type Resolved,
 } from '../conflict/progress.ts';
-import type { Begun, Continued } from '../conflict/resolve.ts';
-import { describeConflict, hasLabels, hasMarkers } from '../conflict-files.ts';
-import { movedAway, type ResolutionRefused } from '../finish-resolution.ts';
-import { type Parked, parkedRef } from '../parking.ts';
-import { printable, shellWord } from '../words.ts';
+import { type Begun, type Continued, movedAway, type ResolutionRefused } from '../conflict/resolve.ts';
+import { committer, printable, shellWord } from '../names.ts';
+import { type Parked, parkedRef } from '../workspace/branch-records.ts';
 import { branchRef, type Model, type Worktree } from './repository.ts';
-import { ownWorkspace, resetWorkspace } from './workspaces.ts';
+import { ownWorkspace, parkAll, resetWorkspace } from './workspaces.ts';
 
 export interface LayOutOrder {
   readonly path: string;

@@ -1,10 +1,10 @@
 import { RepriseError } from '../../core/errors.ts';
 import type { Owner } from '../../store/port.ts';
+import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../landing/landing.ts';
 import { type CheckoutInTheWay, overwriting } from '../landing/move-branch.ts';
-import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../landing-steps.ts';
+import type { Verification } from '../landing/prepare.ts';
+import { shellWord } from '../names.ts';
 import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../orders.ts';
-import type { Verification } from '../verify-landing.ts';
-import { shellWord } from '../words.ts';
 import { branchRef, type Model, type Worktree } from './repository.ts';
 
 type IsAlive = (owner: Owner) => boolean;

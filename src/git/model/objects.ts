@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { RepriseError } from '../../core/errors.ts';
-import { type CommitText, commitBytes } from '../commit-records.ts';
+import { type CommitText, commitBytes } from '../commits.ts';
 
 /** What a tree has under a name: a file, a link, or another tree. */
 export interface TreeEntry {

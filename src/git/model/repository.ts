@@ -1,10 +1,8 @@
 import type { Owner } from '../../store/port.ts';
-import { History } from '../../testing/explore/model/history.ts';
-import type { BranchRecord } from '../branch-records.ts';
-import type { Progress } from '../conflict/progress.ts';
-import type { HeadFile } from '../refs.ts';
-import type { Mark } from '../resolution-mark.ts';
-import { Merging } from './history.ts';
+import type { Mark, Progress } from '../conflict/progress.ts';
+import type { Branches, HeadFile } from '../refs.ts';
+import type { BranchRecord } from '../workspace/branch-records.ts';
+import { History, Merging } from './history.ts';
 import { Objects } from './objects.ts';
 import { Trees } from './trees.ts';
 
@@ -24,7 +22,7 @@ export interface Worktree {
 }
 
 /** Somebody who has taken something that only one can have. */
-export interface Holder {
+interface Holder {
   readonly owner: Owner;
   readonly token: number;
 }
@@ -123,3 +121,35 @@ export class Model {
 }
 
 export const branchRef = (branch: string): string => `refs/heads/${branch}`;
+
+const firstPort = 20_000;
+const portsEach = 10;
+
+/** The lowest that nobody has. */
+export function takePorts(
+  model: Model,
+  { key, before }: { readonly key: string; readonly before?: { first: number; size: number } | undefined },
+): { readonly first: number; readonly size: number } {
+  const taken = new Set([...model.ports].flatMap(([other, { first }]) => (other === key ? [] : first)));
+  let first = before?.first ?? firstPort;
+  while (!before && taken.has(first)) first += portsEach;
+  const range = { first, size: before?.size ?? portsEach };
+  model.ports.set(key, range);
+  return range;
+}
+
+const mostBytes = 1024 * 1024;
+
+/** What can be read of the branches of a model. */
+export const branchesIn = (model: Model): Branches => ({
+  tip: async branch => model.tip(branch) ?? null,
+  tipNow: branch => model.tip(branch) ?? null,
+  filesAt: async ({ commit, folder }) =>
+    model.trees
+      .filesIn(model.treeOf(commit), folder)
+      .filter(({ entry: { mode } }) => mode === '100644' || mode === '100755')
+      .map(({ path, entry: { id } }) => {
+        const bytes = model.objects.bytes(id).length;
+        return { path, blob: id, bytes, text: bytes > mostBytes ? undefined : model.objects.text(id) };
+      }),
+});

@@ -1,5 +1,5 @@
 import { diffLines } from '../../core/line-diff.ts';
-import type { ChangeCounts } from '../changes.ts';
+import type { ChangeCounts } from '../diff.ts';
 import { folderMode, type Objects, type TreeEntry } from './objects.ts';
 
 /** A file that two trees do not have alike. */

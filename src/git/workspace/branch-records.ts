@@ -1,9 +1,89 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
-import { lastLines } from '../git.ts';
+import { namesIn, parseRecord, readIfThere, replaceFile } from '../files.ts';
+import { type Git, lastLines } from '../git.ts';
+import { removeIfThere } from '../lock-file.ts';
 import { branchPrefix, safeSegment } from '../names.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
 
-export interface KeepRequest {
+/** What Reprise knows of a branch that it made. A branch without a record is never touched. */
+export interface BranchRecord {
+  readonly branch: string;
+  /** Where it began. */
+  readonly base: string;
+  readonly run?: string | undefined;
+  /** The tip of the branch that was landed, and the commit that it became. */
+  readonly landed?: { readonly tip: string; readonly commit: string } | undefined;
+}
+
+export const readBranchRecord = (repository: Repository, branch: string): BranchRecord | undefined =>
+  toRecord(readIfThere(fileOf(repository, branch)));
+
+export const writeBranchRecord = (repository: Repository, record: BranchRecord): void =>
+  replaceFile(fileOf(repository, record.branch), `${JSON.stringify(record)}\n`);
+
+export const forgetBranch = (repository: Repository, branch: string): void =>
+  removeIfThere(fileOf(repository, branch));
+
+/** By name. */
+export const branchRecords = (repository: Repository): readonly BranchRecord[] =>
+  namesIn(folderOf(repository))
+    .flatMap(name => toRecord(readIfThere(join(folderOf(repository), name))) ?? [])
+    .sort((a, b) => (a.branch < b.branch ? -1 : 1));
+
+/** Remembers that the work is on another branch now, if the branch is one of Reprise's. */
+export function noteLanded(
+  repository: Repository,
+  { branch, tip, commit }: { readonly branch: string; readonly tip: string; readonly commit: string },
+): void {
+  const record = readBranchRecord(repository, branch);
+  if (record) writeBranchRecord(repository, { ...record, landed: { tip, commit } });
+}
+
+const folderOf = ({ commonDir }: Repository): string => join(commonDir, 'reprise', 'branches');
+
+/** Branch names hold slashes, and may be longer than a file name. */
+const fileOf = (repository: Repository, branch: string): string =>
+  join(folderOf(repository), `${createHash('sha256').update(branch).digest('hex').slice(0, 32)}.json`);
+
+function toRecord(text: string | undefined): BranchRecord | undefined {
+  const { branch, base, run, landed } = parseRecord(text) ?? {};
+  if (typeof branch !== 'string' || typeof base !== 'string') return undefined;
+  const { tip, commit } = parseRecord(JSON.stringify(landed)) ?? {};
+  return {
+    branch,
+    base,
+    ...(typeof run === 'string' ? { run } : {}),
+    ...(typeof tip === 'string' && typeof commit === 'string' ? { landed: { tip, commit } } : {}),
+  };
+}
+
+/** Commits that nothing else pointed to, and where they are now. */
+export interface Parked {
+  readonly ref: string;
+  readonly commit: string;
+  readonly commits: number;
+}
+
+/** A branch, for work that somebody may want to go on with. */
+export const parkedBranch = (name: string, commit: string): string =>
+  `${branchPrefix}parked/${parkedName(name, commit)}`;
+
+/** Not a branch: an attempt that was given up is kept, but does not fill the list of branches. */
+export const parkedRef = (name: string, commit: string): string =>
+  `refs/reprise/parked/${parkedName(name, commit)}`;
+
+const parkedName = (name: string, commit: string): string =>
+  `${safeSegment(name.replace(branchPrefix, '').replaceAll('/', '-'))}-${commit.slice(0, 12)}`;
+
+/** Makes the ref, unless it is there already. */
+export async function park(git: Git, ref: string, commit: string): Promise<void> {
+  if ((await resolveCommit(git, ref)) === commit) return;
+  await git.ok(['update-ref', '-m', 'reprise: park', ref, commit, ''], { hooks: 'skip' });
+}
+
+interface KeepRequest {
   readonly repository: Repository;
   readonly commit: string;
   /** Of the task; any text. */

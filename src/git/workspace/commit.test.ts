@@ -10,12 +10,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { changeCounts } from '../changes.ts';
+import { changeCounts } from '../diff.ts';
 import type { Git } from '../git.ts';
-import { gitInside } from '../git-inside.ts';
 import { labWithWork } from '../test-support.ts';
 import { commitAll } from './commit.ts';
-import { privateGitDir } from './entries.ts';
+import { gitInside, privateGitDir } from './entries.ts';
 
 const details = {
   message: 'Left over',

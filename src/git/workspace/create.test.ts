@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { branchRecords } from '../branch-records.ts';
 import { compiledRoom, Lab, runTogether, Worker } from '../test-support.ts';
+import { branchRecords } from './branch-records.ts';
 import { createWorkspace, listWorkspaces, type WorkspaceRequest } from './create.ts';
 import { lockReason } from './entries.ts';
 import { removeWorkspace } from './remove.ts';

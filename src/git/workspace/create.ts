@@ -3,17 +3,17 @@ import { rm } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import type { Owner } from '../../store/port.ts';
-import { resolveBase } from '../base.ts';
-import { readBranchRecord, writeBranchRecord } from '../branch-records.ts';
 import { lastLines } from '../git.ts';
-import { restoreLink } from '../git-inside.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { branchPrefix, isBranchName } from '../names.ts';
+import { resolveBase } from '../refs.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
+import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import {
   markReady,
   privateGitDir,
   realPath,
+  restoreLink,
   type WorktreeEntry,
   type WorktreeLabel,
   worktreeAt,

@@ -1,6 +1,7 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { namesIn, parseRecord, readIfThere, replaceFile } from '../files.ts';
+import type { Git } from '../git.ts';
 import { removeIfThere } from '../lock-file.ts';
 import type { Repository } from '../repository.ts';
 
@@ -115,4 +116,58 @@ function toLabel(text: string | undefined): WorktreeLabel | undefined {
     ...(typeof step === 'string' ? { step } : {}),
     ...(typeof worker === 'number' ? { worker } : {}),
   };
+}
+
+/**
+ * Git in a workspace, bound to its private git folder. An agent may have removed the `.git` of its folder, or begun a
+ * repository of its own there; git would then find the checkout of the user further up, and change that.
+ */
+export function gitInside(repository: Repository, path: string): Git {
+  const entry = worktreeAt(repository, path);
+  const env = entry
+    ? { GIT_DIR: entry.gitDir, GIT_WORK_TREE: entry.path }
+    : { GIT_CEILING_DIRECTORIES: dirname(path) };
+  return repository.git.with({ cwd: path, env });
+}
+
+/** Leads whoever works in a workspace to its branch again, if the `.git` that does so was removed. */
+export function restoreLink(repository: Repository, path: string): void {
+  const link = join(path, '.git');
+  if (!existsSync(path) || existsSync(link)) return;
+  const entry = worktreeAt(repository, path);
+  if (entry) replaceFile(link, `gitdir: ${entry.gitDir}\n`);
+}
+
+/** `.git/` if the folder has become a repository of its own, whose commits are nowhere else. */
+export function ownRepository(path: string): readonly string[] {
+  const isFolder = statSync(join(path, '.git'), { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return isFolder ? ['.git/'] : [];
+}
+
+/**
+ * Submodules that were cloned into a worktree have their git folder inside of its own, and are gone with it. Gives the
+ * names of those with commits that no remote branch has.
+ */
+export async function submodulesWithOwnCommits(git: Git, gitDir: string): Promise<readonly string[]> {
+  const top = join(gitDir, 'modules');
+  const own: string[] = [];
+  for (const module of gitDirsBelow(top)) {
+    const inside = git.with({ cwd: module, env: { GIT_DIR: module } });
+    const { code, stdout } = await inside.run([
+      ...['rev-list', '--count', '--all', 'HEAD'],
+      ...['--not', '--remotes'],
+    ]);
+    // One that cannot be asked is taken for one that has some.
+    if (code !== 0 || Number(stdout) > 0) own.push(relative(top, module));
+  }
+  return own;
+}
+
+/** Names of submodules hold slashes, and submodules have submodules. */
+function gitDirsBelow(folder: string): readonly string[] {
+  return namesIn(folder).flatMap(name => {
+    const path = join(folder, name);
+    const isGitDir = existsSync(join(path, 'HEAD')) && existsSync(join(path, 'objects'));
+    return isGitDir ? [path, ...gitDirsBelow(join(path, 'modules'))] : gitDirsBelow(path);
+  });
 }

@@ -2,18 +2,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import type { Owner } from '../../store/port.ts';
+import { withSideIndex } from '../fast/stage.ts';
 import type { Git } from '../git.ts';
-import { gitInside, restoreLink } from '../git-inside.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { removeIfThere } from '../lock-file.ts';
-import { type Parked, park, parkedRef } from '../parking.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
-import { withSideIndex } from '../side-index.ts';
-import { worktreeStatus } from '../status.ts';
-import { submodulesWithOwnCommits } from '../submodules.ts';
-import { commitsNowhereElse } from '../unlanded.ts';
-import { refuseEmbedded } from './commit.ts';
-import { worktreeAt } from './entries.ts';
+import { type Parked, park, parkedRef } from './branch-records.ts';
+import { refuseEmbedded, worktreeStatus } from './commit.ts';
+import { gitInside, restoreLink, submodulesWithOwnCommits, worktreeAt } from './entries.ts';
+import { commitsNowhereElse } from './remove.ts';
 
 export interface ResetRequest {
   readonly repository: Repository;

@@ -3,15 +3,13 @@ import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import type { EventOf } from '../../core/events.ts';
 import type { Timestamp } from '../../core/time.ts';
-import { committer } from '../../engine/work/committer.ts';
-import { changeCounts, changesSince } from '../changes.ts';
+import { changeCounts, changesSince } from '../diff.ts';
 import type { Git } from '../git.ts';
-import { gitInside, restoreLink } from '../git-inside.ts';
 import { removeIfThere } from '../lock-file.ts';
+import { committer } from '../names.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
-import { worktreeStatus } from '../status.ts';
-import { type Committed, commitAll } from './commit.ts';
-import { privateGitDir, worktreeAt } from './entries.ts';
+import { type Committed, commitAll, worktreeStatus } from './commit.ts';
+import { gitInside, privateGitDir, restoreLink, worktreeAt } from './entries.ts';
 
 /** A workspace that is there. */
 export interface WorkFolder {

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../effects/effect.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import type { ConfirmEnd, MoveEnd } from '../../git/landing-steps.ts';
+import type { ConfirmEnd, MoveEnd } from '../../git/landing/landing.ts';
 import type { Repository } from '../../git/repository.ts';
 import { type Claim, isHeld } from '../../store/claims.ts';
 import type { Claims } from '../../worker/task-effects.ts';

@@ -2,7 +2,7 @@ import { type Timestamp, toEpochMs } from '../../core/time.ts';
 import type { Outcome } from '../../effects/effect.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import type { TracedRequest, Tracer } from '../../effects/tracer.ts';
-import type { MoveEnd, Verified } from '../../git/landing-steps.ts';
+import type { MoveEnd, Verified } from '../../git/landing/landing.ts';
 import type { MoveOrder, VerifyOrder } from '../../git/orders.ts';
 import type { ClaimRequest, ClaimResult, Settlement } from '../../store/claims.ts';
 import type { AcquireRequest, AcquireResult, Batch, Lease, NewRun } from '../../store/port.ts';

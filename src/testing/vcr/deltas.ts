@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { toErrorData } from '../../core/errors.ts';
 import type { Recording } from '../../engine/recording/session-file.ts';
-import { applyDelta } from '../../git/delta/apply-delta.ts';
+import { applyDelta } from '../../git/delta/apply.ts';
 import type { Repository } from '../../git/repository.ts';
 
 /** What came of doing to a folder what was done to it when it was recorded. */

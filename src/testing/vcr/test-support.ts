@@ -21,7 +21,7 @@ import { parseSessionFile } from '../../engine/recording/parse-session.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
 import type { Recording } from '../../engine/recording/session-file.ts';
 import { formatRecording } from '../../engine/recording/session-format.ts';
-import { packDelta } from '../../git/delta/pack-delta.ts';
+import { packDelta } from '../../git/delta/pack.ts';
 import { Lab, plainEnvironment } from '../../git/test-support.ts';
 import { runShellStep } from '../../process/shell-step.ts';
 import { isSameProcess, thisProcess } from '../../process/table.ts';

@@ -5,12 +5,19 @@ import type { Environment } from '../../../engine/environment.ts';
 import { artifactFile } from '../../../engine/work/artifact-files.ts';
 import { artifactFolder, scratchFolder, type WorkEffects } from '../../../engine/work/effects.ts';
 import type { Work } from '../../../engine/work/work.ts';
-import type { Model } from '../../../git/model/repository.ts';
-import { createWorkspace, markSetUp, resetWorkspace, resolveBase } from '../../../git/model/workspaces.ts';
-import { changesIn, patchOf, saveWork, thereAt } from './committing.ts';
+import { type Model, takePorts } from '../../../git/model/repository.ts';
+import {
+  changesIn,
+  createWorkspace,
+  markSetUp,
+  patchOf,
+  resetWorkspace,
+  resolveBase,
+  saveWork,
+  thereAt,
+} from '../../../git/model/workspaces.ts';
 import { like } from './like.ts';
 import type { ModelEffects } from './modelled.ts';
-import { takePorts } from './ports.ts';
 
 /** What engines do with git and files, done to a model. */
 export const engineOnModel = (

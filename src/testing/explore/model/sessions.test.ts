@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { apply, type Checkout, furnished, record } from '../../../git/delta/test-support.ts';
-import { modelOf } from '../../../git/model/load.ts';
-import { loadPacks } from './load-objects.ts';
+import { loadPacks, modelOf } from '../../../git/model/load.ts';
 import { carryOut } from './sessions.ts';
 
 /** A change of a whole file, and whether a commit is made of it. */

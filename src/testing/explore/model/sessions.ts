@@ -1,8 +1,8 @@
-import { isSameConflict } from '../../../git/delta/same-conflict.ts';
+import { isSameConflict } from '../../../git/delta/apply.ts';
 import { carryRest, isSameBase, newStashes, type WorktreeState } from '../../../git/delta/state.ts';
 import type { Clash, ThreeTrees } from '../../../git/model/history.ts';
 import { branchRef, type Model, type Worktree } from '../../../git/model/repository.ts';
-import { printable } from '../../../git/words.ts';
+import { printable } from '../../../git/names.ts';
 import type { AppliedMark } from '../../vcr/deltas.ts';
 
 /** What a recorded session or script did to its worktree. All that the states name is in the model. */

@@ -1,15 +1,14 @@
 import type { RepriseError } from '../../../core/errors.ts';
 import type { Environment } from '../../../engine/environment.ts';
 import type { Recording } from '../../../engine/recording/session-file.ts';
-import type { Model } from '../../../git/model/repository.ts';
+import { loadPacks } from '../../../git/model/load.ts';
+import { branchesIn, type Model } from '../../../git/model/repository.ts';
 import type { Repository } from '../../../git/repository.ts';
 import { noLog } from '../../../process/log.ts';
 import type { ApplyRecorded } from '../../vcr/deltas.ts';
 import { engineOnModel } from './effects.ts';
 import { landingOnModel } from './landing-effects.ts';
-import { loadPacks } from './load-objects.ts';
 import { type ModelEffects, modelled } from './modelled.ts';
-import { branchesIn } from './reading.ts';
 import { carryOut } from './sessions.ts';
 import { workersOnModel } from './worker-effects.ts';
 

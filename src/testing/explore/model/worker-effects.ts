@@ -1,13 +1,11 @@
 import { RepriseError } from '../../../core/errors.ts';
 import { giveUp, layOut, takeSolution } from '../../../git/model/conflicts.ts';
 import type { Model } from '../../../git/model/repository.ts';
-import { removeWorkspace } from '../../../git/model/workspaces.ts';
+import { keepOnBranch, removeWorkspace, saveWork, thereAt } from '../../../git/model/workspaces.ts';
 import type { WorkerEffects } from '../../../worker/effects.ts';
 import { withState } from '../../../worker/with-state.ts';
-import { saveWork, thereAt } from './committing.ts';
 import { like } from './like.ts';
 import type { ModelEffects } from './modelled.ts';
-import { keepOnBranch } from './parking.ts';
 
 /** What workers do with git and files, done to a model. */
 export const workersOnModel = (model: Model): ModelEffects => ({

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isSameConflict } from './same-conflict.ts';
+import { isSameConflict } from './apply.ts';
 
 const laidOut = (id: string, theirs = 'Good morning!') =>
   `<<<<<<< main\nHi!\n=======\n${theirs}\n>>>>>>> ${id} (Make the greeting polite)\n`;

@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readFilesAt } from './read-files-at.ts';
+import { readFilesAt } from './refs.ts';
 import { Lab } from './test-support.ts';
 
 describe('the files of a folder at a commit', () => {

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { gitInside, restoreLink } from './git-inside.ts';
-import { worktreeStatus } from './status.ts';
-import { Lab } from './test-support.ts';
-import { createWorkspace } from './workspace/create.ts';
-import { removeWorkspace } from './workspace/remove.ts';
-import { resetWorkspace } from './workspace/reset.ts';
+import { Lab } from '../test-support.ts';
+import { worktreeStatus } from './commit.ts';
+import { createWorkspace } from './create.ts';
+import { gitInside, restoreLink } from './entries.ts';
+import { removeWorkspace } from './remove.ts';
+import { resetWorkspace } from './reset.ts';
 
 /** A workspace inside of the checkout, as they are by default, with a file that nobody has committed. */
 async function insideLab() {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Begun } from '../../../git/conflict/resolve.ts';
+import type { Begun } from '../conflict/resolve.ts';
 import { type Deed, Twins } from './test-support.ts';
 
 const poem = Array.from({ length: 9 }, (_, line) => `line ${line}\n`);

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync } f
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../test-support.ts';
+import { stateOfCommit, worktreeState } from './capture.ts';
 import { Checkout, furnished, lines, nastySession, noticeable } from './test-support.ts';
-import { stateOfCommit, worktreeState } from './worktree-state.ts';
 
 const stateOf = async (checkout: Checkout, folder = checkout.root) => {
   const objectsDir = join(temporaryFolder('reprise objects'), 'objects');

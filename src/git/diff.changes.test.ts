@@ -1,7 +1,7 @@
 import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { changesSince } from './changes.ts';
+import { changesSince } from './diff.ts';
 import { Lab } from './test-support.ts';
 
 it('says what commits added, changed, renamed and deleted', async () => {

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { applyDelta } from './apply-delta.ts';
-import { packDelta } from './pack-delta.ts';
+import { applyDelta } from './apply.ts';
+import { worktreeState } from './capture.ts';
+import { packDelta } from './pack.ts';
 import { changedRefs, sharedState, withRefs } from './shared-state.ts';
 import { apply, Checkout, furnished, lines, nastySession, noticeable, record } from './test-support.ts';
-import { worktreeState } from './worktree-state.ts';
 
 test('the nastiest session is repeated to the last bit in another clone', async () => {
   const { checkout } = furnished();

@@ -1,8 +1,8 @@
 import { linkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { diskUse } from './disk-use.ts';
-import { temporaryFolder } from './test-support.ts';
+import { temporaryFolder } from '../test-support.ts';
+import { diskUse } from './apply.ts';
 
 it('adds up files, each once, and follows no links', async () => {
   const folder = temporaryFolder();

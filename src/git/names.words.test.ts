@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { printable, shellWord } from './words.ts';
+import { printable, shellWord } from './names.ts';
 
 it('shows ordinary names as they are, and others so that nobody is misled', () => {
   for (const name of ['a.txt', 'src/söme file.ts', '日本語.md', '-x']) expect(printable(name)).toBe(name);

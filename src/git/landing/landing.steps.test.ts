@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { handingOver, landing } from './landing/landing.ts';
-import type { ConfirmEnd, LandingSteps, MoveEnd, Prepared, Verified } from './landing-steps.ts';
+import {
+  type ConfirmEnd,
+  handingOver,
+  type LandingSteps,
+  landing,
+  type MoveEnd,
+  type Prepared,
+  type Verified,
+} from './landing.ts';
 
 const ready = (commit: string): Prepared => ({ kind: 'ready', from: 'old', tip: 'tip', commit });
 const moved: MoveEnd = { kind: 'moved', commits: [{ commit: 'c', subject: 'Do it' }], wasAlone: true };

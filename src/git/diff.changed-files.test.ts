@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { anyChanged, anyChangedNow } from './changed-files.ts';
+import { anyChanged, anyChangedNow } from './diff.ts';
 import { createGit } from './git.ts';
 import { Lab, plainEnvironment } from './test-support.ts';
 

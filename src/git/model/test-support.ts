@@ -1,24 +1,29 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { toErrorData } from '../../../core/errors.ts';
-import { toTimestamp } from '../../../core/time.ts';
-import { committer } from '../../../engine/work/committer.ts';
-import { abortResolution, beginResolution, continueResolution } from '../../../git/conflict/resolve.ts';
-import { land } from '../../../git/landing/land-now.ts';
-import { giveUp, layOut, takeSolution } from '../../../git/model/conflicts.ts';
-import { lockLanding, moveLanding, prepareLanding, unlockLanding } from '../../../git/model/landing.ts';
-import { modelOf } from '../../../git/model/load.ts';
-import type { Model } from '../../../git/model/repository.ts';
-import { createWorkspace, removeWorkspace, resetWorkspace } from '../../../git/model/workspaces.ts';
-import type { Repository } from '../../../git/repository.ts';
-import { Lab } from '../../../git/test-support.ts';
-import { deliverOnBranch, parkOnBranch } from '../../../git/workspace/branch-records.ts';
-import { createWorkspace as realCreate } from '../../../git/workspace/create.ts';
-import { removeWorkspace as realRemove } from '../../../git/workspace/remove.ts';
-import { resetWorkspace as realReset } from '../../../git/workspace/reset.ts';
-import { changesIn as realChangesIn, saveWork as realSaveWork } from '../../../git/workspace/save.ts';
-import { changesIn, saveWork } from './committing.ts';
-import { keepOnBranch } from './parking.ts';
+import { toErrorData } from '../../core/errors.ts';
+import { toTimestamp } from '../../core/time.ts';
+import { abortResolution, beginResolution, continueResolution } from '../conflict/resolve.ts';
+import { land } from '../landing/land-now.ts';
+import { committer } from '../names.ts';
+import type { Repository } from '../repository.ts';
+import { Lab } from '../test-support.ts';
+import { deliverOnBranch, parkOnBranch } from '../workspace/branch-records.ts';
+import { createWorkspace as realCreate } from '../workspace/create.ts';
+import { removeWorkspace as realRemove } from '../workspace/remove.ts';
+import { resetWorkspace as realReset } from '../workspace/reset.ts';
+import { changesIn as realChangesIn, saveWork as realSaveWork } from '../workspace/save.ts';
+import { giveUp, layOut, takeSolution } from './conflicts.ts';
+import { lockLanding, moveLanding, prepareLanding, unlockLanding } from './landing.ts';
+import { modelOf } from './load.ts';
+import type { Model } from './repository.ts';
+import {
+  changesIn,
+  createWorkspace,
+  keepOnBranch,
+  removeWorkspace,
+  resetWorkspace,
+  saveWork,
+} from './workspaces.ts';
 
 /** Something that is done to a repository and to its model alike. `work` is one of a few workspaces. */
 export type Deed =

@@ -1,2 +1,0 @@
-/** Who commits what a step left uncommitted. */
-export const committer = { name: 'Reprise', email: 'reprise@localhost' } as const;
