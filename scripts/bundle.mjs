@@ -41,7 +41,7 @@ const shared = [
   { name: 'yaml', of: ['workflow/yaml/load.js'] },
   { name: 'work', of: ['engine/work/work.js'] },
   { name: 'journal', of: ['commands/journal/run-journal.js'] },
-  { name: 'sessions', of: ['agents/sessions.js'] },
+  { name: 'sessions', of: ['agents/kinds.js'] },
   { name: 'report', of: ['report/index.js'] },
 ];
 

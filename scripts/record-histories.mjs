@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { parseAgents } from '../dist/agents/definitions.js';
-import { openSession } from '../dist/agents/sessions.js';
+import { openSession } from '../dist/agents/kinds.js';
 import { openEngine } from '../dist/commands/open-engine.js';
 import { eventTypes } from '../dist/core/events.js';
 import { digestsOf } from '../dist/engine/digest.js';

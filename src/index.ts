@@ -7,7 +7,7 @@ export type {
   SessionHost,
   SessionRequest,
   SessionResult,
-} from './agents/port.ts';
+} from './agents/session.ts';
 export { type OpenEngineOptions, type OpenedEngine, openEngine } from './commands/open-engine.ts';
 export { type ErrorCode, type ErrorData, type Position, RepriseError } from './core/errors.ts';
 export type { EventOf, EventType, HistoryEvent } from './core/events.ts';

@@ -1,10 +1,10 @@
 import type { Json } from '../core/json.ts';
-import type { AcpState } from './acp.ts';
-import { flushText } from './acp-updates.ts';
-import { failed, protocolError, reportedFailure } from './failures.ts';
+import type { AcpState } from './acp/acp.ts';
+import { flushText } from './acp/updates.ts';
+import { failed, protocolError, reportedFailure } from './driver/failures.ts';
+import { event, type Step, type Verdict, verdict } from './driver/protocol.ts';
 import { at, numberAt, textAt } from './json-line.ts';
-import type { Usage } from './port.ts';
-import { event, type Step, type Verdict, verdict } from './protocol.ts';
+import type { Usage } from './session.ts';
 
 /** The answer to a prompt: the turn is over. */
 export function acpTurnEnd(before: AcpState, result: Json, now: number): Step<AcpState> {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseDuration } from '../core/time.ts';
 import { parseRule } from '../core/tools.ts';
 import { agentKinds, presets } from './agent.ts';
-import { scriptSchema } from './script.ts';
+import { scriptSchema } from './scripted/script.ts';
 
 const rule = z
   .string()

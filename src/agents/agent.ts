@@ -1,4 +1,4 @@
-import type { Script } from './script.ts';
+import type { Script } from './scripted/script.ts';
 
 export const agentKinds = ['claude', 'codex', 'acp', 'command', 'scripted'] as const;
 export type AgentKind = (typeof agentKinds)[number];

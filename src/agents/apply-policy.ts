@@ -1,8 +1,8 @@
 import type { Json } from '../core/json.ts';
-import { decide } from './permissions.ts';
-import type { SessionRequest } from './port.ts';
+import { decide } from './permissions/permissions.ts';
 import { realPathOf } from './resolve-path.ts';
 import type { Ruling } from './ruling.ts';
+import type { SessionRequest } from './session.ts';
 import { pathsOf } from './tool-use.ts';
 
 /** Applies the policy of a session to what the agent wants to do in its workspace. */

@@ -1,7 +1,7 @@
-import type { SessionRequest } from './port.ts';
+import type { Launch } from './driver/protocol.ts';
 import { commandOf } from './program.ts';
 import { systemPromptOf } from './prompt.ts';
-import type { Launch } from './protocol.ts';
+import type { SessionRequest } from './session.ts';
 
 const editingTools = ['Edit', 'Write', 'NotebookEdit'];
 

@@ -1,10 +1,10 @@
 import type { ErrorData } from '../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../core/json.ts';
-import type { ClaudeState } from './claude.ts';
-import { failed, reportedFailure } from './failures.ts';
+import type { ClaudeState } from './claude/claude.ts';
+import { failed, reportedFailure } from './driver/failures.ts';
+import { event, type Step, type Verdict, verdict } from './driver/protocol.ts';
 import { at, listAt, numberAt, own, textAt } from './json-line.ts';
-import type { Usage } from './port.ts';
-import { event, type Step, type Verdict, verdict } from './protocol.ts';
+import type { Usage } from './session.ts';
 
 /**
  * The last line of a turn. Only `is_error` tells a failure: the exit code and `subtype: success` do not.

@@ -1,12 +1,12 @@
 import { isJsonObject, type Json } from '../core/json.ts';
-import type { AppServerState } from './codex-app-server.ts';
-import { itemEvents } from './codex-items.ts';
-import { failed, protocolError, reportedFailure } from './failures.ts';
+import type { AppServerState } from './codex/app-server.ts';
+import { itemEvents } from './codex/items.ts';
+import { failed, protocolError, reportedFailure } from './driver/failures.ts';
+import { event, type ProtocolContext, type Step, verdict } from './driver/protocol.ts';
 import { at, numberAt, own, rawEvent, textAt } from './json-line.ts';
 import { resetFromEpoch } from './limits.ts';
-import type { Usage } from './port.ts';
-import { event, type ProtocolContext, type Step, verdict } from './protocol.ts';
 import type { RpcMessage } from './rpc.ts';
+import type { Usage } from './session.ts';
 import { usageSince } from './usage.ts';
 
 interface Taken {

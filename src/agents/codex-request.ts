@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import type { SessionRequest } from './port.ts';
+import type { SessionRequest } from './session.ts';
 
 const sandboxes = { 'read-only': 'read-only', edit: 'workspace-write', full: 'danger-full-access' } as const;
 

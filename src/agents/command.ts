@@ -1,10 +1,5 @@
-import { eventOf, type ResultLine, resultOf } from './event-line.ts';
-import { failed, limitError, protocolError, reportedFailure } from './failures.ts';
-import { parseObject } from './json-line.ts';
-import type { SessionRequest } from './port.ts';
-import { processSessions } from './process-session.ts';
-import { commandOf } from './program.ts';
-import { wholePrompt } from './prompt.ts';
+import { failed, limitError, protocolError, reportedFailure } from './driver/failures.ts';
+import { processSessions } from './driver/process-session.ts';
 import {
   type Adapter,
   event,
@@ -13,7 +8,12 @@ import {
   type ProtocolContext,
   type Step,
   type Verdict,
-} from './protocol.ts';
+} from './driver/protocol.ts';
+import { eventOf, type ResultLine, resultOf } from './event-line.ts';
+import { parseObject } from './json-line.ts';
+import { commandOf } from './program.ts';
+import { wholePrompt } from './prompt.ts';
+import type { SessionRequest } from './session.ts';
 
 /** Of a longer output, the end is kept. */
 const longestText = 1_000_000;

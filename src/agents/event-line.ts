@@ -1,7 +1,7 @@
 import type { JsonObject } from '../core/json.ts';
+import type { Verdict } from './driver/protocol.ts';
 import { at, numberAt, textAt } from './json-line.ts';
-import type { AgentEvent } from './port.ts';
-import type { Verdict } from './protocol.ts';
+import type { AgentEvent } from './session.ts';
 
 /** An event as a program of the user prints it, in the shapes that we have ourselves; `undefined` if it is none. */
 export function eventOf(message: JsonObject): AgentEvent | undefined {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isSameProcess, processStart } from '../process/table.ts';
 import type { AgentKind } from './agent.ts';
-import type { AgentEvent } from './port.ts';
+import type { AgentEvent } from './session.ts';
 import { agentLab, agentOf, resultOf } from './test-support.ts';
 
 const lab = agentLab();

@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import type { AgentDefinition, AgentKind } from './agent.ts';
-import { nativeCodex } from './codex-binary.ts';
+import { nativeCodex } from './driver/program.ts';
 import { findProgram, type WhereToLook } from './find-program.ts';
 
 const usual: Readonly<Record<AgentKind, string | undefined>> = {

@@ -1,4 +1,4 @@
-import type { AgentEvent, Denial, SessionHost, SessionRequest, Usage } from './port.ts';
+import type { AgentEvent, Denial, SessionHost, SessionRequest, Usage } from './session.ts';
 import { addUsage, noUsage, priced } from './usage.ts';
 
 const mostDenials = 100;

@@ -1,4 +1,4 @@
-import type { SessionRequest } from './port.ts';
+import type { SessionRequest } from './session.ts';
 
 /** All that is to be told before the work: the step's own words, then the agent's. */
 export const systemPromptOf = ({ agent, systemPrompt }: SessionRequest): string | undefined =>

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../core/json.ts';
-import { acpProtocol } from './acp.ts';
-import { claudeProtocol } from './claude.ts';
-import { appServerProtocol } from './codex-app-server.ts';
-import type { Protocol, ProtocolContext } from './protocol.ts';
+import { acpProtocol } from './acp/acp.ts';
+import { claudeProtocol } from './claude/claude.ts';
+import { appServerProtocol } from './codex/app-server.ts';
+import type { Protocol, ProtocolContext } from './driver/protocol.ts';
 import { eventsIn, requestOf, signalsOf } from './test-support.ts';
 
 const before = { inputTokens: 1000, outputTokens: 100, cachedTokens: 0, costUsd: 5 };

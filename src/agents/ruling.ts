@@ -1,7 +1,7 @@
 import type { Json } from '../core/json.ts';
-import type { Decision } from './permissions.ts';
-import type { HostAnswer, HostQuestion } from './port.ts';
-import { event, type Signal } from './protocol.ts';
+import { event, type Signal } from './driver/protocol.ts';
+import type { Decision } from './permissions/permissions.ts';
+import type { HostAnswer, HostQuestion } from './session.ts';
 
 /** What becomes of a wish: decided here, or for the host to decide. */
 export type Ruling =

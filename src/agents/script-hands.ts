@@ -3,10 +3,10 @@ import { dirname } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import { startProcess } from '../process/start.ts';
-import { pathInside } from './permission-rule.ts';
-import type { SessionHost, SessionRequest } from './port.ts';
+import { pathInside } from './permissions/rules.ts';
 import { realPathOf } from './resolve-path.ts';
-import type { ScriptStep } from './script.ts';
+import type { ScriptStep } from './scripted/script.ts';
+import type { SessionHost, SessionRequest } from './session.ts';
 
 type HandStep = Extract<
   ScriptStep,

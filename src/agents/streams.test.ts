@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LineSplitter } from '../process/output.ts';
-import { acpProtocol } from './acp.ts';
-import { claudeProtocol } from './claude.ts';
-import { codexProtocol } from './codex.ts';
-import { appServerProtocol } from './codex-app-server.ts';
-import type { ProtocolContext, Signal } from './protocol.ts';
+import { acpProtocol } from './acp/acp.ts';
+import { claudeProtocol } from './claude/claude.ts';
+import { appServerProtocol } from './codex/app-server.ts';
+import { codexProtocol } from './codex/exec.ts';
+import type { ProtocolContext, Signal } from './driver/protocol.ts';
 import { recordedStreams, signalsOf } from './test-support.ts';
 
 const streams = recordedStreams();

@@ -4,10 +4,10 @@ import type { Json } from '../core/json.ts';
 import type { Marker } from '../process/table.ts';
 import { type Lab, labPerTest } from '../process/test-support.ts';
 import type { AgentDefinition } from './agent.ts';
-import type { PermissionPolicy } from './permissions.ts';
-import type { AgentEvent, Session, SessionHost, SessionRequest, SessionResult, Turn } from './port.ts';
-import type { Protocol, ProtocolContext, Signal } from './protocol.ts';
-import { openSession } from './sessions.ts';
+import type { Protocol, ProtocolContext, Signal } from './driver/protocol.ts';
+import { openSession } from './kinds.ts';
+import type { PermissionPolicy } from './permissions/permissions.ts';
+import type { AgentEvent, Session, SessionHost, SessionRequest, SessionResult, Turn } from './session.ts';
 
 export const agentOf = (given: Partial<AgentDefinition> = {}): AgentDefinition => ({
   name: 'coder',

@@ -1,4 +1,4 @@
-import type { HostAnswer, HostQuestion, SessionResult, Turn } from './port.ts';
+import type { HostAnswer, HostQuestion, SessionResult, Turn } from './session.ts';
 
 interface Asked {
   readonly question: HostQuestion;

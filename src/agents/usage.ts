@@ -1,5 +1,5 @@
 import type { AgentDefinition } from './agent.ts';
-import type { Usage } from './port.ts';
+import type { Usage } from './session.ts';
 
 export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, costUsd: null };
 

@@ -1,4 +1,4 @@
-import type { SessionFactory } from '../agents/port.ts';
+import type { SessionFactory } from '../agents/session.ts';
 import type { Clock, Ids } from '../core/time.ts';
 import type { World } from '../effects/world.ts';
 import type { Environment, ShellRunner } from '../engine/environment.ts';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { AgentDefinition } from '../agents/agent.ts';
-import type { SessionFactory } from '../agents/port.ts';
+import { lazySessions } from '../agents/open-session.ts';
+import type { SessionFactory } from '../agents/session.ts';
 import { createLiveWorld } from '../effects/live-world.ts';
 import { systemClock, systemIds } from '../effects/system.ts';
 import type { Tracer } from '../effects/tracer.ts';
@@ -17,7 +18,6 @@ import { isAlive, thisProcess } from '../process/table.ts';
 import type { EventStore } from '../store/port.ts';
 import { builtInAgents } from './built-in-agents.ts';
 import type { Host } from './host.ts';
-import { lazySessions } from './lazy-sessions.ts';
 
 export interface OpenEngineOptions {
   /** Where shell steps run. */

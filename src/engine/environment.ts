@@ -1,5 +1,5 @@
 import type { AgentDefinition } from '../agents/agent.ts';
-import type { AgentEvent, SessionFactory } from '../agents/port.ts';
+import type { AgentEvent, SessionFactory } from '../agents/session.ts';
 import type { HistoryEvent } from '../core/events.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Clock, Ids } from '../core/time.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Usage } from '../agents/port.ts';
+import type { Usage } from '../agents/session.ts';
 import { type WorkEvent, WorkState } from './work-state.ts';
 
 const used = (costUsd: number): Usage => ({ inputTokens: 10, outputTokens: 1, cachedTokens: 0, costUsd });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentEvent } from '../agents/port.ts';
+import type { AgentEvent } from '../agents/session.ts';
 import { agentAction } from './agent-action.ts';
 
 const cases: readonly (readonly [AgentEvent, string | undefined])[] = [

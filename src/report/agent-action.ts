@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../agents/port.ts';
+import type { AgentEvent } from '../agents/session.ts';
 import { isJsonObject, type Json } from '../core/json.ts';
 import { firstLine, safeLine } from './safe-text.ts';
 

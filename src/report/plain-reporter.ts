@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../agents/port.ts';
+import type { AgentEvent } from '../agents/session.ts';
 import type { EventType, HistoryEvent } from '../core/events.ts';
 import type { JsonObject } from '../core/json.ts';
 import { toEpochMs } from '../core/time.ts';

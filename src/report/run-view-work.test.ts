@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentEvent } from '../agents/port.ts';
+import type { AgentEvent } from '../agents/session.ts';
 import { type RunView, viewOf } from './run-view.ts';
 import { costText, knownCost } from './spending.ts';
 import { stepInto } from './step-into.ts';

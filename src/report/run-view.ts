@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../agents/port.ts';
+import type { AgentEvent } from '../agents/session.ts';
 import type { EventOf, HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import { unitOf, unitOfEvent } from '../engine/unit.ts';

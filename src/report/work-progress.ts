@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../agents/port.ts';
+import type { AgentEvent } from '../agents/session.ts';
 import type { EventOf } from '../core/events.ts';
 import type { WorkEvent as StepWorkEvent } from '../engine/work-state.ts';
 import { agentAction } from './agent-action.ts';

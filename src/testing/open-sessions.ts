@@ -1,4 +1,4 @@
-import type { Session, SessionFactory } from '../agents/port.ts';
+import type { Session, SessionFactory } from '../agents/session.ts';
 
 /** Sessions of a step, to be closed if it is killed: what they had done by then stays done. */
 export interface OpenSessions {

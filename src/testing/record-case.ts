@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { lazySessions } from '../agents/open-session.ts';
 import type { Host } from '../commands/host.ts';
-import { lazySessions } from '../commands/lazy-sessions.ts';
 import { createLiveWorld } from '../effects/live-world.ts';
 import { openJournal } from '../effects/recording/journal.ts';
 import { readJournal } from '../effects/recording/journal-reader.ts';

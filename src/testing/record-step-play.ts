@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { SessionFactory } from '../agents/port.ts';
+import { lazySessions } from '../agents/open-session.ts';
+import type { SessionFactory } from '../agents/session.ts';
 import type { Host } from '../commands/host.ts';
-import { lazySessions } from '../commands/lazy-sessions.ts';
 import { createConductedWorld } from '../effects/conductor/conductor.ts';
 import { openJournal } from '../effects/recording/journal.ts';
 import { createRedactor, type Redactor } from '../effects/redact/redact.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { lazySessions } from '../agents/open-session.ts';
 import type { Host } from '../commands/host.ts';
-import { lazySessions } from '../commands/lazy-sessions.ts';
 import { RepriseError } from '../core/errors.ts';
 import { createConductedWorld } from '../effects/conductor/conductor.ts';
 import { createRedactor } from '../effects/redact/redact.ts';

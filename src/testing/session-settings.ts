@@ -1,4 +1,4 @@
-import type { SessionFactory } from '../agents/port.ts';
+import type { SessionFactory } from '../agents/session.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
 
 /** Sessions as the case wants them: with its model, and without thoughts unless they are to be shown. */

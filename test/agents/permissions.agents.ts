@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { SessionRequest } from '../../src/agents/port.ts';
+import type { SessionRequest } from '../../src/agents/session.ts';
 import { policyOf, resultOf } from '../../src/agents/test-support.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { ModelScript } from '../support/fake-model/script.ts';

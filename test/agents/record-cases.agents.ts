@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Usage } from '../../src/agents/port.ts';
+import type { Usage } from '../../src/agents/session.ts';
 import { createProject } from '../e2e/run-inline.ts';
 import type { ModelScript } from '../support/fake-model/script.ts';
 import { dialogues, solvingTheConflict } from './recording/dialogues.ts';

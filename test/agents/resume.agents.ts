@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
-import type { AgentEvent, SessionRequest } from '../../src/agents/port.ts';
+import type { AgentEvent, SessionRequest } from '../../src/agents/session.ts';
 import { requestOf } from '../../src/agents/test-support.ts';
 import { endTrees, markedWith } from '../../src/process/tree.ts';
 import { until } from '../e2e/run-inline.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { lazySessions } from '../../src/commands/lazy-sessions.ts';
+import { lazySessions } from '../../src/agents/open-session.ts';
 import { openEngine } from '../../src/commands/open-engine.ts';
 import type { HistoryEvent } from '../../src/core/events.ts';
 import type { Ids } from '../../src/core/time.ts';

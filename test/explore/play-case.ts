@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { lazySessions } from '../../src/agents/open-session.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { type Host, type Once, rememberOnce } from '../../src/commands/host.ts';
-import { lazySessions } from '../../src/commands/lazy-sessions.ts';
 import type { RepriseError } from '../../src/core/errors.ts';
 import { createConductedWorld } from '../../src/effects/conductor/conductor.ts';
 import { createRedactor } from '../../src/effects/redact/redact.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { openSession } from '../../src/agents/sessions.ts';
+import { openSession } from '../../src/agents/kinds.ts';
 import type { HistoryEvent } from '../../src/core/events.ts';
 import type { Clock } from '../../src/core/time.ts';
 import { createLiveWorld } from '../../src/effects/live-world.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseAgents } from '../../agents/definitions.ts';
 import { splitFrontMatter } from '../../agents/front-matter.ts';
-import { decide } from '../../agents/permissions.ts';
+import { decide } from '../../agents/permissions/permissions.ts';
 import { loadConfig } from '../../workflow/yaml/config.ts';
 import { defaultWorkerSettings } from '../../workflow/yaml/config-workers.ts';
 import { loadWorkflow } from '../../workflow/yaml/load.ts';

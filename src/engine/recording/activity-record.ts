@@ -1,4 +1,4 @@
-import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult, Turn } from '../../agents/port.ts';
+import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult, Turn } from '../../agents/session.ts';
 import { atEndOfTurn } from '../../effects/system.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
 import type { OutputStream } from '../../process/output.ts';

@@ -1,4 +1,4 @@
-import type { HostAnswer, Session, Turn } from '../../agents/port.ts';
+import type { HostAnswer, Session, Turn } from '../../agents/session.ts';
 import type { SessionRecord } from './activity-record.ts';
 
 export interface RecordedPortOptions {

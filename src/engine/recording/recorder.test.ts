@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { acpProtocol } from '../../agents/acp.ts';
-import { claudeProtocol } from '../../agents/claude.ts';
-import { appServerProtocol } from '../../agents/codex-app-server.ts';
-import type { SessionFactory, SessionHost, SessionResult } from '../../agents/port.ts';
-import type { Signal } from '../../agents/protocol.ts';
-import { scriptedSessions } from '../../agents/scripted.ts';
+import { acpProtocol } from '../../agents/acp/acp.ts';
+import { claudeProtocol } from '../../agents/claude/claude.ts';
+import { appServerProtocol } from '../../agents/codex/app-server.ts';
+import type { Signal } from '../../agents/driver/protocol.ts';
+import { scriptedSessions } from '../../agents/scripted/scripted.ts';
+import type { SessionFactory, SessionHost, SessionResult } from '../../agents/session.ts';
 import {
   agentOf,
   eventsIn,

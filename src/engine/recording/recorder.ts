@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SessionFactory, SessionHost, SessionRequest } from '../../agents/port.ts';
 import { systemPromptOf } from '../../agents/prompt.ts';
+import type { SessionFactory, SessionHost, SessionRequest } from '../../agents/session.ts';
 import { toErrorData } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';

@@ -1,4 +1,4 @@
-import type { SessionHost } from '../../agents/port.ts';
+import type { SessionHost } from '../../agents/session.ts';
 import type { Outcome } from '../../effects/effect.ts';
 import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';
 import type { WorkFolder } from '../../git/workspace/save.ts';

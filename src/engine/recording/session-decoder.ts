@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import type { AgentEvent, Cut, HostQuestion, SessionResult } from '../../agents/port.ts';
+import type { AgentEvent, Cut, HostQuestion, SessionResult } from '../../agents/session.ts';
 import { noUsage } from '../../agents/usage.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import { fitting, invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';

@@ -7,7 +7,7 @@ import type {
   HostQuestion,
   SessionResult,
   Usage,
-} from '../../agents/port.ts';
+} from '../../agents/session.ts';
 import { addUsage, noUsage } from '../../agents/usage.ts';
 import type { Json } from '../../core/json.ts';
 

@@ -1,11 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgentEvent, SessionResult } from '../../agents/port.ts';
+import type { AgentEvent, SessionResult } from '../../agents/session.ts';
 import { addUsage, noUsage } from '../../agents/usage.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { parseSessionFile } from './parse-session.ts';
-import type { RecordedSession, RecordedShell, SessionLine } from './session-file.ts';
-import { sessionFileName } from './session-file.ts';
+import {
+  type RecordedSession,
+  type RecordedShell,
+  type SessionLine,
+  sessionFileName,
+} from './session-file.ts';
 import { formatRecording } from './session-format.ts';
 
 const asIs = { line: (line: string) => line };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult } from '../../agents/port.ts';
-import type { Script } from '../../agents/script.ts';
+import type { Script } from '../../agents/scripted/script.ts';
+import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult } from '../../agents/session.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';

@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../../agents/port.ts';
+import type { AgentEvent } from '../../agents/session.ts';
 import { longestOutput } from '../work/session-log.ts';
 import type { Recording } from './session-file.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ScriptStep } from '../../agents/script.ts';
+import type { ScriptStep } from '../../agents/scripted/script.ts';
 import { isJsonObject, type JsonObject } from '../../core/json.ts';
 import { fitting, invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';
 import type { WrittenSession } from './session-file.ts';

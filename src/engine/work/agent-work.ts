@@ -1,5 +1,5 @@
-import { permissionDenied } from '../../agents/failures.ts';
-import type { Denial } from '../../agents/port.ts';
+import { permissionDenied } from '../../agents/driver/failures.ts';
+import type { Denial } from '../../agents/session.ts';
 import { type ErrorData, RepriseError, toErrorData } from '../../core/errors.ts';
 import { type Json, toJson } from '../../core/json.ts';
 import type { AgentBody } from '../../workflow/model.ts';

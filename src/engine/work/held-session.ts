@@ -10,7 +10,7 @@ import type {
   SessionResult,
   Turn,
   Usage,
-} from '../../agents/port.ts';
+} from '../../agents/session.ts';
 import { addUsage, noUsage } from '../../agents/usage.ts';
 import { openLogFile } from '../../process/log.ts';
 import type { SpendingLimit } from '../../workflow/model.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { ResumeRequest } from '../../agents/port.ts';
+import type { ResumeRequest } from '../../agents/session.ts';
 import { type ErrorData, toErrorData } from '../../core/errors.ts';
 import type { Judge } from '../../workflow/model.ts';
 import { unitFileName } from '../log-files.ts';

@@ -1,5 +1,5 @@
 import type { AgentDefinition } from '../../agents/agent.ts';
-import type { PermissionPolicy } from '../../agents/permissions.ts';
+import type { PermissionPolicy } from '../../agents/permissions/permissions.ts';
 import type { StepPermissions } from '../../workflow/model.ts';
 
 export interface PolicyOf {

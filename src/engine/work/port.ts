@@ -1,4 +1,4 @@
-import type { Usage } from '../../agents/port.ts';
+import type { Usage } from '../../agents/session.ts';
 import type { ErrorData } from '../../core/errors.ts';
 import type { EventOf, NewEvent } from '../../core/events.ts';
 import type { Json } from '../../core/json.ts';

@@ -1,4 +1,4 @@
-import type { HostAnswer } from '../../agents/port.ts';
+import type { HostAnswer } from '../../agents/session.ts';
 import type { Lease } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { type HeldSlot, hasFreeSlot, takeSlot } from './agent-slots.ts';

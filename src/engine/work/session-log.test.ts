@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { AgentEvent } from '../../agents/port.ts';
+import type { AgentEvent } from '../../agents/session.ts';
 import { openLogFile } from '../../process/log.ts';
 import { linesOf, SessionLog } from './session-log.ts';
 

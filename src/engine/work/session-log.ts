@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../../agents/port.ts';
+import type { AgentEvent } from '../../agents/session.ts';
 import type { Log } from '../../process/log.ts';
 
 /** Of what a tool was given and printed: nothing that is shown anywhere has more of it. */

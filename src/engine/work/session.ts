@@ -1,7 +1,7 @@
 import type { AgentDefinition } from '../../agents/agent.ts';
-import { isStartRace } from '../../agents/failures.ts';
-import type { PermissionPolicy } from '../../agents/permissions.ts';
-import type { HostAnswer, HostQuestion, ResumeRequest, SessionResult, Usage } from '../../agents/port.ts';
+import { isStartRace } from '../../agents/driver/failures.ts';
+import type { PermissionPolicy } from '../../agents/permissions/permissions.ts';
+import type { HostAnswer, HostQuestion, ResumeRequest, SessionResult, Usage } from '../../agents/session.ts';
 import type { ErrorData } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { formatDuration } from '../../core/time.ts';

@@ -1,4 +1,4 @@
-import type { Usage } from '../../agents/port.ts';
+import type { Usage } from '../../agents/session.ts';
 import type { SpendingLimit } from '../../workflow/model.ts';
 
 const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;

@@ -1,5 +1,5 @@
 import type { AgentDefinition } from '../../agents/agent.ts';
-import type { ResumeRequest, Usage } from '../../agents/port.ts';
+import type { ResumeRequest, Usage } from '../../agents/session.ts';
 import { addUsage } from '../../agents/usage.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { nearest } from '../../core/suggest.ts';

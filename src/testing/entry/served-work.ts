@@ -1,6 +1,6 @@
-import type { Session, SessionFactory, SessionResult } from '../../agents/port.ts';
+import { lazySessions } from '../../agents/open-session.ts';
+import type { Session, SessionFactory, SessionResult } from '../../agents/session.ts';
 import { noUsage } from '../../agents/usage.ts';
-import { lazySessions } from '../../commands/lazy-sessions.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ShellRunner, WorkScript } from '../../engine/environment.ts';

@@ -1,5 +1,5 @@
+import { lazySessions } from '../../agents/open-session.ts';
 import type { Host } from '../../commands/host.ts';
-import { lazySessions } from '../../commands/lazy-sessions.ts';
 import type { NewEvent } from '../../core/events.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import { createRedactor, type Redactor } from '../../effects/redact/redact.ts';

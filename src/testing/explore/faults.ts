@@ -1,4 +1,4 @@
-import type { Session, SessionFactory, SessionResult, Turn } from '../../agents/port.ts';
+import type { Session, SessionFactory, SessionResult, Turn } from '../../agents/session.ts';
 import { noUsage } from '../../agents/usage.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Effect, EffectDefinition } from '../../effects/effect.ts';

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { lazySessions } from '../../agents/open-session.ts';
 import { type Once, rememberOnce } from '../../commands/host.ts';
-import { lazySessions } from '../../commands/lazy-sessions.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { createConductedWorld } from '../../effects/conductor/conductor.ts';
 import { freePlayer } from '../../effects/schedulers/round-robin.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openSession } from '../../agents/sessions.ts';
+import { openSession } from '../../agents/kinds.ts';
 import { agentOf } from '../../agents/test-support.ts';
 import { createConductedWorld } from '../../effects/conductor/conductor.ts';
 import { createLiveWorld } from '../../effects/live-world.ts';

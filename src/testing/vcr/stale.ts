@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { SessionRequest } from '../../agents/port.ts';
+import type { SessionRequest } from '../../agents/session.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { WorkScript } from '../../engine/environment.ts';
 import { commandOf, promptOf } from '../../engine/recording/recorder.ts';

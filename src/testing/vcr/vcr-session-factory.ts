@@ -1,5 +1,5 @@
-import type { Session, SessionFactory, SessionHost, SessionRequest } from '../../agents/port.ts';
-import { scriptedSessions } from '../../agents/scripted.ts';
+import { scriptedSessions } from '../../agents/scripted/scripted.ts';
+import type { Session, SessionFactory, SessionHost, SessionRequest } from '../../agents/session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { SessionFile } from '../../engine/recording/session-file.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { AgentEvent, HostQuestion, SessionHost } from '../../agents/port.ts';
+import type { AgentEvent, HostQuestion, SessionHost } from '../../agents/session.ts';
 import { noUsage } from '../../agents/usage.ts';
 import type { RepriseError } from '../../core/errors.ts';
 import type { RecordedSession } from '../../engine/recording/session-file.ts';

@@ -6,7 +6,7 @@ import type {
   SessionHost,
   SessionResult,
   Turn,
-} from '../../agents/port.ts';
+} from '../../agents/session.ts';
 import { noUsage } from '../../agents/usage.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { RecordedSession } from '../../engine/recording/session-file.ts';

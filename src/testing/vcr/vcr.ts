@@ -1,4 +1,4 @@
-import type { Session, SessionFactory } from '../../agents/port.ts';
+import type { Session, SessionFactory } from '../../agents/session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ShellRunner } from '../../engine/environment.ts';

@@ -1,7 +1,7 @@
 import { existsSync, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterEach } from 'vitest';
-import type { SessionHost, SessionRequest } from '../../../src/agents/port.ts';
+import type { SessionHost, SessionRequest } from '../../../src/agents/session.ts';
 import { agentLab } from '../../../src/agents/test-support.ts';
 import type { ModelScript } from '../../support/fake-model/script.ts';
 import { type FakeModel, startFakeModel } from '../../support/fake-model/server.ts';

@@ -1,5 +1,5 @@
 import type { AgentDefinition } from '../../../src/agents/agent.ts';
-import type { PermissionPolicy } from '../../../src/agents/permissions.ts';
+import type { PermissionPolicy } from '../../../src/agents/permissions/permissions.ts';
 import { agentOf, policyOf } from '../../../src/agents/test-support.ts';
 import { acpEnvironment, claudeEnvironment, codexEnvironment, type Surroundings } from './environment.ts';
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { openSession } from '../../../../dist/agents/sessions.js';
+import { openSession } from '../../../../dist/agents/kinds.js';
 
 /**
  * A host of one session, to be killed: prints what it is told, one event a line.

@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Json } from '../core/json.ts';
-import { actionOf } from '../core/tools.ts';
+import type { Json } from '../../core/json.ts';
+import { actionOf } from '../../core/tools.ts';
+import { policyOf } from '../test-support.ts';
+import { pathsOf } from '../tool-use.ts';
 import { decide, type PermissionPolicy } from './permissions.ts';
-import { policyOf } from './test-support.ts';
-import { pathsOf } from './tool-use.ts';
 
 const workspace = '/home/ana/tree';
 

@@ -1,6 +1,6 @@
-import type { OutputStream } from '../process/output.ts';
-import { rawEvent } from './json-line.ts';
-import type { AgentEvent } from './port.ts';
+import type { OutputStream } from '../../process/output.ts';
+import { rawEvent } from '../json-line.ts';
+import type { AgentEvent } from '../session.ts';
 
 /** Longer lines are not read: an agent that prints such a thing must not take our memory. */
 export const longestLine = 8 * 1024 * 1024;

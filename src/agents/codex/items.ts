@@ -1,7 +1,7 @@
-import type { Json } from '../core/json.ts';
-import { at, listAt, numberAt, rawEvent, textAt } from './json-line.ts';
-import type { AgentEvent } from './port.ts';
-import { insideShell } from './shell-wrapper.ts';
+import type { Json } from '../../core/json.ts';
+import { at, listAt, numberAt, rawEvent, textAt } from '../json-line.ts';
+import type { AgentEvent } from '../session.ts';
+import { insideShell } from '../shell-wrapper.ts';
 
 interface Item {
   readonly item: Json | undefined;

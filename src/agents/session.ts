@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../core/json.ts';
 import type { Timestamp } from '../core/time.ts';
 import type { Marker, ProcessIdentity } from '../process/table.ts';
 import type { AgentDefinition } from './agent.ts';
-import type { Decision, PermissionPolicy } from './permissions.ts';
+import type { Decision, PermissionPolicy } from './permissions/permissions.ts';
 
 /** What an agent does, in one vocabulary for all of them. Messages are whole: streamed pieces are put together. */
 export type AgentEvent =

@@ -1,10 +1,10 @@
-import { type ErrorData, toErrorData } from '../core/errors.ts';
-import type { ProcessEnd } from '../process/start.ts';
+import { type ErrorData, toErrorData } from '../../core/errors.ts';
+import type { ProcessEnd } from '../../process/start.ts';
+import type { Progress } from '../progress.ts';
+import type { SessionRequest, SessionResult } from '../session.ts';
+import { structuredAnswer } from '../structured.ts';
 import { failed, protocolError, reportedFailure, withDenials } from './failures.ts';
-import type { SessionRequest, SessionResult } from './port.ts';
-import type { Progress } from './progress.ts';
 import type { Verdict } from './protocol.ts';
-import { structuredAnswer } from './structured.ts';
 
 /** The result of a session: what the agent says of itself, and what we find. Never rejects. */
 export async function judge(

@@ -1,9 +1,9 @@
-import { acpSessions } from './acp.ts';
-import { claudeSessions } from './claude.ts';
-import { codexSessions } from './codex.ts';
+import { acpSessions } from './acp/acp.ts';
+import { claudeSessions } from './claude/claude.ts';
+import { codexSessions } from './codex/exec.ts';
 import { commandSessions } from './command.ts';
-import type { SessionFactory } from './port.ts';
-import { scriptedSessions } from './scripted.ts';
+import { scriptedSessions } from './scripted/scripted.ts';
+import type { SessionFactory } from './session.ts';
 
 /** Sessions with agents of every kind. */
 export const openSession: SessionFactory = (request, host) => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../core/json.ts';
-import { appServerLaunch, appServerProtocol } from './codex-app-server.ts';
-import type { ProtocolContext } from './protocol.ts';
-import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from './test-support.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { ProtocolContext } from '../driver/protocol.ts';
+import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from '../test-support.ts';
+import { appServerLaunch, appServerProtocol } from './app-server.ts';
 
 const lab = agentLab();
 

@@ -1,13 +1,7 @@
-import type { JsonObject } from '../core/json.ts';
-import { codexAppServerSessions } from './codex-app-server.ts';
-import { itemEvents } from './codex-items.ts';
-import { asksForApproval, refuseFork, sandboxOf } from './codex-request.ts';
-import { reportedFailure } from './failures.ts';
-import { at, numberAt, parseObject, rawEvent, textAt } from './json-line.ts';
-import type { SessionFactory, SessionRequest, Usage } from './port.ts';
-import { processSessions } from './process-session.ts';
-import { commandOf } from './program.ts';
-import { wholePrompt } from './prompt.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { asksForApproval, refuseFork, sandboxOf } from '../codex-request.ts';
+import { reportedFailure } from '../driver/failures.ts';
+import { processSessions } from '../driver/process-session.ts';
 import {
   type Adapter,
   event,
@@ -16,8 +10,14 @@ import {
   type ProtocolContext,
   type Step,
   verdict,
-} from './protocol.ts';
-import { noUsage, usageSince } from './usage.ts';
+} from '../driver/protocol.ts';
+import { at, numberAt, parseObject, rawEvent, textAt } from '../json-line.ts';
+import { commandOf } from '../program.ts';
+import { wholePrompt } from '../prompt.ts';
+import type { SessionFactory, SessionRequest, Usage } from '../session.ts';
+import { noUsage, usageSince } from '../usage.ts';
+import { codexAppServerSessions } from './app-server.ts';
+import { itemEvents } from './items.ts';
 
 /** Linux takes no longer argument. */
 const longestArgument = 100_000;

@@ -1,9 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
-import { applyPolicy } from './apply-policy.ts';
-import { failed, limitError, permissionDenied } from './failures.ts';
-import { judge } from './judge.ts';
+import { type ErrorData, RepriseError, toErrorData } from '../../core/errors.ts';
+import { applyPolicy } from '../apply-policy.ts';
+import { failed, limitError, permissionDenied } from '../driver/failures.ts';
+import type { Verdict } from '../driver/protocol.ts';
+import { judge } from '../driver/result.ts';
+import { Progress } from '../progress.ts';
+import { decisionOf } from '../ruling.ts';
+import { ScriptHands } from '../script-hands.ts';
 import type {
   HostAnswer,
   HostQuestion,
@@ -13,14 +17,10 @@ import type {
   SessionRequest,
   SessionResult,
   Turn,
-} from './port.ts';
-import { Progress } from './progress.ts';
-import type { Verdict } from './protocol.ts';
-import { decisionOf } from './ruling.ts';
+} from '../session.ts';
+import { Turns } from '../turns.ts';
+import { noUsage } from '../usage.ts';
 import type { Script, ScriptStep } from './script.ts';
-import { ScriptHands } from './script-hands.ts';
-import { Turns } from './turns.ts';
-import { noUsage } from './usage.ts';
 
 /** Sessions with an agent that does what a script says: real files, real commits, and no model. */
 export const scriptedSessions: SessionFactory = (request, host) => new ScriptedSession(request, host);

@@ -1,14 +1,8 @@
-import type { Json } from '../core/json.ts';
-import { type AcpTool, acpWish, mergeTool } from './acp-tools.ts';
-import { acpTurnEnd } from './acp-turn-end.ts';
-import { acpUpdate, flushText, startTool } from './acp-updates.ts';
-import { failed, protocolError, reportedFailure } from './failures.ts';
-import { at, listAt, own, rawEvent, textAt } from './json-line.ts';
-import type { Decision } from './permissions.ts';
-import type { SessionRequest } from './port.ts';
-import { processSessions } from './process-session.ts';
-import { commandOf } from './program.ts';
-import { continuePrompt, promptWithSchema } from './prompt.ts';
+import type { Json } from '../../core/json.ts';
+import { type AcpTool, acpWish, mergeTool } from '../acp-tools.ts';
+import { acpTurnEnd } from '../acp-turn-end.ts';
+import { failed, protocolError, reportedFailure } from '../driver/failures.ts';
+import { processSessions } from '../driver/process-session.ts';
 import {
   type Adapter,
   event,
@@ -19,9 +13,15 @@ import {
   type Step,
   send,
   verdict,
-} from './protocol.ts';
-import { parseRpc, type RpcId, type RpcMessage, rpcErrorText } from './rpc.ts';
-import { decisionOf, permissionSignals } from './ruling.ts';
+} from '../driver/protocol.ts';
+import { at, listAt, own, rawEvent, textAt } from '../json-line.ts';
+import type { Decision } from '../permissions/permissions.ts';
+import { commandOf } from '../program.ts';
+import { continuePrompt, promptWithSchema } from '../prompt.ts';
+import { parseRpc, type RpcId, type RpcMessage, rpcErrorText } from '../rpc.ts';
+import { decisionOf, permissionSignals } from '../ruling.ts';
+import type { SessionRequest } from '../session.ts';
+import { acpUpdate, flushText, startTool } from './updates.ts';
 
 /** Any agent that speaks the Agent Client Protocol on its standard streams. */
 const acpLaunch = ({ agent }: SessionRequest): Launch => ({

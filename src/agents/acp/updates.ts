@@ -1,8 +1,8 @@
-import type { Json } from '../core/json.ts';
+import type { Json } from '../../core/json.ts';
+import { acpWish, mergeTool, noTool } from '../acp-tools.ts';
+import { event, type Signal, type Step } from '../driver/protocol.ts';
+import { at, listAt, numberAt, own, rawEvent, textAt } from '../json-line.ts';
 import type { AcpState } from './acp.ts';
-import { acpWish, mergeTool, noTool } from './acp-tools.ts';
-import { at, listAt, numberAt, own, rawEvent, textAt } from './json-line.ts';
-import { event, type Signal, type Step } from './protocol.ts';
 
 /** What is longer is handed on in several parts, so that a flood does not fill memory. */
 const longestMessage = 1_000_000;

@@ -1,10 +1,10 @@
 import { relative } from 'node:path';
-import { actionOf, type Rule } from '../core/tools.ts';
-import { textAt } from './json-line.ts';
+import { actionOf, type Rule } from '../../core/tools.ts';
+import { textAt } from '../json-line.ts';
+import { commandOf } from '../tool-use.ts';
+import { fitsPath, fitsWildcard } from '../wildcard.ts';
 import type { PermissionRequest } from './permissions.ts';
 import { possibleCommands, simpleCommands } from './shell-commands.ts';
-import { commandOf } from './tool-use.ts';
-import { fitsPath, fitsWildcard } from './wildcard.ts';
 
 type RuleUse = 'to allow' | 'to deny';
 

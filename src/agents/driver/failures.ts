@@ -1,8 +1,8 @@
-import type { ErrorData } from '../core/errors.ts';
-import type { Timestamp } from '../core/time.ts';
-import type { AgentKind } from './agent.ts';
-import { isLimitText, readReset } from './limits.ts';
-import type { Denial } from './port.ts';
+import type { ErrorData } from '../../core/errors.ts';
+import type { Timestamp } from '../../core/time.ts';
+import type { AgentKind } from '../agent.ts';
+import { isLimitText, readReset } from '../limits.ts';
+import type { Denial } from '../session.ts';
 import type { Verdict } from './protocol.ts';
 
 const longestMessage = 2000;

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from '../test-support.ts';
 import { acpProtocol } from './acp.ts';
-import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from './test-support.ts';
 
 const lab = agentLab();
-const program = join(import.meta.dirname, '../../test/support/acp-agent/program.mjs');
+const program = join(import.meta.dirname, '../../../test/support/acp-agent/program.mjs');
 const agent = agentOf({ kind: 'acp', command: [process.execPath, program] });
 const file = () => join(lab.workspace(), 'hello.txt');
 

@@ -1,8 +1,8 @@
-import type { ErrorData } from '../core/errors.ts';
-import type { Json, JsonObject } from '../core/json.ts';
-import type { Timestamp } from '../core/time.ts';
-import type { AgentEvent, HostAnswer, HostQuestion, SessionRequest } from './port.ts';
-import type { Ruling } from './ruling.ts';
+import type { ErrorData } from '../../core/errors.ts';
+import type { Json, JsonObject } from '../../core/json.ts';
+import type { Timestamp } from '../../core/time.ts';
+import type { Ruling } from '../ruling.ts';
+import type { AgentEvent, HostAnswer, HostQuestion, SessionRequest } from '../session.ts';
 
 /**
  * How one kind of agent talks: a pure state machine over the lines that it prints. It says what happened, what to

@@ -1,11 +1,11 @@
-import type { Json } from '../core/json.ts';
-import { actionOf, parseRule, type Rule } from '../core/tools.ts';
-import type { Preset } from './agent.ts';
-import { textAt } from './json-line.ts';
-import { covers, pathInside } from './permission-rule.ts';
+import type { Json } from '../../core/json.ts';
+import { actionOf, parseRule, type Rule } from '../../core/tools.ts';
+import type { Preset } from '../agent.ts';
+import { textAt } from '../json-line.ts';
+import { commandOf } from '../tool-use.ts';
+import { fitsPath } from '../wildcard.ts';
+import { covers, pathInside } from './rules.ts';
 import { simpleCommands } from './shell-commands.ts';
-import { commandOf } from './tool-use.ts';
-import { fitsPath } from './wildcard.ts';
 
 /** What an agent may do, as data. */
 export interface PermissionPolicy {

@@ -1,14 +1,8 @@
-import type { Json } from '../core/json.ts';
-import { claudeLaunch } from './claude-argv.ts';
-import { claudeEvents } from './claude-events.ts';
-import { claudeResult } from './claude-result.ts';
-import { failed, protocolError } from './failures.ts';
-import { at, own, parseObject, rawEvent, textAt } from './json-line.ts';
-import { resetFromEpoch } from './limits.ts';
-import type { Decision } from './permissions.ts';
-import type { Usage } from './port.ts';
-import { processSessions } from './process-session.ts';
-import { continuePrompt } from './prompt.ts';
+import type { Json } from '../../core/json.ts';
+import { claudeLaunch } from '../claude-argv.ts';
+import { claudeResult } from '../claude-result.ts';
+import { failed, protocolError } from '../driver/failures.ts';
+import { processSessions } from '../driver/process-session.ts';
 import {
   type Adapter,
   event,
@@ -17,8 +11,14 @@ import {
   type Step,
   send,
   verdict,
-} from './protocol.ts';
-import { decisionOf, permissionSignals } from './ruling.ts';
+} from '../driver/protocol.ts';
+import { at, own, parseObject, rawEvent, textAt } from '../json-line.ts';
+import { resetFromEpoch } from '../limits.ts';
+import type { Decision } from '../permissions/permissions.ts';
+import { continuePrompt } from '../prompt.ts';
+import { decisionOf, permissionSignals } from '../ruling.ts';
+import type { Usage } from '../session.ts';
+import { claudeEvents } from './stream.ts';
 
 export interface ClaudeState {
   readonly sessionId: string | undefined;

@@ -1,10 +1,10 @@
-import type { Session, SessionFactory } from '../agents/port.ts';
+import type { Session, SessionFactory } from './session.ts';
 
 /** Sessions with agents of every kind; the code that talks to agents is loaded with the first of them. */
 export const lazySessions: SessionFactory = (request, host) => {
   let opened: Promise<Session> | undefined;
   const session = () => {
-    opened ??= import('../agents/sessions.ts').then(({ openSession }) => openSession(request, host));
+    opened ??= import('./kinds.ts').then(({ openSession }) => openSession(request, host));
     return opened;
   };
   return {

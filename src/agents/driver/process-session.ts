@@ -1,13 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { toErrorData } from '../core/errors.ts';
-import { type RunningProcess, startProcess } from '../process/start.ts';
-import { applyPolicy } from './apply-policy.ts';
-import { endAgent, within } from './ending.ts';
-import { failed } from './failures.ts';
-import { judge, silentEnd } from './judge.ts';
-import { Listener, longestLine } from './listener.ts';
+import { toErrorData } from '../../core/errors.ts';
+import { type RunningProcess, startProcess } from '../../process/start.ts';
+import { applyPolicy } from '../apply-policy.ts';
+import { endAgent, within } from '../ending.ts';
+import { locateProgram } from '../program.ts';
+import { Progress } from '../progress.ts';
 import type {
   HostAnswer,
   HostQuestion,
@@ -17,11 +16,12 @@ import type {
   SessionRequest,
   SessionResult,
   Turn,
-} from './port.ts';
-import { locateProgram } from './program.ts';
-import { Progress } from './progress.ts';
+} from '../session.ts';
+import { Turns } from '../turns.ts';
+import { failed } from './failures.ts';
 import type { Adapter, Launch, Protocol, Signal, Step, Verdict } from './protocol.ts';
-import { Turns } from './turns.ts';
+import { judge, silentEnd } from './result.ts';
+import { Listener, longestLine } from './turns.ts';
 
 /** How long an agent whose work is done, or whose output is closed, may take to end by itself. */
 const patienceMs = 1000;

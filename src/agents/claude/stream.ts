@@ -1,8 +1,8 @@
-import type { Json, JsonObject } from '../core/json.ts';
+import type { Json, JsonObject } from '../../core/json.ts';
+import { event, type Step } from '../driver/protocol.ts';
+import { listAt, numberAt, rawEvent, textAt } from '../json-line.ts';
+import type { AgentEvent } from '../session.ts';
 import type { ClaudeState } from './claude.ts';
-import { listAt, numberAt, rawEvent, textAt } from './json-line.ts';
-import type { AgentEvent } from './port.ts';
-import { event, type Step } from './protocol.ts';
 
 interface Taken {
   readonly message: JsonObject;

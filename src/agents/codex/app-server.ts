@@ -1,14 +1,8 @@
-import type { Json } from '../core/json.ts';
-import { appServerNotification } from './codex-app-server-notifications.ts';
-import { codexTool, commandText } from './codex-items.ts';
-import { approvalPolicyOf, refuseFork, sandboxOf } from './codex-request.ts';
-import { reportedFailure } from './failures.ts';
-import { at, own, rawEvent, textAt } from './json-line.ts';
-import type { Decision } from './permissions.ts';
-import type { SessionRequest, Usage } from './port.ts';
-import { processSessions } from './process-session.ts';
-import { commandOf } from './program.ts';
-import { continuePrompt, wholePrompt } from './prompt.ts';
+import type { Json } from '../../core/json.ts';
+import { appServerNotification } from '../codex-app-server-notifications.ts';
+import { approvalPolicyOf, refuseFork, sandboxOf } from '../codex-request.ts';
+import { reportedFailure } from '../driver/failures.ts';
+import { processSessions } from '../driver/process-session.ts';
 import {
   type Adapter,
   event,
@@ -18,9 +12,15 @@ import {
   type Step,
   send,
   verdict,
-} from './protocol.ts';
-import { parseRpc, type RpcError, type RpcId, type RpcMessage, rpcErrorText } from './rpc.ts';
-import { decisionOf, permissionSignals } from './ruling.ts';
+} from '../driver/protocol.ts';
+import { at, own, rawEvent, textAt } from '../json-line.ts';
+import type { Decision } from '../permissions/permissions.ts';
+import { commandOf } from '../program.ts';
+import { continuePrompt, wholePrompt } from '../prompt.ts';
+import { parseRpc, type RpcError, type RpcId, type RpcMessage, rpcErrorText } from '../rpc.ts';
+import { decisionOf, permissionSignals } from '../ruling.ts';
+import type { SessionRequest, Usage } from '../session.ts';
+import { codexTool, commandText } from './items.ts';
 
 /** Codex's own server, which asks before it does something that is not trusted, or not possible in its sandbox. */
 export function appServerLaunch(request: SessionRequest): Launch {

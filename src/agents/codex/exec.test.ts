@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { codexLaunch, codexProtocol } from './codex.ts';
-import { nativeCodex } from './codex-binary.ts';
-import { agentLab, agentOf, eventsIn, policyOf, requestOf, signalsOf } from './test-support.ts';
+import { nativeCodex } from '../driver/program.ts';
+import { agentLab, agentOf, eventsIn, policyOf, requestOf, signalsOf } from '../test-support.ts';
+import { codexLaunch, codexProtocol } from './exec.ts';
 
 const lab = agentLab();
 const codex = agentOf({ kind: 'codex' });
