@@ -6,7 +6,7 @@ import { acpProtocol } from '../../dist/agents/acp/acp.js';
 import { claudeProtocol } from '../../dist/agents/claude/claude.js';
 import { appServerProtocol } from '../../dist/agents/codex/app-server.js';
 import { codexProtocol } from '../../dist/agents/codex/exec.js';
-import { addUsage, noUsage } from '../../dist/agents/usage.js';
+import { addUsage, noUsage } from '../../dist/agents/session.js';
 import { setTextsApart } from '../../dist/engine/recording/long-texts.js';
 import { formatRecording } from '../../dist/engine/recording/session-format.js';
 import { withShownOutputs } from '../../dist/engine/recording/shown-outputs.js';

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: `${{ }}` is the syntax that this page is about.
 
-import { agentSchema } from '../../dist/agents/agent-schema.js';
+import { agentSchema } from '../../dist/agents/agent.js';
 import { functionNames } from '../../dist/workflow/expression/evaluate.js';
 import { configJsonSchema } from '../../dist/workflow/yaml/config.js';
 import { workflowJsonSchema } from '../../dist/workflow/yaml/schema.js';

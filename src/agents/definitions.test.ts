@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Json } from '../core/json.ts';
 import { DefinitionError } from '../workflow/problems.ts';
 import { loadConfig } from '../workflow/yaml/config.ts';
-import { agentJsonSchema } from './agent-schema.ts';
+import { agentJsonSchema } from './agent.ts';
 import { agentRules, parseAgents } from './definitions.ts';
 
 function problemsOf(config: Json, files: { name: string; text: string }[] = []): readonly string[] {

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { startProcess } from '../process/start.ts';
 import type { AgentDefinition } from './agent.ts';
-import { within } from './ending.ts';
-import { findProgram } from './find-program.ts';
-import { commandOf, howToInstall } from './program.ts';
+import { commandOf, findProgram, howToInstall } from './driver/program.ts';
+import { within } from './driver/turns.ts';
 
 /** Whether an agent can be used on this machine, and what to do if not. */
 export interface AgentCheckup {

@@ -1,3 +1,4 @@
+import type { AgentDefinition } from './agent.ts';
 import type { Session, SessionFactory } from './session.ts';
 
 /** Sessions with agents of every kind; the code that talks to agents is loaded with the first of them. */
@@ -15,3 +16,19 @@ export const lazySessions: SessionFactory = (request, host) => {
     },
   };
 };
+
+const plain = (kind: 'claude' | 'codex'): AgentDefinition => ({
+  name: kind,
+  kind,
+  permissions: 'edit',
+  allow: [],
+  deny: [],
+  args: [],
+  env: {},
+});
+
+/** The agents that every project has, unless it defines its own of that name. */
+export const builtInAgents: ReadonlyMap<string, AgentDefinition> = new Map([
+  ['claude', plain('claude')],
+  ['codex', plain('codex')],
+]);

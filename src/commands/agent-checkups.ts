@@ -1,7 +1,7 @@
 import type { AgentDefinition } from '../agents/agent.ts';
 import { type AgentCheckup, inspectAgent } from '../agents/doctor.ts';
+import { builtInAgents } from '../agents/open-session.ts';
 import { toErrorData } from '../core/errors.ts';
-import { builtInAgents } from './built-in-agents.ts';
 import type { Finding, Patient } from './checkups.ts';
 import { readConfig } from './project.ts';
 import { loadAgents } from './project-agents.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { AgentDefinition } from '../agents/agent.ts';
-import { lazySessions } from '../agents/open-session.ts';
+import { builtInAgents, lazySessions } from '../agents/open-session.ts';
 import type { SessionFactory } from '../agents/session.ts';
 import { createLiveWorld } from '../effects/live-world.ts';
 import { systemClock, systemIds } from '../effects/system.ts';
@@ -16,7 +16,6 @@ import {
 } from '../engine/environment.ts';
 import { isAlive, thisProcess } from '../process/table.ts';
 import type { EventStore } from '../store/port.ts';
-import { builtInAgents } from './built-in-agents.ts';
 import type { Host } from './host.ts';
 
 export interface OpenEngineOptions {

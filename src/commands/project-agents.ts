@@ -1,12 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { AgentDefinition } from '../agents/agent.ts';
+import { builtInAgents } from '../agents/open-session.ts';
 import type { Json } from '../core/json.ts';
 import { nearest } from '../core/suggest.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { agentNames, DefinitionError, type NamedAgent, type Problem } from '../workflow/problems.ts';
 import type { Config } from '../workflow/yaml/config.ts';
-import { builtInAgents } from './built-in-agents.ts';
 import { everyTime } from './host.ts';
 import type { CommandIo } from './io.ts';
 import { displayPath, type Project } from './project.ts';

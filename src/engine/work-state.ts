@@ -1,5 +1,4 @@
-import type { Usage } from '../agents/session.ts';
-import { addUsage, noUsage } from '../agents/usage.ts';
+import { addUsage, noUsage, type Usage } from '../agents/session.ts';
 import type { EventOf } from '../core/events.ts';
 import type { KnownLanding, KnownSession, KnownWorkspace, Transition } from './work/port.ts';
 

@@ -1,4 +1,4 @@
-import { splitFrontMatter } from '../agents/front-matter.ts';
+import { splitFrontMatter } from '../agents/definitions.ts';
 import type { Problem } from '../workflow/problems.ts';
 import { type Complaint, LineIndex, ProblemList } from '../workflow/yaml/source/problem-list.ts';
 import { YamlSource } from '../workflow/yaml/source/yaml-source.ts';

@@ -1,5 +1,5 @@
 import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
-import { splitFrontMatter } from '../agents/front-matter.ts';
+import { splitFrontMatter } from '../agents/definitions.ts';
 import { canonicalJson, isJsonObject, type Json } from '../core/json.ts';
 import { isTooDeep, keyText, YamlSource } from '../workflow/yaml/source/yaml-source.ts';
 import type { TaskState } from './task.ts';

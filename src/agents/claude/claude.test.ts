@@ -2,9 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/json.ts';
-import { claudeLaunch } from '../claude-argv.ts';
 import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from '../test-support.ts';
-import { claudeProtocol } from './claude.ts';
+import { claudeLaunch, claudeProtocol } from './claude.ts';
 
 const lab = agentLab();
 const program = join(import.meta.dirname, '../../../test/support/claude-agent/program.mjs');

@@ -1,23 +1,25 @@
 import type { JsonObject } from '../../core/json.ts';
-import { asksForApproval, refuseFork, sandboxOf } from '../codex-request.ts';
 import { reportedFailure } from '../driver/failures.ts';
 import { processSessions } from '../driver/process-session.ts';
+import { commandOf } from '../driver/program.ts';
 import {
   type Adapter,
+  at,
   event,
   type Launch,
+  numberAt,
   type Protocol,
   type ProtocolContext,
+  parseObject,
+  rawEvent,
   type Step,
+  textAt,
   verdict,
 } from '../driver/protocol.ts';
-import { at, numberAt, parseObject, rawEvent, textAt } from '../json-line.ts';
-import { commandOf } from '../program.ts';
-import { wholePrompt } from '../prompt.ts';
-import type { SessionFactory, SessionRequest, Usage } from '../session.ts';
-import { noUsage, usageSince } from '../usage.ts';
+import { wholePrompt } from '../driver/result.ts';
+import { noUsage, type SessionFactory, type SessionRequest, type Usage, usageSince } from '../session.ts';
 import { codexAppServerSessions } from './app-server.ts';
-import { itemEvents } from './items.ts';
+import { asksForApproval, itemEvents, refuseFork, sandboxOf } from './items.ts';
 
 /** Linux takes no longer argument. */
 const longestArgument = 100_000;

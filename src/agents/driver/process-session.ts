@@ -3,10 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toErrorData } from '../../core/errors.ts';
 import { type RunningProcess, startProcess } from '../../process/start.ts';
-import { applyPolicy } from '../apply-policy.ts';
-import { endAgent, within } from '../ending.ts';
-import { locateProgram } from '../program.ts';
-import { Progress } from '../progress.ts';
+import { applyPolicy } from '../permissions/permissions.ts';
 import type {
   HostAnswer,
   HostQuestion,
@@ -17,11 +14,11 @@ import type {
   SessionResult,
   Turn,
 } from '../session.ts';
-import { Turns } from '../turns.ts';
 import { failed } from './failures.ts';
+import { locateProgram } from './program.ts';
 import type { Adapter, Launch, Protocol, Signal, Step, Verdict } from './protocol.ts';
 import { judge, silentEnd } from './result.ts';
-import { Listener, longestLine } from './turns.ts';
+import { endAgent, Listener, longestLine, Progress, Turns, within } from './turns.ts';
 
 /** How long an agent whose work is done, or whose output is closed, may take to end by itself. */
 const patienceMs = 1000;

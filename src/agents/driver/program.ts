@@ -1,5 +1,79 @@
-import { accessSync, constants, readdirSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { accessSync, constants, readdirSync, realpathSync, statSync } from 'node:fs';
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { RepriseError } from '../../core/errors.ts';
+import type { AgentDefinition, AgentKind } from '../agent.ts';
+
+const usual: Readonly<Record<AgentKind, string | undefined>> = {
+  claude: 'claude',
+  codex: 'codex',
+  acp: undefined,
+  command: undefined,
+  scripted: undefined,
+};
+
+/** The program with its first arguments, as it was written or as usual. */
+export function commandOf({ kind, command }: AgentDefinition): readonly string[] {
+  if (command && command.length > 0) return command;
+  const program = usual[kind];
+  return program === undefined ? [] : [program];
+}
+
+const installs: Readonly<Record<string, string>> = {
+  claude: 'npm install -g @anthropic-ai/claude-code',
+  codex: 'npm install -g @openai/codex',
+  gemini: 'npm install -g @google/gemini-cli',
+  opencode: 'npm install -g opencode-ai',
+  qwen: 'npm install -g @qwen-code/qwen-code',
+  copilot: 'npm install -g @github/copilot',
+  'claude-agent-acp': 'npm install -g @agentclientprotocol/claude-agent-acp',
+  'codex-acp': 'npm install -g @agentclientprotocol/codex-acp',
+};
+
+/** What to type to have a program. */
+export const howToInstall = (program: string): string => {
+  const command = Object.hasOwn(installs, program) ? installs[program] : undefined;
+  return command ? `install it: ${command}` : `install \`${program}\`, or correct \`command\` and PATH`;
+};
+
+/** The file to start for the first word of an argument list. Throws AGENT_NOT_FOUND. */
+export function locateProgram(agent: AgentDefinition, argv: readonly string[], where: WhereToLook): string {
+  const name = argv[0] ?? '';
+  const found = findProgram(name, where);
+  if (found === undefined) {
+    throw new RepriseError(
+      'AGENT_NOT_FOUND',
+      `the agent \`${agent.name}\` needs \`${name}\`, which was not found`,
+      {
+        hint: howToInstall(name),
+      },
+    );
+  }
+  return agent.kind === 'codex' ? (nativeCodex(found) ?? found) : found;
+}
+
+interface WhereToLook {
+  readonly path: string | undefined;
+  readonly cwd: string;
+}
+
+/** The file that a name means: looked up on `PATH`, or in `cwd` if it holds a slash; `undefined` if there is none. */
+export function findProgram(name: string, { path = '/usr/bin:/bin', cwd }: WhereToLook): string | undefined {
+  if (isAbsolute(name) || name.includes('/')) return onlyIfProgram(resolve(cwd, name));
+  for (const folder of path.split(delimiter)) {
+    const found = onlyIfProgram(join(folder === '' ? cwd : folder, name));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function onlyIfProgram(file: string): string | undefined {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile() ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 const deepest = 5;
 

@@ -1,10 +1,10 @@
 import { type ErrorData, toErrorData } from '../../core/errors.ts';
+import { type Json, type JsonObject, toJson } from '../../core/json.ts';
 import type { ProcessEnd } from '../../process/start.ts';
-import type { Progress } from '../progress.ts';
 import type { SessionRequest, SessionResult } from '../session.ts';
-import { structuredAnswer } from '../structured.ts';
 import { failed, protocolError, reportedFailure, withDenials } from './failures.ts';
 import type { Verdict } from './protocol.ts';
+import type { Progress } from './turns.ts';
 
 /** The result of a session: what the agent says of itself, and what we find. Never rejects. */
 export async function judge(
@@ -43,7 +43,7 @@ const given = ({ structured }: Extract<Verdict, { kind: 'ok' }>) =>
   structured === undefined ? {} : { structured };
 
 /** What is known of an agent that ended before it said how. */
-export interface SilentEnd {
+interface SilentEnd {
   readonly request: SessionRequest;
   readonly stderr: string;
   /** The last line of its output. */
@@ -81,3 +81,90 @@ export function silentEnd(end: ProcessEnd | 'closed its output', known: SilentEn
     }
   }
 }
+
+type Structured =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly error: ErrorData };
+
+const hint = 'say in the prompt what the answer must look like, or add `retry` to the step';
+
+/**
+ * The answer as data that fits the schema, checked by us whatever the agent says. If the agent gave none, the text is
+ * searched: all of it, then its code fences from the last to the first. Otherwise OUTPUT_INVALID; never rejects.
+ */
+export async function structuredAnswer(options: {
+  readonly schema: JsonObject;
+  readonly given: Json | undefined;
+  readonly text: string;
+}): Promise<Structured> {
+  // Loading the schema library takes a tenth of a second, and most sessions need none.
+  const { compileOutputSchema } = await import('../../workflow/yaml/schema-parts.ts');
+  const compiled = compileOutputSchema(options.schema);
+  if (compiled.kind === 'invalid') return invalid(`the output schema cannot be used: ${compiled.reason}`);
+  const candidates = options.given === undefined ? candidatesIn(options.text) : [options.given];
+  let problem: ErrorData | undefined;
+  for (const candidate of candidates) {
+    try {
+      return { ok: true, value: toJson(compiled.parse(candidate)) };
+    } catch (error) {
+      problem ??= toErrorData(error);
+    }
+  }
+  if (problem) return { ok: false, error: { ...problem, hint } };
+  return invalid(
+    `the agent answered without data, although the step declares an output\n${excerpt(options.text)}`,
+  );
+}
+
+const candidatesIn = (text: string): readonly Json[] =>
+  [text, ...fencedBlocks(text).toReversed()].flatMap(parse);
+
+/** What stands between lines that begin with three backticks, up to a line that has nothing else. */
+function fencedBlocks(text: string): readonly string[] {
+  const blocks: string[] = [];
+  let open: string[] | undefined;
+  for (const line of text.split('\n')) {
+    const isFence = /^ {0,3}```/.test(line);
+    if (!open) open = isFence ? [] : undefined;
+    else if (isFence && line.trim() === '```') {
+      blocks.push(open.join('\n'));
+      open = undefined;
+    } else open.push(line);
+  }
+  return blocks;
+}
+
+function parse(text: string): readonly Json[] {
+  try {
+    return [JSON.parse(text) as Json];
+  } catch {
+    return [];
+  }
+}
+
+const invalid = (message: string): Structured => ({
+  ok: false,
+  error: { code: 'OUTPUT_INVALID', message: message.trim(), hint },
+});
+
+const excerpt = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+
+/** All that is to be told before the work: the step's own words, then the agent's. */
+export const systemPromptOf = ({ agent, systemPrompt }: SessionRequest): string | undefined =>
+  [systemPrompt, agent.systemPrompt].filter(Boolean).join('\n\n') || undefined;
+
+/** For agents that have no place of their own for a system prompt. */
+export const wholePrompt = (request: SessionRequest): string =>
+  [systemPromptOf(request), request.prompt].filter(Boolean).join('\n\n');
+
+/** For agents that know no schemas either. */
+export const promptWithSchema = (request: SessionRequest): string =>
+  request.outputSchema
+    ? `${wholePrompt(request)}\n\n${schemaRequest(JSON.stringify(request.outputSchema))}`
+    : wholePrompt(request);
+
+const schemaRequest = (schema: string): string =>
+  `When the work is done, end with exactly one JSON value in a \`\`\`json code fence. It must fit this JSON Schema:\n${schema}`;
+
+/** What is said when the work goes on after a limit. */
+export const continuePrompt = 'Please go on where you stopped.';

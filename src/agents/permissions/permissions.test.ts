@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/json.ts';
 import { actionOf } from '../../core/tools.ts';
 import { policyOf } from '../test-support.ts';
-import { pathsOf } from '../tool-use.ts';
 import { decide, type PermissionPolicy } from './permissions.ts';
+import { pathsOf } from './rules.ts';
 
 const workspace = '/home/ana/tree';
 

@@ -1,10 +1,9 @@
 import type { Json } from '../../core/json.ts';
 import { actionOf, parseRule, type Rule } from '../../core/tools.ts';
 import type { Preset } from '../agent.ts';
-import { textAt } from '../json-line.ts';
-import { commandOf } from '../tool-use.ts';
-import { fitsPath } from '../wildcard.ts';
-import { covers, pathInside } from './rules.ts';
+import { event, type Signal, textAt } from '../driver/protocol.ts';
+import type { HostAnswer, HostQuestion, SessionRequest } from '../session.ts';
+import { commandOf, covers, fitsPath, pathInside, pathsOf, realPathOf } from './rules.ts';
 import { simpleCommands } from './shell-commands.ts';
 
 /** What an agent may do, as data. */
@@ -131,4 +130,51 @@ const longestShown = 200;
 function describe(request: PermissionRequest): string {
   const whole = ruleFor(request);
   return whole.length > longestShown ? `${whole.slice(0, longestShown)}…` : whole;
+}
+
+/** What becomes of a wish: decided here, or for the host to decide. */
+export type Ruling =
+  | { readonly kind: 'decided'; readonly decision: Decision }
+  | { readonly kind: 'ask'; readonly lineToAdd?: string | undefined };
+
+interface Wish {
+  readonly id: string;
+  readonly tool: string;
+  readonly input: Json;
+}
+
+/** Says what was decided, or hands the wish on to the host. */
+export function permissionSignals(wish: Wish, ruling: Ruling): readonly Signal[] {
+  const said = { type: 'permission', ...wish } as const;
+  switch (ruling.kind) {
+    case 'decided':
+      return [event({ ...said, decision: ruling.decision })];
+    case 'ask': {
+      const question = { kind: 'permission', ...wish, lineToAdd: ruling.lineToAdd } as const;
+      return [event(said), { kind: 'question', question }];
+    }
+  }
+}
+
+/** What the host decided. An answer that fits another question allows nothing. */
+export function decisionOf(
+  question: Extract<HostQuestion, { kind: 'permission' }>,
+  answer: HostAnswer,
+): Decision {
+  if (answer.kind === 'allow') return { kind: 'allow' };
+  const message = (answer.kind === 'deny' && answer.message) || `${question.tool} was not allowed.`;
+  return { kind: 'deny', message, ...(question.lineToAdd ? { lineToAdd: question.lineToAdd } : {}) };
+}
+
+/** Applies the policy of a session to what the agent wants to do in its workspace. */
+export function applyPolicy({ permissions, cwd }: SessionRequest): (tool: string, input: Json) => Ruling {
+  const workspace = realPathOf(cwd, '/');
+  return (tool, input) => {
+    const paths = pathsOf(tool, input).map(path => realPathOf(path, cwd));
+    const decision = decide(permissions, { tool, input, paths, workspace });
+    const isOpen = decision.kind === 'deny' && decision.lineToAdd !== undefined;
+    return isOpen && permissions.otherwise === 'ask'
+      ? { kind: 'ask', lineToAdd: decision.lineToAdd }
+      : { kind: 'decided', decision };
+  };
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { parseAgents } from '../../agents/definitions.ts';
-import { splitFrontMatter } from '../../agents/front-matter.ts';
+import { parseAgents, splitFrontMatter } from '../../agents/definitions.ts';
 import { decide } from '../../agents/permissions/permissions.ts';
 import { loadConfig } from '../../workflow/yaml/config.ts';
 import { defaultWorkerSettings } from '../../workflow/yaml/config-workers.ts';

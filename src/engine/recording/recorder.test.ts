@@ -7,7 +7,13 @@ import { claudeProtocol } from '../../agents/claude/claude.ts';
 import { appServerProtocol } from '../../agents/codex/app-server.ts';
 import type { Signal } from '../../agents/driver/protocol.ts';
 import { scriptedSessions } from '../../agents/scripted/scripted.ts';
-import type { SessionFactory, SessionHost, SessionResult } from '../../agents/session.ts';
+import {
+  addUsage,
+  noUsage,
+  type SessionFactory,
+  type SessionHost,
+  type SessionResult,
+} from '../../agents/session.ts';
 import {
   agentOf,
   eventsIn,
@@ -16,7 +22,6 @@ import {
   requestOf,
   signalsOf,
 } from '../../agents/test-support.ts';
-import { addUsage, noUsage } from '../../agents/usage.ts';
 import { createRedactor } from '../../effects/redact/redact.ts';
 import { temporaryFolder } from '../../git/test-support.ts';
 import { runShellStep } from '../../process/shell-step.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemPromptOf } from '../../agents/prompt.ts';
+import { systemPromptOf } from '../../agents/driver/result.ts';
 import type { SessionFactory, SessionHost, SessionRequest } from '../../agents/session.ts';
 import { toErrorData } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';

@@ -1,7 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import type { AgentEvent, Cut, HostQuestion, SessionResult } from '../../agents/session.ts';
-import { noUsage } from '../../agents/usage.ts';
+import {
+  type AgentEvent,
+  type Cut,
+  type HostQuestion,
+  noUsage,
+  type SessionResult,
+} from '../../agents/session.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import { fitting, invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';
 import { takeStates } from './recorded-states.ts';

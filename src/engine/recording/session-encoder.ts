@@ -1,14 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import type {
-  AgentEvent,
-  Cut,
-  Denial,
-  HostAnswer,
-  HostQuestion,
-  SessionResult,
-  Usage,
+import {
+  type AgentEvent,
+  addUsage,
+  type Cut,
+  type Denial,
+  type HostAnswer,
+  type HostQuestion,
+  noUsage,
+  type SessionResult,
+  type Usage,
 } from '../../agents/session.ts';
-import { addUsage, noUsage } from '../../agents/usage.ts';
 import type { Json } from '../../core/json.ts';
 
 /** What stands in the lines so far, so that a line need not say again what an earlier one said. */

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgentEvent, SessionResult } from '../../agents/session.ts';
-import { addUsage, noUsage } from '../../agents/usage.ts';
+import { type AgentEvent, addUsage, noUsage, type SessionResult } from '../../agents/session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { parseSessionFile } from './parse-session.ts';
 import {

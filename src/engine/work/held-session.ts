@@ -1,17 +1,18 @@
-import type {
-  AgentEvent,
-  Cut,
-  Denial,
-  HostAnswer,
-  HostQuestion,
-  Session,
-  SessionHost,
-  SessionRequest,
-  SessionResult,
-  Turn,
-  Usage,
+import {
+  type AgentEvent,
+  addUsage,
+  type Cut,
+  type Denial,
+  type HostAnswer,
+  type HostQuestion,
+  noUsage,
+  type Session,
+  type SessionHost,
+  type SessionRequest,
+  type SessionResult,
+  type Turn,
+  type Usage,
 } from '../../agents/session.ts';
-import { addUsage, noUsage } from '../../agents/usage.ts';
 import { openLogFile } from '../../process/log.ts';
 import type { SpendingLimit } from '../../workflow/model.ts';
 import type { Environment, Observer } from '../environment.ts';

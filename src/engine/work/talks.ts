@@ -1,6 +1,5 @@
 import type { AgentDefinition } from '../../agents/agent.ts';
-import type { ResumeRequest, Usage } from '../../agents/session.ts';
-import { addUsage } from '../../agents/usage.ts';
+import { addUsage, type ResumeRequest, type Usage } from '../../agents/session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { nearest } from '../../core/suggest.ts';
 import type { AgentOutput, Command, StepPermissions } from '../../workflow/model.ts';

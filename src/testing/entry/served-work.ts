@@ -1,6 +1,5 @@
 import { lazySessions } from '../../agents/open-session.ts';
-import type { Session, SessionFactory, SessionResult } from '../../agents/session.ts';
-import { noUsage } from '../../agents/usage.ts';
+import { noUsage, type Session, type SessionFactory, type SessionResult } from '../../agents/session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ShellRunner, WorkScript } from '../../engine/environment.ts';

@@ -1,5 +1,10 @@
-import type { Session, SessionFactory, SessionResult, Turn } from '../../agents/session.ts';
-import { noUsage } from '../../agents/usage.ts';
+import {
+  noUsage,
+  type Session,
+  type SessionFactory,
+  type SessionResult,
+  type Turn,
+} from '../../agents/session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Effect, EffectDefinition } from '../../effects/effect.ts';
 import type { World } from '../../effects/world.ts';

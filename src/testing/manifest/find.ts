@@ -1,6 +1,6 @@
 import { type Dirent, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { fitsPath } from '../../agents/wildcard.ts';
+import { fitsPath } from '../../agents/permissions/rules.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { nearest } from '../../core/suggest.ts';
 

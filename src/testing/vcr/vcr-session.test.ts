@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { AgentEvent, HostQuestion, SessionHost } from '../../agents/session.ts';
-import { noUsage } from '../../agents/usage.ts';
+import { type AgentEvent, type HostQuestion, noUsage, type SessionHost } from '../../agents/session.ts';
 import type { RepriseError } from '../../core/errors.ts';
 import type { RecordedSession } from '../../engine/recording/session-file.ts';
 import { VcrSession } from './vcr-session.ts';

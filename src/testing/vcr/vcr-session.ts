@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import type {
-  HostAnswer,
-  HostQuestion,
-  Session,
-  SessionHost,
-  SessionResult,
-  Turn,
+import {
+  type HostAnswer,
+  type HostQuestion,
+  noUsage,
+  type Session,
+  type SessionHost,
+  type SessionResult,
+  type Turn,
 } from '../../agents/session.ts';
-import { noUsage } from '../../agents/usage.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { RecordedSession } from '../../engine/recording/session-file.ts';
 

@@ -1,4 +1,4 @@
-import { listAt, textAt } from '../../../src/agents/json-line.ts';
+import { listAt, textAt } from '../../../src/agents/driver/protocol.ts';
 import type { Json, JsonObject } from '../../../src/core/json.ts';
 import type { Conversation, Failure, Part } from './script.ts';
 import { type Answering, pieces, type ServerEvent } from './sse.ts';

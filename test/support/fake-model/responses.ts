@@ -1,4 +1,4 @@
-import { at, listAt, textAt } from '../../../src/agents/json-line.ts';
+import { at, listAt, textAt } from '../../../src/agents/driver/protocol.ts';
 import type { Json, JsonObject } from '../../../src/core/json.ts';
 import type { Conversation, ConversationTurn, Failure, OfferedTool, Part } from './script.ts';
 import { type Answering, pieces, type ServerEvent } from './sse.ts';

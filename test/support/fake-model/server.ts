@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { parseObject, textAt } from '../../../src/agents/json-line.ts';
+import { parseObject, textAt } from '../../../src/agents/driver/protocol.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { messageEvents, messagesError, readMessages, wholeMessage } from './anthropic.ts';
 import { readResponses, responseEvents, responsesError } from './responses.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { realPathOf } from './resolve-path.ts';
+import { realPathOf } from './rules.ts';
 
 let folder = '';
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { structuredAnswer } from './structured.ts';
+import { structuredAnswer } from './result.ts';
 
 const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
 const fence = (text: string) => `\`\`\`json\n${text}\n\`\`\``;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { insideShell } from './shell-wrapper.ts';
+import { insideShell } from './shell-commands.ts';
 
 test.each([
   ["/bin/bash -lc 'npm test'", 'npm test'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isLimitText, readReset, resetFromEpoch } from './limits.ts';
+import { isLimitText, readReset, resetFromEpoch } from './failures.ts';
 
 const now = Date.parse('2026-06-01T12:00:30Z');
 
