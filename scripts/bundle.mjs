@@ -24,22 +24,22 @@ const hasSource = file => {
 
 /**
  * The files that are shared, each with all that these modules import at once, but for what is in an earlier one.
- * `function-call` is one by itself: a step that fails shows its stack from above the file of this name.
+ * `function-step` is one by itself: a step that fails shows its stack from above the file of this name.
  */
 const shared = [
   { name: 'start', of: ['cli/version.js'] },
   {
     name: 'base',
-    of: ['core/time.js', 'core/json.js', 'engine/step-end.js', 'engine/log-files.js', 'git/names.js'],
+    of: ['core/time.js', 'core/json.js', 'engine/run/messages.js', 'engine/log-files.js', 'git/names.js'],
   },
-  { name: 'function-call', of: ['engine/function-call.js'] },
+  { name: 'function-step', of: ['engine/run/function-step.js'] },
   { name: 'library', of: ['index.js'] },
   { name: 'command-line', of: ['cli/run-process.js'] },
   { name: 'running', of: ['commands/run.js', 'commands/resume.js'] },
   { name: 'config', of: ['workflow/yaml/config.js'] },
   { name: 'agents', of: ['agents/definitions.js'] },
   { name: 'yaml', of: ['workflow/yaml/load.js'] },
-  { name: 'work', of: ['engine/work/work.js'] },
+  { name: 'work', of: ['engine/step/index.js'] },
   { name: 'journal', of: ['commands/journal/run-journal.js'] },
   { name: 'sessions', of: ['agents/kinds.js'] },
   { name: 'report', of: ['report/index.js'] },

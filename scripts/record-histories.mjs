@@ -8,7 +8,7 @@ import { parseAgents } from '../dist/agents/definitions.js';
 import { openSession } from '../dist/agents/kinds.js';
 import { openEngine } from '../dist/commands/open-engine.js';
 import { eventTypes } from '../dist/core/events.js';
-import { digestsOf } from '../dist/engine/digest.js';
+import { digestsOf } from '../dist/engine/history/digest.js';
 import { memoryStore } from '../dist/store/memory.js';
 
 /**

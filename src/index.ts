@@ -13,7 +13,6 @@ export { type ErrorCode, type ErrorData, type Position, RepriseError } from './c
 export type { EventOf, EventType, HistoryEvent } from './core/events.ts';
 export type { Json, JsonObject } from './core/json.ts';
 export { canonicalOrder } from './engine/canonical.ts';
-export { type Digests, digestsOf } from './engine/digest.ts';
 export type {
   Definition,
   Engine,
@@ -23,9 +22,10 @@ export type {
   StartOptions,
 } from './engine/engine.ts';
 export type { Observation, Observer, WorktreeSettings } from './engine/environment.ts';
-export { findReadySteps } from './engine/plan.ts';
-export type { ReplayResult } from './engine/replay.ts';
+export { type Digests, digestsOf } from './engine/history/digest.ts';
+export type { ReplayResult } from './engine/history/replay.ts';
 export type { RunResult, Waiting } from './engine/result.ts';
+export { findReadySteps } from './engine/run/planner.ts';
 export { memoryStore } from './store/memory.ts';
 export type { EventStore, RunStatus, RunSummary } from './store/port.ts';
 export { openSqliteStore } from './store/sqlite/store.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { foldHistory } from '../../dist/engine/fold.js';
-import { buildGraph } from '../../dist/engine/graph.js';
+import { buildGraph } from '../../dist/engine/state/graph.js';
 import { openSqliteStore } from '../../dist/index.js';
 import { coldAndWarm } from '../lib/contend.mjs';
 import { chain } from './workflows.mjs';

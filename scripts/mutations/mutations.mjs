@@ -54,7 +54,7 @@ export const mutations = [
     breaks: 'the engine appends behind an event that it does not know',
     changes: [
       {
-        file: 'engine/run-loop.ts',
+        file: 'engine/run/run-loop.ts',
         find: 'const expectedSeq = state.lastSeq;',
         replace: 'const expectedSeq = state.lastSeq + 1;',
       },
@@ -98,12 +98,12 @@ export const mutations = [
     breaks: 'a step is told that its note is durable before it is',
     changes: [
       {
-        file: 'engine/run-loop.ts',
+        file: 'engine/run/run-loop.ts',
         find: acknowledgement,
         replace: '',
       },
       {
-        file: 'engine/run-loop.ts',
+        file: 'engine/run/run-loop.ts',
         find: 'if (batch.length > 0 || consumed.length > 0) {',
         replace: `${acknowledgement}    if (batch.length > 0 || consumed.length > 0) {`,
       },
@@ -114,12 +114,12 @@ export const mutations = [
     breaks: 'a crash while a landing is under way leaves no trace of it',
     changes: [
       {
-        file: 'engine/work/landing.ts',
+        file: 'engine/step/landing.ts',
         find: "await lane.record({ type: 'landing.started', data: { onto, branch } });\n",
         replace: '',
       },
       {
-        file: 'engine/work/landing.ts',
+        file: 'engine/step/landing.ts',
         find: 'const ended = isRefused(landing)',
         replace:
           "await lane.record({ type: 'landing.started', data: { onto, branch } });\n    const ended = isRefused(landing)",
@@ -131,7 +131,7 @@ export const mutations = [
     breaks: 'the work of later workers lands although that of an earlier one did not',
     changes: [
       {
-        file: 'engine/work/landing.ts',
+        file: 'engine/step/landing.ts',
         find: "if ('kind' in ended) return failedWith(landingError(ended, { ...source, runId, before: landings }));",
         replace: "if ('kind' in ended) continue;",
       },
@@ -154,7 +154,7 @@ export const mutations = [
     breaks: 'agents are told something else than the step says',
     changes: [
       {
-        file: 'engine/work/prompts.ts',
+        file: 'engine/step/agent/prompts.ts',
         find: '? prompt\n    : `${prompt}',
         replace: '? `${prompt} Please.`\n    : `${prompt}',
       },
@@ -165,7 +165,7 @@ export const mutations = [
     breaks: 'steps go on, and cost money, beside one that has failed',
     changes: [
       {
-        file: 'engine/lines.ts',
+        file: 'engine/state/ready-queues.ts',
         find: 'else this.toCancel.push(state);',
         replace: 'else state;',
       },
@@ -225,7 +225,7 @@ export const mutations = [
     breaks: 'a worker lands a task that was taken from it',
     changes: [
       {
-        file: 'engine/work/landing-effects.ts',
+        file: 'engine/step/landing-effects.ts',
         find: '(claim === undefined || (await store.claims.isHeld({ ...claim, runId })));',
         replace: '(claim === undefined || true);',
       },

@@ -1,5 +1,5 @@
 import { canonicalOrder } from '../engine/canonical.ts';
-import { digestsOf } from '../engine/digest.ts';
+import { digestsOf } from '../engine/history/digest.ts';
 import { jsonText } from '../report/json-text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';

@@ -1,6 +1,6 @@
 import type { HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
-import { placesOf } from '../engine/work/agent-slots.ts';
+import { placesOf } from '../engine/step/agent/slots.ts';
 import { lockFolder, repositoryLocks, waitingAt } from '../git/lock.ts';
 import { type LockState, readLock } from '../git/lock-file.ts';
 import { parkedWork } from '../git/workspace/branch-records.ts';

@@ -1,4 +1,4 @@
-import type { Graph } from './graph.ts';
+import type { Graph } from './state/graph.ts';
 import { definitionPath, outerUnits, siblingUnit } from './unit.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { SpendingLimit } from '../workflow/model.ts';
-import type { Spent } from './work-state.ts';
+import type { Spent } from './state/work-state.ts';
 
 /** What was used up beyond what may be, for people; undefined if nothing was. Unknown cost counts as none. */
 export function overspent(spent: Spent, limit: SpendingLimit): string | undefined {

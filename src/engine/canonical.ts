@@ -1,5 +1,5 @@
 import type { HistoryEvent } from '../core/events.ts';
-import { isRunEnd } from './effective-history.ts';
+import { isRunEnd } from './history/effective.ts';
 import { definitionPath, unitOfEvent } from './unit.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { HistoryEvent } from '../core/events.ts';
-import type { Graph } from './graph.ts';
+import type { Graph } from './state/graph.ts';
 import { definitionPath, unitOfEvent } from './unit.ts';
 
 /** What differs between a definition and the one that a history was made with. */

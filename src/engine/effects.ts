@@ -14,10 +14,10 @@ import type {
   RunStatus,
 } from '../store/port.ts';
 import type { Environment, Observer } from './environment.ts';
-import type { FunctionCall, Turn } from './function-call.ts';
 import { outsideEffects } from './outside-effects.ts';
+import type { FunctionCall, Turn } from './run/function-step.ts';
 import { runKeys } from './run-keys.ts';
-import type { Work } from './work/work.ts';
+import type { Work } from './step/index.ts';
 
 /** Every call of the engine to the outside, declared once. */
 export type EngineEffects = ReturnType<typeof createEffects>;
@@ -51,7 +51,7 @@ export function createEffects(environment: Environment, observe: Observer) {
 
     /** Everything that has to do with shells, agents and git: more code than all the rest, and often not needed. */
     async loadWork(): Promise<void> {
-      work ??= (await import('./work/work.ts')).createWork(environment, observe);
+      work ??= (await import('./step/index.ts')).createWork(environment, observe);
     },
 
     get work(): Work {

@@ -302,6 +302,6 @@ it('keeps of a stack what the step itself did, which does not depend on timing',
   expect(stacks).toHaveLength(2);
   for (const stack of stacks) {
     expect(stack).toContain('engine.test.ts');
-    expect(stack).not.toMatch(/node:|function-call|live\.ts/);
+    expect(stack).not.toMatch(/node:|function-step|live-world\.ts/);
   }
 });

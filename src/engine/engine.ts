@@ -3,18 +3,18 @@ import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease, Owner } from '../store/port.ts';
 import type { SpendingLimit, WorkflowModel } from '../workflow/model.ts';
-import { activeMs } from './effective-history.ts';
 import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
 import { foldHistory } from './fold.ts';
-import { forkedEvents } from './fork.ts';
-import { buildGraph, type Graph } from './graph.ts';
+import { activeMs } from './history/effective.ts';
+import { forkedEvents } from './history/fork.ts';
+import { type ReplayResult, replayHistory } from './history/replay.ts';
+import { interruptedSteps, resumeEvent } from './history/resume.ts';
 import { needsRepository, needsWork } from './needs.ts';
-import { type ReplayResult, replayHistory } from './replay.ts';
 import { type RunResult, resultOf } from './result.ts';
-import { interruptedSteps, resumeEvent } from './resume.ts';
-import { RunLoop } from './run-loop.ts';
-import type { RunState } from './state.ts';
+import { RunLoop } from './run/run-loop.ts';
+import { buildGraph, type Graph } from './state/graph.ts';
+import type { RunState } from './state/run-state.ts';
 
 /** How a run is to be gone about; none of it changes what the run is. */
 export interface RunOptions {

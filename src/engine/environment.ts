@@ -10,7 +10,7 @@ import type { OpenLog } from '../process/log.ts';
 import type { RunProgram } from '../process/program.ts';
 import type { ShellEnd, ShellStepOptions } from '../process/shell-step.ts';
 import type { EventStore, Owner } from '../store/port.ts';
-import type { BuiltInWork } from './work/port.ts';
+import type { BuiltInWork } from './step/contract.ts';
 
 /** What the engine is given: the door to the world, and what stands behind it. */
 export interface Environment {

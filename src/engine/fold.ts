@@ -1,7 +1,7 @@
 import type { HistoryEvent } from '../core/events.ts';
-import { effectiveHistory } from './effective-history.ts';
-import type { Graph } from './graph.ts';
-import { RunState } from './state.ts';
+import { effectiveHistory } from './history/effective.ts';
+import type { Graph } from './state/graph.ts';
+import { RunState } from './state/run-state.ts';
 
 /** The state that a history leads to. */
 export function foldHistory(graph: Graph, history: readonly HistoryEvent[]): RunState {

@@ -1,14 +1,14 @@
 import type { NewEvent } from '../core/events.ts';
 import { formatDuration } from '../core/time.ts';
 import type { InboxEntry } from '../store/port.ts';
-import type { Question } from './function-call.ts';
-import { placeOf } from './graph.ts';
 import type { Message, TimerName } from './messages.ts';
-import type { NodeState } from './node-state.ts';
-import type { RunState } from './state.ts';
-import { endEvent, type StepEnd } from './step-end.ts';
-import type { WorkNote } from './work/port.ts';
-import { fanOutOutput } from './worker-results.ts';
+import type { Question } from './run/function-step.ts';
+import { endEvent, type StepEnd } from './run/messages.ts';
+import { fanOutOutput } from './run/result.ts';
+import { placeOf } from './state/graph.ts';
+import type { RunState } from './state/run-state.ts';
+import type { NodeState } from './state/step-state.ts';
+import type { WorkNote } from './step/contract.ts';
 
 /** What a message means for history. One that comes too late to mean anything gives no event. */
 export function eventsOf(

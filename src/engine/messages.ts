@@ -1,10 +1,10 @@
 import { toErrorData } from '../core/errors.ts';
 import { isFlat } from '../effects/effect.ts';
 import type { InboxEntry } from '../store/port.ts';
-import type { Question } from './function-call.ts';
-import type { DurableTimer, NodeState } from './node-state.ts';
-import type { StepEnd } from './step-end.ts';
-import type { WorkNote } from './work/port.ts';
+import type { Question } from './run/function-step.ts';
+import type { StepEnd } from './run/messages.ts';
+import type { DurableTimer, NodeState } from './state/step-state.ts';
+import type { WorkNote } from './step/contract.ts';
 
 /** What a timer of a step is for. */
 export type TimerName = DurableTimer | 'attempt' | 'step';

@@ -1,6 +1,6 @@
 import type { ErrorData } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
-import type { RunState } from './state.ts';
+import type { RunState } from './state/run-state.ts';
 
 /** How a call of the engine came to its end. */
 export type RunResult = { readonly runId: string } & (

@@ -1,6 +1,6 @@
 import type { Json } from '../core/json.ts';
-import type { NodeState, Wait } from './node-state.ts';
 import { Queue } from './queue.ts';
+import type { NodeState, Wait } from './state/step-state.ts';
 
 interface Waiter {
   readonly state: NodeState;

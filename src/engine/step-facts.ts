@@ -1,11 +1,11 @@
 import type { Scope, SpendingLimit } from '../workflow/model.ts';
 import { leftOf } from './budget.ts';
-import type { NodeState } from './node-state.ts';
-import { keptUnit, scopeOfStep } from './scope-view.ts';
-import type { RunState } from './state.ts';
+import type { RunState } from './state/run-state.ts';
+import { keptUnit, scopeOfStep } from './state/scope.ts';
+import type { NodeState } from './state/step-state.ts';
+import { nothingSpent, type WorkState } from './state/work-state.ts';
+import type { FinishedWork, FinishedWorker, KnownWork, WorkLane } from './step/contract.ts';
 import { siblingUnit } from './unit.ts';
-import type { FinishedWork, FinishedWorker, KnownWork, WorkLane } from './work/port.ts';
-import { nothingSpent, type WorkState } from './work-state.ts';
 
 /** What a lane is told of the state of the run when it begins; it sees nothing else of it. */
 export interface StepFacts

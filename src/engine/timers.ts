@@ -1,7 +1,7 @@
 import { toEpochMs } from '../core/time.ts';
 import type { LaneRef } from '../effects/world.ts';
 import type { TimerName } from './messages.ts';
-import type { NodeState } from './node-state.ts';
+import type { NodeState } from './state/step-state.ts';
 
 interface Due {
   readonly timer: TimerName;

@@ -1,5 +1,5 @@
 import type { HistoryEvent } from '../core/events.ts';
-import type { NodeState } from './node-state.ts';
+import type { NodeState } from './state/step-state.ts';
 
 /** An event that concerns a step. */
 export type StepEvent = Exclude<

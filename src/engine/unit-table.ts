@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
-import { expand, type Graph, type GraphNode, type GraphScope } from './graph.ts';
-import { NodeState, ScopeState } from './node-state.ts';
+import { expand, type Graph, type GraphNode, type GraphScope } from './state/graph.ts';
+import { NodeState, ScopeState } from './state/step-state.ts';
 
 /** The states of all steps and workers of a run, which fan-outs add to. */
 export class UnitTable {

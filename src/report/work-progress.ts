@@ -1,6 +1,6 @@
 import type { AgentEvent } from '../agents/session.ts';
 import type { EventOf } from '../core/events.ts';
-import type { WorkEvent as StepWorkEvent } from '../engine/work-state.ts';
+import type { WorkEvent as StepWorkEvent } from '../engine/state/work-state.ts';
 import { agentAction } from './agent-action.ts';
 import {
   addUsage,

@@ -1,4 +1,4 @@
-import type { BuiltInWork } from '../engine/work/port.ts';
+import type { BuiltInWork } from '../engine/step/contract.ts';
 import { dispatchStep } from './dispatch-step.ts';
 import { landStep } from './land-step.ts';
 import type { Self } from './self.ts';

@@ -1,6 +1,6 @@
 import type { Timestamp } from '../core/time.ts';
+import { folderKey, landedKey, refKey, tipOfBranch } from '../engine/step/workspace-effects.ts';
 import { withoutLease } from '../engine/work/taped.ts';
-import { folderKey, landedKey, refKey, tipOfBranch } from '../engine/work/workspace-effects.ts';
 import type { Resolution } from '../git/conflict/progress.ts';
 import {
   abortResolution,

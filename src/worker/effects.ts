@@ -1,5 +1,5 @@
 import type { Environment } from '../engine/environment.ts';
-import { openOnce } from '../engine/work/repository-once.ts';
+import { openOnce } from '../engine/step/taping.ts';
 import { branchesOf } from '../git/refs.ts';
 import { deliveryEffects } from './delivery-effects.ts';
 import { loopEffects } from './loop-effects.ts';

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import type { ErrorData } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
-import { bestEffort, type Done, failedWith } from '../engine/work/ends.ts';
-import { type LandingRequest, landBranch, prepareBranch } from '../engine/work/land-branch.ts';
+import type { BuiltInWork, WorkLane } from '../engine/step/contract.ts';
 import {
   endedData,
   isRefused,
@@ -10,8 +9,9 @@ import {
   landedBefore,
   landedNow,
   whatHappened,
-} from '../engine/work/landing.ts';
-import type { BuiltInWork, WorkLane } from '../engine/work/port.ts';
+} from '../engine/step/landing.ts';
+import { bestEffort, type Done, failedWith } from '../engine/work/ends.ts';
+import { type LandingRequest, landBranch, prepareBranch } from '../engine/work/land-branch.ts';
 import { workVariables } from '../engine/work/words.ts';
 import type { LandingRefused } from '../git/landing/landing.ts';
 import type { Settlement } from '../store/claims.ts';

@@ -1,8 +1,8 @@
 import { toTimestamp } from '../core/time.ts';
-import type { StepEnd } from '../engine/step-end.ts';
-import type { KnownSession, WorkLane } from '../engine/work/port.ts';
-import { checkPrompt } from '../engine/work/prompts.ts';
-import { type Message, SessionCount, Talks } from '../engine/work/talks.ts';
+import type { StepEnd } from '../engine/run/messages.ts';
+import { type Message, SessionCount, Talks } from '../engine/step/agent/conversation.ts';
+import { checkPrompt } from '../engine/step/agent/prompts.ts';
+import type { KnownSession, WorkLane } from '../engine/step/contract.ts';
 import type { Resolution } from '../git/conflict/progress.ts';
 import type { LandingRefused } from '../git/landing/landing.ts';
 import { type AgentAnswer, answerOf } from './answer.ts';

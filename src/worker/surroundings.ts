@@ -1,5 +1,5 @@
 import type { Environment } from '../engine/environment.ts';
-import type { RepositoryOnce } from '../engine/work/repository-once.ts';
+import type { RepositoryOnce } from '../engine/step/taping.ts';
 import type { Branches } from '../git/refs.ts';
 import type { WorkerRules } from './rules.ts';
 

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
-import { folderKey, refKey } from '../engine/work/workspace-effects.ts';
+import { folderKey, refKey } from '../engine/step/workspace-effects.ts';
 import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../store/claims.ts';
 import type { Fence } from '../store/port.ts';
 import type { WorkerRecord } from '../store/runs.ts';

@@ -1,8 +1,8 @@
 import type { ErrorData } from '../core/errors.ts';
+import { SessionCount, Talks } from '../engine/step/agent/conversation.ts';
+import type { BuiltInWork, Transition, WorkLane } from '../engine/step/contract.ts';
+import type { Place } from '../engine/step/workspace.ts';
 import { type Done, failedWith } from '../engine/work/ends.ts';
-import type { Place } from '../engine/work/place.ts';
-import type { BuiltInWork, Transition, WorkLane } from '../engine/work/port.ts';
-import { SessionCount, Talks } from '../engine/work/talks.ts';
 import { firstLine } from '../engine/work/words.ts';
 import { answerOf } from './answer.ts';
 import { type DispatchedTask, dispatchedOf } from './dispatched.ts';

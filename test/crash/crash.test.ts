@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
 import type { HistoryEvent } from '../../src/core/events.ts';
-import { digestsOf } from '../../src/engine/digest.ts';
+import { digestsOf } from '../../src/engine/history/digest.ts';
 import { markedWith } from '../../src/process/tree.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { answersFor } from './answers.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HistoryEvent } from '../../src/core/events.ts';
-import { digestsOf } from '../../src/engine/digest.ts';
+import { digestsOf } from '../../src/engine/history/digest.ts';
 import { unitOfEvent } from '../../src/engine/unit.ts';
 
 /** A run whose steps leave a mark outside of the store each time that an attempt begins to work. */

@@ -5,7 +5,7 @@ import { createLiveWorld } from '../../src/effects/live-world.ts';
 import { systemClock, systemIds } from '../../src/effects/system.ts';
 import { createEffects } from '../../src/engine/effects.ts';
 import { defaultSettings, type Environment } from '../../src/engine/environment.ts';
-import { createWork } from '../../src/engine/work/work.ts';
+import { createWork } from '../../src/engine/step/index.ts';
 import { thisProcess } from '../../src/process/table.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';

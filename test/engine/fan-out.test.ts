@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { canonicalOrder } from '../../src/engine/canonical.ts';
-import { digestsOf } from '../../src/engine/digest.ts';
+import { digestsOf } from '../../src/engine/history/digest.ts';
 import type { RunResult } from '../../src/engine/result.ts';
 import { unitOf, unitOfEvent } from '../../src/engine/unit.ts';
 import { maybe, step, workflow } from '../../src/workflow/builder/index.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { HistoryEvent } from '../../src/core/events.ts';
-import { buildGraph, type GraphNode } from '../../src/engine/graph.ts';
+import { buildGraph, type GraphNode } from '../../src/engine/state/graph.ts';
 import { definitionPath, outerUnits, siblingUnit, unitOfEvent } from '../../src/engine/unit.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { HistoryEvent, NewEvent } from '../../src/core/events.ts';
-import { digestsOf } from '../../src/engine/digest.ts';
 import { foldHistory } from '../../src/engine/fold.ts';
-import { buildGraph, type GraphNode } from '../../src/engine/graph.ts';
+import { digestsOf } from '../../src/engine/history/digest.ts';
+import { buildGraph, type GraphNode } from '../../src/engine/state/graph.ts';
 import { thisProcess } from '../../src/process/table.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';

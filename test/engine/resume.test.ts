@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digestsOf } from '../../src/engine/digest.ts';
+import { digestsOf } from '../../src/engine/history/digest.ts';
 import { approve, maybe, step, workflow } from '../../src/workflow/builder/index.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';
 import { testEngine } from '../support/engine.ts';

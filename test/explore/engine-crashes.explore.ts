@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { scatter } from '../../src/effects/explore/policies.ts';
-import { digestsOf } from '../../src/engine/digest.ts';
+import { digestsOf } from '../../src/engine/history/digest.ts';
 import { brokenIn, formsOf } from '../../src/testing/explore/ending.ts';
 import { Promises } from '../crash/promises.ts';
 import { workflows } from '../crash/workflows.mjs';

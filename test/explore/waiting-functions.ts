@@ -1,6 +1,6 @@
 import type { Asked, Player } from '../../src/effects/conductor/scheduler.ts';
 import type { Tracer } from '../../src/effects/tracer.ts';
-import type { Turn } from '../../src/engine/function-call.ts';
+import type { Turn } from '../../src/engine/run/function-step.ts';
 
 /**
  * Functions that wait for somebody else: for an answer of the engine, or for what another step does, which is no effect. In

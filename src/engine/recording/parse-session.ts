@@ -1,9 +1,9 @@
 import { RepriseError } from '../../core/errors.ts';
 import { fitting, invalid, type PlacedLine, readLines } from '../../effects/recording/json-lines.ts';
+import { decodeSession } from './decode.ts';
 import { putTextsBack, type ReadBlob } from './long-texts.ts';
-import { decodeSession } from './session-decoder.ts';
+import { headerSchema } from './schemas.ts';
 import { type SessionFile, sessionFormat } from './session-file.ts';
-import { headerSchema } from './session-schemas.ts';
 import { decodeShell } from './shell-decoder.ts';
 import { parseWritten } from './written-session.ts';
 

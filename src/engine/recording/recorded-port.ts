@@ -1,5 +1,5 @@
 import type { HostAnswer, Session, Turn } from '../../agents/session.ts';
-import type { SessionRecord } from './activity-record.ts';
+import type { SessionRecord } from './activity.ts';
 
 export interface RecordedPortOptions {
   readonly session: Session;

@@ -1,6 +1,6 @@
 import { fitting, type PlacedLine } from '../../effects/recording/json-lines.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
-import { changedStateSchema, numberSchema, sha256Schema, stateSchema } from './session-schemas.ts';
+import { changedStateSchema, numberSchema, sha256Schema, stateSchema } from './schemas.ts';
 
 /** What the lines of a recording say about the folder, and all other lines. */
 export interface StateLines {

@@ -8,7 +8,7 @@ import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';
 import { committer } from '../../git/names.ts';
 import type { Repository } from '../../git/repository.ts';
 import type { ShellRunner, WorkScript } from '../environment.ts';
-import { SessionRecord, ShellRecord } from './activity-record.ts';
+import { SessionRecord, ShellRecord } from './activity.ts';
 import { FolderStates, type Look, type StateSource } from './folder-states.ts';
 import { RecordedPort } from './recorded-port.ts';
 import { RecordingFile } from './recording-file.ts';

@@ -3,10 +3,10 @@ import type { Outcome } from '../../effects/effect.ts';
 import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';
 import type { WorkFolder } from '../../git/workspace/save.ts';
 import type { WorkScript } from '../environment.ts';
+import type { SessionTurn } from '../step/agent/live-session.ts';
+import type { ShellRequest } from '../step/commands.ts';
 import { unitOf } from '../unit.ts';
-import type { SessionTurn } from '../work/held-session.ts';
-import type { ShellRequest } from '../work/shell.ts';
-import type { SessionRecord, ShellRecord } from './activity-record.ts';
+import type { SessionRecord, ShellRecord } from './activity.ts';
 import type { FolderStates } from './folder-states.ts';
 
 export interface Watched {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
-import { SessionEncoder } from './session-encoder.ts';
+import { SessionEncoder } from './encode.ts';
 import {
   type RecordedSession,
   type RecordedShell,

@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import { fitting, invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
 import { takeStates } from './recorded-states.ts';
+import { endSchema, type headerSchema } from './schemas.ts';
 import type { OutputText, RecordedShell } from './session-file.ts';
-import { endSchema, type headerSchema } from './session-schemas.ts';
 import { linesOf, textOfTail } from './shell-encoder.ts';
 
 type Header = Extract<z.infer<typeof headerSchema>, { kind: 'shell' }>;

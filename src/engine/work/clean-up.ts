@@ -2,11 +2,11 @@ import { posix } from 'node:path';
 import { toErrorData } from '../../core/errors.ts';
 import { toTimestamp } from '../../core/time.ts';
 import type { WorkRules } from '../../workflow/model.ts';
-import type { StepEnd } from '../step-end.ts';
+import type { StepEnd } from '../run/messages.ts';
+import type { WorkLane } from '../step/contract.ts';
+import type { Place } from '../step/workspace.ts';
 import { unitOf } from '../unit.ts';
 import { bestEffort, type Done, endOfThrown, failedWith } from './ends.ts';
-import type { Place } from './place.ts';
-import type { WorkLane } from './port.ts';
 import { commitMessage } from './words.ts';
 
 /** How long clean-up may take: nobody waits for it for ever. */

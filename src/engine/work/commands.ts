@@ -1,8 +1,8 @@
 import type { ErrorCode, ErrorData } from '../../core/errors.ts';
 import type { ShellCommand } from '../../workflow/model.ts';
-import type { Place } from './place.ts';
-import type { WorkLane } from './port.ts';
-import type { ShellAnswer } from './shell.ts';
+import type { ShellAnswer } from '../step/commands.ts';
+import type { WorkLane } from '../step/contract.ts';
+import type { Place } from '../step/workspace.ts';
 
 /** A command that did not pass. */
 export interface FailedCommand {

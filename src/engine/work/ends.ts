@@ -1,5 +1,5 @@
 import { type ErrorCode, type ErrorData, RepriseError, toErrorData } from '../../core/errors.ts';
-import type { StepEnd } from '../step-end.ts';
+import type { StepEnd } from '../run/messages.ts';
 
 /** How the work itself ended, before it is kept. */
 export interface Done {

@@ -9,7 +9,7 @@ import type { Unit } from '../../git/orders.ts';
 import type { Lease } from '../../store/port.ts';
 import type { ShellCommand } from '../../workflow/model.ts';
 import { attemptFileName } from '../log-files.ts';
-import type { WorkEffects } from './effects.ts';
+import type { WorkEffects } from '../step/effects.ts';
 
 /** A landing, as data. */
 export interface LandingRequest {

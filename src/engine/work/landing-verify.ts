@@ -3,7 +3,7 @@ import type { Verdict, Verification } from '../../git/landing/prepare.ts';
 import type { VerifyOrder } from '../../git/orders.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { attemptFileName } from '../log-files.ts';
-import { performShell } from './shell.ts';
+import { performShell } from '../step/commands.ts';
 
 export interface VerifyContext {
   readonly environment: Environment;

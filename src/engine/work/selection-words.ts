@@ -1,7 +1,7 @@
 import type { EventOf } from '../../core/events.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
+import type { FinishedWorker } from '../step/contract.ts';
 import { fenced } from './fence.ts';
-import type { FinishedWorker } from './port.ts';
 
 /** How a worker fared, as the event has it. */
 export type Candidate = EventOf<'selection.made'>['data']['candidates'][number];

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { EventOf } from '../../core/events.ts';
-import type { StepEnd } from '../step-end.ts';
+import type { StepEnd } from '../run/messages.ts';
+import type { FinishedWorker, Select, SelectionLane } from '../step/contract.ts';
+import { askJudge } from '../step/selection.ts';
 import { commandError, runAt, runInTurn } from './commands.ts';
 import { endOfThrown, failedWith } from './ends.ts';
-import { askJudge } from './judging.ts';
-import type { FinishedWorker, Select, SelectionLane } from './port.ts';
 import { bestOf, type Candidate, scoreOf, whyNone } from './selection-words.ts';
 import { firstLine, workVariables } from './words.ts';
 

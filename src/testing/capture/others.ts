@@ -1,6 +1,6 @@
 import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import type { PinnedBase } from '../../engine/base.ts';
+import type { PinnedBase } from '../../engine/step/base.ts';
 import type { MoveEnd, Prepared } from '../../git/landing/landing.ts';
 import type { MoveOrder, PrepareOrder } from '../../git/orders.ts';
 import type { CutLeg } from './cut-leg.ts';

@@ -6,7 +6,7 @@ import type { HistoryEvent } from '../../core/events.ts';
 import { readJournal } from '../../effects/recording/journal-reader.ts';
 import { witnessOf } from '../../effects/recording/recording.ts';
 import { secretsOf } from '../../effects/redact/secrets.ts';
-import { digestsOf } from '../../engine/digest.ts';
+import { digestsOf } from '../../engine/history/digest.ts';
 import { parseSessionFile } from '../../engine/recording/parse-session.ts';
 import { withoutThoughts } from '../../engine/recording/shown-outputs.ts';
 import { createGit } from '../../git/git.ts';

@@ -2,9 +2,9 @@ import type { ErrorData } from '../../core/errors.ts';
 import type { HistoryEvent } from '../../core/events.ts';
 import { canonicalJson, type Json } from '../../core/json.ts';
 import { canonicalOrder } from '../../engine/canonical.ts';
-import { effectiveHistory } from '../../engine/effective-history.ts';
+import { effectiveHistory } from '../../engine/history/effective.ts';
+import { withoutVolatile } from '../../engine/run/result.ts';
 import { unitOfEvent } from '../../engine/unit.ts';
-import { withoutVolatile } from '../../engine/worker-results.ts';
 
 /** How a step, a worker or a run ended, as far as it is known. */
 export interface Outcome {

@@ -3,7 +3,7 @@ import type { HistoryEvent } from '../../core/events.ts';
 import { nearest } from '../../core/suggest.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import { canonicalOrder } from '../../engine/canonical.ts';
-import { digestsOf } from '../../engine/digest.ts';
+import { digestsOf } from '../../engine/history/digest.ts';
 import { definitionPath } from '../../engine/unit.ts';
 import type { TestContext } from '../context.ts';
 import { loadRecording } from '../load-recording.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { FinishedWorker, WorkNote } from '../../../src/engine/work/port.ts';
+import type { FinishedWorker, WorkNote } from '../../../src/engine/step/contract.ts';
 import type { SelectRule } from '../../../src/workflow/model.ts';
 import { agentBody, agentOf, command, pick, scripted, type WorkLab, workLab } from './support.ts';
 

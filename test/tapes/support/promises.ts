@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { expect } from 'vitest';
 import { parseScore, type Score, scoreFileName } from '../../../src/effects/recording/score-file.ts';
-import { digestsOf } from '../../../src/engine/digest.ts';
+import { digestsOf } from '../../../src/engine/history/digest.ts';
 import { type Came, CaseLab } from './case-lab.ts';
 
 /** Records the case once, and gives what its replay came to, which is what the recording came to, byte for byte. */

@@ -2,9 +2,9 @@ import { relative } from 'node:path';
 import { RepriseError } from '../../../core/errors.ts';
 import type { EngineEffects } from '../../../engine/effects.ts';
 import type { Environment } from '../../../engine/environment.ts';
-import { artifactFile } from '../../../engine/work/artifact-files.ts';
-import { artifactFolder, scratchFolder, type WorkEffects } from '../../../engine/work/effects.ts';
-import type { Work } from '../../../engine/work/work.ts';
+import { artifactFile } from '../../../engine/step/artifacts.ts';
+import { artifactFolder, scratchFolder, type WorkEffects } from '../../../engine/step/effects.ts';
+import type { Work } from '../../../engine/step/index.ts';
 import { type Model, takePorts } from '../../../git/model/repository.ts';
 import {
   changesIn,

@@ -1,6 +1,6 @@
 import type { Environment } from '../../../engine/environment.ts';
-import type { WorkEffects } from '../../../engine/work/effects.ts';
-import { mayLand } from '../../../engine/work/landing-effects.ts';
+import type { WorkEffects } from '../../../engine/step/effects.ts';
+import { mayLand } from '../../../engine/step/landing-effects.ts';
 import { verificationOf } from '../../../engine/work/landing-verify.ts';
 import {
   confirmLanding,

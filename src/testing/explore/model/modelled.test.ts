@@ -4,7 +4,7 @@ import type { EffectDefinition } from '../../../effects/effect.ts';
 import { createLiveWorld } from '../../../effects/live-world.ts';
 import { createEffects } from '../../../engine/effects.ts';
 import type { Environment } from '../../../engine/environment.ts';
-import { createWork } from '../../../engine/work/work.ts';
+import { createWork } from '../../../engine/step/index.ts';
 import { Model } from '../../../git/model/repository.ts';
 import { createWorkerEffects } from '../../../worker/effects.ts';
 import { modelled, needsModel } from './modelled.ts';

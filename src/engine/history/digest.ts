@@ -1,0 +1,109 @@
+import { hash } from 'node:crypto';
+import type { HistoryEvent } from '../../core/events.ts';
+import { canonicalJson, type Json } from '../../core/json.ts';
+import { withoutVolatile } from '../run/result.ts';
+import { effectiveHistory } from './effective.ts';
+
+export interface Digests {
+  /** Equal if the same work came to the same end: status, output and error code of the run and of each step. */
+  readonly outcome: string;
+  /** Equal if, beyond that, it took the same attempts. */
+  readonly history: string;
+}
+
+interface StepOutcome {
+  status: string;
+  output: Json;
+  error: Json;
+  choice: Json;
+  attempts: number;
+}
+
+/** Neither digest holds times, durations, costs, ids, paths or branches, nor that a run was interrupted and resumed. */
+export function digestsOf(history: readonly HistoryEvent[]): Digests {
+  const steps = new Map<string, StepOutcome>();
+  let run: Json = { status: 'running' };
+  for (const event of effectiveHistory(history).events) {
+    const key = `${event.step ?? ''}\u0000${event.worker ?? ''}`;
+    switch (event.type) {
+      case 'run.completed':
+        run = { status: 'completed', output: withoutVolatile(event.data.output) };
+        break;
+      case 'run.failed':
+        run = { status: 'failed' };
+        break;
+      case 'run.cancelled':
+        run = { status: 'cancelled' };
+        break;
+      case 'step.started': {
+        const attempts = event.attempt ?? 1;
+        const before = steps.get(key);
+        // What an interrupted attempt had chosen or landed it does not do again.
+        const choice = before?.attempts === attempts ? before.choice : null;
+        steps.set(key, { status: 'started', output: null, error: null, choice, attempts });
+        break;
+      }
+      case 'step.skipped':
+        steps.set(key, { status: 'skipped', output: null, error: null, choice: null, attempts: 0 });
+        break;
+      case 'approval.given':
+        change(steps, key, { choice: event.data.choice });
+        break;
+      case 'step.completed':
+        change(steps, key, { status: 'completed', output: withoutVolatile(event.data.output) });
+        break;
+      case 'step.failed':
+        change(steps, key, { status: 'failed', error: event.data.error.code });
+        break;
+      case 'step.cancelled':
+        change(steps, key, { status: 'cancelled' });
+        break;
+      case 'selection.made':
+        change(steps, key, { choice: event.data.winner });
+        break;
+      case 'landing.ended':
+        change(steps, key, { choice: event.data.outcome });
+        break;
+      case 'transition.taken': {
+        const { from, to, args = {} } = event.data;
+        const before = steps.get(key)?.choice;
+        change(steps, key, { choice: [...(Array.isArray(before) ? before : []), { from, to, args }] });
+        break;
+      }
+      case 'landing.parked':
+      case 'fanout.expanded':
+      case 'step.paused':
+      case 'workspace.created':
+      case 'workspace.saved':
+      case 'session.started':
+      case 'session.named':
+      case 'session.ended':
+      case 'landing.started':
+      case 'run.started':
+      case 'run.resumed':
+      case 'step.retrying':
+      case 'step.interrupted':
+      case 'step.suspended':
+      case 'step.resumed':
+      case 'timer.set':
+      case 'timer.fired':
+      case 'approval.requested':
+      case 'signal.received':
+      case 'cancel.requested':
+        break;
+    }
+  }
+  const sorted = [...steps].sort(([a], [b]) => (a < b ? -1 : 1));
+  const outcome = sorted.map(([key, { attempts: _, ...rest }]) => ({ key, ...rest }));
+  return {
+    outcome: digest({ run, steps: outcome }),
+    history: digest({ run, steps: sorted.map(([key, step]) => ({ key, ...step })) }),
+  };
+}
+
+function change(steps: Map<string, StepOutcome>, key: string, part: Partial<StepOutcome>): void {
+  const step = steps.get(key);
+  if (step) Object.assign(step, part);
+}
+
+const digest = (value: Json): string => hash('sha256', canonicalJson(value));

@@ -1,0 +1,111 @@
+import { RepriseError } from '../../core/errors.ts';
+import type { HistoryEvent, NewEvent } from '../../core/events.ts';
+import { nearest } from '../../core/suggest.ts';
+import { affectedBy } from '../affected.ts';
+import { findChanges } from '../changes.ts';
+import { type Graph, hasInside } from '../state/graph.ts';
+import { definitionPath, outerUnits, unitOfEvent } from '../unit.ts';
+import { effectiveHistory, withoutUnits } from './effective.ts';
+
+/**
+ * Units that did not come to an end of their own: they failed, were cancelled, or were skipped because of that.
+ * A unit that ended so because of what is inside of it is not among them: only that is.
+ */
+export function unfinished(graph: Graph, events: readonly HistoryEvent[]): readonly string[] {
+  const found = new Set<string>();
+  const completed = new Set<string>();
+  for (const event of events) {
+    const unit = unitOfEvent(event);
+    const node = unit === undefined ? undefined : graph.byPath.get(definitionPath(unit));
+    if (!node || unit === undefined) continue;
+    if (event.type === 'step.completed') completed.add(unit);
+    else if (event.type === 'step.started') completed.delete(unit);
+    if (event.type === 'step.completed' || event.type === 'step.started') found.delete(unit);
+    // A worker is never optional by itself, and an optional fan-out keeps what its workers came to.
+    const failed = event.type === 'step.failed' && !node.step.optional;
+    const skipped = event.type === 'step.skipped' && event.data.reason !== 'condition';
+    if (failed || skipped || event.type === 'step.cancelled') found.add(unit);
+  }
+  const outer = new Set([...found].flatMap(outerUnits));
+  // The losers of a selection are done with.
+  return [...found].filter(unit => !outer.has(unit) && !outerUnits(unit).some(each => completed.has(each)));
+}
+
+/** The units that a history tells of. */
+export const unitsOf = (events: readonly HistoryEvent[]): ReadonlySet<string> =>
+  new Set(events.flatMap(event => unitOfEvent(event) ?? []));
+
+export interface ForkPoint {
+  readonly runId: string;
+  readonly from: string;
+}
+
+/** The first events of a run that goes on from another: its start, and what is kept. */
+export function forkedEvents(
+  graph: Graph,
+  history: readonly HistoryEvent[],
+  { runId, from }: ForkPoint,
+): readonly NewEvent[] {
+  if (!graph.byPath.has(definitionPath(from))) {
+    const meant = nearest(from, graph.byPath.keys());
+    throw new RepriseError('USAGE', `the workflow has no step ${from}`, {
+      hint: meant ? `did you mean ${meant}?` : `steps: ${[...graph.byPath.keys()].join(', ')}`,
+    });
+  }
+  const { events } = effectiveHistory(history);
+  const started = events.find(event => event.type === 'run.started');
+  if (started?.type !== 'run.started') throw new RepriseError('HISTORY_INVALID', `run ${runId} has no start`);
+
+  const { changed } = findChanges(graph, events);
+  const known = unitsOf(events);
+  const again = affectedBy(graph, [from, ...changed, ...openUnits(graph, events, known)], known);
+  const data = {
+    ...started.data,
+    steps: graph.nodes.map(({ path }) => path),
+    forkedFrom: { run: runId, step: from },
+  };
+  return [{ type: 'run.started', data }, ...keptEvents(graph, events, again)];
+}
+
+/** What has no end that can be reused, and does its work itself. */
+function openUnits(
+  graph: Graph,
+  events: readonly HistoryEvent[],
+  known: ReadonlySet<string>,
+): readonly string[] {
+  const ended = endsOf(events);
+  const units = new Set([...graph.nodes.map(({ unit }) => unit), ...known]);
+  return [...units].filter(unit => {
+    const node = graph.byPath.get(definitionPath(unit));
+    if (!node || ended.has(unit)) return false;
+    const isWorker = /:\d+$/.test(unit);
+    // What stands inside a fan-out in the definition is but the pattern of what is inside its workers.
+    const isPattern = !known.has(unit) && insideFanOut(graph, unit);
+    return !isPattern && (isWorker ? node.child === undefined : !hasInside(node));
+  });
+}
+
+const insideFanOut = (graph: Graph, path: string): boolean =>
+  outerUnits(path).some(outer => graph.byPath.get(outer)?.fanOut !== undefined);
+
+/** Units whose end can be reused. */
+function endsOf(events: readonly HistoryEvent[]): ReadonlySet<string> {
+  const ends = new Set<string>();
+  for (const event of events) {
+    const reusable =
+      event.type === 'step.completed' || (event.type === 'step.skipped' && event.data.reason === 'condition');
+    const unit = unitOfEvent(event);
+    if (unit !== undefined && reusable) ends.add(unit);
+  }
+  return ends;
+}
+
+function keptEvents(graph: Graph, events: readonly HistoryEvent[], again: ReadonlySet<string>): NewEvent[] {
+  const left = withoutUnits(events, again);
+  return left.events.flatMap(({ seq: _seq, runId: _runId, at: _at, ...event }) => {
+    const unit = unitOfEvent(event);
+    const isKept =
+      unit === undefined ? event.type === 'signal.received' : graph.byPath.has(definitionPath(unit));
+    return isKept ? [event as NewEvent] : [];
+  });
+}

@@ -1,0 +1,81 @@
+import { RepriseError } from '../../core/errors.ts';
+import type { HistoryEvent, NewEvent } from '../../core/events.ts';
+import { affectedBy } from '../affected.ts';
+import { findChanges } from '../changes.ts';
+import { type Graph, hasInside, placeOf } from '../state/graph.ts';
+import type { RunState } from '../state/run-state.ts';
+import type { NodeState } from '../state/step-state.ts';
+import { effectiveHistory, isRunEnd } from './effective.ts';
+import { unfinished, unitsOf } from './fork.ts';
+
+/** What a resume writes first; undefined if the run is completed and nothing is to run again. */
+export function resumeEvent(
+  graph: Graph,
+  history: readonly HistoryEvent[],
+  { runId, rerunChanged }: { readonly runId: string; readonly rerunChanged?: boolean | undefined },
+): NewEvent | undefined {
+  const { events } = effectiveHistory(history);
+  const { changed, removed } = findChanges(graph, events);
+  const sameDefinition = changed.length === 0 && removed.length === 0;
+  if (!sameDefinition && !rerunChanged) throw definitionChanged(runId, changed, removed);
+
+  const last = events.at(-1);
+  if (last?.type === 'run.completed' && sameDefinition) return undefined;
+  const again = last && isRunEnd(last) ? unfinished(graph, events) : [];
+  const roots = [...changed, ...again];
+  const affected = roots.length > 0 ? affectedBy(graph, roots, unitsOf(events)) : [];
+  const invalidated = [...affected, ...removed];
+  return {
+    type: 'run.resumed',
+    data: {
+      ...(invalidated.length > 0 ? { invalidated } : {}),
+      ...(sameSteps(history, graph) ? {} : { steps: graph.nodes.map(({ path }) => path) }),
+    },
+  };
+}
+
+function sameSteps(history: readonly HistoryEvent[], { nodes }: Graph): boolean {
+  let before: readonly string[] | undefined;
+  for (const event of history)
+    if (event.type === 'run.started' || event.type === 'run.resumed') before = event.data.steps ?? before;
+  return before?.length === nodes.length && before.every((path, index) => path === nodes[index]?.path);
+}
+
+/** Steps that were at work when the last owner died, or that it was about to put to work. */
+export function interruptedSteps(
+  state: RunState,
+  { runId, at }: { readonly runId: string; readonly at: string },
+): HistoryEvent[] {
+  const running = [...state.active].filter(isInterrupted);
+  return running.map(({ node, attempt }, index) => ({
+    seq: state.lastSeq + 1 + index,
+    runId,
+    at,
+    type: 'step.interrupted',
+    ...placeOf(node),
+    attempt,
+    data: {},
+  }));
+}
+
+const isInterrupted = ({ status, node, workers }: NodeState): boolean =>
+  status === 'running' && (!hasInside(node) || (node.fanOut !== undefined && workers === undefined));
+
+const mostShown = 20;
+
+function definitionChanged(
+  runId: string,
+  changed: readonly string[],
+  removed: readonly string[],
+): RepriseError {
+  const all = [...changed.map(unit => `  ${unit}: changed`), ...removed.map(unit => `  ${unit}: removed`)];
+  const more = all.length - mostShown;
+  const lines = more > 0 ? [...all.slice(0, mostShown), `  and ${more} more`] : all;
+  return new RepriseError(
+    'DEFINITION_CHANGED',
+    `steps of run ${runId} that already ran have changed since:\n${lines.join('\n')}`,
+    {
+      hint: `run them and what depends on them again: reprise resume ${runId} --rerun-changed`,
+    },
+  );
+}

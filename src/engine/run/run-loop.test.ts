@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { testEngine } from '../../../test/support/engine.ts';
+import type { HistoryEvent, NewEvent } from '../../core/events.ts';
+import { systemClock } from '../../effects/system.ts';
+import { step, workflow } from '../../workflow/builder/index.ts';
+import { createEffects } from '../effects.ts';
+import { buildGraph } from '../state/graph.ts';
+import { RunState } from '../state/run-state.ts';
+import { RunLoop } from './run-loop.ts';
+
+const { model } = workflow('w', { steps: [step('a', { run: () => 1 })] });
+const at = '2026-01-01T00:00:00.000Z';
+
+describe('the loop of a run', () => {
+  it('reports a bug, and no success, if steps are left and none is ready or under way', async () => {
+    const { environment, store } = testEngine();
+    const { world } = environment;
+    const runId = 'stuck';
+    const started: NewEvent = {
+      type: 'run.started',
+      data: { format: 1, workflow: 'w', input: {}, steps: ['a'] },
+    };
+    const owner = { ...environment.self, incarnation: 'i' };
+    const lease = await store.createRun({
+      runId,
+      workflow: 'w',
+      owner,
+      expiresAt: at,
+      at,
+      events: [started],
+    });
+    const state = new RunState(buildGraph(model));
+    state.apply({ ...started, seq: 1, runId, at } as HistoryEvent);
+    state.ready.clear();
+    const effects = createEffects(environment, () => {});
+    const loop = new RunLoop({
+      environment,
+      effects,
+      observe: () => {},
+      runId,
+      lease,
+      state,
+      places: 1,
+      budget: undefined,
+      interrupt: undefined,
+      wait: false,
+    });
+    await expect(world.open('engine', () => loop.run())).rejects.toMatchObject({
+      code: 'INTERNAL',
+      message: 'run stuck has steps left, but none is ready or under way',
+      hint: expect.stringContaining('report it'),
+    });
+  });
+
+  it('waits for timers that it no longer needs to be gone before it ends', async () => {
+    const turn = () => new Promise<void>(resolve => setImmediate(resolve));
+    const clock = {
+      ...systemClock,
+      waitUntil: (epochMs: number, signal: AbortSignal) =>
+        systemClock.waitUntil(epochMs, signal).catch(async (reason: unknown) => {
+          const isTheTimeout = epochMs - systemClock.now() > 600_000;
+          for (let turns = isTheTimeout ? 5 : 0; turns > 0; turns--) await turn();
+          throw reason;
+        }),
+    };
+    const quick = step('quick', { timeout: '1h', run: () => 'done' });
+    const { engine } = testEngine({ clock });
+    const result = await engine.start({ workflow: workflow('w', { steps: [quick] }).model });
+    expect(result).toMatchObject({ status: 'completed', output: { quick: 'done' } });
+  });
+});

@@ -1,0 +1,263 @@
+import { RepriseError } from '../../core/errors.ts';
+import type { EventOf, HistoryEvent } from '../../core/events.ts';
+import { type Timestamp, toEpochMs } from '../../core/time.ts';
+import { SignalBook } from '../signal-book.ts';
+import { isPossible, type StepEvent } from '../transitions.ts';
+import { unitOfEvent } from '../unit.ts';
+import { Lines } from './ready-queues.ts';
+import { type NodeState, newTicket, type PendingTimer } from './step-state.ts';
+import { nothingSpent, type Spent, spentWith, type WorkEvent, WorkState } from './work-state.ts';
+
+export type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
+
+/**
+ * What a history says, folded event by event, in constant time for each.
+ * `apply` is the only way in, so the same history always gives the same state; an event that cannot follow
+ * the ones before it is refused.
+ */
+export class RunState extends Lines {
+  phase: RunPhase = 'new';
+  lastSeq = 0;
+  startedAt: Timestamp | undefined;
+  /** Where the project is: history names folders relative to it, and steps are told of them in full. */
+  root = '';
+  /** The commit that its workspaces begin with. */
+  base: EventOf<'run.started'>['data']['base'];
+  /** Why the run as a whole is to end. */
+  cancel: EventOf<'cancel.requested'>['data'] | undefined;
+  end: EventOf<'run.completed'> | EventOf<'run.failed'> | EventOf<'run.cancelled'> | undefined;
+  spent: Spent = nothingSpent;
+  /** By path of the step, over its workers and attempts. */
+  readonly spentBySteps = new Map<string, Spent>();
+  readonly signals = new SignalBook();
+
+  apply(event: HistoryEvent): void {
+    if (event.seq <= this.lastSeq) throw impossible(event, `it follows ${this.lastSeq}`);
+    this.lastSeq = event.seq;
+    switch (event.type) {
+      case 'run.started':
+        if (this.phase !== 'new') throw impossible(event, 'the run had started');
+        this.phase = 'running';
+        this.startedAt = event.at;
+        this.base = event.data.base;
+        this.open(this.graph.root, event.data.input);
+        return;
+      case 'run.resumed':
+        if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
+        return;
+      case 'run.completed':
+      case 'run.failed':
+      case 'run.cancelled':
+        if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
+        this.phase =
+          event.type === 'run.completed' ? 'completed' : event.type === 'run.failed' ? 'failed' : 'cancelled';
+        this.end = event;
+        return;
+      case 'cancel.requested':
+        this.cancel ??= event.data;
+        this.stop(this.scopeOf(this.graph.root), 'cancel');
+        return;
+      case 'signal.received':
+        for (const waiter of this.signals.receive(event.data.name, event.data.payload)) this.wake(waiter);
+        return;
+      default:
+        this.#applyToStep(event);
+    }
+  }
+
+  #applyToStep(event: StepEvent): void {
+    const unit = unitOfEvent(event);
+    const state = unit === undefined ? undefined : this.at(unit);
+    if (!state) {
+      throw new RepriseError(
+        'HISTORY_DIVERGED',
+        `event ${event.seq} (${event.type}) is about step ${unit}, which the workflow does not have`,
+      );
+    }
+    if (this.phase !== 'running' || !isPossible(event, state)) {
+      throw impossible(event, `${state.node.unit} is ${state.status} and the run ${this.phase}`);
+    }
+    switch (event.type) {
+      case 'step.started':
+        this.#start(state, event);
+        break;
+      case 'step.completed':
+        state.output = event.data.output;
+        state.artifacts = event.data.artifacts;
+        this.settle(state, 'completed', event.at);
+        break;
+      case 'step.failed':
+        state.error = event.data.error;
+        state.output = event.data.output;
+        this.#fail(state, event.at);
+        break;
+      case 'step.cancelled':
+        state.tainted = true;
+        state.output = event.data.output;
+        this.settle(state, 'cancelled', event.at);
+        break;
+      case 'step.skipped':
+        state.tainted = this.#skippedForFailure(event.data);
+        this.settle(state, 'skipped', event.at);
+        break;
+      case 'step.interrupted':
+        this.#interrupt(state);
+        break;
+      case 'step.retrying':
+        state.interrupted = false;
+        state.timedOut = undefined;
+        state.error = event.data.error;
+        this.#setTimer(state, { timer: 'retry', setAt: event.at, ms: event.data.delayMs });
+        break;
+      case 'step.paused':
+        this.#countWork(state, event.at);
+        this.#setTimer(state, { timer: 'pause', setAt: event.at, ms: event.data.delayMs });
+        break;
+      case 'fanout.expanded':
+        this.#expand(state, event.data);
+        break;
+      case 'selection.made':
+        state.selection = event.data;
+        break;
+      case 'workspace.created':
+      case 'workspace.saved':
+      case 'session.started':
+      case 'session.named':
+      case 'session.ended':
+      case 'landing.started':
+      case 'landing.ended':
+      case 'landing.parked':
+      case 'transition.taken':
+        this.#applyToWork(state, event);
+        break;
+      case 'timer.set':
+        if (typeof event.data.timer === 'number')
+          this.#setTimer(state, { timer: event.data.timer, setAt: event.at, ms: event.data.ms });
+        break;
+      case 'timer.fired':
+        this.#fire(state, event.data.timer);
+        break;
+      case 'step.suspended':
+        this.#suspend(state, event);
+        break;
+      case 'step.resumed':
+        state.attemptStartedAt = event.at;
+        state.timers?.delete('pause');
+        this.setStatus(state, 'running');
+        break;
+      case 'approval.requested':
+        state.approval = { ...event.data, given: undefined };
+        this.setStatus(state, 'waiting');
+        break;
+      case 'approval.given':
+        if (state.approval) state.approval.given = event.data;
+        this.wake(state);
+        break;
+    }
+  }
+
+  #start(state: NodeState, event: EventOf<'step.started'>): void {
+    const { child, fanOut } = state.node;
+    const again = child && state.attempt > 0 && !state.interrupted;
+    if (!state.interrupted) state.work?.newAttempt();
+    state.timers?.delete('retry');
+    state.interrupted = false;
+    state.attempt = event.attempt ?? 1;
+    state.startedAt ??= event.at;
+    state.attemptStartedAt = event.at;
+    state.workedMs = 0;
+    state.timedOut = undefined;
+    // Nobody looks at the lines while a long history is folded: what has started is let go of here.
+    if (this.ready.peek() === state.ticket) this.ready.shift();
+    state.ticket = undefined;
+    this.setStatus(state, 'running');
+    if (!child || fanOut) return;
+    if (again) this.resetScope(child);
+    this.open(child, event.data.input ?? null);
+  }
+
+  #expand(state: NodeState, { total, items }: EventOf<'fanout.expanded'>['data']): void {
+    state.items = items;
+    state.workers = this.addWorkers(state.node, total);
+    this.open(state.workers.scope, null);
+  }
+
+  #applyToWork(state: NodeState, event: WorkEvent): void {
+    state.work ??= new WorkState();
+    state.work.apply(event);
+    if (event.type !== 'session.ended') return;
+    const { path } = state.node;
+    const { usage } = event.data;
+    this.spent = spentWith(this.spent, usage);
+    this.spentBySteps.set(path, spentWith(this.spentBySteps.get(path) ?? nothingSpent, usage));
+  }
+
+  #skippedForFailure({ reason, because }: EventOf<'step.skipped'>['data']): boolean {
+    if (reason === 'dependency') return because !== undefined && this.at(because)?.tainted === true;
+    return reason !== 'condition';
+  }
+
+  #fail(state: NodeState, at: Timestamp): void {
+    const { node } = state;
+    const scope = this.scopeOf(node.scope);
+    state.tainted = !node.step.optional;
+    if (!node.step.optional && state.error) {
+      const inner = this.insideOf(state)?.cause;
+      scope.cause ??= inner ?? { path: node.unit, error: state.error };
+    }
+    this.settle(state, 'failed', at);
+    if (node.step.optional || node.scope.onFailure === 'continue') return;
+    this.stop(scope, 'failure');
+  }
+
+  #interrupt(state: NodeState): void {
+    this.setStatus(state, 'pending');
+    state.interrupted = true;
+    state.work?.interrupt();
+    const stop = this.scopeOf(state.node.scope).stop;
+    if (state.timedOut || stop === 'cancel' || (stop && state.node.scope.onFailure === 'fail-fast'))
+      this.toCancel.push(state);
+    else this.ready.push(newTicket(state));
+  }
+
+  #setTimer(state: NodeState, timer: PendingTimer): void {
+    state.timers ??= new Map();
+    state.timers.set(timer.timer, timer);
+    if (typeof timer.timer !== 'number') this.setStatus(state, 'waiting');
+  }
+
+  #fire(state: NodeState, timer: EventOf<'timer.fired'>['data']['timer']): void {
+    if (timer === 'attempt' || timer === 'step') {
+      state.timedOut = timer;
+      this.cancelNode(state);
+    } else if (timer === 'retry' || timer === 'pause') {
+      this.wakeUp(state);
+    } else {
+      state.timers?.delete(timer);
+      const wait = state.waits?.get(timer);
+      if (wait) wait.answer = { value: null };
+      this.wake(state);
+    }
+  }
+
+  #suspend(state: NodeState, { data, at }: EventOf<'step.suspended'>): void {
+    if (data.on === 'approval') return;
+    this.#countWork(state, at);
+    state.waits ??= new Map();
+    const wait = { on: data.on, signal: data.signal, answer: undefined };
+    state.waits.set(data.wait, wait);
+    if (state.status !== 'woken') this.setStatus(state, 'waiting');
+    if (data.on === 'signal' && data.signal && this.signals.wait(data.signal, state, wait)) this.wake(state);
+  }
+
+  #countWork(state: NodeState, at: Timestamp): void {
+    if (state.status === 'running' && state.attemptStartedAt !== undefined)
+      state.workedMs += toEpochMs(at) - toEpochMs(state.attemptStartedAt);
+  }
+}
+
+const impossible = (event: HistoryEvent, why: string) =>
+  new RepriseError(
+    'HISTORY_INVALID',
+    `event ${event.seq} of run ${event.runId} (${event.type}${event.step ? ` of ${event.step}` : ''}) cannot be: ${why}`,
+  );

@@ -1,0 +1,207 @@
+import {
+  type AgentEvent,
+  addUsage,
+  type Cut,
+  type Denial,
+  type HostAnswer,
+  type HostQuestion,
+  noUsage,
+  type Session,
+  type SessionHost,
+  type SessionRequest,
+  type SessionResult,
+  type Turn,
+  type Usage,
+} from '../../../agents/session.ts';
+import { openLogFile } from '../../../process/log.ts';
+import type { SpendingLimit } from '../../../workflow/model.ts';
+import type { Environment, Observer } from '../../environment.ts';
+import { logFile } from '../../log-files.ts';
+import { inheritedInWorkspace } from '../../work/inherited.ts';
+import { SessionLog } from '../../work/session-log.ts';
+import { incarnationOf } from '../commands.ts';
+import type { WorkLane } from '../contract.ts';
+import { overspent } from '../outcome.ts';
+
+/** A session to be held, as data. */
+export interface SessionStart extends Pick<WorkLane, 'runId' | 'lease' | 'unit'> {
+  readonly number: number;
+  readonly request: SessionRequest;
+  /** It is ended when it has used more. */
+  readonly left: SpendingLimit;
+}
+
+export type SessionTurn =
+  /** The agent has said which session this is, and it is not the one that it was told to be. It goes on meanwhile. */
+  | { readonly kind: 'named'; readonly sessionId: string }
+  | { readonly kind: 'question'; readonly question: HostQuestion }
+  | {
+      readonly kind: 'end';
+      readonly result: SessionResult;
+      readonly cut?: Cut | undefined;
+      /** The agent got as far as saying which session it is. */
+      readonly hasStarted: boolean;
+    };
+
+/** What is known of a session once it is closed, however it ended. */
+export interface SessionAccount {
+  readonly sessionId?: string | undefined;
+  readonly usage: Usage;
+  readonly denials: readonly Denial[];
+}
+
+/** A session under way, with its logs, its limits and the process it runs in. */
+export class HeldSession {
+  readonly #environment: Environment;
+  readonly #observe: Observer;
+  readonly #start: SessionStart;
+  readonly #session: Session;
+  readonly #log: SessionLog;
+  readonly #overtime = new AbortController();
+  readonly #pids = new Set<number>();
+  readonly #denials: Denial[] = [];
+  #pending: Promise<Turn> | undefined;
+  #sessionId: string | undefined;
+  #told: string | undefined;
+  #onNamed = () => {};
+  #usage: Usage = noUsage;
+  #cut: Cut | undefined;
+  #isTimed = false;
+
+  constructor(environment: Environment, observe: Observer, start: SessionStart) {
+    this.#environment = environment;
+    this.#observe = observe;
+    this.#start = start;
+    this.#told = start.request.resume?.sessionId ?? start.request.sessionId;
+    const { stateDir, openLog = openLogFile } = environment;
+    const { runId, unit, number, request } = start;
+    const log = openLog(logFile({ stateDir, runId }, unit));
+    this.#log = new SessionLog(log, () => environment.clock.endOfTurn());
+    this.#session = environment.openSession(
+      request,
+      this.#host(logFile({ stateDir, runId }, unit, `${number}.session`)),
+    );
+  }
+
+  async next(answer: HostAnswer | undefined): Promise<SessionTurn> {
+    this.#watchTime();
+    this.#pending ??= this.#session.next(answer);
+    const named = new Promise<'named'>(resolve => {
+      this.#onNamed = () => resolve('named');
+    });
+    const first = this.#news === undefined ? await Promise.race([this.#pending, named]) : 'named';
+    const sessionId = this.#news;
+    if (first === 'named' && sessionId !== undefined) {
+      this.#told = sessionId;
+      return { kind: 'named', sessionId };
+    }
+    const turn = await this.#pending;
+    this.#pending = undefined;
+    if (turn.kind === 'question') return turn;
+    this.#overtime.abort();
+    const hasStarted = this.#sessionId !== undefined;
+    const cut = this.#cut ?? turn.cut;
+    return { kind: 'end', result: turn.result, hasStarted, ...(cut ? { cut } : {}) };
+  }
+
+  cancel(): void {
+    void this.#session.cancel();
+  }
+
+  /** Resolves when nothing of it runs any more. */
+  async close(): Promise<SessionAccount> {
+    this.#overtime.abort();
+    await this.#session.close();
+    await this.#pending?.catch(() => {});
+    this.#log.close();
+    const { store } = this.#environment;
+    for (const pid of this.#pids) await store.removeProcess(this.#start.runId, pid);
+    const sessionId = this.#sessionId ?? this.#told;
+    return {
+      usage: this.#usage,
+      denials: this.#denials,
+      ...(sessionId === undefined ? {} : { sessionId }),
+    };
+  }
+
+  /** The id of the session, if it is not known yet outside of here. */
+  get #news(): string | undefined {
+    return this.#sessionId === this.#told ? undefined : this.#sessionId;
+  }
+
+  #host(rawLog: string): SessionHost {
+    const { store, settings, env, clock, projectRoot } = this.#environment;
+    const { runId, lease, unit, request, number } = this.#start;
+    return {
+      unit: { ...unit, number },
+      onEvent: event => this.#take(event),
+      onProcess: async child => {
+        this.#pids.add(child.pid);
+        await store.addProcess(runId, lease, { ...child, step: unit.step });
+      },
+      onSurvived: processes => {
+        const pids = processes.map(({ pid }) => pid).join(', ');
+        this.#observe({ kind: 'notice', message: `${unit.step}: no signal could end process ${pids}` });
+      },
+      graceMs: settings.graceMs,
+      inheritEnv: request.cwd === projectRoot ? env : inheritedInWorkspace(env, request.cwd),
+      marker: {
+        REPRISE_RUN: runId,
+        REPRISE_STEP: unit.step,
+        REPRISE_ATTEMPT: String(unit.attempt),
+        REPRISE_INCARNATION: incarnationOf(lease, unit),
+      },
+      logFile: rawLog,
+      now: () => clock.now(),
+    };
+  }
+
+  #take(event: AgentEvent): void {
+    const { unit, request } = this.#start;
+    const { step, worker } = unit;
+    this.#log.add(event);
+    this.#observe({
+      kind: 'agent',
+      step,
+      ...(worker === undefined ? {} : { worker }),
+      folder: request.cwd,
+      event,
+    });
+    if (event.type === 'started' && event.sessionId !== '') {
+      this.#sessionId = event.sessionId;
+      if (this.#news !== undefined) this.#onNamed();
+    }
+    if (event.type === 'permission' && event.decision?.kind === 'deny')
+      this.#deny(event.tool, event.decision);
+    if (event.type === 'usage') this.#spend(event);
+  }
+
+  #deny(tool: string, { message, lineToAdd }: Omit<Denial, 'tool'>): void {
+    if (this.#denials.length < mostDenials)
+      this.#denials.push({ tool, message, ...(lineToAdd ? { lineToAdd } : {}) });
+  }
+
+  #spend({ inputTokens, outputTokens, cachedTokens, costUsd }: Usage): void {
+    this.#usage = addUsage(this.#usage, { inputTokens, outputTokens, cachedTokens, costUsd });
+    const message = overspent(this.#start.left, this.#usage);
+    if (message !== undefined) this.#end({ kind: 'budget', message });
+  }
+
+  #watchTime(): void {
+    const { timeoutMs } = this.#start.request.agent;
+    if (this.#isTimed || timeoutMs === undefined) return;
+    this.#isTimed = true;
+    const { clock } = this.#environment;
+    clock.waitUntil(clock.now() + timeoutMs, this.#overtime.signal).then(
+      () => this.#end({ kind: 'timeout' }),
+      () => {},
+    );
+  }
+
+  #end(cut: Cut): void {
+    this.#cut ??= cut;
+    this.cancel();
+  }
+}
+
+const mostDenials = 20;

@@ -1,0 +1,110 @@
+import type { HostAnswer } from '../../../agents/session.ts';
+import type { Lease } from '../../../store/port.ts';
+import type { Environment, Observer } from '../../environment.ts';
+import { withoutLease } from '../../work/taped.ts';
+import { folderKey } from '../workspace-effects.ts';
+import { HeldSession, type SessionAccount, type SessionStart, type SessionTurn } from './live-session.ts';
+import { type HeldSlot, hasFreeSlot, takeSlot } from './slots.ts';
+
+const slotKey = (agent: string): string => `slot:${agent}`;
+
+/** Conversations with agents: chains of turns, and the places that an agent has. */
+export function sessionEffects(environment: Environment, observe: Observer) {
+  const { world, clock, ids, stateDir, projectRoot } = environment;
+  /** Sessions under way, by key: an effect's arguments are data, and a session is not. */
+  const sessions = new Map<string, HeldSession>();
+  const slots = new Map<string, HeldSlot>();
+  const inWorkspace = ({ folder }: { readonly folder: string }) =>
+    folder === projectRoot ? {} : { writes: [folderKey(folder)] };
+  const notice = (message: string) => observe({ kind: 'notice', message });
+  const sessionAt = (key: string): HeldSession => {
+    const session = sessions.get(key);
+    if (!session) throw new Error(`no session under way as ${key}`);
+    return session;
+  };
+
+  return {
+    newSessionId: world.effect<void, string>({
+      name: 'ids.session',
+      span: 'short',
+      answer: 'tape',
+      perform: () => ids.sessionId(),
+    }),
+
+    /** Waits for a place of the agent; it is held under the key until it is given back. */
+    takeSlot: world.effect<
+      { readonly key: string; readonly agent: string; readonly places: number; readonly lease: Lease },
+      void
+    >({
+      name: 'agent.take-slot',
+      span: 'long',
+      taped: { args: withoutLease },
+      awaits: {
+        keys: ({ agent }) => ({ writes: [slotKey(agent)] }),
+        isOver: ({ agent, places }) => hasFreeSlot({ stateDir, agent, places }),
+      },
+      perform: async ({ key, agent, places, lease }, { signal }) => {
+        const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
+        const onWait = () => notice(`waiting: all ${places} places of the agent ${agent} are taken`);
+        slots.set(key, await takeSlot({ stateDir, agent, places, owner, clock, signal, onWait }));
+      },
+    }),
+
+    /** Nothing happens if none is held. */
+    releaseSlot: world.effect<{ readonly key: string; readonly agent: string }, void>({
+      name: 'agent.release-slot',
+      span: 'short',
+      keys: ({ agent }) => ({ writes: [slotKey(agent)] }),
+      perform: ({ key }) => {
+        slots.get(key)?.release();
+        slots.delete(key);
+      },
+    }),
+
+    openSession: world.effect<{ readonly key: string; readonly start: SessionStart }, void>({
+      name: 'session.open',
+      span: 'short',
+      answer: 'inside',
+      // What it is told is kept with the session, so that a new prompt makes only that one stale.
+      taped: {
+        args: ({ key, start: { number, request } }) => ({
+          key,
+          number,
+          agent: request.agent.name,
+          ...(request.resume ? { resumes: request.resume.sessionId } : {}),
+        }),
+      },
+      perform: ({ key, start }) => void sessions.set(key, new HeldSession(environment, observe, start)),
+    }),
+
+    nextTurn: world.effect<
+      { readonly key: string; readonly folder: string; readonly answer?: HostAnswer | undefined },
+      SessionTurn
+    >({
+      name: 'session.next',
+      span: 'long',
+      answer: 'inside',
+      keys: inWorkspace,
+      perform: ({ key, answer }, cancellation) => {
+        const session = sessionAt(key);
+        cancellation.onCancel(() => session.cancel());
+        return session.next(answer);
+      },
+    }),
+
+    /** Until it is closed, an agent may write to its workspace. */
+    closeSession: world.effect<{ readonly key: string; readonly folder: string }, SessionAccount>({
+      name: 'session.close',
+      span: 'long',
+      answer: 'inside',
+      cleanup: true,
+      taped: { args: ({ key }) => key },
+      keys: inWorkspace,
+      perform: async ({ key }) => {
+        const account = await sessionAt(key).close();
+        sessions.delete(key);
+        return account;
+      },
+    }),
+  };
+}
