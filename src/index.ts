@@ -12,7 +12,6 @@ export { type OpenEngineOptions, type OpenedEngine, openEngine } from './command
 export { type ErrorCode, type ErrorData, type Position, RepriseError } from './core/errors.ts';
 export type { EventOf, EventType, HistoryEvent } from './core/events.ts';
 export type { Json, JsonObject } from './core/json.ts';
-export { canonicalOrder } from './engine/canonical.ts';
 export type {
   Definition,
   Engine,
@@ -22,10 +21,10 @@ export type {
   StartOptions,
 } from './engine/engine.ts';
 export type { Observation, Observer, WorktreeSettings } from './engine/environment.ts';
-export { type Digests, digestsOf } from './engine/history/digest.ts';
+export { canonicalOrder, type Digests, digestsOf } from './engine/history/digest.ts';
 export type { ReplayResult } from './engine/history/replay.ts';
-export type { RunResult, Waiting } from './engine/result.ts';
 export { findReadySteps } from './engine/run/planner.ts';
+export type { RunResult, Waiting } from './engine/run/result.ts';
 export { memoryStore } from './store/memory.ts';
 export type { EventStore, RunStatus, RunSummary } from './store/port.ts';
 export { openSqliteStore } from './store/sqlite/store.ts';

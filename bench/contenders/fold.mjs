@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { foldHistory } from '../../dist/engine/fold.js';
+import { foldHistory } from '../../dist/engine/history/replay.js';
 import { buildGraph } from '../../dist/engine/state/graph.js';
 import { openSqliteStore } from '../../dist/index.js';
 import { coldAndWarm } from '../lib/contend.mjs';

@@ -7,9 +7,9 @@ import { claudeProtocol } from '../../dist/agents/claude/claude.js';
 import { appServerProtocol } from '../../dist/agents/codex/app-server.js';
 import { codexProtocol } from '../../dist/agents/codex/exec.js';
 import { addUsage, noUsage } from '../../dist/agents/session.js';
+import { withShownOutputs } from '../../dist/engine/recording/encode.js';
 import { setTextsApart } from '../../dist/engine/recording/long-texts.js';
-import { formatRecording } from '../../dist/engine/recording/session-format.js';
-import { withShownOutputs } from '../../dist/engine/recording/shown-outputs.js';
+import { formatRecording } from '../../dist/engine/recording/session-file.js';
 import { contend } from '../lib/contend.mjs';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));

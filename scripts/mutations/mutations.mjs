@@ -176,7 +176,7 @@ export const mutations = [
     breaks: 'a step that failed is tried again at once',
     changes: [
       {
-        file: 'engine/timers.ts',
+        file: 'engine/run/messages.ts',
         find: 'due.push({ timer, at: toEpochMs(setAt) + ms });',
         replace: 'due.push({ timer, at: toEpochMs(setAt) });',
       },

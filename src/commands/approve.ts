@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
 import { toTimestamp } from '../core/time.ts';
-import type { Waiting } from '../engine/result.ts';
+import type { Waiting } from '../engine/run/result.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { Engine, RunOptions } from '../engine/engine.ts';
-import type { RunResult, Waiting } from '../engine/result.ts';
+import type { RunResult, Waiting } from '../engine/run/result.ts';
 import type { Reporter } from '../report/index.ts';
 import { jsonText } from '../report/json-text.ts';
 import type { EventStore } from '../store/port.ts';

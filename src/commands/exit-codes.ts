@@ -1,5 +1,5 @@
 import { type ErrorCode, type ErrorData, RepriseError } from '../core/errors.ts';
-import type { RunResult } from '../engine/result.ts';
+import type { RunResult } from '../engine/run/result.ts';
 
 /** What the process says when it ends. Signals add 128 to their number. */
 export const exitCodes = {

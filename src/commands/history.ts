@@ -1,5 +1,4 @@
-import { canonicalOrder } from '../engine/canonical.ts';
-import { digestsOf } from '../engine/history/digest.ts';
+import { canonicalOrder, digestsOf } from '../engine/history/digest.ts';
 import { jsonText } from '../report/json-text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';

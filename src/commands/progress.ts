@@ -1,6 +1,6 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
-import type { RunResult } from '../engine/result.ts';
+import type { RunResult } from '../engine/run/result.ts';
 import type { Reporter } from '../report/index.ts';
 import { jsonText } from '../report/json-text.ts';
 import type { WorkflowModel } from '../workflow/model.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { toTimestamp } from '../core/time.ts';
-import type { Waiting } from '../engine/result.ts';
+import type { Waiting } from '../engine/run/result.ts';
 import { jsonText } from '../report/json-text.ts';
 import { safeLine } from '../report/safe-text.ts';
 import { knownCost } from '../report/spending.ts';

@@ -1,5 +1,5 @@
 import type { HistoryEvent } from '../core/events.ts';
-import type { RunResult, Waiting } from '../engine/result.ts';
+import type { RunResult, Waiting } from '../engine/run/result.ts';
 import { type RunView, viewOf } from '../report/run-view.ts';
 import type { StepProgress, WaitingFor } from '../report/step-progress.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { barrier, deferred, summary, testEngine } from '../../test/support/engine.ts';
 import { approve, maybe, step, workflow } from '../workflow/builder/index.ts';
-import { canonicalOrder } from './canonical.ts';
+import { canonicalOrder } from './history/digest.ts';
 
 describe('parallel execution', () => {
   it('runs two steps without dependencies at the same time', async () => {

@@ -2,19 +2,42 @@ import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import { toEpochMs, toTimestamp } from '../core/time.ts';
 import type { Lease, Owner } from '../store/port.ts';
-import type { SpendingLimit, WorkflowModel } from '../workflow/model.ts';
+import type { SpendingLimit, StepModel, WorkflowModel } from '../workflow/model.ts';
 import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
-import { foldHistory } from './fold.ts';
 import { activeMs } from './history/effective.ts';
 import { forkedEvents } from './history/fork.ts';
-import { type ReplayResult, replayHistory } from './history/replay.ts';
+import { foldHistory, type ReplayResult, replayHistory } from './history/replay.ts';
 import { interruptedSteps, resumeEvent } from './history/resume.ts';
-import { needsRepository, needsWork } from './needs.ts';
-import { type RunResult, resultOf } from './result.ts';
+import { type RunResult, resultOf } from './run/result.ts';
 import { RunLoop } from './run/run-loop.ts';
 import { buildGraph, type Graph } from './state/graph.ts';
 import type { RunState } from './state/run-state.ts';
+
+/** Whether a step of the workflow, or of a child, does something outside of this process. */
+const needsWork = (workflow: WorkflowModel): boolean =>
+  hasStep(workflow, ({ body }) => outside.has(body.kind));
+
+const outside: ReadonlySet<string> = new Set(['run', 'agent', 'land', 'built-in']);
+
+/** Whether a step of the workflow, or of a child, works with the repository. */
+const needsRepository = (workflow: WorkflowModel): boolean =>
+  hasStep(workflow, ({ body }) => {
+    if (body.kind === 'land') return true;
+    return (body.kind === 'agent' || body.kind === 'run') && body.work?.workspace.kind === 'worktree';
+  });
+
+function hasStep(
+  workflow: WorkflowModel,
+  wanted: (step: StepModel) => boolean,
+  seen = new Set<WorkflowModel>(),
+): boolean {
+  if (seen.has(workflow)) return false;
+  seen.add(workflow);
+  return workflow.steps.some(
+    step => wanted(step) || (step.body.kind === 'uses' && hasStep(step.body.workflow, wanted, seen)),
+  );
+}
 
 /** How a run is to be gone about; none of it changes what the run is. */
 export interface RunOptions {

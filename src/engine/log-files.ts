@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { unitOf } from './unit.ts';
+import { unitOf } from './state/graph.ts';
 
 /** Which attempt of which step, or worker of one, something was done for. */
 export interface AttemptOf {

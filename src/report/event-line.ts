@@ -1,6 +1,6 @@
 import type { EventOf, HistoryEvent } from '../core/events.ts';
 import { formatDuration } from '../core/time.ts';
-import { unitOfEvent } from '../engine/unit.ts';
+import { unitOfEvent } from '../engine/state/graph.ts';
 import { count } from './count.ts';
 import type { StatusWord } from './glyphs.ts';
 import type { RunView } from './run-view.ts';

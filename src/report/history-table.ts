@@ -1,6 +1,6 @@
 import type { HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
-import { unitOfEvent } from '../engine/unit.ts';
+import { unitOfEvent } from '../engine/state/graph.ts';
 import { eventNote } from './event-note.ts';
 import { glyphsFor, type StatusWord, statusColour, toStatusWord } from './glyphs.ts';
 import { calendarDay, preciseTime } from './moments.ts';

@@ -1,6 +1,6 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
-import { definitionPath } from '../engine/unit.ts';
+import { definitionPath } from '../engine/state/graph.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { glyphsFor } from './glyphs.ts';
 import { frameLines } from './live-frame.ts';

@@ -1,4 +1,4 @@
-import type { Waiting } from '../engine/result.ts';
+import type { Waiting } from '../engine/run/result.ts';
 import { safeLine } from './safe-text.ts';
 import { displayWidth } from './width.ts';
 import { approveCommand, shellWord } from './words.ts';

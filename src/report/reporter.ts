@@ -1,5 +1,5 @@
 import type { Observation } from '../engine/environment.ts';
-import type { RunResult } from '../engine/result.ts';
+import type { RunResult } from '../engine/run/result.ts';
 
 /** Somebody who watches a run and shows it. It never throws for what it is told. */
 export interface Reporter {

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '../agents/session.ts';
 import type { EventOf, HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
-import { unitOf, unitOfEvent } from '../engine/unit.ts';
+import { unitOf, unitOfEvent } from '../engine/state/graph.ts';
 import type { StatusWord } from './glyphs.ts';
 import type { Overlap } from './overlap.ts';
 import { type Spending, spentTogether } from './spending.ts';

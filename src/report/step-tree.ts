@@ -1,4 +1,4 @@
-import { outerUnits } from '../engine/unit.ts';
+import { outerUnits } from '../engine/state/graph.ts';
 import { StepProgress } from './step-progress.ts';
 
 /** The steps of a run in the stable topological order, with workers and what is inside of them below their step. */

@@ -1,8 +1,8 @@
 import type { HistoryEvent } from '../core/events.ts';
 import { formatDuration } from '../core/time.ts';
 import { logFile } from '../engine/log-files.ts';
-import type { RunResult, Waiting } from '../engine/result.ts';
-import { definitionPath } from '../engine/unit.ts';
+import type { RunResult, Waiting } from '../engine/run/result.ts';
+import { definitionPath } from '../engine/state/graph.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { type Cause, causeLines } from './cause.ts';
 import { count } from './count.ts';

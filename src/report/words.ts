@@ -1,7 +1,7 @@
 import type { ErrorData } from '../core/errors.ts';
 import type { EventOf } from '../core/events.ts';
 import { formatDuration } from '../core/time.ts';
-import { definitionPath, outerUnits } from '../engine/unit.ts';
+import { definitionPath, outerUnits } from '../engine/state/graph.ts';
 import type { RunView } from './run-view.ts';
 import { firstLine, safeLine } from './safe-text.ts';
 import type { StepProgress, WaitingFor } from './step-progress.ts';

@@ -4,11 +4,14 @@ import type { Recording } from '../effects/recording/recording.ts';
 import type { ScoreHeader } from '../effects/recording/score-file.ts';
 import type { TapeHeader } from '../effects/recording/tape-file.ts';
 import type { Redactor } from '../effects/redact/redact.ts';
+import { parseSessionFile } from '../engine/recording/decode.ts';
+import { withShownOutputs } from '../engine/recording/encode.ts';
 import { setTextsApart } from '../engine/recording/long-texts.ts';
-import { parseSessionFile } from '../engine/recording/parse-session.ts';
-import { type Recording as RecordedActivity, sessionFileName } from '../engine/recording/session-file.ts';
-import { formatRecording } from '../engine/recording/session-format.ts';
-import { withShownOutputs } from '../engine/recording/shown-outputs.ts';
+import {
+  formatRecording,
+  type Recording as RecordedActivity,
+  sessionFileName,
+} from '../engine/recording/session-file.ts';
 import { packDelta } from '../git/delta/pack.ts';
 import { patchOf } from '../git/delta/patch.ts';
 import { isSameBase, isSameStashes, type WorktreeState } from '../git/delta/state.ts';

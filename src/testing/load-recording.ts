@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { scoreFileName } from '../effects/recording/score-file.ts';
 import { tapeFileName } from '../effects/recording/tape-file.ts';
-import { parseSessionFile } from '../engine/recording/parse-session.ts';
+import { parseSessionFile } from '../engine/recording/decode.ts';
 import type { Recording as RecordedActivity } from '../engine/recording/session-file.ts';
 import { type CaseRecording, fromCaseFiles, sha256 } from './case-files.ts';
 import type { FoundCase } from './manifest/find.ts';

@@ -6,7 +6,7 @@ import { createConductedWorld } from '../effects/conductor/conductor.ts';
 import { createRedactor } from '../effects/redact/redact.ts';
 import { freePlayer } from '../effects/schedulers/round-robin.ts';
 import { allTracers, createRecorder } from '../effects/tracer.ts';
-import { parseSessionFile } from '../engine/recording/parse-session.ts';
+import { parseSessionFile } from '../engine/recording/decode.ts';
 import type { SessionFile } from '../engine/recording/session-file.ts';
 import { openRepository } from '../git/repository.ts';
 import { runShellStep } from '../process/shell-step.ts';

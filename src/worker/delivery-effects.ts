@@ -1,6 +1,6 @@
 import type { Timestamp } from '../core/time.ts';
+import { withoutLease } from '../engine/step/taping.ts';
 import { folderKey, landedKey, refKey, tipOfBranch } from '../engine/step/workspace-effects.ts';
-import { withoutLease } from '../engine/work/taped.ts';
 import type { Resolution } from '../git/conflict/progress.ts';
 import {
   abortResolution,

@@ -1,8 +1,8 @@
 import { toTimestamp } from '../core/time.ts';
 import { SessionCount, Talks } from '../engine/step/agent/conversation.ts';
 import type { BuiltInWork, WorkLane } from '../engine/step/contract.ts';
+import type { Done } from '../engine/step/outcome.ts';
 import type { Place } from '../engine/step/workspace.ts';
-import type { Done } from '../engine/work/ends.ts';
 import type { ClaimRequest } from '../store/claims.ts';
 import { answerOf } from './answer.ts';
 import { type Dispatch, inputOf, toOutput } from './dispatched.ts';

@@ -1,18 +1,20 @@
 import { join } from 'node:path';
 import type { ErrorData } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
+import { workVariables } from '../engine/step/commands.ts';
 import type { BuiltInWork, WorkLane } from '../engine/step/contract.ts';
 import {
   endedData,
   isRefused,
   type Landed,
+  type LandingRequest,
+  landBranch,
   landedBefore,
   landedNow,
+  prepareBranch,
   whatHappened,
 } from '../engine/step/landing.ts';
-import { bestEffort, type Done, failedWith } from '../engine/work/ends.ts';
-import { type LandingRequest, landBranch, prepareBranch } from '../engine/work/land-branch.ts';
-import { workVariables } from '../engine/work/words.ts';
+import { bestEffort, type Done, failedWith } from '../engine/step/outcome.ts';
 import type { LandingRefused } from '../git/landing/landing.ts';
 import type { Settlement } from '../store/claims.ts';
 import { dispatchedOf } from './dispatched.ts';

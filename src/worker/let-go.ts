@@ -1,7 +1,7 @@
 import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
-import type { RunResult } from '../engine/result.ts';
-import { bestEffort } from '../engine/work/ends.ts';
+import type { RunResult } from '../engine/run/result.ts';
+import { bestEffort } from '../engine/step/outcome.ts';
 import type { WorkerEffects } from './effects.ts';
 import type { LeftWork, LeftWorkspace } from './left-work.ts';
 import { firstLineOf, type WorkerNews } from './news.ts';

@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
+import { keysOfClaims } from '../engine/effects.ts';
 import { outsideEffects } from '../engine/outside-effects.ts';
-import { keysOfClaims } from '../engine/run-keys.ts';
 import type { WorkerRecord } from '../store/runs.ts';
 import { type LeftWork, leftWorkOf } from './left-work.ts';
 import type { Doing } from './self.ts';

@@ -1,4 +1,4 @@
-import { fenced } from '../engine/work/fence.ts';
+import { fenced } from '../engine/step/commands.ts';
 import type { AgentCard, AgentCards } from './agent-card.ts';
 import type { Candidate } from './pick.ts';
 import type { Task } from './task.ts';

@@ -1,9 +1,9 @@
 import type { ErrorData } from '../core/errors.ts';
 import { SessionCount, Talks } from '../engine/step/agent/conversation.ts';
+import { firstLine } from '../engine/step/commands.ts';
 import type { BuiltInWork, Transition, WorkLane } from '../engine/step/contract.ts';
+import { type Done, failedWith } from '../engine/step/outcome.ts';
 import type { Place } from '../engine/step/workspace.ts';
-import { type Done, failedWith } from '../engine/work/ends.ts';
-import { firstLine } from '../engine/work/words.ts';
 import { answerOf } from './answer.ts';
 import { type DispatchedTask, dispatchedOf } from './dispatched.ts';
 import { colleaguesOf, takersOf } from './look.ts';

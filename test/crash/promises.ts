@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HistoryEvent } from '../../src/core/events.ts';
 import { digestsOf } from '../../src/engine/history/digest.ts';
-import { unitOfEvent } from '../../src/engine/unit.ts';
+import { unitOfEvent } from '../../src/engine/state/graph.ts';
 
 /** A run whose steps leave a mark outside of the store each time that an attempt begins to work. */
 export interface MarkedRun {

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { canonicalOrder } from '../../src/engine/canonical.ts';
-import { digestsOf } from '../../src/engine/history/digest.ts';
-import type { RunResult } from '../../src/engine/result.ts';
-import { unitOf, unitOfEvent } from '../../src/engine/unit.ts';
+import { canonicalOrder, digestsOf } from '../../src/engine/history/digest.ts';
+import type { RunResult } from '../../src/engine/run/result.ts';
+import { unitOf, unitOfEvent } from '../../src/engine/state/graph.ts';
 import { maybe, step, workflow } from '../../src/workflow/builder/index.ts';
 import type { FanOut, StepContext, StepModel, WorkflowModel } from '../../src/workflow/model.ts';
 import { barrier, deferred, testEngine } from '../support/engine.ts';

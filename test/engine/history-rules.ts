@@ -1,7 +1,13 @@
 import { expect } from 'vitest';
 import type { HistoryEvent } from '../../src/core/events.ts';
-import { buildGraph, type GraphNode } from '../../src/engine/state/graph.ts';
-import { definitionPath, outerUnits, siblingUnit, unitOfEvent } from '../../src/engine/unit.ts';
+import {
+  buildGraph,
+  definitionPath,
+  type GraphNode,
+  outerUnits,
+  siblingUnit,
+  unitOfEvent,
+} from '../../src/engine/state/graph.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';
 
 const tokens: Partial<Record<HistoryEvent['type'], string>> = {

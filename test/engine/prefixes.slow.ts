@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { HistoryEvent, NewEvent } from '../../src/core/events.ts';
-import { foldHistory } from '../../src/engine/fold.ts';
 import { digestsOf } from '../../src/engine/history/digest.ts';
+import { foldHistory } from '../../src/engine/history/replay.ts';
 import { buildGraph, type GraphNode } from '../../src/engine/state/graph.ts';
 import { thisProcess } from '../../src/process/table.ts';
 import { memoryStore } from '../../src/store/memory.ts';

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { HistoryEvent } from '../../src/core/events.ts';
-import { canonicalOrder } from '../../src/engine/canonical.ts';
-import { digestsOf } from '../../src/engine/history/digest.ts';
+import { canonicalOrder, digestsOf } from '../../src/engine/history/digest.ts';
 import { findReadySteps } from '../../src/engine/run/planner.ts';
 import { withoutVolatile } from '../../src/engine/run/result.ts';
-import { unitOfEvent } from '../../src/engine/unit.ts';
+import { unitOfEvent } from '../../src/engine/state/graph.ts';
 import type { FailurePolicy, WorkflowModel } from '../../src/workflow/model.ts';
 import { testEngine } from '../support/engine.ts';
 import { expectSoundHistory } from './history-rules.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { unitOf } from '../../src/engine/unit.ts';
+import { unitOf } from '../../src/engine/state/graph.ts';
 import type { FailurePolicy, FanOut, StepModel, WorkflowModel } from '../../src/workflow/model.ts';
 
 /** A workflow as plain data, so that a failing case can be read and shrunk. */

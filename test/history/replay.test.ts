@@ -1,7 +1,6 @@
 import type { HistoryEvent } from '../../src/core/events.ts';
 import { parseEvent } from '../../src/core/parse-event.ts';
-import { canonicalOrder } from '../../src/engine/canonical.ts';
-import { digestsOf } from '../../src/engine/history/digest.ts';
+import { canonicalOrder, digestsOf } from '../../src/engine/history/digest.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import { countingStore } from '../engine/support.ts';
 import { testEngine } from '../support/engine.ts';

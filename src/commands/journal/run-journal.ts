@@ -6,7 +6,7 @@ import { createRedactor, type NamedPath, type Redactor } from '../../effects/red
 import { secretsOf } from '../../effects/redact/secrets.ts';
 import { allTracers, type ChoosyTracer, type TracedRequest, type Tracer } from '../../effects/tracer.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
-import { unitOf } from '../../engine/unit.ts';
+import { unitOf } from '../../engine/state/graph.ts';
 import type { Repository } from '../../git/repository.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import type { Host } from '../host.ts';

@@ -1,8 +1,8 @@
 import type { HistoryEvent } from '../../core/events.ts';
-import { outerUnits, unitOfEvent } from '../unit.ts';
+import { definitionPath, type Graph, outerUnits, siblingUnit, unitOfEvent } from '../state/graph.ts';
 
 /** What still counts of a history. */
-export interface EffectiveHistory {
+interface EffectiveHistory {
   readonly events: readonly HistoryEvent[];
   /** How often units were tried whose earlier life no longer counts. */
   readonly attempts: ReadonlyMap<string, number>;
@@ -107,4 +107,62 @@ export function activeMs(history: readonly HistoryEvent[], toMs: (at: string) =>
     last = at;
   }
   return since !== undefined && last !== undefined ? total + toMs(last) - toMs(since) : total;
+}
+
+/**
+ * What has to run again when the given units do: they, what is inside them and what comes after them. What they are
+ * inside of is opened again, without the rest of what is inside, and what comes after that runs again too.
+ * `known`: the units that history tells of.
+ */
+export function affectedBy(
+  graph: Graph,
+  roots: Iterable<string>,
+  known: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const whole = new Set<string>();
+  const reopened = new Set<string>();
+  const queue = [...roots];
+  for (let unit = queue.pop(); unit !== undefined; unit = queue.pop()) {
+    if (whole.has(unit)) continue;
+    whole.add(unit);
+    queue.push(...dependantsOf(graph, unit));
+    for (const outer of outerUnits(unit)) {
+      if (reopened.has(outer)) break;
+      reopened.add(outer);
+      queue.push(...dependantsOf(graph, outer));
+    }
+  }
+  for (const unit of known) if (outerUnits(unit).some(outer => whole.has(outer))) whole.add(unit);
+  return new Set([...whole, ...reopened]);
+}
+
+/** Nothing comes after a single worker: what does comes after all of them. */
+function dependantsOf(graph: Graph, unit: string): readonly string[] {
+  if (/:\d+$/.test(unit)) return [];
+  const dependants = graph.byPath.get(definitionPath(unit))?.dependants ?? [];
+  return dependants.map(({ step }) => siblingUnit(unit, step.id));
+}
+
+/** What differs between a definition and the one that a history was made with. */
+interface DefinitionChanges {
+  /** Units that ran, or were skipped, and are defined otherwise now. */
+  readonly changed: readonly string[];
+  /** Units that ran and no longer exist. */
+  readonly removed: readonly string[];
+}
+
+/** Steps that never ran may change freely: nothing depends on what they were. The last start of a step counts. */
+export function findChanges(graph: Graph, history: readonly HistoryEvent[]): DefinitionChanges {
+  const changed = new Set<string>();
+  const removed = new Set<string>();
+  for (const event of history) {
+    if (event.type !== 'step.started' && event.type !== 'step.skipped') continue;
+    const unit = unitOfEvent(event);
+    if (unit === undefined) continue;
+    const node = graph.byPath.get(definitionPath(unit));
+    if (!node) removed.add(unit);
+    else if (node.step.fingerprint !== event.data.fingerprint) changed.add(unit);
+    else if (changed.size > 0) changed.delete(unit);
+  }
+  return { changed: [...changed], removed: [...removed] };
 }

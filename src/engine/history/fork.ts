@@ -1,11 +1,8 @@
 import { RepriseError } from '../../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import { nearest } from '../../core/suggest.ts';
-import { affectedBy } from '../affected.ts';
-import { findChanges } from '../changes.ts';
-import { type Graph, hasInside } from '../state/graph.ts';
-import { definitionPath, outerUnits, unitOfEvent } from '../unit.ts';
-import { effectiveHistory, withoutUnits } from './effective.ts';
+import { definitionPath, type Graph, hasInside, outerUnits, unitOfEvent } from '../state/graph.ts';
+import { affectedBy, effectiveHistory, findChanges, withoutUnits } from './effective.ts';
 
 /**
  * Units that did not come to an end of their own: they failed, were cancelled, or were skipped because of that.

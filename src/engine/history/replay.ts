@@ -1,13 +1,11 @@
 import { RepriseError } from '../../core/errors.ts';
 import type { HistoryEvent } from '../../core/events.ts';
 import { canonicalJson } from '../../core/json.ts';
-import { findChanges } from '../changes.ts';
-import { foldHistory } from '../fold.ts';
-import { type RunResult, resultOf } from '../result.ts';
 import { decide } from '../run/planner.ts';
+import { type RunResult, resultOf } from '../run/result.ts';
 import type { Graph } from '../state/graph.ts';
-import type { RunState } from '../state/run-state.ts';
-import { effectiveHistory, isRunEnd } from './effective.ts';
+import { RunState } from '../state/run-state.ts';
+import { effectiveHistory, findChanges, isRunEnd } from './effective.ts';
 
 export interface ReplayResult {
   readonly result: RunResult;
@@ -46,4 +44,13 @@ function checkEnd(state: RunState, recorded: HistoryEvent): void {
       { hint: 'the workflow may have gained steps since: start a new run of it' },
     );
   }
+}
+
+/** The state that a history leads to. */
+export function foldHistory(graph: Graph, history: readonly HistoryEvent[]): RunState {
+  const { events, attempts } = effectiveHistory(history);
+  const state = new RunState(graph, attempts);
+  for (const event of events) state.apply(event);
+  state.lastSeq = history.at(-1)?.seq ?? 0;
+  return state;
 }

@@ -1,11 +1,9 @@
 import { RepriseError } from '../../core/errors.ts';
 import type { HistoryEvent, NewEvent } from '../../core/events.ts';
-import { affectedBy } from '../affected.ts';
-import { findChanges } from '../changes.ts';
 import { type Graph, hasInside, placeOf } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { NodeState } from '../state/step-state.ts';
-import { effectiveHistory, isRunEnd } from './effective.ts';
+import { affectedBy, effectiveHistory, findChanges, isRunEnd } from './effective.ts';
 import { unfinished, unitsOf } from './fork.ts';
 
 /** What a resume writes first; undefined if the run is completed and nothing is to run again. */

@@ -1,14 +1,23 @@
+import { closeSync, mkdirSync, openSync, readdirSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult, Turn } from '../../agents/session.ts';
+import type { Redactor } from '../../effects/redact/redact.ts';
 import { atEndOfTurn } from '../../effects/system.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
 import type { OutputStream } from '../../process/output.ts';
 import type { ShellEnd } from '../../process/shell-step.ts';
-import { SessionEncoder } from './encode.ts';
+import { SessionEncoder, ShellEncoder } from './encode.ts';
 import type { Activity, Look } from './folder-states.ts';
-import type { RecordingFile } from './recording-file.ts';
-import { type RecordingId, sessionFileName } from './session-file.ts';
-import { afterLine, beforeLine, headerLine, incompleteLine, type RecordingStart } from './session-format.ts';
-import { ShellEncoder } from './shell-encoder.ts';
+import {
+  afterLine,
+  beforeLine,
+  headerLine,
+  incompleteLine,
+  type RecordingId,
+  type RecordingStart,
+  seriesName,
+  sessionFileName,
+} from './session-file.ts';
 
 /** What all recordings have: a beginning, an end that counts or does not, and the folder before and after. */
 abstract class ActivityRecord implements Activity {
@@ -145,5 +154,165 @@ export class ShellRecord extends ActivityRecord {
     if (this.#lines.length === 0 || this.isConcluded) return;
     this.file.add(this.#encoder.output(this.#stream, this.#lines));
     this.#lines = [];
+  }
+}
+
+interface RecordingFileOptions {
+  readonly folder: string;
+  /** What it is called until it reaches a result. */
+  readonly name: string;
+  readonly redactor: Pick<Redactor, 'line'>;
+  /** Told once, of the first thing that went wrong. */
+  readonly onProblem: (message: string) => void;
+}
+
+const mostCharacters = 8_000_000;
+
+/**
+ * A file to which lines are added while things happen, all of an event-loop turn at once. It never throws: a disk that
+ * is full must not end the work.
+ */
+export class RecordingFile {
+  readonly #options: RecordingFileOptions;
+  #name: string;
+  #descriptor: number | undefined;
+  #waiting: string[] = [];
+  #isArmed = false;
+  #isBroken = false;
+  #size = 0;
+
+  constructor(options: RecordingFileOptions) {
+    this.#options = options;
+    this.#name = options.name;
+  }
+
+  /** So much was said that no more of it is kept: nobody replays a flood. */
+  get isFull(): boolean {
+    return this.#size > mostCharacters;
+  }
+
+  add(line: object): void {
+    this.#attempt(() => {
+      const text = JSON.stringify(line);
+      this.#size += text.length;
+      this.#waiting.push(text);
+    });
+    if (this.#isArmed || this.#isBroken) return;
+    this.#isArmed = true;
+    atEndOfTurn(() => {
+      this.#isArmed = false;
+      this.flush();
+    });
+  }
+
+  flush(): void {
+    if (this.#waiting.length === 0) return;
+    const lines = this.#waiting;
+    this.#waiting = [];
+    this.#attempt(() => {
+      const text = lines.map(line => `${this.#options.redactor.line(line)}\n`).join('');
+      this.#descriptor ??= this.#open();
+      writeSync(this.#descriptor, text);
+    });
+  }
+
+  /** Gives it another name, with all that was added. */
+  rename(name: string): void {
+    this.flush();
+    this.#attempt(() => {
+      const { folder } = this.#options;
+      renameSync(join(folder, this.#name), join(folder, name));
+      this.#name = name;
+    });
+  }
+
+  /** It can still be added to. */
+  rest(): void {
+    this.flush();
+    if (this.#descriptor === undefined) return;
+    const descriptor = this.#descriptor;
+    this.#descriptor = undefined;
+    this.#attempt(() => closeSync(descriptor));
+  }
+
+  #open(): number {
+    const { folder } = this.#options;
+    mkdirSync(folder, { recursive: true });
+    return openSync(join(folder, this.#name), 'a');
+  }
+
+  #attempt(action: () => unknown): void {
+    if (this.#isBroken) return;
+    try {
+      action();
+    } catch (error) {
+      this.#isBroken = true;
+      this.#options.onProblem(error instanceof Error ? error.message : String(error));
+    }
+  }
+}
+
+/** What has been recorded of one role and task. */
+interface Series {
+  opened: number;
+  results: number;
+  /** By the number that they would have had. */
+  readonly cuts: Map<number, number>;
+}
+
+/** Numbers for recordings: a number is used up by a result, and not by a beginning. */
+export class SeriesNumbers {
+  readonly #folder: string;
+  #series: Map<string, Series> | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  open(of: Pick<RecordingId, 'role' | 'task'>): Required<RecordingId> & { readonly order: number } {
+    const series = this.#of(of);
+    const n = series.results;
+    const cut = series.cuts.get(n) ?? 0;
+    series.cuts.set(n, cut + 1);
+    return { role: of.role, task: of.task, n, cut, order: series.opened++ };
+  }
+
+  /** The number of a result. */
+  reached(of: Pick<RecordingId, 'role' | 'task'>): number {
+    return this.#of(of).results++;
+  }
+
+  #of(of: Pick<RecordingId, 'role' | 'task'>): Series {
+    this.#series ??= seriesIn(this.#folder);
+    const name = seriesName(of);
+    const series = this.#series.get(name) ?? newSeries();
+    this.#series.set(name, series);
+    return series;
+  }
+}
+
+const newSeries = (): Series => ({ opened: 0, results: 0, cuts: new Map() });
+
+/** A run that is resumed goes on with the recordings that are there. */
+function seriesIn(folder: string): Map<string, Series> {
+  const found = new Map<string, Series>();
+  for (const file of namesIn(folder)) {
+    const [, name, number, cut] = /^(.+)\.(\d+)(?:\.cut(\d+))?\.jsonl$/.exec(file) ?? [];
+    if (name === undefined) continue;
+    const series = found.get(name) ?? newSeries();
+    found.set(name, series);
+    const n = Number(number);
+    series.opened++;
+    if (cut === undefined) series.results = Math.max(series.results, n + 1);
+    else series.cuts.set(n, Math.max(series.cuts.get(n) ?? 0, Number(cut) + 1));
+  }
+  return found;
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
   }
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { z } from 'zod';
+import { z } from 'zod';
+import type { ScriptStep } from '../../agents/scripted/script.ts';
 import {
   type AgentEvent,
   type Cut,
@@ -7,24 +8,36 @@ import {
   noUsage,
   type SessionResult,
 } from '../../agents/session.ts';
-import type { Json, JsonObject } from '../../core/json.ts';
-import { fitting, invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';
-import { SessionMemory } from './encode.ts';
+import { RepriseError } from '../../core/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
+import { fitting, invalid, type PlacedLine, readLines } from '../../effects/recording/json-lines.ts';
+import type { ShellEnd } from '../../process/shell-step.ts';
+import { linesOf, SessionMemory, textOfTail } from './encode.ts';
+import { putTextsBack, type ReadBlob } from './long-texts.ts';
 import { takeStates } from './recorded-states.ts';
 import {
   answerSchema,
   cutSchema,
+  endSchema,
   eventSchemas,
-  type headerSchema,
+  headerSchema,
   questionSchema,
   resultSchema,
 } from './schemas.ts';
-import type { RecordedSession, SessionLine } from './session-file.ts';
+import {
+  type OutputText,
+  type RecordedSession,
+  type RecordedShell,
+  type SessionFile,
+  type SessionLine,
+  sessionFormat,
+  type WrittenSession,
+} from './session-file.ts';
 
 type Header = Extract<z.infer<typeof headerSchema>, { kind: 'session' }>;
 
 /** Puts back what the encoder left out. */
-export function decodeSession(file: string, header: Header, lines: readonly PlacedLine[]): RecordedSession {
+function decodeSession(file: string, header: Header, lines: readonly PlacedLine[]): RecordedSession {
   const { rest, ...states } = takeStates(lines);
   const reader = new Reader();
   for (const line of rest) reader.take(line);
@@ -138,4 +151,141 @@ function resultIn(value: unknown, line: PlacedLine, memory: SessionMemory): Sess
   const { kind, said, text, structured } = rest;
   const words = said === 'last' ? memory.lastText : said === 'all' ? memory.allText : text;
   return { kind, text: words ?? '', ...(structured === undefined ? {} : { structured }), ...soFar };
+}
+
+type ShellDecoderHeader = Extract<z.infer<typeof headerSchema>, { kind: 'shell' }>;
+
+function decodeShell(file: string, header: ShellDecoderHeader, lines: readonly PlacedLine[]): RecordedShell {
+  const { rest, ...states } = takeStates(lines);
+  const output: OutputText[] = [];
+  let end: ShellEnd | undefined;
+  let isInterrupted = true;
+  for (const line of rest) {
+    const { out, err, end: ended } = line.value;
+    if (end) throw invalid(line, 'comes after the end of the script');
+    if (typeof out === 'string') add(output, { stream: 'stdout', text: out });
+    else if (typeof err === 'string') add(output, { stream: 'stderr', text: err });
+    else if (ended !== undefined) {
+      end = endIn(ended, line, output);
+      isInterrupted = line.value['interrupted'] === true;
+    } else throw invalid(line, `is no line of a script: ${JSON.stringify(line.value).slice(0, 80)}`);
+  }
+  const { role, task, n, order, command, what } = header;
+  return {
+    kind: 'shell',
+    file,
+    role,
+    task,
+    n,
+    ...(isInterrupted ? { cut: header.cut ?? 0 } : {}),
+    order,
+    command,
+    ...(what === undefined ? {} : { what }),
+    output,
+    ...(end ? { end } : {}),
+    ...states,
+  };
+}
+
+/** What one stream printed is one text, in whatever pieces it came in. */
+function add(output: OutputText[], next: OutputText): void {
+  const last = output.at(-1);
+  if (last?.stream !== next.stream) output.push(next);
+  else output.splice(-1, 1, { stream: next.stream, text: `${last.text}\n${next.text}` });
+}
+
+function endIn(value: unknown, line: PlacedLine, output: readonly OutputText[]): ShellEnd {
+  const end = fitting(endSchema, value, line);
+  if (end.kind === 'cancelled') return end;
+  const { tail = '', ...rest } = end;
+  return { ...rest, tail: typeof tail === 'string' ? tail : textOfTail(tail, linesOf(output)) };
+}
+
+/**
+ * Reads the file of a session: one that was recorded, whose first line is a header, or one that was written by hand.
+ * `readBlob` is needed for one that is in a case. Throws TAPE_INVALID with file and line, and REPLAY_DIVERGED for a format of another version.
+ */
+export function parseSessionFile(file: string, text: string, readBlob?: ReadBlob): SessionFile {
+  const lines = readLines(file, text, { tornEnd: looksRecorded(text) });
+  const [first] = lines;
+  if (!first) throw invalid({ file, number: 1 }, 'is empty');
+  if (!('format' in first.value)) return parseWritten(file, lines);
+  checkFormat(first);
+  const [, ...rest] = putTextsBack(lines, readBlob);
+  const header = fitting(headerSchema, first.value, first);
+  return header.kind === 'session' ? decodeSession(file, header, rest) : decodeShell(file, header, rest);
+}
+
+/** A recording may end in the middle of a line, if the process was killed. */
+const looksRecorded = (text: string): boolean => /^\s*\{\s*"format"/.test(text);
+
+function checkFormat({ file, number, value }: PlacedLine): void {
+  if (value['format'] === sessionFormat) return;
+  throw new RepriseError(
+    'REPLAY_DIVERGED',
+    `${file}:${number} has format ${JSON.stringify(value['format'])}, and this version of Reprise reads format ${sessionFormat}`,
+    {
+      hint: 'record the case again, or use the version of Reprise that recorded it',
+      position: { file, line: number, column: 1 },
+    },
+  );
+}
+
+const path = z.string().min(1);
+const editSchema = z.union(
+  [
+    z.strictObject({ path, content: z.string() }),
+    z.strictObject({ path, replace: z.string().min(1), with: z.string() }),
+  ],
+  'an edit has `path` and `content`, or `path`, `replace` and `with`',
+);
+const words = z.string();
+const something = z.string().min(1);
+
+/** What a person may write, one of these a line. */
+const readers: Readonly<Record<string, (value: unknown, place: PlacedLine) => ScriptStep>> = {
+  text: (value, place) => ({ say: fitting(words, value, place) }),
+  thought: (value, place) => ({ think: fitting(words, value, place) }),
+  delete: (value, place) => ({ delete: fitting(path, value, place) }),
+  commit: (value, place) => ({ commit: fitting(something, value, place) }),
+  fail: (value, place) => ({ fail: fitting(something, value, place) }),
+  edit: (value, place) => {
+    const edit = fitting(editSchema, value, place);
+    return 'content' in edit
+      ? { write: edit }
+      : { replace: { path: edit.path, from: edit.replace, to: edit.with } };
+  },
+  result: (value, place) => {
+    if (typeof value === 'string') return { result: { text: value } };
+    if (isJsonObject(value)) return { result: { output: value as Mutable } };
+    throw invalid(place, '`result` is a text, or an object as the answer');
+  },
+};
+
+type Mutable = NonNullable<Extract<ScriptStep, { result: unknown }>['result']['output']>;
+
+const known = Object.keys(readers);
+
+/** A session written by hand: each line is one thing that the agent says or does. Throws TAPE_INVALID. */
+function parseWritten(file: string, lines: readonly PlacedLine[]): WrittenSession {
+  const script = lines.map(stepOf);
+  const end = lines.findIndex(({ value }) => 'result' in value || 'fail' in value);
+  const beyond = end < 0 ? undefined : lines[end + 1];
+  if (beyond) throw invalid(beyond, 'comes after the end of the session', 'let the result be the last line');
+  return { kind: 'written', file, script };
+}
+
+function stepOf(place: PlacedLine): ScriptStep {
+  const [key, ...more] = Object.keys(place.value);
+  const read = key === undefined || !Object.hasOwn(readers, key) ? undefined : readers[key];
+  if (!read || key === undefined || more.length > 0) {
+    throw invalid(place, whyUnknown(place.value), `write one of these a line: ${known.join(', ')}`);
+  }
+  return read(place.value[key], place);
+}
+
+function whyUnknown(value: JsonObject): string {
+  const keys = Object.keys(value);
+  if (keys.includes('run')) return 'runs something, which a session written by hand cannot do';
+  return keys.length === 1 ? `has an unknown key \`${keys[0]}\`` : 'must have exactly one key';
 }

@@ -11,6 +11,9 @@ import {
   type Usage,
 } from '../../agents/session.ts';
 import type { Json } from '../../core/json.ts';
+import type { ShellEnd } from '../../process/shell-step.ts';
+import { longestOutput } from '../step/agent/live-session.ts';
+import type { OutputText, Recording } from './session-file.ts';
 
 /** What stands in the lines so far, so that a line need not say again what an earlier one said. */
 export class SessionMemory {
@@ -61,7 +64,7 @@ export class SessionMemory {
 }
 
 /** Where the text of a result was said already. */
-export type Said = 'last' | 'all';
+type Said = 'last' | 'all';
 
 /** Makes lines of what happens in a session, one by one. Nothing is said twice. */
 export class SessionEncoder {
@@ -150,4 +153,94 @@ export class SessionEncoder {
     if (text === this.#memory.lastText) return 'last';
     return text !== '' && text === this.#memory.allText ? 'all' : undefined;
   }
+}
+
+/** The end of an output as the lines that are recorded already, with what is left of a line before them. */
+interface TailOfLines {
+  readonly lines: number;
+  readonly first?: string | undefined;
+  /** The last line was not ended. */
+  readonly open?: true | undefined;
+}
+
+/** More than the end of an output that is ever kept. */
+const keptLines = 20_000;
+
+/** Makes lines of what a script prints and how it ends. */
+export class ShellEncoder {
+  #last: string[] = [];
+
+  output(stream: OutputText['stream'], lines: readonly string[]): object {
+    this.#last.push(...lines);
+    if (this.#last.length > 2 * keptLines) this.#last = this.#last.slice(-keptLines);
+    return { [stream === 'stdout' ? 'out' : 'err']: lines.join('\n') };
+  }
+
+  end(end: ShellEnd): object {
+    if (end.kind === 'cancelled') return { end };
+    const { tail, ...rest } = end;
+    return { end: { ...rest, ...(tail === '' ? {} : { tail: tailOfLines(tail, this.#last) ?? tail }) } };
+  }
+}
+
+/** `undefined` if the tail is not what the lines end with, as when two streams got mixed. */
+function tailOfLines(tail: string, lines: readonly string[]): TailOfLines | undefined {
+  const isOpen = !tail.endsWith('\n');
+  const wanted = (isOpen ? tail : tail.slice(0, -1)).split('\n');
+  const there = lines.slice(-wanted.length);
+  if (there.length < wanted.length) return undefined;
+  const same = wanted.every((line, index) => index === 0 || line === there[index]);
+  const first = wanted[0] ?? '';
+  if (!same || !there[0]?.endsWith(first)) return undefined;
+  const isWhole = there[0] === first;
+  return {
+    lines: isWhole ? wanted.length : wanted.length - 1,
+    ...(isWhole ? {} : { first }),
+    ...(isOpen ? { open: true } : {}),
+  };
+}
+
+export function textOfTail({ lines, first, open }: TailOfLines, output: readonly string[]): string {
+  const last = lines === 0 ? [] : output.slice(-lines);
+  return [...(first === undefined ? [] : [first]), ...last].join('\n') + (open ? '' : '\n');
+}
+
+/** What was printed, line by line. */
+export const linesOf = (output: readonly OutputText[]): readonly string[] =>
+  output.flatMap(({ text }) => text.split('\n'));
+
+/** Where tools say what went wrong. */
+const keptOfEnd = 200;
+
+/** What is left out must be worth the words that say so. */
+const leastLeftOut = 200;
+
+/**
+ * A recording for a case, without the middle of what tools printed: a replay shows none of it. What scripts of steps
+ * printed stays whole, because it is their output.
+ */
+export function withShownOutputs(recording: Recording): Recording {
+  if (recording.kind !== 'session') return recording;
+  const lines = recording.lines.map(line =>
+    line.kind === 'event' ? { ...line, event: withShownOutput(line.event) } : line,
+  );
+  return { ...recording, lines };
+}
+
+/** For a case that does not show thoughts: what it records itself has none either. */
+export const withoutThoughts = (recording: Recording): Recording =>
+  recording.kind === 'session'
+    ? {
+        ...recording,
+        lines: recording.lines.filter(line => line.kind !== 'event' || line.event.type !== 'thought'),
+      }
+    : recording;
+
+function withShownOutput(event: AgentEvent): AgentEvent {
+  if (event.type !== 'tool-end' || event.output === undefined) return event;
+  const { output } = event;
+  const leftOut = output.length - longestOutput - keptOfEnd;
+  if (leftOut < leastLeftOut) return event;
+  const [start, end] = [output.slice(0, longestOutput), output.slice(-keptOfEnd)];
+  return { ...event, output: `${start}\n[… ${leftOut} characters …]\n${end}` };
 }

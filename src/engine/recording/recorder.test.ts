@@ -26,7 +26,7 @@ import { createRedactor } from '../../effects/redact/redact.ts';
 import { temporaryFolder } from '../../git/test-support.ts';
 import { runShellStep } from '../../process/shell-step.ts';
 import type { WorkScript } from '../environment.ts';
-import { parseSessionFile } from './parse-session.ts';
+import { parseSessionFile } from './decode.ts';
 import { createSessionRecorder, type SessionRecorderOptions } from './recorder.ts';
 
 // By it, what is left running is found and ended: it must be nobody else's.

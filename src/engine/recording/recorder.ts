@@ -1,21 +1,28 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemPromptOf } from '../../agents/driver/result.ts';
-import type { SessionFactory, SessionHost, SessionRequest } from '../../agents/session.ts';
+import type {
+  HostAnswer,
+  Session,
+  SessionFactory,
+  SessionHost,
+  SessionRequest,
+  Turn,
+} from '../../agents/session.ts';
 import { toErrorData } from '../../core/errors.ts';
+import type { Outcome } from '../../effects/effect.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';
 import { committer } from '../../git/names.ts';
 import type { Repository } from '../../git/repository.ts';
+import type { WorkFolder } from '../../git/workspace/save.ts';
 import type { ShellRunner, WorkScript } from '../environment.ts';
-import { SessionRecord, ShellRecord } from './activity.ts';
+import { unitOf } from '../state/graph.ts';
+import type { SessionTurn } from '../step/agent/live-session.ts';
+import type { ShellRequest } from '../step/commands.ts';
+import { RecordingFile, SeriesNumbers, SessionRecord, ShellRecord } from './activity.ts';
 import { FolderStates, type Look, type StateSource } from './folder-states.ts';
-import { RecordedPort } from './recorded-port.ts';
-import { RecordingFile } from './recording-file.ts';
-import { recordingTracer, sessionKey, shellKey } from './recording-tracer.ts';
-import { SeriesNumbers } from './series.ts';
-import { hashOf, normalisedText, sessionFileName, shellRole } from './session-file.ts';
-import type { RecordingStart } from './session-format.ts';
+import { hashOf, normalisedText, type RecordingStart, sessionFileName, shellRole } from './session-file.ts';
 
 export interface SessionRecorderOptions {
   /** Files go to `sessions/` in it, objects of git to `objects/`. */
@@ -226,3 +233,121 @@ function once(tell: (message: string) => void): (message: string) => void {
     tell(`the run is not recorded in full: ${message}`);
   };
 }
+
+interface RecordedPortOptions {
+  readonly session: Session;
+  readonly record: SessionRecord;
+  /** Before anything happens in the folder. */
+  readonly onBegin: () => Promise<void>;
+  readonly onClosed: () => Promise<void>;
+}
+
+/** A session that is recorded while it is held. */
+class RecordedPort implements Session {
+  readonly #options: RecordedPortOptions;
+  #beginning: Promise<void> | undefined;
+  #pending: Promise<unknown> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: RecordedPortOptions) {
+    this.#options = options;
+  }
+
+  next(answer?: HostAnswer): Promise<Turn> {
+    const turn = this.#next(answer);
+    this.#pending = turn.catch(() => {});
+    return turn;
+  }
+
+  cancel(): Promise<void> {
+    return this.#options.session.cancel();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #next(answer: HostAnswer | undefined): Promise<Turn> {
+    const { session, record, onBegin } = this.#options;
+    this.#beginning ??= onBegin();
+    await this.#beginning;
+    if (answer) record.answer(answer);
+    const turn = await session.next(answer);
+    record.turn(turn);
+    return turn;
+  }
+
+  async #close(): Promise<void> {
+    const { session, record, onClosed } = this.#options;
+    await this.#beginning;
+    await session.close();
+    await this.#pending;
+    record.closed();
+    await onClosed();
+  }
+}
+
+interface Watched {
+  readonly states: FolderStates;
+  readonly sessions: ReadonlyMap<string, SessionRecord>;
+  readonly stopped: Map<string, ShellRecord>;
+}
+
+/** The same as effects of sessions have for a key. */
+function sessionKey({ unit, marker }: SessionHost): string {
+  if (!unit) return `session:${marker['REPRISE_INCARNATION'] ?? ''}`;
+  return `${marker['REPRISE_RUN'] ?? ''}:${unitOf(unit.step, unit.worker)}:${unit.attempt}:${unit.number}`;
+}
+
+const shellKey = ({ unit, what, identity }: Pick<WorkScript, 'unit' | 'what' | 'identity'>): string =>
+  keyOfShell({ unit, what, runId: identity.runId });
+
+const keyOfShell = ({ runId, unit, what }: Pick<ShellRequest, 'runId' | 'unit' | 'what'>): string =>
+  `${runId}:${unitOf(unit.step, unit.worker)}:${unit.attempt}:${what ?? ''}`;
+
+/** Learns from effects what cannot be seen where sessions and scripts are started. */
+const recordingTracer = (watched: Watched): Tracer & ChoosyTracer => ({
+  of: new Set(Object.keys(settle)),
+  granted: () => {},
+  settled: ({ effect, args }, { phase }, outcome) => {
+    if (phase !== 'begin') settle[effect.name]?.(watched, args as never, outcome);
+  },
+});
+
+const answerOf = (outcome: Outcome): unknown => (outcome.kind === 'ok' ? outcome.value : undefined);
+
+type Settle = (watched: Watched, args: never, outcome: Outcome) => void;
+
+const shellSettled = ({ stopped }: Watched, args: ShellRequest, { kind }: Outcome): void => {
+  const key = keyOfShell(args);
+  stopped.get(key)?.ended({ kind: 'cancelled' }, { interrupted: kind !== 'ok' });
+  stopped.delete(key);
+};
+
+const settle: Readonly<Record<string, Settle>> = {
+  'workspace.create': ({ states }, { path, base, branch }: WorkFolder, outcome) => {
+    const made = answerOf(outcome) as { readonly isFound: boolean } | undefined;
+    if (made?.isFound === false) states.cleared(path, base, branch);
+    else states.found(path);
+  },
+  'workspace.reset': ({ states }, { path, base, branch }: WorkFolder, { kind }) => {
+    if (kind === 'ok') states.cleared(path, base, branch);
+  },
+  'workspace.commit': ({ states }, { path, branch }: WorkFolder, outcome) => {
+    const saved = answerOf(outcome) as { readonly commit: string } | undefined;
+    if (saved) states.committed(path, saved.commit, branch);
+  },
+  'task.mark': ({ states }, { folder }: { readonly folder: string }) => states.changed(folder),
+  'conflict.lay-out': ({ states }, { path }: { readonly path: string }) => states.changed(path),
+  'conflict.take-solution': ({ states }, { path }: { readonly path: string }) => states.changed(path),
+  'conflict.give-up': ({ states }, { path }: { readonly path: string }) => states.changed(path),
+  'session.next': ({ sessions }, { key }: { readonly key: string }, outcome) => {
+    const session = sessions.get(key);
+    const turn = answerOf(outcome) as SessionTurn | undefined;
+    if (!turn) session?.cancelled();
+    else if (turn.kind === 'end') session?.taken(turn.cut);
+  },
+  'shell.run': shellSettled,
+  'shell.clean-up': shellSettled,
+};

@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AgentEvent, addUsage, noUsage, type SessionResult } from '../../agents/session.ts';
 import { RepriseError } from '../../core/errors.ts';
-import { parseSessionFile } from './parse-session.ts';
+import { parseSessionFile } from './decode.ts';
 import {
+  formatRecording,
   type RecordedSession,
   type RecordedShell,
   type SessionLine,
   sessionFileName,
 } from './session-file.ts';
-import { formatRecording } from './session-format.ts';
 
 const asIs = { line: (line: string) => line };
 const oid = (digit: string) => digit.repeat(40);

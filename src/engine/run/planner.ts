@@ -2,13 +2,12 @@ import { RepriseError } from '../../core/errors.ts';
 import type { EventOf, HistoryEvent, NewEvent } from '../../core/events.ts';
 import { type Json, toJson } from '../../core/json.ts';
 import type { SpendingLimit, WorkflowModel } from '../../workflow/model.ts';
-import { overspent } from '../budget.ts';
 import { buildGraph, type GraphNode, placeOf } from '../state/graph.ts';
 import { RunState } from '../state/run-state.ts';
 import { outputOfScope, scopeOfStep } from '../state/scope.ts';
 import { holderOf, type NodeState, type ScopeState, takesPlace } from '../state/step-state.ts';
 import { endEvent, expressionError, type StepEnd } from './messages.ts';
-import { fanOutOutput } from './result.ts';
+import { fanOutOutput, overspent } from './result.ts';
 
 /**
  * What to do next. Its events are made durable first; then it is carried out.

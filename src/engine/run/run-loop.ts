@@ -6,20 +6,33 @@ import type { Lease } from '../../store/port.ts';
 import type { SpendingLimit } from '../../workflow/model.ts';
 import { type EngineEffects, expiry } from '../effects.ts';
 import type { Environment, Observer } from '../environment.ts';
-import { eventsOf, inboxEvent, withWorkers } from '../message-events.ts';
-import { describeMessage, isLastingMessage, type Message } from '../messages.ts';
-import { hasInside } from '../state/graph.ts';
+import { hasInside, unitOfEvent } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { NodeState } from '../state/step-state.ts';
-import { factsOf } from '../step-facts.ts';
-import { Timers, timersOf } from '../timers.ts';
-import { unitOfEvent } from '../unit.ts';
-import { untilCancelled } from '../until-cancelled.ts';
-import { endEvent } from './messages.ts';
+import {
+  describeMessage,
+  endEvent,
+  eventsOf,
+  inboxEvent,
+  isLastingMessage,
+  type Message,
+  Timers,
+  timersOf,
+  withWorkers,
+} from './messages.ts';
 import { cancelReason, type Decision, decide } from './planner.ts';
-import { callKey, runSelectionLane, runStepLane } from './step-lane.ts';
+import { callKey, factsOf, runSelectionLane, runStepLane } from './step-lane.ts';
 
-export interface RunLoopOptions {
+/** For lanes that only wait: to be cancelled is their natural end. */
+export async function untilCancelled(body: () => Promise<void>): Promise<void> {
+  try {
+    await body();
+  } catch (thrown) {
+    if (!(thrown instanceof RepriseError) || thrown.code !== 'CANCELLED') throw thrown;
+  }
+}
+
+interface RunLoopOptions {
   readonly environment: Environment;
   readonly effects: EngineEffects;
   readonly observe: Observer;

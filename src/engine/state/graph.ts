@@ -1,7 +1,7 @@
 import { RepriseError } from '../../core/errors.ts';
+import type { HistoryEvent } from '../../core/events.ts';
 import { topologicalOrder } from '../../workflow/graph.ts';
 import type { FailurePolicy, FanOut, StepModel, WorkflowModel } from '../../workflow/model.ts';
-import { unitOf } from '../unit.ts';
 
 /** A step in its place. Child workflows are laid out below the step that uses them, so one graph holds all. */
 export interface GraphNode {
@@ -35,13 +35,13 @@ interface Scope {
 }
 
 /** The steps of one workflow: of the run itself, or of a child. */
-export interface WorkflowScope extends Scope {
+interface WorkflowScope extends Scope {
   readonly kind: 'workflow';
   readonly workflow: WorkflowModel;
 }
 
 /** The workers of a step that fanned out. */
-export interface WorkersScope extends Scope {
+interface WorkersScope extends Scope {
   readonly kind: 'workers';
   readonly parent: GraphNode;
   readonly fanOut: FanOut;
@@ -65,7 +65,7 @@ export function buildGraph(workflow: WorkflowModel): Graph {
 }
 
 /** What a fan-out adds to a graph. */
-export interface Expansion {
+interface Expansion {
   readonly workers: WorkersScope;
   /** All that is new, in the order of their indexes: the workers, and what is inside them. */
   readonly nodes: readonly GraphNode[];
@@ -230,3 +230,31 @@ export const hasInside = ({ child, fanOut }: GraphNode): boolean =>
 /** How its events are addressed. */
 export const placeOf = ({ path, worker }: GraphNode): { step: string; worker?: number } =>
   worker === undefined ? { step: path } : { step: path, worker };
+
+/** What runs as one: a step (`fix`), a worker of a fanned-out one (`fix:1`), or a step inside a worker (`fix:1/build`). */
+export const unitOf = (step: string, worker: number | undefined): string =>
+  worker === undefined ? step : `${step}:${worker}`;
+
+/** The unit that an event is about; undefined for those of the run. */
+export const unitOfEvent = ({ step, worker }: Pick<HistoryEvent, 'step' | 'worker'>): string | undefined =>
+  step === undefined ? undefined : unitOf(step, worker);
+
+/** The path of the step that a unit is a copy of. */
+export const definitionPath = (unit: string): string =>
+  unit.includes(':') ? unit.replace(/:\d+/g, '') : unit;
+
+/** What a unit is inside of, from the inside out: `a:1`, `a` for `a:1/b`. */
+export function outerUnits(unit: string): readonly string[] {
+  const outer: string[] = [];
+  for (let at = unit.length - 1; at > 0; at--) {
+    const sign = unit[at];
+    if (sign === '/' || sign === ':') outer.push(unit.slice(0, at));
+  }
+  return outer;
+}
+
+/** The unit of another step of the same workflow. */
+export function siblingUnit(unit: string, id: string): string {
+  const slash = unit.lastIndexOf('/');
+  return slash === -1 ? id : `${unit.slice(0, slash + 1)}${id}`;
+}

@@ -2,9 +2,42 @@ import type { ErrorData } from '../../core/errors.ts';
 import type { EventOf } from '../../core/events.ts';
 import type { Json } from '../../core/json.ts';
 import type { Timestamp } from '../../core/time.ts';
-import { Queue } from '../queue.ts';
 import { type GraphNode, type GraphScope, hasInside } from './graph.ts';
 import type { WorkState } from './work-state.ts';
+
+/** First in, first out, in constant time. */
+export class Queue<T> {
+  #items: T[] = [];
+  #head = 0;
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  peek(): T | undefined {
+    return this.#items[this.#head];
+  }
+
+  shift(): T | undefined {
+    const item = this.#items[this.#head];
+    if (item === undefined) return undefined;
+    this.#head++;
+    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+
+  get size(): number {
+    return this.#items.length - this.#head;
+  }
+
+  clear(): void {
+    this.#items = [];
+    this.#head = 0;
+  }
+}
 
 /**
  * Where a step stands.
@@ -12,7 +45,7 @@ import type { WorkState } from './work-state.ts';
  * `waiting`: for a timer, a signal, a person or its next attempt; it takes no place among the running.
  * `woken`: what it waited for has come, and it wants its place back.
  */
-export type NodeStatus = 'pending' | 'running' | 'waiting' | 'woken' | EndStatus;
+type NodeStatus = 'pending' | 'running' | 'waiting' | 'woken' | EndStatus;
 export type EndStatus = 'completed' | 'failed' | 'cancelled' | 'skipped';
 
 /** One durable wait of a step, by the number of its `ctx` call. */
@@ -112,7 +145,7 @@ export function newTicket(state: NodeState): Ticket {
 export const holderOf = (ticket: Ticket): NodeState | undefined =>
   ticket.state.ticket === ticket ? ticket.state : undefined;
 
-export interface ApprovalAnswer {
+interface ApprovalAnswer {
   readonly choice: string;
   readonly by?: string | undefined;
   readonly comment?: string | undefined;

@@ -1,15 +1,13 @@
 import { toJson } from '../../core/json.ts';
 import type { RunBody, WorkRules } from '../../workflow/model.ts';
 import { type StepEnd, thrownError } from '../run/messages.ts';
-import { cleanUp } from '../work/clean-up.ts';
-import { commandError, runAt, runInTurn } from '../work/commands.ts';
-import { type Done, endOfThrown, failedWith, isFenced } from '../work/ends.ts';
-import { firstLine } from '../work/words.ts';
 import { agentWork } from './agent/agent-step.ts';
 import { agentNamed } from './agent/conversation.ts';
+import { commandError, firstLine, runAt, runInTurn } from './commands.ts';
 import type { DoWork, WorkLane } from './contract.ts';
 import { landWork } from './landing.ts';
-import { type Place, preparePlace, projectPlace } from './workspace.ts';
+import { type Done, endOfThrown, failedWith, isFenced } from './outcome.ts';
+import { cleanUp, type Place, preparePlace, projectPlace } from './workspace.ts';
 
 /** Does the work of a step that has some outside of this process. Only what nobody foresaw is thrown. */
 export const doWork: DoWork = async lane => {

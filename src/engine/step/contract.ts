@@ -6,8 +6,8 @@ import type { Unit } from '../../git/orders.ts';
 import type { Lease } from '../../store/port.ts';
 import type { Scope, SelectRule, SpendingLimit, StepModel } from '../../workflow/model.ts';
 import type { StepEnd } from '../run/messages.ts';
-import type { Done } from '../work/ends.ts';
 import type { WorkEffects } from './effects.ts';
+import type { Done } from './outcome.ts';
 import type { Place } from './workspace.ts';
 
 /** One attempt of a step, or of one worker of it, as the lane that does its work sees it. */

@@ -7,13 +7,12 @@ import type { Environment, Observer } from '../environment.ts';
 import { unitFileName } from '../log-files.ts';
 import { outsideEffects } from '../outside-effects.ts';
 import type { Artifact } from '../run/messages.ts';
-import { withoutLease } from '../work/taped.ts';
 import { sessionEffects } from './agent/session-effects.ts';
 import { collectArtifacts } from './artifacts.ts';
 import { performShell, type ShellAnswer, type ShellRequest } from './commands.ts';
 import type { BuiltInWork } from './contract.ts';
 import { landingEffects } from './landing-effects.ts';
-import { openOnce } from './taping.ts';
+import { openOnce, withoutLease } from './taping.ts';
 import { folderKey, workspaceEffects } from './workspace-effects.ts';
 
 /** Every call to the outside that the work of steps makes, declared once. */

@@ -1,8 +1,8 @@
 import type { Environment, Observer } from '../environment.ts';
-import { select } from '../work/selection.ts';
 import { doWork } from './attempt.ts';
 import { type PinnedBase, pinBase } from './base.ts';
 import { createWorkEffects } from './effects.ts';
+import { select } from './selection.ts';
 import { openOnce } from './taping.ts';
 
 /** What steps do outside of this process: in shells, with agents, in a repository. */

@@ -1,14 +1,15 @@
+import { join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import { confirmLanding, moveLanding } from '../../git/landing/advance.ts';
 import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../../git/landing/landing.ts';
-import { prepareLanding, verifyLanding } from '../../git/landing/prepare.ts';
+import { prepareLanding, type Verdict, type Verification, verifyLanding } from '../../git/landing/prepare.ts';
 import { isLockFree, type TakenLock, takeRepositoryLock } from '../../git/lock.ts';
 import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../../git/orders.ts';
 import type { Lease } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
-import { scratchOf, verificationOf } from '../work/landing-verify.ts';
-import { withoutLease, withoutToken } from '../work/taped.ts';
-import type { RepositoryOnce } from './taping.ts';
+import { attemptFileName } from '../log-files.ts';
+import { performShell } from './commands.ts';
+import { type RepositoryOnce, withoutLease, withoutToken } from './taping.ts';
 import { folderKey, landedKey, refKey } from './workspace-effects.ts';
 
 /** The steps of a landing. Between any two of them others may go on. */
@@ -148,3 +149,47 @@ export const mayLand = async (
 ): Promise<boolean> =>
   (await store.holdsRun(runId, lease)) &&
   (claim === undefined || (await store.claims.isHeld({ ...claim, runId })));
+
+interface VerifyContext {
+  readonly environment: Environment;
+  readonly observe: Observer;
+  readonly order: VerifyOrder;
+  readonly signal: AbortSignal;
+}
+
+/** Where what would land is checked out. */
+const scratchOf = (
+  { stateDir }: Pick<Environment, 'stateDir'>,
+  { runId, unit }: Pick<VerifyOrder, 'runId' | 'unit'>,
+): string => join(stateDir, 'landing', runId, attemptFileName(unit));
+
+/** What has to pass, as the project and the workflow say. */
+export const verificationOf = (context: VerifyContext): Verification => ({
+  path: scratchOf(context.environment, context.order),
+  include: context.environment.worktrees.include,
+  run: ({ path }) => verifyAt(context, path),
+});
+
+/** The checkout is new, so it is made ready first. */
+async function verifyAt(
+  { environment, observe, order, signal }: VerifyContext,
+  path: string,
+): Promise<Verdict> {
+  const { runId, lease, unit } = order;
+  const setup = environment.worktrees.setup.map(script => ({ script, shell: 'bash' as const, env: {} }));
+  const env = { ...order.env, REPRISE_WORKSPACE: path };
+  let output = '';
+  for (const [index, command] of [...setup, order.command].entries()) {
+    const what = index < setup.length ? `verify-setup-${index + 1}` : 'verify';
+    const { end } = await performShell(
+      { environment, observe },
+      { runId, lease, unit, what, command, folder: path, env },
+      signal,
+    );
+    signal.throwIfAborted();
+    if (end.kind === 'cancelled') return { passed: false, output: 'cancelled' };
+    output = end.tail;
+    if (end.kind === 'failed') return { passed: false, output: end.error.message };
+  }
+  return { passed: true, output };
+}

@@ -1,14 +1,24 @@
 import { type ErrorData, RepriseError } from '../../core/errors.ts';
 import type { EventOf } from '../../core/events.ts';
 import type { Json } from '../../core/json.ts';
-import type { Landing, LandingRefused } from '../../git/landing/landing.ts';
-import type { LandBody } from '../../workflow/model.ts';
+import {
+  type HandOver,
+  handingOver,
+  type Landing,
+  type LandingRefused,
+  type LandingSteps,
+  landing,
+} from '../../git/landing/landing.ts';
+import type { Unit } from '../../git/orders.ts';
+import type { Lease } from '../../store/port.ts';
+import type { LandBody, ShellCommand } from '../../workflow/model.ts';
+import { attemptFileName } from '../log-files.ts';
 import type { StepEnd } from '../run/messages.ts';
-import { siblingUnit, unitOf } from '../unit.ts';
-import { bestEffort, failedWith } from '../work/ends.ts';
-import { landBranch } from '../work/land-branch.ts';
-import { workVariables } from '../work/words.ts';
+import { siblingUnit, unitOf } from '../state/graph.ts';
+import { workVariables } from './commands.ts';
 import type { FinishedWork, WorkLane } from './contract.ts';
+import type { WorkEffects } from './effects.ts';
+import { bestEffort, failedWith } from './outcome.ts';
 
 /** What is to be landed, and how a person names it. */
 interface Source {
@@ -165,3 +175,68 @@ export const whatHappened = (landing: LandingRefused): string =>
   landing.kind === 'verify-failed' && landing.output.trim() !== ''
     ? `${landing.why}\n${landing.output.trim()}`
     : landing.why;
+
+/** A landing, as data. */
+export interface LandingRequest {
+  readonly runId: string;
+  readonly lease: Lease;
+  readonly unit: Unit;
+  readonly branch: string;
+  readonly onto: string;
+  /** What has to pass in a checkout of the result. */
+  readonly verify?: ShellCommand | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  /** Without which it may not be landed any more. */
+  readonly claim?: { readonly task: string; readonly token: number } | undefined;
+}
+
+/** Lands a branch, effect by effect. A cancellation reaches it while it waits for its turn, and while it is verified. */
+export function landBranch(effects: WorkEffects, request: LandingRequest): Promise<Landing> {
+  const { branch, onto } = request;
+  return landing(
+    {
+      ...stepsOf(effects, request),
+      prepare: () => effects.prepareLanding({ ...refOf(request), branch, onto }),
+      move: ready => effects.moveLanding({ ...orderOf(request), ready }),
+    },
+    { source: { branch }, onto },
+  );
+}
+
+/** Makes a branch ready for somebody else to land, in the same way; what is landed on stays where it is. */
+export function prepareBranch(effects: WorkEffects, request: LandingRequest): Promise<HandOver> {
+  const { branch, onto } = request;
+  return handingOver(
+    {
+      ...stepsOf(effects, request),
+      prepare: () => effects.prepareLanding({ ...refOf(request), branch, onto, leavesBranch: true }),
+      confirm: ready => effects.confirmLanding({ ...orderOf(request), ready }),
+    },
+    { source: { branch }, onto },
+  );
+}
+
+const refOf = ({ runId, lease, unit }: LandingRequest) => ({
+  key: `${runId}:${attemptFileName(unit)}`,
+  lease,
+});
+
+const orderOf = (request: LandingRequest) => {
+  const { runId, branch, onto, claim } = request;
+  return { ...refOf(request), runId, branch, onto, ...(claim && { claim }) };
+};
+
+function stepsOf(
+  effects: WorkEffects,
+  request: LandingRequest,
+): Pick<LandingSteps, 'lock' | 'verify' | 'unlock'> {
+  const { runId, unit, branch, verify: command, env } = request;
+  const ref = refOf(request);
+  return {
+    lock: () => effects.lockLanding({ ...ref, unit }),
+    verify:
+      command &&
+      (({ commit }) => effects.verifyLanding({ ...ref, runId, unit, branch, commit, command, env })),
+    unlock: () => effects.unlockLanding(ref.key),
+  };
+}

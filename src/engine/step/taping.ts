@@ -1,5 +1,13 @@
 import { openRepository, plainRepositoryAt, type Repository } from '../../git/repository.ts';
+import type { Lease } from '../../store/port.ts';
 import type { Environment } from '../environment.ts';
+
+/** Who owns a run is on the tape once, where the run was taken. */
+export const withoutLease = <T extends { readonly lease: Lease }>({ lease, ...rest }: T): Omit<T, 'lease'> =>
+  rest;
+
+/** The number of the lock counts what has landed in a repository before, in other runs too. */
+export const withoutToken = ({ token: _, ...rest }: { readonly token: number }): unknown => rest;
 
 /** The repository of the project. Asking git where it is takes two processes; it does not move. */
 export interface RepositoryOnce {

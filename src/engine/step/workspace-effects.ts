@@ -17,8 +17,8 @@ import {
 } from '../../git/workspace/save.ts';
 import type { Lease, Owner } from '../../store/port.ts';
 import type { Environment, Observer } from '../environment.ts';
-import { withoutLease } from '../work/taped.ts';
 import type { KnownWorkspace } from './contract.ts';
+import { withoutLease } from './taping.ts';
 
 type Ports = NonNullable<KnownWorkspace['ports']>;
 

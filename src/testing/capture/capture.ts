@@ -6,7 +6,7 @@ import { projectRedactor } from '../../commands/journal/run-journal.ts';
 import type { Project } from '../../commands/project.ts';
 import type { HistoryEvent } from '../../core/events.ts';
 import { secretsOf } from '../../effects/redact/secrets.ts';
-import { withoutThoughts } from '../../engine/recording/shown-outputs.ts';
+import { withoutThoughts } from '../../engine/recording/encode.ts';
 import type { PinnedBase } from '../../engine/step/base.ts';
 import { createGit } from '../../git/git.ts';
 import type { TestContext } from '../context.ts';

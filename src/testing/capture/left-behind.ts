@@ -1,5 +1,5 @@
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
-import { unitOf } from '../../engine/unit.ts';
+import { unitOf } from '../../engine/state/graph.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
 import type { Repository } from '../../git/repository.ts';
 import type { CutLeg } from './cut-leg.ts';

@@ -15,7 +15,7 @@ import { freePlayer } from '../../effects/schedulers/round-robin.ts';
 import { allTracers } from '../../effects/tracer.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
-import { unitOf } from '../../engine/unit.ts';
+import { unitOf } from '../../engine/state/graph.ts';
 import { openRepository, type Repository } from '../../git/repository.ts';
 import { runShellStep } from '../../process/shell-step.ts';
 import { orStopped } from '../compose-case.ts';

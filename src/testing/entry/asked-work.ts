@@ -1,6 +1,6 @@
 import type { Asked } from '../../effects/conductor/scheduler.ts';
 import { topLane } from '../../effects/recording/recording.ts';
-import { unitOf } from '../../engine/unit.ts';
+import { unitOf } from '../../engine/state/graph.ts';
 
 /** A piece of the work of a step that a lane asks for. */
 export type AskedWork = {

@@ -1,8 +1,7 @@
 import { RepriseError, toErrorData } from '../../core/errors.ts';
 import { type Json, toJson } from '../../core/json.ts';
 import type { World } from '../../effects/world.ts';
-import type { Message } from '../../engine/messages.ts';
-import type { StepEnd } from '../../engine/run/messages.ts';
+import type { Message, StepEnd } from '../../engine/run/messages.ts';
 import type { Body } from '../../workflow/model.ts';
 import type { ForcedEnd } from './override.ts';
 

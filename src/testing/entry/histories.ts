@@ -1,7 +1,7 @@
 import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import { type RecordedEntry, topLane } from '../../effects/recording/recording.ts';
 import type { Tracer } from '../../effects/tracer.ts';
-import { unitOfEvent } from '../../engine/unit.ts';
+import { unitOfEvent } from '../../engine/state/graph.ts';
 import type { Batch, NewRun } from '../../store/port.ts';
 
 /** The history of one run of a case. */

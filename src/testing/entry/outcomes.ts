@@ -1,10 +1,10 @@
 import type { ErrorData } from '../../core/errors.ts';
 import type { HistoryEvent } from '../../core/events.ts';
 import { canonicalJson, type Json } from '../../core/json.ts';
-import { canonicalOrder } from '../../engine/canonical.ts';
+import { canonicalOrder } from '../../engine/history/digest.ts';
 import { effectiveHistory } from '../../engine/history/effective.ts';
 import { withoutVolatile } from '../../engine/run/result.ts';
-import { unitOfEvent } from '../../engine/unit.ts';
+import { unitOfEvent } from '../../engine/state/graph.ts';
 
 /** How a step, a worker or a run ended, as far as it is known. */
 export interface Outcome {

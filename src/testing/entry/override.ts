@@ -2,7 +2,7 @@ import { type ErrorData, RepriseError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
 import { nearest } from '../../core/suggest.ts';
 import { type Duration, parseDuration } from '../../core/time.ts';
-import { definitionPath } from '../../engine/unit.ts';
+import { definitionPath } from '../../engine/state/graph.ts';
 import { type FailurePolicy, failurePolicies } from '../../workflow/model.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 

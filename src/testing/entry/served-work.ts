@@ -4,7 +4,7 @@ import { RepriseError } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ShellRunner, WorkScript } from '../../engine/environment.ts';
 import { type Recording, shellRole } from '../../engine/recording/session-file.ts';
-import { unitOf } from '../../engine/unit.ts';
+import { unitOf } from '../../engine/state/graph.ts';
 import { runShellStep, type ShellEnd } from '../../process/shell-step.ts';
 import { taskOf } from '../replay-case.ts';
 import type { AppliedMark, DeltaOptions } from '../vcr/deltas.ts';

@@ -17,10 +17,9 @@ import {
   type ShellRunner,
 } from '../../engine/environment.ts';
 import { unitFileName } from '../../engine/log-files.ts';
-import { parseSessionFile } from '../../engine/recording/parse-session.ts';
+import { parseSessionFile } from '../../engine/recording/decode.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
-import type { Recording } from '../../engine/recording/session-file.ts';
-import { formatRecording } from '../../engine/recording/session-format.ts';
+import { formatRecording, type Recording } from '../../engine/recording/session-file.ts';
 import { packDelta } from '../../git/delta/pack.ts';
 import { Lab, plainEnvironment } from '../../git/test-support.ts';
 import { runShellStep } from '../../process/shell-step.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentOf, requestOf, resultOf } from '../../agents/test-support.ts';
-import { parseSessionFile } from '../../engine/recording/parse-session.ts';
+import { parseSessionFile } from '../../engine/recording/decode.ts';
 import { plainEnvironment } from '../../git/test-support.ts';
 import { runShellStep } from '../../process/shell-step.ts';
 import { agent, workflow } from '../../workflow/builder/index.ts';

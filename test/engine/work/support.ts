@@ -16,7 +16,7 @@ import { type WorkEvent, WorkState } from '../../../src/engine/state/work-state.
 import { doWork } from '../../../src/engine/step/attempt.ts';
 import type { KnownWork, SelectionLane, WorkLane, WorkNote } from '../../../src/engine/step/contract.ts';
 import { createWorkEffects } from '../../../src/engine/step/effects.ts';
-import { select } from '../../../src/engine/work/selection.ts';
+import { select } from '../../../src/engine/step/selection.ts';
 import { Lab, plainEnvironment } from '../../../src/git/test-support.ts';
 import { runShellStep } from '../../../src/process/shell-step.ts';
 import { isSameProcess, thisProcess } from '../../../src/process/table.ts';

@@ -1,14 +1,37 @@
 import type { AgentDefinition } from '../../../agents/agent.ts';
+import type { PermissionPolicy } from '../../../agents/permissions/permissions.ts';
 import { addUsage, type ResumeRequest, type Usage } from '../../../agents/session.ts';
 import { RepriseError } from '../../../core/errors.ts';
 import { nearest } from '../../../core/suggest.ts';
 import type { AgentOutput, Command, StepPermissions } from '../../../workflow/model.ts';
-import { policyOf } from '../../work/policy.ts';
 import type { KnownSession, WorkLane } from '../contract.ts';
 import { leftAfter } from '../outcome.ts';
 import type { Place } from '../workspace.ts';
 import { goOnPrompt, toldAgain } from './prompts.ts';
 import { canResume, runSession, type SessionEnd, type SessionPlan } from './session.ts';
+
+interface PolicyOf {
+  readonly agent: AgentDefinition;
+  readonly step?: StepPermissions | undefined;
+  /** Commands that are run on the work anyway, as they were written. */
+  readonly checks: readonly string[];
+  /** Nothing in the workspace may change. */
+  readonly readonly: boolean;
+}
+
+/** What an agent may do in a step: nobody is there to be asked, so what is not allowed is denied. */
+export const policyOf = ({ agent, step, checks, readonly }: PolicyOf): PermissionPolicy => ({
+  agent: agent.name,
+  preset: readonly ? 'read-only' : (step?.preset ?? agent.permissions),
+  allow: union(agent.allow, step?.allow),
+  deny: union(agent.deny, step?.deny),
+  checks,
+  otherwise: 'deny',
+});
+
+const union = (first: readonly string[], second: readonly string[] = []): readonly string[] => [
+  ...new Set([...first, ...second]),
+];
 
 /** Throws AGENT_UNKNOWN. */
 export function agentNamed(
@@ -54,7 +77,7 @@ export class SessionCount {
   }
 }
 
-export interface Talk {
+interface Talk {
   readonly place: Pick<Place, 'folder' | 'env' | 'workspace'>;
   readonly count: SessionCount;
   /** Its name. */

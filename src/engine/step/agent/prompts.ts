@@ -1,5 +1,5 @@
 import type { ErrorData } from '../../../core/errors.ts';
-import { fenced } from '../../work/fence.ts';
+import { fenced } from '../commands.ts';
 
 /** What is said to an agent whose session was cut off. */
 export const goOnPrompt =

@@ -1,7 +1,7 @@
 import type { HostAnswer } from '../../../agents/session.ts';
 import type { Lease } from '../../../store/port.ts';
 import type { Environment, Observer } from '../../environment.ts';
-import { withoutLease } from '../../work/taped.ts';
+import { withoutLease } from '../taping.ts';
 import { folderKey } from '../workspace-effects.ts';
 import { HeldSession, type SessionAccount, type SessionStart, type SessionTurn } from './live-session.ts';
 import { type HeldSlot, hasFreeSlot, takeSlot } from './slots.ts';

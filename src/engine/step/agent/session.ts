@@ -10,17 +10,15 @@ import type {
 } from '../../../agents/session.ts';
 import type { ErrorData } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import { formatDuration } from '../../../core/time.ts';
+import { formatDuration, type Timestamp, toEpochMs } from '../../../core/time.ts';
 import type { SpendingLimit } from '../../../workflow/model.ts';
 import type { StepEnd } from '../../run/messages.ts';
-import { unitOf } from '../../unit.ts';
-import { bestEffort } from '../../work/ends.ts';
-import { pauseMs } from '../../work/pause.ts';
+import { unitOf } from '../../state/graph.ts';
 import type { WorkLane } from '../contract.ts';
-import { isBlind, isUsedUp } from '../outcome.ts';
+import { bestEffort, isBlind, isUsedUp } from '../outcome.ts';
 import type { SessionAccount, SessionTurn } from './live-session.ts';
 
-export type SessionLane = Pick<WorkLane, 'effects' | 'runId' | 'lease' | 'unit' | 'record'>;
+type SessionLane = Pick<WorkLane, 'effects' | 'runId' | 'lease' | 'unit' | 'record'>;
 
 /** One conversation with an agent, from prompt to result. */
 export interface SessionPlan {
@@ -213,3 +211,26 @@ const endedItself: ErrorData = {
   message: 'the session was cancelled, but nobody cancelled it',
   hint: 'run the step again',
 };
+
+const firstMs = 5 * 60_000;
+const longestMs = 60 * 60_000;
+const leastMs = 1000;
+
+interface PauseOf {
+  /** When the limit resets, if the agent said so. */
+  readonly resetsAt?: Timestamp | undefined;
+  readonly now: number;
+  /** How many sessions of the attempt there have been, from 1. */
+  readonly times: number;
+}
+
+/**
+ * How long to wait for a limit to reset. A moment that has passed, or that nobody named, is no reason to ask again and
+ * again: each time the wait is twice as long.
+ */
+export function pauseMs({ resetsAt, now, times }: PauseOf): number {
+  const doubled = (ms: number): number => Math.min(longestMs, ms * 2 ** Math.max(0, times - 1));
+  const untilReset = resetsAt === undefined ? Number.NaN : toEpochMs(resetsAt) - now;
+  if (Number.isNaN(untilReset)) return doubled(firstMs);
+  return untilReset >= leastMs ? untilReset : doubled(leastMs);
+}

@@ -1,7 +1,6 @@
 import type { Environment } from '../../../engine/environment.ts';
 import type { WorkEffects } from '../../../engine/step/effects.ts';
-import { mayLand } from '../../../engine/step/landing-effects.ts';
-import { verificationOf } from '../../../engine/work/landing-verify.ts';
+import { mayLand, verificationOf } from '../../../engine/step/landing-effects.ts';
 import {
   confirmLanding,
   isLandingFree,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { linesOf } from '../work/session-log.ts';
+import { linesOf } from '../step/agent/live-session.ts';
+import { withoutThoughts, withShownOutputs } from './encode.ts';
 import type { RecordedSession } from './session-file.ts';
-import { withoutThoughts, withShownOutputs } from './shown-outputs.ts';
 
 const sessionWith = (output: string) =>
   ({

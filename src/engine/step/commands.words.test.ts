@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { commitMessage, workVariables } from './words.ts';
+import { commitMessage, workVariables } from './commands.ts';
 
 describe('the message of a commit', () => {
   test('names the unit and the first line with something on it', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inheritedInWorkspace } from './inherited.ts';
+import { inheritedInWorkspace } from './commands.ts';
 
 describe('what is inherited in a workspace', () => {
   it('does not lead to the checkout of the user', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { agentOf } from '../../agents/test-support.ts';
-import { policyOf } from './policy.ts';
+import { agentOf } from '../../../agents/test-support.ts';
+import { policyOf } from './conversation.ts';
 
 const agent = agentOf({ permissions: 'edit', allow: ['Bash(npm test)'], deny: ['WebFetch'] });
 

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { AgentEvent } from '../../agents/session.ts';
-import { openLogFile } from '../../process/log.ts';
-import { linesOf, SessionLog } from './session-log.ts';
+import type { AgentEvent } from '../../../agents/session.ts';
+import { openLogFile } from '../../../process/log.ts';
+import { linesOf, SessionLog } from './live-session.ts';
 
 test('what an agent does can be read', () => {
   const events: readonly AgentEvent[] = [

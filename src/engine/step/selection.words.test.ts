@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bestOf, judgePrompt, scoreOf, verdictOf } from './selection-words.ts';
+import { bestOf, judgePrompt, scoreOf, verdictOf } from './selection.ts';
 
 test.each([
   ['3', 3],

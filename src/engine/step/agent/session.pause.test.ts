@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { toTimestamp } from '../../core/time.ts';
-import { pauseMs } from './pause.ts';
+import { toTimestamp } from '../../../core/time.ts';
+import { pauseMs } from './session.ts';
 
 const now = Date.parse('2026-01-01T00:00:00Z');
 const minute = 60_000;
