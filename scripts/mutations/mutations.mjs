@@ -198,7 +198,7 @@ export const mutations = [
     breaks: 'two workers pick a task at the same time, and do not see what the other has taken',
     changes: [
       {
-        file: 'worker/dispatch-step.ts',
+        file: 'worker/steps/dispatch.ts',
         find: 'await effects.takeSlot({ key, agent: dispatcher, places, lease });',
         replace: '',
       },
@@ -214,7 +214,7 @@ export const mutations = [
         replace: 'if (false) {',
       },
       {
-        file: 'worker/standing.ts',
+        file: 'worker/tasks/status.ts',
         find: "if (claim && isHeld(claim)) return { word: 'held', text: `held by ${claim.by}` };",
         replace: '',
       },
@@ -247,7 +247,7 @@ export const mutations = [
     breaks: 'work that does not land is on no branch that anybody finds',
     changes: [
       {
-        file: 'worker/delivery-effects.ts',
+        file: 'worker/effects/delivery.ts',
         find: 'parkOnBranch({ repository: await repository(), commit, name: task }),',
         replace: "'reprise/parked/' + task + commit.slice(0, 0),",
       },

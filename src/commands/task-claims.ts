@@ -6,7 +6,7 @@ import type { TaskFacts } from '../report/status-facts.ts';
 import { shellWord } from '../report/words.ts';
 import { type Claim, isHeld } from '../store/claims.ts';
 import type { EventStore } from '../store/port.ts';
-import type { TaskStanding } from '../worker/standing.ts';
+import type { TaskStanding } from '../worker/tasks/status.ts';
 import { excludeFromGit } from './git-exclude.ts';
 import { writeLines } from './io.ts';
 import { openStore, storeFile } from './open-engine.ts';

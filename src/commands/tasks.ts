@@ -8,7 +8,7 @@ import { formatTask, formatTaskList } from '../report/tasks-text.ts';
 import { uncommittedTexts } from '../report/tasks-words.ts';
 import { shellWord } from '../report/words.ts';
 import type { EventStore } from '../store/port.ts';
-import type { TaskStanding } from '../worker/standing.ts';
+import type { TaskStanding } from '../worker/tasks/status.ts';
 import { formatProblem } from '../workflow/problems.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';

@@ -1,7 +1,7 @@
 import type { Observation } from '../engine/environment.ts';
 import { jsonText } from '../report/json-text.ts';
 import type { WorkersReporter } from '../report/worker-reporter.ts';
-import type { WorkerNews } from '../worker/news.ts';
+import type { WorkerNews } from '../worker/contract.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import type { WorkersReporter } from '../report/worker-reporter.ts';
-import type { TaskEnd, WorkerEnd } from '../worker/news.ts';
+import type { TaskEnd, WorkerEnd } from '../worker/contract.ts';
 import type { WorkerRules } from '../worker/rules.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
 import type { Config } from '../workflow/yaml/config.ts';
@@ -116,8 +116,8 @@ async function prepare(
 ): Promise<() => Promise<WorkerEnd>> {
   const [{ Worker }, { createWorkerEffects }, { builtInsOf }] = await Promise.all([
     import('../worker/worker.ts'),
-    import('../worker/effects.ts'),
-    import('../worker/built-ins.ts'),
+    import('../worker/effects/index.ts'),
+    import('../worker/steps/index.ts'),
   ]);
   let worker: InstanceType<typeof Worker> | undefined;
   const { engine, environment } = await openEngine({

@@ -1,6 +1,6 @@
 import { toEpochMs } from '../core/time.ts';
 import type { Claim } from '../store/claims.ts';
-import type { TaskStanding } from '../worker/standing.ts';
+import type { TaskStanding } from '../worker/tasks/status.ts';
 import type { LockFact, StatusFacts, WorkerFact } from './status-facts.ts';
 
 /** The facts as programs get them. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toTimestamp } from '../core/time.ts';
 import type { WorkerRecord } from '../store/runs.ts';
-import { standingsOf } from '../worker/standing.ts';
+import { standingsOf } from '../worker/tasks/status.ts';
 import { aClaim, aTask } from '../worker/test-support.ts';
 import type { StatusFacts, WorkerFact } from './status-facts.ts';
 import { changeMark, describeStatus } from './status-json.ts';

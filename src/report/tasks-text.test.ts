@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { standingsOf } from '../worker/standing.ts';
+import { standingsOf } from '../worker/tasks/status.ts';
 import { aClaim, aTask } from '../worker/test-support.ts';
 import { formatTask, formatTaskList } from './tasks-text.ts';
 import { countsText, uncommittedTexts } from './tasks-words.ts';

@@ -1,6 +1,6 @@
 import { toEpochMs } from '../core/time.ts';
 import { type Claim, isHeld } from '../store/claims.ts';
-import type { TaskStanding } from '../worker/standing.ts';
+import type { TaskStanding } from '../worker/tasks/status.ts';
 import { formatProblem } from '../workflow/problems.ts';
 import { glyphsFor, statusColour } from './glyphs.ts';
 import type { FormatOptions } from './history-table.ts';

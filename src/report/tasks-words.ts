@@ -1,4 +1,4 @@
-import type { StandingWord, TaskStanding } from '../worker/standing.ts';
+import type { StandingWord, TaskStanding } from '../worker/tasks/status.ts';
 import type { StatusWord } from './glyphs.ts';
 import { safeLine } from './safe-text.ts';
 import type { UncommittedTask } from './status-facts.ts';

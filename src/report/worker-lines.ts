@@ -1,7 +1,7 @@
 import type { HistoryEvent } from '../core/events.ts';
 import { formatDuration } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';
-import type { EndReason, WorkerNews } from '../worker/news.ts';
+import type { EndReason, WorkerNews } from '../worker/contract.ts';
 import { dispatcher } from '../worker/rules.ts';
 import { formatProblem } from '../workflow/problems.ts';
 import { agentAction } from './agent-action.ts';

@@ -1,6 +1,6 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
-import type { WorkerNews } from '../worker/news.ts';
+import type { WorkerNews } from '../worker/contract.ts';
 import { glyphsFor } from './glyphs.ts';
 import type { Screen } from './live-screen.ts';
 import { painter } from './paint.ts';

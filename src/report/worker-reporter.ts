@@ -1,5 +1,5 @@
 import type { Observation } from '../engine/environment.ts';
-import type { WorkerNews } from '../worker/news.ts';
+import type { WorkerNews } from '../worker/contract.ts';
 import { statusColour } from './glyphs.ts';
 import { clockTime } from './moments.ts';
 import { type Paint, painter } from './paint.ts';

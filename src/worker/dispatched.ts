@@ -1,7 +1,7 @@
 import type { Json } from '../core/json.ts';
 import type { Scope } from '../workflow/model.ts';
 import type { Task } from './task.ts';
-import type { Seen } from './waking.ts';
+import type { Seen } from './wake.ts';
 
 /** What the first step of an iteration gives to the others. */
 export type Dispatch =

@@ -3,8 +3,8 @@ import type { Problem } from '../workflow/problems.ts';
 import { type Complaint, LineIndex, ProblemList } from '../workflow/yaml/source/problem-list.ts';
 import { YamlSource } from '../workflow/yaml/source/yaml-source.ts';
 import type { Task, TaskList, TaskProblem } from './task.ts';
-import { readTaskFields, titleOf } from './task-fields.ts';
-import { checkTaskGraph, type GraphComplaint } from './task-graph.ts';
+import { readTaskFields, titleOf } from './tasks/fields.ts';
+import { checkTaskGraph, type GraphComplaint } from './tasks/task.ts';
 
 export interface TaskFile {
   /** Relative to the top of the repository. */

@@ -1,7 +1,7 @@
 import { fenced } from '../engine/step/commands.ts';
 import type { AgentCard, AgentCards } from './agent-card.ts';
-import type { Candidate } from './pick.ts';
 import type { Task } from './task.ts';
+import type { Candidate } from './tasks/pick.ts';
 
 export interface WorkPromptOf {
   readonly task: Pick<Task, 'id' | 'title' | 'body' | 'file'>;

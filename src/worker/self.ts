@@ -1,5 +1,5 @@
 import type { WorkerRecord } from '../store/runs.ts';
-import type { WorkerEffects } from './effects.ts';
+import type { WorkerEffects } from './effects/index.ts';
 import type { WorkerRules } from './rules.ts';
 
 /** What a worker does at the moment. */

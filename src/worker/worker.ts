@@ -7,17 +7,17 @@ import type { RunResult } from '../engine/run/result.ts';
 import { untilCancelled } from '../engine/run/run-loop.ts';
 import { isHeld } from '../store/claims.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
+import { errorOf, letGo } from './abandon.ts';
+import { Purse } from './budget.ts';
+import type { EndReason, TaskEnd, WorkerEnd, WorkerNews } from './contract.ts';
 import type { Dispatch } from './dispatched.ts';
-import type { WorkerEffects } from './effects.ts';
+import type { WorkerEffects } from './effects/index.ts';
 import { iterationWorkflow } from './iteration.ts';
-import { errorOf, letGo } from './let-go.ts';
-import { type Look, look } from './look.ts';
-import type { EndReason, TaskEnd, WorkerEnd, WorkerNews } from './news.ts';
-import { pickTask } from './pick.ts';
-import { Purse } from './purse.ts';
 import { type WorkerRules, workerSource } from './rules.ts';
 import type { Doing } from './self.ts';
-import type { Change, Seen } from './waking.ts';
+import { pickTask } from './tasks/pick.ts';
+import { type Look, look } from './tasks/read.ts';
+import type { Change, Seen } from './wake.ts';
 
 export interface WorkerOptions {
   /** `worker-1` and so on without one. */

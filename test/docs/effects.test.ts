@@ -9,7 +9,7 @@ import { createWork } from '../../src/engine/step/index.ts';
 import { thisProcess } from '../../src/process/table.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
-import { createWorkerEffects } from '../../src/worker/effects.ts';
+import { createWorkerEffects } from '../../src/worker/effects/index.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../../src/workflow/yaml/config-workers.ts';
 
 /** A store in which there is everything that an effect may touch beside what it is called with. */

@@ -3,7 +3,7 @@ import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { ConfirmEnd, MoveEnd } from '../../git/landing/landing.ts';
 import type { Repository } from '../../git/repository.ts';
 import { type Claim, isHeld } from '../../store/claims.ts';
-import type { Claims } from '../../worker/task-effects.ts';
+import type { Claims } from '../../worker/effects/tasks.ts';
 import type { TaskFiles } from '../../worker/task-files.ts';
 import type { CaseClaim } from '../manifest/manifest.ts';
 import type { Leg } from './legs.ts';

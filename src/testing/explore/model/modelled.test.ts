@@ -6,7 +6,7 @@ import { createEffects } from '../../../engine/effects.ts';
 import type { Environment } from '../../../engine/environment.ts';
 import { createWork } from '../../../engine/step/index.ts';
 import { Model } from '../../../git/model/repository.ts';
-import { createWorkerEffects } from '../../../worker/effects.ts';
+import { createWorkerEffects } from '../../../worker/effects/index.ts';
 import { modelled, needsModel } from './modelled.ts';
 import { effectsOnModel } from './surround.ts';
 

@@ -2,7 +2,7 @@ import { RepriseError } from '../../../core/errors.ts';
 import { giveUp, layOut, takeSolution } from '../../../git/model/conflicts.ts';
 import type { Model } from '../../../git/model/repository.ts';
 import { keepOnBranch, removeWorkspace, saveWork, thereAt } from '../../../git/model/workspaces.ts';
-import type { WorkerEffects } from '../../../worker/effects.ts';
+import type { WorkerEffects } from '../../../worker/effects/index.ts';
 import { withState } from '../../../worker/with-state.ts';
 import { like } from './like.ts';
 import type { ModelEffects } from './modelled.ts';

@@ -1,15 +1,15 @@
-import { toTimestamp } from '../core/time.ts';
-import type { StepEnd } from '../engine/run/messages.ts';
-import { type Message, SessionCount, Talks } from '../engine/step/agent/conversation.ts';
-import { checkPrompt } from '../engine/step/agent/prompts.ts';
-import type { KnownSession, WorkLane } from '../engine/step/contract.ts';
-import type { Resolution } from '../git/conflict/progress.ts';
-import type { LandingRefused } from '../git/landing/landing.ts';
-import { type AgentAnswer, answerOf } from './answer.ts';
-import type { Dispatch } from './dispatched.ts';
-import { colleaguesOf, takersOf } from './look.ts';
-import { conflictPrompt, correctionPrompt, howToEnd, workPrompt } from './prompts.ts';
-import type { Self } from './self.ts';
+import { toTimestamp } from '../../core/time.ts';
+import type { StepEnd } from '../../engine/run/messages.ts';
+import { type Message, SessionCount, Talks } from '../../engine/step/agent/conversation.ts';
+import { checkPrompt } from '../../engine/step/agent/prompts.ts';
+import type { KnownSession, WorkLane } from '../../engine/step/contract.ts';
+import type { Resolution } from '../../git/conflict/progress.ts';
+import type { LandingRefused } from '../../git/landing/landing.ts';
+import type { Dispatch } from '../dispatched.ts';
+import { conflictPrompt, correctionPrompt, howToEnd, workPrompt } from '../prompts.ts';
+import type { Self } from '../self.ts';
+import { colleaguesOf, takersOf } from '../tasks/read.ts';
+import { type AgentAnswer, answerOf } from './ask-agent.ts';
 
 /** A task whose agents are done with it. */
 export type FinishedTask = Extract<Dispatch, { agent: string }> & {

@@ -1,11 +1,11 @@
-import { RepriseError } from '../core/errors.ts';
-import { keysOfClaims } from '../engine/effects.ts';
-import { outsideEffects } from '../engine/outside-effects.ts';
-import type { WorkerRecord } from '../store/runs.ts';
-import { type LeftWork, leftWorkOf } from './left-work.ts';
-import type { Doing } from './self.ts';
-import type { Surroundings } from './surroundings.ts';
-import { digestOf, printedBy } from './task-command.ts';
+import { RepriseError } from '../../core/errors.ts';
+import { keysOfClaims } from '../../engine/effects.ts';
+import { outsideEffects } from '../../engine/outside-effects.ts';
+import type { WorkerRecord } from '../../store/runs.ts';
+import { type LeftWork, leftWorkOf } from '../left-work.ts';
+import type { Doing } from '../self.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { digestOf, printedBy } from '../task-command.ts';
 import {
   abandonedAmong,
   type Change,
@@ -14,7 +14,7 @@ import {
   isDifferent,
   type Seen,
   unfinished,
-} from './waking.ts';
+} from '../wake.ts';
 
 /** A worker as it describes itself: what is the same for the whole process is added where it is kept. */
 export type WorkerSelf = Omit<WorkerRecord, 'host' | 'pid' | 'processStart'>;

@@ -1,7 +1,7 @@
-import { nearest } from '../core/suggest.ts';
-import { graphProblems } from '../workflow/graph.ts';
-import type { Path } from '../workflow/yaml/source/yaml-source.ts';
-import type { Task } from './task.ts';
+import { nearest } from '../../core/suggest.ts';
+import { graphProblems } from '../../workflow/graph.ts';
+import type { Path } from '../../workflow/yaml/source/yaml-source.ts';
+import type { Task } from '../task.ts';
 
 /** Something that is wrong with a task because of the others. `path` leads to it in what is written of the task. */
 export interface GraphComplaint {

@@ -2,9 +2,9 @@ import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { RunResult } from '../engine/run/result.ts';
 import { bestEffort } from '../engine/step/outcome.ts';
-import type { WorkerEffects } from './effects.ts';
+import { firstLineOf, type WorkerNews } from './contract.ts';
+import type { WorkerEffects } from './effects/index.ts';
 import type { LeftWork, LeftWorkspace } from './left-work.ts';
-import { firstLineOf, type WorkerNews } from './news.ts';
 
 export type NotDone = Exclude<RunResult, { status: 'completed' }>;
 

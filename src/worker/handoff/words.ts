@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
-import { isJsonObject, type Json } from '../core/json.ts';
-import { isTooDeep, keyText } from '../workflow/yaml/source/yaml-source.ts';
+import { isJsonObject, type Json } from '../../core/json.ts';
+import { isTooDeep, keyText } from '../../workflow/yaml/source/yaml-source.ts';
 
 /** What stands in a tag: a word, or names with texts, some of them inside of another. */
 export type Words = string | { readonly [name: string]: Words };

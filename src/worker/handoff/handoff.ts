@@ -1,6 +1,6 @@
-import { isJsonObject, type Json } from '../core/json.ts';
-import type { Next, ParsedNext } from './next.ts';
-import { readWords, type Words, wordsOf } from './next-words.ts';
+import { isJsonObject, type Json } from '../../core/json.ts';
+import type { Next, ParsedNext } from '../next.ts';
+import { readWords, type Words, wordsOf } from './words.ts';
 
 export interface Answer {
   /** The last message. */

@@ -1,12 +1,12 @@
-import type { ErrorData } from '../core/errors.ts';
-import type { StepEnd } from '../engine/run/messages.ts';
-import type { Message, Talks } from '../engine/step/agent/conversation.ts';
-import type { SessionEnd } from '../engine/step/agent/session.ts';
-import { failedWith } from '../engine/step/outcome.ts';
-import { checkNext, type NextRules } from './check-next.ts';
-import type { Next } from './next.ts';
-import { parseNext } from './parse-next.ts';
-import { correctionPrompt } from './prompts.ts';
+import type { ErrorData } from '../../core/errors.ts';
+import type { StepEnd } from '../../engine/run/messages.ts';
+import type { Message, Talks } from '../../engine/step/agent/conversation.ts';
+import type { SessionEnd } from '../../engine/step/agent/session.ts';
+import { failedWith } from '../../engine/step/outcome.ts';
+import { checkNext, type NextRules } from '../check-next.ts';
+import { parseNext } from '../handoff/handoff.ts';
+import type { Next } from '../next.ts';
+import { correctionPrompt } from '../prompts.ts';
 
 export type AgentAnswer =
   | { readonly kind: 'next'; readonly next: Next; readonly text: string }

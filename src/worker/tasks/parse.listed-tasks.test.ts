@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatProblem } from '../workflow/problems.ts';
-import { parseListedTasks } from './parse-listed-tasks.ts';
+import { formatProblem } from '../../workflow/problems.ts';
+import { parseListedTasks } from './parse.ts';
 
 const parse = (printed: string) => parseListedTasks(printed, { command: 'tasks.sh' });
 const listed = (...entries: readonly unknown[]) => parse(JSON.stringify(entries));

@@ -1,7 +1,7 @@
 import type { ErrorData } from '../core/errors.ts';
 import type { ClaimState } from '../store/claims.ts';
 import type { TaskProblem } from './task.ts';
-import type { Change } from './waking.ts';
+import type { Change } from './wake.ts';
 
 /** Why a worker came to its end. */
 export type EndReason = 'stopped' | 'idle' | 'once' | 'nothing-to-do' | 'max-tasks' | 'budget';

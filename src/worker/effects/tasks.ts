@@ -1,16 +1,16 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
-import { folderKey, refKey } from '../engine/step/workspace-effects.ts';
-import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../store/claims.ts';
-import type { Fence } from '../store/port.ts';
-import type { WorkerRecord } from '../store/runs.ts';
-import { workerKey } from './loop-effects.ts';
-import type { Surroundings } from './surroundings.ts';
-import type { TaskState } from './task.ts';
-import { printedBy } from './task-command.ts';
-import { readTaskFiles, type TaskFiles } from './task-files.ts';
-import { withState } from './with-state.ts';
+import { RepriseError } from '../../core/errors.ts';
+import { folderKey, refKey } from '../../engine/step/workspace-effects.ts';
+import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../../store/claims.ts';
+import type { Fence } from '../../store/port.ts';
+import type { WorkerRecord } from '../../store/runs.ts';
+import type { Surroundings } from '../surroundings.ts';
+import type { TaskState } from '../task.ts';
+import { printedBy } from '../task-command.ts';
+import { readTaskFiles, type TaskFiles } from '../task-files.ts';
+import { withState } from '../with-state.ts';
+import { workerKey } from './loop.ts';
 
 /** Who has which task, and how far that is known. */
 export interface Claims {

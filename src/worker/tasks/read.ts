@@ -1,16 +1,16 @@
-import type { AgentDefinition } from '../agents/agent.ts';
-import { RepriseError } from '../core/errors.ts';
-import type { Claim } from '../store/claims.ts';
-import type { AgentCards } from './agent-card.ts';
-import type { WorkerEffects } from './effects.ts';
-import { parseListedTasks } from './parse-listed-tasks.ts';
-import { parseTasks } from './parse-task.ts';
-import { dispatcher, type WorkerRules } from './rules.ts';
-import type { Situation } from './standing.ts';
-import type { TaskProblem } from './task.ts';
-import { digestOf } from './task-command.ts';
-import type { TaskFiles } from './task-files.ts';
-import type { Seen } from './waking.ts';
+import type { AgentDefinition } from '../../agents/agent.ts';
+import { RepriseError } from '../../core/errors.ts';
+import type { Claim } from '../../store/claims.ts';
+import type { AgentCards } from '../agent-card.ts';
+import type { WorkerEffects } from '../effects/index.ts';
+import { parseTasks } from '../parse-task.ts';
+import { dispatcher, type WorkerRules } from '../rules.ts';
+import type { TaskProblem } from '../task.ts';
+import { digestOf } from '../task-command.ts';
+import type { TaskFiles } from '../task-files.ts';
+import type { Seen } from '../wake.ts';
+import { parseListedTasks } from './parse.ts';
+import type { Situation } from './status.ts';
 
 export interface Look {
   readonly seen: Seen;

@@ -1,12 +1,12 @@
+import type { Task } from '../task.ts';
 import {
   type ChosenAgent,
   type Situation,
   type StandingWord,
   standingsOf,
   type TaskStanding,
-} from './standing.ts';
-import type { Task } from './task.ts';
-import { byText } from './task-graph.ts';
+} from './status.ts';
+import { byText } from './task.ts';
 
 export interface Candidate {
   readonly task: Task;

@@ -1,15 +1,15 @@
-import type { ErrorData } from '../core/errors.ts';
-import { SessionCount, Talks } from '../engine/step/agent/conversation.ts';
-import { firstLine } from '../engine/step/commands.ts';
-import type { BuiltInWork, Transition, WorkLane } from '../engine/step/contract.ts';
-import { type Done, failedWith } from '../engine/step/outcome.ts';
-import type { Place } from '../engine/step/workspace.ts';
-import { answerOf } from './answer.ts';
-import { type DispatchedTask, dispatchedOf } from './dispatched.ts';
-import { colleaguesOf, takersOf } from './look.ts';
-import type { Next } from './next.ts';
-import { howToEnd, workPrompt } from './prompts.ts';
-import type { Self } from './self.ts';
+import type { ErrorData } from '../../core/errors.ts';
+import { SessionCount, Talks } from '../../engine/step/agent/conversation.ts';
+import { firstLine } from '../../engine/step/commands.ts';
+import type { BuiltInWork, Transition, WorkLane } from '../../engine/step/contract.ts';
+import { type Done, failedWith } from '../../engine/step/outcome.ts';
+import type { Place } from '../../engine/step/workspace.ts';
+import { type DispatchedTask, dispatchedOf } from '../dispatched.ts';
+import type { Next } from '../next.ts';
+import { howToEnd, workPrompt } from '../prompts.ts';
+import type { Self } from '../self.ts';
+import { colleaguesOf, takersOf } from '../tasks/read.ts';
+import { answerOf } from './ask-agent.ts';
 
 /** Whose turn it is, and with what. */
 interface Turn {

@@ -1,7 +1,7 @@
-import { nearest } from '../core/suggest.ts';
-import { type Claim, isHeld } from '../store/claims.ts';
-import type { Task, TaskList } from './task.ts';
-import { byText } from './task-graph.ts';
+import { nearest } from '../../core/suggest.ts';
+import { type Claim, isHeld } from '../../store/claims.ts';
+import type { Task, TaskList } from '../task.ts';
+import { byText } from './task.ts';
 
 export type StandingWord =
   | 'ready'

@@ -1,10 +1,10 @@
-import type { Environment } from '../engine/environment.ts';
-import { openOnce } from '../engine/step/taping.ts';
-import { branchesOf } from '../git/refs.ts';
-import { deliveryEffects } from './delivery-effects.ts';
-import { loopEffects } from './loop-effects.ts';
-import type { WorkerRules } from './rules.ts';
-import { taskEffects } from './task-effects.ts';
+import type { Environment } from '../../engine/environment.ts';
+import { openOnce } from '../../engine/step/taping.ts';
+import { branchesOf } from '../../git/refs.ts';
+import type { WorkerRules } from '../rules.ts';
+import { deliveryEffects } from './delivery.ts';
+import { loopEffects } from './loop.ts';
+import { taskEffects } from './tasks.ts';
 
 /** Every call of workers to the outside, beside those of the engine. */
 export type WorkerEffects = ReturnType<typeof createWorkerEffects>;

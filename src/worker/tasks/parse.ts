@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../core/json.ts';
-import type { KnownNames } from './parse-task.ts';
-import type { Task, TaskList, TaskProblem } from './task.ts';
-import { readTaskFields, titleOf } from './task-fields.ts';
-import { checkTaskGraph } from './task-graph.ts';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
+import type { KnownNames } from '../parse-task.ts';
+import type { Task, TaskList, TaskProblem } from '../task.ts';
+import { readTaskFields, titleOf } from './fields.ts';
+import { checkTaskGraph } from './task.ts';
 
 export interface ListedBy extends KnownNames {
   /** As it was written. */

@@ -1,23 +1,23 @@
-import type { Timestamp } from '../core/time.ts';
-import { withoutLease } from '../engine/step/taping.ts';
-import { folderKey, landedKey, refKey, tipOfBranch } from '../engine/step/workspace-effects.ts';
-import type { Resolution } from '../git/conflict/progress.ts';
+import type { Timestamp } from '../../core/time.ts';
+import { withoutLease } from '../../engine/step/taping.ts';
+import { folderKey, landedKey, refKey, tipOfBranch } from '../../engine/step/workspace-effects.ts';
+import type { Resolution } from '../../git/conflict/progress.ts';
 import {
   abortResolution,
   type Begun,
   beginResolution,
   type Continued,
   continueResolution,
-} from '../git/conflict/resolve.ts';
-import { anyChanged, anyChangedNow } from '../git/diff.ts';
-import { committer } from '../git/names.ts';
-import { pushBranch } from '../git/push.ts';
-import { deliverOnBranch, parkOnBranch } from '../git/workspace/branch-records.ts';
-import { type Removal, removeWorkspace } from '../git/workspace/remove.ts';
-import { type SaveRequest, saveWork } from '../git/workspace/save.ts';
-import type { Lease } from '../store/port.ts';
-import { parkedBranchOf, taskBranch } from './rules.ts';
-import type { Surroundings } from './surroundings.ts';
+} from '../../git/conflict/resolve.ts';
+import { anyChanged, anyChangedNow } from '../../git/diff.ts';
+import { committer } from '../../git/names.ts';
+import { pushBranch } from '../../git/push.ts';
+import { deliverOnBranch, parkOnBranch } from '../../git/workspace/branch-records.ts';
+import { type Removal, removeWorkspace } from '../../git/workspace/remove.ts';
+import { type SaveRequest, saveWork } from '../../git/workspace/save.ts';
+import type { Lease } from '../../store/port.ts';
+import { parkedBranchOf, taskBranch } from '../rules.ts';
+import type { Surroundings } from '../surroundings.ts';
 
 export interface Workspace {
   readonly lease: Lease;

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import type { ErrorData } from '../core/errors.ts';
-import { toTimestamp } from '../core/time.ts';
-import { workVariables } from '../engine/step/commands.ts';
-import type { BuiltInWork, WorkLane } from '../engine/step/contract.ts';
+import type { ErrorData } from '../../core/errors.ts';
+import { toTimestamp } from '../../core/time.ts';
+import { workVariables } from '../../engine/step/commands.ts';
+import type { BuiltInWork, WorkLane } from '../../engine/step/contract.ts';
 import {
   endedData,
   isRefused,
@@ -13,13 +13,13 @@ import {
   landedNow,
   prepareBranch,
   whatHappened,
-} from '../engine/step/landing.ts';
-import { bestEffort, type Done, failedWith } from '../engine/step/outcome.ts';
-import type { LandingRefused } from '../git/landing/landing.ts';
-import type { Settlement } from '../store/claims.ts';
-import { dispatchedOf } from './dispatched.ts';
-import { type FinishedTask, Owning } from './owning.ts';
-import type { Self } from './self.ts';
+} from '../../engine/step/landing.ts';
+import { bestEffort, type Done, failedWith } from '../../engine/step/outcome.ts';
+import type { LandingRefused } from '../../git/landing/landing.ts';
+import type { Settlement } from '../../store/claims.ts';
+import { dispatchedOf } from '../dispatched.ts';
+import type { Self } from '../self.ts';
+import { type FinishedTask, Owning } from './repair.ts';
 
 /** Brings finished work to where it belongs, and has what stands in the way mended by whoever did the work. */
 export const landStep =

@@ -1,16 +1,16 @@
-import { toTimestamp } from '../core/time.ts';
-import { SessionCount, Talks } from '../engine/step/agent/conversation.ts';
-import type { BuiltInWork, WorkLane } from '../engine/step/contract.ts';
-import type { Done } from '../engine/step/outcome.ts';
-import type { Place } from '../engine/step/workspace.ts';
-import type { ClaimRequest } from '../store/claims.ts';
-import { answerOf } from './answer.ts';
-import { type Dispatch, inputOf, toOutput } from './dispatched.ts';
-import { type Look, look, takersOf } from './look.ts';
-import { candidatesOf, pickTask } from './pick.ts';
-import { dispatchEnd, dispatchPrompt } from './prompts.ts';
-import { dispatcher, waitsToDispatch } from './rules.ts';
-import type { Self } from './self.ts';
+import { toTimestamp } from '../../core/time.ts';
+import { SessionCount, Talks } from '../../engine/step/agent/conversation.ts';
+import type { BuiltInWork, WorkLane } from '../../engine/step/contract.ts';
+import type { Done } from '../../engine/step/outcome.ts';
+import type { Place } from '../../engine/step/workspace.ts';
+import type { ClaimRequest } from '../../store/claims.ts';
+import { type Dispatch, inputOf, toOutput } from '../dispatched.ts';
+import { dispatchEnd, dispatchPrompt } from '../prompts.ts';
+import { dispatcher, waitsToDispatch } from '../rules.ts';
+import type { Self } from '../self.ts';
+import { candidatesOf, pickTask } from '../tasks/pick.ts';
+import { type Look, look, takersOf } from '../tasks/read.ts';
+import { answerOf } from './ask-agent.ts';
 
 /** A task, and why it is that one; or that there is none. */
 type Choice =
