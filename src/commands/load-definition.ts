@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent } from '../core/events.ts';
-import { workerSource } from '../worker/rules.ts';
+import { workerSource } from '../worker/contract.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import type { WorkflowText } from '../workflow/yaml/load.ts';

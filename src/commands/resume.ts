@@ -1,6 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
 import type { RunSummary } from '../store/port.ts';
-import { workerSource } from '../worker/rules.ts';
+import { workerSource } from '../worker/contract.ts';
 import { type DriveOptions, drive } from './drive.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';

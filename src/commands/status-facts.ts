@@ -11,7 +11,7 @@ import type { AbandonedRun, LaneFact, LockFact, StatusFacts, WorkerFact } from '
 import { observationLines } from '../report/worker-lines.ts';
 import type { EventStore, Owner, RunSummary } from '../store/port.ts';
 import type { WorkerRecord } from '../store/runs.ts';
-import { dispatcher, waitsToDispatch, workerWorkflow } from '../worker/rules.ts';
+import { dispatcher, waitsToDispatch, workerWorkflow } from '../worker/contract.ts';
 import { openStoredRuns, ownershipOf } from './stored-runs.ts';
 import { claimsIn, type TaskPlace, taskFacts, type WrittenTasks } from './task-board.ts';
 

@@ -4,7 +4,7 @@ import { isBranchName } from '../git/names.ts';
 import { branchTip } from '../git/refs.ts';
 import { openRepository, type Repository } from '../git/repository.ts';
 import { shellWord } from '../report/words.ts';
-import type { WorkerRules } from '../worker/rules.ts';
+import type { WorkerRules } from '../worker/contract.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../workflow/yaml/config-workers.ts';
 import { everyTime } from './host.ts';

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import type { WorkersReporter } from '../report/worker-reporter.ts';
-import type { TaskEnd, WorkerEnd } from '../worker/contract.ts';
-import type { WorkerRules } from '../worker/rules.ts';
+import type { TaskEnd, WorkerEnd, WorkerRules } from '../worker/contract.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { type ExitCode, exitCodeOfError, exitCodes } from './exit-codes.ts';

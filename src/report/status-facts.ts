@@ -1,8 +1,8 @@
 import type { ParkedWork } from '../git/workspace/branch-records.ts';
 import type { RunSummary } from '../store/port.ts';
 import type { WorkerRecord } from '../store/runs.ts';
-import type { TaskProblem } from '../worker/task.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';
+import type { TaskProblem } from '../worker/tasks/task.ts';
 
 /** Everything that there is to say of workers and tasks, as it stood at one moment. */
 export interface StatusFacts extends TaskFacts {

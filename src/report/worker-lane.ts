@@ -1,8 +1,7 @@
 import type { HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';
-import type { WorkerNews } from '../worker/contract.ts';
-import { dispatcher } from '../worker/rules.ts';
+import { dispatcher, type WorkerNews } from '../worker/contract.ts';
 import { RunView } from './run-view.ts';
 import { nothingSpent, type Spending, spentTogether } from './spending.ts';
 

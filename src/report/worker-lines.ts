@@ -1,8 +1,7 @@
 import type { HistoryEvent } from '../core/events.ts';
 import { formatDuration } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';
-import type { EndReason, WorkerNews } from '../worker/contract.ts';
-import { dispatcher } from '../worker/rules.ts';
+import { dispatcher, type EndReason, type WorkerNews } from '../worker/contract.ts';
 import { formatProblem } from '../workflow/problems.ts';
 import { agentAction } from './agent-action.ts';
 import { count } from './count.ts';

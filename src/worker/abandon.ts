@@ -1,14 +1,16 @@
+import { join } from 'node:path';
 import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
+import type { EventOf, HistoryEvent } from '../core/events.ts';
 import { toTimestamp } from '../core/time.ts';
+import type { Environment } from '../engine/environment.ts';
 import type { RunResult } from '../engine/run/result.ts';
 import { bestEffort } from '../engine/step/outcome.ts';
-import { firstLineOf, type WorkerNews } from './contract.ts';
+import { dispatcher, firstLineOf, type WorkerNews } from './contract.ts';
 import type { WorkerEffects } from './effects/index.ts';
-import type { LeftWork, LeftWorkspace } from './left-work.ts';
 
-export type NotDone = Exclude<RunResult, { status: 'completed' }>;
+type NotDone = Exclude<RunResult, { status: 'completed' }>;
 
-export interface LettingGo {
+interface LettingGo {
   readonly effects: WorkerEffects;
   readonly incarnation: string;
   readonly interrupt: AbortSignal;
@@ -108,4 +110,84 @@ export function errorOf(result: NotDone): ErrorData {
     case 'suspended':
       return toErrorData(new RepriseError('INTERNAL', 'the run of a worker waits for a person'));
   }
+}
+
+/** What a run has left behind. */
+export interface LeftWork {
+  /** That it had, whoever has it now. */
+  readonly task?: string | undefined;
+  /** Of the claim, while it is held. */
+  readonly token?: number | undefined;
+  readonly workspace?: LeftWorkspace | undefined;
+  /** Where it was parked already. */
+  readonly parked?: string | undefined;
+  /** Its process was told to stop, as far as that can be told from a person who cancels the run. */
+  readonly wasStopped?: true | undefined;
+  readonly costUsd: number | null;
+  readonly tokens: number;
+}
+
+interface LeftWorkspace {
+  /** Absolute. */
+  readonly path: string;
+  readonly branch: string;
+  /** The commit that it began with. */
+  readonly base: string;
+  /** Nobody has committed what was done in it: whoever would have was not at work on it when it ended. */
+  readonly isUnsaved?: true | undefined;
+}
+
+/** From its history, and from the claims. */
+export async function leftWorkOf(
+  { store, projectRoot }: Pick<Environment, 'store' | 'projectRoot'>,
+  runId: string,
+): Promise<LeftWork> {
+  const { place, ...left } = leftOf(await store.read(runId));
+  const claim = (await store.claims.list()).find(each => each.runId === runId && each.state === 'held');
+  return {
+    ...left,
+    ...(claim ? { task: claim.task, token: claim.token } : {}),
+    ...(place ? { workspace: { ...place, path: join(projectRoot, place.path) } } : {}),
+  };
+}
+
+const placeOf = ({ data: { path, branch, base } }: EventOf<'workspace.created'>): LeftWorkspace => ({
+  path,
+  branch,
+  base,
+});
+
+type Left = Omit<LeftWork, 'token' | 'workspace'> & { readonly place?: LeftWorkspace };
+
+function leftOf(history: readonly HistoryEvent[]): Left {
+  let place: LeftWorkspace | undefined;
+  let isUnsaved = false;
+  let task: string | undefined;
+  let parked: string | undefined;
+  let wasStopped = false;
+  let costUsd: number | null = 0;
+  let tokens = 0;
+  for (const event of history) {
+    if (event.type === 'workspace.created') place = placeOf(event);
+    else if (event.type === 'session.started' && event.step === 'work') isUnsaved = true;
+    else if (event.type === 'workspace.saved') isUnsaved = false;
+    else if (event.type === 'transition.taken' && event.data.from === dispatcher)
+      task = event.data.args?.['task'];
+    else if (event.type === 'landing.parked') parked = event.data.branch;
+    else if (event.type === 'cancel.requested')
+      wasStopped = event.data.by === undefined && event.data.error === undefined;
+    else if (event.type === 'session.ended') {
+      const { usage } = event.data;
+      costUsd = usage.costUsd === null || costUsd === null ? null : costUsd + usage.costUsd;
+      tokens += usage.inputTokens + usage.outputTokens;
+    }
+  }
+  return {
+    ...(place ? { place: { ...place, ...(isUnsaved ? { isUnsaved } : {}) } } : {}),
+    ...(task === undefined ? {} : { task }),
+    ...(parked === undefined ? {} : { parked }),
+    ...(wasStopped ? { wasStopped } : {}),
+    costUsd,
+    tokens,
+  };
 }

@@ -1,6 +1,6 @@
 import type { RunOptions } from '../engine/engine.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
-import type { LeftWork } from './left-work.ts';
+import type { LeftWork } from './abandon.ts';
 
 /** What a worker may use up for all its tasks, and what one of them may. */
 export class Purse {

@@ -1,7 +1,36 @@
 import type { ErrorData } from '../core/errors.ts';
+import type { Json } from '../core/json.ts';
+import type { Environment } from '../engine/environment.ts';
+import type { RepositoryOnce } from '../engine/step/taping.ts';
+import type { Branches } from '../git/refs.ts';
 import type { ClaimState } from '../store/claims.ts';
-import type { TaskProblem } from './task.ts';
-import type { Change } from './wake.ts';
+import type { WorkerRecord } from '../store/runs.ts';
+import type { Scope } from '../workflow/model.ts';
+import type { TaskSource, WorkerSettings } from '../workflow/yaml/config-workers.ts';
+import type { WorkerEffects } from './effects/index.ts';
+import type { Task, TaskProblem } from './tasks/task.ts';
+import type { Change, Seen } from './wake.ts';
+
+/** What a worker does at the moment. */
+export type Doing = Pick<WorkerRecord, 'state' | 'task' | 'agent' | 'runId' | 'note'>;
+
+/** A worker, as the steps of its iterations know it. */
+export interface Self {
+  readonly effects: WorkerEffects;
+  readonly rules: WorkerRules;
+  /** Whether it may wait for a person: it is to go on until it is told to stop. */
+  readonly canWait: boolean;
+  /** Tells others what it does now. */
+  show(doing: Doing): Promise<void>;
+}
+
+/** What stands behind the effects of workers. */
+export interface Surroundings {
+  readonly environment: Environment;
+  readonly rules: WorkerRules;
+  readonly repository: RepositoryOnce;
+  readonly branches: Branches;
+}
 
 /** Why a worker came to its end. */
 export type EndReason = 'stopped' | 'idle' | 'once' | 'nothing-to-do' | 'max-tasks' | 'budget';
@@ -44,3 +73,64 @@ export interface WorkerEnd {
 }
 
 export const firstLineOf = (text: string): string => text.split('\n', 1)[0] ?? '';
+
+/** How workers work, with everything that depends on the repository decided. */
+export interface WorkerRules extends WorkerSettings {
+  /** What is worked on and landed on. */
+  readonly branch: string;
+  readonly tasks: TaskSource;
+}
+
+/** The workflow that every iteration of a worker is a run of. */
+export const workerWorkflow = 'worker';
+
+/** Recorded with every run of it, so that its definition is found. */
+export const workerSource = 'reprise:worker';
+
+/** Whose places are the lock that dispatching takes. */
+export const dispatcher = 'dispatch';
+
+/** Where finished work is left that somebody else is to land. */
+export const taskBranch = (task: string): string => `reprise/task/${task}`;
+
+/** Where work is kept that did not land. */
+export const parkedBranchOf = (task: string): string => `reprise/parked/${task}`;
+
+/** What a worker says while others dispatch. */
+export const waitsToDispatch = 'waits for its turn to dispatch';
+
+/** What the first step of an iteration gives to the others. */
+export type Dispatch =
+  | {
+      readonly task: DispatchedTask;
+      readonly agent: string;
+      readonly args: Readonly<Record<string, string>>;
+      /** For people. */
+      readonly why: string;
+      /** Of the claim. */
+      readonly token: number;
+    }
+  | { readonly task: null; readonly why: string; readonly seen: Seen };
+
+export type DispatchedTask = Pick<Task, 'id' | 'title' | 'body' | 'file' | 'version'>;
+
+/** What an iteration is started with. */
+interface IterationInput {
+  /** The name of the worker. */
+  readonly worker: string;
+  readonly incarnation: string;
+}
+
+export const inputOf = ({ inputs }: Scope): IterationInput => inputs as unknown as IterationInput;
+
+export const dispatchOf = ({ steps }: Scope): Dispatch | undefined =>
+  steps['dispatch']?.outputs as unknown as Dispatch | undefined;
+
+/** Of an iteration that has a task. */
+export function dispatchedOf(scope: Scope): Extract<Dispatch, { agent: string }> {
+  const dispatch = dispatchOf(scope);
+  if (dispatch && dispatch.task !== null) return dispatch;
+  throw new TypeError('nothing was dispatched');
+}
+
+export const toOutput = (dispatch: Dispatch): Json => JSON.parse(JSON.stringify(dispatch)) as Json;

@@ -1,6 +1,5 @@
 import type { StepModel, WorkflowModel, WorkRules } from '../workflow/model.ts';
-import { dispatchOf } from './dispatched.ts';
-import { type WorkerRules, workerWorkflow } from './rules.ts';
+import { dispatchOf, type WorkerRules, workerWorkflow } from './contract.ts';
 
 /** What a worker does with one task: a workflow like any other, so that it is recorded, resumed and shown like any other. */
 export function iterationWorkflow({ branch }: Pick<WorkerRules, 'branch'>): WorkflowModel {

@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentCards } from './agent-card.ts';
-import { checkNext } from './check-next.ts';
-import { parseNext } from './handoff/handoff.ts';
+import { type AgentCards, checkNext, parseNext } from './handoff/handoff.ts';
 import {
   conflictPrompt,
   correctionPrompt,

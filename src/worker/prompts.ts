@@ -1,7 +1,7 @@
 import { fenced } from '../engine/step/commands.ts';
-import type { AgentCard, AgentCards } from './agent-card.ts';
-import type { Task } from './task.ts';
+import type { AgentCard, AgentCards } from './handoff/handoff.ts';
 import type { Candidate } from './tasks/pick.ts';
+import type { Task } from './tasks/task.ts';
 
 export interface WorkPromptOf {
   readonly task: Pick<Task, 'id' | 'title' | 'body' | 'file'>;

@@ -1,5 +1,5 @@
 import type { Claim } from '../store/claims.ts';
-import type { Task } from './task.ts';
+import type { Task } from './tasks/task.ts';
 
 /** A task with a text of its own. */
 export const aTask = (id: string, given: Partial<Task> = {}): Task => ({

@@ -1,7 +1,7 @@
 import { toEpochMs } from '../core/time.ts';
 import type { Environment } from '../engine/environment.ts';
 import type { RunSummary } from '../store/port.ts';
-import { workerWorkflow } from './rules.ts';
+import { workerWorkflow } from './contract.ts';
 
 /** How things stood when somebody last looked. */
 export interface Seen {

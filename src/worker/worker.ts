@@ -9,12 +9,18 @@ import { isHeld } from '../store/claims.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
 import { errorOf, letGo } from './abandon.ts';
 import { Purse } from './budget.ts';
-import type { EndReason, TaskEnd, WorkerEnd, WorkerNews } from './contract.ts';
-import type { Dispatch } from './dispatched.ts';
+import {
+  type Dispatch,
+  type Doing,
+  type EndReason,
+  type TaskEnd,
+  type WorkerEnd,
+  type WorkerNews,
+  type WorkerRules,
+  workerSource,
+} from './contract.ts';
 import type { WorkerEffects } from './effects/index.ts';
 import { iterationWorkflow } from './iteration.ts';
-import { type WorkerRules, workerSource } from './rules.ts';
-import type { Doing } from './self.ts';
 import { pickTask } from './tasks/pick.ts';
 import { type Look, look } from './tasks/read.ts';
 import type { Change, Seen } from './wake.ts';

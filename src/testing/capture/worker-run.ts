@@ -4,7 +4,7 @@ import type { ConfirmEnd, MoveEnd } from '../../git/landing/landing.ts';
 import type { Repository } from '../../git/repository.ts';
 import { type Claim, isHeld } from '../../store/claims.ts';
 import type { Claims } from '../../worker/effects/tasks.ts';
-import type { TaskFiles } from '../../worker/task-files.ts';
+import type { TaskFiles } from '../../worker/tasks/read.ts';
 import type { CaseClaim } from '../manifest/manifest.ts';
 import type { Leg } from './legs.ts';
 import { type LandingTrace, landingTraces } from './others.ts';

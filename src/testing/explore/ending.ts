@@ -2,7 +2,7 @@ import type { HistoryEvent } from '../../core/events.ts';
 import { canonicalJson } from '../../core/json.ts';
 import { type Claim, isHeld } from '../../store/claims.ts';
 import type { EventStore, RunSummary } from '../../store/port.ts';
-import { dispatcher, workerWorkflow } from '../../worker/rules.ts';
+import { dispatcher, workerWorkflow } from '../../worker/contract.ts';
 import type { Violation } from './violation.ts';
 
 /** How a repository stands when all steps are over. */

@@ -16,8 +16,7 @@ import { deliverOnBranch, parkOnBranch } from '../../git/workspace/branch-record
 import { type Removal, removeWorkspace } from '../../git/workspace/remove.ts';
 import { type SaveRequest, saveWork } from '../../git/workspace/save.ts';
 import type { Lease } from '../../store/port.ts';
-import { parkedBranchOf, taskBranch } from '../rules.ts';
-import type { Surroundings } from '../surroundings.ts';
+import { parkedBranchOf, type Surroundings, taskBranch } from '../contract.ts';
 
 export interface Workspace {
   readonly lease: Lease;

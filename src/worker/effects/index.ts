@@ -1,7 +1,7 @@
 import type { Environment } from '../../engine/environment.ts';
 import { openOnce } from '../../engine/step/taping.ts';
 import { branchesOf } from '../../git/refs.ts';
-import type { WorkerRules } from '../rules.ts';
+import type { WorkerRules } from '../contract.ts';
 import { deliveryEffects } from './delivery.ts';
 import { loopEffects } from './loop.ts';
 import { taskEffects } from './tasks.ts';

@@ -2,10 +2,9 @@ import { RepriseError } from '../../core/errors.ts';
 import { keysOfClaims } from '../../engine/effects.ts';
 import { outsideEffects } from '../../engine/outside-effects.ts';
 import type { WorkerRecord } from '../../store/runs.ts';
-import { type LeftWork, leftWorkOf } from '../left-work.ts';
-import type { Doing } from '../self.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { digestOf, printedBy } from '../task-command.ts';
+import { type LeftWork, leftWorkOf } from '../abandon.ts';
+import type { Doing, Surroundings } from '../contract.ts';
+import { digestOf, printedBy } from '../tasks/read.ts';
 import {
   abandonedAmong,
   type Change,

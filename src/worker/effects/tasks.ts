@@ -5,11 +5,10 @@ import { folderKey, refKey } from '../../engine/step/workspace-effects.ts';
 import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../../store/claims.ts';
 import type { Fence } from '../../store/port.ts';
 import type { WorkerRecord } from '../../store/runs.ts';
-import type { Surroundings } from '../surroundings.ts';
-import type { TaskState } from '../task.ts';
-import { printedBy } from '../task-command.ts';
-import { readTaskFiles, type TaskFiles } from '../task-files.ts';
-import { withState } from '../with-state.ts';
+import type { Surroundings } from '../contract.ts';
+import { withState } from '../tasks/parse.ts';
+import { printedBy, readTaskFiles, type TaskFiles } from '../tasks/read.ts';
+import type { TaskState } from '../tasks/task.ts';
 import { workerKey } from './loop.ts';
 
 /** Who has which task, and how far that is known. */

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/json.ts';
-import type { Next } from '../next.ts';
-import { parseNext } from './handoff.ts';
+import { type Next, parseNext } from './handoff.ts';
 
 const parse = (text: string, structured?: Json): Next | string => {
   const parsed = parseNext({ text, structured });

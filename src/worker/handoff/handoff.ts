@@ -1,8 +1,38 @@
 import { isJsonObject, type Json } from '../../core/json.ts';
-import type { Next, ParsedNext } from '../next.ts';
+import { nearest } from '../../core/suggest.ts';
 import { readWords, type Words, wordsOf } from './words.ts';
 
-export interface Answer {
+/** What an agent wants to happen after it. */
+export type Next =
+  /** Another agent goes on. */
+  | { readonly kind: 'agent'; readonly agent: string; readonly args: Readonly<Record<string, string>> }
+  /** The work is done. */
+  | { readonly kind: 'land' }
+  /** It cannot be done. */
+  | { readonly kind: 'give-up'; readonly reason: string }
+  /** Of a dispatcher: there is nothing to do now. */
+  | { readonly kind: 'sleep' };
+
+type ParsedNext =
+  | { readonly kind: 'next'; readonly next: Next }
+  /** What is wrong, in a sentence that its author can mend it by. */
+  | { readonly kind: 'problem'; readonly message: string };
+
+/** What others know of an agent that they may hand over to. */
+export interface AgentCard {
+  readonly description?: string | undefined;
+  /** What it has to be told. Without any, it may be told whatever helps. */
+  readonly inputs?: Readonly<Record<string, AgentInput>> | undefined;
+}
+
+interface AgentInput {
+  readonly description?: string | undefined;
+  readonly required: boolean;
+}
+
+export type AgentCards = ReadonlyMap<string, AgentCard>;
+
+interface Answer {
   /** The last message. */
   readonly text: string;
   /** The data that came with it. */
@@ -154,4 +184,84 @@ function flattened(fields: Fields): Record<string, string> {
   return Object.fromEntries(
     entries.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
   );
+}
+
+export interface NextRules {
+  /** Whom may be handed over to. */
+  readonly agents: AgentCards;
+  readonly role: 'worker' | 'dispatch';
+  /** Of a dispatcher: the names of the tasks that may be picked. */
+  readonly tasks?: Iterable<string> | undefined;
+}
+
+/** What is wrong with what an agent wants, in sentences that it can mend it by; `undefined` if nothing is. */
+export function checkNext(next: Next, { agents, role, tasks = [] }: NextRules): string | undefined {
+  switch (next.kind) {
+    case 'land':
+    case 'give-up':
+      return role === 'worker'
+        ? undefined
+        : `A dispatcher cannot end with \`${next.kind}\`: it names an agent and a task, or says \`sleep\`.`;
+    case 'sleep':
+      return role === 'dispatch'
+        ? undefined
+        : 'Only a dispatcher can end with `sleep`: hand over to an agent, or end with `land` or `give-up`.';
+    case 'agent': {
+      const { task, ...args } = next.args;
+      const card = agents.get(next.agent);
+      const found = [
+        ...(card
+          ? argumentProblems(next.agent, card, role === 'dispatch' ? args : next.args)
+          : [unknownAgent(next.agent, agents)]),
+        ...(role === 'dispatch' ? taskProblems(task, [...tasks]) : []),
+      ];
+      return found.length === 0 ? undefined : found.join(' ');
+    }
+  }
+}
+
+function unknownAgent(name: string, agents: AgentCards): string {
+  const guess = nearest(name, agents.keys());
+  return guess === undefined
+    ? `There is no agent \`${name}\`; ${oneOf('the agents are', agents.keys(), 'there is nobody to hand over to')}.`
+    : `There is no agent \`${name}\`; did you mean \`${guess}\`?`;
+}
+
+function argumentProblems(
+  agent: string,
+  { inputs }: AgentCard,
+  args: Readonly<Record<string, string>>,
+): readonly string[] {
+  if (inputs === undefined) return [];
+  const names = Object.keys(inputs);
+  const missing = names.filter(
+    name => inputs[name]?.required && (!Object.hasOwn(args, name) || args[name]?.trim() === ''),
+  );
+  const unknown = Object.keys(args).filter(name => !Object.hasOwn(inputs, name));
+  return [
+    ...missing.map(name => `The agent \`${agent}\` needs the argument \`${name}\`.`),
+    ...unknown.map(name => {
+      const guess = nearest(name, names);
+      const hint =
+        guess === undefined ? oneOf('it takes', names, 'it takes none') : `did you mean \`${guess}\``;
+      return `The agent \`${agent}\` has no argument \`${name}\`${guess === undefined ? `: ${hint}.` : `; ${hint}?`}`;
+    }),
+  ];
+}
+
+function taskProblems(task: string | undefined, tasks: readonly string[]): readonly string[] {
+  const offer = oneOf('the tasks that may be picked are', tasks, 'no task may be picked: say `sleep`');
+  if (!task) return [`The argument \`task\` is missing; ${offer}.`];
+  if (tasks.includes(task)) return [];
+  const guess = nearest(task, tasks);
+  return [
+    guess === undefined
+      ? `The task \`${task}\` cannot be picked; ${offer}.`
+      : `The task \`${task}\` cannot be picked; did you mean \`${guess}\`?`,
+  ];
+}
+
+function oneOf(intro: string, names: Iterable<string>, none: string): string {
+  const quoted = [...names].map(name => `\`${name}\``);
+  return quoted.length === 0 ? none : `${intro} ${quoted.join(', ')}`;
 }

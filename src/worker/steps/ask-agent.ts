@@ -3,9 +3,7 @@ import type { StepEnd } from '../../engine/run/messages.ts';
 import type { Message, Talks } from '../../engine/step/agent/conversation.ts';
 import type { SessionEnd } from '../../engine/step/agent/session.ts';
 import { failedWith } from '../../engine/step/outcome.ts';
-import { checkNext, type NextRules } from '../check-next.ts';
-import { parseNext } from '../handoff/handoff.ts';
-import type { Next } from '../next.ts';
+import { checkNext, type Next, type NextRules, parseNext } from '../handoff/handoff.ts';
 import { correctionPrompt } from '../prompts.ts';
 
 export type AgentAnswer =

@@ -1,5 +1,5 @@
 import type { BuiltInWork } from '../../engine/step/contract.ts';
-import type { Self } from '../self.ts';
+import type { Self } from '../contract.ts';
 import { dispatchStep } from './dispatch.ts';
 import { landStep } from './land.ts';
 import { workStep } from './work.ts';

@@ -17,8 +17,7 @@ import {
 import { bestEffort, type Done, failedWith } from '../../engine/step/outcome.ts';
 import type { LandingRefused } from '../../git/landing/landing.ts';
 import type { Settlement } from '../../store/claims.ts';
-import { dispatchedOf } from '../dispatched.ts';
-import type { Self } from '../self.ts';
+import { dispatchedOf, type Self } from '../contract.ts';
 import { type FinishedTask, Owning } from './repair.ts';
 
 /** Brings finished work to where it belongs, and has what stands in the way mended by whoever did the work. */

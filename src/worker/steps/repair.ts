@@ -5,9 +5,8 @@ import { checkPrompt } from '../../engine/step/agent/prompts.ts';
 import type { KnownSession, WorkLane } from '../../engine/step/contract.ts';
 import type { Resolution } from '../../git/conflict/progress.ts';
 import type { LandingRefused } from '../../git/landing/landing.ts';
-import type { Dispatch } from '../dispatched.ts';
+import type { Dispatch, Self } from '../contract.ts';
 import { conflictPrompt, correctionPrompt, howToEnd, workPrompt } from '../prompts.ts';
-import type { Self } from '../self.ts';
 import { colleaguesOf, takersOf } from '../tasks/read.ts';
 import { type AgentAnswer, answerOf } from './ask-agent.ts';
 

@@ -4,10 +4,9 @@ import { firstLine } from '../../engine/step/commands.ts';
 import type { BuiltInWork, Transition, WorkLane } from '../../engine/step/contract.ts';
 import { type Done, failedWith } from '../../engine/step/outcome.ts';
 import type { Place } from '../../engine/step/workspace.ts';
-import { type DispatchedTask, dispatchedOf } from '../dispatched.ts';
-import type { Next } from '../next.ts';
+import { type DispatchedTask, dispatchedOf, type Self } from '../contract.ts';
+import type { Next } from '../handoff/handoff.ts';
 import { howToEnd, workPrompt } from '../prompts.ts';
-import type { Self } from '../self.ts';
 import { colleaguesOf, takersOf } from '../tasks/read.ts';
 import { answerOf } from './ask-agent.ts';
 

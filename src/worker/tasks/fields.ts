@@ -3,7 +3,7 @@ import { isJsonObject, type Json } from '../../core/json.ts';
 import { someText } from '../../workflow/yaml/schema-parts.ts';
 import { explainIssues, schemaKeys } from '../../workflow/yaml/source/explain-issues.ts';
 import type { Complaint } from '../../workflow/yaml/source/problem-list.ts';
-import { priorities, type Task, taskStates } from '../task.ts';
+import { priorities, type Task, taskStates } from './task.ts';
 
 /** A key without a value says as much as no key. */
 const schema = z.strictObject({

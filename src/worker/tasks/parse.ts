@@ -1,11 +1,124 @@
 import { createHash } from 'node:crypto';
+import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
+import { splitFrontMatter } from '../../agents/definitions.ts';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { KnownNames } from '../parse-task.ts';
-import type { Task, TaskList, TaskProblem } from '../task.ts';
+import type { Problem } from '../../workflow/problems.ts';
+import { type Complaint, LineIndex, ProblemList } from '../../workflow/yaml/source/problem-list.ts';
+import { isTooDeep, keyText, YamlSource } from '../../workflow/yaml/source/yaml-source.ts';
 import { readTaskFields, titleOf } from './fields.ts';
-import { checkTaskGraph } from './task.ts';
+import {
+  checkTaskGraph,
+  type GraphComplaint,
+  type Task,
+  type TaskList,
+  type TaskProblem,
+  type TaskState,
+} from './task.ts';
 
-export interface ListedBy extends KnownNames {
+interface TaskFile {
+  /** Relative to the top of the repository. */
+  readonly file: string;
+  /** What it is called in messages. */
+  readonly displayFile?: string | undefined;
+  readonly text: string;
+  readonly version: string;
+}
+
+type ParsedTask =
+  | { readonly kind: 'task'; readonly task: Task }
+  | { readonly kind: 'problems'; readonly problems: readonly TaskProblem[] };
+
+/** A task as a markdown file says it. Never throws. */
+export function parseTask(file: TaskFile): ParsedTask {
+  const read = readTask(file);
+  return read.kind === 'task' ? { kind: 'task', task: read.task } : read;
+}
+
+interface KnownNames {
+  /** Names that stand for something, although nothing is written of them any more. */
+  readonly known?: Iterable<string> | undefined;
+}
+
+/** All the tasks of a folder, with everything that is wrong with them, one by one and together. Never throws. */
+export function parseTasks(files: readonly TaskFile[], { known = [] }: KnownNames = {}): TaskList {
+  const read = files.map(readAgain);
+  const sources = new Map(read.flatMap(one => (one.kind === 'task' ? [[one.task, one.source]] : [])));
+  const broken = read.flatMap(one => (one.kind === 'task' ? [] : one.problems));
+  const graph = checkTaskGraph([...sources.keys()], [...known, ...broken.map(({ task }) => task)]);
+  const together = graph.complaints.map(complaint => located(complaint, sources.get(complaint.task)));
+  return { tasks: graph.tasks, problems: [...broken, ...together] };
+}
+
+function located({ task, ...complaint }: GraphComplaint, source: YamlSource | undefined): TaskProblem {
+  const { path, message, hint } = complaint;
+  if (source && path.length > 0) return { ...problemIn(source, complaint), task: task.id };
+  const position = source && { file: source.displayFile, line: 1, column: 1 };
+  return { message, hint, position, task: task.id };
+}
+
+/** The name of a file without its folder and `.md`. */
+const idOf = (file: string): string => file.replace(/^.*\//, '').replace(/\.md$/, '');
+
+type ReadTask =
+  | { readonly kind: 'task'; readonly task: Task; readonly source: YamlSource }
+  | { readonly kind: 'problems'; readonly problems: readonly NamedProblem[] };
+
+type NamedProblem = TaskProblem & { readonly task: string };
+
+/** Workers look at the same files again and again. */
+const lately = new Map<string, ReadTask>();
+const mostRemembered = 1000;
+
+function readAgain(task: TaskFile): ReadTask {
+  const key = JSON.stringify([task.file, task.displayFile, task.version, task.text]);
+  const known = lately.get(key);
+  if (known) return known;
+  if (lately.size >= mostRemembered) lately.clear();
+  const read = readTask(task);
+  lately.set(key, read);
+  return read;
+}
+
+function readTask({ file, displayFile = file, text, version }: TaskFile): ReadTask {
+  const id = idOf(file);
+  const problems = (...found: readonly Problem[]): ReadTask => ({
+    kind: 'problems',
+    problems: found.map(problem => ({ ...problem, task: id })),
+  });
+  const { yaml, body, endsAt } = splitFrontMatter(text);
+  if (yaml !== undefined && endsAt === undefined) return problems(notClosed(displayFile, text));
+  const source = new YamlSource({ file, displayFile, text: yaml ?? '' });
+  const found = new ProblemList();
+  found.open(source);
+  const read = source.isReadable ? readTaskFields(source.value) : undefined;
+  if (read?.kind === 'complaints') for (const complaint of read.complaints) found.add(source, complaint);
+  if (read?.kind !== 'fields' || found.count > 0) return problems(...found.all());
+  const { title = titleOf(body), ...fields } = read.fields;
+  if (title === undefined) return problems(empty(displayFile));
+  const task = { id, title, body: body.replaceAll('\r\n', '\n'), ...fields, file, version };
+  return { kind: 'task', task, source };
+}
+
+function problemIn(source: YamlSource, complaint: Complaint): Problem {
+  const list = new ProblemList();
+  list.add(source, complaint);
+  return list.all()[0] ?? { message: complaint.message, hint: complaint.hint };
+}
+
+const notClosed = (file: string, text: string): Problem => ({
+  message: 'the front matter is not closed',
+  hint: 'write a line `---` below its last key',
+  position: { file, line: 1, column: 1 },
+  excerpt: new LineIndex(text.replace(/^\uFEFF/, '')).excerpt({ start: 0, end: 3 }),
+});
+
+const empty = (file: string): Problem => ({
+  message: 'the file does not say what there is to do',
+  hint: 'write it down below the front matter, or remove the file',
+  position: { file, line: 1, column: 1 },
+});
+
+interface ListedBy extends KnownNames {
   /** As it was written. */
   readonly command: string;
 }
@@ -158,3 +271,95 @@ const versionOf = (task: Omit<Task, 'version'>): string =>
   createHash('sha256')
     .update(canonicalJson({ ...task, agent: task.agent ?? null, file: null }))
     .digest('hex');
+
+/**
+ * The text of a task with another state in its front matter, and otherwise the same, byte for byte. `undefined` if the
+ * front matter is such that this cannot be done: not closed, not YAML, not a map.
+ */
+export function withState(text: string, state: TaskState): string | undefined {
+  const { yaml, endsAt, shift } = splitFrontMatter(text);
+  if (yaml === undefined) return withFrontMatter(text, state);
+  if (endsAt === undefined || isTooDeep(yaml)) return undefined;
+  const document = parseDocument(yaml, { keepSourceTokens: true, logLevel: 'silent' });
+  if (document.errors.length > 0) return undefined;
+  const edit = editOf(document.contents, { state, yaml });
+  const edited =
+    edit === 'append'
+      ? insert(text, endsAt, `${indentOf(document.contents, yaml)}state: ${state}${lineEndOf(text)}`)
+      : edit && splice(text, { ...edit, start: edit.start + shift, end: edit.end + shift });
+  return edited !== undefined && says(edited, state, text) ? edited : undefined;
+}
+
+function withFrontMatter(text: string, state: TaskState): string {
+  const mark = text.startsWith('\uFEFF') ? 1 : 0;
+  return insert(text, mark, ['---', `state: ${state}`, '---', '', ''].join(lineEndOf(text)));
+}
+
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+const splice = (text: string, edit: Edit): string =>
+  text.slice(0, edit.start) + edit.text + text.slice(edit.end);
+const insert = (text: string, at: number, added: string): string =>
+  splice(text, { start: at, end: at, text: added });
+const lineEndOf = (text: string): string => (/\r?\n/.exec(text)?.[0] === '\r\n' ? '\r\n' : '\n');
+
+interface Wanted {
+  readonly state: TaskState;
+  readonly yaml: string;
+}
+
+function editOf(root: unknown, wanted: Wanted): Edit | 'append' | undefined {
+  if (root === null || (isScalar(root) && root.value === null)) return 'append';
+  if (!isMap(root)) return undefined;
+  const pair = root.items.find(({ key }) => keyText(key) === 'state');
+  if (pair) return editOfPair(pair, wanted);
+  if (!root.flow) return 'append';
+  const start = (root.range?.[0] ?? 0) + 1;
+  return { start, end: start, text: ` state: ${wanted.state}${root.items.length > 0 ? ',' : ''}` };
+}
+
+function editOfPair({ key, value, srcToken }: Pair, { state, yaml }: Wanted): Edit | undefined {
+  const { start, end } = rangeOf(value);
+  // A block scalar takes the end of its last line with it.
+  const lineEnd = /(\r?\n)?$/.exec(yaml.slice(start, end))?.[0] ?? '';
+  if (end > start) return { start, end, text: `${state}${lineEnd}` };
+  const colon = srcToken?.sep?.find(({ type }) => type === 'map-value-ind');
+  if (colon) return { start: colon.offset + 1, end: colon.offset + 1, text: ` ${state}` };
+  const { end: at } = rangeOf(key);
+  return { start: at, end: at, text: `: ${state}` };
+}
+
+function rangeOf(node: unknown): { readonly start: number; readonly end: number } {
+  const { range } = (node ?? {}) as { readonly range?: readonly number[] | null };
+  return { start: range?.[0] ?? 0, end: range?.[1] ?? 0 };
+}
+
+/** All keys of a map stand in the same column, which is not always the first. */
+function indentOf(root: unknown, yaml: string): string {
+  const start = isMap(root) ? ((root as YAMLMap).range?.[0] ?? 0) : 0;
+  return yaml.slice(yaml.lastIndexOf('\n', start - 1) + 1, start);
+}
+
+/** Anchors, tags and ends of documents are rare here, and have more ways to go wrong than are worth a rule. */
+function says(edited: string, state: TaskState, original: string): boolean {
+  const before = fieldsOf(original);
+  const after = fieldsOf(edited);
+  return (
+    before !== undefined &&
+    after !== undefined &&
+    canonicalJson(after) === canonicalJson({ ...before, state })
+  );
+}
+
+function fieldsOf(text: string): Readonly<Record<string, Json>> | undefined {
+  const { yaml, endsAt } = splitFrontMatter(text);
+  if (endsAt === undefined) return undefined;
+  const { value, isReadable } = new YamlSource({ file: '', text: yaml ?? '' });
+  return isReadable && isJsonObject(value ?? {})
+    ? ((value ?? {}) as Readonly<Record<string, Json>>)
+    : undefined;
+}

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { claimStates } from '../../store/claims.ts';
-import { priorities, type Task, taskStates } from '../task.ts';
 import { aClaim, aTask } from '../test-support.ts';
 import { candidatesOf, pickTask } from './pick.ts';
 import type { Situation } from './status.ts';
+import { priorities, type Task, taskStates } from './task.ts';
 
 const among = (tasks: readonly Task[], given: Partial<Situation> = {}): Situation => ({
   tasks,

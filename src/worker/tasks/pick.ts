@@ -1,4 +1,3 @@
-import type { Task } from '../task.ts';
 import {
   type ChosenAgent,
   type Situation,
@@ -6,7 +5,7 @@ import {
   standingsOf,
   type TaskStanding,
 } from './status.ts';
-import { byText } from './task.ts';
+import { byText, type Task } from './task.ts';
 
 export interface Candidate {
   readonly task: Task;

@@ -1,16 +1,17 @@
+import { createHash, randomUUID } from 'node:crypto';
 import type { AgentDefinition } from '../../agents/agent.ts';
 import { RepriseError } from '../../core/errors.ts';
+import type { Environment } from '../../engine/environment.ts';
+import type { Branches } from '../../git/refs.ts';
+import { startProcess } from '../../process/start.ts';
 import type { Claim } from '../../store/claims.ts';
-import type { AgentCards } from '../agent-card.ts';
+import { dispatcher, type WorkerRules } from '../contract.ts';
 import type { WorkerEffects } from '../effects/index.ts';
-import { parseTasks } from '../parse-task.ts';
-import { dispatcher, type WorkerRules } from '../rules.ts';
-import type { TaskProblem } from '../task.ts';
-import { digestOf } from '../task-command.ts';
-import type { TaskFiles } from '../task-files.ts';
+import type { AgentCards } from '../handoff/handoff.ts';
 import type { Seen } from '../wake.ts';
-import { parseListedTasks } from './parse.ts';
+import { parseListedTasks, parseTasks } from './parse.ts';
 import type { Situation } from './status.ts';
+import type { TaskProblem } from './task.ts';
 
 export interface Look {
   readonly seen: Seen;
@@ -63,7 +64,7 @@ async function list(effects: WorkerEffects, interrupt: AbortSignal | undefined):
   }
 }
 
-export interface Read extends Pick<TaskFiles, 'files' | 'tooLarge'> {
+interface Read extends Pick<TaskFiles, 'files' | 'tooLarge'> {
   /** What a command printed, if one lists the tasks. */
   readonly listed?: string | undefined;
   readonly claims: readonly Claim[];
@@ -105,3 +106,106 @@ export const colleaguesOf = (agents: Agents, agent: string): AgentCards =>
 
 const defaultAgent = ({ agent }: WorkerRules, agents: Agents): string =>
   agent ?? (agents.has('implement') ? 'implement' : 'claude');
+
+/** Files that stand for tasks, where the branch stood when they were read. */
+export interface TaskFiles {
+  /** `null`: there is no such branch, or it has no commit. */
+  readonly main: string | null;
+  readonly files: readonly { readonly file: string; readonly version: string; readonly text: string }[];
+  /** Those that were too large to be read. */
+  readonly tooLarge: readonly string[];
+}
+
+/** The tasks as they are written on the branch; none if a command lists them. `last`: what was read before. */
+export async function readTaskFiles(
+  branches: Branches,
+  { branch, tasks }: Pick<WorkerRules, 'branch' | 'tasks'>,
+  last?: TaskFiles,
+): Promise<TaskFiles> {
+  const main = await branches.tip(branch);
+  if (main === null || tasks.kind !== 'folder') return { main, files: [], tooLarge: [] };
+  if (last?.main === main) return last;
+  const read = await branches.filesAt({ commit: main, folder: tasks.folder });
+  const markdown = read.filter(({ path }) => path.endsWith('.md'));
+  return {
+    main,
+    files: markdown.flatMap(({ path, blob, text }) =>
+      text === undefined ? [] : { file: path, version: blob, text },
+    ),
+    tooLarge: markdown.flatMap(({ path, text }) => (text === undefined ? path : [])),
+  };
+}
+
+const mostCharacters = 16 * 1024 * 1024;
+const mostMs = 60_000;
+
+type Place = Pick<Environment, 'projectRoot' | 'env'>;
+
+/**
+ * What the command prints that lists the tasks of a project. Nothing that it started is left when this returns. Throws
+ * CONFIG_INVALID if it fails, and CANCELLED.
+ */
+export async function printedBy(
+  { projectRoot, env }: Place,
+  command: string,
+  ...signals: readonly AbortSignal[]
+): Promise<string> {
+  throwIfAborted(signals);
+  const lines: string[] = [];
+  let characters = 0;
+  let saidLast = '';
+  let why: string | undefined;
+  const stop = (reason: string) => {
+    why ??= reason;
+    void child.stop({ graceMs: 0 });
+  };
+  const child = startProcess({
+    argv: ['sh', '-c', command],
+    cwd: projectRoot,
+    env,
+    marker: { REPRISE_INCARNATION: randomUUID() },
+    onLine: (stream, line) => {
+      if (stream === 'stderr') saidLast = line.trim() === '' ? saidLast : line;
+      else if (characters <= mostCharacters) lines.push(line);
+      characters += line.length;
+      if (characters > mostCharacters) stop('it prints more than 16 MB');
+    },
+  });
+  const patience = setTimeout(() => stop('it takes longer than a minute'), mostMs);
+  const cancel = () => stop('it was cancelled');
+  for (const signal of signals) signal.addEventListener('abort', cancel, { once: true });
+  try {
+    const end = await child.ended;
+    await child.stop({ graceMs: 0 });
+    throwIfAborted(signals);
+    if (end.kind === 'exited' && end.exitCode === 0 && why === undefined) return lines.join('\n');
+    throw failed(command, why ?? (saidLast || howItEnded(end)));
+  } finally {
+    clearTimeout(patience);
+    for (const signal of signals) signal.removeEventListener('abort', cancel);
+  }
+}
+
+function throwIfAborted(signals: readonly AbortSignal[]): void {
+  if (signals.some(({ aborted }) => aborted))
+    throw new RepriseError('CANCELLED', 'the command that lists the tasks was ended');
+}
+
+function howItEnded(end: Awaited<ReturnType<typeof startProcess>['ended']>): string {
+  switch (end.kind) {
+    case 'exited':
+      return `it exited with code ${end.exitCode}`;
+    case 'signalled':
+      return `it was ended by ${end.signal}`;
+    case 'couldNotStart':
+      return end.error.message;
+  }
+}
+
+const failed = (command: string, why: string): RepriseError =>
+  new RepriseError('CONFIG_INVALID', `the command that lists the tasks failed: ${command}\n${why}`, {
+    hint: 'run it by hand, and mend `tasks.command` in reprise.yaml',
+  });
+
+/** By which it is noticed that something else was printed. */
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');

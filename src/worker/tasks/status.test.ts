@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Claim } from '../../store/claims.ts';
-import type { Task } from '../task.ts';
 import { aClaim, aTask } from '../test-support.ts';
 import { type Situation, standingOf, standingsOf } from './status.ts';
+import type { Task } from './task.ts';
 
 const around = (task: Task, given: Partial<Situation> = {}): Situation => ({
   tasks: [task],

@@ -1,7 +1,6 @@
 import { nearest } from '../../core/suggest.ts';
 import { type Claim, isHeld } from '../../store/claims.ts';
-import type { Task, TaskList } from '../task.ts';
-import { byText } from './task.ts';
+import { byText, type Task, type TaskList } from './task.ts';
 
 export type StandingWord =
   | 'ready'

@@ -3,7 +3,7 @@ import { giveUp, layOut, takeSolution } from '../../../git/model/conflicts.ts';
 import type { Model } from '../../../git/model/repository.ts';
 import { keepOnBranch, removeWorkspace, saveWork, thereAt } from '../../../git/model/workspaces.ts';
 import type { WorkerEffects } from '../../../worker/effects/index.ts';
-import { withState } from '../../../worker/with-state.ts';
+import { withState } from '../../../worker/tasks/parse.ts';
 import { like } from './like.ts';
 import type { ModelEffects } from './modelled.ts';
 

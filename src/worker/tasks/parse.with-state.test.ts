@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseTask } from './parse-task.ts';
+import { parseTask, withState } from './parse.ts';
 import { type Task, type TaskState, taskStates } from './task.ts';
-import { withState } from './with-state.ts';
 
 describe('another state', () => {
   test.each([

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatProblem } from '../workflow/problems.ts';
-import { parseTask, parseTasks } from './parse-task.ts';
+import { formatProblem } from '../../workflow/problems.ts';
+import { parseTask, parseTasks } from './parse.ts';
 import type { Task, TaskList } from './task.ts';
 
 const parse = (text: string, name = 'fix-readme') =>

@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentCards } from './agent-card.ts';
-import { checkNext } from './check-next.ts';
-import type { Next } from './next.ts';
+import { type AgentCards, checkNext, type Next } from './handoff.ts';
 
 const agents: AgentCards = new Map([
   ['implement', {}],
