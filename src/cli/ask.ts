@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { Question } from '../commands/question.ts';
-import { safeText } from '../report/safe-text.ts';
+import { safeText } from '../view/safe-text.ts';
 import type { Stop } from './stop.ts';
 
 export interface Terminal {

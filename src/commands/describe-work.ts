@@ -1,5 +1,5 @@
-import { knownCost } from '../report/spending.ts';
 import type { StepProgress } from '../report/step-progress.ts';
+import { knownCost } from '../view/cost.ts';
 
 /** What there is to say of the work of a step or worker, for programs; nothing where no agent and no workspace was. */
 export function describeWork(step: StepProgress): object {

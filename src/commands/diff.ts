@@ -4,11 +4,11 @@ import { RepriseError } from '../core/errors.ts';
 import { diffOf } from '../git/diff.ts';
 import { openRepository, resolveCommit } from '../git/repository.ts';
 import { type Paint, painter } from '../report/paint.ts';
-import { safeText } from '../report/safe-text.ts';
+import { standingOf } from '../view/run-status.ts';
+import { safeText } from '../view/safe-text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { findProject, type Project, type ProjectOptions } from './project.ts';
-import { standingOf } from './standing.ts';
 import { selectRun, withStoredRuns } from './stored-runs.ts';
 import { type UnitWork, unitWork } from './unit-work.ts';
 

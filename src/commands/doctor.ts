@@ -1,5 +1,5 @@
 import { jsonText } from '../report/json-text.ts';
-import { safeText } from '../report/safe-text.ts';
+import { safeText } from '../view/safe-text.ts';
 import { inspectAgents } from './agent-checkups.ts';
 import { checkups, type Finding } from './checkups.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

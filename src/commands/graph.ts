@@ -1,12 +1,12 @@
 import { RepriseError } from '../core/errors.ts';
 import { jsonText } from '../report/json-text.ts';
+import { standingOf } from '../view/run-status.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { loadDefinition } from './load-definition.ts';
 import { lookOf } from './look.ts';
 import { findProject, type Project, type ProjectOptions } from './project.ts';
-import { standingOf } from './standing.ts';
 import { selectRun, withStoredRuns } from './stored-runs.ts';
 
 export interface GraphCommandOptions extends ProjectOptions {

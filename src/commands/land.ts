@@ -5,14 +5,14 @@ import { openRepository, type Repository, resolveCommit } from '../git/repositor
 import { readBranchRecord } from '../git/workspace/branch-records.ts';
 import { jsonText } from '../report/json-text.ts';
 import { hasWork, landable } from '../report/landable.ts';
-import type { RunView } from '../report/run-view.ts';
 import { shellWord } from '../report/words.ts';
+import { standingOf } from '../view/run-status.ts';
+import type { RunView } from '../view/run-view.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { landingReport, landingText } from './landing-report.ts';
 import { findProject, type ProjectOptions, readConfig } from './project.ts';
 import { listed } from './select-unit.ts';
-import { standingOf } from './standing.ts';
 import { selectRun, withStoredRuns } from './stored-runs.ts';
 import { thisOwner } from './this-owner.ts';
 import { type UnitWork, unitWork } from './unit-work.ts';

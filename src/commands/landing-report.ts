@@ -1,8 +1,8 @@
 import type { Landing } from '../git/landing/landing.ts';
 import { hintLines } from '../report/cause.ts';
 import { count } from '../report/count.ts';
-import { safeLine, safeText } from '../report/safe-text.ts';
 import { shellWord } from '../report/words.ts';
+import { safeLine, safeText } from '../view/safe-text.ts';
 
 interface About {
   readonly run: string;

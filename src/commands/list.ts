@@ -1,8 +1,8 @@
 import { jsonText } from '../report/json-text.ts';
-import { viewOf } from '../report/run-view.ts';
-import { safeLine } from '../report/safe-text.ts';
-import { knownCost } from '../report/spending.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
+import { knownCost } from '../view/cost.ts';
+import { viewOf } from '../view/run-view.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';

@@ -2,16 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { logFolder } from '../engine/log-files.ts';
 import { jsonText } from '../report/json-text.ts';
 import { painter } from '../report/paint.ts';
-import type { RunView } from '../report/run-view.ts';
-import { safeOutput } from '../report/safe-text.ts';
 import type { StepProgress } from '../report/step-progress.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
+import { standingOf } from '../view/run-status.ts';
+import type { RunView } from '../view/run-view.ts';
+import { safeOutput } from '../view/safe-text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { type LogFile, LogReader, logFilesOf } from './log-reader.ts';
 import { findProject, type Project, type ProjectOptions } from './project.ts';
 import { selectUnit } from './select-unit.ts';
-import { standingOf } from './standing.ts';
 import { hasEnded, ownershipOf, selectRun, withStoredRuns } from './stored-runs.ts';
 
 export interface LogsCommandOptions extends ProjectOptions {

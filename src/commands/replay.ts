@@ -1,5 +1,5 @@
 import { jsonText } from '../report/json-text.ts';
-import { safeText } from '../report/safe-text.ts';
+import { safeText } from '../view/safe-text.ts';
 import { writeOutput } from './drive.ts';
 import { type ExitCode, exitCodeOfResult } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';

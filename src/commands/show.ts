@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { toTimestamp } from '../core/time.ts';
 import type { Waiting } from '../engine/run/result.ts';
 import { jsonText } from '../report/json-text.ts';
-import { safeLine } from '../report/safe-text.ts';
-import { knownCost } from '../report/spending.ts';
 import type { StepProgress } from '../report/step-progress.ts';
 import type { RunSummary } from '../store/port.ts';
+import { knownCost } from '../view/cost.ts';
+import { type RunStanding, standingOf } from '../view/run-status.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { describeWork } from './describe-work.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
 import { displayPath, findProject, type ProjectOptions } from './project.ts';
-import { type RunStanding, standingOf } from './standing.ts';
 import {
   hasEnded,
   type Ownership,

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
-import { safeLine } from '../report/safe-text.ts';
 import type { TaskFacts } from '../report/status-facts.ts';
 import { shellWord } from '../report/words.ts';
 import { type Claim, isHeld } from '../store/claims.ts';
 import type { EventStore } from '../store/port.ts';
+import { safeLine } from '../view/safe-text.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';
 import { excludeFromGit } from './git-exclude.ts';
 import { writeLines } from './io.ts';

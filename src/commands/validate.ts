@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { jsonText } from '../report/json-text.ts';
-import { safeLine } from '../report/safe-text.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';

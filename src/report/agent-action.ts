@@ -1,6 +1,6 @@
 import type { AgentEvent } from '../agents/session.ts';
 import { isJsonObject, type Json } from '../core/json.ts';
-import { firstLine, safeLine } from './safe-text.ts';
+import { firstLine, safeLine } from '../view/safe-text.ts';
 
 /**
  * What an agent does, in a few words on one line; `undefined` for what is not worth a line. Files in the folder that it

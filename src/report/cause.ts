@@ -1,6 +1,6 @@
 import type { ErrorData } from '../core/errors.ts';
+import { furtherLines, safeLine, safeText } from '../view/safe-text.ts';
 import type { Paint } from './paint.ts';
-import { furtherLines, safeLine, safeText } from './safe-text.ts';
 import { errorLine } from './words.ts';
 
 export interface Cause {

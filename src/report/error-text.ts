@@ -1,8 +1,8 @@
 import { type Position, RepriseError, toErrorData } from '../core/errors.ts';
+import { safeLine, safeText } from '../view/safe-text.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import { count } from './count.ts';
 import { type Paint, painter } from './paint.ts';
-import { safeLine, safeText } from './safe-text.ts';
 
 /**
  * An error for a person: `error[CODE]: message`, where it is, and `hint:`. What Reprise did not raise on purpose is a bug,

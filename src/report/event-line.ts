@@ -1,11 +1,11 @@
 import type { EventOf, HistoryEvent } from '../core/events.ts';
 import { formatDuration } from '../core/time.ts';
 import { unitOfEvent } from '../engine/state/graph.ts';
+import { costText } from '../view/cost.ts';
+import type { RunView } from '../view/run-view.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { count } from './count.ts';
 import type { StatusWord } from './glyphs.ts';
-import type { RunView } from './run-view.ts';
-import { safeLine } from './safe-text.ts';
-import { costText } from './spending.ts';
 import type { StepProgress } from './step-progress.ts';
 import {
   answerText,

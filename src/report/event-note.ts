@@ -1,9 +1,9 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { formatDuration } from '../core/time.ts';
+import { sessionSpending, spendingText } from '../view/cost.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { count } from './count.ts';
-import { safeLine } from './safe-text.ts';
-import { sessionSpending, spendingText } from './spending.ts';
 import { answerText, errorLine, stepsToRunAgain } from './words.ts';
 import {
   changesText,

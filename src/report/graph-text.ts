@@ -1,8 +1,8 @@
+import { safeLine } from '../view/safe-text.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 import { count } from './count.ts';
 import { type Glyphs, glyphsFor, statusColour, toStatusWord } from './glyphs.ts';
 import { painter } from './paint.ts';
-import { safeLine } from './safe-text.ts';
 import { type Cell, tableLines } from './table.ts';
 import { fanOutMarks, inOrder } from './workflow-steps.ts';
 

@@ -1,11 +1,11 @@
 import type { HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import { unitOfEvent } from '../engine/state/graph.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { eventNote } from './event-note.ts';
 import { glyphsFor, type StatusWord, statusColour, toStatusWord } from './glyphs.ts';
 import { calendarDay, preciseTime } from './moments.ts';
 import { painter } from './paint.ts';
-import { safeLine } from './safe-text.ts';
 import { type Cell, tableLines } from './table.ts';
 
 export interface FormatOptions {

@@ -1,4 +1,4 @@
-import type { RunView } from './run-view.ts';
+import type { RunView } from '../view/run-view.ts';
 import type { StepProgress } from './step-progress.ts';
 
 const done: ReadonlySet<string> = new Set(['landed', 'nothing-to-land']);

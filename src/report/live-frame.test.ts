@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { NewEvent } from '../core/events.ts';
+import { viewOf } from '../view/run-view.ts';
 import { glyphsFor } from './glyphs.ts';
 import { type FrameOptions, frameLines } from './live-frame.ts';
 import { painter } from './paint.ts';
-import { viewOf } from './run-view.ts';
 import {
   approvalRequested,
   completed,

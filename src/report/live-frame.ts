@@ -1,10 +1,10 @@
 import { formatDuration } from '../core/time.ts';
+import { costText, tokensText } from '../view/cost.ts';
+import type { RunView } from '../view/run-view.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { count } from './count.ts';
 import { type Glyphs, type StatusWord, statusColour } from './glyphs.ts';
 import type { Paint } from './paint.ts';
-import type { RunView } from './run-view.ts';
-import { safeLine } from './safe-text.ts';
-import { costText, tokensText } from './spending.ts';
 import type { StepProgress } from './step-progress.ts';
 import { type Cell, tableLines } from './table.ts';
 import { displayWidth, truncate } from './width.ts';

@@ -1,14 +1,14 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
 import { definitionPath } from '../engine/state/graph.ts';
+import { RunView } from '../view/run-view.ts';
+import { safeLine } from '../view/safe-text.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { glyphsFor } from './glyphs.ts';
 import { frameLines } from './live-frame.ts';
 import type { Screen } from './live-screen.ts';
 import { painter } from './paint.ts';
 import type { Reporter } from './reporter.ts';
-import { RunView } from './run-view.ts';
-import { safeLine } from './safe-text.ts';
 import { type Every, everyInterval, importScreen } from './screen-import.ts';
 import { stepsOf } from './workflow-steps.ts';
 

@@ -1,6 +1,6 @@
+import { safeLine } from '../view/safe-text.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 import { type StatusWord, toStatusWord } from './glyphs.ts';
-import { safeLine } from './safe-text.ts';
 import { fanOutMarks, inOrder } from './workflow-steps.ts';
 
 export interface MermaidOptions {

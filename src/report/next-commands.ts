@@ -1,5 +1,5 @@
 import type { Waiting } from '../engine/run/result.ts';
-import { safeLine } from './safe-text.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { displayWidth } from './width.ts';
 import { approveCommand, shellWord } from './words.ts';
 

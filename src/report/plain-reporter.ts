@@ -5,6 +5,8 @@ import { toEpochMs } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/run/result.ts';
 import { definitionPath, unitOf, unitOfEvent } from '../engine/state/graph.ts';
+import { type AgentUnit, RunView, type Unit } from '../view/run-view.ts';
+import { furtherLines, safeLine, safeText } from '../view/safe-text.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 import { agentAction } from './agent-action.ts';
 import { eventLine } from './event-line.ts';
@@ -12,8 +14,6 @@ import { statusColour } from './glyphs.ts';
 import { clockTime } from './moments.ts';
 import { type Paint, painter } from './paint.ts';
 import type { Reporter } from './reporter.ts';
-import { type AgentUnit, RunView, type Unit } from './run-view.ts';
-import { furtherLines, safeLine, safeText } from './safe-text.ts';
 import { displayWidth } from './width.ts';
 import { type PlacedStep, stepsOf } from './workflow-steps.ts';
 

@@ -1,9 +1,9 @@
 import { formatDuration, type Timestamp, toEpochMs } from '../core/time.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { glyphsFor, statusColour, toStatusWord } from './glyphs.ts';
 import type { FormatOptions } from './history-table.ts';
 import { relativeTime } from './moments.ts';
 import { painter } from './paint.ts';
-import { safeLine } from './safe-text.ts';
 import { tableLines } from './table.ts';
 
 export interface RunRow {

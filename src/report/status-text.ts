@@ -1,12 +1,12 @@
 import { toEpochMs } from '../core/time.ts';
+import { costText } from '../view/cost.ts';
+import { firstLine, safeLine } from '../view/safe-text.ts';
 import { formatProblem } from '../workflow/problems.ts';
 import { count } from './count.ts';
 import { type Glyphs, glyphsFor, type StatusWord, statusColour } from './glyphs.ts';
 import type { FormatOptions } from './history-table.ts';
 import { relativeTime } from './moments.ts';
 import { type Colour, type Paint, painter } from './paint.ts';
-import { firstLine, safeLine } from './safe-text.ts';
-import { costText } from './spending.ts';
 import type { AbandonedRun, LockFact, ParkedFact, StatusFacts, WorkerFact } from './status-facts.ts';
 import { type Cell, type Column, tableLines } from './table.ts';
 import { countsText, isOpen, statusOfTask, uncommittedTexts } from './tasks-words.ts';

@@ -1,7 +1,7 @@
+import { StepTree } from '../view/step-board.ts';
 import type { StatusWord } from './glyphs.ts';
 import { Overlap } from './overlap.ts';
 import type { StepProgress } from './step-progress.ts';
-import { StepTree } from './step-tree.ts';
 
 /** The steps of a run, with how many of them stand how. */
 export class StepBoard {

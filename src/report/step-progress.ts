@@ -1,9 +1,9 @@
 import type { ErrorData } from '../core/errors.ts';
 import type { EventOf } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
+import { type Spending, spentTogether } from '../view/cost.ts';
+import { WorkProgress } from '../view/step-progress.ts';
 import type { StatusWord } from './glyphs.ts';
-import { type Spending, spentTogether } from './spending.ts';
-import { WorkProgress } from './work-progress.ts';
 
 /** What a step waits for; `until` is in milliseconds since the epoch. */
 export type WaitingFor =

@@ -1,9 +1,9 @@
+import type { RunView } from '../view/run-view.ts';
+import { safeLine } from '../view/safe-text.ts';
 import { count } from './count.ts';
 import type { Glyphs } from './glyphs.ts';
 import { hasWork, lost } from './landable.ts';
 import type { Paint } from './paint.ts';
-import type { RunView } from './run-view.ts';
-import { safeLine } from './safe-text.ts';
 import { stepInto } from './step-into.ts';
 import type { StepProgress } from './step-progress.ts';
 import { type Cell, tableLines } from './table.ts';

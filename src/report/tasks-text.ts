@@ -1,12 +1,12 @@
 import { toEpochMs } from '../core/time.ts';
 import { type Claim, isHeld } from '../store/claims.ts';
+import { firstLine, safeLine, safeText } from '../view/safe-text.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';
 import { formatProblem } from '../workflow/problems.ts';
 import { glyphsFor, statusColour } from './glyphs.ts';
 import type { FormatOptions } from './history-table.ts';
 import { relativeTime } from './moments.ts';
 import { painter } from './paint.ts';
-import { firstLine, safeLine, safeText } from './safe-text.ts';
 import type { TaskFacts } from './status-facts.ts';
 import { tableLines } from './table.ts';
 import { statusOfTask } from './tasks-words.ts';

@@ -1,6 +1,6 @@
+import { safeLine } from '../view/safe-text.ts';
 import type { StandingWord, TaskStanding } from '../worker/tasks/status.ts';
 import type { StatusWord } from './glyphs.ts';
-import { safeLine } from './safe-text.ts';
 import type { UncommittedTask } from './status-facts.ts';
 import { shellWord } from './words.ts';
 

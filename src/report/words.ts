@@ -2,8 +2,8 @@ import type { ErrorData } from '../core/errors.ts';
 import type { EventOf } from '../core/events.ts';
 import { formatDuration } from '../core/time.ts';
 import { definitionPath, outerUnits } from '../engine/state/graph.ts';
-import type { RunView } from './run-view.ts';
-import { firstLine, safeLine } from './safe-text.ts';
+import type { RunView } from '../view/run-view.ts';
+import { firstLine, safeLine } from '../view/safe-text.ts';
 import type { StepProgress, WaitingFor } from './step-progress.ts';
 import { workNote } from './work-note.ts';
 

@@ -1,7 +1,7 @@
 import type { EventOf } from '../core/events.ts';
 import { isJsonObject, type Json } from '../core/json.ts';
+import { firstLine, furtherLines, safeLine } from '../view/safe-text.ts';
 import { count } from './count.ts';
-import { firstLine, furtherLines, safeLine } from './safe-text.ts';
 
 type LandingEnd = EventOf<'landing.ended'>['data'];
 

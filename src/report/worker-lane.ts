@@ -1,9 +1,9 @@
 import type { HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';
+import { nothingSpent, type Spending, spentTogether } from '../view/cost.ts';
+import { RunView } from '../view/run-view.ts';
 import { dispatcher, type WorkerNews } from '../worker/contract.ts';
-import { RunView } from './run-view.ts';
-import { nothingSpent, type Spending, spentTogether } from './spending.ts';
 
 /** `idle`: it looks for something to do. */
 export type LaneState = 'idle' | 'at-work' | 'asleep' | 'ended';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
-import { safeLine } from '../../report/safe-text.ts';
+import { safeLine } from '../../view/safe-text.ts';
 import type { Config } from '../../workflow/yaml/config.ts';
 import type { CommandIo } from '../io.ts';
 import { displayPath, findUpwards } from '../project.ts';

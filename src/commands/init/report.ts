@@ -1,5 +1,5 @@
-import { safeLine } from '../../report/safe-text.ts';
 import { shellWord } from '../../report/words.ts';
+import { safeLine } from '../../view/safe-text.ts';
 import { ignoredFolders } from '../git-exclude.ts';
 
 /** What became of one file. */

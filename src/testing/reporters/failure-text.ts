@@ -1,7 +1,7 @@
 import { hintLines } from '../../report/cause.ts';
 import type { Colour, Paint } from '../../report/paint.ts';
-import { safeLine, safeOutput } from '../../report/safe-text.ts';
 import { shellWord } from '../../report/words.ts';
+import { safeLine, safeOutput } from '../../view/safe-text.ts';
 import type { CaseFailure, CaseResult, FailureKind } from '../result.ts';
 import { caseTitle } from '../summary.ts';
 

@@ -1,5 +1,5 @@
 import { painter } from '../../report/paint.ts';
-import { firstLine, safeLine } from '../../report/safe-text.ts';
+import { firstLine, safeLine } from '../../view/safe-text.ts';
 import type { CaseResult, TestReporter, TestSummary } from '../result.ts';
 import { outputLines } from '../snapshot/output-lines.ts';
 import { failureLines } from './failure-text.ts';

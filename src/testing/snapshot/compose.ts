@@ -1,6 +1,6 @@
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import { safeLine } from '../../report/safe-text.ts';
 import { tableLines } from '../../report/table.ts';
+import { safeLine } from '../../view/safe-text.ts';
 import { outputLines } from './output-lines.ts';
 import { timelineLines } from './timeline.ts';
 

@@ -1,4 +1,4 @@
-import { safeOutput } from '../../report/safe-text.ts';
+import { safeOutput } from '../../view/safe-text.ts';
 
 /**
  * What somebody reads who looks at the output of a step: without escape sequences and blanks at the ends of lines; of a

@@ -2,8 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
 import type { NewEvent } from '../core/events.ts';
 import { systemClock } from '../effects/system.ts';
-import { approve, step, workflow } from '../workflow/builder/index.ts';
-import { type RunView, viewOf } from './run-view.ts';
 import {
   approvalRequested,
   cancelled,
@@ -18,7 +16,9 @@ import {
   skipped,
   started,
   suspended,
-} from './test-support.ts';
+} from '../report/test-support.ts';
+import { approve, step, workflow } from '../workflow/builder/index.ts';
+import { type RunView, viewOf } from './run-view.ts';
 
 const statuses = (view: RunView) => Object.fromEntries(view.steps.map(({ path, status }) => [path, status]));
 

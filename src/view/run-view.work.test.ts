@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentEvent } from '../agents/session.ts';
-import { type RunView, viewOf } from './run-view.ts';
-import { costText, knownCost } from './spending.ts';
-import { stepInto } from './step-into.ts';
+import { stepInto } from '../report/step-into.ts';
 import {
   completed,
   expanded,
@@ -16,7 +14,9 @@ import {
   started,
   threeWorkers,
   workspaceSaved,
-} from './test-support.ts';
+} from '../report/test-support.ts';
+import { costText, knownCost } from './cost.ts';
+import { type RunView, viewOf } from './run-view.ts';
 
 const usage = (costUsd: number | null): AgentEvent => ({
   type: 'usage',

@@ -1,5 +1,5 @@
 import { outerUnits } from '../engine/state/graph.ts';
-import { StepProgress } from './step-progress.ts';
+import { StepProgress } from '../report/step-progress.ts';
 
 /** The steps of a run in the stable topological order, with workers and what is inside of them below their step. */
 export class StepTree {

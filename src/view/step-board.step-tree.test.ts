@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { StepTree } from './step-tree.ts';
+import { StepTree } from './step-board.ts';
 
 const pathsOf = (tree: StepTree): readonly string[] => tree.steps.map(({ path }) => path);
 

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '../agents/session.ts';
 import type { EventOf } from '../core/events.ts';
 import type { WorkEvent as StepWorkEvent } from '../engine/state/work-state.ts';
-import { agentAction } from './agent-action.ts';
+import { agentAction } from '../report/agent-action.ts';
 import {
   addUsage,
   nothingSpent,
@@ -9,7 +9,7 @@ import {
   sessionSpending,
   spentTogether,
   unknownSession,
-} from './spending.ts';
+} from './cost.ts';
 
 /** What history tells of the work of a step, and of what was made of the work of its workers. */
 export type WorkEvent = StepWorkEvent | EventOf<'selection.made'>;
