@@ -1,5 +1,5 @@
-import type { StepProgress } from '../report/step-progress.ts';
 import { knownCost } from '../view/cost.ts';
+import type { StepProgress } from '../view/step-progress.ts';
 
 /** What there is to say of the work of a step or worker, for programs; nothing where no agent and no workspace was. */
 export function describeWork(step: StepProgress): object {

@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
-import type { StepProgress } from '../report/step-progress.ts';
 import type { RunView } from '../view/run-view.ts';
+import type { StepProgress } from '../view/step-progress.ts';
 
 /** The step or worker that a person names: `fix`, `fix:1`, `fix:1/build`. Throws USAGE. */
 export function selectUnit(view: RunView, reference: string): StepProgress {

@@ -1,7 +1,6 @@
 import { RepriseError } from '../core/errors.ts';
-import type { StepProgress } from '../report/step-progress.ts';
 import type { RunView } from '../view/run-view.ts';
-import type { WorkspaceProgress } from '../view/step-progress.ts';
+import type { StepProgress, WorkspaceProgress } from '../view/step-progress.ts';
 import { listed, selectUnit } from './select-unit.ts';
 
 /** A step or worker that has a workspace of its own. */

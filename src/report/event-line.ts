@@ -4,9 +4,9 @@ import { unitOfEvent } from '../engine/state/graph.ts';
 import { costText } from '../view/cost.ts';
 import type { RunView } from '../view/run-view.ts';
 import { safeLine } from '../view/safe-text.ts';
+import type { StatusWord } from '../view/step-board.ts';
+import type { StepProgress } from '../view/step-progress.ts';
 import { count } from './count.ts';
-import type { StatusWord } from './glyphs.ts';
-import type { StepProgress } from './step-progress.ts';
 import {
   answerText,
   approveCommand,

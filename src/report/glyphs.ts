@@ -1,3 +1,4 @@
+import type { StatusWord } from '../view/step-board.ts';
 import type { Colour } from './paint.ts';
 
 /** The marks of the views. */
@@ -69,17 +70,6 @@ export function isUtf8Locale(env: Readonly<Record<string, string | undefined>>):
   const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'];
   return locale === undefined || locale === '' ? true : /utf-?8/i.test(locale);
 }
-
-/** What a view says of a step, a run included. */
-export type StatusWord =
-  | 'pending'
-  | 'running'
-  | 'waiting'
-  | 'retrying'
-  | 'completed'
-  | 'failed'
-  | 'cancelled'
-  | 'skipped';
 
 const colours: Readonly<Record<StatusWord, Colour | undefined>> = {
   pending: 'dim',

@@ -1,5 +1,5 @@
 import type { RunView } from '../view/run-view.ts';
-import type { StepProgress } from './step-progress.ts';
+import type { StepProgress } from '../view/step-progress.ts';
 
 const done: ReadonlySet<string> = new Set(['landed', 'nothing-to-land']);
 

@@ -1,6 +1,7 @@
 import { safeLine } from '../view/safe-text.ts';
+import type { StatusWord } from '../view/step-board.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
-import { type StatusWord, toStatusWord } from './glyphs.ts';
+import { toStatusWord } from './glyphs.ts';
 import { fanOutMarks, inOrder } from './workflow-steps.ts';
 
 export interface MermaidOptions {

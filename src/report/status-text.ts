@@ -1,9 +1,10 @@
 import { toEpochMs } from '../core/time.ts';
 import { costText } from '../view/cost.ts';
 import { firstLine, safeLine } from '../view/safe-text.ts';
+import type { StatusWord } from '../view/step-board.ts';
 import { formatProblem } from '../workflow/problems.ts';
 import { count } from './count.ts';
-import { type Glyphs, glyphsFor, type StatusWord, statusColour } from './glyphs.ts';
+import { type Glyphs, glyphsFor, statusColour } from './glyphs.ts';
 import type { FormatOptions } from './history-table.ts';
 import { relativeTime } from './moments.ts';
 import { type Colour, type Paint, painter } from './paint.ts';

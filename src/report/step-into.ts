@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { StepProgress } from './step-progress.ts';
+import type { StepProgress } from '../view/step-progress.ts';
 import { shellWord } from './words.ts';
 
 const resumeWords: Readonly<Record<string, string>> = { claude: 'claude --resume', codex: 'codex resume' };

@@ -2,10 +2,11 @@ import { formatDuration } from '../core/time.ts';
 import { costText } from '../view/cost.ts';
 import type { RunView } from '../view/run-view.ts';
 import { safeLine } from '../view/safe-text.ts';
+import type { StatusWord } from '../view/step-board.ts';
+import type { StepProgress } from '../view/step-progress.ts';
 import { count } from './count.ts';
-import { type Glyphs, type StatusWord, statusColour } from './glyphs.ts';
+import { type Glyphs, statusColour } from './glyphs.ts';
 import type { Paint } from './paint.ts';
-import type { StepProgress } from './step-progress.ts';
 import { type Cell, tableLines } from './table.ts';
 import { noteOf } from './words.ts';
 

@@ -1,11 +1,11 @@
 import type { RunView } from '../view/run-view.ts';
 import { safeLine } from '../view/safe-text.ts';
+import type { StepProgress } from '../view/step-progress.ts';
 import { count } from './count.ts';
 import type { Glyphs } from './glyphs.ts';
 import { hasWork, lost } from './landable.ts';
 import type { Paint } from './paint.ts';
 import { stepInto } from './step-into.ts';
-import type { StepProgress } from './step-progress.ts';
 import { type Cell, tableLines } from './table.ts';
 import { isSelected } from './work-note.ts';
 import { changesText } from './work-words.ts';

@@ -1,6 +1,6 @@
 import { safeLine } from '../view/safe-text.ts';
+import type { StatusWord } from '../view/step-board.ts';
 import type { StandingWord, TaskStanding } from '../worker/tasks/status.ts';
-import type { StatusWord } from './glyphs.ts';
 import type { UncommittedTask } from './status-facts.ts';
 import { shellWord } from './words.ts';
 

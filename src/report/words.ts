@@ -4,7 +4,7 @@ import { formatDuration } from '../core/time.ts';
 import { definitionPath, outerUnits } from '../engine/state/graph.ts';
 import type { RunView } from '../view/run-view.ts';
 import { firstLine, safeLine } from '../view/safe-text.ts';
-import type { StepProgress, WaitingFor } from './step-progress.ts';
+import type { StepProgress, WaitingFor } from '../view/step-progress.ts';
 import { workNote } from './work-note.ts';
 
 export const errorLine = (error: ErrorData): string => firstLine(error.message) || error.code;

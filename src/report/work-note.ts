@@ -1,4 +1,4 @@
-import type { StepProgress } from './step-progress.ts';
+import type { StepProgress } from '../view/step-progress.ts';
 import { changesText, itemText, landingsText } from './work-words.ts';
 
 /** What a step or worker that succeeded came to. */

@@ -1,8 +1,9 @@
 import { formatDuration } from '../core/time.ts';
 import { costText, type Spending, spentTogether, tokensText } from '../view/cost.ts';
 import { safeLine } from '../view/safe-text.ts';
+import type { StatusWord } from '../view/step-board.ts';
 import { count } from './count.ts';
-import { type Glyphs, type StatusWord, statusColour } from './glyphs.ts';
+import { type Glyphs, statusColour } from './glyphs.ts';
 import type { Paint } from './paint.ts';
 import { type Cell, tableLines } from './table.ts';
 import { displayWidth, nameFor, truncate } from './width.ts';

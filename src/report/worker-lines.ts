@@ -3,11 +3,11 @@ import { formatDuration } from '../core/time.ts';
 import type { Observation } from '../engine/environment.ts';
 import { sessionSpending, spendingText } from '../view/cost.ts';
 import { firstLine, safeLine } from '../view/safe-text.ts';
+import type { StatusWord } from '../view/step-board.ts';
+import { agentAction } from '../view/step-progress.ts';
 import { dispatcher, type EndReason, type WorkerNews } from '../worker/contract.ts';
 import { formatProblem } from '../workflow/problems.ts';
-import { agentAction } from './agent-action.ts';
 import { count } from './count.ts';
-import type { StatusWord } from './glyphs.ts';
 import { changesText, landingText, parkedText, transitionText } from './work-words.ts';
 
 /** Something that is worth a line, and how it is meant. */

@@ -1,7 +1,7 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { RunResult, Waiting } from '../engine/run/result.ts';
-import type { StepProgress, WaitingFor } from '../report/step-progress.ts';
 import { type RunView, viewOf } from './run-view.ts';
+import type { StepProgress, WaitingFor } from './step-progress.ts';
 
 /** Where a run stands. */
 export interface RunStanding {

@@ -2,11 +2,9 @@ import type { AgentEvent } from '../agents/session.ts';
 import type { EventOf, HistoryEvent } from '../core/events.ts';
 import { toEpochMs } from '../core/time.ts';
 import { unitOf, unitOfEvent } from '../engine/state/graph.ts';
-import type { StatusWord } from '../report/glyphs.ts';
-import type { Overlap } from '../report/overlap.ts';
-import { StepBoard } from '../report/step-board.ts';
-import type { StepProgress } from '../report/step-progress.ts';
 import { type Spending, spentTogether } from './cost.ts';
+import { type Overlap, type StatusWord, StepBoard } from './step-board.ts';
+import type { StepProgress } from './step-progress.ts';
 
 /** A step, or one worker of it. */
 export interface Unit {

@@ -1,5 +1,16 @@
 import { outerUnits } from '../engine/state/graph.ts';
-import { StepProgress } from '../report/step-progress.ts';
+import { StepProgress } from './step-progress.ts';
+
+/** What a view says of a step, a run included. */
+export type StatusWord =
+  | 'pending'
+  | 'running'
+  | 'waiting'
+  | 'retrying'
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'skipped';
 
 /** The steps of a run in the stable topological order, with workers and what is inside of them below their step. */
 export class StepTree {
@@ -70,3 +81,99 @@ function endOf(paths: readonly string[], outer: string): number {
   while (isInside(paths[at])) at++;
   return at;
 }
+
+/** Counts how many steps are at work at the same time, and how long in all. */
+export class Overlap {
+  /** Time at work, summed over all steps. */
+  workedMs = 0;
+  #most = 0;
+  #atWork = 0;
+
+  /** How many steps were at work at once, at most. */
+  get most(): number {
+    return Math.max(this.#most, this.#atWork);
+  }
+
+  /** Lets the number of steps that are at work now count. */
+  take(): void {
+    this.#most = this.most;
+  }
+
+  /** What was counted so far was not work of this run. */
+  forget(): void {
+    this.#most = 0;
+  }
+
+  start(step: StepProgress, at: number): void {
+    step.workingSince = at;
+    this.#atWork++;
+  }
+
+  /** Does nothing if the step is not at work. */
+  stop(step: StepProgress, at: number): void {
+    if (step.workingSince === undefined) return;
+    const ms = Math.max(0, at - step.workingSince);
+    step.workingSince = undefined;
+    step.workedMs += ms;
+    this.workedMs += ms;
+    this.#atWork--;
+  }
+}
+
+/** The steps of a run, with how many of them stand how. */
+export class StepBoard {
+  readonly tree = new StepTree();
+  readonly active = new Set<StepProgress>();
+  readonly failed = new Set<StepProgress>();
+  readonly counts: Record<StatusWord, number> = noCounts();
+  readonly overlap = new Overlap();
+
+  set(paths: readonly string[]): void {
+    this.tree.set(paths);
+    for (const group of [this.active, this.failed]) {
+      for (const step of group) if (!this.tree.has(step.path)) group.delete(step);
+    }
+    this.#count();
+  }
+
+  /** What something is inside of is no longer at work itself. */
+  add(paths: readonly string[], at: number): void {
+    this.tree.add(paths);
+    for (const path of paths) {
+      const parent = this.tree.get(path)?.parent;
+      if (parent) this.overlap.stop(parent, at);
+    }
+    this.#count();
+  }
+
+  setStatus(step: StepProgress, status: StatusWord, at: number): void {
+    const before = step.status;
+    step.status = status;
+    if (step.children.length === 0) {
+      this.counts[before]--;
+      this.counts[status]++;
+      if (before === 'running') this.overlap.stop(step, at);
+      if (status === 'running') this.overlap.start(step, at);
+    }
+    if (step.isActive) this.active.add(step);
+    else this.active.delete(step);
+    if (status === 'failed') this.failed.add(step);
+    else this.failed.delete(step);
+  }
+
+  #count(): void {
+    Object.assign(this.counts, noCounts());
+    for (const step of this.tree.steps) if (step.children.length === 0) this.counts[step.status]++;
+  }
+}
+
+const noCounts = (): Record<StatusWord, number> => ({
+  pending: 0,
+  running: 0,
+  waiting: 0,
+  retrying: 0,
+  completed: 0,
+  failed: 0,
+  cancelled: 0,
+  skipped: 0,
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentEvent } from '../agents/session.ts';
-import { agentAction } from './agent-action.ts';
+import { agentAction } from './step-progress.ts';
 
 const cases: readonly (readonly [AgentEvent, string | undefined])[] = [
   [{ type: 'tool-start', id: '1', name: 'Edit', input: { file_path: 'src/a.ts' } }, 'Edit src/a.ts'],
