@@ -42,7 +42,7 @@ const shared = [
   { name: 'work', of: ['engine/step/index.js'] },
   { name: 'journal', of: ['commands/journal/run-journal.js'] },
   { name: 'sessions', of: ['agents/kinds.js'] },
-  { name: 'report', of: ['report/index.js'] },
+  { name: 'report', of: ['terminal/index.js'] },
 ];
 
 /** Packages, and modules that are not there: `tsc` reports those, and only what imports them is broken. */

@@ -58,7 +58,7 @@ export async function runProcess(args: readonly string[]): Promise<void> {
     process.exit(stop.exitCode !== undefined && code !== exitCodes.ok ? stop.exitCode : code);
   };
   const fail = async (error: unknown): Promise<number> => {
-    const { formatError } = await import('../report/index.ts');
+    const { formatError } = await import('../terminal/index.ts');
     writeLines(io.err, formatError(error, { color: io.color.err }));
     if (env['REPRISE_DEBUG'] && error instanceof Error) writeLines(io.err, inspect(error));
     return exitCodeOfError(error);

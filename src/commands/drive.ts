@@ -4,9 +4,9 @@ import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { Engine, RunOptions } from '../engine/engine.ts';
 import type { RunResult, Waiting } from '../engine/run/result.ts';
-import type { Reporter } from '../report/index.ts';
 import { jsonText } from '../report/json-text.ts';
 import type { EventStore } from '../store/port.ts';
+import type { Reporter } from '../terminal/index.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { type ExitCode, exitCodeOfError, exitCodeOfResult, exitCodes } from './exit-codes.ts';
 import { excludeFromGit } from './git-exclude.ts';
@@ -190,7 +190,7 @@ async function showEnd({
   const outputFirst = io.isTTY.stdout && io.isTTY.stderr;
   if (outputFirst && result.status === 'completed' && !options.json) writeOutput(io, result.output);
   if (result.status !== 'completed' || !(options.json || options.quiet)) {
-    const { formatSummary } = await import('../report/index.ts');
+    const { formatSummary } = await import('../terminal/index.ts');
     const history = await store.read(result.runId);
     const stateDir = displayPath(io, project.stateDir);
     const { commandSuffix } = project;

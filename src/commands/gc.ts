@@ -3,7 +3,7 @@ import { type GcAction, planGc, type RunStanding } from '../git/gc/plan.ts';
 import { openRepository } from '../git/repository.ts';
 import { count } from '../report/count.ts';
 import { jsonText } from '../report/json-text.ts';
-import { shellWord } from '../report/words.ts';
+import { shellWord } from '../terminal/words.ts';
 import { safeLine } from '../view/safe-text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';

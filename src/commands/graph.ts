@@ -34,7 +34,7 @@ export async function graphCommand(
     );
     return exitCodes.ok;
   }
-  const { formatGraph, formatMermaid } = await import('../report/index.ts');
+  const { formatGraph, formatMermaid } = await import('../terminal/index.ts');
   const marks = statuses ? { statuses } : {};
   writeLines(
     io.out,

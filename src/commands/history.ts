@@ -35,7 +35,7 @@ export async function historyCommand(
     const events = options.raw ? recorded : canonicalOrder(recorded);
     if (options.json) for (const event of events) writeLines(io.out, jsonText(event));
     else {
-      const { formatHistory } = await import('../report/index.ts');
+      const { formatHistory } = await import('../terminal/index.ts');
       writeLines(io.out, formatHistory(events, lookOf(io, 'out')));
     }
     return exitCodes.ok;

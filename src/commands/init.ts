@@ -23,7 +23,7 @@ export async function initCommand(
 ): Promise<ExitCode> {
   const repository = await topOf(io);
   if (repository instanceof RepriseError) {
-    const { formatError } = await import('../report/index.ts');
+    const { formatError } = await import('../terminal/index.ts');
     writeLines(io.err, formatError(repository, { color: io.color.err }));
     return exitCodes.usage;
   }

@@ -5,7 +5,7 @@ import { openRepository, type Repository, resolveCommit } from '../git/repositor
 import { readBranchRecord } from '../git/workspace/branch-records.ts';
 import { jsonText } from '../report/json-text.ts';
 import { hasWork, landable } from '../report/landable.ts';
-import { shellWord } from '../report/words.ts';
+import { shellWord } from '../terminal/words.ts';
 import { standingOf } from '../view/run-status.ts';
 import type { RunView } from '../view/run-view.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

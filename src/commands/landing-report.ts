@@ -1,7 +1,7 @@
 import type { Landing } from '../git/landing/landing.ts';
 import { hintLines } from '../report/cause.ts';
 import { count } from '../report/count.ts';
-import { shellWord } from '../report/words.ts';
+import { shellWord } from '../terminal/words.ts';
 import { safeLine, safeText } from '../view/safe-text.ts';
 
 interface About {

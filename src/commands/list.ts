@@ -49,7 +49,7 @@ export async function listCommand(
   } else if (rows.length === 0)
     writeLines(io.err, `no runs yet; start a workflow: reprise run <workflow>${project.commandSuffix}`);
   else {
-    const { formatRunList } = await import('../report/index.ts');
+    const { formatRunList } = await import('../terminal/index.ts');
     writeLines(io.out, formatRunList(rows, { ...lookOf(io, 'out'), now }));
   }
   return exitCodes.ok;

@@ -1,4 +1,4 @@
-import { isUtf8Locale } from '../report/glyphs.ts';
+import { isUtf8Locale } from '../terminal/glyphs.ts';
 import type { CommandIo } from './io.ts';
 
 /** How text for one of the two streams may look. */

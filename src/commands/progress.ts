@@ -1,8 +1,8 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/run/result.ts';
-import type { Reporter } from '../report/index.ts';
 import { jsonText } from '../report/json-text.ts';
+import type { Reporter } from '../terminal/index.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
@@ -28,7 +28,7 @@ export async function openProgress(
 ): Promise<Reporter> {
   if (display.json) return jsonReporter(io);
   if (display.quiet) return silentReporter(io);
-  const { createLiveReporter, createPlainReporter } = await import('../report/index.ts');
+  const { createLiveReporter, createPlainReporter } = await import('../terminal/index.ts');
   const { color, unicode } = lookOf(io, 'err');
   const now = () => io.now();
   if (io.terminal && !display.verbose)

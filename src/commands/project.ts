@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import type { WorktreeSettings } from '../engine/environment.ts';
-import { shellWord } from '../report/words.ts';
+import { shellWord } from '../terminal/words.ts';
 import { formatProblem, type Problem } from '../workflow/problems.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { everyTime, type Host } from './host.ts';

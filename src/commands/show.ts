@@ -46,7 +46,7 @@ export async function showCommand(
       writeLines(io.out, jsonText({ ...describe({ run, standing, ownership }, io.now()), next }));
       return exitCodes.ok;
     }
-    const { formatSummary } = await import('../report/index.ts');
+    const { formatSummary } = await import('../terminal/index.ts');
     writeLines(io.out, heading({ run, standing, ownership }, io.now()));
     const running = ownership.kind === 'held';
     writeLines(

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { jsonText } from '../report/json-text.ts';
-import type { StatusFacts } from '../report/status-facts.ts';
 import { changeMark, describeStatus } from '../report/status-json.ts';
-import { fittingLines, statusLines } from '../report/status-text.ts';
+import type { StatusFacts } from '../terminal/status/facts.ts';
+import { fittingLines, statusLines } from '../terminal/status/text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
-import type { TaskFacts } from '../report/status-facts.ts';
-import { shellWord } from '../report/words.ts';
 import { type Claim, isHeld } from '../store/claims.ts';
 import type { EventStore } from '../store/port.ts';
+import type { TaskFacts } from '../terminal/status/facts.ts';
+import { shellWord } from '../terminal/words.ts';
 import { safeLine } from '../view/safe-text.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';
 import { excludeFromGit } from './git-exclude.ts';

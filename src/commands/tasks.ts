@@ -1,12 +1,12 @@
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
 import { jsonText } from '../report/json-text.ts';
-import type { TaskFacts } from '../report/status-facts.ts';
 import { describeTask } from '../report/status-json.ts';
-import { formatTask, formatTaskList } from '../report/tasks-text.ts';
 import { uncommittedTexts } from '../report/tasks-words.ts';
-import { shellWord } from '../report/words.ts';
 import type { EventStore } from '../store/port.ts';
+import type { TaskFacts } from '../terminal/status/facts.ts';
+import { formatTask, formatTaskList } from '../terminal/status/tasks.ts';
+import { shellWord } from '../terminal/words.ts';
 import { safeLine, safeText } from '../view/safe-text.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';
 import { formatProblem } from '../workflow/problems.ts';

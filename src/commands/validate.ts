@@ -60,7 +60,7 @@ async function judge(target: string, place: Place): Promise<Verdict> {
 async function print(verdicts: readonly Verdict[], io: CommandIo): Promise<void> {
   if (verdicts.length === 0)
     writeLines(io.err, 'nothing to validate: no workflows in .reprise/workflows and no reprise.yaml');
-  const { formatError } = await import('../report/index.ts');
+  const { formatError } = await import('../terminal/index.ts');
   const said = new Set<string>();
   for (const { target, workflow, error } of verdicts) {
     // Agents are checked for every workflow that names one, and their file may be wrong.

@@ -3,7 +3,7 @@ import { nearest } from '../core/suggest.ts';
 import { isBranchName } from '../git/names.ts';
 import { branchTip } from '../git/refs.ts';
 import { openRepository, type Repository } from '../git/repository.ts';
-import { shellWord } from '../report/words.ts';
+import { shellWord } from '../terminal/words.ts';
 import type { WorkerRules } from '../worker/contract.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../workflow/yaml/config-workers.ts';

@@ -22,7 +22,7 @@ export async function openWorkersView(
   if (json) return jsonView(io);
   const { terminal } = io;
   if (terminal && !quiet) {
-    const { createLiveWorkersReporter } = await import('../report/worker-live.ts');
+    const { createLiveWorkersReporter } = await import('../terminal/worker/live.ts');
     return createLiveWorkersReporter({
       ...lookOf(io, 'err'),
       stdout: terminal,

@@ -1,7 +1,7 @@
 import type { ErrorData } from '../core/errors.ts';
+import { errorLine } from '../terminal/words.ts';
 import { furtherLines, safeLine, safeText } from '../view/safe-text.ts';
 import type { Paint } from './paint.ts';
-import { errorLine } from './words.ts';
 
 export interface Cause {
   readonly error: ErrorData;

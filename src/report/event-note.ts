@@ -1,10 +1,10 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { formatDuration } from '../core/time.ts';
+import { answerText, errorLine, stepsToRunAgain } from '../terminal/words.ts';
 import { sessionSpending, spendingText } from '../view/cost.ts';
 import { safeLine } from '../view/safe-text.ts';
 import { count } from './count.ts';
-import { answerText, errorLine, stepsToRunAgain } from './words.ts';
 import {
   changesText,
   fanOutText,

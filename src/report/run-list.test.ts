@@ -1,8 +1,8 @@
 import { expect, it, vi } from 'vitest';
 import { toTimestamp } from '../core/time.ts';
+import { displayWidth } from '../terminal/text.ts';
 import { formatRunList, type RunRow } from './run-list.ts';
 import { noon } from './test-support.ts';
-import { displayWidth } from './width.ts';
 
 vi.stubEnv('TZ', 'UTC');
 

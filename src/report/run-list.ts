@@ -1,10 +1,10 @@
 import { formatDuration, type Timestamp, toEpochMs } from '../core/time.ts';
+import { glyphsFor, statusColour, toStatusWord } from '../terminal/glyphs.ts';
+import type { FormatOptions } from '../terminal/run/history.ts';
+import { tableLines } from '../terminal/table.ts';
 import { safeLine } from '../view/safe-text.ts';
-import { glyphsFor, statusColour, toStatusWord } from './glyphs.ts';
-import type { FormatOptions } from './history-table.ts';
 import { relativeTime } from './moments.ts';
 import { painter } from './paint.ts';
-import { tableLines } from './table.ts';
 
 export interface RunRow {
   readonly runId: string;

@@ -2,12 +2,12 @@
  * Ink is slow to load, so only who wants a live view pays for it. React looks at NODE_ENV while it is loaded, and its
  * development build keeps a measurement of every frame for ever.
  */
-export async function importScreen(): Promise<typeof import('./live-screen.ts')> {
+export async function importScreen(): Promise<typeof import('../terminal/screen.ts')> {
   const { env } = process;
   const before = env['NODE_ENV'];
   env['NODE_ENV'] = 'production';
   try {
-    return await import('./live-screen.ts');
+    return await import('../terminal/screen.ts');
   } finally {
     if (before === undefined) delete env['NODE_ENV'];
     else env['NODE_ENV'] = before;

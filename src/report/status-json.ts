@@ -1,7 +1,7 @@
 import { toEpochMs } from '../core/time.ts';
 import type { Claim } from '../store/claims.ts';
+import type { LockFact, StatusFacts, WorkerFact } from '../terminal/status/facts.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';
-import type { LockFact, StatusFacts, WorkerFact } from './status-facts.ts';
 
 /** The facts as programs get them. */
 export const describeStatus = (facts: StatusFacts, now: number) => ({

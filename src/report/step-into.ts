@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
+import { shellWord } from '../terminal/words.ts';
 import type { StepProgress } from '../view/step-progress.ts';
-import { shellWord } from './words.ts';
 
 const resumeWords: Readonly<Record<string, string>> = { claude: 'claude --resume', codex: 'codex resume' };
 

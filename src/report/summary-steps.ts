@@ -1,14 +1,14 @@
 import { formatDuration } from '../core/time.ts';
+import { type Glyphs, statusColour } from '../terminal/glyphs.ts';
+import { type Cell, tableLines } from '../terminal/table.ts';
+import { noteOf } from '../terminal/words.ts';
 import { costText } from '../view/cost.ts';
 import type { RunView } from '../view/run-view.ts';
 import { safeLine } from '../view/safe-text.ts';
 import type { StatusWord } from '../view/step-board.ts';
 import type { StepProgress } from '../view/step-progress.ts';
 import { count } from './count.ts';
-import { type Glyphs, statusColour } from './glyphs.ts';
 import type { Paint } from './paint.ts';
-import { type Cell, tableLines } from './table.ts';
-import { noteOf } from './words.ts';
 
 export interface StepTableOptions {
   readonly glyphs: Glyphs;

@@ -1,8 +1,8 @@
+import type { UncommittedTask } from '../terminal/status/facts.ts';
+import { shellWord } from '../terminal/words.ts';
 import { safeLine } from '../view/safe-text.ts';
 import type { StatusWord } from '../view/step-board.ts';
 import type { StandingWord, TaskStanding } from '../worker/tasks/status.ts';
-import type { UncommittedTask } from './status-facts.ts';
-import { shellWord } from './words.ts';
 
 const statuses: Readonly<Record<StandingWord, StatusWord>> = {
   ready: 'pending',

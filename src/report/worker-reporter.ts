@@ -1,10 +1,10 @@
 import type { Observation } from '../engine/environment.ts';
+import { statusColour } from '../terminal/glyphs.ts';
+import { displayWidth } from '../terminal/text.ts';
+import { newsLines, observationLines, type WorkerLine } from '../terminal/worker/reporter.ts';
 import type { WorkerNews } from '../worker/contract.ts';
-import { statusColour } from './glyphs.ts';
 import { clockTime } from './moments.ts';
 import { type Paint, painter } from './paint.ts';
-import { displayWidth } from './width.ts';
-import { newsLines, observationLines, type WorkerLine } from './worker-lines.ts';
 
 /** Shows what workers do. */
 export interface WorkersReporter {

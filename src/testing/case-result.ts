@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import { formatError } from '../report/error-text.ts';
+import { formatError } from '../terminal/errors.ts';
 import { checkExpectations } from './expectations.ts';
 import type { FoundCase } from './manifest/find.ts';
 import type { CaseManifest } from './manifest/manifest.ts';

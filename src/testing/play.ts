@@ -5,7 +5,7 @@ import { topLane } from '../effects/recording/recording.ts';
 import type { Tracer } from '../effects/tracer.ts';
 import type { AbandonableWorld } from '../effects/world.ts';
 import { abandonIncarnation, readmitIncarnation } from '../process/table.ts';
-import { formatError } from '../report/error-text.ts';
+import { formatError } from '../terminal/errors.ts';
 import type { CaseClock } from './case-clock.ts';
 import { isGitReal } from './case-result.ts';
 import { commandEffect } from './command-effect.ts';

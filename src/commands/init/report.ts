@@ -1,4 +1,4 @@
-import { shellWord } from '../../report/words.ts';
+import { shellWord } from '../../terminal/words.ts';
 import { safeLine } from '../../view/safe-text.ts';
 import { ignoredFolders } from '../git-exclude.ts';
 

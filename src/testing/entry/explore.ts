@@ -8,7 +8,7 @@ import {
   switchesIn,
 } from '../../effects/explore/schedule.ts';
 import { type Found, notDeterministic, search, twice } from '../../effects/explore/search.ts';
-import { laneDiagram } from '../../report/lane-diagram.ts';
+import { laneDiagram } from '../../terminal/lane-diagram.ts';
 import { performingSetup, type Setup } from './explored-world.ts';
 
 export interface ExploreOptions {

@@ -3,7 +3,7 @@ import { conflicts, type Keys } from '../../effects/effect.ts';
 import { clockLane, type Move, switchesIn } from '../../effects/explore/schedule.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import { count } from '../../report/count.ts';
-import { type LaneRow, laneDiagram } from '../../report/lane-diagram.ts';
+import { type LaneRow, laneDiagram } from '../../terminal/lane-diagram.ts';
 import type { Adversity } from './attempt.ts';
 import { everybody } from './crashes.ts';
 import { shareOf } from './doubt.ts';

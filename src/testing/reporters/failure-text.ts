@@ -1,6 +1,6 @@
 import { hintLines } from '../../report/cause.ts';
 import type { Colour, Paint } from '../../report/paint.ts';
-import { shellWord } from '../../report/words.ts';
+import { shellWord } from '../../terminal/words.ts';
 import { safeLine, safeOutput } from '../../view/safe-text.ts';
 import type { CaseFailure, CaseResult, FailureKind } from '../result.ts';
 import { caseTitle } from '../summary.ts';

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { displayWidth } from '../../report/width.ts';
+import { displayWidth } from '../../terminal/text.ts';
 import type { CaseFailure, FailureKind } from '../result.ts';
 import { reporterNames } from './create.ts';
 import { hintOf } from './failure-text.ts';

@@ -1,6 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { shellWord } from '../../report/words.ts';
+import { shellWord } from '../../terminal/words.ts';
 import type { CaseFailure } from '../result.ts';
 import { compareSnapshot } from './compare.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import { displayWidth } from '../../report/width.ts';
+import { displayWidth } from '../../terminal/text.ts';
 import { composeSnapshot } from './compose.ts';
 import { timelineLines } from './timeline.ts';
 

@@ -1,5 +1,5 @@
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import { tableLines } from '../../report/table.ts';
+import { tableLines } from '../../terminal/table.ts';
 import { safeLine } from '../../view/safe-text.ts';
 import { outputLines } from './output-lines.ts';
 import { timelineLines } from './timeline.ts';

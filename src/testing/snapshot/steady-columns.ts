@@ -1,4 +1,4 @@
-import { displayWidth } from '../../report/width.ts';
+import { displayWidth } from '../../terminal/text.ts';
 
 /** The blanks before a cell of a table whose width was that of a duration or a cost. */
 const beforeUnsteadyCell = /(?<=\S) {2,}(?=(?:>= |took )?<(?:DURATION|COST)>(?: ago)?(?: {2,}|$))/;

@@ -1,6 +1,6 @@
 import { conflicts, type Keys } from '../../effects/effect.ts';
 import { type RecordedEntry, topLane } from '../../effects/recording/recording.ts';
-import { filled, filledBefore, truncate } from '../../report/width.ts';
+import { filled, filledBefore, truncate } from '../../terminal/text.ts';
 
 const columns = 80;
 const gap = 2;

@@ -1,0 +1,189 @@
+import type { EventOf, HistoryEvent } from '../core/events.ts';
+import { formatDuration } from '../core/time.ts';
+import { unitOfEvent } from '../engine/state/graph.ts';
+import { count } from '../report/count.ts';
+import {
+  changesText,
+  fanOutText,
+  landingText,
+  parkedText,
+  selectionText,
+  transitionText,
+} from '../report/work-words.ts';
+import { costText } from '../view/cost.ts';
+import type { RunView } from '../view/run-view.ts';
+import { safeLine } from '../view/safe-text.ts';
+import type { StatusWord } from '../view/step-board.ts';
+import type { StepProgress } from '../view/step-progress.ts';
+import {
+  answerText,
+  approveCommand,
+  attemptText,
+  errorLine,
+  leavesOf,
+  skipText,
+  stepsToRunAgain,
+} from './words.ts';
+
+/** What the log says of an event; `step` is absent on what concerns the run as a whole. */
+export interface EventLine {
+  readonly step?: string | undefined;
+  readonly status: StatusWord;
+  readonly text: string;
+}
+
+export interface EventLineContext {
+  /** With the event applied. */
+  readonly view: RunView;
+  /** How often a step may be tried, the first time included. */
+  readonly attemptLimit: (path: string) => number | undefined;
+  readonly isOptional: (path: string) => boolean;
+  /** Whether the step asks a person, and does no work of its own. */
+  readonly isGate: (path: string) => boolean;
+  /** What a command to type ends with. */
+  readonly commandSuffix?: string | undefined;
+}
+
+/** One line for each event that a person would want to know of; the others give none. */
+export function eventLine(event: HistoryEvent, context: EventLineContext): EventLine | undefined {
+  const { view } = context;
+  const path = unitOfEvent(event);
+  const line = (status: StatusWord, text: string): EventLine => ({ step: path, status, text });
+  const step = path === undefined ? undefined : view.step(path);
+  const limit = path === undefined ? undefined : context.attemptLimit(path);
+  const attempt = event.attempt ?? 1;
+  const again = attempt > 1 ? ` (${attemptText(attempt, limit)})` : '';
+
+  switch (event.type) {
+    case 'run.started': {
+      const { forkedFrom: from } = event.data;
+      const origin = from ? `, forked from ${from.run} at ${safeLine(from.step)}` : '';
+      return line(
+        'running',
+        `run ${event.runId} started: ${count(leavesOf(event.data.steps).length, 'step')}${origin}`,
+      );
+    }
+    case 'run.resumed': {
+      const again = stepsToRunAgain(event.data).length;
+      return line(
+        'running',
+        `run ${event.runId} resumed${again > 0 ? `: ${count(again, 'step')} to run again` : ''}`,
+      );
+    }
+    case 'run.completed':
+      return line('completed', `completed in ${formatDuration(view.elapsedMs())}`);
+    case 'run.failed': {
+      const { error, step: cause } = event.data;
+      const where = cause === undefined ? '' : `${safeLine(cause)}: `;
+      return line('failed', `failed after ${formatDuration(view.elapsedMs())}: ${where}${errorLine(error)}`);
+    }
+    case 'run.cancelled':
+      return line(
+        'cancelled',
+        `cancelled after ${formatDuration(view.elapsedMs())}: ${safeLine(event.data.reason)}`,
+      );
+    case 'cancel.requested':
+      return line('cancelled', `is being cancelled${by(event.data.by)}: ${safeLine(event.data.reason)}`);
+    case 'signal.received':
+      return line('running', `received signal ${safeLine(event.data.name)}${by(event.data.by)}`);
+    case 'step.started':
+      return path !== undefined && context.isGate(path) ? undefined : line('running', `started${again}`);
+    case 'step.completed':
+      if (step?.reused) return line('completed', 'ok, taken over');
+      if (step?.answer) return line('completed', 'ok');
+      return line(
+        'completed',
+        `ok ${formatDuration(step?.durationMs(undefined) ?? 0)}${spent(step)}${again}`,
+      );
+    case 'step.failed': {
+      const optional = path !== undefined && context.isOptional(path) ? ' (optional)' : '';
+      return line('failed', `failed${again}${optional}: ${errorLine(event.data.error)}`);
+    }
+    case 'step.cancelled':
+      return line('cancelled', `cancelled: ${safeLine(event.data.reason)}`);
+    case 'step.skipped':
+      return line('skipped', `skipped: ${skipText(event.data, view)}`);
+    case 'step.retrying': {
+      const { error, delayMs } = event.data;
+      const tried = attemptText(attempt, limit);
+      return line('retrying', `failed (${tried}), again in ${formatDuration(delayMs)}: ${errorLine(error)}`);
+    }
+    case 'step.interrupted':
+      return line('retrying', 'was interrupted and runs again');
+    case 'step.suspended':
+      return event.data.on === 'signal'
+        ? line('waiting', `waits for signal ${safeLine(event.data.signal ?? '')}`)
+        : undefined;
+    case 'step.resumed':
+      return line('running', 'goes on');
+    case 'timer.set':
+      return typeof event.data.timer === 'number'
+        ? line('waiting', `sleeps ${formatDuration(event.data.ms)}`)
+        : undefined;
+    case 'timer.fired':
+      return undefined;
+    case 'approval.requested': {
+      const command = approveCommand({ runId: event.runId, step: path ?? '', choices: event.data.choices });
+      return line(
+        'waiting',
+        `waits for approval: ${safeLine(event.data.message)} (${command}${context.commandSuffix ?? ''})`,
+      );
+    }
+    case 'approval.given':
+      return line('running', `answered: ${answerText(event.data)}`);
+    case 'step.paused': {
+      const { delayMs, reason } = event.data;
+      return line('waiting', `pauses for ${formatDuration(delayMs)}: ${safeLine(reason)}`);
+    }
+    case 'fanout.expanded':
+      return line('running', fanOutText(event.data));
+    case 'selection.made':
+      return line('completed', selectionText(event.data));
+    case 'workspace.saved':
+      return event.data.files === 0
+        ? undefined
+        : line(
+            'running',
+            `saved ${changesText(event.data)} on ${safeLine(step?.work.workspace?.branch ?? '')}`,
+          );
+    case 'session.started': {
+      const { agent, kind, resumes } = event.data;
+      const who = agent === kind ? safeLine(agent) : safeLine(`${agent} (${kind})`);
+      return line('running', `${who} ${resumes ? 'goes on' : 'is at work'}`);
+    }
+    case 'session.ended':
+      return sessionLine(event.data, line);
+    case 'landing.started':
+      return line('running', `lands ${safeLine(event.data.branch)} on ${safeLine(event.data.onto)}`);
+    case 'landing.ended':
+      return line(landed.has(event.data.outcome) ? 'completed' : 'failed', landingText(event.data));
+    case 'landing.parked':
+      return line('waiting', parkedText(event.data));
+    case 'transition.taken':
+      return line('running', transitionText(event.data));
+    case 'workspace.created':
+    case 'session.named':
+      return undefined;
+  }
+}
+
+const landed: ReadonlySet<string> = new Set(['landed', 'nothing-to-land']);
+
+/** The end of its step follows, so a session is worth a line of its own only if it did not get what it wanted. */
+function sessionLine(
+  { outcome, denials = [] }: EventOf<'session.ended'>['data'],
+  line: (status: StatusWord, text: string) => EventLine,
+): EventLine | undefined {
+  const denied = new Set(
+    denials.map(({ tool, lineToAdd }) => safeLine(lineToAdd ? `${tool} (to allow it: ${lineToAdd})` : tool)),
+  );
+  if (denied.size > 0) return line('waiting', `was denied ${[...denied].join(', ')}`);
+  return outcome === 'limit' ? line('waiting', 'ran into a limit of its agent') : undefined;
+}
+
+const spent = (step: StepProgress | undefined): string => {
+  const text = step ? costText(step.spent) : '';
+  return text === '' ? '' : `, ${text}`;
+};
+
+const by = (who: string | undefined): string => (who ? ` by ${safeLine(who)}` : '');

@@ -1,0 +1,134 @@
+import { count } from '../report/count.ts';
+import { painter } from '../report/paint.ts';
+import { fanOutMarks, inOrder } from '../report/workflow-steps.ts';
+import { safeLine } from '../view/safe-text.ts';
+import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+import { type Glyphs, glyphsFor, statusColour, toStatusWord } from './glyphs.ts';
+import { type Cell, tableLines } from './table.ts';
+
+export interface GraphOptions {
+  readonly color: boolean;
+  /** 80 unless it is said. */
+  readonly columns?: number | undefined;
+  readonly unicode?: boolean | undefined;
+  /** How steps stand, by path. */
+  readonly statuses?: ReadonlyMap<string, string> | undefined;
+}
+
+/**
+ * The graph as numbered layers: what stands in one layer can be at work at the same time, and comes after what its arrow
+ * names. The steps of a child workflow stand below the step that uses it.
+ */
+export function formatGraph(workflow: WorkflowModel, options: GraphOptions): string {
+  const glyphs = glyphsFor(options.unicode);
+  const paint = painter(options.color);
+  const rows = scopeRows(workflow, { indent: '', prefix: '', glyphs, statuses: options.statuses });
+  const lines = tableLines(rows, {
+    columns: [{}, { shrinks: true }, {}],
+    width: options.columns ?? 80,
+    paint,
+    ellipsis: glyphs.ellipsis,
+  });
+  const title = `${paint('bold', safeLine(workflow.name))}: ${count(workflow.steps.length, 'step')}`;
+  const about = workflow.description ? [paint('dim', safeLine(workflow.description))] : [];
+  return `${[title, ...about, ...lines].join('\n')}\n`;
+}
+
+interface Scope {
+  readonly indent: string;
+  readonly prefix: string;
+  readonly glyphs: Glyphs;
+  readonly statuses: ReadonlyMap<string, string> | undefined;
+}
+
+function scopeRows(workflow: WorkflowModel, scope: Scope): readonly (readonly Cell[])[] {
+  return layersOf(workflow).flatMap((layer, depth) =>
+    layer.flatMap((step, index) => stepRows(step, { scope, depth, index, size: layer.length })),
+  );
+}
+
+/** Each step one layer below the lowest of those that it comes after. */
+function layersOf(workflow: WorkflowModel): readonly (readonly StepModel[])[] {
+  const depths = new Map<string, number>();
+  const layers: StepModel[][] = [];
+  for (const step of inOrder(workflow)) {
+    const depth = step.needs.reduce((deepest, { id }) => Math.max(deepest, (depths.get(id) ?? -1) + 1), 0);
+    depths.set(step.id, depth);
+    const layer = layers[depth];
+    if (layer) layer.push(step);
+    else layers.push([step]);
+  }
+  return layers;
+}
+
+interface Place {
+  readonly scope: Scope;
+  readonly depth: number;
+  readonly index: number;
+  readonly size: number;
+}
+
+function stepRows(step: StepModel, { scope, depth, index, size }: Place): readonly (readonly Cell[])[] {
+  const { glyphs, statuses } = scope;
+  const { branch } = glyphs;
+  const path = `${scope.prefix}${step.id}`;
+  const isLast = index === size - 1;
+  const number = index === 0 ? String(depth + 1).padStart(2) : '  ';
+  const line = branch.only.slice(0, 1);
+  const turn = size === 1 ? branch.only : index === 0 ? branch.first : isLast ? branch.last : branch.middle;
+  const word = statuses && toStatusWord(statuses.get(path) ?? 'pending');
+  const tree = `${scope.indent}${number} ${index === 0 ? line : ' '}${turn} `;
+  const row: Cell[] = [
+    {
+      lead: tree,
+      text: `${word ? `${glyphs[word]} ` : ''}${safeLine(step.id)}`,
+      colour: word && statusColour(word),
+    },
+    { text: marksOf(step).join(` ${glyphs.dot} `), colour: 'dim' },
+    { text: needsText(step, glyphs) },
+  ];
+  if (step.body.kind !== 'uses') return [row];
+  const indent = `${scope.indent}    ${isLast ? '  ' : branch.through} `;
+  return [row, ...scopeRows(step.body.workflow, { ...scope, indent, prefix: `${path}/` })];
+}
+
+function marksOf({ body, fanOut, condition, retry, optional }: StepModel): readonly string[] {
+  return [
+    kindText(body),
+    ...(fanOut ? fanOutMarks(fanOut) : []),
+    ...(condition ? ['conditional'] : []),
+    ...(retry && retry.attempts > 1 ? [`up to ${retry.attempts} attempts`] : []),
+    ...(optional ? ['optional'] : []),
+  ];
+}
+
+function kindText(body: StepModel['body']): string {
+  switch (body.kind) {
+    case 'function':
+      return 'function';
+    case 'run':
+      return 'shell';
+    case 'approve':
+      return 'approval';
+    case 'uses':
+      return `uses ${safeLine(body.workflow.name)}`;
+    case 'agent':
+      return `agent ${safeLine(body.agent)}`;
+    case 'land':
+      return `lands ${safeLine(body.from)}`;
+    case 'built-in':
+      return safeLine(body.name);
+  }
+}
+
+const namedNeeds = 6;
+
+/** `maybe`: the step runs however that one ended. */
+function needsText({ needs }: StepModel, glyphs: Glyphs): string {
+  if (needs.length === 0) return '';
+  const names = needs
+    .slice(0, namedNeeds)
+    .map(({ id, tolerant }) => `${tolerant ? 'maybe ' : ''}${safeLine(id)}`);
+  const more = needs.length > namedNeeds ? ` and ${needs.length - namedNeeds} more` : '';
+  return `${needs.length > 1 ? glyphs.join : glyphs.after} ${names.join(', ')}${more}`;
+}

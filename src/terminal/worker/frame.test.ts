@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import type { NewEvent } from '../../core/events.ts';
+import { painter } from '../../report/paint.ts';
+import {
+  completed,
+  historyOf,
+  noon,
+  runCompleted,
+  runStarted,
+  sessionEnded,
+  sessionStarted,
+  started,
+} from '../../report/test-support.ts';
+import { WorkerLane } from '../../report/worker-lane.ts';
+import { glyphsFor } from '../glyphs.ts';
+import { displayWidth } from '../text.ts';
+import { type WorkerFrameOptions, workersFrame } from './frame.ts';
+
+type Entries = readonly (readonly [number, NewEvent])[];
+
+const takes = (task: string): NewEvent => ({
+  type: 'transition.taken',
+  step: 'dispatch',
+  attempt: 1,
+  data: { from: 'dispatch', to: 'coder', args: { task } },
+});
+
+const landed: NewEvent = {
+  type: 'landing.ended',
+  step: 'land',
+  attempt: 1,
+  data: {
+    outcome: 'landed',
+    onto: 'main',
+    branch: 'b',
+    commit: 'ab'.repeat(20),
+    commits: 1,
+    subjects: ['Mend it'],
+  },
+};
+
+const dispatched = (task: string): Entries => [
+  [0, runStarted('worker', ['dispatch', 'work', 'land'])],
+  [0, started('dispatch')],
+  [100, takes(task)],
+  [100, completed('dispatch')],
+  [200, started('work')],
+  [300, sessionStarted('work')],
+];
+
+function laneOf(name: string, entries: Entries = []): WorkerLane {
+  const lane = new WorkerLane(noon);
+  lane.tell({ kind: 'enlisted', name }, noon);
+  lane.observe({ kind: 'events', events: historyOf(entries) });
+  return lane;
+}
+
+function atWork(name: string, task: string, action = 'Edit src/a.ts'): WorkerLane {
+  const lane = laneOf(name, dispatched(task));
+  const event = { type: 'text', text: action } as const;
+  lane.observe({ kind: 'agent', step: 'work', event });
+  return lane;
+}
+
+function asleep(name: string): WorkerLane {
+  const lane = laneOf(name);
+  lane.tell({ kind: 'sleeps', why: 'no task is ready: 1 held' }, noon + 1000);
+  return lane;
+}
+
+const options: WorkerFrameOptions = {
+  branch: 'main',
+  columns: 80,
+  rows: 24,
+  now: noon + 65_000,
+  tick: 0,
+  glyphs: glyphsFor(),
+  paint: painter(false),
+  isStopping: false,
+};
+const frame = (lanes: readonly WorkerLane[], given: Partial<WorkerFrameOptions> = {}): string =>
+  workersFrame(lanes, { ...options, ...given }).join('\n');
+
+describe('a worker', () => {
+  it('has a task, an agent and a last action while it is at work', () => {
+    const lane = atWork('worker-1', 'fix-readme');
+    expect(lane).toMatchObject({
+      state: 'at-work',
+      task: 'fix-readme',
+      agent: 'coder',
+      lastAction: 'Edit src/a.ts',
+    });
+  });
+
+  it('adds up what all its tasks cost, and counts what landed', () => {
+    const whole: Entries = [...dispatched('a'), [400, sessionEnded('work', 0.25)], [500, completed('work')]];
+    const lane = laneOf('w', [
+      ...whole,
+      [600, started('land')],
+      [700, landed],
+      [700, completed('land')],
+      [800, runCompleted],
+    ]);
+    expect(lane).toMatchObject({ state: 'idle', task: undefined, landed: 1 });
+    lane.observe({ kind: 'events', events: historyOf(whole) });
+    expect(lane.spent).toMatchObject({ costUsd: 0.5, priced: 2 });
+  });
+
+  it('is at the landing when no agent is', () => {
+    const lane = laneOf('w', [
+      ...dispatched('a'),
+      [400, sessionEnded('work', 0)],
+      [500, completed('work')],
+      [600, started('land')],
+    ]);
+    expect(lane.agent).toBe('land');
+  });
+
+  it('shows the run that it has taken over', () => {
+    const lane = laneOf('w');
+    lane.tell({ kind: 'takes-over', runId: 'k7x2' }, noon);
+    lane.observe({
+      kind: 'events',
+      events: historyOf([
+        [0, started('work', 2)],
+        [10, sessionStarted('work')],
+      ]),
+    });
+    expect(lane).toMatchObject({ state: 'at-work', task: 'run k7x2', agent: 'coder' });
+    lane.tell({ kind: 'lost', runId: 'k7x2' }, noon);
+    expect(lane).toMatchObject({ state: 'idle', task: undefined, agent: undefined });
+  });
+});
+
+describe('the picture of workers', () => {
+  const ended = laneOf('worker-4');
+  ended.tell({ kind: 'nothing', why: 'there are no tasks' }, noon);
+  ended.tell({ kind: 'ended', reason: 'idle' }, noon);
+  const four = [atWork('worker-1', 'fix-readme'), asleep('ärbeiter-日本'), laneOf('worker-3'), ended];
+
+  it('has a row for each', () => {
+    expect(frame(four)).toMatchInlineSnapshot(`
+      "4 workers on main · 1 at work, 1 looking for a task, 1 asleep, 1 ended
+       ⠋  worker-1       fix-readme  coder  1m 04s  Edit src/a.ts
+       ◔  ärbeiter-日本                     1m 04s  asleep: no task is ready: 1 held
+       ⠋  worker-3                          1m 05s  looks for a task
+       ✓  worker-4                                  has ended: there are no tasks"
+    `);
+  });
+
+  it('says that workers are told to stop', () => {
+    expect(frame([asleep('w')], { isStopping: true, glyphs: glyphsFor(false) })).toMatchInlineSnapshot(`
+      "1 worker on main - stopping; Ctrl-C again ends at once - 1 asleep
+       ?  w  1m 04s  asleep: no task is ready: 1 held"
+    `);
+  });
+
+  it('fits a small terminal', () => {
+    expect(frame(four, { columns: 40, rows: 5 })).toMatchInlineSnapshot(`
+      "4 workers on main · 1 at work, 1 looki…
+       ⠋  worker-1  fix-r…  coder  1m 04s
+       ⠋  worker-3                 1m 05s
+       … 2 more: 1 asleep, 1 ended"
+    `);
+    expect(frame(four, { columns: 30, rows: 2 })).toMatchInlineSnapshot(`" ⠋  worker-1  fix-r…  coder"`);
+  });
+
+  it('shows those at work where there is no room for all', () => {
+    const many = Array.from({ length: 40 }, (_, at) =>
+      at % 10 === 9 ? atWork(`w${at}`, `t${at}`) : asleep(`w${at}`),
+    );
+    expect(frame(many, { rows: 8 })).toMatchInlineSnapshot(`
+      "40 workers on main · 4 at work, 36 asleep
+       ◔  w0               1m 04s  asleep: no task is ready: 1 held
+       ⠋  w9   t9   coder  1m 04s  Edit src/a.ts
+       ⠋  w19  t19  coder  1m 04s  Edit src/a.ts
+       ⠋  w29  t29  coder  1m 04s  Edit src/a.ts
+       ⠋  w39  t39  coder  1m 04s  Edit src/a.ts
+       … 35 more: 35 asleep"
+    `);
+  });
+
+  it('is never too wide or too high', () => {
+    for (let columns = 10; columns < 100; columns += 3)
+      for (let rows = 1; rows < 10; rows++) {
+        const lines = workersFrame(four, { ...options, columns, rows });
+        expect(lines.length).toBeLessThan(Math.max(2, rows));
+        for (const line of lines) expect(displayWidth(line)).toBeLessThan(columns);
+      }
+  });
+});

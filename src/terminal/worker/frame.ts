@@ -1,0 +1,131 @@
+import { formatDuration } from '../../core/time.ts';
+import { count } from '../../report/count.ts';
+import type { Paint } from '../../report/paint.ts';
+import type { LaneState, WorkerLane } from '../../report/worker-lane.ts';
+import { costText, type Spending, spentTogether, tokensText } from '../../view/cost.ts';
+import { safeLine } from '../../view/safe-text.ts';
+import type { StatusWord } from '../../view/step-board.ts';
+import { type Glyphs, statusColour } from '../glyphs.ts';
+import { type Cell, tableLines } from '../table.ts';
+import { displayWidth, nameFor, truncate } from '../text.ts';
+
+export interface WorkerFrameOptions {
+  readonly branch: string;
+  readonly columns: number;
+  readonly rows: number;
+  readonly now: number;
+  /** Counts the frames, and turns the spinner. */
+  readonly tick: number;
+  readonly glyphs: Glyphs;
+  readonly paint: Paint;
+  /** Somebody has asked the workers to stop. */
+  readonly isStopping: boolean;
+}
+
+/**
+ * One picture of the workers of this process, no wider than the terminal and less high: a row for each, and where there
+ * is no room for all, those at work first and a count of the others.
+ */
+export function workersFrame(lanes: readonly WorkerLane[], options: WorkerFrameOptions): readonly string[] {
+  const height = Math.max(1, options.rows - 1);
+  const header = height >= 2 ? [headerLine(lanes, options)] : [];
+  const room = height - header.length;
+  const shown = mostUrgent(lanes, lanes.length > room ? Math.max(1, room - 1) : room);
+  const hidden = lanes.filter(lane => !shown.includes(lane));
+  const rows = tableLines(
+    shown.map(lane => laneRow(lane, options)),
+    {
+      columns: [{}, {}, { shrinks: true }, { shrinks: true }, { align: 'right' }, { align: 'right' }, {}],
+      width: options.columns - 1,
+      paint: options.paint,
+      ellipsis: options.glyphs.ellipsis,
+      indent: ' ',
+    },
+  );
+  const footer = hidden.length > 0 && room > 1 ? [footerLine(hidden, options)] : [];
+  return [...header, ...rows, ...footer];
+}
+
+const stateWords: readonly (readonly [LaneState, string])[] = [
+  ['at-work', 'at work'],
+  ['idle', 'looking for a task'],
+  ['asleep', 'asleep'],
+  ['ended', 'ended'],
+];
+
+function countsText(lanes: readonly WorkerLane[]): string {
+  const counts = stateWords.flatMap(([state, word]) => {
+    const many = lanes.filter(lane => lane.state === state).length;
+    return many === 0 ? [] : [`${many} ${word}`];
+  });
+  return counts.join(', ');
+}
+
+function headerLine(lanes: readonly WorkerLane[], options: WorkerFrameOptions): string {
+  const { branch, columns, glyphs, paint, isStopping } = options;
+  const landed = lanes.reduce((sum, lane) => sum + lane.landed, 0);
+  const parts = [
+    ...(isStopping ? ['stopping; Ctrl-C again ends at once'] : []),
+    countsText(lanes),
+    ...(landed > 0 ? [`${landed} landed`] : []),
+    spentText(spentTogether(lanes.map(({ spent }) => spent))),
+  ].filter(part => part !== '');
+  const name = `${count(lanes.length, 'worker')} on ${safeLine(branch)}`;
+  const nameShown = truncate(name, columns - 1, glyphs.ellipsis);
+  const rest = parts.map(part => ` ${glyphs.dot} ${part}`).join('');
+  const restShown = truncate(rest, Math.max(0, columns - 1 - displayWidth(nameShown)), glyphs.ellipsis);
+  return `${paint('bold', nameShown)}${paint('dim', restShown)}`;
+}
+
+/** What is not known is not said: it would be said in every row. */
+function spentText(spent: Spending): string {
+  if (spent.priced > 0) return costText(spent);
+  return spent.tokens === 0 ? '' : `${tokensText(spent.tokens)} tokens`;
+}
+
+const urgency: Readonly<Record<LaneState, number>> = { 'at-work': 0, idle: 1, asleep: 2, ended: 3 };
+
+/** In their own order. */
+function mostUrgent(lanes: readonly WorkerLane[], room: number): readonly WorkerLane[] {
+  const ranked = lanes.toSorted((a, b) => urgency[a.state] - urgency[b.state]).slice(0, Math.max(0, room));
+  return lanes.filter(lane => ranked.includes(lane));
+}
+
+const statuses: Readonly<Record<LaneState, StatusWord>> = {
+  'at-work': 'running',
+  idle: 'running',
+  asleep: 'waiting',
+  ended: 'completed',
+};
+
+function laneRow(lane: WorkerLane, { glyphs, tick, now, columns }: WorkerFrameOptions): readonly Cell[] {
+  const status = statuses[lane.state];
+  const spinner = glyphs.spinner[tick % glyphs.spinner.length] ?? glyphs.running;
+  return [
+    { text: status === 'running' ? spinner : glyphs[status], colour: statusColour(status) },
+    { text: nameFor(safeLine(lane.name), columns, glyphs.ellipsis), colour: 'bold' },
+    { text: safeLine(lane.task ?? '') },
+    { text: safeLine(lane.agent ?? ''), colour: 'cyan' },
+    { text: spentText(lane.spent), colour: 'dim' },
+    { text: lane.state === 'ended' ? '' : formatDuration(Math.max(0, now - lane.since)) },
+    { text: doingText(lane), colour: 'dim' },
+  ];
+}
+
+function doingText({ state, note, lastAction }: WorkerLane): string {
+  switch (state) {
+    case 'at-work':
+      return lastAction ?? '';
+    case 'idle':
+      return 'looks for a task';
+    case 'asleep':
+      return safeLine(`asleep: ${note ?? ''}`);
+    case 'ended':
+      return safeLine(note === undefined ? 'has ended' : `has ended: ${note}`);
+  }
+}
+
+function footerLine(hidden: readonly WorkerLane[], { glyphs, paint, columns }: WorkerFrameOptions): string {
+  const text = `${glyphs.ellipsis} ${hidden.length} more: ${countsText(hidden)}`;
+  return ` ${paint('dim', truncate(text, columns - 2, glyphs.ellipsis))}`;
+}
