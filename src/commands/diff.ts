@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { diffOf } from '../git/diff.ts';
 import { openRepository, resolveCommit } from '../git/repository.ts';
-import { type Paint, painter } from '../report/paint.ts';
+import { type Paint, painter } from '../terminal/text.ts';
 import { standingOf } from '../view/run-status.ts';
 import { safeText } from '../view/safe-text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

@@ -1,4 +1,4 @@
-import { jsonText } from '../report/json-text.ts';
+import { jsonText } from '../terminal/text.ts';
 import { safeText } from '../view/safe-text.ts';
 import { inspectAgents } from './agent-checkups.ts';
 import { checkups, type Finding } from './checkups.ts';

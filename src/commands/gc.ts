@@ -1,8 +1,7 @@
 import { applyGc, type GcDone, gatherGcFacts, type Removed } from '../git/gc/apply.ts';
 import { type GcAction, planGc, type RunStanding } from '../git/gc/plan.ts';
 import { openRepository } from '../git/repository.ts';
-import { count } from '../report/count.ts';
-import { jsonText } from '../report/json-text.ts';
+import { count, jsonText } from '../terminal/text.ts';
 import { shellWord } from '../terminal/words.ts';
 import { safeLine } from '../view/safe-text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

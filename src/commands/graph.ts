@@ -1,5 +1,5 @@
 import { RepriseError } from '../core/errors.ts';
-import { jsonText } from '../report/json-text.ts';
+import { jsonText } from '../terminal/text.ts';
 import { standingOf } from '../view/run-status.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

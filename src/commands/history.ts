@@ -1,5 +1,5 @@
 import { canonicalOrder, digestsOf } from '../engine/history/digest.ts';
-import { jsonText } from '../report/json-text.ts';
+import { jsonText } from '../terminal/text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { openRepository, type Repository, resolveCommit } from '../git/repository.ts';
-import { jsonText } from '../report/json-text.ts';
+import { jsonText } from '../terminal/text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { excludeFromGit } from './git-exclude.ts';
 import { type Decision, decideAll, type InitOptions, type Plan } from './init/plan.ts';

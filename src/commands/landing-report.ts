@@ -1,6 +1,6 @@
 import type { Landing } from '../git/landing/landing.ts';
-import { hintLines } from '../report/cause.ts';
-import { count } from '../report/count.ts';
+import { hintLines } from '../terminal/errors.ts';
+import { count } from '../terminal/text.ts';
 import { shellWord } from '../terminal/words.ts';
 import { safeLine, safeText } from '../view/safe-text.ts';
 

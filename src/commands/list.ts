@@ -1,5 +1,5 @@
-import { jsonText } from '../report/json-text.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
+import { jsonText } from '../terminal/text.ts';
 import { knownCost } from '../view/cost.ts';
 import { viewOf } from '../view/run-view.ts';
 import { safeLine } from '../view/safe-text.ts';

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { logFolder } from '../engine/log-files.ts';
-import { jsonText } from '../report/json-text.ts';
-import { painter } from '../report/paint.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
+import { jsonText, painter } from '../terminal/text.ts';
 import { standingOf } from '../view/run-status.ts';
 import type { RunView } from '../view/run-view.ts';
 import { safeOutput } from '../view/safe-text.ts';

@@ -1,8 +1,8 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/run/result.ts';
-import { jsonText } from '../report/json-text.ts';
 import type { Reporter } from '../terminal/index.ts';
+import { jsonText } from '../terminal/text.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';

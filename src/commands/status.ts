@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { jsonText } from '../report/json-text.ts';
-import { changeMark, describeStatus } from '../report/status-json.ts';
-import type { StatusFacts } from '../terminal/status/facts.ts';
+import { changeMark, describeStatus, type StatusFacts } from '../terminal/status/facts.ts';
 import { fittingLines, statusLines } from '../terminal/status/text.ts';
+import { jsonText } from '../terminal/text.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
@@ -125,7 +124,7 @@ async function drawUntil(
   { place, looks, terminal }: Drawing,
 ): Promise<StatusFacts | undefined> {
   const { io, project } = place;
-  const { importScreen } = await import('../report/screen-import.ts');
+  const { importScreen } = await import('../terminal/run/live.ts');
   const first = await looks.nextUnless(signal);
   if (!first) return undefined;
   let facts = first;

@@ -1,11 +1,9 @@
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
-import { jsonText } from '../report/json-text.ts';
-import { describeTask } from '../report/status-json.ts';
-import { uncommittedTexts } from '../report/tasks-words.ts';
 import type { EventStore } from '../store/port.ts';
-import type { TaskFacts } from '../terminal/status/facts.ts';
-import { formatTask, formatTaskList } from '../terminal/status/tasks.ts';
+import { describeTask, type TaskFacts } from '../terminal/status/facts.ts';
+import { formatTask, formatTaskList, uncommittedTexts } from '../terminal/status/tasks.ts';
+import { jsonText } from '../terminal/text.ts';
 import { shellWord } from '../terminal/words.ts';
 import { safeLine, safeText } from '../view/safe-text.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';

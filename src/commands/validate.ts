@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
-import { jsonText } from '../report/json-text.ts';
+import { jsonText } from '../terminal/text.ts';
 import { safeLine } from '../view/safe-text.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

@@ -1,6 +1,6 @@
 import type { Observation } from '../engine/environment.ts';
-import { jsonText } from '../report/json-text.ts';
-import type { WorkersReporter } from '../report/worker-reporter.ts';
+import { jsonText } from '../terminal/text.ts';
+import type { WorkersReporter } from '../terminal/worker/reporter.ts';
 import type { WorkerNews } from '../worker/contract.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
@@ -32,7 +32,7 @@ export async function openWorkersView(
       isStopping: () => io.interrupt.aborted,
     });
   }
-  const { createPlainWorkersReporter } = await import('../report/worker-reporter.ts');
+  const { createPlainWorkersReporter } = await import('../terminal/worker/reporter.ts');
   const { color } = lookOf(io, 'err');
   return createPlainWorkersReporter({
     write: text => io.err(text),

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
-import type { WorkersReporter } from '../report/worker-reporter.ts';
+import type { WorkersReporter } from '../terminal/worker/reporter.ts';
 import type { TaskEnd, WorkerEnd, WorkerRules } from '../worker/contract.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
 import type { Config } from '../workflow/yaml/config.ts';

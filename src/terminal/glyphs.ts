@@ -1,5 +1,5 @@
-import type { Colour } from '../report/paint.ts';
 import type { StatusWord } from '../view/step-board.ts';
+import type { Colour } from './text.ts';
 
 /** The marks of the views. */
 export interface Glyphs {

@@ -1,12 +1,11 @@
-import { count } from '../report/count.ts';
-import { painter } from '../report/paint.ts';
-import { fanOutMarks, inOrder } from '../report/workflow-steps.ts';
 import { safeLine } from '../view/safe-text.ts';
-import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+import { topologicalOrder } from '../workflow/graph.ts';
+import type { FanOut, Scope, StepModel, WorkflowModel } from '../workflow/model.ts';
 import { type Glyphs, glyphsFor, statusColour, toStatusWord } from './glyphs.ts';
 import { type Cell, tableLines } from './table.ts';
+import { count, painter } from './text.ts';
 
-export interface GraphOptions {
+interface GraphOptions {
   readonly color: boolean;
   /** 80 unless it is said. */
   readonly columns?: number | undefined;
@@ -34,14 +33,14 @@ export function formatGraph(workflow: WorkflowModel, options: GraphOptions): str
   return `${[title, ...about, ...lines].join('\n')}\n`;
 }
 
-interface Scope {
+interface TextScope {
   readonly indent: string;
   readonly prefix: string;
   readonly glyphs: Glyphs;
   readonly statuses: ReadonlyMap<string, string> | undefined;
 }
 
-function scopeRows(workflow: WorkflowModel, scope: Scope): readonly (readonly Cell[])[] {
+function scopeRows(workflow: WorkflowModel, scope: TextScope): readonly (readonly Cell[])[] {
   return layersOf(workflow).flatMap((layer, depth) =>
     layer.flatMap((step, index) => stepRows(step, { scope, depth, index, size: layer.length })),
   );
@@ -62,7 +61,7 @@ function layersOf(workflow: WorkflowModel): readonly (readonly StepModel[])[] {
 }
 
 interface Place {
-  readonly scope: Scope;
+  readonly scope: TextScope;
   readonly depth: number;
   readonly index: number;
   readonly size: number;
@@ -131,4 +130,42 @@ function needsText({ needs }: StepModel, glyphs: Glyphs): string {
     .map(({ id, tolerant }) => `${tolerant ? 'maybe ' : ''}${safeLine(id)}`);
   const more = needs.length > namedNeeds ? ` and ${needs.length - namedNeeds} more` : '';
   return `${needs.length > 1 ? glyphs.join : glyphs.after} ${names.join(', ')}${more}`;
+}
+
+/** A step of a workflow or of one that it uses, in the stable topological order that runs record. */
+export interface PlacedStep {
+  readonly path: string;
+  readonly step: StepModel;
+}
+
+/** All of them, the steps of a child workflow right after the step that uses it. */
+export function stepsOf(workflow: WorkflowModel, prefix = ''): readonly PlacedStep[] {
+  return inOrder(workflow).flatMap(step => {
+    const path = `${prefix}${step.id}`;
+    const inner = step.body.kind === 'uses' ? stepsOf(step.body.workflow, `${path}/`) : [];
+    return [{ path, step }, ...inner];
+  });
+}
+
+/** The steps of one workflow, each after all that it needs. */
+export function inOrder({ steps }: WorkflowModel): readonly StepModel[] {
+  const sorted = topologicalOrder(steps);
+  return sorted.kind === 'ordered' ? sorted.order : steps;
+}
+
+/** `x3` for copies, `matrix`, `select`. How many there are of a matrix is known when it runs. */
+export function fanOutMarks({ kind, items, maxParallel, select }: FanOut): readonly string[] {
+  const copies = kind === 'matrix' ? 'matrix' : `x${copiesOf(items)}`;
+  const limit = maxParallel === undefined ? '' : `, ${maxParallel} at once`;
+  return [`${copies}${limit}`, ...(select ? ['selects one'] : [])];
+}
+
+/** A number that depends on what the step may read is known when it runs. */
+function copiesOf(items: FanOut['items']): string {
+  const nothing: Scope = { inputs: {}, steps: {}, status: 'success' };
+  try {
+    return String(items(nothing).length);
+  } catch {
+    return 'N';
+  }
 }

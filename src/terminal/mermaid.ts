@@ -1,8 +1,8 @@
-import { fanOutMarks, inOrder } from '../report/workflow-steps.ts';
 import { safeLine } from '../view/safe-text.ts';
 import type { StatusWord } from '../view/step-board.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
 import { toStatusWord } from './glyphs.ts';
+import { fanOutMarks, inOrder } from './graph.ts';
 
 export interface MermaidOptions {
   /** How steps stand, by path. */

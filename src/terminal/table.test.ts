@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { painter } from '../report/paint.ts';
 import { tableLines } from './table.ts';
-import { displayWidth } from './text.ts';
+import { displayWidth, painter } from './text.ts';
 
 const rows = [
   ['✓', 'build', '1.2s', 'all is well'],

@@ -1,5 +1,4 @@
-import type { Colour, Paint } from '../report/paint.ts';
-import { displayWidth, filled, filledBefore, truncate } from './text.ts';
+import { type Colour, displayWidth, filled, filledBefore, type Paint, truncate } from './text.ts';
 
 /** Text without escape sequences and line feeds. */
 export interface Cell {

@@ -1,3 +1,73 @@
+import { formatDuration } from '../core/time.ts';
+
+/** What JSON leaves as it is, although a terminal would obey it, or show other text than is there. */
+const harmful = /[\u007F-\u009F\u061C\u200B\u200E\u200F\u2028-\u202E\u2060\u2066-\u2069\uFEFF]/g;
+
+/** The value as JSON that can be shown in any terminal: every program that reads it gets the same value. */
+export const jsonText = (value: unknown, indent = 0): string =>
+  JSON.stringify(value, null, indent).replace(
+    harmful,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+/** `1 step`, `3 steps`. */
+export const count = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
+
+const codes = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  blue: [34, 39],
+  magenta: [35, 39],
+  cyan: [36, 39],
+} as const;
+
+export type Colour = keyof typeof codes;
+
+/** Colours text, or leaves it as it is. */
+export type Paint = (colour: Colour | undefined, text: string) => string;
+
+const colourful: Paint = (colour, text) => {
+  if (colour === undefined || text === '') return text;
+  const [on, off] = codes[colour];
+  return `\u001B[${on}m${text}\u001B[${off}m`;
+};
+
+/** The one place that writes colours: without `color`, no escape sequence ever leaves it. */
+export const painter = (color: boolean): Paint => (color ? colourful : (_, text) => text);
+
+const two = (value: number): string => String(value).padStart(2, '0');
+
+/** `12:01:03` in the time zone of whoever looks. */
+export function clockTime(epochMs: number): string {
+  const date = new Date(epochMs);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':');
+}
+
+/** `12:01:03.250` */
+export const preciseTime = (epochMs: number): string =>
+  `${clockTime(epochMs)}.${String(new Date(epochMs).getMilliseconds()).padStart(3, '0')}`;
+
+/** `2026-01-31`, also in the time zone of whoever looks. */
+export function calendarDay(epochMs: number): string {
+  const date = new Date(epochMs);
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+const day = 86_400_000;
+
+/** `just now`, `42s ago`, `3h 05m ago`, `4 days ago`; from a month on, the date. */
+export function relativeTime(epochMs: number, now: number): string {
+  const ago = now - epochMs;
+  if (ago < 1000) return 'just now';
+  if (ago < 60_000) return `${Math.floor(ago / 1000)}s ago`;
+  if (ago < day) return `${formatDuration(ago)} ago`;
+  if (ago < 2 * day) return '1 day ago';
+  return ago < 30 * day ? `${Math.floor(ago / day)} days ago` : calendarDay(epochMs);
+}
+
 const plain = /^[\u0020-\u007E]*$/;
 const narrow = /^[\uFF61-\uFFDC]/u;
 const wide =

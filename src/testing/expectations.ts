@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from '../git/git.ts';
-import { count } from '../report/count.ts';
+import { count } from '../terminal/text.ts';
 import type { CaseStep, Expectation, ExpectedFile } from './manifest/manifest.ts';
 import { patternOf } from './manifest/pattern.ts';
 import type { CaseFailure } from './result.ts';

@@ -16,7 +16,7 @@ import {
   skipped,
   started,
   suspended,
-} from '../report/test-support.ts';
+} from '../terminal/test-support.ts';
 import { approve, step, workflow } from '../workflow/builder/index.ts';
 import { type RunView, viewOf } from './run-view.ts';
 

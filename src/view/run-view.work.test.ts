@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentEvent } from '../agents/session.ts';
-import { stepInto } from '../report/step-into.ts';
+import { stepInto } from '../terminal/run/summary-parts.ts';
 import {
   completed,
   expanded,
@@ -14,7 +14,7 @@ import {
   started,
   threeWorkers,
   workspaceSaved,
-} from '../report/test-support.ts';
+} from '../terminal/test-support.ts';
 import { costText, knownCost } from './cost.ts';
 import { type RunView, viewOf } from './run-view.ts';
 

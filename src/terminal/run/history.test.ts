@@ -13,7 +13,7 @@ import {
   skipped,
   started,
   suspended,
-} from '../../report/test-support.ts';
+} from '../test-support.ts';
 import { displayWidth } from '../text.ts';
 import { formatHistory } from './history.ts';
 

@@ -1,13 +1,12 @@
 import type { HistoryEvent } from '../../core/events.ts';
-import { toEpochMs } from '../../core/time.ts';
+import { formatDuration, type Timestamp, toEpochMs } from '../../core/time.ts';
 import { unitOfEvent } from '../../engine/state/graph.ts';
-import { eventNote } from '../../report/event-note.ts';
-import { calendarDay, preciseTime } from '../../report/moments.ts';
-import { painter } from '../../report/paint.ts';
 import { safeLine } from '../../view/safe-text.ts';
 import type { StatusWord } from '../../view/step-board.ts';
+import { eventNote } from '../events.ts';
 import { glyphsFor, statusColour, toStatusWord } from '../glyphs.ts';
 import { type Cell, tableLines } from '../table.ts';
+import { calendarDay, painter, preciseTime, relativeTime } from '../text.ts';
 
 export interface FormatOptions {
   readonly color: boolean;
@@ -56,3 +55,43 @@ function statusOfEvent({ type, data }: HistoryEvent): StatusWord {
 
 /** What goes on inside of a step: less telling than how it fares. */
 const workSubjects: ReadonlySet<string> = new Set(['workspace', 'session', 'landing', 'fanout']);
+
+export interface RunRow {
+  readonly runId: string;
+  readonly workflow: string;
+  readonly status: string;
+  readonly startedAt: Timestamp;
+  readonly endedAt: Timestamp | null;
+}
+
+/** Runs in the order given: id, workflow, status, when it started and how long it took. */
+export function formatRunList(
+  rows: readonly RunRow[],
+  options: FormatOptions & { readonly now: number },
+): string {
+  const glyphs = glyphsFor(options.unicode);
+  const lines = tableLines(
+    rows.map(({ runId, workflow, status, startedAt, endedAt }) => {
+      const word = toStatusWord(status);
+      const started = toEpochMs(startedAt);
+      return [
+        { text: glyphs[word], colour: statusColour(word) },
+        { text: safeLine(runId) },
+        { text: safeLine(workflow) },
+        { text: safeLine(status), colour: statusColour(word) },
+        { text: relativeTime(started, options.now), colour: 'dim' as const },
+        {
+          text: endedAt === null ? '' : `took ${formatDuration(toEpochMs(endedAt) - started)}`,
+          colour: 'dim' as const,
+        },
+      ];
+    }),
+    {
+      columns: [{}, {}, { shrinks: true }, {}, {}, {}],
+      width: options.columns,
+      paint: painter(options.color),
+      ellipsis: glyphs.ellipsis,
+    },
+  );
+  return lines.map(line => `${line}\n`).join('');
+}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NewEvent } from '../../core/events.ts';
-import { painter } from '../../report/paint.ts';
+import { viewOf } from '../../view/run-view.ts';
+import { glyphsFor } from '../glyphs.ts';
 import {
   approvalRequested,
   completed,
@@ -15,10 +16,8 @@ import {
   sessionStarted,
   started,
   suspended,
-} from '../../report/test-support.ts';
-import { viewOf } from '../../view/run-view.ts';
-import { glyphsFor } from '../glyphs.ts';
-import { displayWidth } from '../text.ts';
+} from '../test-support.ts';
+import { displayWidth, painter } from '../text.ts';
 import { type FrameOptions, frameLines } from './live-frame.ts';
 
 type Entries = readonly (readonly [number, NewEvent])[];

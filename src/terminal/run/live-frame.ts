@@ -1,7 +1,4 @@
 import { formatDuration } from '../../core/time.ts';
-import { count } from '../../report/count.ts';
-import type { Paint } from '../../report/paint.ts';
-import { itemText } from '../../report/work-words.ts';
 import { costText, tokensText } from '../../view/cost.ts';
 import type { RunView } from '../../view/run-view.ts';
 import { safeLine } from '../../view/safe-text.ts';
@@ -9,8 +6,8 @@ import type { StatusWord } from '../../view/step-board.ts';
 import type { StepProgress } from '../../view/step-progress.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
 import { type Cell, tableLines } from '../table.ts';
-import { displayWidth, truncate } from '../text.ts';
-import { attemptText, noteOf } from '../words.ts';
+import { count, displayWidth, type Paint, truncate } from '../text.ts';
+import { attemptText, itemText, noteOf } from '../words.ts';
 
 export interface FrameOptions {
   readonly workflow: string;

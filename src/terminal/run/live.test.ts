@@ -2,8 +2,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { testEngine } from '../../../test/support/engine.ts';
 import { terminal } from '../../../test/support/terminal.ts';
 import type { NewEvent } from '../../core/events.ts';
-import { completed, failed, historyOf, noon, runStarted, started } from '../../report/test-support.ts';
 import { shell, workflow } from '../../workflow/builder/index.ts';
+import { completed, failed, historyOf, noon, runStarted, started } from '../test-support.ts';
 import { createLiveReporter, type LiveReporterOptions } from './live.ts';
 
 const steps = Array.from({ length: 200 }, (_, index) => `item-${index}`);

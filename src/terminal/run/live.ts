@@ -1,16 +1,40 @@
 import type { HistoryEvent } from '../../core/events.ts';
 import type { Observation } from '../../engine/environment.ts';
 import { definitionPath } from '../../engine/state/graph.ts';
-import { painter } from '../../report/paint.ts';
-import type { Reporter } from '../../report/reporter.ts';
-import { type Every, everyInterval, importScreen } from '../../report/screen-import.ts';
-import { stepsOf } from '../../report/workflow-steps.ts';
 import { RunView } from '../../view/run-view.ts';
 import { safeLine } from '../../view/safe-text.ts';
 import type { WorkflowModel } from '../../workflow/model.ts';
 import { glyphsFor } from '../glyphs.ts';
+import { stepsOf } from '../graph.ts';
+import type { Reporter } from '../index.ts';
 import type { Screen } from '../screen.ts';
+import { painter } from '../text.ts';
 import { frameLines } from './live-frame.ts';
+
+/**
+ * Ink is slow to load, so only who wants a live view pays for it. React looks at NODE_ENV while it is loaded, and its
+ * development build keeps a measurement of every frame for ever.
+ */
+export async function importScreen(): Promise<typeof import('../screen.ts')> {
+  const { env } = process;
+  const before = env['NODE_ENV'];
+  env['NODE_ENV'] = 'production';
+  try {
+    return await import('../screen.ts');
+  } finally {
+    if (before === undefined) delete env['NODE_ENV'];
+    else env['NODE_ENV'] = before;
+  }
+}
+
+/** Calls `tick` again and again until what it gives back is called. Keeps no process alive. */
+export type Every = (ms: number, tick: () => void) => () => void;
+
+export const everyInterval: Every = (ms, tick) => {
+  const timer = setInterval(tick, ms);
+  timer.unref();
+  return () => clearInterval(timer);
+};
 
 export interface LiveReporterOptions {
   /** A terminal: where the view is drawn. */

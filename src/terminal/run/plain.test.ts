@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { testEngine } from '../../../test/support/engine.ts';
 import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import type { Observation } from '../../engine/environment.ts';
+import { approve, shell, step, workflow } from '../../workflow/builder/index.ts';
 import {
   approvalRequested,
   cancelled,
@@ -17,8 +18,7 @@ import {
   skipped,
   started,
   suspended,
-} from '../../report/test-support.ts';
-import { approve, shell, step, workflow } from '../../workflow/builder/index.ts';
+} from '../test-support.ts';
 import { createPlainReporter, type PlainReporterOptions } from './plain.ts';
 
 vi.stubEnv('TZ', 'UTC');

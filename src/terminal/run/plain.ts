@@ -5,17 +5,15 @@ import { toEpochMs } from '../../core/time.ts';
 import type { Observation } from '../../engine/environment.ts';
 import type { RunResult } from '../../engine/run/result.ts';
 import { definitionPath, unitOf, unitOfEvent } from '../../engine/state/graph.ts';
-import { clockTime } from '../../report/moments.ts';
-import { type Paint, painter } from '../../report/paint.ts';
-import type { Reporter } from '../../report/reporter.ts';
-import { type PlacedStep, stepsOf } from '../../report/workflow-steps.ts';
 import { type AgentUnit, RunView, type Unit } from '../../view/run-view.ts';
 import { furtherLines, safeLine, safeText } from '../../view/safe-text.ts';
 import { agentAction } from '../../view/step-progress.ts';
 import type { StepModel, WorkflowModel } from '../../workflow/model.ts';
 import { eventLine } from '../events.ts';
 import { statusColour } from '../glyphs.ts';
-import { displayWidth } from '../text.ts';
+import { type PlacedStep, stepsOf } from '../graph.ts';
+import type { Reporter } from '../index.ts';
+import { clockTime, displayWidth, type Paint, painter } from '../text.ts';
 
 export interface PlainReporterOptions {
   readonly write: (text: string) => void;

@@ -1,16 +1,131 @@
-import { count } from '../../report/count.ts';
-import { hasWork, lost } from '../../report/landable.ts';
-import type { Paint } from '../../report/paint.ts';
-import { stepInto } from '../../report/step-into.ts';
-import { isSelected } from '../../report/work-note.ts';
-import { changesText } from '../../report/work-words.ts';
+import { posix } from 'node:path';
+import { formatDuration } from '../../core/time.ts';
+import { costText } from '../../view/cost.ts';
 import type { RunView } from '../../view/run-view.ts';
 import { safeLine } from '../../view/safe-text.ts';
+import type { StatusWord } from '../../view/step-board.ts';
 import type { StepProgress } from '../../view/step-progress.ts';
-import type { Glyphs } from '../glyphs.ts';
+import { type Glyphs, statusColour } from '../glyphs.ts';
 import { type Cell, tableLines } from '../table.ts';
+import { count, type Paint } from '../text.ts';
+import { changesText, isSelected, noteOf, shellWord } from '../words.ts';
 
-export interface WorkBlockOptions {
+interface StepTableOptions {
+  readonly glyphs: Glyphs;
+  readonly paint: Paint;
+  readonly width: number;
+  /** Nobody works on the run any more. */
+  readonly interrupted: boolean;
+}
+
+const allUpTo = 16;
+const shownOfMany = 10;
+/** What a person looks for first in a large run. */
+const byInterest: readonly StatusWord[] = ['failed', 'waiting', 'cancelled', 'retrying', 'running'];
+
+/** A line for each step; of a large run, the ones that need attention and a count of the rest. */
+export function stepTable(view: RunView, options: StepTableOptions): readonly string[] {
+  const all = view.steps.length <= allUpTo;
+  const shown = all ? view.steps : interesting(view);
+  const nameOf = (step: StepProgress) =>
+    all && step.parent ? `${'  '.repeat(step.depth)}${safeLine(step.name)}` : safeLine(step.path);
+  const noteFor = (step: StepProgress) =>
+    options.interrupted && step.status === 'running' ? 'was at work' : noteOf(step, view);
+  const isPriced = view.spent.priced > 0;
+  const costOf = ({ spent }: StepProgress) => {
+    if (spent.priced > 0) return costText(spent);
+    return isPriced && spent.sessions > 0 ? 'unknown' : '';
+  };
+  const lines = tableLines(
+    shown.map(step =>
+      stepRow(step, {
+        name: nameOf(step),
+        glyph: options.glyphs[step.status],
+        cost: costOf(step),
+        note: noteFor(step),
+      }),
+    ),
+    {
+      columns: [{}, { shrinks: true }, { align: 'right' }, { align: 'right' }, {}, {}],
+      width: options.width,
+      paint: options.paint,
+      ellipsis: options.glyphs.ellipsis,
+      indent: '  ',
+    },
+  );
+  const rest = restText(view, new Set(shown));
+  return rest === '' ? lines : [...lines, `  ${options.paint('dim', `${options.glyphs.ellipsis} ${rest}`)}`];
+}
+
+function stepRow(
+  step: StepProgress,
+  look: { readonly name: string; readonly glyph: string; readonly cost: string; readonly note: string },
+): readonly Cell[] {
+  const took = step.durationMs(undefined);
+  // How long somebody thought about an answer says nothing about the run.
+  const isGate = step.answer !== undefined;
+  return [
+    { text: look.glyph, colour: statusColour(step.status) },
+    { text: look.name },
+    { text: took === undefined || isGate ? '' : formatDuration(took), colour: 'dim' },
+    { text: look.cost, colour: 'dim' },
+    { text: step.attempt > 1 ? count(step.attempt, 'attempt') : '', colour: 'yellow' },
+    { text: look.note, colour: step.status === 'failed' ? 'red' : 'dim' },
+  ];
+}
+
+/** Leaves only, so that a failure inside a child workflow is listed once. */
+function interesting(view: RunView): readonly StepProgress[] {
+  const leaves = view.steps.filter(step => step.children.length === 0);
+  return byInterest.flatMap(status => leaves.filter(step => step.status === status)).slice(0, shownOfMany);
+}
+
+function restText(view: RunView, shown: ReadonlySet<StepProgress>): string {
+  const counts = new Map<StatusWord, number>();
+  for (const step of view.steps) {
+    if (shown.has(step) || step.children.length > 0) continue;
+    counts.set(step.status, (counts.get(step.status) ?? 0) + 1);
+  }
+  const order: readonly StatusWord[] = [...byInterest, 'completed', 'skipped', 'pending'];
+  return order.flatMap(status => (counts.has(status) ? [`${counts.get(status)} ${status}`] : [])).join(', ');
+}
+
+const done: ReadonlySet<string> = new Set(['landed', 'nothing-to-land']);
+
+/** Has commits of its own on a branch. */
+export const hasWork = ({ work }: StepProgress): boolean => (work.workspace?.saved?.commits ?? 0) > 0;
+
+/** Steps and workers with finished work that the run has not landed: without the losers of a selection, and without what a later step went on from. */
+export function landable(view: RunView): readonly StepProgress[] {
+  const landed = new Set(
+    view.steps.flatMap(({ work }) =>
+      work.landings.filter(({ outcome }) => done.has(outcome)).map(({ branch }) => branch),
+    ),
+  );
+  const bases = new Set(
+    view.steps.flatMap(step =>
+      step.status === 'completed' && hasWork(step) ? [step.work.workspace?.base] : [],
+    ),
+  );
+  return view.steps.filter(step => {
+    const { workspace } = step.work;
+    return (
+      step.status === 'completed' &&
+      hasWork(step) &&
+      !lost(step) &&
+      !landed.has(workspace?.branch ?? '') &&
+      !bases.has(workspace?.saved?.commit)
+    );
+  });
+}
+
+/** Another worker was selected. */
+function lost({ path, parent }: StepProgress): boolean {
+  const winner = parent?.work.selection?.winner;
+  return winner !== undefined && path !== `${parent?.path}:${winner}`;
+}
+
+interface WorkBlockOptions {
   readonly glyphs: Glyphs;
   readonly paint: Paint;
   /** The root of the project, as somebody in the current folder would type it. */
@@ -18,8 +133,6 @@ export interface WorkBlockOptions {
   /** Whether a folder of the project, relative to its root, is still there; all are by default. */
   readonly isThere?: ((path: string) => boolean) | undefined;
 }
-
-const shownOfMany = 10;
 
 /** What agents and scripts left behind: branches, files, sessions to step into, and what they were not allowed to do. */
 export function workBlocks(view: RunView, options: WorkBlockOptions): readonly (readonly string[])[] {
@@ -115,4 +228,19 @@ function block<T>(
 function moreLine(items: readonly unknown[], { paint, glyphs }: Pick<WorkBlockOptions, 'paint' | 'glyphs'>) {
   const more = items.length - shownOfMany;
   return more > 0 ? [`  ${paint('dim', `${glyphs.ellipsis} and ${more} more`)}`] : [];
+}
+
+const resumeWords: Readonly<Record<string, string>> = { claude: 'claude --resume', codex: 'codex resume' };
+
+/**
+ * What to type to go on with the session of a step by hand: `cd <workspace> && claude --resume <id>`. `undefined` if
+ * there is no session, its agent cannot do that, or its folder is gone. `root`: the way to the project's root.
+ */
+export function stepInto({ work }: StepProgress, root: string): string | undefined {
+  const { session, workspace } = work;
+  const words = session && Object.hasOwn(resumeWords, session.kind) ? resumeWords[session.kind] : undefined;
+  if (words === undefined || session?.sessionId === undefined) return undefined;
+  const folder = posix.join(root, workspace?.path ?? '.');
+  const go = folder === '.' ? '' : `cd ${shellWord(folder)} && `;
+  return `${go}${words} ${shellWord(session.sessionId)}`;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { testEngine } from '../../../test/support/engine.ts';
 import type { NewEvent } from '../../core/events.ts';
+import { approve, shell, step, workflow } from '../../workflow/builder/index.ts';
 import {
   approvalRequested,
   cancelled,
@@ -20,8 +21,7 @@ import {
   suspended,
   threeWorkers,
   workspaceSaved,
-} from '../../report/test-support.ts';
-import { approve, shell, step, workflow } from '../../workflow/builder/index.ts';
+} from '../test-support.ts';
 import { formatSummary, type SummaryOptions } from './summary.ts';
 
 type Entries = readonly (readonly [number, NewEvent])[];

@@ -3,20 +3,17 @@ import { formatDuration } from '../../core/time.ts';
 import { logFile } from '../../engine/log-files.ts';
 import type { RunResult, Waiting } from '../../engine/run/result.ts';
 import { definitionPath } from '../../engine/state/graph.ts';
-import { type Cause, causeLines } from '../../report/cause.ts';
-import { count } from '../../report/count.ts';
-import { landable } from '../../report/landable.ts';
-import { type Paint, painter } from '../../report/paint.ts';
-import { stepTable } from '../../report/summary-steps.ts';
-import { stepsOf } from '../../report/workflow-steps.ts';
 import { spendingText } from '../../view/cost.ts';
 import { type RunView, viewOf } from '../../view/run-view.ts';
 import { safeLine } from '../../view/safe-text.ts';
 import type { StatusWord } from '../../view/step-board.ts';
 import type { WorkflowModel } from '../../workflow/model.ts';
+import { type Cause, causeLines } from '../errors.ts';
 import { type Glyphs, glyphsFor, statusColour } from '../glyphs.ts';
+import { stepsOf } from '../graph.ts';
+import { count, type Paint, painter } from '../text.ts';
 import { type NextOptions, nextLines, type Standing } from './next-commands.ts';
-import { workBlocks } from './summary-parts.ts';
+import { landable, stepTable, workBlocks } from './summary-parts.ts';
 
 export interface SummaryOptions {
   /** `undefined`: nobody saw how it ended; the history tells. */

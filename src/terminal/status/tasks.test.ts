@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { countsText, uncommittedTexts } from '../../report/tasks-words.ts';
 import { standingsOf } from '../../worker/tasks/status.ts';
 import { aClaim, aTask } from '../../worker/test-support.ts';
-import { formatTask, formatTaskList } from './tasks.ts';
+import { countsText, formatTask, formatTaskList, uncommittedTexts } from './tasks.ts';
 
 const problems = [
   {

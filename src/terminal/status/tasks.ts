@@ -1,16 +1,15 @@
 import { toEpochMs } from '../../core/time.ts';
-import { relativeTime } from '../../report/moments.ts';
-import { painter } from '../../report/paint.ts';
-import { statusOfTask } from '../../report/tasks-words.ts';
 import { type Claim, isHeld } from '../../store/claims.ts';
 import { firstLine, safeLine, safeText } from '../../view/safe-text.ts';
-import type { TaskStanding } from '../../worker/tasks/status.ts';
+import type { StatusWord } from '../../view/step-board.ts';
+import type { StandingWord, TaskStanding } from '../../worker/tasks/status.ts';
 import { formatProblem } from '../../workflow/problems.ts';
 import { glyphsFor, statusColour } from '../glyphs.ts';
 import type { FormatOptions } from '../run/history.ts';
 import { tableLines } from '../table.ts';
-import { nameFor } from '../text.ts';
-import type { TaskFacts } from './facts.ts';
+import { nameFor, painter, relativeTime } from '../text.ts';
+import { shellWord } from '../words.ts';
+import type { TaskFacts, UncommittedTask } from './facts.ts';
 
 /** Tasks by name: mark, name, priority, how it stands, title. */
 export function formatTaskList(tasks: readonly TaskStanding[], options: FormatOptions): string {
@@ -37,7 +36,7 @@ export function formatTaskList(tasks: readonly TaskStanding[], options: FormatOp
   return lines.map(line => `${line}\n`).join('');
 }
 
-export interface TaskTextOptions extends Pick<FormatOptions, 'color'> {
+interface TaskTextOptions extends Pick<FormatOptions, 'color'> {
   readonly now: number;
 }
 
@@ -81,4 +80,50 @@ function claimText(claim: Claim, now: number): string {
   const run = runId === null ? '' : ` in run ${runId}`;
   const why = reason === undefined ? '' : `: ${reason}`;
   return `${word} by ${by}${run}, ${relativeTime(toEpochMs(at), now)}${why}`;
+}
+
+const statuses: Readonly<Record<StandingWord, StatusWord>> = {
+  ready: 'pending',
+  held: 'running',
+  waiting: 'waiting',
+  draft: 'skipped',
+  review: 'waiting',
+  blocked: 'waiting',
+  delivered: 'completed',
+  parked: 'waiting',
+  failed: 'failed',
+  invalid: 'failed',
+  done: 'completed',
+  landed: 'completed',
+};
+
+/** Whose mark and colour a task has. */
+export const statusOfTask = ({ standing }: TaskStanding): StatusWord => statuses[standing.word];
+
+/** Whether there is still something to be done. */
+export const isOpen = ({ standing }: TaskStanding): boolean =>
+  standing.word !== 'done' && standing.word !== 'landed';
+
+const order = Object.keys(statuses) as readonly StandingWord[];
+
+/** `2 ready, 1 held`. */
+export function countsText(tasks: readonly TaskStanding[]): string {
+  const counts = order.flatMap(word => {
+    const many = tasks.filter(({ standing }) => standing.word === word).length;
+    return many === 0 ? [] : [`${many} ${word}`];
+  });
+  return counts.join(', ');
+}
+
+/** That nobody sees the files yet, and what to do about it: a line for each, and the command. */
+export function uncommittedTexts(
+  uncommitted: readonly UncommittedTask[],
+  branch: string,
+): { readonly notes: readonly string[]; readonly hint: string } {
+  const notes = uncommitted.map(({ file, isKnown }) =>
+    safeLine(isKnown ? `${file}: its new text is not on ${branch} yet` : `${file} is not on ${branch} yet`),
+  );
+  const [only, ...others] = uncommitted;
+  const files = others.length === 0 ? (only?.file ?? '') : (only?.file ?? '').replace(/[^/]*$/, '');
+  return { notes, hint: `commit it: git add ${shellWord(files || '.')} && git commit` };
 }

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { toTimestamp } from '../../core/time.ts';
-import { changeMark, describeStatus } from '../../report/status-json.ts';
-import { noon } from '../../report/test-support.ts';
 import type { WorkerRecord } from '../../store/runs.ts';
 import { standingsOf } from '../../worker/tasks/status.ts';
 import { aClaim, aTask } from '../../worker/test-support.ts';
+import { noon } from '../test-support.ts';
 import { displayWidth } from '../text.ts';
-import type { StatusFacts, WorkerFact } from './facts.ts';
+import { changeMark, describeStatus, type StatusFacts, type WorkerFact } from './facts.ts';
 import { fittingLines, type StatusOptions, statusLines } from './text.ts';
 
 const aWorker = (name: string, given: Partial<WorkerRecord> = {}): WorkerRecord => ({

@@ -1,8 +1,4 @@
 import { toEpochMs } from '../../core/time.ts';
-import { count } from '../../report/count.ts';
-import { relativeTime } from '../../report/moments.ts';
-import { type Colour, type Paint, painter } from '../../report/paint.ts';
-import { countsText, isOpen, statusOfTask, uncommittedTexts } from '../../report/tasks-words.ts';
 import { costText } from '../../view/cost.ts';
 import { firstLine, safeLine } from '../../view/safe-text.ts';
 import type { StatusWord } from '../../view/step-board.ts';
@@ -10,9 +6,19 @@ import { formatProblem } from '../../workflow/problems.ts';
 import { type Glyphs, glyphsFor, statusColour } from '../glyphs.ts';
 import type { FormatOptions } from '../run/history.ts';
 import { type Cell, type Column, tableLines } from '../table.ts';
-import { nameFor, truncate, wrapped } from '../text.ts';
+import {
+  type Colour,
+  count,
+  nameFor,
+  type Paint,
+  painter,
+  relativeTime,
+  truncate,
+  wrapped,
+} from '../text.ts';
 import { shellWord } from '../words.ts';
 import type { AbandonedRun, LockFact, ParkedFact, StatusFacts, WorkerFact } from './facts.ts';
+import { countsText, isOpen, statusOfTask, uncommittedTexts } from './tasks.ts';
 
 export interface StatusOptions extends FormatOptions {
   readonly now: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NewEvent } from '../../core/events.ts';
-import { painter } from '../../report/paint.ts';
+import { glyphsFor } from '../glyphs.ts';
 import {
   completed,
   historyOf,
@@ -10,11 +10,9 @@ import {
   sessionEnded,
   sessionStarted,
   started,
-} from '../../report/test-support.ts';
-import { WorkerLane } from '../../report/worker-lane.ts';
-import { glyphsFor } from '../glyphs.ts';
-import { displayWidth } from '../text.ts';
-import { type WorkerFrameOptions, workersFrame } from './frame.ts';
+} from '../test-support.ts';
+import { displayWidth, painter } from '../text.ts';
+import { type WorkerFrameOptions, WorkerLane, workersFrame } from './frame.ts';
 
 type Entries = readonly (readonly [number, NewEvent])[];
 

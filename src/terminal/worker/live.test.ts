@@ -9,7 +9,7 @@ import {
   runStarted,
   sessionStarted,
   started,
-} from '../../report/test-support.ts';
+} from '../test-support.ts';
 import { createLiveWorkersReporter } from './live.ts';
 
 async function watch({ columns = 80, rows = 12, workers = 2 } = {}) {

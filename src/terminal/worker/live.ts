@@ -1,14 +1,18 @@
 import type { HistoryEvent } from '../../core/events.ts';
 import type { Observation } from '../../engine/environment.ts';
-import { painter } from '../../report/paint.ts';
-import { type Every, everyInterval, importScreen } from '../../report/screen-import.ts';
-import { WorkerLane } from '../../report/worker-lane.ts';
-import { namedLines, type WorkersReporter } from '../../report/worker-reporter.ts';
 import type { WorkerNews } from '../../worker/contract.ts';
 import { glyphsFor } from '../glyphs.ts';
+import { type Every, everyInterval, importScreen } from '../run/live.ts';
 import type { Screen } from '../screen.ts';
-import { workersFrame } from './frame.ts';
-import { newsLines, observationLines, type WorkerLine } from './reporter.ts';
+import { painter } from '../text.ts';
+import { WorkerLane, workersFrame } from './frame.ts';
+import {
+  namedLines,
+  newsLines,
+  observationLines,
+  type WorkerLine,
+  type WorkersReporter,
+} from './reporter.ts';
 
 export interface LiveWorkersOptions {
   /** A terminal: where the view is drawn. */

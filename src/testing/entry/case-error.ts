@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { painter } from '../../report/paint.ts';
+import { painter } from '../../terminal/text.ts';
 import { failureLines } from '../reporters/failure-text.ts';
 import type { CaseFailure, CaseResult } from '../result.ts';
 

@@ -1,8 +1,15 @@
 import { formatDuration } from '../../core/time.ts';
-import { count } from '../../report/count.ts';
-import { type Colour, type Paint, painter } from '../../report/paint.ts';
 import { type Glyphs, glyphsFor } from '../../terminal/glyphs.ts';
-import { displayWidth, filled, filledBefore, truncate } from '../../terminal/text.ts';
+import {
+  type Colour,
+  count,
+  displayWidth,
+  filled,
+  filledBefore,
+  type Paint,
+  painter,
+  truncate,
+} from '../../terminal/text.ts';
 import { firstLine, safeLine } from '../../view/safe-text.ts';
 import type { CaseName, CaseResult, CaseStatus, TestReporter, TestSummary } from '../result.ts';
 import { caseTitle } from '../summary.ts';

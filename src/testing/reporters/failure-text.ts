@@ -1,5 +1,5 @@
-import { hintLines } from '../../report/cause.ts';
-import type { Colour, Paint } from '../../report/paint.ts';
+import { hintLines } from '../../terminal/errors.ts';
+import type { Colour, Paint } from '../../terminal/text.ts';
 import { shellWord } from '../../terminal/words.ts';
 import { safeLine, safeOutput } from '../../view/safe-text.ts';
 import type { CaseFailure, CaseResult, FailureKind } from '../result.ts';

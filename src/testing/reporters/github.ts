@@ -1,4 +1,4 @@
-import { painter } from '../../report/paint.ts';
+import { painter } from '../../terminal/text.ts';
 import { firstLine, safeLine } from '../../view/safe-text.ts';
 import type { CaseFailure, CaseResult, TestReporter } from '../result.ts';
 import { outputLines } from '../snapshot/output-lines.ts';

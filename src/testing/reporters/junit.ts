@@ -1,4 +1,4 @@
-import { painter } from '../../report/paint.ts';
+import { painter } from '../../terminal/text.ts';
 import { firstLine, safeLine } from '../../view/safe-text.ts';
 import type { CaseResult, TestReporter, TestSummary } from '../result.ts';
 import { outputLines } from '../snapshot/output-lines.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { NewEvent } from '../core/events.ts';
-import { formatGraph } from '../terminal/graph.ts';
-import { formatMermaid } from '../terminal/mermaid.ts';
-import { formatHistory } from '../terminal/run/history.ts';
-import { createPlainReporter } from '../terminal/run/plain.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+import { formatGraph } from './graph.ts';
+import { formatMermaid } from './mermaid.ts';
+import { formatHistory } from './run/history.ts';
+import { createPlainReporter } from './run/plain.ts';
 import {
   completed,
   historyOf,

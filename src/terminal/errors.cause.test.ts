@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { causeLines } from './cause.ts';
-import { painter } from './paint.ts';
+import { causeLines } from './errors.ts';
+import { painter } from './text.ts';
 
 describe('why a run failed', () => {
   it('has a line for each line of the hint, so that commands can be copied', () => {

@@ -1,8 +1,8 @@
 import { expect, it, vi } from 'vitest';
-import { toTimestamp } from '../core/time.ts';
-import { displayWidth } from '../terminal/text.ts';
-import { formatRunList, type RunRow } from './run-list.ts';
-import { noon } from './test-support.ts';
+import { toTimestamp } from '../../core/time.ts';
+import { noon } from '../test-support.ts';
+import { displayWidth } from '../text.ts';
+import { formatRunList, type RunRow } from './history.ts';
 
 vi.stubEnv('TZ', 'UTC');
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jsonText } from './json-text.ts';
+import { jsonText } from './text.ts';
 
 describe('JSON for a terminal', () => {
   it('has no character that a terminal obeys, and is the same value', () => {

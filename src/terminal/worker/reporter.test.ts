@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { NewEvent } from '../core/events.ts';
-import { historyOf, noon } from './test-support.ts';
-import { createPlainWorkersReporter } from './worker-reporter.ts';
+import type { NewEvent } from '../../core/events.ts';
+import { historyOf, noon } from '../test-support.ts';
+import { createPlainWorkersReporter } from './reporter.ts';
 
 const landed = (more: { readonly from?: string }): NewEvent => ({
   type: 'landing.ended',
