@@ -40,7 +40,7 @@ const shared = [
   { name: 'agents', of: ['agents/definitions.js'] },
   { name: 'yaml', of: ['workflow/yaml/load.js'] },
   { name: 'work', of: ['engine/step/index.js'] },
-  { name: 'journal', of: ['commands/journal/run-journal.js'] },
+  { name: 'journal', of: ['project/journal/run-journal.js'] },
   { name: 'sessions', of: ['agents/kinds.js'] },
   { name: 'report', of: ['terminal/index.js'] },
 ];

@@ -6,9 +6,9 @@ import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { parseAgents } from '../dist/agents/definitions.js';
 import { openSession } from '../dist/agents/kinds.js';
-import { openEngine } from '../dist/commands/open-engine.js';
 import { eventTypes } from '../dist/core/events.js';
 import { digestsOf } from '../dist/engine/history/digest.js';
+import { openEngine } from '../dist/project/open-engine.js';
 import { memoryStore } from '../dist/store/memory.js';
 
 /**

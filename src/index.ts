@@ -8,7 +8,6 @@ export type {
   SessionRequest,
   SessionResult,
 } from './agents/session.ts';
-export { type OpenEngineOptions, type OpenedEngine, openEngine } from './commands/open-engine.ts';
 export { type ErrorCode, type ErrorData, type Position, RepriseError } from './core/errors.ts';
 export type { EventOf, EventType, HistoryEvent } from './core/events.ts';
 export type { Json, JsonObject } from './core/json.ts';
@@ -25,6 +24,7 @@ export { canonicalOrder, type Digests, digestsOf } from './engine/history/digest
 export type { ReplayResult } from './engine/history/replay.ts';
 export { findReadySteps } from './engine/run/planner.ts';
 export type { RunResult, Waiting } from './engine/run/result.ts';
+export { type OpenEngineOptions, type OpenedEngine, openEngine } from './project/open-engine.ts';
 export { memoryStore } from './store/memory.ts';
 export type { EventStore, RunStatus, RunSummary } from './store/port.ts';
 export { openSqliteStore } from './store/sqlite/store.ts';

@@ -1,4 +1,4 @@
-import { exitCodes } from '../../dist/commands/exit-codes.js';
+import { exitCodes } from '../../dist/project/exit-codes.js';
 import { block, code, matchNotes, page, table } from './markdown.mjs';
 import { declaredProgram } from './program.mjs';
 

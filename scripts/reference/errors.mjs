@@ -1,5 +1,5 @@
-import { exitCodeOfError } from '../../dist/commands/exit-codes.js';
 import { errorCatalogue, RepriseError } from '../../dist/core/errors.js';
+import { exitCodeOfError } from '../../dist/project/exit-codes.js';
 import { code, page, table } from './markdown.mjs';
 
 /** Every code with its meaning, and what the CLI exits with when a command or a run ends with it. */

@@ -1,5 +1,5 @@
-import { commandSuffix } from '../commands/project.ts';
 import { RepriseError } from '../core/errors.ts';
+import { commandSuffix } from '../project/project.ts';
 
 const hintedCommand =
   /\breprise (?:approve|cancel|diff|gc|history|land|list|logs|replay|resume|run|show|signal)\b[^;]*/g;

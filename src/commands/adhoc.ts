@@ -4,11 +4,11 @@ import { join, resolve } from 'node:path';
 import type { Preset } from '../agents/agent.ts';
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
+import { loadAgents } from '../project/agents.ts';
+import { type Definition, loadFile } from '../project/definitions.ts';
+import { type Project, readConfig } from '../project/project.ts';
 import { readAll } from './inputs.ts';
 import type { CommandIo } from './io.ts';
-import { type Definition, loadFile } from './load-definition.ts';
-import { type Project, readConfig } from './project.ts';
-import { loadAgents } from './project-agents.ts';
 
 /** A workflow of one agent, from the command line. */
 export interface AdhocOptions {

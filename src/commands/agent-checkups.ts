@@ -2,9 +2,9 @@ import type { AgentDefinition } from '../agents/agent.ts';
 import { type AgentCheckup, inspectAgent } from '../agents/doctor.ts';
 import { builtInAgents } from '../agents/open-session.ts';
 import { toErrorData } from '../core/errors.ts';
+import { loadAgents } from '../project/agents.ts';
+import { readConfig } from '../project/project.ts';
 import type { Finding, Patient } from './checkups.ts';
-import { readConfig } from './project.ts';
-import { loadAgents } from './project-agents.ts';
 
 /**
  * Which agents can be used: those of the project and the built-in ones. One that the project defines and that cannot

@@ -2,12 +2,12 @@ import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { Waiting } from '../engine/run/result.ts';
+import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
+import { requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
 import { standingOf } from '../view/run-status.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
-import { findProject, type Project, type ProjectOptions } from './project.ts';
-import { requireNotEnded, selectRun, withStoredRuns } from './stored-runs.ts';
 import { userName } from './user-name.ts';
 import { whatHappensNext } from './what-happens-next.ts';
 

@@ -1,12 +1,12 @@
 import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
+import { loadRecordedDefinition } from '../project/definitions.ts';
+import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { openEngine } from '../project/open-engine.ts';
+import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
+import { hasEnded, ownershipOf, requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
-import { loadRecordedDefinition } from './load-definition.ts';
-import { openEngine } from './open-engine.ts';
-import { findProject, type Project, type ProjectOptions } from './project.ts';
-import { hasEnded, ownershipOf, requireNotEnded, selectRun, withStoredRuns } from './stored-runs.ts';
 import { userName } from './user-name.ts';
 import { waitForEnd } from './wait-for-end.ts';
 

@@ -4,21 +4,21 @@ import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { Engine, RunOptions } from '../engine/engine.ts';
 import type { RunResult, Waiting } from '../engine/run/result.ts';
+import { agentsFor } from '../project/agents.ts';
+import type { Definition } from '../project/definitions.ts';
+import { type ExitCode, exitCodeOfError, exitCodeOfResult, exitCodes } from '../project/exit-codes.ts';
+import { type JournalCommand, resumeLine, withLimits } from '../project/journal/command-line.ts';
+import type { RunJournal } from '../project/journal/run-journal.ts';
+import { openEngine, storeFile } from '../project/open-engine.ts';
+import { displayPath, type Project, readConfig, worktreesOf } from '../project/project.ts';
 import type { EventStore } from '../store/port.ts';
 import type { Reporter } from '../terminal/index.ts';
 import { jsonText } from '../terminal/text.ts';
 import type { Config } from '../workflow/yaml/config.ts';
-import { type ExitCode, exitCodeOfError, exitCodeOfResult, exitCodes } from './exit-codes.ts';
 import { excludeFromGit } from './git-exclude.ts';
 import { type CommandIo, writeLines } from './io.ts';
-import { type JournalCommand, resumeLine, withLimits } from './journal/command-line.ts';
-import type { RunJournal } from './journal/run-journal.ts';
-import type { Definition } from './load-definition.ts';
 import { lookOf } from './look.ts';
-import { openEngine, storeFile } from './open-engine.ts';
 import { type DisplayOptions, openProgress, resultLine } from './progress.ts';
-import { displayPath, type Project, readConfig, worktreesOf } from './project.ts';
-import { agentsFor } from './project-agents.ts';
 import { userName } from './user-name.ts';
 
 export interface DriveOptions extends DisplayOptions {
@@ -114,7 +114,7 @@ async function openJournal(
   command: JournalCommand,
 ): Promise<RunJournal | undefined> {
   if (project.host || config.record === false) return undefined;
-  const { openRunJournal } = await import('./journal/run-journal.ts');
+  const { openRunJournal } = await import('../project/journal/run-journal.ts');
   const places = options.maxConcurrent ?? placesFromEnv(io);
   return openRunJournal({
     io,

@@ -1,14 +1,14 @@
 import { applyGc, type GcDone, gatherGcFacts, type Removed } from '../git/gc/apply.ts';
 import { type GcAction, planGc, type RunStanding } from '../git/gc/plan.ts';
 import { openRepository } from '../git/repository.ts';
+import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { thisOwner } from '../project/identity.ts';
+import { displayPath, findProject, type Project, type ProjectOptions } from '../project/project.ts';
+import { hasEnded, openStoredRuns, ownershipOf } from '../project/runs.ts';
 import { count, jsonText } from '../terminal/text.ts';
 import { shellWord } from '../terminal/words.ts';
 import { safeLine } from '../view/safe-text.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
-import { displayPath, findProject, type Project, type ProjectOptions } from './project.ts';
-import { hasEnded, openStoredRuns, ownershipOf } from './stored-runs.ts';
-import { thisOwner } from './this-owner.ts';
 
 export interface GcCommandOptions extends ProjectOptions {
   /** Only say what would be done. */

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { findUpwards } from './project.ts';
+import { findUpwards } from '../project/project.ts';
 
 export const ignoredFolders = ['.reprise/state/', '.reprise/workspaces/'];
 

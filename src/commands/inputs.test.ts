@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { Definition } from '../project/definitions.ts';
 import { step, workflow } from '../workflow/builder/index.ts';
 import { loadWorkflow } from '../workflow/yaml/load.ts';
 import { type InputOptions, readInput } from './inputs.ts';
-import type { Definition } from './load-definition.ts';
 import { temporaryProject, testIo } from './test-support.ts';
 
 const yaml = (inputs: string): Definition => ({

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../core/json.ts';
+import type { Definition } from '../project/definitions.ts';
 import type { InputField } from '../workflow/model.ts';
 import type { CommandIo } from './io.ts';
-import type { Definition } from './load-definition.ts';
 
 export interface InputOptions {
   /** `key=value` each. */

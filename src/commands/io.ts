@@ -1,4 +1,4 @@
-import type { Host } from './host.ts';
+import type { Host } from '../project/host.ts';
 import type { Question } from './question.ts';
 
 /** What a command is given of its surroundings. Nothing else in here looks at the process that it runs in. */

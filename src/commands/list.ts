@@ -1,13 +1,13 @@
+import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { findProject, type ProjectOptions } from '../project/project.ts';
+import { openStoredRuns, type StandingStatus, standingStatus } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
 import { jsonText } from '../terminal/text.ts';
 import { knownCost } from '../view/cost.ts';
 import { viewOf } from '../view/run-view.ts';
 import { safeLine } from '../view/safe-text.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
-import { findProject, type ProjectOptions } from './project.ts';
-import { openStoredRuns, type StandingStatus, standingStatus } from './stored-runs.ts';
 
 export interface ListCommandOptions extends ProjectOptions {
   readonly json?: boolean | undefined;

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
+import { displayPath, type Project } from '../project/project.ts';
 import type { CommandIo } from './io.ts';
-import { displayPath, type Project } from './project.ts';
 
 /** A file that may define a workflow; for a module with several, which of its exports. */
 export interface WorkflowLocation {

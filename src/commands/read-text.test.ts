@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadDefinition } from './load-definition.ts';
-import { findProject, readConfig } from './project.ts';
+import { loadDefinition } from '../project/definitions.ts';
+import { findProject, readConfig } from '../project/project.ts';
 import { temporaryProject, testIo } from './test-support.ts';
 
 const latin1 = Buffer.from('name: caf\u00e9\nsteps: []\n', 'latin1');

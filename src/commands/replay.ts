@@ -1,13 +1,13 @@
+import { loadRecordedDefinition } from '../project/definitions.ts';
+import { type ExitCode, exitCodeOfResult } from '../project/exit-codes.ts';
+import { openEngine } from '../project/open-engine.ts';
+import { findProject, type ProjectOptions } from '../project/project.ts';
+import { selectRun, withStoredRuns } from '../project/runs.ts';
 import { jsonText } from '../terminal/text.ts';
 import { safeText } from '../view/safe-text.ts';
 import { writeOutput } from './drive.ts';
-import { type ExitCode, exitCodeOfResult } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
-import { loadRecordedDefinition } from './load-definition.ts';
-import { openEngine } from './open-engine.ts';
 import { resultLine } from './progress.ts';
-import { findProject, type ProjectOptions } from './project.ts';
-import { selectRun, withStoredRuns } from './stored-runs.ts';
 
 export interface ReplayCommandOptions extends ProjectOptions {
   /** The id or its beginning; the newest run by default. */

@@ -1,13 +1,13 @@
 import { RepriseError } from '../core/errors.ts';
+import { type Definition, loadRecordedDefinition } from '../project/definitions.ts';
+import type { ExitCode } from '../project/exit-codes.ts';
+import { resumeLine } from '../project/journal/command-line.ts';
+import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
+import { selectRun, withStoredRuns } from '../project/runs.ts';
 import type { RunSummary } from '../store/port.ts';
 import { workerSource } from '../worker/contract.ts';
 import { type DriveOptions, drive } from './drive.ts';
-import type { ExitCode } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
-import { resumeLine } from './journal/command-line.ts';
-import { type Definition, loadRecordedDefinition } from './load-definition.ts';
-import { findProject, type Project, type ProjectOptions } from './project.ts';
-import { selectRun, withStoredRuns } from './stored-runs.ts';
 
 export interface ResumeCommandOptions extends DriveOptions, ProjectOptions {
   /** The id or its beginning; the newest run by default. */

@@ -2,17 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { toTimestamp } from '../core/time.ts';
 import type { Waiting } from '../engine/run/result.ts';
-import type { RunSummary } from '../store/port.ts';
-import { jsonText } from '../terminal/text.ts';
-import { knownCost } from '../view/cost.ts';
-import { type RunStanding, standingOf } from '../view/run-status.ts';
-import { safeLine } from '../view/safe-text.ts';
-import type { StepProgress } from '../view/step-progress.ts';
-import { describeWork } from './describe-work.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
-import { displayPath, findProject, type ProjectOptions } from './project.ts';
+import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { displayPath, findProject, type ProjectOptions } from '../project/project.ts';
 import {
   hasEnded,
   type Ownership,
@@ -20,7 +11,16 @@ import {
   selectRun,
   standingStatus,
   withStoredRuns,
-} from './stored-runs.ts';
+} from '../project/runs.ts';
+import type { RunSummary } from '../store/port.ts';
+import { jsonText } from '../terminal/text.ts';
+import { knownCost } from '../view/cost.ts';
+import { type RunStanding, standingOf } from '../view/run-status.ts';
+import { safeLine } from '../view/safe-text.ts';
+import type { StepProgress } from '../view/step-progress.ts';
+import { describeWork } from './describe-work.ts';
+import { type CommandIo, writeLines } from './io.ts';
+import { lookOf } from './look.ts';
 
 export interface ShowCommandOptions extends ProjectOptions {
   /** The id or its beginning; the newest run by default. */

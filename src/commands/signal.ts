@@ -1,9 +1,9 @@
 import { toTimestamp } from '../core/time.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
+import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { findProject, type ProjectOptions } from '../project/project.ts';
+import { requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
 import { jsonOrText } from './inputs.ts';
 import { type CommandIo, writeLines } from './io.ts';
-import { findProject, type ProjectOptions } from './project.ts';
-import { requireNotEnded, selectRun, withStoredRuns } from './stored-runs.ts';
 import { userName } from './user-name.ts';
 import { whatHappensNext } from './what-happens-next.ts';
 

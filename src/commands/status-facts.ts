@@ -5,6 +5,7 @@ import { lockFolder, repositoryLocks, waitingAt } from '../git/lock.ts';
 import { type LockState, readLock } from '../git/lock-file.ts';
 import { parkedWork } from '../git/workspace/branch-records.ts';
 import { isAlive, thisProcess } from '../process/table.ts';
+import { openStoredRuns, ownershipOf } from '../project/runs.ts';
 import type { EventStore, Owner, RunSummary } from '../store/port.ts';
 import type { WorkerRecord } from '../store/runs.ts';
 import type { AbandonedRun, LaneFact, LockFact, StatusFacts, WorkerFact } from '../terminal/status/facts.ts';
@@ -12,7 +13,6 @@ import { observationLines } from '../terminal/worker/reporter.ts';
 import { knownCost } from '../view/cost.ts';
 import { RunView } from '../view/run-view.ts';
 import { dispatcher, waitsToDispatch, workerWorkflow } from '../worker/contract.ts';
-import { openStoredRuns, ownershipOf } from './stored-runs.ts';
 import { claimsIn, type TaskPlace, taskFacts, type WrittenTasks } from './task-board.ts';
 
 /** A worker that says nothing for so long is in trouble: it is to say something every five seconds. */

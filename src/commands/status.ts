@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
 import { changeMark, describeStatus, type StatusFacts } from '../terminal/status/facts.ts';
 import { fittingLines, statusLines } from '../terminal/status/text.ts';
 import { jsonText } from '../terminal/text.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { type CommandIo, writeLines } from './io.ts';
 import { lookOf } from './look.ts';
 import { readStatus } from './status-facts.ts';

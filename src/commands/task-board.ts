@@ -3,6 +3,9 @@ import { RepriseError } from '../core/errors.ts';
 import { branchesOf } from '../git/refs.ts';
 import { openRepository, type Repository } from '../git/repository.ts';
 import { worktreeStatus } from '../git/workspace/commit.ts';
+import { type Agents, loadAgents } from '../project/agents.ts';
+import { findProject, type Project, type ProjectOptions, readConfig } from '../project/project.ts';
+import { workerRules } from '../project/worker-rules.ts';
 import type { Claim } from '../store/claims.ts';
 import type { EventStore } from '../store/port.ts';
 import type { TaskFacts, UncommittedTask } from '../terminal/status/facts.ts';
@@ -10,9 +13,6 @@ import type { WorkerRules } from '../worker/contract.ts';
 import { printedBy, readTaskFiles, situationOf, type TaskFiles } from '../worker/tasks/read.ts';
 import { standingsOf } from '../worker/tasks/status.ts';
 import type { CommandIo } from './io.ts';
-import { findProject, type Project, type ProjectOptions, readConfig } from './project.ts';
-import { type Agents, loadAgents } from './project-agents.ts';
-import { workerRules } from './worker-rules.ts';
 
 export interface TaskBoardOptions extends ProjectOptions {
   /** Whose tasks; by default what workers work on. */

@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
+import { openStore, storeFile } from '../project/open-engine.ts';
+import type { Project } from '../project/project.ts';
+import { openStoredRuns, type StoreMode } from '../project/runs.ts';
 import { type Claim, isHeld } from '../store/claims.ts';
 import type { EventStore } from '../store/port.ts';
 import type { TaskFacts } from '../terminal/status/facts.ts';
@@ -9,9 +12,6 @@ import { safeLine } from '../view/safe-text.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';
 import { excludeFromGit } from './git-exclude.ts';
 import { writeLines } from './io.ts';
-import { openStore, storeFile } from './open-engine.ts';
-import type { Project } from './project.ts';
-import { openStoredRuns, type StoreMode } from './stored-runs.ts';
 import type { TaskPlace } from './task-board.ts';
 import { userName } from './user-name.ts';
 

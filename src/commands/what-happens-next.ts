@@ -1,7 +1,7 @@
+import type { Project } from '../project/project.ts';
+import { ownershipOf } from '../project/runs.ts';
 import type { RunSummary } from '../store/port.ts';
 import type { CommandIo } from './io.ts';
-import type { Project } from './project.ts';
-import { ownershipOf } from './stored-runs.ts';
 
 /** Who takes a message that was left for a run. */
 export function whatHappensNext(

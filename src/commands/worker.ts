@@ -1,17 +1,23 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
+import { type Agents, loadAgents } from '../project/agents.ts';
+import { type ExitCode, exitCodeOfError, exitCodes } from '../project/exit-codes.ts';
+import type { WorkerJournals } from '../project/journal/worker-journals.ts';
+import { liveHost, openEngine, openStore, storeFile } from '../project/open-engine.ts';
+import {
+  findProject,
+  type Project,
+  type ProjectOptions,
+  readConfig,
+  worktreesOf,
+} from '../project/project.ts';
+import { workerRules } from '../project/worker-rules.ts';
 import type { WorkersReporter } from '../terminal/worker/reporter.ts';
 import type { TaskEnd, WorkerEnd, WorkerRules } from '../worker/contract.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
 import type { Config } from '../workflow/yaml/config.ts';
-import { type ExitCode, exitCodeOfError, exitCodes } from './exit-codes.ts';
 import { excludeFromGit } from './git-exclude.ts';
 import type { CommandIo } from './io.ts';
-import type { WorkerJournals } from './journal/worker-journals.ts';
-import { liveHost, openEngine, openStore, storeFile } from './open-engine.ts';
-import { findProject, type Project, type ProjectOptions, readConfig, worktreesOf } from './project.ts';
-import { type Agents, loadAgents } from './project-agents.ts';
-import { workerRules } from './worker-rules.ts';
 import { openWorkersView } from './worker-view.ts';
 
 export interface WorkerCommandOptions extends ProjectOptions {
@@ -80,7 +86,7 @@ async function openJournals({
   options: { agent, budget },
 }: Pick<Given, 'io' | 'project' | 'config' | 'rules' | 'options'>): Promise<WorkerJournals | undefined> {
   if (project.host || config.record === false) return undefined;
-  const { openWorkerJournals } = await import('./journal/worker-journals.ts');
+  const { openWorkerJournals } = await import('../project/journal/worker-journals.ts');
   return openWorkerJournals({ io, project, branch, agent, budget });
 }
 

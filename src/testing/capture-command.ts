@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { exitCodes } from '../commands/exit-codes.ts';
 import { type CommandIo, writeLines } from '../commands/io.ts';
-import { findProject, type ProjectOptions } from '../commands/project.ts';
-import { ownershipOf, selectRun, standingStatus, withStoredRuns } from '../commands/stored-runs.ts';
+import { exitCodes } from '../project/exit-codes.ts';
+import { findProject, type ProjectOptions } from '../project/project.ts';
+import { ownershipOf, selectRun, standingStatus, withStoredRuns } from '../project/runs.ts';
 import type { EventStore } from '../store/port.ts';
 import { captureInto } from './capture/capture.ts';
 import { type Lineage, legsOfRun } from './capture/legs.ts';

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import type { Host } from '../commands/host.ts';
 import { RepriseError } from '../core/errors.ts';
 import { createConductedWorld } from '../effects/conductor/conductor.ts';
 import { createRedactor } from '../effects/redact/redact.ts';
@@ -10,6 +9,7 @@ import { parseSessionFile } from '../engine/recording/decode.ts';
 import type { SessionFile } from '../engine/recording/session-file.ts';
 import { openRepository } from '../git/repository.ts';
 import { runShellStep } from '../process/shell-step.ts';
+import type { Host } from '../project/host.ts';
 import { failureOfError, stepFailures } from './case-result.ts';
 import { composeCase, orStopped } from './compose-case.ts';
 import type { TestContext } from './context.ts';

@@ -1,7 +1,6 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { lazySessions } from '../agents/open-session.ts';
-import type { Host } from '../commands/host.ts';
 import { createLiveWorld } from '../effects/live-world.ts';
 import { openJournal } from '../effects/recording/journal.ts';
 import { readJournal } from '../effects/recording/journal-reader.ts';
@@ -13,6 +12,7 @@ import { SeriesNumbers } from '../engine/recording/activity.ts';
 import { createSessionRecorder, type SessionRecorder } from '../engine/recording/recorder.ts';
 import { openRepository } from '../git/repository.ts';
 import { runShellStep } from '../process/shell-step.ts';
+import type { Host } from '../project/host.ts';
 import { recordingClock } from './case-clock.ts';
 import { sha256 } from './case-files.ts';
 import { failureOfError, stepFailures } from './case-result.ts';

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { lazySessions } from '../agents/open-session.ts';
 import type { SessionFactory } from '../agents/session.ts';
-import type { Host } from '../commands/host.ts';
 import { createConductedWorld } from '../effects/conductor/conductor.ts';
 import { openJournal } from '../effects/recording/journal.ts';
 import { createRedactor, type Redactor } from '../effects/redact/redact.ts';
@@ -12,6 +11,7 @@ import { allTracers } from '../effects/tracer.ts';
 import { createSessionRecorder, type SessionRecorder } from '../engine/recording/recorder.ts';
 import { openRepository, type Repository } from '../git/repository.ts';
 import { runShellStep } from '../process/shell-step.ts';
+import type { Host } from '../project/host.ts';
 import { stepFailures } from './case-result.ts';
 import { orStopped } from './compose-case.ts';
 import type { TestContext } from './context.ts';

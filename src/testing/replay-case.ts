@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { lazySessions } from '../agents/open-session.ts';
-import type { Host } from '../commands/host.ts';
 import { RepriseError } from '../core/errors.ts';
 import { createConductedWorld } from '../effects/conductor/conductor.ts';
 import { createRedactor } from '../effects/redact/redact.ts';
@@ -9,6 +8,7 @@ import { systemIds } from '../effects/system.ts';
 import { allTracers } from '../effects/tracer.ts';
 import { openRepository } from '../git/repository.ts';
 import { runShellStep } from '../process/shell-step.ts';
+import type { Host } from '../project/host.ts';
 import { memoryStore } from '../store/memory.ts';
 import { replayClock } from './case-clock.ts';
 import { failureOfError, isGitReal, stepFailures } from './case-result.ts';

@@ -1,4 +1,4 @@
-import { type ExitCode, exitCodes } from '../commands/exit-codes.ts';
+import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
 import type { CaseName, CaseResult, CaseStatus, FailureKind, TestSummary } from './result.ts';
 
 /** What a replay ends with that is not what was recorded. */

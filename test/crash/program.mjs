@@ -1,4 +1,4 @@
-import { openEngine, openStore } from '../../dist/commands/open-engine.js';
+import { openEngine, openStore } from '../../dist/project/open-engine.js';
 import { agents, noteFailure, workflows } from './workflows.mjs';
 
 /**

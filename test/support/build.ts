@@ -9,7 +9,7 @@ export default function setup(): void {
   const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'];
   const { stdout } = spawnSync(process.execPath, tsc, { encoding: 'utf8' });
   const { status, stderr } = spawnSync(process.execPath, ['scripts/bundle.mjs'], { encoding: 'utf8' });
-  if (status !== 0 || !existsSync('dist/commands/open-engine.js')) {
+  if (status !== 0 || !existsSync('dist/project/open-engine.js')) {
     throw new Error(`the build failed:\n${stdout}${stderr}`);
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { liveHost, openEngine } from '../../src/commands/open-engine.ts';
 import type { Tracer } from '../../src/effects/tracer.ts';
 import { Lab, plainEnvironment } from '../../src/git/test-support.ts';
+import { liveHost, openEngine } from '../../src/project/open-engine.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import type { WorkerNews, WorkerRules } from '../../src/worker/contract.ts';

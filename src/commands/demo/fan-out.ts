@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openStore } from '../open-engine.ts';
+import { openStore } from '../../project/open-engine.ts';
 import { makeFanOutProject } from './fan-out-project.ts';
 import { logOf } from './repository.ts';
 import { begunIn, type Play, perform, performAndKill, say, timesBegun } from './stage.ts';

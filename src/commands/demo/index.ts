@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RepriseError } from '../../core/errors.ts';
-import { type ExitCode, exitCodes } from '../exit-codes.ts';
+import { type ExitCode, exitCodes } from '../../project/exit-codes.ts';
 import type { CommandIo } from '../io.ts';
 import { playFanOut } from './fan-out.ts';
 import { interrupted, type Play, type Stage, say } from './stage.ts';

@@ -1,7 +1,5 @@
 import { join } from 'node:path';
 import { lazySessions } from '../../agents/open-session.ts';
-import type { Host } from '../../commands/host.ts';
-import { openStore } from '../../commands/open-engine.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { HistoryEvent } from '../../core/events.ts';
 import type { Ids } from '../../core/time.ts';
@@ -18,6 +16,8 @@ import type { Recording as RecordedActivity } from '../../engine/recording/sessi
 import { unitOf } from '../../engine/state/graph.ts';
 import { openRepository, type Repository } from '../../git/repository.ts';
 import { runShellStep } from '../../process/shell-step.ts';
+import type { Host } from '../../project/host.ts';
+import { openStore } from '../../project/open-engine.ts';
 import { orStopped } from '../compose-case.ts';
 import type { TestContext } from '../context.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';

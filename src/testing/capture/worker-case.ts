@@ -1,7 +1,6 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { projectRedactor } from '../../commands/journal/run-journal.ts';
 import type { HistoryEvent } from '../../core/events.ts';
 import { readJournal } from '../../effects/recording/journal-reader.ts';
 import { witnessOf } from '../../effects/recording/recording.ts';
@@ -10,6 +9,7 @@ import { digestsOf } from '../../engine/history/digest.ts';
 import { parseSessionFile } from '../../engine/recording/decode.ts';
 import { withoutThoughts } from '../../engine/recording/encode.ts';
 import { createGit } from '../../git/git.ts';
+import { projectRedactor } from '../../project/journal/run-journal.ts';
 import { distil, readActivities } from '../distil.ts';
 import { leakError, scanForLeaks } from '../leak-scan.ts';
 import { readCase } from '../manifest/read-case.ts';

@@ -1,10 +1,10 @@
-import type { Host } from '../../commands/host.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { createConductedWorld } from '../../effects/conductor/conductor.ts';
 import { createRedactor } from '../../effects/redact/redact.ts';
 import { allTracers } from '../../effects/tracer.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
 import { openRepository } from '../../git/repository.ts';
+import type { Host } from '../../project/host.ts';
 import { memoryStore } from '../../store/memory.ts';
 import { orStopped } from '../compose-case.ts';
 import type { TestContext } from '../context.ts';

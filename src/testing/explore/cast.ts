@@ -1,11 +1,11 @@
 import { lazySessions } from '../../agents/open-session.ts';
-import type { Host } from '../../commands/host.ts';
 import type { NewEvent } from '../../core/events.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import { createRedactor, type Redactor } from '../../effects/redact/redact.ts';
 import type { Tracer } from '../../effects/tracer.ts';
 import type { World } from '../../effects/world.ts';
 import { runShellStep } from '../../process/shell-step.ts';
+import type { Host } from '../../project/host.ts';
 import type { CaseStep } from '../manifest/manifest.ts';
 import { type OpenSessions, openSessions } from '../open-sessions.ts';
 import { stagePaths } from '../paths.ts';

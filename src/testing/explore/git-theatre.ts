@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { openStore as openSqlite, storeFile } from '../../commands/open-engine.ts';
 import { openRepository } from '../../git/repository.ts';
 import { worktreeEntries } from '../../git/workspace/entries.ts';
+import { openStore as openSqlite, storeFile } from '../../project/open-engine.ts';
 import type { EventStore } from '../../store/port.ts';
 import type { Invariant } from '../manifest/manifest.ts';
 import { onStage, type Stage } from '../stage.ts';

@@ -1,11 +1,11 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { storeFile } from '../../commands/open-engine.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { modelOf } from '../../git/model/load.ts';
 import { branchRef, type Model } from '../../git/model/repository.ts';
 import { openRepository } from '../../git/repository.ts';
 import { noLog } from '../../process/log.ts';
+import { storeFile } from '../../project/open-engine.ts';
 import { memoryStore } from '../../store/memory.ts';
 import type { RepositoryEnd } from './ending.ts';
 import { modelFacts, StoreFacts } from './keys/model-state.ts';

@@ -1,11 +1,11 @@
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { lazySessions } from '../../agents/open-session.ts';
-import { type Once, rememberOnce } from '../../commands/host.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { createConductedWorld } from '../../effects/conductor/conductor.ts';
 import { freePlayer } from '../../effects/schedulers/round-robin.ts';
 import { runShellStep } from '../../process/shell-step.ts';
+import { type Once, rememberOnce } from '../../project/host.ts';
 import { opensLanes } from '../command-effect.ts';
 import type { TestContext } from '../context.ts';
 import { type LoadedRecording, loadRecording } from '../load-recording.ts';

@@ -1,6 +1,6 @@
-import type { Host, OpenStore } from '../../commands/host.ts';
 import type { RepriseError } from '../../core/errors.ts';
 import type { OpenLog } from '../../process/log.ts';
+import type { Host, OpenStore } from '../../project/host.ts';
 import type { EventStore } from '../../store/port.ts';
 import type { DeltaOptions } from '../vcr/deltas.ts';
 import type { RepositoryEnd } from './ending.ts';

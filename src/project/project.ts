@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import type { CommandIo } from '../commands/io.ts';
+import { readText } from '../commands/read-text.ts';
 import { RepriseError } from '../core/errors.ts';
 import type { WorktreeSettings } from '../engine/environment.ts';
 import { shellWord } from '../terminal/words.ts';
 import { formatProblem, type Problem } from '../workflow/problems.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { everyTime, type Host } from './host.ts';
-import type { CommandIo } from './io.ts';
-import { readText } from './read-text.ts';
 
 /** Where a command works. */
 export interface Project {

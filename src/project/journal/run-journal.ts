@@ -1,5 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
+import type { CommandIo } from '../../commands/io.ts';
+import { definitionFiles } from '../../commands/journal/definition-files.ts';
 import { toTimestamp } from '../../core/time.ts';
 import { type Journal, openJournal } from '../../effects/recording/journal.ts';
 import { createRedactor, type NamedPath, type Redactor } from '../../effects/redact/redact.ts';
@@ -10,12 +12,10 @@ import { unitOf } from '../../engine/state/graph.ts';
 import type { Repository } from '../../git/repository.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import type { Host } from '../host.ts';
-import type { CommandIo } from '../io.ts';
 import { liveHost } from '../open-engine.ts';
 import type { Project } from '../project.ts';
 import type { JournalCommand } from './command-line.ts';
-import { definitionFiles } from './definition-files.ts';
-import { journalsFolder, noteSize, removeOldJournals } from './kept-journals.ts';
+import { journalsFolder, noteSize, removeOldJournals } from './retention.ts';
 
 /** A run while it is being written down, so that a test can be made of it. */
 export interface RunJournal {

@@ -1,5 +1,5 @@
+import type { AdhocOptions } from '../../commands/adhoc.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { AdhocOptions } from '../adhoc.ts';
 
 /** A command of Reprise that does the same again, wherever it is typed in the project. */
 export interface JournalCommand {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { journalFolders, journalsFolder, noteSize, removeOldJournals } from './kept-journals.ts';
+import { journalFolders, journalsFolder, noteSize, removeOldJournals } from './retention.ts';
 
 function stateWith(journals: readonly { readonly run?: string; readonly bytes?: number }[]): string {
   const stateDir = mkdtempSync(join(tmpdir(), 'reprise-journals-'));

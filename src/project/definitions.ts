@@ -1,5 +1,14 @@
 import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
+import type { CommandIo } from '../commands/io.ts';
+import {
+  isYamlFile,
+  knownWorkflows,
+  locateSource,
+  locateWorkflow,
+  type WorkflowLocation,
+} from '../commands/locate-workflow.ts';
+import { readText } from '../commands/read-text.ts';
 import { RepriseError } from '../core/errors.ts';
 import type { HistoryEvent } from '../core/events.ts';
 import { workerSource } from '../worker/contract.ts';
@@ -7,16 +16,7 @@ import type { WorkflowModel } from '../workflow/model.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
 import type { WorkflowText } from '../workflow/yaml/load.ts';
 import { everyTime } from './host.ts';
-import type { CommandIo } from './io.ts';
-import {
-  isYamlFile,
-  knownWorkflows,
-  locateSource,
-  locateWorkflow,
-  type WorkflowLocation,
-} from './locate-workflow.ts';
 import { displayPath, type Project } from './project.ts';
-import { readText } from './read-text.ts';
 
 /** A workflow and where it came from. */
 export interface Definition {

@@ -1,3 +1,4 @@
+import type { CommandIo } from '../commands/io.ts';
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
 import { isBranchName } from '../git/names.ts';
@@ -7,10 +8,9 @@ import { shellWord } from '../terminal/words.ts';
 import type { WorkerRules } from '../worker/contract.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../workflow/yaml/config-workers.ts';
+import type { Agents } from './agents.ts';
 import { everyTime } from './host.ts';
-import type { CommandIo } from './io.ts';
 import type { Project } from './project.ts';
-import type { Agents } from './project-agents.ts';
 
 interface Place {
   readonly io: CommandIo;
