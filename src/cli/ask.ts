@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import type { Question } from '../commands/question.ts';
+import type { Question } from '../project/host.ts';
 import { safeText } from '../view/safe-text.ts';
 import type { Stop } from './stop.ts';
 

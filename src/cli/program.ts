@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import type { CommandIo } from '../commands/io.ts';
 import { exitCodes } from '../project/exit-codes.ts';
+import type { CommandIo } from '../project/host.ts';
 import { registerRunCommands } from './run-commands.ts';
 import { registerTestCommands } from './test-commands.ts';
 import { registerToolCommands } from './tool-commands.ts';

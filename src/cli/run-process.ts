@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 import { inspect } from 'node:util';
-import { type CommandIo, writeLines } from '../commands/io.ts';
 import { RepriseError, toErrorData } from '../core/errors.ts';
 import { exitCodeOfError, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { askOnTerminal } from './ask.ts';
 import { colorsOf } from './colors.ts';
 import { listenToKeys } from './keys.ts';

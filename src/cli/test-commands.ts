@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Option } from 'commander';
-import type { CommandIo } from '../commands/io.ts';
 import { policyNames } from '../effects/explore/policies.ts';
+import type { CommandIo } from '../project/host.ts';
 import { findUpwards } from '../project/project.ts';
 import type { TestContext } from '../testing/context.ts';
 import { faultKinds } from '../testing/manifest/manifest.ts';

@@ -1,27 +1,14 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Preset } from '../agents/agent.ts';
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
 import { loadAgents } from '../project/agents.ts';
 import { type Definition, loadFile } from '../project/definitions.ts';
+import type { CommandIo } from '../project/host.ts';
+import type { AdhocOptions } from '../project/journal/command-line.ts';
 import { type Project, readConfig } from '../project/project.ts';
 import { readAll } from './inputs.ts';
-import type { CommandIo } from './io.ts';
-
-/** A workflow of one agent, from the command line. */
-export interface AdhocOptions {
-  readonly agent?: string | undefined;
-  /** `-` is standard input. */
-  readonly prompt?: string | undefined;
-  readonly promptFile?: string | undefined;
-  /** So many copies. */
-  readonly concurrency?: number | undefined;
-  /** Commands that must pass before the work counts. */
-  readonly check?: readonly string[] | undefined;
-  readonly permissions?: Preset | undefined;
-}
 
 interface Place {
   readonly project: Project;

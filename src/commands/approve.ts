@@ -3,12 +3,12 @@ import { nearest } from '../core/suggest.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { Waiting } from '../engine/run/result.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
+import { userName } from '../project/identity.ts';
 import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
 import { requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
 import { standingOf } from '../view/run-status.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { userName } from './user-name.ts';
 import { whatHappensNext } from './what-happens-next.ts';
 
 export interface ApproveCommandOptions extends ProjectOptions {

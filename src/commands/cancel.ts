@@ -2,12 +2,12 @@ import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import { loadRecordedDefinition } from '../project/definitions.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
+import { userName } from '../project/identity.ts';
 import { openEngine } from '../project/open-engine.ts';
 import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
 import { hasEnded, ownershipOf, requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { userName } from './user-name.ts';
 import { waitForEnd } from './wait-for-end.ts';
 
 export interface CancelCommandOptions extends ProjectOptions {

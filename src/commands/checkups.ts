@@ -4,9 +4,9 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { toErrorData } from '../core/errors.ts';
+import type { CommandIo } from '../project/host.ts';
 import { openStore, storeFile } from '../project/open-engine.ts';
 import { findUpwards, type Project, readConfig } from '../project/project.ts';
-import type { CommandIo } from './io.ts';
 
 /** What one look found. */
 export interface Finding {

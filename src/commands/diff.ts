@@ -4,13 +4,12 @@ import { RepriseError } from '../core/errors.ts';
 import { diffOf } from '../git/diff.ts';
 import { openRepository, resolveCommit } from '../git/repository.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { selectRun, withStoredRuns } from '../project/runs.ts';
+import { selectRun, type UnitWork, unitWork, withStoredRuns } from '../project/runs.ts';
 import { type Paint, painter } from '../terminal/text.ts';
 import { standingOf } from '../view/run-status.ts';
 import { safeText } from '../view/safe-text.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { type UnitWork, unitWork } from './unit-work.ts';
 
 export interface DiffCommandOptions extends ProjectOptions {
   readonly run: string;

@@ -1,10 +1,10 @@
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { findProject, type ProjectOptions } from '../project/project.ts';
 import { jsonText } from '../terminal/text.ts';
 import { safeText } from '../view/safe-text.ts';
 import { inspectAgents } from './agent-checkups.ts';
 import { checkups, type Finding } from './checkups.ts';
-import { type CommandIo, writeLines } from './io.ts';
 
 export interface DoctorCommandOptions extends ProjectOptions {
   readonly json?: boolean | undefined;

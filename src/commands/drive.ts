@@ -7,19 +7,17 @@ import type { RunResult, Waiting } from '../engine/run/result.ts';
 import { agentsFor } from '../project/agents.ts';
 import type { Definition } from '../project/definitions.ts';
 import { type ExitCode, exitCodeOfError, exitCodeOfResult, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
+import { userName } from '../project/identity.ts';
 import { type JournalCommand, resumeLine, withLimits } from '../project/journal/command-line.ts';
 import type { RunJournal } from '../project/journal/run-journal.ts';
 import { openEngine, storeFile } from '../project/open-engine.ts';
-import { displayPath, type Project, readConfig, worktreesOf } from '../project/project.ts';
+import { displayPath, excludeFromGit, type Project, readConfig, worktreesOf } from '../project/project.ts';
 import type { EventStore } from '../store/port.ts';
 import type { Reporter } from '../terminal/index.ts';
 import { jsonText } from '../terminal/text.ts';
 import type { Config } from '../workflow/yaml/config.ts';
-import { excludeFromGit } from './git-exclude.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
 import { type DisplayOptions, openProgress, resultLine } from './progress.ts';
-import { userName } from './user-name.ts';
 
 export interface DriveOptions extends DisplayOptions {
   readonly maxConcurrent?: number | undefined;

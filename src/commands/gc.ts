@@ -2,13 +2,13 @@ import { applyGc, type GcDone, gatherGcFacts, type Removed } from '../git/gc/app
 import { type GcAction, planGc, type RunStanding } from '../git/gc/plan.ts';
 import { openRepository } from '../git/repository.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { thisOwner } from '../project/identity.ts';
 import { displayPath, findProject, type Project, type ProjectOptions } from '../project/project.ts';
 import { hasEnded, openStoredRuns, ownershipOf } from '../project/runs.ts';
 import { count, jsonText } from '../terminal/text.ts';
 import { shellWord } from '../terminal/words.ts';
 import { safeLine } from '../view/safe-text.ts';
-import { type CommandIo, writeLines } from './io.ts';
 
 export interface GcCommandOptions extends ProjectOptions {
   /** Only say what would be done. */

@@ -1,13 +1,12 @@
 import { RepriseError } from '../core/errors.ts';
 import { loadDefinition } from '../project/definitions.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
 import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
 import { selectRun, withStoredRuns } from '../project/runs.ts';
 import { jsonText } from '../terminal/text.ts';
 import { standingOf } from '../view/run-status.ts';
 import type { StepModel, WorkflowModel } from '../workflow/model.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
 
 export interface GraphCommandOptions extends ProjectOptions {
   readonly workflow: string;

@@ -1,10 +1,9 @@
 import { canonicalOrder, digestsOf } from '../engine/history/digest.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
 import { findProject, type ProjectOptions } from '../project/project.ts';
 import { selectRun, withStoredRuns } from '../project/runs.ts';
 import { jsonText } from '../terminal/text.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
 
 export interface HistoryCommandOptions extends ProjectOptions {
   /** The id or its beginning; the newest run by default. */

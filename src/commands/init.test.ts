@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { CommandIo } from '../project/host.ts';
 import { initCommand, writeAll } from './init.ts';
-import type { CommandIo } from './io.ts';
 import { temporaryProject, testIo } from './test-support.ts';
 
 /** A repository without a commit. */

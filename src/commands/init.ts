@@ -2,14 +2,13 @@ import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { openRepository, type Repository, resolveCommit } from '../git/repository.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { displayPath } from '../project/project.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
+import { displayPath, excludeFromGit } from '../project/project.ts';
 import { jsonText } from '../terminal/text.ts';
-import { excludeFromGit } from './git-exclude.ts';
 import { type Decision, decideAll, type InitOptions, type Plan } from './init/plan.ts';
 import { type InitReport, nextSteps, reportJson, reportLines } from './init/report.ts';
 import { codeOf } from './init/survey.ts';
 import { makeFile, replaceFile } from './init/write-file.ts';
-import { type CommandIo, writeLines } from './io.ts';
 
 type Top = Repository & { readonly root: string };
 

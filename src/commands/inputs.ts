@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../core/json.ts';
 import type { Definition } from '../project/definitions.ts';
+import type { CommandIo } from '../project/host.ts';
 import type { InputField } from '../workflow/model.ts';
-import type { CommandIo } from './io.ts';
 
 export interface InputOptions {
   /** `key=value` each. */

@@ -4,18 +4,16 @@ import type { Landing } from '../git/landing/landing.ts';
 import { openRepository, type Repository, resolveCommit } from '../git/repository.ts';
 import { readBranchRecord } from '../git/workspace/branch-records.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { thisOwner } from '../project/identity.ts';
 import { findProject, type ProjectOptions, readConfig } from '../project/project.ts';
-import { selectRun, withStoredRuns } from '../project/runs.ts';
+import { listed, selectRun, type UnitWork, unitWork, withStoredRuns } from '../project/runs.ts';
 import { hasWork, landable } from '../terminal/run/summary-parts.ts';
 import { jsonText } from '../terminal/text.ts';
 import { shellWord } from '../terminal/words.ts';
 import { standingOf } from '../view/run-status.ts';
 import type { RunView } from '../view/run-view.ts';
-import { type CommandIo, writeLines } from './io.ts';
 import { landingReport, landingText } from './landing-report.ts';
-import { listed } from './select-unit.ts';
-import { type UnitWork, unitWork } from './unit-work.ts';
 import { verification } from './verify.ts';
 
 export interface LandCommandOptions extends ProjectOptions {

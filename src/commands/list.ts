@@ -1,4 +1,5 @@
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
 import { findProject, type ProjectOptions } from '../project/project.ts';
 import { openStoredRuns, type StandingStatus, standingStatus } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
@@ -6,8 +7,6 @@ import { jsonText } from '../terminal/text.ts';
 import { knownCost } from '../view/cost.ts';
 import { viewOf } from '../view/run-view.ts';
 import { safeLine } from '../view/safe-text.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
 
 export interface ListCommandOptions extends ProjectOptions {
   readonly json?: boolean | undefined;

@@ -1,17 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { logFolder } from '../engine/log-files.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { hasEnded, ownershipOf, selectRun, withStoredRuns } from '../project/runs.ts';
+import { hasEnded, ownershipOf, selectRun, selectUnit, withStoredRuns } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
 import { jsonText, painter } from '../terminal/text.ts';
 import { standingOf } from '../view/run-status.ts';
 import type { RunView } from '../view/run-view.ts';
 import { safeOutput } from '../view/safe-text.ts';
 import type { StepProgress } from '../view/step-progress.ts';
-import { type CommandIo, writeLines } from './io.ts';
 import { type LogFile, LogReader, logFilesOf } from './log-reader.ts';
-import { selectUnit } from './select-unit.ts';
 
 export interface LogsCommandOptions extends ProjectOptions {
   readonly run?: string | undefined;

@@ -1,12 +1,11 @@
 import type { HistoryEvent } from '../core/events.ts';
 import type { Observation } from '../engine/environment.ts';
 import type { RunResult } from '../engine/run/result.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
 import type { Project } from '../project/project.ts';
 import type { Reporter } from '../terminal/index.ts';
 import { jsonText } from '../terminal/text.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
 
 export interface DisplayOptions {
   /** NDJSON on standard output: the events as they are committed, then the result. */

@@ -1,12 +1,12 @@
 import { loadRecordedDefinition } from '../project/definitions.ts';
 import { type ExitCode, exitCodeOfResult } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { openEngine } from '../project/open-engine.ts';
 import { findProject, type ProjectOptions } from '../project/project.ts';
 import { selectRun, withStoredRuns } from '../project/runs.ts';
 import { jsonText } from '../terminal/text.ts';
 import { safeText } from '../view/safe-text.ts';
 import { writeOutput } from './drive.ts';
-import { type CommandIo, writeLines } from './io.ts';
 import { resultLine } from './progress.ts';
 
 export interface ReplayCommandOptions extends ProjectOptions {

@@ -1,13 +1,13 @@
 import { RepriseError } from '../core/errors.ts';
 import { type Definition, loadRecordedDefinition } from '../project/definitions.ts';
 import type { ExitCode } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { resumeLine } from '../project/journal/command-line.ts';
 import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
 import { selectRun, withStoredRuns } from '../project/runs.ts';
 import type { RunSummary } from '../store/port.ts';
 import { workerSource } from '../worker/contract.ts';
 import { type DriveOptions, drive } from './drive.ts';
-import { type CommandIo, writeLines } from './io.ts';
 
 export interface ResumeCommandOptions extends DriveOptions, ProjectOptions {
   /** The id or its beginning; the newest run by default. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Question } from './question.ts';
+import type { Question } from '../project/host.ts';
 import { resumeCommand } from './resume.ts';
 import { runCommand } from './run.ts';
 import { temporaryProject, testIo } from './test-support.ts';

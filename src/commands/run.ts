@@ -2,12 +2,17 @@ import { RepriseError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { type Definition, loadDefinition, type Place } from '../project/definitions.ts';
 import type { ExitCode } from '../project/exit-codes.ts';
-import { adhocLine, type JournalCommand, runLine } from '../project/journal/command-line.ts';
+import type { CommandIo } from '../project/host.ts';
+import {
+  type AdhocOptions,
+  adhocLine,
+  type JournalCommand,
+  runLine,
+} from '../project/journal/command-line.ts';
 import { findProject, type ProjectOptions } from '../project/project.ts';
-import { type AdhocOptions, adhocDefinition } from './adhoc.ts';
+import { adhocDefinition } from './adhoc.ts';
 import { type DriveOptions, drive } from './drive.ts';
 import { type InputOptions, readInput } from './inputs.ts';
-import type { CommandIo } from './io.ts';
 
 export interface RunCommandOptions extends DriveOptions, InputOptions, AdhocOptions, ProjectOptions {
   /** Its name in the project, or the path of a file, with `#name` for one of several exports. Not with `agent`. */

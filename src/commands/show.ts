@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { toTimestamp } from '../core/time.ts';
 import type { Waiting } from '../engine/run/result.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
 import { displayPath, findProject, type ProjectOptions } from '../project/project.ts';
 import {
   hasEnded,
@@ -19,8 +20,6 @@ import { type RunStanding, standingOf } from '../view/run-status.ts';
 import { safeLine } from '../view/safe-text.ts';
 import type { StepProgress } from '../view/step-progress.ts';
 import { describeWork } from './describe-work.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
 
 export interface ShowCommandOptions extends ProjectOptions {
   /** The id or its beginning; the newest run by default. */

@@ -1,10 +1,10 @@
 import { toTimestamp } from '../core/time.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
+import { userName } from '../project/identity.ts';
 import { findProject, type ProjectOptions } from '../project/project.ts';
 import { requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
 import { jsonOrText } from './inputs.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { userName } from './user-name.ts';
 import { whatHappensNext } from './what-happens-next.ts';
 
 export interface SignalCommandOptions extends ProjectOptions {

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
 import { changeMark, describeStatus, type StatusFacts } from '../terminal/status/facts.ts';
 import { fittingLines, statusLines } from '../terminal/status/text.ts';
 import { jsonText } from '../terminal/text.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
 import { readStatus } from './status-facts.ts';
 import {
   openTaskPlace,

@@ -4,6 +4,7 @@ import { branchesOf } from '../git/refs.ts';
 import { openRepository, type Repository } from '../git/repository.ts';
 import { worktreeStatus } from '../git/workspace/commit.ts';
 import { type Agents, loadAgents } from '../project/agents.ts';
+import type { CommandIo } from '../project/host.ts';
 import { findProject, type Project, type ProjectOptions, readConfig } from '../project/project.ts';
 import { workerRules } from '../project/worker-rules.ts';
 import type { Claim } from '../store/claims.ts';
@@ -12,7 +13,6 @@ import type { TaskFacts, UncommittedTask } from '../terminal/status/facts.ts';
 import type { WorkerRules } from '../worker/contract.ts';
 import { printedBy, readTaskFiles, situationOf, type TaskFiles } from '../worker/tasks/read.ts';
 import { standingsOf } from '../worker/tasks/status.ts';
-import type { CommandIo } from './io.ts';
 
 export interface TaskBoardOptions extends ProjectOptions {
   /** Whose tasks; by default what workers work on. */

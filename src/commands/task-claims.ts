@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
+import { writeLines } from '../project/host.ts';
+import { userName } from '../project/identity.ts';
 import { openStore, storeFile } from '../project/open-engine.ts';
-import type { Project } from '../project/project.ts';
+import { excludeFromGit, type Project } from '../project/project.ts';
 import { openStoredRuns, type StoreMode } from '../project/runs.ts';
 import { type Claim, isHeld } from '../store/claims.ts';
 import type { EventStore } from '../store/port.ts';
@@ -10,10 +12,7 @@ import type { TaskFacts } from '../terminal/status/facts.ts';
 import { shellWord } from '../terminal/words.ts';
 import { safeLine } from '../view/safe-text.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';
-import { excludeFromGit } from './git-exclude.ts';
-import { writeLines } from './io.ts';
 import type { TaskPlace } from './task-board.ts';
-import { userName } from './user-name.ts';
 
 /** Opens the store for as long as `work` takes; there may be none. */
 export async function withStore<T>(

@@ -1,6 +1,7 @@
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
 import type { EventStore } from '../store/port.ts';
 import { describeTask, type TaskFacts } from '../terminal/status/facts.ts';
 import { formatTask, formatTaskList, uncommittedTexts } from '../terminal/status/tasks.ts';
@@ -9,8 +10,6 @@ import { shellWord } from '../terminal/words.ts';
 import { safeLine, safeText } from '../view/safe-text.ts';
 import type { TaskStanding } from '../worker/tasks/status.ts';
 import { formatProblem } from '../workflow/problems.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
 import {
   claimsIn,
   openTaskPlace,

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { CommandIo } from './io.ts';
+import type { CommandIo } from '../project/host.ts';
 
 /** A folder with the given files, removed when the test has ended. */
 export function temporaryProject(files: Readonly<Record<string, string>> = {}): string {

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { agentsFor, loadAgents } from '../project/agents.ts';
-import { loadDefinition, type Place } from '../project/definitions.ts';
+import { knownWorkflows, loadDefinition, type Place } from '../project/definitions.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { configFile, displayPath, findProject, type ProjectOptions, readConfig } from '../project/project.ts';
 import { jsonText } from '../terminal/text.ts';
 import { safeLine } from '../view/safe-text.ts';
 import { DefinitionError, type Problem } from '../workflow/problems.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { knownWorkflows } from './locate-workflow.ts';
 
 export interface ValidateCommandOptions extends ProjectOptions {
   /** Names or paths; by default every workflow of the project and its settings. */

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { attemptFileName, logFile } from '../engine/log-files.ts';
 import type { Verdict, Verification } from '../git/landing/prepare.ts';
 import { runShellStep } from '../process/shell-step.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import type { Project } from '../project/project.ts';
+import type { UnitWork } from '../project/runs.ts';
 import type { RunView } from '../view/run-view.ts';
 import { safeLine } from '../view/safe-text.ts';
 import type { Config } from '../workflow/yaml/config.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import type { UnitWork } from './unit-work.ts';
 
 interface Circumstances {
   readonly io: CommandIo;

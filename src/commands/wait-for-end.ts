@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { CommandIo } from '../project/host.ts';
 import { hasEnded, ownershipOf } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
-import type { CommandIo } from './io.ts';
 
 const pollMs = 50;
 

@@ -1,7 +1,7 @@
+import type { CommandIo } from '../project/host.ts';
 import type { Project } from '../project/project.ts';
 import { ownershipOf } from '../project/runs.ts';
 import type { RunSummary } from '../store/port.ts';
-import type { CommandIo } from './io.ts';
 
 /** Who takes a message that was left for a run. */
 export function whatHappensNext(

@@ -1,9 +1,8 @@
 import type { Observation } from '../engine/environment.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
 import { jsonText } from '../terminal/text.ts';
 import type { WorkersReporter } from '../terminal/worker/reporter.ts';
 import type { WorkerNews } from '../worker/contract.ts';
-import { type CommandIo, writeLines } from './io.ts';
-import { lookOf } from './look.ts';
 
 export interface WorkersViewOptions {
   readonly branch: string;

@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
 import { type Agents, loadAgents } from '../project/agents.ts';
 import { type ExitCode, exitCodeOfError, exitCodes } from '../project/exit-codes.ts';
+import type { CommandIo } from '../project/host.ts';
 import type { WorkerJournals } from '../project/journal/worker-journals.ts';
 import { liveHost, openEngine, openStore, storeFile } from '../project/open-engine.ts';
 import {
+  excludeFromGit,
   findProject,
   type Project,
   type ProjectOptions,
@@ -16,8 +18,6 @@ import type { WorkersReporter } from '../terminal/worker/reporter.ts';
 import type { TaskEnd, WorkerEnd, WorkerRules } from '../worker/contract.ts';
 import type { SpendingLimit } from '../workflow/model.ts';
 import type { Config } from '../workflow/yaml/config.ts';
-import { excludeFromGit } from './git-exclude.ts';
-import type { CommandIo } from './io.ts';
 import { openWorkersView } from './worker-view.ts';
 
 export interface WorkerCommandOptions extends ProjectOptions {

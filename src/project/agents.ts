@@ -2,15 +2,13 @@ import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { AgentDefinition } from '../agents/agent.ts';
 import { builtInAgents } from '../agents/open-session.ts';
-import type { CommandIo } from '../commands/io.ts';
-import { readText } from '../commands/read-text.ts';
 import type { Json } from '../core/json.ts';
 import { nearest } from '../core/suggest.ts';
 import type { WorkflowModel } from '../workflow/model.ts';
 import { agentNames, DefinitionError, type NamedAgent, type Problem } from '../workflow/problems.ts';
 import type { Config } from '../workflow/yaml/config.ts';
-import { everyTime } from './host.ts';
-import { displayPath, type Project } from './project.ts';
+import { type CommandIo, everyTime } from './host.ts';
+import { displayPath, type Project, readText } from './project.ts';
 
 export type Agents = ReadonlyMap<string, AgentDefinition>;
 

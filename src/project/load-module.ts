@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module';
 import { extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { WorkflowLocation } from '../commands/locate-workflow.ts';
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
 import { isWorkflow, type Workflow } from '../workflow/builder/workflow.ts';
+import type { WorkflowLocation } from './definitions.ts';
 
 export interface ModuleOptions extends WorkflowLocation {
   /** For messages. */

@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/errors.ts';
+import { nearest } from '../core/suggest.ts';
 import { type Timestamp, toEpochMs } from '../core/time.ts';
 import { isAlive, thisProcess } from '../process/table.ts';
 import type { EventStore, RunStatus, RunSummary } from '../store/port.ts';
+import type { RunView } from '../view/run-view.ts';
+import type { StepProgress, WorkspaceProgress } from '../view/step-progress.ts';
 import { openStore, storeFile } from './open-engine.ts';
 import type { Project } from './project.ts';
 
@@ -114,3 +117,55 @@ const nothingRun = () =>
   new RepriseError('RUN_NOT_FOUND', 'nothing has been run in this project yet', {
     hint: 'start a workflow: reprise run <workflow>',
   });
+
+/** The step or worker that a person names: `fix`, `fix:1`, `fix:1/build`. Throws USAGE. */
+export function selectUnit(view: RunView, reference: string): StepProgress {
+  const found = view.step(reference);
+  if (found) return found;
+  const paths = view.steps.map(({ path }) => path);
+  const guess = nearest(reference, paths);
+  const [, step = ''] = /^(.*):\d+$/.exec(reference) ?? [];
+  const workers = view.step(step)?.children.filter(({ isWorker }) => isWorker) ?? [];
+  const hint =
+    workers.length > 0
+      ? `the workers of ${step} are ${listed(workers.map(({ path }) => path))}`
+      : guess
+        ? `did you mean ${guess}?`
+        : `the steps of the run are ${listed(paths)}`;
+  throw new RepriseError('USAGE', `run ${view.runId} has no step ${reference}`, { hint });
+}
+
+const mostNames = 10;
+
+export const listed = (names: readonly string[]): string =>
+  names.length <= mostNames
+    ? names.join(', ')
+    : `${names.slice(0, mostNames).join(', ')} and ${names.length - mostNames} more`;
+
+/** A step or worker that has a workspace of its own. */
+export interface UnitWork {
+  readonly step: StepProgress;
+  readonly workspace: WorkspaceProgress;
+}
+
+/** What a person means by a step: its own workspace, or that of the worker that was selected. Throws USAGE. */
+export function unitWork(view: RunView, reference: string, command: string): UnitWork {
+  const named = selectUnit(view, reference);
+  const { selection } = named.work;
+  const step = selection ? (view.step(`${named.path}:${selection.winner}`) ?? named) : named;
+  const { workspace } = step.work;
+  if (workspace) return { step, workspace };
+  const inside = view.steps.filter(({ path, work }) => work.workspace && path.startsWith(`${step.path}:`));
+  const example = inside[0];
+  if (example) {
+    throw new RepriseError(
+      'USAGE',
+      `${step.path} has ${inside.length} workers with work of their own: ${listed(inside.map(({ path }) => path))}`,
+      { hint: `name one: reprise ${command} ${view.runId} ${example.path}` },
+    );
+  }
+  const others = view.steps.filter(({ work }) => work.workspace).map(({ path }) => path);
+  throw new RepriseError('USAGE', `${step.path} of run ${view.runId} has no workspace of its own`, {
+    hint: others.length > 0 ? `these have one: ${listed(others)}` : 'no step of the run has one',
+  });
+}

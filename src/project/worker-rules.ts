@@ -1,4 +1,3 @@
-import type { CommandIo } from '../commands/io.ts';
 import { RepriseError } from '../core/errors.ts';
 import { nearest } from '../core/suggest.ts';
 import { isBranchName } from '../git/names.ts';
@@ -9,7 +8,7 @@ import type { WorkerRules } from '../worker/contract.ts';
 import type { Config } from '../workflow/yaml/config.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../workflow/yaml/config-workers.ts';
 import type { Agents } from './agents.ts';
-import { everyTime } from './host.ts';
+import { type CommandIo, everyTime } from './host.ts';
 import type { Project } from './project.ts';
 
 interface Place {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type CommandIo, writeLines } from '../commands/io.ts';
 import { exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../project/host.ts';
 import { findProject, type ProjectOptions } from '../project/project.ts';
 import { ownershipOf, selectRun, standingStatus, withStoredRuns } from '../project/runs.ts';
 import type { EventStore } from '../store/port.ts';

@@ -1,10 +1,9 @@
-import { type CommandIo, writeLines } from '../commands/io.ts';
 import { topLane } from '../effects/recording/recording.ts';
 import type { Tracer } from '../effects/tracer.ts';
 import type { AbandonableWorld } from '../effects/world.ts';
 import { abandonIncarnation, readmitIncarnation } from '../process/table.ts';
 import { exitCodeOfError } from '../project/exit-codes.ts';
-import type { Host } from '../project/host.ts';
+import { type CommandIo, type Host, writeLines } from '../project/host.ts';
 import { formatError } from '../terminal/errors.ts';
 import type { CaseClock } from './case-clock.ts';
 import { isGitReal } from './case-result.ts';

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { CommandIo } from '../commands/io.ts';
+import type { CommandIo } from '../project/host.ts';
 
 /** Runs a script of a case for real, in the test repository. Gives its exit code. */
 export function runScript({

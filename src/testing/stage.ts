@@ -11,15 +11,15 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { excludeFromGit } from '../commands/git-exclude.ts';
-import { definitionFiles } from '../commands/journal/definition-files.ts';
 import type { Environment } from '../engine/environment.ts';
 import { restoreBase } from '../git/delta/pack.ts';
 import { createGit, type Git } from '../git/git.ts';
 import type { RunProgram } from '../process/program.ts';
 import { Starter } from '../process/shell-pool.ts';
 import { thisProcess } from '../process/table.ts';
+import { definitionFiles } from '../project/journal/run-journal.ts';
 import { openStore } from '../project/open-engine.ts';
+import { excludeFromGit } from '../project/project.ts';
 import type { Packages, TestContext } from './context.ts';
 import { initRepository } from './init-repository.ts';
 import type { CaseManifest } from './manifest/manifest.ts';

@@ -1,5 +1,4 @@
-import type { CommandIo } from '../commands/io.ts';
-import type { Host } from '../project/host.ts';
+import type { CommandIo, Host } from '../project/host.ts';
 import type { CaseSignal } from './manifest/manifest.ts';
 
 /** The surroundings of one step: no terminal, a keyboard that a trigger can type on, and one buffer for all it prints. */

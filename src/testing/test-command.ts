@@ -1,7 +1,6 @@
-import { type CommandIo, writeLines } from '../commands/io.ts';
-import { lookOf } from '../commands/look.ts';
 import { RepriseError } from '../core/errors.ts';
 import { exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
 import type { TestContext } from './context.ts';
 import { findCases, type Orphan } from './manifest/find.ts';
 import { createTestReporter, type ReporterName } from './reporters/create.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RepriseError } from '../../core/errors.ts';
 import { type ExitCode, exitCodes } from '../../project/exit-codes.ts';
-import type { CommandIo } from '../io.ts';
+import type { CommandIo } from '../../project/host.ts';
 import { playFanOut } from './fan-out.ts';
 import { interrupted, type Play, type Stage, say } from './stage.ts';
 import { playWorkers } from './workers.ts';

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { RepriseError } from '../../core/errors.ts';
-import { type CommandIo, writeLines } from '../io.ts';
+import { type CommandIo, writeLines } from '../../project/host.ts';
 
 /** Where a demo plays. */
 export interface Stage {

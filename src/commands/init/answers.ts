@@ -1,4 +1,4 @@
-import type { CommandIo } from '../io.ts';
+import type { CommandIo } from '../../project/host.ts';
 
 /** Answers to questions, one a line, from a person or from whoever wrote them to standard input. */
 export interface Answers {

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
+import type { CommandIo } from '../../project/host.ts';
 import { displayPath, findUpwards } from '../../project/project.ts';
 import { safeLine } from '../../view/safe-text.ts';
 import type { Config } from '../../workflow/yaml/config.ts';
-import type { CommandIo } from '../io.ts';
 import { type Answers, answersFrom, canBeAsked } from './answers.ts';
 import type { FileOutcome } from './report.ts';
 import { survey } from './survey.ts';

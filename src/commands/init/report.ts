@@ -1,6 +1,6 @@
+import { ignoredFolders } from '../../project/project.ts';
 import { shellWord } from '../../terminal/words.ts';
 import { safeLine } from '../../view/safe-text.ts';
-import { ignoredFolders } from '../git-exclude.ts';
 
 /** What became of one file. */
 export interface FileOutcome {

@@ -1,5 +1,18 @@
-import type { AdhocOptions } from '../../commands/adhoc.ts';
+import type { Preset } from '../../agents/agent.ts';
 import type { JsonObject } from '../../core/json.ts';
+
+/** A workflow of one agent, from the command line. */
+export interface AdhocOptions {
+  readonly agent?: string | undefined;
+  /** `-` is standard input. */
+  readonly prompt?: string | undefined;
+  readonly promptFile?: string | undefined;
+  /** So many copies. */
+  readonly concurrency?: number | undefined;
+  /** Commands that must pass before the work counts. */
+  readonly check?: readonly string[] | undefined;
+  readonly permissions?: Preset | undefined;
+}
 
 /** A command of Reprise that does the same again, wherever it is typed in the project. */
 export interface JournalCommand {

@@ -1,7 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type Dirent, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import type { CommandIo } from '../../commands/io.ts';
-import { definitionFiles } from '../../commands/journal/definition-files.ts';
 import { toTimestamp } from '../../core/time.ts';
 import { type Journal, openJournal } from '../../effects/recording/journal.ts';
 import { createRedactor, type NamedPath, type Redactor } from '../../effects/redact/redact.ts';
@@ -11,7 +9,7 @@ import { createSessionRecorder } from '../../engine/recording/recorder.ts';
 import { unitOf } from '../../engine/state/graph.ts';
 import type { Repository } from '../../git/repository.ts';
 import type { ExitCode } from '../exit-codes.ts';
-import type { Host } from '../host.ts';
+import type { CommandIo, Host } from '../host.ts';
 import { liveHost } from '../open-engine.ts';
 import type { Project } from '../project.ts';
 import type { JournalCommand } from './command-line.ts';
@@ -190,5 +188,46 @@ export function runOfJournal(folder: string): string | undefined {
     return readFileSync(join(folder, 'run'), 'utf8').trim();
   } catch {
     return undefined;
+  }
+}
+
+/** Texts by path, relative to the project's root. */
+export type DefinitionFiles = Readonly<Record<string, string>>;
+
+/** The settings, workflows and agents of a project: they may be changed, or never committed, when a test is made. */
+export function definitionFiles(root: string, sources: readonly string[] = []): DefinitionFiles {
+  const files: Record<string, string> = {};
+  const keep = (path: string) => {
+    try {
+      files[path] = readFileSync(join(root, path), 'utf8');
+    } catch {
+      // Not there, or no text.
+    }
+  };
+  keep('reprise.yaml');
+  for (const folder of ['.reprise/workflows', '.reprise/agents'])
+    for (const path of filesBelow(root, folder)) keep(path);
+  for (const source of sources.filter(isOfProject)) {
+    keep(source);
+    // `module.ts#export`
+    keep(source.replace(/#[^#/]*$/, ''));
+  }
+  return files;
+}
+
+/** Not those that were made from the command line, which makes them again. */
+const isOfProject = (path: string): boolean => !/^(\.\.\/|\/|\.reprise\/state\/)/.test(path);
+
+const filesBelow = (root: string, folder: string): readonly string[] =>
+  entriesOf(join(root, folder)).flatMap(entry => {
+    const path = `${folder}/${entry.name}`;
+    return entry.isDirectory() ? filesBelow(root, path) : path;
+  });
+
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
   }
 }

@@ -1,7 +1,5 @@
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CommandIo } from '../../commands/io.ts';
-import type { DefinitionFiles } from '../../commands/journal/definition-files.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
 import type { PinnedBase } from '../../engine/step/base.ts';
@@ -9,6 +7,8 @@ import { type BasePack, packBase } from '../../git/delta/pack.ts';
 import { objectEnvironment } from '../../git/delta/shadow.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
 import { openRepository, type Repository } from '../../git/repository.ts';
+import type { CommandIo } from '../../project/host.ts';
+import type { DefinitionFiles } from '../../project/journal/run-journal.ts';
 import type { Project } from '../../project/project.ts';
 import { sha256 } from '../case-files.ts';
 import type { CaseBase } from '../manifest/manifest.ts';

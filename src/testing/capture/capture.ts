@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CommandIo } from '../../commands/io.ts';
 import type { HistoryEvent } from '../../core/events.ts';
 import { secretsOf } from '../../effects/redact/secrets.ts';
 import { withoutThoughts } from '../../engine/recording/encode.ts';
 import type { PinnedBase } from '../../engine/step/base.ts';
 import { createGit } from '../../git/git.ts';
+import type { CommandIo } from '../../project/host.ts';
 import { projectRedactor } from '../../project/journal/run-journal.ts';
 import type { Project } from '../../project/project.ts';
 import type { TestContext } from '../context.ts';

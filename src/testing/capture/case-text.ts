@@ -1,4 +1,4 @@
-import type { DefinitionFiles } from '../../commands/journal/definition-files.ts';
+import type { DefinitionFiles } from '../../project/journal/run-journal.ts';
 import type { CaseBase, CaseClaim } from '../manifest/manifest.ts';
 import type { CutLeg } from './cut-leg.ts';
 import { exitOf, interruptionOf } from './interrupted.ts';

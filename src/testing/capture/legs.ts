@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { DefinitionFiles } from '../../commands/journal/definition-files.ts';
 import { toErrorData } from '../../core/errors.ts';
 import { type ReadJournal, readJournal } from '../../effects/recording/journal-reader.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
 import { journalFolders } from '../../project/journal/retention.ts';
-import { entriesFile, filesFile, runOfJournal } from '../../project/journal/run-journal.ts';
+import {
+  type DefinitionFiles,
+  entriesFile,
+  filesFile,
+  runOfJournal,
+} from '../../project/journal/run-journal.ts';
 import { readActivities } from '../distil.ts';
 import { refused, runAgain } from './refusal.ts';
 

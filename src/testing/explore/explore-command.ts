@@ -1,9 +1,8 @@
 import { relative } from 'node:path';
-import { type CommandIo, writeLines } from '../../commands/io.ts';
-import { lookOf } from '../../commands/look.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { PolicyName } from '../../effects/explore/policies.ts';
 import { exitCodes } from '../../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../../project/host.ts';
 import { glyphsFor } from '../../terminal/glyphs.ts';
 import { painter } from '../../terminal/text.ts';
 import { opensLanes } from '../command-effect.ts';

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadDefinition } from '../project/definitions.ts';
-import { findProject, readConfig } from '../project/project.ts';
-import { temporaryProject, testIo } from './test-support.ts';
+import { temporaryProject, testIo } from '../commands/test-support.ts';
+import { loadDefinition } from './definitions.ts';
+import { findProject, readConfig } from './project.ts';
 
 const latin1 = Buffer.from('name: caf\u00e9\nsteps: []\n', 'latin1');
 

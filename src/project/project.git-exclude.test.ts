@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { excludeFromGit } from './git-exclude.ts';
-import { temporaryProject } from './test-support.ts';
+import { temporaryProject } from '../commands/test-support.ts';
+import { excludeFromGit } from './project.ts';
 
 const git = (cwd: string, ...args: string[]) => execFileSync('git', args, { cwd, encoding: 'utf8' });
 
