@@ -4,7 +4,7 @@ import type { Registry } from './program.ts';
 /** The commands around definitions and the installation. */
 export function registerToolCommands({ io, add }: Registry): void {
   add('init', async (_, options) => {
-    const { initCommand } = await import('../commands/init.ts');
+    const { initCommand } = await import('../commands/init/init.ts');
     return initCommand({ io }, options);
   })
     .description('Set a repository up: reprise.yaml, agents, and an example of a workflow and of a task.')
@@ -52,7 +52,7 @@ export function registerToolCommands({ io, add }: Registry): void {
     .option('--json', 'one object a line');
 
   add('demo [name]', async ([name], options) => {
-    const { demoCommand } = await import('../commands/demo/index.ts');
+    const { demoCommand } = await import('../commands/demo/demo.ts');
     return demoCommand({ io }, { ...options, name });
   })
     .description('Watch two workers do three tasks, or five agents at once (fan-out), through a crash.')

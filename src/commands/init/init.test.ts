@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { CommandIo } from '../project/host.ts';
+import type { CommandIo } from '../../project/host.ts';
+import { temporaryProject, testIo } from '../test-support.ts';
 import { initCommand, writeAll } from './init.ts';
-import { temporaryProject, testIo } from './test-support.ts';
 
 /** A repository without a commit. */
 function repository(files: Readonly<Record<string, string>> = {}): string {

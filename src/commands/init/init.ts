@@ -1,14 +1,14 @@
 import { join } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
-import { openRepository, type Repository, resolveCommit } from '../git/repository.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { displayPath, excludeFromGit } from '../project/project.ts';
-import { jsonText } from '../terminal/text.ts';
-import { type Decision, decideAll, type InitOptions, type Plan } from './init/plan.ts';
-import { type InitReport, nextSteps, reportJson, reportLines } from './init/report.ts';
-import { codeOf } from './init/survey.ts';
-import { makeFile, replaceFile } from './init/write-file.ts';
+import { RepriseError } from '../../core/errors.ts';
+import { openRepository, type Repository, resolveCommit } from '../../git/repository.ts';
+import { type ExitCode, exitCodes } from '../../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../../project/host.ts';
+import { displayPath, excludeFromGit } from '../../project/project.ts';
+import { jsonText } from '../../terminal/text.ts';
+import { type Decision, decideAll, type InitOptions, type Plan } from './plan.ts';
+import { type InitReport, nextSteps, reportJson, reportLines } from './report.ts';
+import { codeOf } from './survey.ts';
+import { makeFile, replaceFile } from './write-file.ts';
 
 type Top = Repository & { readonly root: string };
 
@@ -22,7 +22,7 @@ export async function initCommand(
 ): Promise<ExitCode> {
   const repository = await topOf(io);
   if (repository instanceof RepriseError) {
-    const { formatError } = await import('../terminal/index.ts');
+    const { formatError } = await import('../../terminal/index.ts');
     writeLines(io.err, formatError(repository, { color: io.color.err }));
     return exitCodes.usage;
   }
