@@ -61,7 +61,7 @@ export function registerRunCommands({ io, add }: Registry): void {
     );
 
   add('replay [run]', async ([run], options) => {
-    const { replayCommand } = await import('../commands/replay.ts');
+    const { replayCommand } = await import('../commands/resume.ts');
     return replayCommand({ io }, { ...options, run });
   })
     .description('Go through the history of a run and give its output. Runs nothing, writes nothing.')
@@ -96,7 +96,7 @@ export function registerRunCommands({ io, add }: Registry): void {
     .option('--by <name>', 'who answers (default: $USER)');
 
   add('signal <run> <name> [payload]', async ([run = '', name = '', payload], options) => {
-    const { signalCommand } = await import('../commands/signal.ts');
+    const { signalCommand } = await import('../commands/approve.ts');
     return signalCommand({ io }, { ...options, run, name, payload });
   })
     .description('Send a signal to a run. The payload is JSON, or else text.')

@@ -39,7 +39,7 @@ export function registerViewCommands({ io, add }: Registry): void {
     .option('--stat', 'only which files, and how much');
 
   add('history [run]', async ([run], options) => {
-    const { historyCommand } = await import('../commands/history.ts');
+    const { historyCommand } = await import('../commands/show.ts');
     return historyCommand({ io }, { ...options, run });
   })
     .description(

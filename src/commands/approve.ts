@@ -6,12 +6,12 @@ import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
 import { type CommandIo, writeLines } from '../project/host.ts';
 import { userName } from '../project/identity.ts';
 import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
+import { ownershipOf, requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
 import { standingOf } from '../view/run-status.ts';
-import { whatHappensNext } from './what-happens-next.ts';
+import { jsonOrText } from './inputs.ts';
 
-export interface ApproveCommandOptions extends ProjectOptions {
+interface ApproveCommandOptions extends ProjectOptions {
   readonly run: string;
   /** Needed only if several wait. */
   readonly step?: string | undefined;
@@ -149,4 +149,44 @@ function chooseAnswer({
   throw new RepriseError('CHOICE_UNKNOWN', `${message}: ${choices.join(', ')}`, {
     hint: `answer with: reprise approve ${runId} ${step} --choice ${guess}`,
   });
+}
+
+interface SignalCommandOptions extends ProjectOptions {
+  readonly run: string;
+  readonly name: string;
+  /** JSON; anything else is taken as text. */
+  readonly payload?: string | undefined;
+}
+
+/** Sends a signal to a run; one that nobody waits for yet is kept. Throws RUN_ENDED. */
+export async function signalCommand(
+  { io }: { readonly io: CommandIo },
+  options: SignalCommandOptions,
+): Promise<ExitCode> {
+  const { name, payload: text } = options;
+  const project = findProject(io, options);
+  return withStoredRuns({ project, mode: 'writable' }, async store => {
+    const run = await selectRun(store, options.run);
+    requireNotEnded(run, 'signal');
+    const payload = text === undefined ? null : jsonOrText(text);
+    const by = userName(io);
+    await store.post(
+      run.runId,
+      { kind: 'signal', name, payload, ...(by ? { by } : {}) },
+      toTimestamp(io.now()),
+    );
+    writeLines(io.err, `sent ${name} to run ${run.runId}; ${whatHappensNext(run, { io, project })}`);
+    return exitCodes.ok;
+  });
+}
+
+/** Who takes a message that was left for a run. */
+function whatHappensNext(
+  run: RunSummary,
+  { io, project }: { readonly io: CommandIo; readonly project: Project },
+): string {
+  const ownership = ownershipOf(run, io.now());
+  return ownership.kind === 'held'
+    ? `process ${ownership.owner.pid} on ${ownership.owner.host} goes on with it`
+    : `continue with: reprise resume ${run.runId}${project.commandSuffix}`;
 }

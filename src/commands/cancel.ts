@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { RepriseError } from '../core/errors.ts';
 import { toTimestamp } from '../core/time.ts';
 import { loadRecordedDefinition } from '../project/definitions.ts';
@@ -8,9 +9,8 @@ import { openEngine } from '../project/open-engine.ts';
 import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
 import { hasEnded, ownershipOf, requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
 import type { EventStore, RunSummary } from '../store/port.ts';
-import { waitForEnd } from './wait-for-end.ts';
 
-export interface CancelCommandOptions extends ProjectOptions {
+interface CancelCommandOptions extends ProjectOptions {
   readonly run: string;
   readonly reason?: string | undefined;
   /** Whether to stay until the run has ended; `true` by default. */
@@ -107,4 +107,24 @@ function sayEnd(
     `run ${runId} ended ${status} before it could be cancelled; see how it went: reprise show ${runId}${commandSuffix}`,
   );
   return exitCodes.failed;
+}
+
+const pollMs = 50;
+
+interface WaitOptions {
+  readonly io: CommandIo;
+  readonly store: EventStore;
+  readonly runId: string;
+  readonly timeoutMs: number;
+}
+
+/** The run once it has ended or nobody has it any more; `undefined` if the time ran out first. */
+async function waitForEnd({ io, store, runId, timeoutMs }: WaitOptions): Promise<RunSummary | undefined> {
+  const giveUpAt = io.now() + timeoutMs;
+  for (;;) {
+    const run = (await store.find(runId)).find(found => found.runId === runId);
+    if (run && (hasEnded(run) || ownershipOf(run, io.now()).kind !== 'held')) return run;
+    if (io.now() >= giveUpAt || io.interrupt.aborted) return undefined;
+    await delay(pollMs);
+  }
 }

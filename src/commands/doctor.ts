@@ -1,12 +1,27 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { AgentDefinition } from '../agents/agent.ts';
+import { type AgentCheckup, inspectAgent } from '../agents/doctor.ts';
+import { builtInAgents } from '../agents/open-session.ts';
+import { toErrorData } from '../core/errors.ts';
+import { loadAgents } from '../project/agents.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
 import { type CommandIo, writeLines } from '../project/host.ts';
-import { findProject, type ProjectOptions } from '../project/project.ts';
+import { openStore, storeFile } from '../project/open-engine.ts';
+import {
+  findProject,
+  findUpwards,
+  type Project,
+  type ProjectOptions,
+  readConfig,
+} from '../project/project.ts';
 import { jsonText } from '../terminal/text.ts';
 import { safeText } from '../view/safe-text.ts';
-import { inspectAgents } from './agent-checkups.ts';
-import { checkups, type Finding } from './checkups.ts';
 
-export interface DoctorCommandOptions extends ProjectOptions {
+interface DoctorCommandOptions extends ProjectOptions {
   readonly json?: boolean | undefined;
 }
 
@@ -27,4 +42,225 @@ export async function doctorCommand(
 function format({ level, name, message, next }: Finding): string {
   const line = `${level.padEnd(4)} ${name}: ${message}`;
   return next === undefined ? line : `${line}\n     ${next}`;
+}
+
+/**
+ * Which agents can be used: those of the project and the built-in ones. One that the project defines and that cannot
+ * work is a failure; one that only might be used is worth a warning.
+ */
+async function inspectAgents(patient: Patient): Promise<readonly Finding[]> {
+  const { io, project } = patient;
+  const agents = await agentsOf(patient);
+  if (!(agents instanceof Map)) return [agents as Finding];
+  const options = { path: io.env['PATH'], env: io.env, cwd: project.root };
+  return Promise.all(
+    [...agents.values()].map(async agent => findingOf(agent, await inspectAgent(agent, options))),
+  );
+}
+
+async function agentsOf({ io, project }: Patient): Promise<ReadonlyMap<string, AgentDefinition> | Finding> {
+  try {
+    return new Map(await loadAgents({ io, project }, await readConfig(project, io)));
+  } catch (thrown) {
+    const { message } = toErrorData(thrown);
+    return { name: 'agents', level: 'fail', message, next: 'correct it, then: reprise validate' };
+  }
+}
+
+function findingOf(agent: AgentDefinition, checkup: AgentCheckup): Finding {
+  const { program, version, usable, problem, whatToDo } = checkup;
+  const name = `agent ${agent.name}`;
+  const kind = agent.name === agent.kind ? '' : `${agent.kind}, `;
+  if (usable) {
+    const message = [version, program].filter(Boolean).join(', ');
+    return { name, level: 'ok', message: `${kind}${message || 'ready'}` };
+  }
+  return {
+    name,
+    level: builtInAgents.get(agent.name) === agent ? 'warn' : 'fail',
+    message: `${kind}${problem ?? 'cannot be used'}`,
+    ...(whatToDo ? { next: whatToDo } : {}),
+  };
+}
+
+/** What one look found. */
+interface Finding {
+  readonly name: string;
+  readonly level: 'ok' | 'warn' | 'fail';
+  readonly message: string;
+  /** What to do about it. */
+  readonly next?: string | undefined;
+}
+
+interface Patient {
+  readonly io: CommandIo;
+  readonly project: Project;
+}
+
+type Checkup = (patient: Patient) => Promise<Finding>;
+
+const oldestNode = [20, 19] as const;
+
+const node: Checkup = async () => {
+  const name = 'node';
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const isNewEnough = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
+  if (isNewEnough) return { name, level: 'ok', message: process.version };
+  return {
+    name,
+    level: 'fail',
+    message: `${process.version} is too old`,
+    next: `install Node.js ${oldestNode.join('.')} or newer`,
+  };
+};
+
+const git: Checkup = async patient => {
+  const name = 'git';
+  const printed = await output(patient, 'git', ['--version']);
+  const version = printed && /(\d+)\.(\d+)(\.\d+)*/.exec(printed);
+  if (!version)
+    return {
+      name,
+      level: 'warn',
+      message: 'not found',
+      next: 'install git 2.38 or newer; steps that work on a repository need it',
+    };
+  const [text, major, minor] = version;
+  if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 38))
+    return { name, level: 'ok', message: text };
+  return { name, level: 'warn', message: `${text} is old`, next: 'install git 2.38 or newer' };
+};
+
+const bash: Checkup = async patient => {
+  const name = 'bash';
+  const printed = await output(patient, 'bash', ['--version']);
+  if (printed) return { name, level: 'ok', message: printed.split('\n')[0] ?? '' };
+  return {
+    name,
+    level: 'warn',
+    message: 'not found; `run` steps use sh',
+    next: 'install bash, or write `shell: sh` in steps',
+  };
+};
+
+const store: Checkup = async ({ project: { stateDir } }) => {
+  const name = 'store';
+  const file = storeFile(stateDir);
+  try {
+    const mode = existsSync(file) ? await probe(stateDir) : await probeFor(stateDir);
+    if (mode.journal === 'wal' && mode.synchronous === full)
+      return { name, level: 'ok', message: `${file} (write-ahead log, every commit synced)` };
+    return {
+      name,
+      level: 'fail',
+      message: `${file} has journal_mode=${mode.journal}, synchronous=${mode.synchronous}`,
+      next: 'put the state on a local disk (--state-dir, REPRISE_STATE_DIR)',
+    };
+  } catch (thrown) {
+    const { message, hint } = toErrorData(thrown);
+    return {
+      name,
+      level: 'fail',
+      message,
+      next: hint ?? 'choose another folder for the state (--state-dir, REPRISE_STATE_DIR)',
+    };
+  }
+};
+
+/** What SQLite calls FULL. */
+const full = 2;
+
+async function probe(stateDir: string) {
+  await (await openStore(stateDir)).close();
+  const { openDatabase } = await import('../store/sqlite/connection.ts');
+  const db = await openDatabase({ file: storeFile(stateDir) });
+  try {
+    const { journal_mode: journal } = db.prepare('PRAGMA journal_mode').get();
+    const { synchronous } = db.prepare('PRAGMA synchronous').get();
+    return { journal, synchronous };
+  } finally {
+    db.close();
+  }
+}
+
+/** Before the first run: the same on the same disk, and nothing stays. */
+async function probeFor(stateDir: string) {
+  const folder = mkdtempSync(join(nearestFolder(stateDir), '.reprise-doctor-'));
+  try {
+    return await probe(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const nearestFolder = (path: string): string => findUpwards(path, existsSync) ?? '/';
+
+const ignored: Checkup = async patient => {
+  const name = 'ignored';
+  const { root, stateDir } = patient.project;
+  if ((await output(patient, 'git', ['rev-parse', '--is-inside-work-tree'])) === undefined)
+    return { name, level: 'ok', message: 'not in a git repository' };
+  const isIgnored = await output(patient, 'git', ['check-ignore', join(stateDir, 'reprise.db')]);
+  if (isIgnored !== undefined || !stateDir.startsWith(root))
+    return { name, level: 'ok', message: 'git does not see the state' };
+  if (!existsSync(storeFile(stateDir)))
+    return { name, level: 'ok', message: 'the first run adds .reprise/state/ to .git/info/exclude' };
+  return {
+    name,
+    level: 'warn',
+    message: `git sees ${stateDir}`,
+    next: 'add .reprise/state/ and .reprise/workspaces/ to .git/info/exclude or .gitignore',
+  };
+};
+
+const config: Checkup = async ({ project, io }) => {
+  const name = 'config';
+  try {
+    await readConfig(project, io);
+    return { name, level: 'ok', message: 'reprise.yaml is valid, or there is none' };
+  } catch (thrown) {
+    return {
+      name,
+      level: 'fail',
+      message: toErrorData(thrown).message,
+      next: 'correct it, then: reprise validate',
+    };
+  }
+};
+
+const mebibyte = 2 ** 20;
+const freeMiB = { fail: 50, warn: 1024 };
+
+const disk: Checkup = async ({ project: { stateDir } }) => {
+  const name = 'disk';
+  const folder = nearestFolder(stateDir);
+  const { bavail, bsize } = await statfs(folder);
+  const free = Math.floor((bavail * bsize) / mebibyte);
+  const message = `${free} MiB free in ${folder}`;
+  if (free >= freeMiB.warn) return { name, level: 'ok', message };
+  return {
+    name,
+    level: free < freeMiB.fail ? 'fail' : 'warn',
+    message,
+    next: 'make room: histories and logs are written there',
+  };
+};
+
+/** In the order in which they are shown. */
+const checkups: readonly Checkup[] = [node, git, bash, store, ignored, config, disk];
+
+const execute = promisify(execFile);
+
+/** What the program printed; `undefined` if it failed or does not exist. */
+async function output(
+  { io, project }: Patient,
+  program: string,
+  args: readonly string[],
+): Promise<string | undefined> {
+  try {
+    const { stdout } = await execute(program, args, { cwd: project.root, env: { ...io.env } });
+    return stdout.trim();
+  } catch {
+    return undefined;
+  }
 }

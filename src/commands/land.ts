@@ -1,22 +1,27 @@
+import { join } from 'node:path';
 import { RepriseError } from '../core/errors.ts';
+import { attemptFileName, logFile } from '../engine/log-files.ts';
 import { land } from '../git/landing/land-now.ts';
 import type { Landing } from '../git/landing/landing.ts';
+import type { Verdict, Verification } from '../git/landing/prepare.ts';
 import { openRepository, type Repository, resolveCommit } from '../git/repository.ts';
 import { readBranchRecord } from '../git/workspace/branch-records.ts';
+import { runShellStep } from '../process/shell-step.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
 import { type CommandIo, writeLines } from '../project/host.ts';
 import { thisOwner } from '../project/identity.ts';
-import { findProject, type ProjectOptions, readConfig } from '../project/project.ts';
+import { findProject, type Project, type ProjectOptions, readConfig } from '../project/project.ts';
 import { listed, selectRun, type UnitWork, unitWork, withStoredRuns } from '../project/runs.ts';
+import { hintLines } from '../terminal/errors.ts';
 import { hasWork, landable } from '../terminal/run/summary-parts.ts';
-import { jsonText } from '../terminal/text.ts';
+import { count, jsonText } from '../terminal/text.ts';
 import { shellWord } from '../terminal/words.ts';
 import { standingOf } from '../view/run-status.ts';
 import type { RunView } from '../view/run-view.ts';
-import { landingReport, landingText } from './landing-report.ts';
-import { verification } from './verify.ts';
+import { safeLine, safeText } from '../view/safe-text.ts';
+import type { Config } from '../workflow/yaml/config.ts';
 
-export interface LandCommandOptions extends ProjectOptions {
+interface LandCommandOptions extends ProjectOptions {
   readonly run?: string | undefined;
   /** `fix`, `fix:1`; the only one with work that has not landed by default. */
   readonly step?: string | undefined;
@@ -129,3 +134,127 @@ async function currentBranch({ git }: Repository): Promise<string> {
     hint: 'name the branch: --onto main',
   });
 }
+
+interface Circumstances {
+  readonly io: CommandIo;
+  readonly project: Project;
+  readonly view: RunView;
+  readonly work: UnitWork;
+  readonly config: Config;
+}
+
+const graceMs = 5000;
+
+/** Runs a command in a checkout of what is to be landed, after what makes a workspace of the project ready. */
+function verification(command: string, circumstances: Circumstances): Verification {
+  const { project, view, work, config } = circumstances;
+  const { path: step, attempt } = work.step;
+  const of = { step, attempt };
+  const { setup = [], include = [] } = config.worktrees ?? {};
+  return {
+    path: join(project.stateDir, 'landing', view.runId ?? '', attemptFileName(of)),
+    include,
+    run: async ({ path }) => {
+      for (const [index, script] of setup.entries()) {
+        const verdict = await runIn(path, { script, what: `land-setup-${index + 1}`, ...circumstances });
+        if (!verdict.passed) return verdict;
+      }
+      return runIn(path, { script: command, what: 'land-verify', ...circumstances });
+    },
+  };
+}
+
+async function runIn(
+  path: string,
+  {
+    script,
+    what,
+    io,
+    project,
+    view,
+    work,
+  }: Circumstances & { readonly script: string; readonly what: string },
+): Promise<Verdict> {
+  const { path: step, attempt } = work.step;
+  const of = { step, attempt };
+  const runId = view.runId ?? '';
+  writeLines(io.err, `running ${safeLine(script)}`);
+  const end = await runShellStep({
+    command: { script, shell: 'bash', env: { REPRISE_WORKSPACE: path }, workingDirectory: path },
+    projectRoot: project.root,
+    scratchDir: join(project.stateDir, 'scratch', runId, `${attemptFileName(of)}.${what}`),
+    logFile: logFile({ stateDir: project.stateDir, runId }, of, what),
+    identity: { runId, step, attempt, incarnation: what },
+    inheritEnv: io.env,
+    signal: io.interrupt,
+    graceMs,
+  });
+  switch (end.kind) {
+    case 'completed':
+      return { passed: true, output: end.tail };
+    case 'failed':
+      return { passed: false, output: end.error.message };
+    case 'cancelled':
+      return { passed: false, output: 'it was stopped' };
+  }
+}
+
+interface About {
+  readonly run: string;
+  /** The step or worker. */
+  readonly unit: string;
+  /** What is landed. */
+  readonly branch: string;
+  readonly onto: string;
+}
+
+/** What became of a landing, for programs. */
+function landingReport(landing: Landing, { run, unit, branch, onto }: About): object {
+  const { kind, branch: _, ...rest } = landing;
+  const {
+    token: __,
+    wasAlone: ___,
+    ...facts
+  } = rest as typeof rest & {
+    readonly token?: number;
+    readonly wasAlone?: boolean;
+  };
+  return { ...facts, run, step: unit, branch, onto, outcome: kind };
+}
+
+/** The same for people, with what to type next. */
+function landingText(landing: Landing, about: About & { readonly again: string }): string {
+  const { unit } = about;
+  const onto = safeLine(about.onto);
+  switch (landing.kind) {
+    case 'landed':
+      return [
+        `landed ${count(landing.commits.length, 'commit')} of ${unit} on ${onto}, which is at ${landing.commit.slice(0, 10)} now:`,
+        ...landing.commits.map(({ commit, subject }) => `  ${commit.slice(0, 10)} ${safeLine(subject)}`),
+        `see it: git log -p ${landing.from.slice(0, 10)}..${shellWord(about.onto)}`,
+      ].join('\n');
+    case 'nothing-to-land':
+      return `nothing to land: all of ${unit} is on ${onto} already`;
+    case 'verify-failed':
+      return [...refusal(landing, about), ...quoted(landing.output)].join('\n');
+    case 'conflict':
+    case 'lost-the-race':
+    case 'fenced':
+    case 'main-checkout-in-the-way':
+      return refusal(landing, about).join('\n');
+  }
+}
+
+const refusal = (
+  { why, hint }: { readonly why: string; readonly hint: string },
+  { unit, onto, again }: About & { readonly again: string },
+): readonly string[] => [
+  `${unit} was not landed on ${safeLine(onto)}, and nothing was changed: ${safeLine(why)}`,
+  ...hintLines(hint),
+  `  again: ${again}`,
+];
+
+const quoted = (output: string): readonly string[] =>
+  safeText(output.trimEnd())
+    .split('\n')
+    .map(line => `  | ${line}`);

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { toTimestamp } from '../core/time.ts';
+import { canonicalOrder, digestsOf } from '../engine/history/digest.ts';
 import type { Waiting } from '../engine/run/result.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
 import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
@@ -19,9 +20,34 @@ import { knownCost } from '../view/cost.ts';
 import { type RunStanding, standingOf } from '../view/run-status.ts';
 import { safeLine } from '../view/safe-text.ts';
 import type { StepProgress } from '../view/step-progress.ts';
-import { describeWork } from './describe-work.ts';
 
-export interface ShowCommandOptions extends ProjectOptions {
+/** What there is to say of the work of a step or worker, for programs; nothing where no agent and no workspace was. */
+function describeWork(step: StepProgress): object {
+  const { work, spent, fanOut, item } = step;
+  const { workspace, session, selection, landings, denials, artifacts } = work;
+  return {
+    ...(fanOut ? { workers: fanOut.total } : {}),
+    ...(item === undefined ? {} : { matrix: item }),
+    ...(selection ? { selected: selection.winner } : {}),
+    ...(workspace
+      ? {
+          workspace: workspace.path,
+          branch: workspace.branch,
+          base: workspace.base,
+          commit: workspace.saved?.commit ?? null,
+        }
+      : {}),
+    ...(session
+      ? { session: { agent: session.agent, kind: session.kind, id: session.sessionId ?? null } }
+      : {}),
+    ...(spent.sessions > 0 ? { cost: knownCost(spent), tokens: spent.tokens } : {}),
+    ...(landings.length > 0 ? { landings } : {}),
+    ...(denials.length > 0 ? { denials } : {}),
+    ...(artifacts.length > 0 ? { artifacts } : {}),
+  };
+}
+
+interface ShowCommandOptions extends ProjectOptions {
   /** The id or its beginning; the newest run by default. */
   readonly run?: string | undefined;
   readonly json?: boolean | undefined;
@@ -155,3 +181,39 @@ const describeStep = (step: StepProgress) => {
     ...(error === undefined || status === 'completed' ? {} : { error }),
   };
 };
+
+interface HistoryCommandOptions extends ProjectOptions {
+  /** The id or its beginning; the newest run by default. */
+  readonly run?: string | undefined;
+  /** As it happened, instead of in the canonical order. */
+  readonly raw?: boolean | undefined;
+  readonly json?: boolean | undefined;
+  readonly digest?: boolean | undefined;
+}
+
+/** Prints the events of a run, or the digests over them. */
+export async function historyCommand(
+  { io }: { readonly io: CommandIo },
+  options: HistoryCommandOptions,
+): Promise<ExitCode> {
+  const project = findProject(io, options);
+  return withStoredRuns({ project, mode: 'readonly' }, async store => {
+    const { runId } = await selectRun(store, options.run);
+    const recorded = await store.read(runId);
+    if (options.digest) {
+      const { outcome, history } = digestsOf(recorded);
+      writeLines(
+        io.out,
+        options.json ? jsonText({ outcome, history }) : `outcome ${outcome}\nhistory ${history}`,
+      );
+      return exitCodes.ok;
+    }
+    const events = options.raw ? recorded : canonicalOrder(recorded);
+    if (options.json) for (const event of events) writeLines(io.out, jsonText(event));
+    else {
+      const { formatHistory } = await import('../terminal/index.ts');
+      writeLines(io.out, formatHistory(events, lookOf(io, 'out')));
+    }
+    return exitCodes.ok;
+  });
+}

@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { RepriseError } from '../../core/errors.ts';
 import { type CommandIo, writeLines } from '../../project/host.ts';
@@ -95,3 +95,68 @@ export function begunIn(scene: string, name: string): number {
   const marks = join(scene, name);
   return existsSync(marks) ? readFileSync(marks, 'utf8').length : 0;
 }
+
+/** What the programs share that play agents: marks of what was begun, and waiting that ends with the demo. */
+export const stageText = `import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+
+const stage = process.env.DEMO_STAGE;
+
+/** How often it was begun. */
+export const times = name => (existsSync(\`\${stage}/\${name}\`) ? readFileSync(\`\${stage}/\${name}\`, 'utf8').length : 0);
+
+/** The how manieth time it is. */
+export function begin(name) {
+  appendFileSync(\`\${stage}/\${name}\`, '.');
+  return times(name);
+}
+
+export async function until(holds) {
+  for (let left = 1200; !holds(); left--) {
+    if (left === 0 || !existsSync(stage)) process.exit(1);
+    await setTimeout(50);
+  }
+}
+`;
+
+export type Files = Readonly<Record<string, string>>;
+
+/** Makes a real repository with these files. Throws SPAWN_FAILED. */
+export function makeRepository(folder: string, files: Files): void {
+  const git = gitIn(folder);
+  git('init', '--quiet', '--initial-branch=main');
+  git('config', 'user.name', 'Demo');
+  git('config', 'user.email', 'demo@example.com');
+  commitFiles(folder, { files, message: 'Greet people' });
+}
+
+/** Writes the files and commits everything. Throws SPAWN_FAILED. */
+export function commitFiles(
+  folder: string,
+  { files, message }: { readonly files: Files; readonly message: string },
+): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  const git = gitIn(folder);
+  git('add', '.');
+  git('-c', 'commit.gpgsign=false', 'commit', '--quiet', '--no-verify', '-m', message);
+}
+
+/** What is on main, the newest first: a line for each commit. */
+export const logOf = (folder: string): readonly string[] =>
+  gitIn(folder)('log', '--format=  %h %s', 'main').trimEnd().split('\n');
+
+const gitIn =
+  (folder: string) =>
+  (...args: readonly string[]): string => {
+    try {
+      return execFileSync('git', args, { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+    } catch (cause) {
+      throw new RepriseError('SPAWN_FAILED', 'the demo needs git, which could not be run', {
+        cause,
+        hint: 'install git, then try again',
+      });
+    }
+  };

@@ -1,14 +1,13 @@
-import { join } from 'node:path';
+import { chmodSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import { openRepository, type Repository, resolveCommit } from '../../git/repository.ts';
 import { type ExitCode, exitCodes } from '../../project/exit-codes.ts';
 import { type CommandIo, writeLines } from '../../project/host.ts';
 import { displayPath, excludeFromGit } from '../../project/project.ts';
 import { jsonText } from '../../terminal/text.ts';
-import { type Decision, decideAll, type InitOptions, type Plan } from './plan.ts';
+import { codeOf, type Decision, decideAll, type InitOptions, type Plan } from './plan.ts';
 import { type InitReport, nextSteps, reportJson, reportLines } from './report.ts';
-import { codeOf } from './survey.ts';
-import { makeFile, replaceFile } from './write-file.ts';
 
 type Top = Repository & { readonly root: string };
 
@@ -106,4 +105,30 @@ async function reportOn(
     isCommitted: status.code === 0 && status.stdout === '',
     hasCommit: (await resolveCommit(git, 'HEAD')) !== undefined,
   };
+}
+
+/** Makes a file with its folders. One that has come into being meanwhile is not overwritten, and none is left half written. */
+function makeFile(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, '', { flag: 'wx' });
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    rmSync(file, { force: true });
+    throw error;
+  }
+}
+
+/** Puts another text into a file at once: there is always one of the two. A link stays a link. */
+function replaceFile(file: string, text: string): void {
+  const target = realpathSync(file);
+  const beside = `${target}.reprise-new`;
+  try {
+    writeFileSync(beside, text);
+    chmodSync(beside, statSync(target).mode);
+    renameSync(beside, target);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
+  }
 }

@@ -1,13 +1,20 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { RepriseError } from '../../core/errors.ts';
 import type { CommandIo } from '../../project/host.ts';
 import { displayPath, findUpwards } from '../../project/project.ts';
 import { safeLine } from '../../view/safe-text.ts';
 import type { Config } from '../../workflow/yaml/config.ts';
-import { type Answers, answersFrom, canBeAsked } from './answers.ts';
 import type { FileOutcome } from './report.ts';
-import { survey } from './survey.ts';
 import { configInitFile, type InitAgent, type InitFile, otherInitFiles } from './templates.ts';
 
 export interface InitOptions {
@@ -135,3 +142,115 @@ function nearerProject(root: string, { cwd }: CommandIo): readonly string[] {
   if (nearer === undefined || nearer === root) return [];
   return [`commands in ${relative(root, nearer)} use the project there, not this one`];
 }
+
+/** Answers to questions, one a line, from a person or from whoever wrote them to standard input. */
+interface Answers {
+  /** Puts the question. Nothing more to read means no; `undefined` if the command was interrupted. */
+  confirm(question: string): Promise<boolean | undefined>;
+}
+
+/** Whether anybody could answer: a person who is there, or an input that is not a terminal, be it empty. */
+const canBeAsked = ({ ask, isTTY }: CommandIo): boolean => ask !== undefined || !isTTY.stdin;
+
+function answersFrom({ stdin, err, isTTY, interrupt }: CommandIo): Answers {
+  const lines = linesOf(stdin);
+  return {
+    async confirm(question) {
+      err(`${question} [y/N] `);
+      const line = await untilAborted(lines.next(), interrupt);
+      if (line === undefined) {
+        err('\n');
+        return undefined;
+      }
+      const answer = line.done ? '' : line.value.trim();
+      // What is typed at a terminal stands there already.
+      if (!isTTY.stdin || line.done) err(`${answer}\n`);
+      return /^y(es)?$/i.test(answer);
+    },
+  };
+}
+
+async function* linesOf(stdin: CommandIo['stdin']): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of stdin) {
+    rest += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    const lines = rest.split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
+  return undefined;
+}
+
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const stop = () => resolve(undefined);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}
+
+/** How a file that is to be made is found. */
+type Found =
+  | { readonly kind: 'missing' }
+  /** An example that is not needed: its folder holds others. */
+  | { readonly kind: 'not-needed' }
+  | { readonly kind: 'same' }
+  | { readonly kind: 'different' }
+  /** It can be neither made nor read. */
+  | { readonly kind: 'blocked'; readonly why: string };
+
+/** Looks at the place of a file below the top of a repository, and changes nothing. */
+function survey({ path, text, isExample = false }: InitFile, root: string): Found {
+  const blocked = blockedOnTheWay(path, root);
+  if (blocked !== undefined) return { kind: 'blocked', why: blocked };
+  const file = join(root, path);
+  if (!isThere(file)) return { kind: isExample && hasOthers(file) ? 'not-needed' : 'missing' };
+  try {
+    if (!statSync(file).isFile()) return { kind: 'blocked', why: `${path} is not a file` };
+    return { kind: readFileSync(file, 'utf8') === text ? 'same' : 'different' };
+  } catch (error) {
+    return { kind: 'blocked', why: `${path} cannot be read: ${codeOf(error)}` };
+  }
+}
+
+/** What stands where a folder of the path should be, or makes it impossible to write there. */
+function blockedOnTheWay(path: string, root: string): string | undefined {
+  const folders = path.split('/').slice(0, -1);
+  let deepest = root;
+  for (const [depth] of folders.entries()) {
+    const folder = join(root, ...folders.slice(0, depth + 1));
+    if (!isThere(folder)) break;
+    const shown = relative(root, folder);
+    try {
+      if (!statSync(folder).isDirectory()) return `${shown} is not a folder`;
+      if (isOutside(realpathSync(folder), realpathSync(root)))
+        return `${shown} leads to another place, outside of the repository`;
+    } catch (error) {
+      return `${shown} cannot be followed: ${codeOf(error)}`;
+    }
+    deepest = folder;
+  }
+  try {
+    accessSync(deepest, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return `nothing can be written into ${relative(root, deepest) || 'the top of the repository'}: ${codeOf(error)}`;
+  }
+}
+
+const isOutside = (folder: string, root: string): boolean => /^\.\.(\/|$)/.test(relative(root, folder));
+
+/** Also a link that leads nowhere is in the way. */
+const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+
+function hasOthers(file: string): boolean {
+  if (!isThere(dirname(file))) return false;
+  return readdirSync(dirname(file)).some(name => !name.startsWith('.') && name !== basename(file));
+}
+
+/** `EACCES`, or whatever else there is to say. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : String(error);

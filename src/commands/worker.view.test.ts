@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { terminal } from '../../test/support/terminal.ts';
 import { testIo } from './test-support.ts';
-import { openWorkersView } from './worker-view.ts';
+import { openWorkersView } from './worker.ts';
 
 describe('what is shown while workers are at work', () => {
   const tell = async (options: { readonly json?: boolean; readonly quiet?: boolean }, watched: boolean) => {
