@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { agentSchema } from '../dist/agents/agent.js';
-import { caseSchema } from '../dist/testing/manifest/case-table.js';
+import { caseSchema } from '../dist/cases/manifest/case-table.js';
 import { configJsonSchema } from '../dist/workflow/yaml/config.js';
 import { workflowJsonSchema } from '../dist/workflow/yaml/schema.js';
 import { caseFileReference } from './reference/case-file.mjs';

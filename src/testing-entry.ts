@@ -15,6 +15,7 @@ import { type ExploreOptions, type ExploreResult, exploreSetup } from './testing
 import type { Setup } from './testing/entry/explored-world.ts';
 import { type ReplayOptions, type WhatIf, whatIf } from './testing/entry/what-if.ts';
 
+export type { CaseFailure, FailureKind } from './cases/result.ts';
 export type { ErrorData } from './core/errors.ts';
 export type { HistoryEvent } from './core/events.ts';
 export { CaseFailedError } from './testing/entry/case-error.ts';
@@ -24,7 +25,6 @@ export type { ExploredEffect, ExploredWorld, Setup } from './testing/entry/explo
 export type { Change, Outcome } from './testing/entry/outcomes.ts';
 export type { ClockOverride, Override } from './testing/entry/override.ts';
 export type { ReplayOptions, WhatIf, WhatIfMark, WhatIfRun } from './testing/entry/what-if.ts';
-export type { CaseFailure, FailureKind } from './testing/result.ts';
 
 const here = () => testContext({ env: process.env, cwd: process.cwd() }, runProgram);
 

@@ -2,11 +2,11 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findCases } from '../../dist/cases/manifest/find.js';
+import { replayCase } from '../../dist/cases/replay/replay.js';
 import { runProgram } from '../../dist/cli/program.js';
 import { parseScore } from '../../dist/effects/recording/score-file.js';
-import { findCases } from '../../dist/testing/manifest/find.js';
 import { readCase } from '../../dist/testing/manifest/read-case.js';
-import { replayCase } from '../../dist/testing/replay-case.js';
 
 // `<case> <fidelity> <times>`: what replaying a recorded case takes, again and again in one process.
 const [path, fidelity, times] = process.argv.slice(2);

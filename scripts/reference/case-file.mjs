@@ -1,4 +1,4 @@
-import { caseSchema } from '../../dist/testing/manifest/case-table.js';
+import { caseSchema } from '../../dist/cases/manifest/case-table.js';
 import { examples, sections } from './case-notes.mjs';
 import { block, code, matchNotes, page, table } from './markdown.mjs';
 import { schemaRows } from './schema-rows.mjs';

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Option } from 'commander';
+import type { TestContext } from '../cases/context.ts';
+import { faultKinds } from '../cases/manifest/manifest.ts';
 import { policyNames } from '../effects/explore/policies.ts';
 import type { CommandIo } from '../project/host.ts';
 import { findUpwards } from '../project/project.ts';
-import type { TestContext } from '../testing/context.ts';
-import { faultKinds } from '../testing/manifest/manifest.ts';
 import { duration, oneOrMore, wholeNumber } from './option-values.ts';
 import type { Registry } from './program.ts';
 import { packageFolder, version } from './version.ts';
@@ -13,7 +13,7 @@ import { packageFolder, version } from './version.ts';
 /** The commands that turn runs into tests, and play them. */
 export function registerTestCommands({ io, add, program }: Registry): void {
   add('test [names...]', async (names, options) => {
-    const { testCommand } = await import('../testing/test-command.ts');
+    const { testCommand } = await import('../cases/test-command.ts');
     return testCommand(
       { io, context: testContext(io, program) },
       { ...options, names: names.filter(name => name !== undefined) },
@@ -30,7 +30,7 @@ export function registerTestCommands({ io, add, program }: Registry): void {
     );
 
   add('explore [cases...]', async (names, options) => {
-    const { exploreCommand } = await import('../testing/explore/explore-command.ts');
+    const { exploreCommand } = await import('../cases/explore/command.ts');
     return exploreCommand(
       { io, context: testContext(io, program) },
       {

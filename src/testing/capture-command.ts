@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { captureInto } from '../cases/capture/capture.ts';
+import { type Lineage, legsOfRun } from '../cases/capture/legs.ts';
+import type { TestContext } from '../cases/context.ts';
+import { idOf } from '../cases/manifest/find.ts';
 import { exitCodes } from '../project/exit-codes.ts';
 import { type CommandIo, writeLines } from '../project/host.ts';
 import { findProject, type ProjectOptions } from '../project/project.ts';
 import { ownershipOf, selectRun, standingStatus, withStoredRuns } from '../project/runs.ts';
 import type { EventStore } from '../store/port.ts';
-import { captureInto } from './capture/capture.ts';
-import { type Lineage, legsOfRun } from './capture/legs.ts';
 import { placeOfCase } from './capture/place.ts';
 import { refused } from './capture/refusal.ts';
-import type { TestContext } from './context.ts';
-import { idOf } from './manifest/find.ts';
 
 export interface CaptureCommandOptions extends ProjectOptions {
   /** The id or its beginning. */

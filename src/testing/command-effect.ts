@@ -1,9 +1,9 @@
+import type { Program } from '../cases/perform/perform.ts';
 import type { Keys } from '../effects/effect.ts';
 import type { World } from '../effects/world.ts';
 import { isLockFree } from '../git/lock.ts';
 import { plainRepositoryAt } from '../git/repository.ts';
 import type { CommandIo } from '../project/host.ts';
-import type { Program } from './play.ts';
 
 /** Commands that open lanes of their own, and whose every effect is on the tape. */
 const commandsWithLanes = new Set(['run', 'resume', 'replay', 'cancel', 'worker']);

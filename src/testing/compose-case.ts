@@ -1,12 +1,12 @@
+import type { CaseManifest } from '../cases/manifest/manifest.ts';
+import { isGitReal } from '../cases/perform/failures.ts';
+import type { PlayedStep } from '../cases/perform/perform.ts';
+import type { Stage } from '../cases/perform/stage.ts';
 import type { ConductedWorld } from '../effects/conductor/conductor.ts';
 import type { RecordedEntry } from '../effects/recording/recording.ts';
-import { isGitReal } from './case-result.ts';
-import type { CaseManifest } from './manifest/manifest.ts';
 import { stagePaths } from './paths.ts';
-import type { PlayedStep } from './play.ts';
 import { composeSnapshot, type SnapshotResult } from './snapshot/compose.ts';
 import { normaliseSnapshot } from './snapshot/normalise.ts';
-import type { Stage } from './stage.ts';
 import { stageHistory, stageResult } from './stage-result.ts';
 
 interface ComposedCase {

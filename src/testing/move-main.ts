@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import type { Play } from '../cases/perform/perform.ts';
 import { RepriseError } from '../core/errors.ts';
-import type { Play } from './play.ts';
 
 /**
  * Moves the branch that a case is about, with its checkout, as somebody would who is not in the case. At once: whoever

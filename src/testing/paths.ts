@@ -1,5 +1,5 @@
+import type { Stage } from '../cases/perform/stage.ts';
 import type { NamedPath } from '../effects/redact/redact.ts';
-import type { Stage } from './stage.ts';
 
 /** The folders of a stage, as they are called on tapes. */
 export const stagePaths = ({ folder, repo, home }: Stage): readonly NamedPath[] => [

@@ -1,5 +1,5 @@
+import type { CaseClaim } from '../cases/manifest/manifest.ts';
 import type { EventStore } from '../store/port.ts';
-import type { CaseClaim } from './manifest/manifest.ts';
 
 /** Before anything that happens in a case. */
 const longAgo = '2026-01-01T00:00:00.000Z';

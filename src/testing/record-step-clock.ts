@@ -1,4 +1,4 @@
-import { type CaseClock, nobodyWaits } from './case-clock.ts';
+import { type CaseClock, nobodyWaits } from '../cases/perform/clock.ts';
 
 /** A clock that shows the last moment that somebody set it to, and goes on only then. */
 export function steppedClock(startMs: number): CaseClock & { advanceTo(epochMs: number): void } {

@@ -1,16 +1,16 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Stage } from '../cases/perform/stage.ts';
+import { sha256 } from '../cases/record/case-files.ts';
+import { distil, readActivities } from '../cases/record/distil.ts';
+import type { StepRecording } from '../cases/record/record-step.ts';
+import { type LoadedRecording, recordedFiles } from '../cases/replay/load.ts';
 import { readJournal } from '../effects/recording/journal-reader.ts';
 import { parseScore, scoreFileName, writeScore } from '../effects/recording/score-file.ts';
 import { tapeFileName } from '../effects/recording/tape-file.ts';
 import type { Redactor } from '../effects/redact/redact.ts';
 import { sessionFileName } from '../engine/recording/session-file.ts';
 import type { Repository } from '../git/repository.ts';
-import { sha256 } from './case-files.ts';
-import { distil, readActivities } from './distil.ts';
-import { type LoadedRecording, recordedFiles } from './load-recording.ts';
-import type { StepRecording } from './record-step-play.ts';
-import type { Stage } from './stage.ts';
 import { mainOf } from './stage-result.ts';
 import { madeNow } from './versions.ts';
 

@@ -1,15 +1,15 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { failureOfError } from '../cases/perform/failures.ts';
+import { type Stage, stageOf } from '../cases/perform/stage.ts';
+import { leakError, scanForLeaks } from '../cases/record/leak-scan.ts';
+import { replaceRecording } from '../cases/record/record.ts';
+import { playOneLive, type StepRecording } from '../cases/record/record-step.ts';
+import { loadRecording } from '../cases/replay/load.ts';
+import { type Replayed, replayCase } from '../cases/replay/replay.ts';
+import type { CaseFailure } from '../cases/result.ts';
 import { nearest } from '../core/suggest.ts';
-import { failureOfError } from './case-result.ts';
-import { leakError, scanForLeaks } from './leak-scan.ts';
-import { loadRecording } from './load-recording.ts';
-import { replaceRecording } from './record-case.ts';
 import { composeRecording } from './record-step-files.ts';
-import { playOneLive, type StepRecording } from './record-step-play.ts';
-import { type Replayed, replayCase } from './replay-case.ts';
-import type { CaseFailure } from './result.ts';
-import { type Stage, stageOf } from './stage.ts';
 
 /**
  * Records one step of a case again: it is played for real, while all others are held to what was recorded of them. What

@@ -1,5 +1,5 @@
 import type { SessionFactory } from '../agents/session.ts';
-import type { CaseManifest } from './manifest/manifest.ts';
+import type { CaseManifest } from '../cases/manifest/manifest.ts';
 
 /** Sessions as the case wants them: with its model, and without thoughts unless they are to be shown. */
 export const settled =

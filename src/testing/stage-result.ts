@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import type { Stage } from '../cases/perform/stage.ts';
 import { branchTip } from '../git/refs.ts';
 import { worktreeEntries } from '../git/workspace/entries.ts';
 import type { SnapshotResult } from './snapshot/compose.ts';
-import type { Stage } from './stage.ts';
 
 /** The commits of a stage, by their ids, and the branches. */
 export interface StageHistory {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { CaseResult, FailureKind } from '../cases/result.ts';
 import { caseResult, mixedResults } from './reporters/test-support.ts';
-import type { CaseResult, FailureKind } from './result.ts';
 import { caseTitle, summaryOf } from './summary.ts';
 
 const failedWith = (...kinds: readonly FailureKind[]): CaseResult =>

@@ -1,5 +1,5 @@
+import type { CaseName, CaseResult, CaseStatus, FailureKind, TestSummary } from '../cases/result.ts';
 import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import type { CaseName, CaseResult, CaseStatus, FailureKind, TestSummary } from './result.ts';
 
 /** What a replay ends with that is not what was recorded. */
 const divergences: ReadonlySet<FailureKind> = new Set<FailureKind>([

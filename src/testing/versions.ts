@@ -1,8 +1,8 @@
+import type { TestContext } from '../cases/context.ts';
 import { toTimestamp } from '../core/time.ts';
 import type { TapeHeader } from '../effects/recording/tape-file.ts';
 import { systemClock } from '../effects/system.ts';
 import type { Git } from '../git/git.ts';
-import type { TestContext } from './context.ts';
 
 /** What a recording is made with. */
 export const madeNow = async (

@@ -1,5 +1,5 @@
+import { type CaseClock, nobodyWaits } from '../cases/perform/clock.ts';
 import type { Ids } from '../core/time.ts';
-import { type CaseClock, nobodyWaits } from './case-clock.ts';
 
 /** A clock that begins at the same moment wherever a case is played, and that nothing but the case moves. */
 export function virtualClock(

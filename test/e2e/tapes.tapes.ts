@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { CaseManifest } from '../../src/cases/manifest/manifest.ts';
 import { type Score, scoreFileName, writeScore } from '../../src/effects/recording/score-file.ts';
-import type { CaseManifest } from '../../src/testing/manifest/manifest.ts';
 import { CaseLab } from '../tapes/support/case-lab.ts';
 import { alone, apart, contended, ownCase } from '../tapes/support/cases.ts';
 import { expectSame, recordAndReplay, scoreOf, underLoad } from '../tapes/support/promises.ts';

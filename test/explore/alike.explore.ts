@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
+import { memoryTheatre } from '../../src/cases/explore/backends.ts';
+import { performCase } from '../../src/cases/explore/perform.ts';
+import { prepareCase } from '../../src/cases/explore/prepare.ts';
+import { alikeSteps } from '../../src/cases/explore/symmetry.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
 import { Dpor } from '../../src/effects/explore/dpor.ts';
 import { topLane } from '../../src/effects/recording/recording.ts';
-import { alikeSteps } from '../../src/testing/explore/alike.ts';
-import { memoryTheatre } from '../../src/testing/explore/memory-theatre.ts';
-import { performCase } from '../../src/testing/explore/perform-case.ts';
-import { prepareCase } from '../../src/testing/explore/prepared-case.ts';
 import { readCase } from '../../src/testing/manifest/read-case.ts';
 import { exploredCases } from './cases.ts';
 

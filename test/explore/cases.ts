@@ -1,8 +1,8 @@
+import type { ExploreOptions } from '../../src/cases/explore/contract.ts';
+import { type CaseExploration, exploreCase } from '../../src/cases/explore/explore.ts';
+import { type FoundCase, findCases } from '../../src/cases/manifest/find.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
-import type { ExploreOptions } from '../../src/testing/explore/exploration.ts';
-import { type CaseExploration, exploreCase } from '../../src/testing/explore/explore.ts';
-import { type FoundCase, findCases } from '../../src/testing/manifest/find.ts';
 import { caseTitle } from '../../src/testing/summary.ts';
 
 const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);

@@ -2,16 +2,16 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { raceOf } from '../../src/cases/explore/command.ts';
+import { exploreCase } from '../../src/cases/explore/explore.ts';
+import { CaseExplorer } from '../../src/cases/explore/explorer.ts';
+import { prepareCase } from '../../src/cases/explore/prepare.ts';
+import { keepRace, racesOf } from '../../src/cases/explore/race-file.ts';
+import { oneSchedule, playRace, playRaces, raceFailure } from '../../src/cases/explore/races.ts';
+import { findCases } from '../../src/cases/manifest/find.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
-import { exploreCase } from '../../src/testing/explore/explore.ts';
-import { CaseExplorer } from '../../src/testing/explore/explore-case.ts';
-import { raceOf } from '../../src/testing/explore/explore-command.ts';
 import { gitTheatre } from '../../src/testing/explore/git-theatre.ts';
-import { prepareCase } from '../../src/testing/explore/prepared-case.ts';
-import { keepRace, racesOf } from '../../src/testing/explore/race-file.ts';
-import { oneSchedule, playRace, playRaces, raceFailure } from '../../src/testing/explore/races.ts';
-import { findCases } from '../../src/testing/manifest/find.ts';
 import { readCase } from '../../src/testing/manifest/read-case.ts';
 
 const invariant = (run: string) =>

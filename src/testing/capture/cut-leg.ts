@@ -1,5 +1,5 @@
+import type { Leg } from '../../cases/capture/legs.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import type { Leg } from './legs.ts';
 
 /** After which effect of a step its process died: `nth` counts from 1. */
 export interface KilledAfter {

@@ -1,6 +1,6 @@
+import type { CaseSignal } from '../../cases/manifest/manifest.ts';
+import { exitCodeOfSignal, signalOfReason } from '../../cases/perform/step-io.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import type { CaseSignal } from '../manifest/manifest.ts';
-import { exitCodeOfSignal, signalOfReason } from '../step-io.ts';
 import { type CutLeg, effectOf } from './cut-leg.ts';
 
 /** That a process was told to stop, and what it was doing then. */

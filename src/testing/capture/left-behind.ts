@@ -1,9 +1,9 @@
+import type { Leg } from '../../cases/capture/legs.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
 import { unitOf } from '../../engine/state/graph.ts';
 import type { WorktreeState } from '../../git/delta/state.ts';
 import type { Repository } from '../../git/repository.ts';
 import type { CutLeg } from './cut-leg.ts';
-import type { Leg } from './legs.ts';
 import { savedIn } from './under-way.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import type { FoundCase } from '../../cases/manifest/find.ts';
 import { RepriseError } from '../../core/errors.ts';
-import type { FoundCase } from '../manifest/find.ts';
 import { refused } from './refusal.ts';
 
 /** Where the case will be. Throws USAGE, and CAPTURE_REFUSED if something is there. */

@@ -1,8 +1,8 @@
+import type { Leg } from '../../cases/capture/legs.ts';
 import type { NewEvent } from '../../core/events.ts';
 import { toEpochMs } from '../../core/time.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { Repository } from '../../git/repository.ts';
-import type { Leg } from './legs.ts';
 
 /** What is known of the time after a process died. */
 export interface Afterwards {

@@ -1,3 +1,6 @@
+import { type LandingTrace, landingTraces } from '../../cases/capture/checks.ts';
+import type { Leg } from '../../cases/capture/legs.ts';
+import type { CaseClaim } from '../../cases/manifest/manifest.ts';
 import type { Outcome } from '../../effects/effect.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { ConfirmEnd, MoveEnd } from '../../git/landing/landing.ts';
@@ -5,9 +8,6 @@ import type { Repository } from '../../git/repository.ts';
 import { type Claim, isHeld } from '../../store/claims.ts';
 import type { Claims } from '../../worker/effects/tasks.ts';
 import type { TaskFiles } from '../../worker/tasks/read.ts';
-import type { CaseClaim } from '../manifest/manifest.ts';
-import type { Leg } from './legs.ts';
-import { type LandingTrace, landingTraces } from './others.ts';
 import { refused } from './refusal.ts';
 
 /** That somebody else had moved the branch when the run reached an effect; `nth` counts from 1. */

@@ -1,10 +1,10 @@
+import type { CaseManifest } from '../../cases/manifest/manifest.ts';
 import { type ErrorData, RepriseError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
 import { nearest } from '../../core/suggest.ts';
 import { type Duration, parseDuration } from '../../core/time.ts';
 import { definitionPath } from '../../engine/state/graph.ts';
 import { type FailurePolicy, failurePolicies } from '../../workflow/model.ts';
-import type { CaseManifest } from '../manifest/manifest.ts';
 
 /**
  * What is to be otherwise. Keys are `<step of the case>.<step of the workflow>`, such as `fix_readme.fix`, and

@@ -1,17 +1,17 @@
 import { lazySessions } from '../../agents/open-session.ts';
 import { noUsage, type Session, type SessionFactory, type SessionResult } from '../../agents/session.ts';
+import { Shelf } from '../../cases/replay/library.ts';
+import { taskOf } from '../../cases/replay/replay.ts';
+import { createVcr, type Vcr } from '../../cases/replay/serve.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ShellRunner, WorkScript } from '../../engine/environment.ts';
 import { type Recording, shellRole } from '../../engine/recording/session-file.ts';
 import { unitOf } from '../../engine/state/graph.ts';
 import { runShellStep, type ShellEnd } from '../../process/shell-step.ts';
-import { taskOf } from '../replay-case.ts';
 import type { AppliedMark, DeltaOptions } from '../vcr/deltas.ts';
 import { isLive } from '../vcr/live-roles.ts';
-import { Shelf } from '../vcr/shelf.ts';
 import type { StaleSession } from '../vcr/stale.ts';
-import { createVcr, type Vcr } from '../vcr/vcr.ts';
 import type { ForcedEnd, Plan } from './override.ts';
 
 export interface ServedWorkOptions extends Omit<DeltaOptions, 'applyDeltas'> {

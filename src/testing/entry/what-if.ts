@@ -1,12 +1,12 @@
+import type { TestContext } from '../../cases/context.ts';
+import { findCases } from '../../cases/manifest/find.ts';
+import { loadRecording } from '../../cases/replay/load.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { HistoryEvent } from '../../core/events.ts';
 import { nearest } from '../../core/suggest.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import { canonicalOrder, digestsOf } from '../../engine/history/digest.ts';
 import { definitionPath } from '../../engine/state/graph.ts';
-import type { TestContext } from '../context.ts';
-import { loadRecording } from '../load-recording.ts';
-import { findCases } from '../manifest/find.ts';
 import { readCase } from '../manifest/read-case.ts';
 import { type CaseHistory, recordedHistories } from './histories.ts';
 import { type Change, changesOf, diffText, type Outcome, outcomesOf } from './outcomes.ts';

@@ -1,5 +1,5 @@
+import { isAboutKeys } from '../../cases/explore/key-check/check.ts';
 import { notDeterministic } from '../../effects/explore/search.ts';
-import { isAboutKeys } from './keys/key-check.ts';
 import type { Violation } from './violation.ts';
 
 /** What a failure is about: an order of steps, an effect by itself, or that the same order comes to different things. */

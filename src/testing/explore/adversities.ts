@@ -1,8 +1,8 @@
+import { everybody } from '../../cases/explore/crashes.ts';
+import type { PerformedCase } from '../../cases/explore/perform.ts';
+import type { FaultKind } from '../../cases/manifest/manifest.ts';
 import { batonPolicy, oneOf, type Random, scatter, seeded } from '../../effects/explore/policies.ts';
-import type { FaultKind } from '../manifest/manifest.ts';
 import type { Adversity, Source } from './attempt.ts';
-import { everybody } from './crashes.ts';
-import type { PerformedCase } from './perform-case.ts';
 
 export interface AdversityOptions {
   readonly crashes: boolean;

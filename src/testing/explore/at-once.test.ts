@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import type { PerformedCase } from '../../cases/explore/perform.ts';
 import { playAtOnce, Theatres } from './at-once.ts';
-import type { PerformedCase } from './perform-case.ts';
 import type { Theatre } from './theatre.ts';
 
 const performed = {} as PerformedCase;

@@ -1,4 +1,4 @@
-import type { PerformedCase } from './perform-case.ts';
+import type { PerformedCase } from '../../cases/explore/perform.ts';
 import type { Theatre } from './theatre.ts';
 
 /**

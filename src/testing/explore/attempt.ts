@@ -1,8 +1,8 @@
+import type { Crash } from '../../cases/explore/crashes.ts';
+import type { Forms } from '../../cases/explore/endings.ts';
+import type { Fault } from '../../cases/explore/faults.ts';
+import type { PerformedCase } from '../../cases/explore/perform.ts';
 import type { Policy } from '../../effects/explore/schedule.ts';
-import type { Crash } from './crashes.ts';
-import type { Forms } from './ending.ts';
-import type { Fault } from './faults.ts';
-import type { PerformedCase } from './perform-case.ts';
 
 /** What befalls a schedule beside its order. */
 export interface Adversity {

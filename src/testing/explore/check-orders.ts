@@ -1,12 +1,12 @@
-import type { TestContext } from '../context.ts';
-import type { FoundCase } from '../manifest/find.ts';
-import type { Exploration as Wanted } from '../manifest/manifest.ts';
-import type { CaseFailure } from '../result.ts';
+import type { TestContext } from '../../cases/context.ts';
+import { exploreCase } from '../../cases/explore/explore.ts';
+import { playRaces, raceFailure } from '../../cases/explore/races.ts';
+import { failureLines } from '../../cases/explore/text.ts';
+import type { FoundCase } from '../../cases/manifest/find.ts';
+import type { Exploration as Wanted } from '../../cases/manifest/manifest.ts';
+import type { CaseFailure } from '../../cases/result.ts';
 import { caseTitle } from '../summary.ts';
 import { isTooMuch, sumOf } from './doubt.ts';
-import { exploreCase } from './explore.ts';
-import { failureLines } from './explore-lines.ts';
-import { playRaces, raceFailure } from './races.ts';
 
 /** What a case is explored with that says nothing else, as part of a test run. */
 const small = { schedules: 20, forMs: 5_000 };

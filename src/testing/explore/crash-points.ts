@@ -1,11 +1,11 @@
+import { asRecorded, recordedTurns } from '../../cases/explore/crash-points.ts';
+import type { Forms } from '../../cases/explore/endings.ts';
+import type { PerformedCase } from '../../cases/explore/perform.ts';
+import type { PreparedCase } from '../../cases/explore/prepare.ts';
+import type { Turn } from '../../cases/explore/race-file.ts';
 import { scatter } from '../../effects/explore/policies.ts';
 import { everyMishap } from './adversities.ts';
-import { asRecorded, recordedTurns } from './as-recorded.ts';
 import { type Adversity, type Attempt, noAdversity, type Source } from './attempt.ts';
-import type { Forms } from './ending.ts';
-import type { PerformedCase } from './perform-case.ts';
-import type { PreparedCase } from './prepared-case.ts';
-import type { Turn } from './race-file.ts';
 
 /** How many of the moments at which somebody could be killed in the recorded order have been tried. */
 export interface CrashCoverage {

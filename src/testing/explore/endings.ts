@@ -1,6 +1,6 @@
+import type { Forms } from '../../cases/explore/endings.ts';
+import type { PerformedCase } from '../../cases/explore/perform.ts';
 import type { Attempt, Source } from './attempt.ts';
-import type { Forms } from './ending.ts';
-import type { PerformedCase } from './perform-case.ts';
 import type { Violation } from './violation.ts';
 
 const noSuchOrder = 'no such order';

@@ -1,7 +1,7 @@
+import type { Turn } from '../../cases/explore/race-file.ts';
 import { whoeverHasTheBaton } from '../../effects/explore/policies.ts';
 import type { Point, Policy } from '../../effects/explore/schedule.ts';
 import { topLane } from '../../effects/recording/recording.ts';
-import type { Turn } from './race-file.ts';
 
 /** Follows a schedule that was found in code that has changed since. */
 export interface Following {

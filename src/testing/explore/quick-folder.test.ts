@@ -10,8 +10,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { ownerFile } from '../../cases/perform/stage.ts';
 import { thisProcess } from '../../process/table.ts';
-import { ownerFile } from '../stage.ts';
 import { quickFolder } from './quick-folder.ts';
 
 function memory(): string {

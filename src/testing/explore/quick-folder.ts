@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestContext } from '../../cases/context.ts';
+import { ownerFile, stagePrefix } from '../../cases/perform/stage.ts';
 import { isSameProcess, type ProcessIdentity, thisProcess } from '../../process/table.ts';
-import type { TestContext } from '../context.ts';
-import { ownerFile, stagePrefix } from '../stage.ts';
 
 const inMemory = '/dev/shm';
 const leastRoom = 1 << 30;

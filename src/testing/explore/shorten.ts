@@ -1,12 +1,12 @@
+import { type Failure, waitsOf } from '../../cases/explore/contract.ts';
+import type { CaseExplorer } from '../../cases/explore/explorer.ts';
+import type { PerformedCase } from '../../cases/explore/perform.ts';
+import { switchesBetweenSteps } from '../../cases/explore/text.ts';
 import { followLeniently, minimise } from '../../effects/explore/minimise.ts';
 import type { Policy } from '../../effects/explore/schedule.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import type { Adversity } from './attempt.ts';
 import { isAboutOrders } from './endings.ts';
-import { type Failure, waitsOf } from './exploration.ts';
-import type { CaseExplorer } from './explore-case.ts';
-import { switchesBetweenSteps } from './explore-lines.ts';
-import type { PerformedCase } from './perform-case.ts';
 
 /** How many schedules may be tried, and for how long: on git one takes a second. */
 const limits = {

@@ -1,8 +1,8 @@
+import type { PerformedCase } from '../../cases/explore/perform.ts';
+import { oneStallEach, SomeOrders } from '../../cases/explore/sources.ts';
 import type { PolicyName } from '../../effects/explore/policies.ts';
 import { type AdversityOptions, everyMishap, oneMishapEach, withMishaps } from './adversities.ts';
 import type { Adversity, Source } from './attempt.ts';
-import { oneStallEach, SomeOrders } from './orders.ts';
-import type { PerformedCase } from './perform-case.ts';
 
 interface SourceOptions extends AdversityOptions {
   readonly policy: PolicyName;

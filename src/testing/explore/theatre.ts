@@ -1,11 +1,11 @@
+import type { RepositoryEnd } from '../../cases/explore/endings.ts';
+import type { PreparedCase } from '../../cases/explore/prepare.ts';
 import type { RepriseError } from '../../core/errors.ts';
 import type { OpenLog } from '../../process/log.ts';
 import type { Host, OpenStore } from '../../project/host.ts';
 import type { EventStore } from '../../store/port.ts';
 import type { DeltaOptions } from '../vcr/deltas.ts';
-import type { RepositoryEnd } from './ending.ts';
 import type { SharedState } from './keys/shared-state.ts';
-import type { PreparedCase } from './prepared-case.ts';
 import type { Violation } from './violation.ts';
 
 /** Where schedules are played: on real git, or on a model of it in memory. */

@@ -1,5 +1,4 @@
-import type { CaseClock } from '../case-clock.ts';
-import { nobodyWaits } from '../case-clock.ts';
+import { type CaseClock, nobodyWaits } from '../../cases/perform/clock.ts';
 
 /** Time that goes on only when it is told to. */
 export interface VirtualClock extends CaseClock {

@@ -1,7 +1,5 @@
-import type { Expectation, ExpectedFile } from './manifest.ts';
-import { hintForDots } from './parts.ts';
-import { checkPathKey } from './paths.ts';
-import { patternOf } from './pattern.ts';
+import { hintForDots } from '../../cases/manifest/fields.ts';
+import type { Expectation, ExpectedFile } from '../../cases/manifest/manifest.ts';
 import {
   anyText,
   byKind,
@@ -13,7 +11,9 @@ import {
   text,
   truth,
   whole,
-} from './reader.ts';
+} from '../../cases/manifest/reader.ts';
+import { checkPathKey } from './paths.ts';
+import { patternOf } from './pattern.ts';
 import { optional, table } from './table.ts';
 
 const pattern: Reader<string> = mapped(text, (written, site) => {

@@ -1,4 +1,4 @@
-import type { CaseManifest, CaseStep } from './manifest.ts';
+import type { CaseManifest, CaseStep } from '../../cases/manifest/manifest.ts';
 
 /**
  * What runs after what: steps in one group run at the same time. A group is a single step, or neighbours with the same

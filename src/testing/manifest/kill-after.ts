@@ -1,7 +1,7 @@
+import type { KillAfter } from '../../cases/manifest/manifest.ts';
+import { byKind, described, mapped, type Reader, text, whole } from '../../cases/manifest/reader.ts';
 import { knownType, knownTypes } from '../../core/parse-event.ts';
 import { nearest } from '../../core/suggest.ts';
-import type { KillAfter } from './manifest.ts';
-import { byKind, described, mapped, type Reader, text, whole } from './reader.ts';
 import { optional, table } from './table.ts';
 
 const byName: Reader<KillAfter> = mapped(text, (effect, site) => {

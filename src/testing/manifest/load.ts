@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
+import { caseTable, forms } from '../../cases/manifest/case-table.ts';
+import { checkCase } from '../../cases/manifest/load.ts';
+import type { CaseManifest } from '../../cases/manifest/manifest.ts';
 import { DefinitionError } from '../../workflow/problems.ts';
 import { ProblemList } from '../../workflow/yaml/source/problem-list.ts';
-import { caseTable, forms } from './case-table.ts';
-import { checkCase } from './checks.ts';
-import type { CaseManifest } from './manifest.ts';
 import { Site } from './site.ts';
 import { TomlSource } from './toml-source.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { FoundCase } from './find.ts';
+import type { FoundCase } from '../../cases/manifest/find.ts';
+import type { CaseManifest } from '../../cases/manifest/manifest.ts';
 import { loadCase } from './load.ts';
-import type { CaseManifest } from './manifest.ts';
 
 /** Throws DEFINITION_INVALID. */
 export const readCase = ({ file, displayFile }: FoundCase): CaseManifest =>

@@ -1,5 +1,5 @@
+import { kindOf, type Reader, refuseKind } from '../../cases/manifest/reader.ts';
 import { nearest } from '../../core/suggest.ts';
-import { kindOf, type Reader, refuseKind } from './reader.ts';
 import type { Site } from './site.ts';
 
 export interface Field<T> {

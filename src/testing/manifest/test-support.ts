@@ -1,6 +1,6 @@
+import type { CaseManifest } from '../../cases/manifest/manifest.ts';
 import { DefinitionError } from '../../workflow/problems.ts';
 import { loadCase } from './load.ts';
-import type { CaseManifest } from './manifest.ts';
 
 /** Loads a case from text. */
 export const load = (text: string): CaseManifest =>

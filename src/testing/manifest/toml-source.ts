@@ -1,9 +1,9 @@
 import { parse, TomlError } from 'smol-toml';
+import { findPlaces, type Places } from '../../cases/manifest/toml.ts';
 import type { Position } from '../../core/errors.ts';
 import type { Fault } from '../../workflow/expression/parse.ts';
 import { LineIndex } from '../../workflow/yaml/source/problem-list.ts';
 import type { Path, Range } from '../../workflow/yaml/source/yaml-source.ts';
-import { findPlaces, type Places } from './toml-places.ts';
 
 /** A TOML file: its value, and the way back from a path in it to a place in the text. */
 export class TomlSource {

@@ -1,8 +1,14 @@
-import type { ServedSession } from './manifest.ts';
-import { argumentList, duration, environment, hintForCaseWide, stepName } from './parts.ts';
-import { described, listOf, type Reader, text, whole } from './reader.ts';
+import {
+  argumentList,
+  duration,
+  environment,
+  hintForCaseWide,
+  stepName,
+} from '../../cases/manifest/fields.ts';
+import type { ServedSession } from '../../cases/manifest/manifest.ts';
+import { described, listOf, type Reader, text, whole } from '../../cases/manifest/reader.ts';
+import { type PlacedStep, placeStep, stepFields } from '../../cases/manifest/step.ts';
 import type { Site } from './site.ts';
-import { type PlacedStep, placeStep, stepFields } from './step.ts';
 import { optional, required, table } from './table.ts';
 
 const session: Reader<ServedSession> = table({

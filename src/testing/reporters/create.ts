@@ -1,8 +1,8 @@
-import type { TestReporter } from '../result.ts';
-import { createDefaultReporter } from './default.ts';
-import { createGithubReporter } from './github.ts';
+import { createDefaultReporter } from '../../cases/reporters/default.ts';
+import { createGithubReporter } from '../../cases/reporters/index.ts';
+import { createJunitReporter } from '../../cases/reporters/junit.ts';
+import type { TestReporter } from '../../cases/result.ts';
 import { createJsonReporter } from './json.ts';
-import { createJunitReporter } from './junit.ts';
 import type { TestReporterOptions } from './options.ts';
 
 const reporters = {

@@ -1,8 +1,8 @@
+import type { CaseFailure, CaseResult, FailureKind } from '../../cases/result.ts';
 import { hintLines } from '../../terminal/errors.ts';
 import type { Colour, Paint } from '../../terminal/text.ts';
 import { shellWord } from '../../terminal/words.ts';
 import { safeLine, safeOutput } from '../../view/safe-text.ts';
-import type { CaseFailure, CaseResult, FailureKind } from '../result.ts';
 import { caseTitle } from '../summary.ts';
 
 const mostDiffLines = 300;

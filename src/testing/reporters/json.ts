@@ -1,4 +1,4 @@
-import type { TestReporter } from '../result.ts';
+import type { TestReporter } from '../../cases/result.ts';
 import type { TestReporterOptions } from './options.ts';
 
 /** For programs: one object a line, of `"type": "case"` for each case as it ends, the last of `"type": "summary"`. */

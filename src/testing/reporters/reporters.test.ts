@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { CaseFailure, FailureKind } from '../../cases/result.ts';
 import { displayWidth } from '../../terminal/text.ts';
-import type { CaseFailure, FailureKind } from '../result.ts';
 import { reporterNames } from './create.ts';
 import { hintOf } from './failure-text.ts';
 import { caseResult, mixedResults, reported } from './test-support.ts';

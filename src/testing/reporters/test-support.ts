@@ -1,4 +1,4 @@
-import type { CaseResult, TestReporter } from '../result.ts';
+import type { CaseResult, TestReporter } from '../../cases/result.ts';
 import { summaryOf } from '../summary.ts';
 import { createTestReporter, type ReporterName } from './create.ts';
 import type { TestReporterOptions } from './options.ts';

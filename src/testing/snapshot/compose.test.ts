@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { timelineLines } from '../../cases/snapshot/timeline.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import { displayWidth } from '../../terminal/text.ts';
 import { composeSnapshot } from './compose.ts';
-import { timelineLines } from './timeline.ts';
 
 const result = { main: ['Initial commit'], worktrees: [], branches: [] };
 

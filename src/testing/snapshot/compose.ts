@@ -1,8 +1,8 @@
+import { timelineLines } from '../../cases/snapshot/timeline.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import { tableLines } from '../../terminal/table.ts';
 import { safeLine } from '../../view/safe-text.ts';
 import { outputLines } from './output-lines.ts';
-import { timelineLines } from './timeline.ts';
 
 export interface SnapshotStep {
   readonly name: string;

@@ -1,5 +1,5 @@
+import { numbersPattern, pathsPattern, patterns, wordsPattern } from '../../cases/snapshot/normalise.ts';
 import { type KnownValues, runIdsIn, shaResolver } from './known-values.ts';
-import { numbersPattern, pathsPattern, patterns, wordsPattern } from './patterns.ts';
 import { steadyColumns } from './steady-columns.ts';
 
 interface Rule {

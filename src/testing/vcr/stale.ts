@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SessionRequest } from '../../agents/session.ts';
+import { compareSnapshot } from '../../cases/snapshot/diff.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { WorkScript } from '../../engine/environment.ts';
 import { commandOf, promptOf } from '../../engine/recording/recorder.ts';
 import type { RecordedSession, RecordedShell } from '../../engine/recording/session-file.ts';
-import { compareSnapshot } from '../snapshot/compare.ts';
 
 /** A recording of something that is now asked for in other words. */
 export interface StaleSession {

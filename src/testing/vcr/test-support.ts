@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { AgentDefinition } from '../../agents/agent.ts';
 import { openSession } from '../../agents/kinds.ts';
 import type { AgentEvent, SessionFactory } from '../../agents/session.ts';
+import { createVcr, type Vcr, type VcrOptions } from '../../cases/replay/serve.ts';
 import { createLiveWorld } from '../../effects/live-world.ts';
 import { createRedactor, type Redactor } from '../../effects/redact/redact.ts';
 import { systemClock, systemIds } from '../../effects/system.ts';
@@ -26,7 +27,6 @@ import { runShellStep } from '../../process/shell-step.ts';
 import { isSameProcess, thisProcess } from '../../process/table.ts';
 import { memoryStore } from '../../store/memory.ts';
 import type { WorkflowModel } from '../../workflow/model.ts';
-import { createVcr, type Vcr, type VcrOptions } from './vcr.ts';
 
 export interface Play {
   readonly workflow: WorkflowModel;

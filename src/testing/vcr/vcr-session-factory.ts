@@ -1,11 +1,11 @@
 import { scriptedSessions } from '../../agents/scripted/scripted.ts';
 import type { Session, SessionFactory, SessionHost, SessionRequest } from '../../agents/session.ts';
+import { sessionThatFails } from '../../cases/replay/serve.ts';
+import { VcrSession } from '../../cases/replay/serve-session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { SessionFile } from '../../engine/recording/session-file.ts';
 import { type AppliedMark, type DeltaOptions, Deltas } from './deltas.ts';
-import { sessionThatFails } from './vcr.ts';
-import { VcrSession } from './vcr-session.ts';
 
 export interface ServedWorker {
   readonly name: string;

@@ -12,18 +12,18 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { TestContext } from '../../../src/cases/context.ts';
+import type { FoundCase } from '../../../src/cases/manifest/find.ts';
+import type { CaseManifest } from '../../../src/cases/manifest/manifest.ts';
+import type { PlayedStep, Program } from '../../../src/cases/perform/perform.ts';
+import { recordCase } from '../../../src/cases/record/record.ts';
+import { replayCase } from '../../../src/cases/replay/replay.ts';
+import type { CaseFailure } from '../../../src/cases/result.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { testContext } from '../../../src/cli/test-commands.ts';
 import type { HistoryEvent } from '../../../src/core/events.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
-import type { TestContext } from '../../../src/testing/context.ts';
-import type { FoundCase } from '../../../src/testing/manifest/find.ts';
-import type { CaseManifest } from '../../../src/testing/manifest/manifest.ts';
 import { readCase } from '../../../src/testing/manifest/read-case.ts';
-import type { PlayedStep, Program } from '../../../src/testing/play.ts';
-import { recordCase } from '../../../src/testing/record-case.ts';
-import { replayCase } from '../../../src/testing/replay-case.ts';
-import type { CaseFailure } from '../../../src/testing/result.ts';
 
 /** What playing a case came to, without the name of the folder that it was played in. */
 export interface Came {

@@ -1,3 +1,5 @@
+import { engineOnModel } from '../../../cases/explore/model-handlers.ts';
+import { carryOut } from '../../../cases/explore/model-sessions.ts';
 import type { RepriseError } from '../../../core/errors.ts';
 import type { Environment } from '../../../engine/environment.ts';
 import type { Recording } from '../../../engine/recording/session-file.ts';
@@ -6,10 +8,8 @@ import { branchesIn, type Model } from '../../../git/model/repository.ts';
 import type { Repository } from '../../../git/repository.ts';
 import { noLog } from '../../../process/log.ts';
 import type { ApplyRecorded } from '../../vcr/deltas.ts';
-import { engineOnModel } from './effects.ts';
 import { landingOnModel } from './landing-effects.ts';
 import { type ModelEffects, modelled } from './modelled.ts';
-import { carryOut } from './sessions.ts';
 import { workersOnModel } from './worker-effects.ts';
 
 export interface InModelOptions {

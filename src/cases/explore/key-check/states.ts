@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto';
+import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { parseIndex } from '../../../git/fast/index-file.ts';
+import { parseRecord, readIfThere } from '../../../git/files.ts';
+import { createGit } from '../../../git/git.ts';
+import { readHead, tipInFiles } from '../../../git/refs.ts';
+import { worktreeEntries } from '../../../git/workspace/entries.ts';
+import { type Fact, isKeptApart } from '../../../testing/explore/keys/shared-state.ts';
+
+type Facts = readonly (readonly [string, Fact])[];
+
+interface Workspace {
+  readonly path: string;
+  /** Its private git folder. */
+  readonly gitDir: string;
+  /** What is checked out in it. */
+  readonly branch: string | undefined;
+}
+
+/** What is in a repository and its workspaces beside objects, with the keys that stand for it. Reads files only. */
+export class GitState {
+  readonly #root: string;
+  readonly #commonDir: string;
+  /** What files hold, as long as they look the same from the outside. */
+  readonly #known = new Map<string, { readonly looks: string; readonly value: string }>();
+
+  constructor(root: string) {
+    this.#root = root;
+    this.#commonDir = join(root, '.git');
+  }
+
+  facts(): Facts {
+    const workspaces = this.#workspaces();
+    const facts: (readonly [string, Fact])[] = [this.#head(), ...this.#packedRefs(workspaces)];
+    for (const { path, gitDir } of workspaces)
+      facts.push([`the worktree ${this.#shown(path)}`, { keys: ['gitworktrees'], value: gitDir }]);
+    const paths = workspaces.map(({ path }) => path);
+    for (const path of [...paths, this.#root])
+      for (const file of filesBelow(path, paths)) facts.push(...this.#readingOf(file, workspaces));
+    return facts;
+  }
+
+  #workspaces(): readonly Workspace[] {
+    const repository = { root: this.#root, commonDir: this.#commonDir, git: createGit({ cwd: this.#root }) };
+    return worktreeEntries(repository).map(({ path, gitDir }) => {
+      const head = existsSync(gitDir) ? readHead(gitDir) : undefined;
+      return { path, gitDir, branch: head?.kind === 'branch' ? head.branch : undefined };
+    });
+  }
+
+  /** What is checked out in the project, and the commit it is at. */
+  #head(): readonly [string, Fact] {
+    const head = readHead(this.#commonDir);
+    const tip = head?.kind === 'branch' ? tipInFiles(this.#commonDir, head.branch) : undefined;
+    return ['HEAD', { keys: ['ref:HEAD'], value: JSON.stringify([head, tip]) }];
+  }
+
+  /** A file of a ref comes after it, and counts. */
+  #packedRefs(workspaces: readonly Workspace[]): Facts {
+    const lines = readIfThere(join(this.#commonDir, 'packed-refs'))?.split('\n') ?? [];
+    return lines.flatMap(line => {
+      const [, id, ref] = /^([0-9a-f]+) (refs\/(?!reprise\/parked\/).*)$/.exec(line) ?? [];
+      return id !== undefined && ref !== undefined
+        ? [[ref, { keys: refKeys(ref, workspaces), value: id }] as const]
+        : [];
+    });
+  }
+
+  #readingOf(file: string, workspaces: readonly Workspace[]): Facts {
+    const inGit = relative(this.#commonDir, file);
+    if (!inGit.startsWith('..')) return this.#inGitFolder(inGit, file, workspaces);
+    const workspace = workspaces.find(({ path }) => file.startsWith(`${path}/`));
+    const name = this.#shown(file);
+    return this.#factOf(file, name, workspace ? [`wt:${workspace.path}`] : this.#keysOfProject(name));
+  }
+
+  #factOf(file: string, name: string, keys: readonly string[] | undefined): Facts {
+    return keys ? [[name, { keys, value: this.#contentOf(file) }]] : [];
+  }
+
+  #keysOfProject(name: string): readonly string[] | undefined {
+    const [, agent] = /^\.reprise\/state\/locks\/agents\/([^/]+)\//.exec(name) ?? [];
+    if (agent !== undefined) return [`slot:${agent}`];
+    // Rows are looked at by themselves; logs and journals are of one run.
+    return name.startsWith('.reprise/state/') ? undefined : this.#checkedOut;
+  }
+
+  get #checkedOut(): readonly string[] {
+    return ['ref:HEAD', `wt:${this.#root}`];
+  }
+
+  #inGitFolder(name: string, file: string, workspaces: readonly Workspace[]): Facts {
+    if (isKeptApart(name)) return [];
+    if (name.startsWith('refs/'))
+      return [[name, { keys: refKeys(name, workspaces), value: this.#contentOf(file).trim() }]];
+    if (name.startsWith('reprise/branches/')) return this.#branchRecord(file);
+    const own = workspaces.find(({ gitDir }) => file.startsWith(`${gitDir}/`));
+    return this.#factOf(file, `.git/${name}`, own ? [`wt:${own.path}`] : this.#keysInGitFolder(name));
+  }
+
+  #keysInGitFolder(name: string): readonly string[] | undefined {
+    if (name.startsWith('reprise/locks/land/')) return ['lock:land'];
+    // Held inside of one effect, never between two.
+    if (name.startsWith('reprise/locks/worktrees/')) return undefined;
+    if (name.startsWith('worktrees/')) return ['gitworktrees'];
+    return name === 'HEAD' || name === 'packed-refs' ? undefined : this.#checkedOut;
+  }
+
+  #branchRecord(file: string): Facts {
+    const { landed, ...made } = parseRecord(readIfThere(file)) ?? {};
+    const branch = String(made['branch']);
+    const record = [
+      `the record of ${branch}`,
+      { keys: [`ref:${branch}`], value: JSON.stringify(made) },
+    ] as const;
+    if (landed === undefined) return [record];
+    const value = JSON.stringify(landed);
+    return [record, [`the note that ${branch} has landed`, { keys: [`landed:${branch}`], value }]];
+  }
+
+  #contentOf(file: string): string {
+    const stat = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+    if (!stat) return 'gone';
+    const looks = `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.mode}`;
+    const known = this.#known.get(file);
+    if (known?.looks === looks) return known.value;
+    const value = stat.isSymbolicLink() ? readlinkSync(file) : contentIn(file, stat.mode);
+    this.#known.set(file, { looks, value });
+    return value;
+  }
+
+  #shown(path: string): string {
+    return relative(this.#root, path);
+  }
+}
+
+/** Who works in a workspace may move the branch that is checked out there. */
+function refKeys(ref: string, workspaces: readonly Workspace[]): readonly string[] {
+  const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
+  const [, remote] = /^refs\/remotes\/(.+)$/.exec(ref) ?? [];
+  if (branch === undefined) return [remote === undefined ? `ref:${ref}` : `remote:${remote}`];
+  const inside = workspaces.filter(workspace => workspace.branch === branch);
+  return [`ref:${branch}`, ...inside.map(({ path }) => `wt:${path}`)];
+}
+
+const oidBytes = 20;
+const smallBytes = 200;
+
+/** Whether it is executable, and what it says; of an index what it stands for, without what git remembers of files. */
+function contentIn(file: string, mode: bigint): string {
+  const bytes = readFileSync(file);
+  const index = file.endsWith('/index') ? parseIndex(bytes, oidBytes) : undefined;
+  const content = index
+    ? JSON.stringify(
+        index.entries.map(({ path, at, flagsAt }) => [
+          path,
+          bytes.toString('hex', at + 24, at + 28),
+          bytes.toString('hex', at + 40, flagsAt),
+        ]),
+      )
+    : bytes;
+  const text =
+    content.length > smallBytes ? createHash('sha1').update(content).digest('hex') : String(content);
+  return (mode & 0o100n) === 0n ? text : `x ${text}`;
+}
+
+/** What git writes down for people, or for itself and only for a moment. */
+const unshared: ReadonlySet<string> = new Set(['objects', 'logs', 'hooks', 'ORIG_HEAD', 'COMMIT_EDITMSG']);
+
+function* filesBelow(folder: string, apart: readonly string[]): Generator<string> {
+  for (const entry of entriesIn(folder)) {
+    const path = join(folder, entry.name);
+    const isUnshared = unshared.has(entry.name) && path.includes('/.git/');
+    if (isUnshared || apart.includes(path)) continue;
+    if (entry.isDirectory()) yield* filesBelow(path, apart);
+    else yield path;
+  }
+}
+
+function entriesIn(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,72 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { RepriseError } from '../../core/errors.ts';
+import { scoreFileName } from '../../effects/recording/score-file.ts';
+import { tapeFileName } from '../../effects/recording/tape-file.ts';
+import { parseSessionFile } from '../../engine/recording/decode.ts';
+import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
+import type { FoundCase } from '../manifest/find.ts';
+import type { CaseManifest } from '../manifest/manifest.ts';
+import { type CaseRecording, fromCaseFiles, sha256 } from '../record/case-files.ts';
+
+/** What was recorded of a case. */
+export interface LoadedRecording {
+  readonly recording: CaseRecording;
+  readonly sessions: readonly RecordedActivity[];
+  blob(sha: string): Uint8Array;
+}
+
+const hasRecording = ({ folder, name }: FoundCase): boolean => existsSync(join(folder, scoreFileName(name)));
+
+/** Throws NOT_RECORDED, TAPE_INVALID, and REPLAY_DIVERGED for files of another format. */
+export function loadRecording(found: FoundCase, manifest: CaseManifest, cwd: string): LoadedRecording {
+  const { folder, name } = found;
+  if (!hasRecording(found)) {
+    throw new RepriseError('NOT_RECORDED', `${found.displayFile} has not been recorded`, {
+      hint: `record it: reprise test ${name} --record`,
+    });
+  }
+  const display = (file: string) => relative(cwd, join(folder, file));
+  const text = (file: string) => readFileSync(join(folder, file), 'utf8');
+  const tapes = readdirSync(folder).filter(file => file.endsWith('.vcr'));
+  const files = Object.fromEntries([scoreFileName(name), ...tapes].map(file => [file, text(file)]));
+  const others = recordedFiles(folder);
+  const recording = fromCaseFiles({
+    case: name,
+    files,
+    others: Object.fromEntries(others.map(file => [file, sha256(readFileSync(join(folder, file)))])),
+    display,
+  });
+  checkSteps(manifest, recording);
+  const blob = (sha: string) => readFileSync(join(folder, 'blobs', sha));
+  const sessions = others
+    .filter(file => file.startsWith('sessions/') && file.endsWith('.jsonl'))
+    .map(file => parseSessionFile(display(file), text(file), blob))
+    .filter(session => session.kind !== 'written');
+  return { recording, sessions, blob };
+}
+
+/** Everything that a recording consists of, beside tapes and score. */
+export const recordedFiles = (folder: string): readonly string[] =>
+  ['sessions', 'blobs'].flatMap(part => {
+    const below = join(folder, part);
+    return existsSync(below)
+      ? readdirSync(below)
+          .sort()
+          .map(file => `${part}/${file}`)
+      : [];
+  });
+
+function checkSteps({ name, steps, displayFile }: CaseManifest, { tapes }: CaseRecording): void {
+  const commands = steps.filter(({ script }) => script === undefined).map(step => step.name);
+  const missing = commands.find(step => !tapes.has(step));
+  const extra = [...tapes.keys()].find(step => !commands.includes(step));
+  if (missing === undefined && extra === undefined) return;
+  throw new RepriseError(
+    'TAPE_INVALID',
+    missing === undefined
+      ? `${tapeFileName(name, extra ?? '')} is of a step that ${displayFile} no longer has`
+      : `step ${missing} of ${displayFile} has no tape`,
+    { hint: `record the case again: reprise test ${name} --record` },
+  );
+}

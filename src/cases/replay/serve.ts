@@ -1,0 +1,174 @@
+import type { Session, SessionFactory } from '../../agents/session.ts';
+import { RepriseError } from '../../core/errors.ts';
+import type { Redactor } from '../../effects/redact/redact.ts';
+import type { ShellRunner } from '../../engine/environment.ts';
+import type { TaskUnit } from '../../engine/recording/recorder.ts';
+import {
+  type RecordedSession,
+  type RecordedShell,
+  type Recording,
+  sessionFileName,
+  shellRole,
+} from '../../engine/recording/session-file.ts';
+import type { OpenLog } from '../../process/log.ts';
+import { type AppliedMark, type DeltaOptions, Deltas } from '../../testing/vcr/deltas.ts';
+import { isLive } from '../../testing/vcr/live-roles.ts';
+import { type StaleSession, stalenessOfSession, stalenessOfShell } from '../../testing/vcr/stale.ts';
+import { runRecordedShell } from '../../testing/vcr/vcr-shell.ts';
+import { Shelf, type Wanted } from './library.ts';
+import { VcrSession } from './serve-session.ts';
+
+export interface VcrOptions extends DeltaOptions {
+  readonly sessions: readonly Recording[];
+  readonly redactor: Redactor;
+  /** Recordings are served as often as they are asked for. */
+  readonly again?: boolean | undefined;
+  /** Of tasks that any step may work on; shared by all steps. */
+  readonly shared?: Shelf | undefined;
+  /** Names the files in a folder: the same for the same files. `undefined` if that cannot be told. */
+  readonly filesAt?: ((folder: string) => string | undefined | Promise<string | undefined>) | undefined;
+  /** What a unit works on, as it was when the case was recorded. */
+  readonly task: (unit: TaskUnit) => string;
+  /** What runs for real: `verify`, `checks`, `setup`, `run`; exactly one as `check-1`; or all of a step. */
+  readonly live: readonly string[];
+  /** For what runs for real. */
+  readonly openSession: SessionFactory;
+  readonly runShell: ShellRunner;
+  /** What to type to record the case again. */
+  readonly rerecord: string;
+  /** For what scripts printed; files unless it is said. */
+  readonly openLog?: OpenLog | undefined;
+  readonly onStale?: ((stale: StaleSession) => void) | undefined;
+}
+
+/** Stands where sessions and scripts are started, and serves those that were recorded. */
+export interface Vcr {
+  readonly openSession: SessionFactory;
+  readonly runShell: ShellRunner;
+  /** Recordings that nobody asked for. */
+  leftOver(): readonly string[];
+  /** What closed sessions came to is on disk: nobody who begins again asks for them. */
+  used(): void;
+  /** Whoever held sessions was killed: those that nothing had come of are there for who begins again. */
+  killed(): void;
+  /** Recordings that were served although something else was asked for. */
+  stale(): readonly StaleSession[];
+  /** How each change to a folder fared. */
+  applied(): readonly AppliedMark[];
+  /** Errors that must be seen even if what they were thrown at went on. */
+  problems(): readonly RepriseError[];
+}
+
+export function createVcr(options: VcrOptions): Vcr {
+  const { redactor, live, rerecord } = options;
+  const task = (unit: TaskUnit) => unit.task ?? options.task(unit);
+  const own = new Shelf(options.sessions, { again: options.again });
+  const shelfOf = (unit: TaskUnit) => (unit.task === undefined ? own : (options.shared ?? own));
+  const deltas = new Deltas(options);
+  const stale: StaleSession[] = [];
+  const unused = new Map<Recording, { readonly shelf: Shelf; readonly isClosed: boolean }>();
+  const problems: RepriseError[] = [];
+  const report = (error: RepriseError): RepriseError => {
+    problems.push(error);
+    return error;
+  };
+
+  const noteStale = (recording: Recording, difference: Pick<StaleSession, 'what' | 'diff'> | undefined) => {
+    if (!difference) return;
+    const { file, role, task: on } = recording;
+    const found = { file, role, task: on, ...difference, command: rerecord };
+    stale.push(found);
+    options.onStale?.(found);
+  };
+
+  const openSession: SessionFactory = (request, host) => {
+    const unit = host.unit ?? { step: host.marker['REPRISE_STEP'] ?? 'session' };
+    const wanted = { kind: 'session', role: request.agent.name, task: task(unit) } as const;
+    if (isLive(live, { role: wanted.role, step: unit.step })) return options.openSession(request, host);
+    const shelf = shelfOf(unit);
+    const found = shelf.take(wanted) as RecordedSession | undefined;
+    if (!found) return sessionThatFails(report(missing(wanted, { shelf, rerecord })));
+    noteStale(found, stalenessOfSession(found, request, redactor));
+    const recording = expanded(found, redactor);
+    const applyDelta = () => deltas.apply(found, request.cwd);
+    const session = new VcrSession({ recording, host, applyDelta, onProblem: report });
+    unused.set(found, { shelf, isClosed: false });
+    const close = () => {
+      if (unused.has(found)) unused.set(found, { shelf, isClosed: true });
+      return session.close();
+    };
+    return { next: answer => session.next(answer), cancel: () => session.cancel(), close };
+  };
+
+  const runShell: ShellRunner = async script => {
+    const { unit, what, command, projectRoot } = script;
+    const wanted = { kind: 'shell', role: shellRole(what), task: task(unit) } as const;
+    if (isLive(live, { role: wanted.role, step: unit.step })) return options.runShell(script);
+    const shelf = shelfOf(unit);
+    const folder = command.workingDirectory ?? projectRoot;
+    const subject = isVerification(wanted.role) ? await options.filesAt?.(folder) : undefined;
+    const found = shelf.takeAbout(wanted, subject) as RecordedShell | undefined;
+    if (!found) throw report(missing(wanted, { shelf, rerecord }));
+    noteStale(found, stalenessOfShell(found, script, redactor));
+    const applyDelta = () => deltas.apply(found, folder);
+    return runRecordedShell(expanded(found, redactor), script, { applyDelta, openLog: options.openLog });
+  };
+
+  return {
+    openSession,
+    runShell,
+    leftOver: () => leftOn(own, options),
+    used: () => {
+      for (const [recording, { isClosed }] of unused) if (isClosed) unused.delete(recording);
+    },
+    killed: () => {
+      for (const [recording, { shelf }] of unused) shelf.putBack(recording);
+      unused.clear();
+    },
+    stale: () => [...stale],
+    applied: () => [...deltas.marks],
+    problems: () => [...problems],
+  };
+}
+
+const isVerification = (role: string): boolean => /^verify(-|$)/.test(role);
+
+/** Recordings that nobody asked for. */
+export const leftOn = (shelf: Shelf, options: Pick<VcrOptions, 'live' | 'applyDeltas'>): readonly string[] =>
+  shelf.left.filter(each => isExpected(each, options)).map(({ file }) => file);
+
+/** What runs for real needs no recording; nor does what belongs to a landing that a tape answers for. */
+function isExpected(
+  { role, task }: Recording,
+  { live, applyDeltas }: Pick<VcrOptions, 'live' | 'applyDeltas'>,
+): boolean {
+  const steps = [task, task.slice(task.indexOf('.') + 1)];
+  if (steps.some(step => isLive(live, { role, step }))) return false;
+  return applyDeltas || !isVerification(role);
+}
+
+const expanded = <T extends Recording>(recording: T, redactor: Redactor): T =>
+  redactor.expand(recording) as T;
+
+function missing(
+  wanted: Wanted,
+  { shelf, rerecord }: { readonly shelf: Shelf; readonly rerecord: string },
+): RepriseError {
+  const { kind, role, task } = wanted;
+  const others = shelf.rolesOf(task).filter(name => name !== role);
+  const what = kind === 'session' ? `session of the agent ${role}` : `script \`${role}\``;
+  const name = sessionFileName({ role, task, n: 0 }).replace('.0.jsonl', '.*.jsonl');
+  const lines = [
+    `there is no recording of a ${what} for ${task}, or all of them have been served`,
+    `  looked for: sessions/${name}`,
+    ...(others.length > 0 ? [`  recorded for ${task}: ${others.join(', ')}`] : []),
+  ];
+  return new RepriseError('REPLAY_DIVERGED', lines.join('\n'), { hint: `record it: ${rerecord}` });
+}
+
+/** Opening a session must not throw. */
+export const sessionThatFails = (error: RepriseError): Session => ({
+  next: () => Promise.reject(error),
+  cancel: async () => {},
+  close: async () => {},
+});

@@ -1,0 +1,85 @@
+import { readCase } from '../testing/manifest/read-case.ts';
+import { hasRaces } from '../testing/races-folder.ts';
+import { recordStep } from '../testing/record-step.ts';
+import { caseTitle } from '../testing/summary.ts';
+import type { TestContext } from './context.ts';
+import type { FoundCase } from './manifest/find.ts';
+import type { CaseManifest } from './manifest/manifest.ts';
+import { failureOfError, resultOfCase } from './perform/failures.ts';
+import { recordCase } from './record/record.ts';
+import { playComposed } from './replay/composed.ts';
+import { type Replayed, replayCase, snapshotFile } from './replay/replay.ts';
+import type { CaseFailure, CaseResult } from './result.ts';
+import { checkSnapshot, type SnapshotMode } from './snapshot/snapshot.ts';
+
+export interface CaseOptions {
+  /** Play it for real, and keep what happens. */
+  readonly record: boolean;
+  /** Of it, only this step; the others stay as they were recorded. */
+  readonly step?: string | undefined;
+  readonly snapshots: SnapshotMode;
+}
+
+/** Plays one case and compares it with its snapshot. Never throws what a case can be blamed for. */
+export async function runCase(
+  found: FoundCase,
+  options: CaseOptions,
+  context: TestContext,
+): Promise<CaseResult> {
+  const began = performance.now();
+  const outcome = await outcomeOf(found, options, context);
+  return resultOfCase(found, outcome, performance.now() - began);
+}
+
+async function outcomeOf(found: FoundCase, { record, step, snapshots }: CaseOptions, context: TestContext) {
+  let manifest: CaseManifest;
+  try {
+    manifest = readCase(found);
+  } catch (error) {
+    return { status: 'failed', failures: [failureOfError(error, found.displayFile)] } as const;
+  }
+  const { recordedBy } = manifest;
+  const notes = recordedBy === undefined ? [] : [`to record it, type: ${recordedBy}`];
+  if (record && recordedBy !== undefined && recordedBy !== context.env['REPRISE_RECORDED_BY'])
+    return { status: 'skipped', failures: [], notes } as const;
+  const failed = (failures: readonly CaseFailure[], played: Replayed['played']) =>
+    ({ status: 'failed', failures, notes, played }) as const;
+  const isComposed = manifest.form === 'worker_test';
+  const isOneStep = record && step !== undefined;
+  if (record && !isComposed && !isOneStep) {
+    const { failures, played } = await recordCase(found, manifest, context);
+    if (failures.length > 0) return failed(failures, played);
+  }
+  const play = isComposed ? playComposed : replayCase;
+  const { failures, played, snapshot } = isOneStep
+    ? await recordStep({ found, manifest, step, context })
+    : await play(found, manifest, context);
+  if (failures.length > 0 || snapshot === undefined) return failed(failures, played);
+  const verdict = await checkSnapshot({
+    file: snapshotFile(found),
+    displayFile: found.displayFile.replace(/\.toml$/, '.snap'),
+    caseName: caseTitle(found),
+    actual: snapshot,
+    mode: record ? 'accept' : snapshots,
+  });
+  if (verdict.kind === 'failed') return failed([verdict.failure], played);
+  const races = record ? [] : await otherOrders(found, manifest, context);
+  if (races.length > 0) return failed(races, played);
+  const status = record ? 'recorded' : verdict.kind === 'accepted' ? 'accepted' : 'passed';
+  return { status, failures: [], played } as const;
+}
+
+/** What breaks in another order: in those that broke something before, and in some more if the case asks for it. */
+async function otherOrders(
+  found: FoundCase,
+  { explore }: CaseManifest,
+  context: TestContext,
+): Promise<readonly CaseFailure[]> {
+  if (!explore && !hasRaces(found.folder)) return [];
+  const { checkOtherOrders } = await import('../testing/explore/check-orders.ts');
+  try {
+    return await checkOtherOrders(found, explore, context);
+  } catch (error) {
+    return [failureOfError(error, found.displayFile)];
+  }
+}

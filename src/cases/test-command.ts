@@ -1,0 +1,95 @@
+import { RepriseError } from '../core/errors.ts';
+import { exitCodes } from '../project/exit-codes.ts';
+import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
+import { createTestReporter, type ReporterName } from '../testing/reporters/create.ts';
+import { summaryOf } from '../testing/summary.ts';
+import type { TestContext } from './context.ts';
+import { findCases, type Orphan } from './manifest/find.ts';
+import type { CaseResult } from './result.ts';
+import { runCase } from './run-case.ts';
+
+export interface TestCommandOptions {
+  readonly names: readonly string[];
+  readonly record?: boolean | undefined;
+  /** Record only this step of the case. */
+  readonly step?: string | undefined;
+  readonly accept?: boolean | undefined;
+  readonly reporter?: ReporterName | undefined;
+}
+
+/** Plays test cases: from their tapes, or for real to record them. In CI nothing is ever written. */
+export async function testCommand(
+  { io, context }: { readonly io: CommandIo; readonly context: TestContext },
+  options: TestCommandOptions,
+): Promise<number> {
+  const { names, record = false, step, accept = false, reporter: reporterName = 'default' } = options;
+  const isCi = Boolean(io.env['CI']) && io.env['CI'] !== 'false' && io.env['CI'] !== '0';
+  if (isCi && (record || accept)) {
+    throw new RepriseError(
+      'USAGE',
+      `--${record ? 'record' : 'accept'} is refused in CI, where nothing is written`,
+      {
+        hint: 'do it on a machine of your own, look at what has changed, and commit it',
+      },
+    );
+  }
+  if (step !== undefined && !record) {
+    throw new RepriseError('USAGE', '--step says what to record again, and needs --record', {
+      hint: `reprise test ${names.join(' ') || '<case>'} --record --step ${step}`,
+    });
+  }
+  const { cases, orphans } = findCases({ names, cwd: io.cwd });
+  if (step !== undefined && cases.length !== 1) {
+    throw new RepriseError('USAGE', `--step is about one case, and not about ${cases.length}`, {
+      hint: `name the case: reprise test <case> --record --step ${step}`,
+    });
+  }
+  if (cases.length === 0 && orphans.length === 0) {
+    throw new RepriseError('CASE_NOT_FOUND', 'there are no test cases in cases/', {
+      hint: 'make one of a run: reprise capture <run> <name>',
+    });
+  }
+  const reporter = createTestReporter(reporterName, { write: text => io.out(text), ...lookOf(io, 'out') });
+  const began = performance.now();
+  reporter.onStart?.(cases.map(({ name, group, displayFile: file }) => ({ name, group, file })));
+  const results: CaseResult[] = [];
+  const report = (result: CaseResult) => {
+    results.push(result);
+    reporter.onCase?.(result);
+  };
+  const snapshots = accept ? 'accept' : isCi ? 'ci' : 'check';
+  for (const found of cases) {
+    if (io.interrupt.aborted) break;
+    report(await runCase(found, { record, step, snapshots }, context));
+  }
+  if (names.length === 0) orphans.map(orphanResult).forEach(report);
+  const summary = summaryOf(results, performance.now() - began);
+  reporter.onEnd?.(summary);
+  if (io.interrupt.aborted) writeLines(io.err, 'stopped: not all cases were played');
+  if (io.interrupt.aborted) return Math.max(summary.exitCode, exitCodes.failed);
+  const isNothingRecorded = record && summary.skipped === summary.total;
+  return isNothingRecorded ? exitCodes.usage : summary.exitCode;
+}
+
+/** The failure of a folder of recordings that no case claims. */
+export function orphanResult({ displayFolder, files, misnamed }: Orphan): CaseResult {
+  return {
+    name: displayFolder,
+    group: '',
+    file: displayFolder,
+    status: 'failed',
+    durationMs: 0,
+    failures: [
+      {
+        kind: 'left-over',
+        message: `${displayFolder} holds recordings without a case file: ${files.join(', ')}`,
+        hint: misnamed
+          ? `rename ${misnamed}: a case file is called like its folder`
+          : `write the case file, or remove the folder: git rm -r ${displayFolder}`,
+        file: displayFolder,
+      },
+    ],
+    notes: [],
+    steps: [],
+  };
+}
