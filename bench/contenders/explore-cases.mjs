@@ -1,15 +1,14 @@
-import { memoryTheatre } from '../../dist/cases/explore/backends.js';
+import { gitTheatre, memoryTheatre } from '../../dist/cases/explore/backends.js';
 import { CaseExplorer } from '../../dist/cases/explore/explorer.js';
 import { performCase } from '../../dist/cases/explore/perform.js';
 import { prepareCase } from '../../dist/cases/explore/prepare.js';
 import { alikeSteps } from '../../dist/cases/explore/symmetry.js';
 import { findCases } from '../../dist/cases/manifest/find.js';
+import { readCase } from '../../dist/cases/manifest/load.js';
 import { runProgram as runCommand } from '../../dist/cli/program.js';
 import { testContext } from '../../dist/cli/test-commands.js';
 import { Dpor } from '../../dist/effects/explore/dpor.js';
 import { createGit } from '../../dist/git/git.js';
-import { gitTheatre } from '../../dist/testing/explore/git-theatre.js';
-import { readCase } from '../../dist/testing/manifest/read-case.js';
 import { contend } from '../lib/contend.mjs';
 
 const theatres = { memory: memoryTheatre, git: gitTheatre };

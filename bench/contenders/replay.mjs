@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findCases } from '../../dist/cases/manifest/find.js';
+import { readCase } from '../../dist/cases/manifest/load.js';
 import { replayCase } from '../../dist/cases/replay/replay.js';
 import { runProgram } from '../../dist/cli/program.js';
 import { parseScore } from '../../dist/effects/recording/score-file.js';
-import { readCase } from '../../dist/testing/manifest/read-case.js';
 
 // `<case> <fidelity> <times>`: what replaying a recorded case takes, again and again in one process.
 const [path, fidelity, times] = process.argv.slice(2);

@@ -1,15 +1,14 @@
-import { readCase } from '../testing/manifest/read-case.ts';
-import { hasRaces } from '../testing/races-folder.ts';
-import { recordStep } from '../testing/record-step.ts';
-import { caseTitle } from '../testing/summary.ts';
 import type { TestContext } from './context.ts';
+import { hasRaces } from './explore/race-file.ts';
 import type { FoundCase } from './manifest/find.ts';
+import { readCase } from './manifest/load.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
 import { failureOfError, resultOfCase } from './perform/failures.ts';
 import { recordCase } from './record/record.ts';
+import { recordStep } from './record/record-step.ts';
 import { playComposed } from './replay/composed.ts';
 import { type Replayed, replayCase, snapshotFile } from './replay/replay.ts';
-import type { CaseFailure, CaseResult } from './result.ts';
+import { type CaseFailure, type CaseResult, caseTitle } from './result.ts';
 import { checkSnapshot, type SnapshotMode } from './snapshot/snapshot.ts';
 
 export interface CaseOptions {
@@ -76,7 +75,7 @@ async function otherOrders(
   context: TestContext,
 ): Promise<readonly CaseFailure[]> {
   if (!explore && !hasRaces(found.folder)) return [];
-  const { checkOtherOrders } = await import('../testing/explore/check-orders.ts');
+  const { checkOtherOrders } = await import('./explore/races.ts');
   try {
     return await checkOtherOrders(found, explore, context);
   } catch (error) {

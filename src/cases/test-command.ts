@@ -1,11 +1,10 @@
 import { RepriseError } from '../core/errors.ts';
 import { exitCodes } from '../project/exit-codes.ts';
 import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
-import { createTestReporter, type ReporterName } from '../testing/reporters/create.ts';
-import { summaryOf } from '../testing/summary.ts';
 import type { TestContext } from './context.ts';
 import { findCases, type Orphan } from './manifest/find.ts';
-import type { CaseResult } from './result.ts';
+import { createTestReporter, type ReporterName } from './reporters/index.ts';
+import { type CaseResult, summaryOf } from './result.ts';
 import { runCase } from './run-case.ts';
 
 export interface TestCommandOptions {

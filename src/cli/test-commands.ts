@@ -62,7 +62,7 @@ export function registerTestCommands({ io, add, program }: Registry): void {
     .option('--json', 'print what came of it as JSON, one line for each case');
 
   add('capture <run> <name>', async ([run = '', name = ''], options) => {
-    const { captureCommand } = await import('../testing/capture-command.ts');
+    const { captureCommand } = await import('../cases/capture/capture.ts');
     return captureCommand({ io, context: testContext(io, program) }, { ...options, run, name });
   })
     .description('Make a test case of a run: cases/<name>, which replays without any agent.')

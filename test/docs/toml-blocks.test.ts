@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadCase } from '../../src/testing/manifest/load.ts';
+import { loadCase } from '../../src/cases/manifest/load.ts';
 import { type Block, blocksOf, pages } from './documents.ts';
 
 const blocks = pages().flatMap(page => blocksOf(page).filter(({ language }) => language === 'toml'));

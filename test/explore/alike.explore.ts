@@ -3,11 +3,11 @@ import { memoryTheatre } from '../../src/cases/explore/backends.ts';
 import { performCase } from '../../src/cases/explore/perform.ts';
 import { prepareCase } from '../../src/cases/explore/prepare.ts';
 import { alikeSteps } from '../../src/cases/explore/symmetry.ts';
+import { readCase } from '../../src/cases/manifest/load.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
 import { Dpor } from '../../src/effects/explore/dpor.ts';
 import { topLane } from '../../src/effects/recording/recording.ts';
-import { readCase } from '../../src/testing/manifest/read-case.ts';
 import { exploredCases } from './cases.ts';
 
 const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);

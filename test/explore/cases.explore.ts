@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { mostDoubt } from '../../src/cases/explore/contract.ts';
 import type { CaseExploration } from '../../src/cases/explore/explore.ts';
 import { RepriseError } from '../../src/core/errors.ts';
-import { mostDoubt } from '../../src/testing/explore/doubt.ts';
 import { exploredCases, exploreOn, problemOf, withConflicts, withOutsiders } from './cases.ts';
 
 /** So many and not so long: the same orders on every machine. */

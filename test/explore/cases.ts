@@ -1,9 +1,9 @@
 import type { ExploreOptions } from '../../src/cases/explore/contract.ts';
 import { type CaseExploration, exploreCase } from '../../src/cases/explore/explore.ts';
 import { type FoundCase, findCases } from '../../src/cases/manifest/find.ts';
+import { caseTitle } from '../../src/cases/result.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
-import { caseTitle } from '../../src/testing/summary.ts';
 
 const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);
 

@@ -1,12 +1,11 @@
-import { memoryTheatre } from '../../src/cases/explore/backends.ts';
+import { gitTheatre, memoryTheatre } from '../../src/cases/explore/backends.ts';
 import type { Exploration } from '../../src/cases/explore/contract.ts';
 import { CaseExplorer } from '../../src/cases/explore/explorer.ts';
 import { prepareCase } from '../../src/cases/explore/prepare.ts';
 import { findCases } from '../../src/cases/manifest/find.ts';
+import { readCase } from '../../src/cases/manifest/load.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
-import { gitTheatre } from '../../src/testing/explore/git-theatre.ts';
-import { readCase } from '../../src/testing/manifest/read-case.ts';
 
 /** Plays a case in the order of its recording, and kills each step, and all at once, at every moment, or at so many of them. */
 export async function crashAtEvery(

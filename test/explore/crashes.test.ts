@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { memoryTheatre } from '../../src/cases/explore/backends.ts';
+import { memoryTheatre, type Theatre } from '../../src/cases/explore/backends.ts';
 import { type PerformedCase, performCase } from '../../src/cases/explore/perform.ts';
 import { type PreparedCase, prepareCase } from '../../src/cases/explore/prepare.ts';
-import { oneAfterAnother } from '../../src/cases/explore/sources.ts';
+import { everyMishap, oneAfterAnother } from '../../src/cases/explore/sources.ts';
 import { findCases } from '../../src/cases/manifest/find.ts';
+import { readCase } from '../../src/cases/manifest/load.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
 import { batonPolicy } from '../../src/effects/explore/policies.ts';
-import { everyMishap } from '../../src/testing/explore/adversities.ts';
-import type { Theatre } from '../../src/testing/explore/theatre.ts';
-import { readCase } from '../../src/testing/manifest/read-case.ts';
 import { exploredCases, exploreOn } from './cases.ts';
 import { crashAtEvery } from './crash-points.ts';
 

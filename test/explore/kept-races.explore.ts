@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { gitTheatre } from '../../src/cases/explore/backends.ts';
 import { raceOf } from '../../src/cases/explore/command.ts';
 import { exploreCase } from '../../src/cases/explore/explore.ts';
 import { CaseExplorer } from '../../src/cases/explore/explorer.ts';
@@ -9,10 +10,9 @@ import { prepareCase } from '../../src/cases/explore/prepare.ts';
 import { keepRace, racesOf } from '../../src/cases/explore/race-file.ts';
 import { oneSchedule, playRace, playRaces, raceFailure } from '../../src/cases/explore/races.ts';
 import { findCases } from '../../src/cases/manifest/find.ts';
+import { readCase } from '../../src/cases/manifest/load.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
-import { gitTheatre } from '../../src/testing/explore/git-theatre.ts';
-import { readCase } from '../../src/testing/manifest/read-case.ts';
 
 const invariant = (run: string) =>
   `\n[[invariants]]\nname = "the guide comes last"\nrun = '''\n${run}\n'''\n`;

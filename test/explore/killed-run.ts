@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { lazySessions } from '../../src/agents/open-session.ts';
 import { type Ending, endingOf, type RepositoryEnd } from '../../src/cases/explore/endings.ts';
 import { openLedger } from '../../src/cases/explore/invariants.ts';
+import { advancingClock, stableIds } from '../../src/cases/perform/clock.ts';
 import type { HistoryEvent } from '../../src/core/events.ts';
 import type { Ids } from '../../src/core/time.ts';
 import { createConductedWorld } from '../../src/effects/conductor/conductor.ts';
@@ -15,8 +16,6 @@ import { runShellStep } from '../../src/process/shell-step.ts';
 import { abandonIncarnation, readmitIncarnation } from '../../src/process/table.ts';
 import { openEngine } from '../../src/project/open-engine.ts';
 import { memoryStore } from '../../src/store/memory.ts';
-import { stableIds } from '../../src/testing/explore/stable-ids.ts';
-import { virtualClock } from '../../src/testing/explore/virtual-clock.ts';
 import { answersFor } from '../crash/answers.ts';
 import { agents, forgetFailure, noteFailure, workflows } from '../crash/workflows.mjs';
 import { WaitingFunctions } from './waiting-functions.ts';
@@ -31,7 +30,7 @@ export class KilledRun {
   readonly folder: string;
   readonly store = memoryStore();
   readonly ledger = openLedger({ verifies: true });
-  readonly #clock = virtualClock(startMs);
+  readonly #clock = advancingClock(startMs);
   readonly #incarnations: string[] = [];
   /** How many entries each life had: the moments at which it could be killed. */
   readonly entries: number[] = [];

@@ -1,15 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lazySessions } from '../../src/agents/open-session.ts';
-import type { TestContext } from '../../src/cases/context.ts';
+import { settled, stagePaths, type TestContext } from '../../src/cases/context.ts';
+import { applyInModel, inModel, learnRecordings } from '../../src/cases/explore/model-handlers.ts';
+import { groupsOf } from '../../src/cases/manifest/fields.ts';
 import { type FoundCase, findCases } from '../../src/cases/manifest/find.ts';
+import { loadCase } from '../../src/cases/manifest/load.ts';
 import type { CaseManifest } from '../../src/cases/manifest/manifest.ts';
+import { countedIds, virtualClock } from '../../src/cases/perform/clock.ts';
 import { type PlayedStep, Player } from '../../src/cases/perform/perform.ts';
 import { fixedEnvironment, type Stage, stageOf } from '../../src/cases/perform/stage.ts';
 import { Shelf } from '../../src/cases/replay/library.ts';
 import { loadRecording } from '../../src/cases/replay/load.ts';
 import { sessionsOf, sharedSessions, taskOf } from '../../src/cases/replay/replay.ts';
 import { createVcr, type Vcr } from '../../src/cases/replay/serve.ts';
+import type { AppliedMark } from '../../src/cases/replay/serve-session.ts';
+import { orStopped } from '../../src/cases/snapshot/snapshot.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import type { RepriseError } from '../../src/core/errors.ts';
 import { createConductedWorld } from '../../src/effects/conductor/conductor.ts';
@@ -23,14 +29,6 @@ import { noLog } from '../../src/process/log.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';
 import { type Host, type Once, rememberOnce } from '../../src/project/host.ts';
 import { memoryStore } from '../../src/store/memory.ts';
-import { orStopped } from '../../src/testing/compose-case.ts';
-import { applyInModel, inModel, learnRecordings } from '../../src/testing/explore/model/surround.ts';
-import { groupsOf } from '../../src/testing/manifest/groups.ts';
-import { loadCase } from '../../src/testing/manifest/load.ts';
-import { stagePaths } from '../../src/testing/paths.ts';
-import { settled } from '../../src/testing/session-settings.ts';
-import type { AppliedMark } from '../../src/testing/vcr/deltas.ts';
-import { countedIds, virtualClock } from '../../src/testing/virtual-time.ts';
 
 const root = join(import.meta.dirname, '../..');
 

@@ -10,9 +10,9 @@ import { openRepository, type Repository } from '../../git/repository.ts';
 import type { CommandIo } from '../../project/host.ts';
 import type { DefinitionFiles } from '../../project/journal/run-journal.ts';
 import type { Project } from '../../project/project.ts';
-import { refused, runAgain } from '../../testing/capture/refusal.ts';
 import type { CaseBase } from '../manifest/manifest.ts';
 import { sha256 } from '../record/case-files.ts';
+import { refused, runAgain } from './legs.ts';
 
 export interface BaseRequest {
   readonly repository: Repository;

@@ -1,34 +1,109 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+import { RepriseError } from '../../core/errors.ts';
 import type { HistoryEvent } from '../../core/events.ts';
 import { secretsOf } from '../../effects/redact/secrets.ts';
 import { withoutThoughts } from '../../engine/recording/encode.ts';
 import type { PinnedBase } from '../../engine/step/base.ts';
 import { createGit } from '../../git/git.ts';
-import type { CommandIo } from '../../project/host.ts';
+import { exitCodes } from '../../project/exit-codes.ts';
+import { type CommandIo, writeLines } from '../../project/host.ts';
 import { projectRedactor } from '../../project/journal/run-journal.ts';
-import type { Project } from '../../project/project.ts';
-import { type CutLeg, cutLeg } from '../../testing/capture/cut-leg.ts';
-import { joinActivities, joinLegs } from '../../testing/capture/join-legs.ts';
-import { withWhatWasLeft } from '../../testing/capture/left-behind.ts';
-import { refused } from '../../testing/capture/refusal.ts';
-import { withWhatWasDone } from '../../testing/capture/under-way.ts';
-import { readCase } from '../../testing/manifest/read-case.ts';
-import { failureLines } from '../../testing/reporters/failure-text.ts';
-import { madeNow } from '../../testing/versions.ts';
-import type { TestContext } from '../context.ts';
-import type { FoundCase } from '../manifest/find.ts';
+import { findProject, type Project, type ProjectOptions } from '../../project/project.ts';
+import { ownershipOf, selectRun, standingStatus, withStoredRuns } from '../../project/runs.ts';
+import type { EventStore } from '../../store/port.ts';
+import { madeNow, type TestContext } from '../context.ts';
+import { type FoundCase, idOf } from '../manifest/find.ts';
+import { readCase } from '../manifest/load.ts';
 import type { CaseBase } from '../manifest/manifest.ts';
 import { distil } from '../record/distil.ts';
 import { leakError, scanForLeaks } from '../record/leak-scan.ts';
 import { replayCase, snapshotFile } from '../replay/replay.ts';
+import { failureLines } from '../reporters/default.ts';
 import type { CaseFailure } from '../result.ts';
 import { copyObjects, filesBesideBase, repositoryOf, writeBase } from './base.ts';
 import { caseText } from './case-text.ts';
-import { landingsOf, refuseOthers } from './checks.ts';
-import type { Leg } from './legs.ts';
+import { landingsOf, refuseOthers, withWhatWasDone, withWhatWasLeft } from './checks.ts';
+import {
+  type CutLeg,
+  cutLeg,
+  joinActivities,
+  joinLegs,
+  type Leg,
+  type Lineage,
+  legsOfRun,
+  refused,
+} from './legs.ts';
 import { writeWorkerCase } from './worker.ts';
+
+interface CaptureCommandOptions extends ProjectOptions {
+  /** The id or its beginning. */
+  readonly run: string;
+  /** `name` or `group/name`. */
+  readonly name: string;
+  readonly force?: boolean | undefined;
+}
+
+/** Makes a test case of a run that was journalled. Leaves nothing behind if it cannot. */
+export async function captureCommand(
+  { io, context }: { readonly io: CommandIo; readonly context: TestContext },
+  { run: reference, name, force = false, ...options }: CaptureCommandOptions,
+): Promise<number> {
+  const project = findProject(io, options);
+  const place = placeOfCase(name, { cwd: io.cwd, force });
+  const { run, history, lineage } = await withStoredRuns({ project, mode: 'readonly' }, async store => {
+    const run = await selectRun(store, reference);
+    if (ownershipOf(run, io.now()).kind === 'held') {
+      throw refused(
+        `run ${run.runId} is still going on`,
+        `wait for its end, or end it: reprise cancel ${run.runId}${project.commandSuffix}`,
+      );
+    }
+    return { run, history: await store.read(run.runId), lineage: await lineageOf(store, run.runId) };
+  });
+  const legs = await legsOfRun(project.stateDir, lineage);
+  const description = `Run ${run.runId} of ${run.workflow}, which was ${standingStatus(run, io.now())}.`;
+  const made = mkdirSync(dirname(place.folder), { recursive: true });
+  const workplace = mkdtempSync(join(dirname(place.folder), '.capturing-'));
+  try {
+    const folder = join(workplace, place.name);
+    mkdirSync(folder);
+    await captureInto(folder, { io, context, project, legs, history, description, place });
+    if (existsSync(place.folder)) rmSync(place.folder, { recursive: true });
+    renameSync(folder, place.folder);
+  } finally {
+    rmSync(workplace, { recursive: true, force: true });
+    if (made !== undefined) removeEmpty(dirname(place.folder), made);
+  }
+  const id = idOf(place);
+  writeLines(
+    io.err,
+    `captured run ${run.runId} as ${dirname(place.displayFile)}; play it: reprise test ${id}`,
+  );
+  return exitCodes.ok;
+}
+
+async function lineageOf(store: EventStore, runId: string): Promise<Lineage> {
+  const [started] = await store.read(runId);
+  const source = started?.type === 'run.started' ? started.data.forkedFrom?.run : undefined;
+  return { runId, ...(source === undefined ? {} : { forkedFrom: await lineageOf(store, source) }) };
+}
+
+/** The folders from `folder` up to `top`, as far as nothing is in them. */
+function removeEmpty(folder: string, top: string): void {
+  for (let at = folder; at.startsWith(top) && readdirSync(at).length === 0; at = dirname(at)) rmdirSync(at);
+}
 
 export interface Capture {
   readonly io: CommandIo;
@@ -43,7 +118,7 @@ export interface Capture {
 }
 
 /** Makes a case in a folder of its own and replays it there. Throws CAPTURE_REFUSED, SECRET_LEAKED. */
-export async function captureInto(folder: string, capture: Capture): Promise<void> {
+async function captureInto(folder: string, capture: Capture): Promise<void> {
   const objectsDir = mkdtempSync(join(tmpdir(), 'reprise-capture-'));
   try {
     const write = capture.legs[0]?.command === 'worker' ? writeWorkerCase : writeCase;
@@ -148,3 +223,44 @@ function doesNotReplay({ name, group }: FoundCase, failures: readonly CaseFailur
     'what a run does outside of its workspaces, its store and git is not in its journal; keep such things in a step that a case can serve',
   );
 }
+
+/** Where the case will be. Throws USAGE, and CAPTURE_REFUSED if something is there. */
+function placeOfCase(
+  id: string,
+  { cwd, force }: { readonly cwd: string; readonly force: boolean },
+): FoundCase {
+  const segments = id.split('/');
+  if (!segments.every(segment => /^[A-Za-z0-9_][\w-]*$/.test(segment))) {
+    throw new RepriseError('USAGE', `a case cannot be named ${JSON.stringify(id)}`, {
+      hint: 'use letters, digits, - and _, with a group before it if you like: landing/lost_race',
+    });
+  }
+  const root = resolve(cwd, 'cases');
+  const name = segments.at(-1) ?? '';
+  const folder = join(root, ...segments);
+  for (let length = 1; length < segments.length; length++) {
+    const outer = segments.slice(0, length);
+    if (isCase(join(root, ...outer)))
+      throw refused(
+        `cases/${outer.join('/')} is a case itself, and cannot hold others`,
+        'choose another name',
+      );
+  }
+  const display = `cases/${id}`;
+  if (existsSync(folder) && !isCase(folder) && !isEmpty(folder))
+    throw refused(`${display} is there already, and is no case`, 'choose another name');
+  if (isCase(folder) && !force)
+    throw refused(`there is a case ${id} already`, 'choose another name, or replace it with --force');
+  return {
+    name,
+    group: segments.slice(0, -1).join('/'),
+    folder,
+    file: join(folder, `${name}.toml`),
+    displayFile: `${display}/${name}.toml`,
+  };
+}
+
+const isCase = (folder: string): boolean => existsSync(join(folder, `${basename(folder)}.toml`));
+
+const isEmpty = (folder: string): boolean =>
+  statSync(folder).isDirectory() && readdirSync(folder).length === 0;

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import { type CutLeg, cutLeg } from '../../testing/capture/cut-leg.ts';
-import { joinLegs } from '../../testing/capture/join-legs.ts';
-import { loadCase } from '../../testing/manifest/load.ts';
+import { loadCase } from '../manifest/load.ts';
 import { caseText } from './case-text.ts';
-import type { Leg } from './legs.ts';
+import { type CutLeg, cutLeg, joinLegs, type Leg } from './legs.ts';
 
 const entry = (n: number, op: string, rest: Partial<RecordedEntry> = {}): RecordedEntry => ({
   n,

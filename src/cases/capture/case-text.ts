@@ -1,8 +1,9 @@
+import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import type { DefinitionFiles } from '../../project/journal/run-journal.ts';
-import type { CutLeg } from '../../testing/capture/cut-leg.ts';
-import { exitOf, interruptionOf } from '../../testing/capture/interrupted.ts';
-import type { Move } from '../../testing/capture/worker-run.ts';
-import type { CaseBase, CaseClaim } from '../manifest/manifest.ts';
+import type { CaseBase, CaseClaim, CaseSignal } from '../manifest/manifest.ts';
+import { exitCodeOfSignal, signalOfReason } from '../perform/step-io.ts';
+import { type CutLeg, effectOf } from './legs.ts';
+import type { Move } from './worker.ts';
 
 export interface CapturedCase {
   readonly description: string;
@@ -105,3 +106,40 @@ const multiline = (text: string): string =>
   text.includes('\n') && !/'''|'$|[^\t\n\u0020-\u007e\u0080-\u{10ffff}]/u.test(text)
     ? `'''\n${text}'''`
     : quoted(text);
+
+/** That a process was told to stop, and what it was doing then. */
+interface Interruption {
+  readonly step: string;
+  readonly signal: CaseSignal;
+  /** The effect that it had reached; `nth` counts from 1. */
+  readonly label: string;
+  readonly nth: number;
+}
+
+function interruptionOf({ step, entries, killedAfter }: CutLeg): Interruption | undefined {
+  if (killedAfter) return undefined;
+  const at = entries.findIndex(
+    ({ op, outcome }) => op === 'keyboard.interrupt.end' && outcome?.kind === 'ok',
+  );
+  const outcome = entries[at]?.outcome;
+  const signal = outcome?.kind === 'ok' ? signalOfReason(String(outcome.value)) : undefined;
+  if (!signal) return undefined;
+  const reached = entries.slice(0, at).filter(({ op }) => !op.endsWith('.end'));
+  const last = reached.findLast(isWork) ?? reached.at(-1);
+  if (!last) return undefined;
+  const label = effectOf(last);
+  const nth = reached.filter(entry => entry.n <= last.n && effectOf(entry) === label).length;
+  return { step, signal, label, nth };
+}
+
+/** So that a new recording is interrupted in the same situation. */
+const isWork = ({ op }: RecordedEntry): boolean =>
+  /^(session\.next|shell\.run|function\.next)\.begin$/.test(op);
+
+/** What the shell was told. */
+function exitOf(leg: CutLeg): number | undefined {
+  const { exit } = leg;
+  if (exit === undefined || exit === 0) return exit;
+  const interruption = interruptionOf(leg);
+  return interruption ? exitCodeOfSignal(interruption.signal) : exit;
+}

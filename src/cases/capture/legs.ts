@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { toErrorData } from '../../core/errors.ts';
+import { RepriseError, toErrorData } from '../../core/errors.ts';
 import { type ReadJournal, readJournal } from '../../effects/recording/journal-reader.ts';
-import type { RecordedEntry } from '../../effects/recording/recording.ts';
+import { type RecordedEntry, type Recording, witnessOf } from '../../effects/recording/recording.ts';
 import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
+import type { WorktreeState } from '../../git/delta/state.ts';
 import { journalFolders } from '../../project/journal/retention.ts';
 import {
   type DefinitionFiles,
@@ -11,7 +12,6 @@ import {
   filesFile,
   runOfJournal,
 } from '../../project/journal/run-journal.ts';
-import { refused, runAgain } from '../../testing/capture/refusal.ts';
 import { readActivities } from '../record/distil.ts';
 
 /** What one process did for a run, as its journal says. */
@@ -103,3 +103,80 @@ const withOwnState = <T>(value: T): T => {
     ? (JSON.parse(text.replaceAll('<PATH:state>', '<PATH:repo>/.reprise/state')) as T)
     : value;
 };
+
+/** After which effect of a step its process died: `nth` counts from 1. */
+interface KilledAfter {
+  readonly effect: string;
+  readonly nth: number;
+}
+
+/** A leg as far as a replay can go along with it. */
+export interface CutLeg extends Leg {
+  readonly killedAfter?: KilledAfter | undefined;
+}
+
+/**
+ * Of a process that died, what came after the last effect that was done is left out: whether it happened, nobody knows.
+ * A process that died before anything was done has nothing to replay, and gives `undefined`.
+ */
+export function cutLeg(leg: Leg): CutLeg | undefined {
+  if (leg.exit !== undefined) return leg;
+  const last = leg.entries.findLastIndex(isDone);
+  const lastDone = leg.entries[last];
+  if (!lastDone) return undefined;
+  const entries = leg.entries.slice(0, last + 1);
+  const effect = effectOf(lastDone);
+  const nth = entries.filter(entry => isDone(entry) && effectOf(entry) === effect).length;
+  // A script that was under way is never begun in a replay, because it never ends there.
+  const activities = leg.activities.filter(each => each.kind !== 'shell' || each.end !== undefined);
+  return { ...leg, entries, activities, killedAfter: { effect, nth } };
+}
+
+const isDone = ({ outcome }: RecordedEntry): boolean => outcome?.kind === 'ok';
+
+export const effectOf = ({ op }: Pick<RecordedEntry, 'op'>): string => op.replace(/\.(begin|end)$/, '');
+
+/** The legs as the steps of one case: one after another, each below a lane of its own. */
+export function joinLegs(legs: readonly CutLeg[]): Recording {
+  const entries = legs
+    .flatMap(({ step, entries: own }) => own.map(entry => below(step, entry)))
+    .map((entry, n) => ({ ...entry, n }));
+  return { entries, witness: witnessOf(entries) };
+}
+
+const below = (step: string, entry: RecordedEntry): RecordedEntry => ({
+  ...entry,
+  lane: `${step}/${entry.lane}`,
+  ...(namesLanes(entry) ? { args: entry.args.map(name => `${step}/${name}`) } : {}),
+});
+
+const namesLanes = (entry: RecordedEntry): entry is RecordedEntry & { readonly args: readonly string[] } =>
+  /^lane\./.test(entry.op) && Array.isArray(entry.args);
+
+/** What sessions and scripts did, named after the steps of the case. */
+export const joinActivities = (legs: readonly CutLeg[]): readonly RecordedActivity[] =>
+  legs.flatMap(({ step, activities }) =>
+    activities.map(each => ({ ...withOwnStashes(each), task: `${step}.${each.task}` })),
+  );
+
+/** Stashes belong to the whole repository. Those that the work did not touch are nobody else's business. */
+function withOwnStashes(activity: RecordedActivity): RecordedActivity {
+  const { before, after } = activity;
+  if (before === null || before.stashes.length === 0) return activity;
+  const untouched = new Set(
+    before.stashes
+      .map(({ commit }) => commit)
+      .filter(commit => !after || after.stashes.some(stash => stash.commit === commit)),
+  );
+  const own = (state: WorktreeState): WorktreeState => ({
+    ...state,
+    stashes: state.stashes.filter(({ commit }) => !untouched.has(commit)),
+  });
+  return { ...activity, before: own(before), after: after && own(after) };
+}
+
+/** Why a run cannot become a test case, and what to do. */
+export const refused = (message: string, hint: string, cause?: unknown): RepriseError =>
+  new RepriseError('CAPTURE_REFUSED', message, { hint, ...(cause === undefined ? {} : { cause }) });
+
+export const runAgain = 'run the workflow again, and capture that run';

@@ -18,19 +18,17 @@ import { openRepository, type Repository } from '../../git/repository.ts';
 import { runShellStep } from '../../process/shell-step.ts';
 import type { Host } from '../../project/host.ts';
 import { openStore } from '../../project/open-engine.ts';
-import { refused } from '../../testing/capture/refusal.ts';
-import type { WorkerRun } from '../../testing/capture/worker-run.ts';
-import { orStopped } from '../../testing/compose-case.ts';
-import { stagePaths } from '../../testing/paths.ts';
-import { settled } from '../../testing/session-settings.ts';
-import { countedIds, virtualClock } from '../../testing/virtual-time.ts';
-import type { TestContext } from '../context.ts';
+import { settled, stagePaths, type TestContext } from '../context.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
+import { countedIds, virtualClock } from '../perform/clock.ts';
 import { Player } from '../perform/perform.ts';
 import type { Stage } from '../perform/stage.ts';
 import { environmentOf } from '../record/record.ts';
 import { firstMoment, taskOf } from '../replay/replay.ts';
 import { createVcr } from '../replay/serve.ts';
+import { orStopped } from '../snapshot/snapshot.ts';
+import { refused } from './legs.ts';
+import type { WorkerRun } from './worker.ts';
 
 /** What sessions and scripts did, as it can be served. */
 export interface Draft {

@@ -1,12 +1,23 @@
 import type { Coverage } from '../../effects/explore/coverage.ts';
 import type { PolicyName } from '../../effects/explore/policies.ts';
-import type { Move, Verdict } from '../../effects/explore/schedule.ts';
-import type { Adversity, Attempt } from '../../testing/explore/attempt.ts';
-import type { CrashCoverage } from '../../testing/explore/crash-points.ts';
-import type { Doubt } from '../../testing/explore/doubt.ts';
-import type { Theatre } from '../../testing/explore/theatre.ts';
+import type { Move, Policy, Verdict } from '../../effects/explore/schedule.ts';
+import { notDeterministic } from '../../effects/explore/search.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
+import type { Theatre } from './backends.ts';
+import type { CrashCoverage } from './crash-points.ts';
+import type { Crash } from './crashes.ts';
+import type { Forms } from './endings.ts';
+import type { Fault } from './faults.ts';
+import { isAboutKeys } from './key-check/check.ts';
 import type { PerformedCase } from './perform.ts';
+
+/** Something that must never be. */
+export interface Violation {
+  /** A few words that stay the same from schedule to schedule: two failures with the same words are the same failure. */
+  readonly what: string;
+  /** One sentence for people. */
+  readonly message: string;
+}
 
 export interface ExploreOptions {
   readonly policy: PolicyName;
@@ -89,3 +100,66 @@ export const failureOf = (
 
 export const waitsOf = (verdict: Verdict, left: readonly Move[]): readonly Move[] =>
   verdict.kind === 'failed' && verdict.what === 'deadlock' ? left : [];
+
+/** What befalls a schedule beside its order. */
+export interface Adversity {
+  readonly crashes: readonly Crash[];
+  readonly faults: readonly Fault[];
+}
+
+export const noAdversity: Adversity = { crashes: [], faults: [] };
+
+/** One schedule that is to be played. */
+export interface Attempt {
+  readonly policy: Policy;
+  readonly adversity: Adversity;
+  /** How its order is chosen, for people. */
+  readonly by: string;
+  readonly seed: number;
+  /** If it is the recorded order with a crash: what it comes to without one. */
+  readonly recorded?: Forms | undefined;
+}
+
+/** Where attempts come from. */
+export interface Source {
+  /** `undefined` when there is nothing to try, before what is under way is learned. */
+  next(): Attempt | undefined;
+  /** How an attempt went that was given. They are learned in the order in which they were. */
+  learn(performed: PerformedCase, attempt: Attempt): void;
+}
+
+/** Of how many schedules nothing can be said. */
+export interface Doubt {
+  readonly inconclusive: number;
+  readonly schedules: number;
+}
+
+/** Above this share of doubt, nothing was shown of a case. */
+export const mostDoubt = 0.2;
+
+export const isTooMuch = (doubt: Doubt): boolean => shareOf(doubt) > mostDoubt;
+
+/** More of them say nothing than something. */
+export const isMost = (doubt: Doubt): boolean => shareOf(doubt) > 0.5;
+
+export const shareOf = ({ inconclusive, schedules }: Doubt): number =>
+  schedules === 0 ? 0 : inconclusive / schedules;
+
+/** In all worlds together. */
+export const sumOf = (all: readonly Doubt[]): Doubt => ({
+  inconclusive: all.reduce((sum, { inconclusive }) => sum + inconclusive, 0),
+  schedules: all.reduce((sum, { schedules }) => sum + schedules, 0),
+});
+
+/** What a failure is about: an order of steps, an effect by itself, or that the same order comes to different things. */
+export function aboutOf(violation: Pick<Violation, 'what'>): 'order' | 'keys' | 'chance' {
+  if (isAboutKeys(violation)) return 'keys';
+  return violation.what === notDeterministic ? 'chance' : 'order';
+}
+
+/** `worker_a` of `worker_a~2`, which was started in its place. */
+export const firstName = (step: string): string => step.split('~', 1)[0] ?? step;
+
+/** `worker_a~2` after `worker_a`. */
+export const nextLife = (step: string): string =>
+  `${firstName(step)}~${Number(step.split('~')[1] ?? '1') + 1}`;

@@ -1,13 +1,15 @@
-import { whoeverHasTheBaton } from '../../effects/explore/policies.ts';
+import { scatter, whoeverHasTheBaton } from '../../effects/explore/policies.ts';
 import type { Move, Point, Policy } from '../../effects/explore/schedule.ts';
 import { topLane } from '../../effects/recording/recording.ts';
-import { firstName } from '../../testing/explore/step-lives.ts';
+import { type Adversity, type Attempt, firstName, noAdversity, type Source } from './contract.ts';
+import type { Forms } from './endings.ts';
 import type { PerformedCase } from './perform.ts';
 import type { PreparedCase } from './prepare.ts';
 import type { Turn } from './race-file.ts';
+import { everyMishap } from './sources.ts';
 
 /** Whose turn it was when the case was recorded, of all that a schedule decides about, as a trial shows. */
-export function recordedTurns({ loaded }: PreparedCase, { trace }: PerformedCase): readonly Turn[] {
+function recordedTurns({ loaded }: PreparedCase, { trace }: PerformedCase): readonly Turn[] {
   const ops = new Set(trace.map(({ op }) => op));
   return loaded.recording.entries.filter(({ op }) => ops.has(op)).map(({ lane, op }) => ({ lane, op }));
 }
@@ -16,7 +18,7 @@ export function recordedTurns({ loaded }: PreparedCase, { trace }: PerformedCase
  * The order in which a case was recorded, as far as it can be kept: what steps do to each other comes as it came then. Who
  * does something else than in the recording, or was killed and started again, catches up when it is the turn of its step.
  */
-export function asRecorded(turns: readonly Turn[]): Policy {
+function asRecorded(turns: readonly Turn[]): Policy {
   const left = [...turns];
   const owners = new Owners();
   const choose = (point: Point): string => {
@@ -96,4 +98,70 @@ function leftOut(left: readonly Turn[], { lane, op }: Move): number {
     0,
     own.findIndex(turn => turn.op === op),
   );
+}
+
+/** How many of the moments at which somebody could be killed in the recorded order have been tried. */
+export interface CrashCoverage {
+  readonly tried: number;
+  /** Not known before the recorded order has been played without a crash. */
+  readonly of?: number | undefined;
+  /** Of those that were tried, the ones about which nothing can be said. */
+  readonly inconclusive: number;
+  /** Of those that were tried, the ones that came to something else than without a crash, as another order would. */
+  readonly otherEnds: number;
+}
+
+/**
+ * The recorded order, and then the same with a crash: of each step after each of its entries, and of all of them after
+ * each entry of all. If it ends early, moments of all of it were tried.
+ */
+export class CrashPoints implements Source {
+  readonly #turns: readonly Turn[];
+  #points: readonly Adversity[] | undefined;
+  #recorded: Forms | undefined;
+  #hasBegun = false;
+  #given = 0;
+  #tried = 0;
+  #inconclusive = 0;
+  #otherEnds = 0;
+
+  /** The trial is any schedule: it tells what is decided about. */
+  constructor(prepared: PreparedCase, trial: PerformedCase) {
+    this.#turns = recordedTurns(prepared, trial);
+  }
+
+  get coverage(): CrashCoverage {
+    return {
+      tried: this.#tried,
+      of: this.#points?.length,
+      inconclusive: this.#inconclusive,
+      otherEnds: this.#otherEnds,
+    };
+  }
+
+  next(): Attempt | undefined {
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      return this.#attempt(noAdversity, 0);
+    }
+    const adversity = this.#points?.[this.#given];
+    return adversity && this.#attempt(adversity, ++this.#given);
+  }
+
+  #attempt(adversity: Adversity, seed: number): Attempt {
+    const policy = asRecorded(this.#turns);
+    return { policy, adversity, by: 'the recorded order', seed, recorded: this.#recorded };
+  }
+
+  learn(performed: PerformedCase): void {
+    const { verdict, forms } = performed;
+    if (!this.#points) {
+      this.#points = scatter(everyMishap(performed, { crashes: true, faults: [] }));
+      if (verdict.kind === 'passed') this.#recorded = forms;
+      return;
+    }
+    this.#tried++;
+    if (verdict.kind === 'inconclusive') this.#inconclusive++;
+    else if (this.#recorded && forms?.work !== this.#recorded.work) this.#otherEnds++;
+  }
 }

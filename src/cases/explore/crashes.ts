@@ -1,8 +1,8 @@
 import type { NewEvent } from '../../core/events.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import type { Tracer } from '../../effects/tracer.ts';
-import { firstName, nextLife } from '../../testing/explore/step-lives.ts';
 import type { CaseStep } from '../manifest/manifest.ts';
+import { firstName, nextLife } from './contract.ts';
 
 /** That the process of a step is killed right after so many of its entries have ended, before it hears of the last. */
 export interface Crash {

@@ -1,18 +1,95 @@
 import { RepriseError } from '../../core/errors.ts';
-import { followStrictly } from '../../effects/explore/minimise.ts';
-import type { Verdict } from '../../effects/explore/schedule.ts';
-import { aboutOf } from '../../testing/explore/about.ts';
-import { isAboutOrders } from '../../testing/explore/endings.ts';
-import { gitTheatre } from '../../testing/explore/git-theatre.ts';
-import { failsToo, shorten } from '../../testing/explore/shorten.ts';
-import type { Theatre } from '../../testing/explore/theatre.ts';
-import { readCase } from '../../testing/manifest/read-case.ts';
+import { followLeniently, followStrictly, minimise } from '../../effects/explore/minimise.ts';
+import type { Policy, Verdict } from '../../effects/explore/schedule.ts';
+import { topLane } from '../../effects/recording/recording.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
-import { memoryTheatre } from './backends.ts';
-import type { Exploration, ExploreOptions, Failure } from './contract.ts';
+import { readCase } from '../manifest/load.ts';
+import { gitTheatre, memoryTheatre, type Theatre } from './backends.ts';
+import {
+  type Adversity,
+  aboutOf,
+  type Exploration,
+  type ExploreOptions,
+  type Failure,
+  waitsOf,
+} from './contract.ts';
+import { isAboutOrders } from './endings.ts';
 import { CaseExplorer } from './explorer.ts';
+import type { PerformedCase } from './perform.ts';
 import { type PreparedCase, prepareCase } from './prepare.ts';
+import { switchesBetweenSteps } from './text.ts';
+
+/** How many schedules may be tried, and for how long: on git one takes a second. */
+const limits = {
+  memory: { most: 400, forMs: 8_000 },
+  git: { most: 30, forMs: 10_000 },
+} as const;
+
+/** The same failure with less of everything: crashes and faults, time that passes, switches between steps. */
+async function shorten(explorer: CaseExplorer, failure: Failure): Promise<Failure> {
+  const { most, forMs } = limits[explorer.kind];
+  const ends = performance.now() + forMs;
+  const adversity = await leastAdversity(explorer, failure);
+  const calm = failure.isCalm ? undefined : await calmer(explorer, { ...failure, adversity });
+  const isCalm = failure.isCalm || calm !== undefined;
+  const found = calm ?? (await play(explorer, failure, { adversity, isCalm }));
+  if (!isSame(found, failure)) return failure;
+  const { performed, schedule } = await minimise(
+    policy => retry(explorer, failure, { policy, adversity }),
+    found,
+    {
+      isCalm,
+      most,
+      isOver: () => performance.now() >= ends,
+      ofLane: topLane,
+      switchesOf: (trace, { verdict, left }) => switchesBetweenSteps(trace, waitsOf(verdict, left)),
+    },
+  );
+  const { message } = performed.verdict.kind === 'failed' ? performed.verdict : failure;
+  const waits = waitsOf(performed.verdict, performed.left);
+  return { ...failure, message, adversity, isCalm, trace: schedule, waits };
+}
+
+/** Whether the same schedule, as far as it goes, fails there in the same way. */
+async function failsToo(explorer: CaseExplorer, failure: Failure): Promise<boolean> {
+  return isSame(await play(explorer, failure, failure), failure);
+}
+
+type Variation = Pick<Failure, 'adversity' | 'isCalm'>;
+
+const play = (explorer: CaseExplorer, failure: Failure, { adversity, isCalm }: Variation) =>
+  retry(explorer, failure, { policy: followLeniently(failure.trace, { isCalm }), adversity });
+
+const retry = (
+  explorer: CaseExplorer,
+  { what }: Failure,
+  attempt: { readonly policy: Policy; readonly adversity: Adversity },
+): Promise<PerformedCase> => explorer.retry(attempt, { comparesOrders: isAboutOrders(what) });
+
+const isSame = ({ verdict }: PerformedCase, { what }: Failure): boolean =>
+  verdict.kind === 'failed' && verdict.what === what;
+
+/** The same without time that passes while somebody could go on, if it fails as well. */
+async function calmer(explorer: CaseExplorer, failure: Failure): Promise<PerformedCase | undefined> {
+  const calm = await play(explorer, failure, { ...failure, isCalm: true });
+  return isSame(calm, failure) ? calm : undefined;
+}
+
+/** Without those crashes and faults that it would fail without. */
+async function leastAdversity(explorer: CaseExplorer, failure: Failure): Promise<Adversity> {
+  let least = failure.adversity;
+  const { isCalm } = failure;
+  const { crashes, faults } = least;
+  const tryWith = async (fewer: Adversity) => {
+    if (isSame(await play(explorer, failure, { adversity: fewer, isCalm }), failure)) least = fewer;
+  };
+  for (const crash of crashes)
+    await tryWith({ ...least, crashes: least.crashes.filter(each => each !== crash) });
+  for (const fault of faults)
+    await tryWith({ ...least, faults: least.faults.filter(each => each !== fault) });
+  return least;
+}
 
 /** What came of exploring a case, in one world after the other. */
 export interface CaseExploration {
@@ -25,7 +102,7 @@ export interface CaseExploration {
   readonly note?: string | undefined;
 }
 
-export interface Drift {
+interface Drift {
   readonly failure: Failure;
   /** What the same schedule came to on git. */
   readonly onGit: string;

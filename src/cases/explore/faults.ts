@@ -8,8 +8,8 @@ import {
 import { RepriseError } from '../../core/errors.ts';
 import type { Effect, EffectDefinition } from '../../effects/effect.ts';
 import type { World } from '../../effects/world.ts';
-import type { VirtualClock } from '../../testing/explore/virtual-clock.ts';
 import { type FaultKind, faultKinds } from '../manifest/manifest.ts';
+import type { VirtualClock } from '../perform/clock.ts';
 
 /** That something fails once. `nth` counts, from 1, the chances that the step gives it. */
 export interface Fault {

@@ -6,7 +6,7 @@ import type { MoveEnd, Verified } from '../../git/landing/landing.ts';
 import type { MoveOrder, VerifyOrder } from '../../git/orders.ts';
 import type { ClaimRequest, ClaimResult, Settlement } from '../../store/claims.ts';
 import type { AcquireRequest, AcquireResult, Batch, Lease, NewRun } from '../../store/port.ts';
-import type { Violation } from '../../testing/explore/violation.ts';
+import type { Violation } from './contract.ts';
 import { endsRun } from './crashes.ts';
 
 /** Who has what, as the effects say while they happen: what breaks a rule is seen at once, and not only at the end. */

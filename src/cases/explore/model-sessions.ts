@@ -3,7 +3,7 @@ import { carryRest, isSameBase, newStashes, type WorktreeState } from '../../git
 import type { Clash, ThreeTrees } from '../../git/model/history.ts';
 import { branchRef, type Model, type Worktree } from '../../git/model/repository.ts';
 import { printable } from '../../git/names.ts';
-import type { AppliedMark } from '../../testing/vcr/deltas.ts';
+import type { AppliedMark } from '../replay/serve-session.ts';
 
 /** What a recorded session or script did to its worktree. All that the states name is in the model. */
 export interface Deed {

@@ -3,14 +3,12 @@ import { verdictOf } from '../../effects/explore/fairness.ts';
 import type { Performed, Policy, Verdict } from '../../effects/explore/schedule.ts';
 import { exploringPlayer } from '../../effects/explore/scheduler.ts';
 import { allTracers } from '../../effects/tracer.ts';
-import { orStopped } from '../../testing/compose-case.ts';
-import { type Adversity, noAdversity } from '../../testing/explore/attempt.ts';
-import { firstName } from '../../testing/explore/step-lives.ts';
-import type { Scene, Theatre } from '../../testing/explore/theatre.ts';
-import type { Violation } from '../../testing/explore/violation.ts';
-import { virtualClock } from '../../testing/explore/virtual-clock.ts';
 import type { CaseStep } from '../manifest/manifest.ts';
+import { advancingClock } from '../perform/clock.ts';
 import { type PlayedStep, Player } from '../perform/perform.ts';
+import { orStopped } from '../snapshot/snapshot.ts';
+import type { Scene, Theatre } from './backends.ts';
+import { type Adversity, firstName, noAdversity, type Violation } from './contract.ts';
 import { watchForCrashes } from './crashes.ts';
 import { brokenIn, endingOf, type Forms, formsOf } from './endings.ts';
 import type { Chances } from './faults.ts';
@@ -67,7 +65,7 @@ async function performOn(
   { prepared, policy, adversity, checkKeys }: Performance,
 ): Promise<PerformedCase> {
   const { manifest, stage, context, env, startMs } = prepared;
-  const clock = virtualClock(startMs);
+  const clock = advancingClock(startMs);
   const ledger = openLedger({ verifies: prepared.verifies });
   const keyCheck = checkKeys ? new KeyCheck(() => scene.look()) : undefined;
   const brokenRule = () => ledger.violation ?? keyCheck?.violation;

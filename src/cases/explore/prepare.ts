@@ -1,21 +1,32 @@
-import { cpSync, existsSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { lazySessions } from '../../agents/open-session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { createConductedWorld } from '../../effects/conductor/conductor.ts';
 import { freePlayer } from '../../effects/schedulers/round-robin.ts';
 import { runShellStep } from '../../process/shell-step.ts';
+import { isSameProcess, type ProcessIdentity, thisProcess } from '../../process/table.ts';
 import { type Once, rememberOnce } from '../../project/host.ts';
-import { opensLanes } from '../../testing/command-effect.ts';
-import { quickFolder } from '../../testing/explore/quick-folder.ts';
-import { stableIds } from '../../testing/explore/stable-ids.ts';
-import { virtualClock } from '../../testing/explore/virtual-clock.ts';
-import { groupsOf } from '../../testing/manifest/groups.ts';
 import type { TestContext } from '../context.ts';
+import { groupsOf } from '../manifest/fields.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
+import { advancingClock, stableIds } from '../perform/clock.ts';
 import { Player } from '../perform/perform.ts';
-import { fixedEnvironment, type Stage, stageOf } from '../perform/stage.ts';
+import { fixedEnvironment, ownerFile, type Stage, stageOf, stagePrefix } from '../perform/stage.ts';
+import { opensLanes } from '../perform/step-io.ts';
 import { type LoadedRecording, loadRecording } from '../replay/load.ts';
 import { firstMoment } from '../replay/replay.ts';
 
@@ -145,7 +156,7 @@ interface Before {
 }
 
 async function playBefore({ manifest, stage, context, env, startMs }: Before): Promise<void> {
-  const clock = virtualClock(startMs);
+  const clock = advancingClock(startMs);
   const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
   const world = createConductedWorld({ player: freePlayer(clock), tracer: player.tracer });
   const played = await player.play({
@@ -171,3 +182,62 @@ async function playBefore({ manifest, stage, context, env, startMs }: Before): P
 }
 
 const defaultTimeoutMs = 120_000;
+
+const inMemory = '/dev/shm';
+const leastRoom = 1 << 30;
+const longestLifeMs = 24 * 60 * 60_000;
+
+/**
+ * Where repositories come and go by the hundred: a file system in memory, if there is one that has room and from which
+ * programs can be run. On a disk most of the time would go into making and removing small files.
+ */
+export function quickFolder(env: TestContext['env'], memory = inMemory): string {
+  if (env['TMPDIR'] !== undefined) return tmpdir();
+  try {
+    const { bavail, bsize } = statfsSync(memory);
+    if (bavail * bsize < leastRoom || !canRunPrograms(memory)) return tmpdir();
+    removeForgotten(memory);
+    return memory;
+  } catch {
+    return tmpdir();
+  }
+}
+
+function canRunPrograms(folder: string): boolean {
+  const own = mkdtempSync(join(folder, stagePrefix));
+  try {
+    const program = join(own, 'program');
+    writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 });
+    return spawnSync(program).status === 0;
+  } finally {
+    rmSync(own, { recursive: true, force: true });
+  }
+}
+
+/** What a killed process left behind takes memory until somebody removes it. */
+function removeForgotten(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(stagePrefix)) continue;
+    const path = join(folder, name);
+    try {
+      if (isForgotten(path)) rmSync(path, { recursive: true, force: true });
+    } catch {
+      // It is of another user, or somebody else removes it.
+    }
+  }
+}
+
+/** If nobody can tell whether its owner lives, because it is of another machine or container, its age says it. */
+function isForgotten(stage: string): boolean {
+  const owner = ownerOf(stage);
+  if (owner?.host === thisProcess().host) return !isSameProcess(owner);
+  return Date.now() - statSync(stage).mtimeMs > longestLifeMs;
+}
+
+function ownerOf(stage: string): (ProcessIdentity & { readonly host: string }) | undefined {
+  try {
+    return JSON.parse(readFileSync(ownerFile(stage), 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

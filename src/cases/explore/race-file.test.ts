@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { racesFolder } from '../../testing/races-folder.ts';
-import { keepRace, parseRace, type Race, racesOf, writeRace } from './race-file.ts';
+import { keepRace, parseRace, type Race, racesFolder, racesOf, writeRace } from './race-file.ts';
 
 const race: Race = {
   case: 'workers/two',

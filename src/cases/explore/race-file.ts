@@ -21,7 +21,6 @@ import {
   parseLine,
   type SourceFile,
 } from '../../effects/recording/json-lines.ts';
-import { racesFolder } from '../../testing/races-folder.ts';
 import { faultKinds } from '../manifest/manifest.ts';
 import type { Crash } from './crashes.ts';
 import type { Fault } from './faults.ts';
@@ -160,3 +159,8 @@ export function keepRace(caseFolder: string, race: Race): string {
     return file;
   }
 }
+
+/** Where schedules of a case are kept that broke something. */
+export const racesFolder = (caseFolder: string): string => join(caseFolder, 'races');
+
+export const hasRaces = (caseFolder: string): boolean => existsSync(racesFolder(caseFolder));

@@ -1,17 +1,27 @@
-import { type Move, type Verdict, withoutIdleEnd } from '../../effects/explore/schedule.ts';
-import { followRace } from '../../testing/explore/follow-race.ts';
-import { gitTheatre } from '../../testing/explore/git-theatre.ts';
-import { readCase } from '../../testing/manifest/read-case.ts';
+import { whoeverHasTheBaton } from '../../effects/explore/policies.ts';
+import {
+  type Move,
+  type Point,
+  type Policy,
+  type Verdict,
+  withoutIdleEnd,
+} from '../../effects/explore/schedule.ts';
+import { topLane } from '../../effects/recording/recording.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
-import type { CaseFailure } from '../result.ts';
-import { type ExploreOptions, waitsOf } from './contract.ts';
+import { readCase } from '../manifest/load.ts';
+import type { Exploration as Wanted } from '../manifest/manifest.ts';
+import { type CaseFailure, caseTitle } from '../result.ts';
+import { gitTheatre } from './backends.ts';
+import { type ExploreOptions, isTooMuch, sumOf, waitsOf } from './contract.ts';
+import { exploreCase } from './explore.ts';
 import { CaseExplorer } from './explorer.ts';
 import { prepareCase } from './prepare.ts';
 import { type Race, type RaceFile, racesOf, type Turn } from './race-file.ts';
+import { failureLines } from './text.ts';
 
 /** What became of a race that was found before. */
-export type RaceOutcome =
+type RaceOutcome =
   | { readonly kind: 'mended' }
   /** It fails as it did. */
   | { readonly kind: 'there'; readonly message: string }
@@ -21,7 +31,7 @@ export type RaceOutcome =
   | { readonly kind: 'unfit'; readonly missing: readonly string[] }
   | { readonly kind: 'inconclusive'; readonly why: string };
 
-export interface PlayedRace {
+interface PlayedRace {
   readonly race: RaceFile;
   readonly outcome: RaceOutcome;
   readonly trace: readonly Move[];
@@ -126,4 +136,124 @@ export function raceFailure(
         file,
       };
   }
+}
+
+/** Follows a schedule that was found in code that has changed since. */
+interface Following {
+  readonly policy: Policy;
+  /** What the schedule says and nobody does any more, as far as it went. */
+  readonly missing: readonly Turn[];
+}
+
+/**
+ * Whoever waits where the schedule lets it go on is held back by something that was not there before, which is what mends
+ * a race: its turn is left out. What is new is done when its lane has its turn. After the last switch between steps
+ * everything comes by itself, and other things where the race is mended: what is not done there is not missed.
+ */
+export function followRace(turns: readonly Turn[], isCalm: boolean): Following {
+  const missing: Turn[] = [];
+  const left = [...turns];
+  const after = new Set(turns.slice(lastSwitch(turns) + 1));
+  const miss = (turn: Turn) => {
+    if (!after.has(turn)) missing.push(turn);
+  };
+  const choose = (point: Point): string => {
+    for (let wanted = left[0]; wanted; wanted = left[0]) {
+      const { lane, op } = wanted;
+      const move = point.enabled.find(each => each.lane === lane);
+      if (move?.op === op) {
+        left.shift();
+        return lane;
+      }
+      if (!move) {
+        left.shift();
+        if (!point.waiting.some(each => each.lane === lane)) miss(wanted);
+        continue;
+      }
+      const later = left.findIndex(each => each.lane === lane && each.op === move.op);
+      if (later < 0) return lane;
+      const gone = left.slice(0, later).filter(each => each.lane === lane);
+      for (const each of gone) {
+        miss(each);
+        left.splice(left.indexOf(each), 1);
+      }
+    }
+    return whoeverHasTheBaton(point);
+  };
+  return { policy: { isCalm, choose }, missing };
+}
+
+/** Where a step goes on that did not go on right before; 0 if there is only one. */
+const lastSwitch = (turns: readonly Turn[]): number =>
+  Math.max(
+    0,
+    turns.findLastIndex(({ lane }, n) => n > 0 && topLane(lane) !== topLane(turns[n - 1]?.lane ?? '')),
+  );
+
+/** What a case is explored with that says nothing else, as part of a test run. */
+const small = { schedules: 20, forMs: 5_000 };
+
+const columns = 80;
+
+/** What breaks in another order than the recorded one. Nothing is written. */
+export async function checkOtherOrders(
+  found: FoundCase,
+  wanted: Wanted | undefined,
+  context: TestContext,
+): Promise<readonly CaseFailure[]> {
+  const played = await playRaces(found, context);
+  const races = played.flatMap(({ race, outcome }) => raceFailure(race, outcome) ?? []);
+  return races.length > 0 || !wanted ? races : explored(found, wanted, context);
+}
+
+async function explored(
+  found: FoundCase,
+  wanted: Wanted,
+  context: TestContext,
+): Promise<readonly CaseFailure[]> {
+  const title = caseTitle(found);
+  const { failure, drift, worlds } = await exploreCase(
+    found,
+    {
+      policy: wanted.policy ?? 'auto',
+      schedules: wanted.schedules ?? small.schedules,
+      forMs: wanted.forMs ?? small.forMs,
+      seed: wanted.seed ?? 1,
+      crashes: wanted.crashes ?? false,
+      faults: wanted.faults ?? [],
+      interrupt: context.interrupt,
+    },
+    context,
+  );
+  const file = found.displayFile;
+  const replay = `reprise explore ${title}`;
+  if (drift)
+    return [
+      {
+        kind: 'race',
+        message: `the model of git and git itself do not agree about one order: in memory ${drift.failure.message}; on git ${drift.onGit}`,
+        hint: `see it: ${replay} --on memory`,
+        file,
+      },
+    ];
+  if (failure)
+    return [
+      {
+        kind: 'race',
+        message: failureLines(failure, { columns, replay }).join('\n'),
+        hint: `keep it, to have it played from now on: ${replay}`,
+        file,
+      },
+    ];
+  const doubt = sumOf(worlds);
+  return isTooMuch(doubt)
+    ? [
+        {
+          kind: 'race',
+          message: `of ${doubt.schedules} orders nothing can be said about ${doubt.inconclusive}: ${worlds.find(world => world.doubt !== undefined)?.doubt ?? ''}`,
+          hint: `see which: ${replay}`,
+          file,
+        },
+      ]
+    : [];
 }

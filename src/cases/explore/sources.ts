@@ -1,18 +1,55 @@
 import { Dpor, type DporOptions } from '../../effects/explore/dpor.ts';
 import {
+  batonPolicy,
   type Expected,
   expectedFrom,
+  oneOf,
   type PolicyName,
+  type Random,
   type SamplerName,
   samplers,
   samplersOf,
   scatter,
+  seeded,
   whoeverHasTheBaton,
 } from '../../effects/explore/policies.ts';
 import { clockLane, type Move, type Point, type Policy } from '../../effects/explore/schedule.ts';
 import { topLane } from '../../effects/recording/recording.ts';
-import { type Attempt, noAdversity, type Source } from '../../testing/explore/attempt.ts';
+import type { FaultKind } from '../manifest/manifest.ts';
+import { type Adversity, type Attempt, noAdversity, type Source } from './contract.ts';
+import { everybody } from './crashes.ts';
 import type { PerformedCase } from './perform.ts';
+
+interface SourceOptions extends AdversityOptions {
+  readonly policy: PolicyName;
+  readonly seed: number;
+}
+
+/** Where schedules come from, beside every order and every crash of the recorded one, as far as a trial shows what there is. */
+export function sourcesFor(trial: PerformedCase, options: SourceOptions): readonly Source[] {
+  const { policy } = options;
+  const mishaps = everyMishap(trial, options);
+  const stalls = oneStallEach(trial);
+  const interruptions = oneStallEach(trial, { isCalm: true });
+  return [
+    ...(policy === 'auto' ? [stalls, interruptions, stalls] : []),
+    ...(mishaps.length > 0 ? [oneMishapEach(mishaps)] : []),
+    ...samplersFor(trial, { ...options, mishaps }),
+  ];
+}
+
+function samplersFor(
+  trial: PerformedCase,
+  { policy, seed, mishaps }: SourceOptions & { readonly mishaps: readonly Adversity[] },
+): readonly Source[] {
+  const sampled = policy === 'auto' ? (['urw', 'pct', 'random'] as const) : ([policy] as const);
+  return sampled.flatMap(each => {
+    if (each === 'dpor') return [];
+    const orders = new SomeOrders(each, { seed, trial });
+    if (mishaps.length === 0) return [orders];
+    return [orders, withMishaps(new SomeOrders(each, { seed: seed + 1_000_000, trial }), mishaps, seed)];
+  });
+}
 
 /** No step is interrupted, in each order of the steps: the first of all is that of the case. */
 export function oneAfterAnother(steps: readonly string[]): readonly [Attempt, ...Attempt[]] {
@@ -76,7 +113,7 @@ const movesATick = 6;
  * One step stands still while the others go on for as long as they can: once before each of its moves. Whoever comes back
  * finds that others have gone on without him; unless time stands still, leases have run out meanwhile.
  */
-export function oneStallEach(
+function oneStallEach(
   { trace }: PerformedCase,
   { isCalm = false }: { readonly isCalm?: boolean } = {},
 ): Source {
@@ -153,10 +190,10 @@ const unlessEmpty = (moves: readonly Move[], keep: (move: Move) => boolean): rea
   return kept.length > 0 ? kept : moves;
 };
 
-export type Sampling = Exclude<PolicyName, 'auto' | 'dpor'>;
+type Sampling = Exclude<PolicyName, 'auto' | 'dpor'>;
 
 /** Orders by chance, from a seed on. */
-export class SomeOrders implements Source {
+class SomeOrders implements Source {
   readonly #samplers: readonly SamplerName[];
   #seed: number;
   #expected: Expected;
@@ -182,3 +219,70 @@ export class SomeOrders implements Source {
       this.#expected = { ...this.#expected, length: Math.max(length, trace.length) };
   }
 }
+
+interface AdversityOptions {
+  readonly crashes: boolean;
+  readonly faults: readonly FaultKind[];
+}
+
+/** All that could happen once in a schedule, at every moment at which it could. */
+export function everyMishap(
+  { entriesOf, chances }: Pick<PerformedCase, 'entriesOf' | 'chances'>,
+  { crashes, faults }: AdversityOptions,
+): readonly Adversity[] {
+  const crashPoints = [...entriesOf].flatMap(([step, entries]) =>
+    upTo(entries).map(after => ({ crashes: [{ step, after }], faults: [] })),
+  );
+  const all = upTo(sum([...entriesOf.values()]));
+  const together = all.map(after => ({ crashes: [{ step: everybody, after }], faults: [] }));
+  const failures = [...chances].flatMap(([step, of]) =>
+    faults.flatMap(kind => upTo(of[kind]).map(nth => ({ crashes: [], faults: [{ kind, step, nth }] }))),
+  );
+  return [...(crashes ? [...crashPoints, ...together] : []), ...failures];
+}
+
+const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index + 1);
+const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
+
+/** Each mishap once, in the order in which no lane is interrupted. If time runs out, moments of all of it were tried. */
+function oneMishapEach(mishaps: readonly Adversity[]): Source {
+  let seed = 0;
+  const scattered = scatter(mishaps);
+  return {
+    next: () => {
+      const adversity = scattered[seed];
+      return (
+        adversity && {
+          policy: { ...batonPolicy, isCalm: true },
+          adversity,
+          by: 'no interruption',
+          seed: seed++,
+        }
+      );
+    },
+    learn: () => {},
+  };
+}
+
+/** Orders of another source, with one or two mishaps in each. */
+function withMishaps(orders: Source, mishaps: readonly Adversity[], seed: number): Source {
+  const random = seeded(seed);
+  return {
+    next: () => {
+      const attempt = orders.next();
+      return attempt && { ...attempt, adversity: someOf(mishaps, random) };
+    },
+    learn: (performed, attempt) => orders.learn(performed, attempt),
+  };
+}
+
+function someOf(mishaps: readonly Adversity[], random: Random): Adversity {
+  const chosen = [oneOf(mishaps, random), ...(random() < twice ? [oneOf(mishaps, random)] : [])];
+  return {
+    crashes: chosen.flatMap(({ crashes }) => crashes),
+    faults: chosen.flatMap(({ faults }) => faults),
+  };
+}
+
+/** How often there is a second mishap. */
+const twice = 0.3;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { load } from '../../testing/manifest/test-support.ts';
+import { load } from '../manifest/test-support.ts';
 import { alikeSteps } from './symmetry.ts';
 
 const steps = (...all: readonly string[]) => `[multi]\nsteps = [\n${all.join(',\n')}\n]\n`;

@@ -4,9 +4,14 @@ import { clockLane, type Move, switchesIn } from '../../effects/explore/schedule
 import { topLane } from '../../effects/recording/recording.ts';
 import { type LaneRow, laneDiagram } from '../../terminal/lane-diagram.ts';
 import { count } from '../../terminal/text.ts';
-import type { Adversity } from '../../testing/explore/attempt.ts';
-import { shareOf } from '../../testing/explore/doubt.ts';
-import type { EndedBy, Exploration, Failure, Progress } from './contract.ts';
+import {
+  type Adversity,
+  type EndedBy,
+  type Exploration,
+  type Failure,
+  type Progress,
+  shareOf,
+} from './contract.ts';
 import { everybody } from './crashes.ts';
 
 /** How far it has come, in one line. */

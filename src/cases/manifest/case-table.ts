@@ -1,9 +1,16 @@
 import { policyNames } from '../../effects/explore/policies.ts';
 import { claimStates } from '../../store/claims.ts';
-import { checkPathKey, objectToPath } from '../../testing/manifest/paths.ts';
-import { optional, required, table, type ValuesOf } from '../../testing/manifest/table.ts';
-import { workerTest } from '../../testing/manifest/worker-test.ts';
-import { argumentList, commitId, duration, environment, textsByName } from './fields.ts';
+import {
+  argumentList,
+  checkPathKey,
+  commitId,
+  duration,
+  environment,
+  hintForCaseWide,
+  objectToPath,
+  stepName,
+  textsByName,
+} from './fields.ts';
 import {
   type CaseBase,
   type CaseClaim,
@@ -13,10 +20,107 @@ import {
   fidelities,
   type Invariant,
   liveRoles,
+  type ServedSession,
 } from './manifest.ts';
-import { anyText, described, listOf, oneOf, type Reader, ruled, text, truth, whole } from './reader.ts';
-import { multi, run } from './step.ts';
+import {
+  anyText,
+  described,
+  listOf,
+  oneOf,
+  optional,
+  type Reader,
+  required,
+  ruled,
+  type Site,
+  table,
+  text,
+  truth,
+  type ValuesOf,
+  whole,
+} from './reader.ts';
+import { multi, type PlacedStep, placeStep, run, stepFields } from './step.ts';
 import { trigger } from './trigger.ts';
+
+const session: Reader<ServedSession> = table({
+  fields: {
+    role: required(
+      described(text, 'What the session is for, such as `dispatch` or the name of an agent.'),
+      '',
+    ),
+    vcr: required(described(text, 'The name of a session file, without its folder and its ending.'), ''),
+  },
+  build: (values, site) => ({ ...values, position: site.position }),
+});
+
+interface Worker {
+  readonly placed: PlacedStep;
+  readonly hasOwnTimeout: boolean;
+}
+
+const worker: Reader<Worker> = table({
+  fields: {
+    name: required(described(stepName, 'Names the worker in the snapshot.'), ''),
+    sessions: required(described(listOf(session), 'The sessions that it is served, in this order.'), []),
+    ...stepFields,
+  },
+  build: (values, site) => ({
+    placed: placeStep({ ...values, command: '', concurrentGroup: workerGroup }, site),
+    hasOwnTimeout: site.has('timeout'),
+  }),
+  hintFor: key =>
+    key === 'command' || key === 'workflow' ? `write \`${key}\` in [worker_test]` : hintForCaseWide(key),
+});
+
+const workerGroup = 'workers';
+
+/** `[worker_test]`: workers that run at the same time, each with sessions that were made before. */
+const workerTest: Reader<readonly PlacedStep[]> = table({
+  fields: {
+    num_workers: required(described(whole(1), 'How many workers there are: checked against the list.'), 0),
+    command: optional(described(text, 'What each worker runs: `worker` unless said otherwise.'), 'worker'),
+    workflow: optional(described(text, 'The workflow, for the command `run`.')),
+    args: optional(described(argumentList, 'For all workers, before their own.'), []),
+    env: optional(described(environment, 'For all workers.'), {}),
+    timeout: optional(described(duration, 'For workers without one of their own.')),
+    workers: required(described(listOf(worker, { least: 1 }), 'They run at the same time.'), []),
+  },
+  build: ({ num_workers: said, command, workflow, args, env, timeout, workers }, site) => {
+    checkNumber(site, said);
+    checkCommand(site, command);
+    const common = workflow === undefined ? args : [workflow, ...args];
+    return workers.map(({ placed: { step, site }, hasOwnTimeout }) => ({
+      site,
+      step: {
+        ...step,
+        command,
+        args: [...common, ...step.args],
+        env: { ...env, ...step.env },
+        timeoutMs: hasOwnTimeout ? step.timeoutMs : timeout,
+      },
+    }));
+  },
+  hintFor: hintForCaseWide,
+});
+
+function checkNumber(site: Site, said: number): void {
+  const { value } = site.at('workers');
+  if (said === 0 || !Array.isArray(value) || value.length === said) return;
+  const written = value.length === 1 ? '1 worker is written' : `${value.length} workers are written`;
+  site.at('num_workers').refuse(`is ${said}, but ${written}`, 'write a [[worker_test.workers]] for each');
+}
+
+function checkCommand(site: Site, command: string): void {
+  if (command === 'shell')
+    site
+      .at('command')
+      .refuse('must be a command of Reprise', 'a shell script has no sessions: write [multi]');
+  else if (site.has('workflow') && command !== 'run')
+    site.at('workflow').object({
+      message: '`workflow` goes with the command `run` only',
+      hint: 'write command = "run"',
+      atKey: true,
+    });
+}
 
 const casePath = ruled(text, { objection: path => objectToPath(path, 'the folder of the case') });
 

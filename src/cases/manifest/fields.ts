@@ -1,7 +1,5 @@
 import { parseDuration } from '../../core/time.ts';
-import { splitArguments } from '../../testing/manifest/arguments.ts';
-import type { Site } from '../../testing/manifest/site.ts';
-import type { Texts } from './manifest.ts';
+import type { CaseManifest, CaseStep, Texts } from './manifest.ts';
 import {
   anyText,
   byKind,
@@ -12,9 +10,46 @@ import {
   mapped,
   positive,
   type Reader,
+  type Site,
   text,
   textOf,
 } from './reader.ts';
+
+/** Splits a text as a shell would, but expands nothing. `undefined` if a quote does not close. */
+export function splitArguments(text: string): readonly string[] | undefined {
+  const words: string[] = [];
+  let word: string | undefined;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at);
+    if (/\s/.test(char)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else if (char === "'") {
+      const end = text.indexOf("'", at + 1);
+      if (end < 0) return undefined;
+      word = (word ?? '') + text.slice(at + 1, end);
+      at = end;
+    } else if (char === '"') {
+      const quoted = /"((?:[^"\\]|\\[\s\S])*)"/y;
+      quoted.lastIndex = at;
+      const [whole, inner] = quoted.exec(text) ?? [];
+      if (whole === undefined || inner === undefined) return undefined;
+      word = (word ?? '') + unescaped(inner);
+      at += whole.length - 1;
+    } else if (char === '\\') {
+      if (at + 1 === text.length) return undefined;
+      at++;
+      // A line that goes on with a backslash is one line.
+      word = text.charAt(at) === '\n' ? word : (word ?? '') + text.charAt(at);
+    } else word = (word ?? '') + char;
+  }
+  if (word !== undefined) words.push(word);
+  return words;
+}
+
+/** In double quotes a backslash stands for itself unless what follows it would mean something. */
+const unescaped = (inner: string): string =>
+  inner.replace(/\\([$`"\\\n])/g, (_, char: string) => (char === '\n' ? '' : char));
 
 /** The name of a step: it is part of file names and of the names of lanes. */
 export const stepName: Reader<string> = textOf(
@@ -92,3 +127,58 @@ export const hintForCaseWide = (key: string): string | undefined =>
   [...caseWide, 'env', 'files', 'scripts', 'triggers', 'claims'].includes(key)
     ? `\`${key}\` belongs to the whole case: move it to the top of the file, before the first [table]`
     : undefined;
+
+/** Why a path cannot be that of a file in a folder, as the rest of a sentence. */
+export function objectToPath(path: string, folder: string): string | undefined {
+  if (path.includes('\0')) return 'must not contain a NUL character';
+  if (/^(\/|~|[a-z]:)/i.test(path)) return `must be relative to ${folder}`;
+  if (path.includes('\\')) return 'must be written with / between folders';
+  const parts = path.split('/');
+  if (parts.includes('..')) return `must stay inside ${folder}`;
+  if (parts.some(part => part.toLowerCase() === '.git')) return 'must not be inside of .git';
+  if (parts.some(part => part === '' || part === '.'))
+    return 'must name a file, with nothing empty between /';
+  return undefined;
+}
+
+/** Objects to a key that is no path. */
+export function checkPathKey(path: string, site: Site): void {
+  const objection = objectToPath(path, 'the test repository');
+  if (objection) site.object({ message: `the path \`${path}\` ${objection}`, atKey: true });
+}
+
+/** The first path that another one needs as a folder. */
+export function fileInTheWay(paths: readonly string[]): { file: string; path: string } | undefined {
+  const files = new Set(paths);
+  for (const path of paths) {
+    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) {
+      const file = path.slice(0, end);
+      if (files.has(file)) return { file, path };
+    }
+  }
+  return undefined;
+}
+
+/**
+ * What output is searched for: a text between slashes is a regular expression, perhaps with flags after it;
+ * every other text is itself. Throws a SyntaxError for an expression that is none.
+ */
+export function patternOf(written: string): string | RegExp {
+  const [, source, flags] = /^\/([\s\S]+)\/([dgimsuvy]*)$/.exec(written) ?? [];
+  return source === undefined ? written : new RegExp(source, flags);
+}
+
+/**
+ * What runs after what: steps in one group run at the same time. A group is a single step, or neighbours with the same
+ * `concurrent_group`; a name that comes again after something else is another group.
+ */
+export function groupsOf({ steps }: Pick<CaseManifest, 'steps'>): readonly (readonly CaseStep[])[] {
+  const groups: CaseStep[][] = [];
+  for (const step of steps) {
+    const last = groups.at(-1);
+    const name = step.concurrentGroup;
+    if (last && name !== undefined && last[0]?.concurrentGroup === name) last.push(step);
+    else groups.push([step]);
+  }
+  return groups;
+}

@@ -1,12 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { nearest } from '../../core/suggest.ts';
-import { fileInTheWay } from '../../testing/manifest/paths.ts';
-import type { Site } from '../../testing/manifest/site.ts';
-import { type CaseValues, forms } from './case-table.ts';
-import type { Texts } from './manifest.ts';
+import { DefinitionError } from '../../workflow/problems.ts';
+import { ProblemList } from '../../workflow/yaml/source/problem-list.ts';
+import { type CaseValues, caseTable, forms } from './case-table.ts';
+import { fileInTheWay } from './fields.ts';
+import type { FoundCase } from './find.ts';
+import type { CaseManifest, Texts } from './manifest.ts';
+import { Site } from './reader.ts';
 import type { PlacedStep } from './step.ts';
+import { TomlSource } from './toml.ts';
+
+interface CaseText {
+  readonly file: string;
+  /** What messages call the file. */
+  readonly displayFile: string;
+  readonly text: string;
+}
+
+/** Reads a case file. Throws a DefinitionError with all that is wrong with it. */
+export function loadCase({ file, displayFile, text }: CaseText): CaseManifest {
+  const source = new TomlSource({ displayFile, text });
+  const problems = new ProblemList();
+  if (source.fault) problems.addText(source, [source.fault]);
+  const manifest =
+    source.value && readManifest(new Site(source, problems, source.value), { file, displayFile });
+  if (!manifest || problems.count > 0) throw new DefinitionError(problems.all());
+  return manifest;
+}
+
+function readManifest(site: Site, { file, displayFile }: Omit<CaseText, 'text'>): CaseManifest | undefined {
+  const values = caseTable.read(site);
+  if (!values) return undefined;
+  const placed = [...values.multi, ...values.run, ...values.worker_test];
+  checkCase(values, placed, site);
+  const { description, model, fidelity, live, env, timeline, files, scripts, base, invariants, explore } =
+    values;
+  const { definitions } = values;
+  return {
+    name: basename(file, '.toml'),
+    file,
+    displayFile,
+    form: forms.find(form => site.has(form)) ?? 'multi',
+    steps: placed.map(({ step }) => step),
+    description,
+    recordedBy: values.recorded_by,
+    showThinking: values.show_thinking,
+    model,
+    fidelity,
+    live,
+    env,
+    timeline,
+    files,
+    scripts,
+    definitions,
+    triggers: values.triggers.map(({ trigger }) => trigger),
+    claims: values.claims,
+    base,
+    invariants,
+    explore,
+  };
+}
 
 /** Objects to what is right by itself and wrong together. */
-export function checkCase(values: CaseValues, steps: readonly PlacedStep[], site: Site): void {
+function checkCase(values: CaseValues, steps: readonly PlacedStep[], site: Site): void {
   checkForm(site);
   checkNames(steps);
   checkScripts(steps, values.scripts);
@@ -101,3 +158,7 @@ function checkFiles(files: Texts, site: Site): void {
         atKey: true,
       });
 }
+
+/** Throws DEFINITION_INVALID. */
+export const readCase = ({ file, displayFile }: FoundCase): CaseManifest =>
+  loadCase({ file, displayFile, text: readFileSync(file, 'utf8') });

@@ -1,6 +1,10 @@
+import type { Position } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { isRecord } from '../../core/schema.ts';
 import { nearest } from '../../core/suggest.ts';
-import type { Site } from '../../testing/manifest/site.ts';
+import type { ProblemList } from '../../workflow/yaml/source/problem-list.ts';
+import type { Path } from '../../workflow/yaml/source/yaml-source.ts';
+import type { TomlSource } from './toml.ts';
 
 /** Reads a value of one shape, and says what that shape is. */
 export interface Reader<T> {
@@ -191,3 +195,164 @@ export const byKind = <T>(readers: Partial<Record<Kind, Reader<T>>>): Reader<T> 
     return reader ? reader.read(site) : refuseKind(site, ...(Object.keys(readers) as Kind[]));
   },
 });
+
+export interface Field<T> {
+  readonly reader: Reader<T>;
+  readonly isRequired: boolean;
+  /** Stands for what was not written, or objected to, so that the rest is checked as well. */
+  readonly otherwise: T;
+}
+
+export const required = <T>(reader: Reader<T>, otherwise: T): Field<T> => ({
+  reader,
+  isRequired: true,
+  otherwise,
+});
+
+export function optional<T>(reader: Reader<T>): Field<T | undefined>;
+export function optional<T>(reader: Reader<T>, otherwise: T): Field<T>;
+export function optional<T>(reader: Reader<T>, otherwise?: T): Field<T | undefined> {
+  return { reader, isRequired: false, otherwise };
+}
+
+export type Fields = Readonly<Record<string, Field<unknown>>>;
+export type ValuesOf<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never;
+};
+
+interface TableOptions<F extends Fields, T> {
+  readonly fields: F;
+  /** Makes of the fields what the table stands for; `undefined` if it objects. What is missing may be what was misspelt. */
+  readonly build: (values: ValuesOf<F>, site: Site, hasUnknownKeys: boolean) => T | undefined;
+  /** What to do about a key that people write here and that is none. */
+  readonly hintFor?: ((key: string) => string | undefined) | undefined;
+}
+
+/** A table whose every key is known. */
+export function table<const F extends Fields, T>({ fields, build, hintFor }: TableOptions<F, T>): Reader<T> {
+  const entries = Object.entries(fields);
+  const needed = entries.filter(([, { isRequired }]) => isRequired).map(([key]) => key);
+  return {
+    schema: {
+      type: 'object',
+      properties: Object.fromEntries(entries.map(([key, { reader }]) => [key, reader.schema])),
+      ...(needed.length > 0 ? { required: needed } : {}),
+      additionalProperties: false,
+    },
+    read: site => {
+      if (kindOf(site.value) !== 'table') return refuseKind(site, 'table');
+      const unknown = Object.keys(site.value as object).filter(key => !Object.hasOwn(fields, key));
+      for (const key of unknown) refuseUnknownKey(site.at(key), { key, known: Object.keys(fields), hintFor });
+      const values = entries.map(([key, field]) => [key, readField(site, key, field)]);
+      return build(Object.fromEntries(values) as ValuesOf<F>, site, unknown.length > 0);
+    },
+  };
+}
+
+function readField(site: Site, key: string, { reader, isRequired, otherwise }: Field<unknown>): unknown {
+  if (site.has(key)) return reader.read(site.at(key)) ?? otherwise;
+  if (isRequired) site.object({ message: `${site.name} needs \`${key}\`` });
+  return otherwise;
+}
+
+interface UnknownKey {
+  readonly key: string;
+  readonly known: readonly string[];
+  readonly hintFor: ((key: string) => string | undefined) | undefined;
+}
+
+function refuseUnknownKey(site: Site, { key, known, hintFor }: UnknownKey): void {
+  const guess = nearest(key, known);
+  const hint = hintFor?.(key) ?? (guess ? `did you mean \`${guess}\`?` : `known keys: ${known.join(', ')}`);
+  site.object({ message: `unknown key \`${key}\``, hint, atKey: true });
+}
+
+interface Objection {
+  readonly message: string;
+  readonly hint?: string | undefined;
+  /** Points at the key and not at the value. */
+  readonly atKey?: boolean | undefined;
+}
+
+/** A value at its place in a case file. */
+export class Site {
+  readonly value: unknown;
+  readonly path: Path;
+  readonly #source: TomlSource;
+  readonly #problems: ProblemList;
+
+  constructor(source: TomlSource, problems: ProblemList, value: unknown, path: Path = []) {
+    this.#source = source;
+    this.#problems = problems;
+    this.value = value;
+    this.path = path;
+  }
+
+  at(key: string | number): Site {
+    return new Site(this.#source, this.#problems, this.#inner(key), [...this.path, key]);
+  }
+
+  has(key: string): boolean {
+    return this.#inner(key) !== undefined;
+  }
+
+  get position(): Position {
+    return this.#source.positionOf(this.#source.range(this.path).start);
+  }
+
+  /** Whether the key that the path ends with stands in quotes. */
+  get hasQuotedKey(): boolean {
+    return /["']/.test(this.#source.text.charAt(this.#source.keyRange(this.path).start));
+  }
+
+  /** The value as it stands in the file; of a table below a header, the header, and of dotted keys, the key. */
+  get written(): string {
+    const { start, end } = this.#source.range(this.path);
+    return this.#source.text.slice(start, end);
+  }
+
+  /** `what` follows the name of the value: `must be a text`. */
+  refuse(what: string, hint?: string): void {
+    this.object({ message: `${this.name} ${what}`, hint });
+  }
+
+  object({ message, hint, atKey = false }: Objection): void {
+    const range = atKey ? this.#source.keyRange(this.path) : this.#source.range(this.path);
+    this.#problems.addText(this.#source, [{ ...range, message, hint }]);
+  }
+
+  /** The way to the value as a person would say it: `expect.exit`, `args[1]`; what has a place of its own is not numbered. */
+  get name(): string {
+    const { owner, inner } = this.#split();
+    if (inner.length === 0) return owner;
+    const joined = inner
+      .map((key, index) => (typeof key === 'number' ? `[${key}]` : index === 0 ? key : `.${key}`))
+      .join('');
+    return `\`${joined}\``;
+  }
+
+  #split(): { readonly owner: string; readonly inner: Path } {
+    const owner = owners.find(({ table }) => table.every((key, index) => fits(key, this.path[index])));
+    return owner
+      ? { owner: owner.name, inner: this.path.slice(owner.table.length) }
+      : { owner: 'the file', inner: this.path };
+  }
+
+  #inner(key: string | number): unknown {
+    if (Array.isArray(this.value)) return this.value[Number(key)];
+    return isRecord(this.value) && Object.hasOwn(this.value, key) ? this.value[key] : undefined;
+  }
+}
+
+const anyIndex = Symbol('any index');
+
+const owners = [
+  { table: ['multi', 'steps', anyIndex], name: 'a step' },
+  { table: ['worker_test', 'workers', anyIndex], name: 'a worker' },
+  { table: ['triggers', anyIndex], name: 'a trigger' },
+  { table: ['invariants', anyIndex], name: 'an invariant' },
+  { table: ['run'], name: '`run`' },
+] as const;
+
+const fits = (wanted: string | symbol, key: string | number | undefined): boolean =>
+  wanted === anyIndex ? typeof key === 'number' : wanted === key;

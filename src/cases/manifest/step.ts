@@ -1,10 +1,173 @@
-import { expectation, nothingExpected } from '../../testing/manifest/expectation.ts';
-import { killAfter } from '../../testing/manifest/kill-after.ts';
-import type { Site } from '../../testing/manifest/site.ts';
-import { type Fields, optional, required, table, type ValuesOf } from '../../testing/manifest/table.ts';
-import { argumentList, duration, environment, hintForCaseWide, stepName } from './fields.ts';
-import type { CaseStep } from './manifest.ts';
-import { anyText, described, listOf, mapped, type Reader, text } from './reader.ts';
+import { knownType, knownTypes } from '../../core/parse-event.ts';
+import { nearest } from '../../core/suggest.ts';
+import {
+  argumentList,
+  checkPathKey,
+  duration,
+  environment,
+  hintForCaseWide,
+  hintForDots,
+  patternOf,
+  stepName,
+} from './fields.ts';
+import type { CaseStep, Expectation, ExpectedFile, KillAfter } from './manifest.ts';
+import {
+  anyText,
+  byKind,
+  described,
+  type Fields,
+  listOf,
+  mapOf,
+  mapped,
+  optional,
+  type Reader,
+  required,
+  type Site,
+  table,
+  text,
+  truth,
+  type ValuesOf,
+  whole,
+} from './reader.ts';
+
+const pattern: Reader<string> = mapped(text, (written, site) => {
+  try {
+    patternOf(written);
+    return written;
+  } catch (error) {
+    site.refuse(
+      `is no regular expression: ${reasonOf(error)}`,
+      'a text that does not begin and end with / is searched for as it is',
+    );
+    return undefined;
+  }
+});
+
+/** Engines differ in how they begin the message. */
+const reasonOf = (error: unknown): string =>
+  (/[^:]*$/.exec(error instanceof Error ? error.message : '')?.[0] ?? '').trim();
+
+const fileState: Reader<ExpectedFile> = table({
+  fields: {
+    contains: optional(described(text, 'A text that the file must hold.')),
+    absent: optional(described(truth, '`true`: there must be no such file.')),
+  },
+  build: ({ contains, absent }, site, hasUnknownKeys) => {
+    if (site.has('contains') === site.has('absent')) {
+      if (!hasUnknownKeys)
+        site.refuse(
+          'needs either `contains` or `absent`',
+          'write "the whole content", { contains = "a part" } or { absent = true }',
+        );
+      return undefined;
+    }
+    if (contains !== undefined) return { kind: 'contains', text: contains };
+    if (absent === false)
+      site.at('absent').refuse('must be true', 'leave the file out to expect nothing of it');
+    return { kind: 'absent' };
+  },
+});
+
+const stateUnlessDotted: Reader<ExpectedFile> = {
+  schema: fileState.schema,
+  read: site => {
+    const hint = site.has('contains') || site.has('absent') ? undefined : hintForDots(site);
+    if (hint === undefined) return fileState.read(site);
+    site.refuse('needs either `contains` or `absent`', hint);
+    return undefined;
+  },
+};
+
+const expectedFile: Reader<ExpectedFile> = byKind({
+  text: mapped(anyText, content => ({ kind: 'exact', content })),
+  table: stateUnlessDotted,
+});
+
+const nothingExpected: Expectation = {
+  exit: undefined,
+  files: {},
+  main: undefined,
+  output: [],
+  notOutput: [],
+};
+
+const expectation: Reader<Expectation> = table({
+  fields: {
+    exit: optional(
+      described(whole(0, 255), 'The exit code: 0 unless it is set, but in a `worker_test` any.'),
+    ),
+    files: optional(
+      described(
+        mapOf(expectedFile, checkPathKey),
+        'Files by path in the test repository: a text is the whole content.',
+      ),
+      {},
+    ),
+    main: optional(described(listOf(text), 'The subjects of all commits on the main branch, oldest first.')),
+    output: optional(
+      described(patterns(), 'What the step prints: a text, or a regular expression between slashes.'),
+      [],
+    ),
+    not_output: optional(described(patterns(), 'What it does not print.'), []),
+  },
+  build: ({ not_output: notOutput, ...rest }) => ({ ...rest, notOutput }),
+  hintFor: key => (Object.hasOwn(expectationMeant, key) ? `write \`${expectationMeant[key]}\`` : undefined),
+});
+
+function patterns(): Reader<readonly string[]> {
+  return byKind({ list: listOf(pattern), text: mapped(pattern, written => [written]) });
+}
+
+const expectationMeant: Readonly<Record<string, string>> = {
+  exit_code: 'exit',
+  code: 'exit',
+  log: 'main',
+  stdout: 'output',
+  stderr: 'output',
+  contains: 'output',
+};
+
+const byName: Reader<KillAfter> = mapped(text, (effect, site) => {
+  if (knownType(effect) === undefined) return { kind: 'effect', effect, nth: 1 };
+  site.refuse(`names the event \`${effect}\` as if it were an effect`, `write { event = "${effect}" }`);
+  return undefined;
+});
+
+const event: Reader<string> = mapped(text, (name, site) => {
+  if (knownType(name) !== undefined) return name;
+  const guess = nearest(name, knownTypes);
+  site.refuse(
+    `must be an event of a history, not \`${name}\``,
+    guess
+      ? `did you mean "${guess}"?`
+      : '`reprise history <run>` shows events; for an effect write { effect = "..." }',
+  );
+  return undefined;
+});
+
+const inDetail: Reader<KillAfter> = table({
+  fields: {
+    effect: optional(described(text, 'The name of an effect, as it is on the tape.')),
+    event: optional(described(event, 'The type of an event of the history.')),
+    step: optional(
+      described(text, 'The step of the workflow that the event is about; any unless it is set.'),
+    ),
+    nth: optional(described(whole(1), 'Which of them, counted from 1.'), 1),
+  },
+  build: ({ effect, event, step, nth }, site, hasUnknownKeys) => {
+    if (site.has('effect') === site.has('event')) {
+      if (!hasUnknownKeys) site.refuse('needs either `effect` or `event`');
+      return undefined;
+    }
+    if (event !== undefined) return { kind: 'event', event, step, nth };
+    if (effect === undefined) return undefined;
+    if (site.has('step')) site.at('step').object({ message: '`step` goes with `event` only', atKey: true });
+    return { kind: 'effect', effect, nth };
+  },
+});
+
+/** The name of an effect, or a table that says which effect or event. */
+const killAfter: Reader<KillAfter> = byKind({ text: byName, table: inDetail });
 
 /** A step with its place, so that what it names can be looked for. */
 export interface PlacedStep {

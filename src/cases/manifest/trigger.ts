@@ -1,20 +1,24 @@
 import type { Json, JsonObject } from '../../core/json.ts';
-import type { Site } from '../../testing/manifest/site.ts';
-import { type Field, optional, required, table, type ValuesOf } from '../../testing/manifest/table.ts';
 import { commitId, duration } from './fields.ts';
 import { caseSignals, type Trigger, type TriggerAction } from './manifest.ts';
 import {
   anyText,
   byKind,
   described,
+  type Field,
   kindOf,
   mapOf,
   mapped,
   oneOf,
+  optional,
   type Reader,
   refuseKind,
+  required,
+  type Site,
+  table,
   text,
   truth,
+  type ValuesOf,
   whole,
 } from './reader.ts';
 

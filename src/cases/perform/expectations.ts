@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from '../../git/git.ts';
 import { count } from '../../terminal/text.ts';
-import { patternOf } from '../../testing/manifest/pattern.ts';
-import { outputLines } from '../../testing/snapshot/output-lines.ts';
+import { patternOf } from '../manifest/fields.ts';
 import type { CaseStep, Expectation, ExpectedFile } from '../manifest/manifest.ts';
 import type { CaseFailure } from '../result.ts';
 import { compareSnapshot } from '../snapshot/diff.ts';
+import { outputLines } from '../snapshot/normalise.ts';
 
 export interface ExpectationCheck {
   readonly step: Pick<CaseStep, 'name' | 'position'>;

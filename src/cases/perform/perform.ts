@@ -1,21 +1,80 @@
+import { AsyncResource } from 'node:async_hooks';
+import { execFileSync, spawn } from 'node:child_process';
+import { RepriseError } from '../../core/errors.ts';
 import { topLane } from '../../effects/recording/recording.ts';
 import type { Tracer } from '../../effects/tracer.ts';
-import type { AbandonableWorld } from '../../effects/world.ts';
+import type { AbandonableWorld, World } from '../../effects/world.ts';
 import { abandonIncarnation, readmitIncarnation } from '../../process/table.ts';
 import { exitCodeOfError } from '../../project/exit-codes.ts';
 import { type CommandIo, type Host, writeLines } from '../../project/host.ts';
 import { formatError } from '../../terminal/errors.ts';
-import { commandEffect } from '../../testing/command-effect.ts';
-import { HeldWorld } from '../../testing/held-world.ts';
-import { groupsOf } from '../../testing/manifest/groups.ts';
-import { moveMain } from '../../testing/move-main.ts';
-import { runScript } from '../../testing/run-script.ts';
+import { groupsOf } from '../manifest/fields.ts';
 import type { CaseManifest, CaseStep, Trigger } from '../manifest/manifest.ts';
 import type { CaseClock } from './clock.ts';
 import { isGitReal } from './failures.ts';
 import type { Stage } from './stage.ts';
-import { type StepIo, stepIo } from './step-io.ts';
+import { commandEffect, type StepIo, stepIo } from './step-io.ts';
 import { type Watch, watchCase } from './triggers.ts';
+
+/**
+ * A world in which nobody goes on as long as it is held: a lane at the top that asks for nothing counts as running.
+ * Otherwise whoever is not killed would get ahead of what is started in the place of who is, by as much as that takes.
+ */
+class HeldWorld {
+  readonly #world: Pick<World, 'open'>;
+  /** Where it was made: outside of all lanes, in whichever of them somebody is killed. */
+  readonly #outside = new AsyncResource('reprise.held-world');
+  readonly #holds = new Map<string, () => void>();
+
+  constructor(world: Pick<World, 'open'>) {
+    this.#world = world;
+  }
+
+  hold(name: string): void {
+    if (this.#holds.has(name)) return;
+    const isOver = new Promise<void>(resolve => this.#holds.set(name, resolve));
+    // That the world is stopped, those are told who play in it.
+    this.#outside.runInAsyncScope(() => this.#world.open(`${name} is left`, () => isOver)).catch(() => {});
+  }
+
+  letGo(name: string): void {
+    this.#holds.get(name)?.();
+    this.#holds.delete(name);
+  }
+}
+
+/**
+ * Moves the branch that a case is about, with its checkout, as somebody would who is not in the case. At once: whoever
+ * is about to look at the branch must find it there. Throws GIT_FAILED.
+ */
+function moveMain({ stage, env }: Pick<Play, 'stage' | 'env'>, commit: string): void {
+  try {
+    execFileSync('git', ['reset', '--quiet', '--keep', commit], { cwd: stage.repo, env, stdio: 'pipe' });
+  } catch (cause) {
+    const said = String((cause as { readonly stderr?: Buffer }).stderr ?? cause).trim();
+    throw new RepriseError('GIT_FAILED', `main of the case cannot be moved to ${commit}: ${said}`, {
+      hint: 'the commit must be in the repository of the case: in the pack of [base], or made by a step before',
+      cause,
+    });
+  }
+}
+
+/** Runs a script of a case for real, in the test repository. Gives its exit code. */
+function runScript({ script, io }: { readonly script: string; readonly io: CommandIo }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('bash', ['-e', '-o', 'pipefail', '-s'], {
+      cwd: io.cwd,
+      env: { ...io.env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    child.stdin.on('error', () => {}).end(script);
+    child.stdout.setEncoding('utf8').on('data', (text: string) => io.out(text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => io.err(text));
+    io.interrupt.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve(code ?? (signal ? 143 : 1)));
+  });
+}
 
 /** Carries out a command line of Reprise, as `main` does, and gives its exit code. */
 export type Program = (args: readonly string[], io: CommandIo) => Promise<number>;
@@ -30,7 +89,7 @@ export interface PlayedStep {
     | { readonly kind: 'timed-out'; readonly afterMs: number };
 }
 
-export interface Play {
+interface Play {
   readonly manifest: CaseManifest;
   readonly stage: Stage;
   readonly program: Program;
@@ -45,7 +104,7 @@ export interface Play {
   readonly restart?: ((killed: CaseStep) => CaseStep | undefined) | undefined;
 }
 
-export interface PlayWorld {
+interface PlayWorld {
   readonly world: AbandonableWorld;
   readonly hostOf: (step: CaseStep) => Host;
   /** Called when a step has been killed, before anything else goes on there. */

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { loadCase } from '../../testing/manifest/load.ts';
+import { loadCase } from '../manifest/load.ts';
 import { type Stage, setStage } from './stage.ts';
 
 function folder(): string {

@@ -14,16 +14,69 @@ import { dirname, join } from 'node:path';
 import type { Environment } from '../../engine/environment.ts';
 import { restoreBase } from '../../git/delta/pack.ts';
 import { createGit, type Git } from '../../git/git.ts';
+import { branchTip } from '../../git/refs.ts';
+import { worktreeEntries } from '../../git/workspace/entries.ts';
 import type { RunProgram } from '../../process/program.ts';
 import { Starter } from '../../process/shell-pool.ts';
 import { thisProcess } from '../../process/table.ts';
 import { definitionFiles } from '../../project/journal/run-journal.ts';
 import { openStore } from '../../project/open-engine.ts';
 import { excludeFromGit } from '../../project/project.ts';
-import { initRepository } from '../../testing/init-repository.ts';
-import { putClaims } from '../../testing/put-claims.ts';
+import type { EventStore } from '../../store/port.ts';
 import type { Packages, TestContext } from '../context.ts';
-import type { CaseManifest } from '../manifest/manifest.ts';
+import type { CaseClaim, CaseManifest } from '../manifest/manifest.ts';
+import type { SnapshotResult } from '../snapshot/snapshot.ts';
+
+/** A folder or a file below `.git`. */
+interface Part {
+  readonly path: string;
+  readonly content: Buffer | undefined;
+}
+
+const made = new Map<string | undefined, readonly Part[]>();
+
+/**
+ * An empty repository on `main`. One git makes the same each time: only the first stage of a process asks for it, the
+ * others get a copy. Throws GIT_FAILED.
+ */
+async function initRepository(git: Git, searchPath: string | undefined): Promise<void> {
+  const folder = join(git.cwd, '.git');
+  const known = made.get(searchPath);
+  if (known) {
+    copyTo(folder, known);
+    return;
+  }
+  await git.ok(['init', '--quiet', '--initial-branch=main', '--template=']);
+  made.set(searchPath, partsOf(folder));
+}
+
+const partsOf = (folder: string): readonly Part[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).map(entry => {
+    const file = join(entry.parentPath, entry.name);
+    return { path: file.slice(folder.length + 1), content: entry.isFile() ? readFileSync(file) : undefined };
+  });
+
+function copyTo(folder: string, parts: readonly Part[]): void {
+  mkdirSync(folder);
+  for (const { path, content } of parts) {
+    if (content === undefined) mkdirSync(join(folder, path), { recursive: true });
+    else writeFileSync(join(folder, path), content);
+  }
+}
+
+/** Before anything that happens in a case. */
+const longAgo = '2026-01-01T00:00:00.000Z';
+
+/** Others are not in the case, so whatever they hold is held by a person, who never lets go. */
+export async function putClaims(
+  { claims: store }: Pick<EventStore, 'claims'>,
+  claims: readonly CaseClaim[],
+): Promise<void> {
+  for (const { task, state, version, by } of claims) {
+    await store.take({ task, version, by, seen: 0, runId: null, at: longAgo });
+    if (state !== 'held') await store.settle({ task, state, at: longAgo });
+  }
+}
 
 /** A repository in a folder of its own, in which a case is played. */
 export interface Stage {
@@ -56,7 +109,7 @@ export const fixedEnvironment = {
   USER: 'case',
 } as const;
 
-export interface StageOptions {
+interface StageOptions {
   readonly manifest: CaseManifest;
   /** The folder of the case. */
   readonly caseFolder: string;
@@ -174,4 +227,69 @@ function writeFiles(repo: string, files: Readonly<Record<string, string>>): void
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content, content.startsWith('#!') ? { mode: 0o755 } : {});
   }
+}
+
+/** The commits of a stage, by their ids, and the branches. */
+interface StageHistory {
+  readonly commits: ReadonlyMap<string, StageCommit>;
+  /** With their tips. */
+  readonly branches: ReadonlyMap<string, string>;
+}
+
+interface StageCommit {
+  readonly parents: readonly string[];
+  readonly subject: string;
+}
+
+/** Everything that refs lead to, with one process. */
+export async function stageHistory({ git }: Stage): Promise<StageHistory> {
+  const args = ['log', '--all', '--decorate=full', '--decorate-refs=refs/heads', '--format=%H %P%n%D%n%s'];
+  const lines = (await git.ok(args)).split('\n');
+  const commits = new Map<string, StageCommit>();
+  const branches = new Map<string, string>();
+  for (let at = 0; at + 2 < lines.length; at += 3) {
+    const [ids = '', refs = '', subject = ''] = lines.slice(at, at + 3);
+    const [id = '', ...parents] = ids.trimEnd().split(' ');
+    commits.set(id, { parents, subject });
+    const names = refs === '' ? [] : refs.split(', ');
+    for (const name of names) branches.set(name.replace(/^refs\/heads\//, ''), id);
+  }
+  return { commits, branches };
+}
+
+/** What is there after the last step. */
+export async function stageResult(
+  stage: Stage,
+  { main, history }: { readonly main: string; readonly history: StageHistory },
+): Promise<SnapshotResult> {
+  return {
+    main: (lineOf(history, main) ?? (await askForLine(stage, main))).filter(subject => subject !== ''),
+    worktrees: worktreeEntries(repositoryOf(stage)).map(({ path }) => path),
+    branches: [...history.branches.keys()].filter(branch => branch !== main),
+  };
+}
+
+/** Subjects from the first commit of a branch to its tip; `undefined` if there is a merge among them. */
+function lineOf({ commits, branches }: StageHistory, branch: string): readonly string[] | undefined {
+  const subjects: string[] = [];
+  for (let id = branches.get(branch); id !== undefined; ) {
+    const commit = commits.get(id);
+    if (commit === undefined || commit.parents.length > 1) return undefined;
+    subjects.unshift(commit.subject);
+    id = commit.parents[0];
+  }
+  return subjects;
+}
+
+async function askForLine({ git }: Stage, branch: string): Promise<readonly string[]> {
+  const log = await git.ok(['log', '--reverse', '--format=%s', `refs/heads/${branch}`, '--']);
+  return log.split('\n');
+}
+
+const repositoryOf = ({ git, repo }: Stage) => ({ git, root: repo, commonDir: join(repo, '.git') });
+
+/** Where the main branch is. */
+export async function mainOf(stage: Stage, main: string): Promise<{ ref: string; commit: string } | null> {
+  const commit = await branchTip(repositoryOf(stage), main);
+  return commit === undefined ? null : { ref: `refs/heads/${main}`, commit };
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { TracedRequest } from '../../effects/tracer.ts';
-import { loadCase } from '../../testing/manifest/load.ts';
+import { loadCase } from '../manifest/load.ts';
 import { watchCase } from './triggers.ts';
 
 const caseOf = (toml: string) => loadCase({ file: 'one.toml', displayFile: 'one.toml', text: toml });

@@ -5,8 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { RepriseError } from '../../core/errors.ts';
 import { createRedactor, type NamedPath } from '../../effects/redact/redact.ts';
 import type { Secret } from '../../effects/redact/secrets.ts';
-import { createDetector, type Detect } from '../../testing/leak-scan-text.ts';
-import { isPack, ObjectNames, type Pack, withPacks } from './leak-detectors.ts';
+import { createDetector, type Detect, isPack, ObjectNames, type Pack, withPacks } from './leak-detectors.ts';
 
 /** Something that must not be in a recorded file. Its value is nowhere in here. */
 export interface Leak {

@@ -10,23 +10,18 @@ import { openRepository } from '../../git/repository.ts';
 import { runShellStep } from '../../process/shell-step.ts';
 import type { Host } from '../../project/host.ts';
 import { memoryStore } from '../../store/memory.ts';
-import { composeCase, orStopped } from '../../testing/compose-case.ts';
-import { type OpenSessions, openSessions } from '../../testing/open-sessions.ts';
-import { stagePaths } from '../../testing/paths.ts';
-import { putClaims } from '../../testing/put-claims.ts';
-import { settled } from '../../testing/session-settings.ts';
-import { mainOf } from '../../testing/stage-result.ts';
-import type { TestContext } from '../context.ts';
+import { settled, stagePaths, type TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
 import { replayClock } from '../perform/clock.ts';
 import { failureOfError, isGitReal, stepFailures } from '../perform/failures.ts';
 import { type PlayedStep, Player } from '../perform/perform.ts';
-import { fixedEnvironment, onStage, type Stage, stageOf } from '../perform/stage.ts';
+import { fixedEnvironment, mainOf, onStage, putClaims, type Stage, stageOf } from '../perform/stage.ts';
 import type { CaseFailure } from '../result.ts';
+import { composeCase, orStopped } from '../snapshot/snapshot.ts';
 import { Shelf } from './library.ts';
 import { loadRecording } from './load.ts';
-import { createVcr, leftOn, type Vcr } from './serve.ts';
+import { createVcr, leftOn, type OpenSessions, openSessions, type Vcr } from './serve.ts';
 
 /** What a replay came to. */
 export interface Replayed {

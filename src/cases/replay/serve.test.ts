@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentOf } from '../../agents/test-support.ts';
-import { essence, type Played, type RecordedPlay, Stage } from '../../testing/vcr/test-support.ts';
 import { agent, shell, workflow } from '../../workflow/builder/index.ts';
+import { essence, type Played, type RecordedPlay, Stage } from './test-support.ts';
 
 const scripted = (script: NonNullable<ReturnType<typeof agentOf>['script']>, name = 'coder') =>
   agentOf({ name, kind: 'scripted', script });

@@ -1,7 +1,7 @@
 import type { Session, SessionFactory } from '../../agents/session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
-import type { ShellRunner } from '../../engine/environment.ts';
+import type { ShellRunner, WorkScript } from '../../engine/environment.ts';
 import type { TaskUnit } from '../../engine/recording/recorder.ts';
 import {
   type RecordedSession,
@@ -10,13 +10,33 @@ import {
   sessionFileName,
   shellRole,
 } from '../../engine/recording/session-file.ts';
-import type { OpenLog } from '../../process/log.ts';
-import { type AppliedMark, type DeltaOptions, Deltas } from '../../testing/vcr/deltas.ts';
-import { isLive } from '../../testing/vcr/live-roles.ts';
-import { type StaleSession, stalenessOfSession, stalenessOfShell } from '../../testing/vcr/stale.ts';
-import { runRecordedShell } from '../../testing/vcr/vcr-shell.ts';
-import { Shelf, type Wanted } from './library.ts';
-import { VcrSession } from './serve-session.ts';
+import { type Log, type OpenLog, openLogFile } from '../../process/log.ts';
+import type { ShellEnd } from '../../process/shell-step.ts';
+import { Shelf, type StaleSession, stalenessOfSession, stalenessOfShell, type Wanted } from './library.ts';
+import { type AppliedMark, type DeltaOptions, Deltas, VcrSession } from './serve-session.ts';
+
+/** What `live` may say for a script: what it is, exactly or as one of several, or the step that it belongs to. */
+export const isLive = (
+  live: readonly string[],
+  { role, step }: { readonly role: string; readonly step: string },
+): boolean => live.some(name => name === role || name === step || name === groupOf(role));
+
+/** `check-1` is one of the `checks`. */
+function groupOf(role: string): string | undefined {
+  const [, kind = role] = /^(.+)-\d+$/.exec(role) ?? [];
+  return groups[kind];
+}
+
+const groups: Readonly<Record<string, string>> = {
+  run: 'run',
+  check: 'checks',
+  gate: 'gates',
+  rank: 'rank',
+  setup: 'setup',
+  teardown: 'teardown',
+  verify: 'verify',
+  'verify-setup': 'verify',
+};
 
 export interface VcrOptions extends DeltaOptions {
   readonly sessions: readonly Recording[];
@@ -172,3 +192,69 @@ export const sessionThatFails = (error: RepriseError): Session => ({
   cancel: async () => {},
   close: async () => {},
 });
+
+interface ServedShell {
+  /** Does to the folder what the script did. */
+  readonly applyDelta: () => Promise<void>;
+  /** Files unless it is said. */
+  readonly openLog?: OpenLog | undefined;
+}
+
+/**
+ * A script that was recorded, run again without running it: the same output, to whoever listens and in the log, the same
+ * changes in the folder, the same end. One that was interrupted goes on until it is interrupted again.
+ */
+async function runRecordedShell(
+  recording: RecordedShell,
+  script: WorkScript,
+  { applyDelta, openLog = openLogFile }: ServedShell,
+): Promise<ShellEnd> {
+  let log = '';
+  for (const { stream, text } of recording.output) {
+    log += `${text}\n`;
+    for (const line of text.split('\n')) script.onLine?.(stream, line, false);
+  }
+  if (log !== '') keep(openLog(script.logFile), log);
+  if (recording.cut !== undefined) await aborted(script.signal);
+  await applyDelta();
+  return recording.end ?? { kind: 'cancelled' };
+}
+
+function keep(log: Log, text: string): void {
+  log.append(text);
+  log.close();
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+/** Sessions of a step, to be closed if it is killed: what they had done by then stays done. */
+export interface OpenSessions {
+  readonly openSession: SessionFactory;
+  closeAll(): Promise<void>;
+}
+
+export function openSessions(open: SessionFactory): OpenSessions {
+  const sessions = new Set<Session>();
+  return {
+    openSession: (request, host) => {
+      const session = open(request, host);
+      sessions.add(session);
+      return {
+        next: answer => session.next(answer),
+        cancel: () => session.cancel(),
+        close: async () => {
+          sessions.delete(session);
+          await session.close();
+        },
+      };
+    },
+    closeAll: async () => {
+      for (const session of sessions) await session.close();
+      sessions.clear();
+    },
+  };
+}

@@ -1,4 +1,5 @@
 import { formatDuration } from '../../core/time.ts';
+import { hintLines } from '../../terminal/errors.ts';
 import { type Glyphs, glyphsFor } from '../../terminal/glyphs.ts';
 import {
   type Colour,
@@ -10,11 +11,84 @@ import {
   painter,
   truncate,
 } from '../../terminal/text.ts';
-import { failureLines } from '../../testing/reporters/failure-text.ts';
-import type { TestReporterOptions } from '../../testing/reporters/options.ts';
-import { caseTitle } from '../../testing/summary.ts';
-import { firstLine, safeLine } from '../../view/safe-text.ts';
-import type { CaseName, CaseResult, CaseStatus, TestReporter, TestSummary } from '../result.ts';
+import { shellWord } from '../../terminal/words.ts';
+import { firstLine, safeLine, safeOutput } from '../../view/safe-text.ts';
+import {
+  type CaseFailure,
+  type CaseName,
+  type CaseResult,
+  type CaseStatus,
+  caseTitle,
+  type FailureKind,
+  type TestReporter,
+  type TestSummary,
+} from '../result.ts';
+
+/** Where a reporter writes, and what the place can show. */
+export interface TestReporterOptions {
+  readonly write: (text: string) => void;
+  readonly color: boolean;
+  readonly columns: number;
+  /** Whether more than ASCII can be shown; it can unless it is said. */
+  readonly unicode?: boolean | undefined;
+  /** From the root of the repository to where the tests were started, such as `packages/a/`. For annotations only. */
+  readonly pathPrefix?: string | undefined;
+}
+
+const mostDiffLines = 300;
+
+/** A failure in full: what, where, the difference and what to type next. */
+export function failureLines(result: CaseResult, failure: CaseFailure, paint: Paint): readonly string[] {
+  const [first = '', ...further] = failure.message.trim().split('\n').map(safeOutput);
+  const step = failure.step === undefined ? '' : `${safeLine(failure.step)}: `;
+  return [
+    `${paint('red', failure.kind)}: ${step}${first}`,
+    ...further.map(line => `  ${line}`.trimEnd()),
+    ...placeLines(failure, paint),
+    ...diffText(failure.diff ?? '', paint).map(line => `  ${line}`.trimEnd()),
+    ...hintLines(hintOf(result, failure)),
+  ];
+}
+
+/** `  at cases/two/two.toml:7`, unless the message begins with it. */
+function placeLines({ file, line, message }: CaseFailure, paint: Paint): readonly string[] {
+  if (file === undefined || message.includes(file)) return [];
+  return [`  ${paint('dim', `at ${safeLine(file)}${line === undefined ? '' : `:${line}`}`)}`];
+}
+
+const colours: Readonly<Record<string, Colour>> = { '+': 'green', '-': 'red', '@': 'cyan' };
+
+function diffText(diff: string, paint: Paint): readonly string[] {
+  const lines = diff.replace(/\n$/, '').split('\n');
+  if (lines.length === 1 && lines[0] === '') return [];
+  const shown = lines.slice(0, mostDiffLines).map(line => paint(colours[line[0] ?? ''], safeOutput(line)));
+  const more = lines.length - mostDiffLines;
+  return more > 0 ? [...shown, paint('dim', `... and ${more} more lines`)] : shown;
+}
+
+const remedies: Readonly<Record<FailureKind, readonly [options: string, why: string]>> = {
+  diverged: [' --record', 'if it is meant to do that now, record it again'],
+  witness: [' --record', 'if less is meant to go on at once now, record it again'],
+  'left-over': [' --record', 'if that is meant not to be asked for any more, record it again'],
+  stale: [' --record', 'record it again'],
+  leak: [' --record', 'once it is out of what the case prints and writes'],
+  snapshot: [' --accept', 'if the new one is right'],
+  expectation: ['', 'once it is mended'],
+  trigger: ['', 'once it is mended'],
+  definition: ['', 'once it is mended'],
+  timeout: ['', 'give the step a longer `timeout`, or mend what hangs, and run it again'],
+  race: ['', 'to see it once more'],
+  error: ['', 'to run it again'],
+};
+
+/** Every failure says what to type next, if not in its own words. */
+export function hintOf(result: Pick<CaseResult, 'name' | 'group'>, failure: CaseFailure): string {
+  const [options, why] = remedies[failure.kind];
+  const own = failure.hint?.trim() ?? '';
+  if (own.includes('reprise ')) return own;
+  const command = `${why}: reprise test ${shellWord(caseTitle(result))}${options}`;
+  return own === '' ? command : `${own}\n${command}`;
+}
 
 const durationWidth = 7;
 const narrowestNote = 16;

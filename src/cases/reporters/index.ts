@@ -1,14 +1,21 @@
 import { painter } from '../../terminal/text.ts';
-import { failureLines } from '../../testing/reporters/failure-text.ts';
-import type { TestReporterOptions } from '../../testing/reporters/options.ts';
-import { outputLines } from '../../testing/snapshot/output-lines.ts';
-import { caseTitle } from '../../testing/summary.ts';
 import { firstLine, safeLine } from '../../view/safe-text.ts';
-import type { CaseFailure, CaseResult, TestReporter } from '../result.ts';
-import { createDefaultReporter } from './default.ts';
+import { type CaseFailure, type CaseResult, caseTitle, type TestReporter } from '../result.ts';
+import { outputLines } from '../snapshot/normalise.ts';
+import { createDefaultReporter, failureLines, type TestReporterOptions } from './default.ts';
+import { createJunitReporter } from './junit.ts';
+
+/** For programs: one object a line, of `"type": "case"` for each case as it ends, the last of `"type": "summary"`. */
+function createJsonReporter({ write }: Pick<TestReporterOptions, 'write'>): TestReporter {
+  const line = (value: object) => write(`${JSON.stringify(value)}\n`);
+  return {
+    onCase: result => line({ type: 'case', ...result }),
+    onEnd: summary => line({ type: 'summary', ...summary }),
+  };
+}
 
 /** For GitHub Actions: the text for people, the output of failed cases in groups, and an annotation for each failure. */
-export function createGithubReporter(options: TestReporterOptions): TestReporter {
+function createGithubReporter(options: TestReporterOptions): TestReporter {
   const { write, pathPrefix = '' } = options;
   const text = createDefaultReporter({ ...options, write: each => write(harmless(each)) });
   const failed: CaseResult[] = [];
@@ -54,3 +61,17 @@ const data = (text: string): string =>
   text.replaceAll('##[', '## [').replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 
 const property = (text: string): string => data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
+
+const reporters = {
+  default: createDefaultReporter,
+  json: createJsonReporter,
+  junit: createJunitReporter,
+  github: createGithubReporter,
+} as const satisfies Readonly<Record<string, (options: TestReporterOptions) => TestReporter>>;
+
+export type ReporterName = keyof typeof reporters;
+
+export const reporterNames = Object.keys(reporters) as readonly ReporterName[];
+
+export const createTestReporter = (name: ReporterName, options: TestReporterOptions): TestReporter =>
+  reporters[name](options);

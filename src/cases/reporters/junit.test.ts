@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { caseResult, mixedResults, reported } from '../../testing/reporters/test-support.ts';
+import { caseResult, mixedResults, reported } from './test-support.ts';
 
 describe('for CI servers', () => {
   it('is a document with a suite for each group', () => {

@@ -1,13 +1,95 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { ConductedWorld } from '../../effects/conductor/conductor.ts';
+import type { RecordedEntry } from '../../effects/recording/recording.ts';
+import { tableLines } from '../../terminal/table.ts';
 import { shellWord } from '../../terminal/words.ts';
+import { safeLine } from '../../view/safe-text.ts';
+import { stagePaths } from '../context.ts';
+import type { CaseManifest } from '../manifest/manifest.ts';
+import { isGitReal } from '../perform/failures.ts';
+import type { PlayedStep } from '../perform/perform.ts';
+import { type Stage, stageHistory, stageResult } from '../perform/stage.ts';
 import type { CaseFailure } from '../result.ts';
 import { compareSnapshot } from './diff.ts';
+import { normaliseSnapshot, outputLines } from './normalise.ts';
+import { timelineLines } from './timeline.ts';
+
+interface SnapshotStep {
+  readonly name: string;
+  /** All that it wrote, as it wrote it. */
+  readonly output: string;
+  readonly exitCode: number | null;
+  /** Ended by the case itself, before it had an exit code. */
+  readonly killed?: boolean | undefined;
+}
+
+/** What is there after the last step. */
+export interface SnapshotResult {
+  /** Subjects of the commits on main, oldest first. */
+  readonly main: readonly string[];
+  readonly tasks?: readonly { readonly name: string; readonly status: string }[] | undefined;
+  /** Left over, besides the checkout itself. */
+  readonly worktrees: readonly string[];
+  /** Left over, besides main. */
+  readonly branches: readonly string[];
+}
+
+interface SnapshotParts {
+  /** In the order of the case file. */
+  readonly steps: readonly SnapshotStep[];
+  /** Absent if nothing was done to the repository: then there is nothing to see in it. */
+  readonly result?: SnapshotResult | undefined;
+  /** The entries as they are on the tapes, in their order; without them there is no timeline. */
+  readonly timeline?: readonly RecordedEntry[] | undefined;
+}
+
+/** What a case came to, as one text: a section for each step, the result, and the timeline if it is asked for. */
+export function composeSnapshot({ steps, result, timeline }: SnapshotParts): string {
+  const sections = [
+    ...steps.map(step => section(step.name, [...outputLines(step.output), ...endLines(step)])),
+    ...(result ? [section('result', resultLines(result))] : []),
+    ...(timeline ? [section('timeline', timelineLines(timeline))] : []),
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+const section = (name: string, lines: readonly string[]): string =>
+  [`--- ${safeLine(name)} ---`, ...lines].join('\n');
+
+function endLines({ exitCode, killed }: SnapshotStep): readonly string[] {
+  if (killed) return ['killed'];
+  return exitCode === 0 ? [] : [exitCode === null ? 'no exit code' : `exit ${exitCode}`];
+}
+
+function resultLines({ main, tasks = [], worktrees, branches }: SnapshotResult): readonly string[] {
+  return [
+    ...listLines('main', main.map(safeLine)),
+    ...(tasks.length === 0 ? [] : ['tasks:', ...taskLines(tasks)]),
+    ...listLines('worktrees left', worktrees.map(safeLine)),
+    ...listLines('branches left', branches.map(safeLine)),
+  ];
+}
+
+const listLines = (title: string, items: readonly string[]): readonly string[] =>
+  items.length === 0 ? [`${title}: none`] : [`${title}:`, ...items.map(item => `  ${item}`.trimEnd())];
+
+const taskLines = (tasks: NonNullable<SnapshotResult['tasks']>): readonly string[] =>
+  tableLines(
+    tasks.map(({ name, status }) => [{ text: safeLine(name) }, { text: safeLine(status) }]),
+    {
+      columns: [{}, {}],
+      width: Number.POSITIVE_INFINITY,
+      paint: (_, text) => text,
+      ellipsis: '…',
+      indent: '  ',
+    },
+  );
 
 /** `check` compares and leaves the new one beside it, `accept` takes it over, `ci` compares and writes nothing. */
 export type SnapshotMode = 'check' | 'accept' | 'ci';
 
-export interface SnapshotCheck {
+interface SnapshotCheck {
   /** Where the snapshot is, or should be. */
   readonly file: string;
   readonly actual: string;
@@ -18,7 +100,7 @@ export interface SnapshotCheck {
   readonly displayFile?: string | undefined;
 }
 
-export type SnapshotVerdict =
+type SnapshotVerdict =
   | { readonly kind: 'equal' }
   | { readonly kind: 'accepted'; readonly before: 'missing' | 'different' }
   | { readonly kind: 'failed'; readonly failure: CaseFailure };
@@ -84,3 +166,61 @@ function firstLineOf(diff: string): number {
   const same = lines.findIndex(line => !line.startsWith(' ') && line !== '');
   return Math.max(1, start + Math.max(0, same));
 }
+
+interface ComposedCase {
+  readonly manifest: CaseManifest;
+  readonly played: readonly PlayedStep[];
+  readonly entries: readonly RecordedEntry[];
+}
+
+/** The snapshot of a case that was played. */
+export async function composeCase(
+  stage: Stage,
+  { manifest, played, entries }: ComposedCase,
+): Promise<string> {
+  const runIds = runIdsOf(entries);
+  const history = await stageHistory(stage);
+  const main = manifest.base?.branch ?? 'main';
+  const result = isGitReal(manifest) ? await stageResult(stage, { main, history }) : undefined;
+  const text = composeSnapshot({
+    steps: played.map(({ step, output, end }) => ({
+      name: step.name,
+      output,
+      exitCode: end.kind === 'exited' ? end.code : null,
+      killed: end.kind === 'killed',
+    })),
+    result: result && inOrderOfRuns(result, { played, runIds }),
+    timeline: manifest.timeline ? entries : undefined,
+  });
+  const shas = [...history.commits.keys()];
+  return normaliseSnapshot(text, { paths: stagePaths(stage), shas, runIds });
+}
+
+/** Run ids are random: what is named after them is sorted by the place at which the steps mention the run. */
+function inOrderOfRuns(
+  result: SnapshotResult,
+  { played, runIds }: { readonly played: readonly PlayedStep[]; readonly runIds: readonly string[] },
+): SnapshotResult {
+  const outputs = played.map(({ output }) => output).join('\n');
+  const mentioned = runIds.toSorted((a, b) => outputs.indexOf(a) - outputs.indexOf(b));
+  const sortable = (name: string) =>
+    mentioned.reduce((text, id, index) => text.replaceAll(id, String(index).padStart(6, '0')), name);
+  const sorted = (names: readonly string[]) => names.toSorted((a, b) => (sortable(a) < sortable(b) ? -1 : 1));
+  return { ...result, worktrees: sorted(result.worktrees), branches: sorted(result.branches) };
+}
+
+const runIdsOf = (entries: readonly RecordedEntry[]): readonly string[] =>
+  entries.flatMap(({ op, outcome }) =>
+    op === 'ids.new' && outcome?.kind === 'ok'
+      ? ((outcome.value as { readonly runId?: string }).runId ?? [])
+      : [],
+  );
+
+/** Whoever waits for steps is not to wait for a performance that was broken off. */
+export const orStopped = <T>(played: Promise<T>, { stopped }: Pick<ConductedWorld, 'stopped'>): Promise<T> =>
+  Promise.race([
+    played,
+    stopped.then(error => {
+      throw error;
+    }),
+  ]);

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
+import { failureLines } from '../../cases/reporters/default.ts';
 import type { CaseFailure, CaseResult } from '../../cases/result.ts';
 import { painter } from '../../terminal/text.ts';
-import { failureLines } from '../reporters/failure-text.ts';
 
 /**
  * A case that failed. The message is what `reprise test` prints of it. `expected` and `actual` hold the parts of the

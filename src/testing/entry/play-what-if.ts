@@ -1,10 +1,12 @@
-import type { TestContext } from '../../cases/context.ts';
+import { settled, stagePaths, type TestContext } from '../../cases/context.ts';
 import type { FoundCase } from '../../cases/manifest/find.ts';
 import type { CaseManifest } from '../../cases/manifest/manifest.ts';
+import { countedIds, virtualClock } from '../../cases/perform/clock.ts';
 import { type PlayedStep, Player } from '../../cases/perform/perform.ts';
 import { fixedEnvironment, type Stage, stageOf } from '../../cases/perform/stage.ts';
 import type { LoadedRecording } from '../../cases/replay/load.ts';
 import { firstMoment } from '../../cases/replay/replay.ts';
+import { orStopped } from '../../cases/snapshot/snapshot.ts';
 import { RepriseError } from '../../core/errors.ts';
 import { createConductedWorld } from '../../effects/conductor/conductor.ts';
 import { createRedactor } from '../../effects/redact/redact.ts';
@@ -13,10 +15,6 @@ import type { Recording as RecordedActivity } from '../../engine/recording/sessi
 import { openRepository } from '../../git/repository.ts';
 import type { Host } from '../../project/host.ts';
 import { memoryStore } from '../../store/memory.ts';
-import { orStopped } from '../compose-case.ts';
-import { stagePaths } from '../paths.ts';
-import { settled } from '../session-settings.ts';
-import { countedIds, virtualClock } from '../virtual-time.ts';
 import type { AskedWork } from './asked-work.ts';
 import { withForcedEnds } from './forced-ends.ts';
 import { guidedPlayer, Stuck } from './guided-player.ts';

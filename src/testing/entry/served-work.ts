@@ -1,17 +1,15 @@
 import { lazySessions } from '../../agents/open-session.ts';
 import { noUsage, type Session, type SessionFactory, type SessionResult } from '../../agents/session.ts';
-import { Shelf } from '../../cases/replay/library.ts';
+import { Shelf, type StaleSession } from '../../cases/replay/library.ts';
 import { taskOf } from '../../cases/replay/replay.ts';
-import { createVcr, type Vcr } from '../../cases/replay/serve.ts';
+import { createVcr, isLive, type Vcr } from '../../cases/replay/serve.ts';
+import type { AppliedMark, DeltaOptions } from '../../cases/replay/serve-session.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { Redactor } from '../../effects/redact/redact.ts';
 import type { ShellRunner, WorkScript } from '../../engine/environment.ts';
 import { type Recording, shellRole } from '../../engine/recording/session-file.ts';
 import { unitOf } from '../../engine/state/graph.ts';
 import { runShellStep, type ShellEnd } from '../../process/shell-step.ts';
-import type { AppliedMark, DeltaOptions } from '../vcr/deltas.ts';
-import { isLive } from '../vcr/live-roles.ts';
-import type { StaleSession } from '../vcr/stale.ts';
 import type { ForcedEnd, Plan } from './override.ts';
 
 export interface ServedWorkOptions extends Omit<DeltaOptions, 'applyDeltas'> {

@@ -1,5 +1,6 @@
 import type { TestContext } from '../../cases/context.ts';
 import { findCases } from '../../cases/manifest/find.ts';
+import { readCase } from '../../cases/manifest/load.ts';
 import { loadRecording } from '../../cases/replay/load.ts';
 import { RepriseError } from '../../core/errors.ts';
 import type { HistoryEvent } from '../../core/events.ts';
@@ -7,7 +8,6 @@ import { nearest } from '../../core/suggest.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import { canonicalOrder, digestsOf } from '../../engine/history/digest.ts';
 import { definitionPath } from '../../engine/state/graph.ts';
-import { readCase } from '../manifest/read-case.ts';
 import { type CaseHistory, recordedHistories } from './histories.ts';
 import { type Change, changesOf, diffText, type Outcome, outcomesOf } from './outcomes.ts';
 import { asRecorded, type Override, type Plan, planOf } from './override.ts';

@@ -14,6 +14,7 @@ import { dirname, join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { TestContext } from '../../../src/cases/context.ts';
 import type { FoundCase } from '../../../src/cases/manifest/find.ts';
+import { readCase } from '../../../src/cases/manifest/load.ts';
 import type { CaseManifest } from '../../../src/cases/manifest/manifest.ts';
 import type { PlayedStep, Program } from '../../../src/cases/perform/perform.ts';
 import { recordCase } from '../../../src/cases/record/record.ts';
@@ -23,7 +24,6 @@ import { runProgram } from '../../../src/cli/program.ts';
 import { testContext } from '../../../src/cli/test-commands.ts';
 import type { HistoryEvent } from '../../../src/core/events.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
-import { readCase } from '../../../src/testing/manifest/read-case.ts';
 
 /** What playing a case came to, without the name of the folder that it was played in. */
 export interface Came {

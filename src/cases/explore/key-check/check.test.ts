@@ -10,11 +10,8 @@ import { Lab } from '../../../git/test-support.ts';
 import { memoryStore } from '../../../store/memory.ts';
 import type { EventStore } from '../../../store/port.ts';
 import { openSqliteStore } from '../../../store/sqlite/store.ts';
-import { modelFacts, StoreFacts } from '../../../testing/explore/keys/model-state.ts';
-import type { SharedState } from '../../../testing/explore/keys/shared-state.ts';
-import { StoreRows } from '../../../testing/explore/keys/store-rows.ts';
-import { KeyCheck } from './check.ts';
-import { GitState } from './states.ts';
+import { KeyCheck, type SharedState } from './check.ts';
+import { GitState, modelFacts, StoreFacts, StoreRows } from './states.ts';
 
 const at = toTimestamp(1_767_225_600_000);
 const owner = { incarnation: 'ann', host: 'here', pid: 1, processStart: '1' };

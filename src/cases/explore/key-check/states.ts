@@ -4,9 +4,12 @@ import { join, relative } from 'node:path';
 import { parseIndex } from '../../../git/fast/index-file.ts';
 import { parseRecord, readIfThere } from '../../../git/files.ts';
 import { createGit } from '../../../git/git.ts';
+import { branchRef, type Model } from '../../../git/model/repository.ts';
 import { readHead, tipInFiles } from '../../../git/refs.ts';
 import { worktreeEntries } from '../../../git/workspace/entries.ts';
-import { type Fact, isKeptApart } from '../../../testing/explore/keys/shared-state.ts';
+import type { EventStore } from '../../../store/port.ts';
+import { type Database, openDatabase } from '../../../store/sqlite/connection.ts';
+import { type Fact, isKeptApart } from './check.ts';
 
 type Facts = readonly (readonly [string, Fact])[];
 
@@ -184,4 +187,147 @@ function entriesIn(folder: string): readonly Dirent[] {
   } catch {
     return [];
   }
+}
+
+type ModelFacts = (readonly [string, Fact])[];
+
+const fact = (name: string, keys: readonly string[], value: unknown): readonly [string, Fact] => [
+  name,
+  { keys, value: JSON.stringify(value) ?? '' },
+];
+
+/** What is in a model of a repository, with the keys that stand for it. The places of agents are files also there. */
+export function modelFacts(model: Model, root: string): ModelFacts {
+  const facts: ModelFacts = [];
+  for (const [ref, commit] of model.refs) {
+    if (isKeptApart(ref)) continue;
+    const branch = ref.startsWith(heads) ? ref.slice(heads.length) : ref;
+    const workspaces = model.checkoutsOf(branch).filter(({ path }) => path !== root);
+    facts.push(fact(ref, [`ref:${branch}`, ...workspaces.map(({ path }) => `wt:${path}`)], commit));
+  }
+  for (const [path, worktree] of model.worktrees) {
+    const { head, files, staged, isSetUp, mark, label } = worktree;
+    if (path === root) {
+      facts.push(fact('HEAD', ['ref:HEAD'], [head, model.headOf(worktree)]));
+      facts.push(fact('the files of the project', ['ref:HEAD', `wt:${root}`], [files, staged]));
+      continue;
+    }
+    facts.push(fact(`the worktree ${path}`, ['gitworktrees'], label));
+    facts.push(fact(`what is in ${path}`, [`wt:${path}`], [head, files, staged, isSetUp, mark]));
+  }
+  for (const [branch, { landed, ...made }] of model.records) {
+    facts.push(fact(`the record of ${branch}`, [`ref:${branch}`], made));
+    if (landed) facts.push(fact(`the note that ${branch} has landed`, [`landed:${branch}`], landed));
+  }
+  for (const [key, range] of model.ports) facts.push(fact(`the ports of ${key}`, ['ports'], range));
+  for (const [branch, commit] of model.pushed)
+    facts.push(fact(`${branch} of the remote`, [`remote:`], commit));
+  facts.push(fact('the lock for landing', ['lock:land'], model.landing));
+  return facts;
+}
+
+const heads = branchRef('');
+
+/** What is in a store, with the keys that stand for it. What was read of a history once is not read again. */
+export class StoreFacts {
+  readonly #store: EventStore;
+  readonly #lengths = new Map<string, number>();
+
+  constructor(store: EventStore) {
+    this.#store = store;
+  }
+
+  async facts(): Promise<ModelFacts> {
+    const { claims, workers } = this.#store;
+    const facts: ModelFacts = [];
+    for (const { runId, owner, ...rest } of await this.#store.list()) {
+      facts.push(fact(`the lease of run ${runId}`, [`lease:${runId}`], owner));
+      facts.push(fact(`the status of run ${runId}`, [`status:${runId}`], rest));
+      facts.push(fact(`the history of run ${runId}`, [`store:${runId}`], await this.#lengthOf(runId)));
+      for (const { id, ...message } of await this.#store.inbox(runId))
+        facts.push(fact(`message ${id} for run ${runId}`, [`inbox:${runId}`], message));
+    }
+    for (const claim of await claims.list())
+      facts.push(fact(`the claim of ${claim.task}`, [`claim:${claim.task}`], claim));
+    for (const worker of await workers.list())
+      facts.push(fact(`worker ${worker.name}`, [`worker:${worker.incarnation}`], worker));
+    return facts;
+  }
+
+  async #lengthOf(runId: string): Promise<number> {
+    const before = this.#lengths.get(runId) ?? 0;
+    const length = before + (await this.#store.read(runId, before)).length;
+    this.#lengths.set(runId, length);
+    return length;
+  }
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** What a row is called, which keys stand for it, and which of its columns count. */
+interface Reading {
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly columns?: readonly string[];
+  readonly besides?: readonly string[];
+}
+
+const leaseColumns = ['epoch', 'incarnation', 'host', 'pid', 'process_start', 'expires_at'];
+
+const ofRun = (row: Row): string => String(row['run_id']);
+
+const readings: Readonly<Record<string, (row: Row) => readonly Reading[]>> = {
+  runs: row => [
+    { name: `the lease of run ${ofRun(row)}`, keys: [`lease:${ofRun(row)}`], columns: leaseColumns },
+    { name: `the status of run ${ofRun(row)}`, keys: [`status:${ofRun(row)}`], besides: leaseColumns },
+  ],
+  events: row => [
+    { name: `event ${String(row['seq'])} of run ${ofRun(row)}`, keys: [`store:${ofRun(row)}`] },
+  ],
+  inbox: row => [
+    { name: `message ${String(row['id'])} for run ${ofRun(row)}`, keys: [`inbox:${ofRun(row)}`] },
+  ],
+  claims: row => [{ name: `the claim of ${String(row['task'])}`, keys: [`claim:${String(row['task'])}`] }],
+  workers: row => [{ name: `worker ${String(row['name'])}`, keys: [`worker:${String(row['incarnation'])}`] }],
+  // Of a run, for whoever has its lease.
+  processes: () => [],
+};
+
+/** The rows of a store, with the keys that stand for them. */
+export class StoreRows {
+  readonly #file: string;
+  #database: Database | undefined;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  async facts(): Promise<readonly (readonly [string, Fact])[]> {
+    if (!this.#database && !existsSync(this.#file)) return [];
+    this.#database ??= await openDatabase({ file: this.#file, readonly: true });
+    const database = this.#database;
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as Row[];
+    return tables
+      .map(({ name }) => String(name))
+      .filter(table => !table.startsWith('sqlite_'))
+      .flatMap(table => {
+        const rows = database.prepare(`SELECT * FROM "${table}"`).all() as Row[];
+        const readingsOf = readings[table] ?? unknownTable(table);
+        return rows.flatMap(row => readingsOf(row).map(reading => factOf(row, reading)));
+      });
+  }
+
+  close(): void {
+    this.#database?.close();
+    this.#database = undefined;
+  }
+}
+
+const unknownTable = (table: string) => (row: Row) => [
+  { name: `${table} ${JSON.stringify(Object.values(row)[0])}`, keys: [`${table}:`] },
+];
+
+function factOf(row: Row, { name, keys, columns, besides = [] }: Reading): readonly [string, Fact] {
+  const counted = columns ?? Object.keys(row).filter(column => !besides.includes(column));
+  return [name, { keys, value: JSON.stringify(counted.map(column => row[column])) }];
 }

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { agentOf, requestOf, resultOf } from '../../agents/test-support.ts';
+import { parseSessionFile } from '../../engine/recording/decode.ts';
+import { plainEnvironment } from '../../git/test-support.ts';
+import { runShellStep } from '../../process/shell-step.ts';
+import { agent, workflow } from '../../workflow/builder/index.ts';
+import { createVcrSessionFactory } from './composed.ts';
+import { Stage } from './test-support.ts';
+
+const files: Readonly<Record<string, string>> = {
+  dispatch: '{"result": {"task": "fix"}}\n',
+  edits: [
+    '{"thought": "What is it?"}',
+    '{"text": "I fix it."}',
+    '{"edit": {"path": "a.txt", "replace": "one", "with": "two"}}',
+    '{"edit": {"path": "docs/b.txt", "content": "b\\n"}}',
+    '{"commit": "Fix it"}',
+    '{"delete": "docs/b.txt"}',
+    '{"result": "Fixed."}',
+  ].join('\n'),
+};
+
+function factoryOf(stage: Stage, more: Readonly<Record<string, string>> = {}) {
+  const all = { ...files, ...more };
+  return createVcrSessionFactory({
+    workers: [
+      {
+        name: 'worker-a',
+        sessions: [
+          { role: 'dispatch', vcr: 'dispatch' },
+          { role: 'coder', vcr: 'edits' },
+        ],
+      },
+    ],
+    load: name => parseSessionFile(`${name}.jsonl`, all[name] ?? ''),
+    redactor: stage.redactor,
+    blobs: () => new Uint8Array(),
+    repository: () => stage.lab.open(),
+    applyDeltas: true,
+  });
+}
+
+// By its marker, what a session left running is found and ended: it must be nobody else's.
+const marker = { REPRISE_RUN: randomUUID() };
+const host = { onEvent: () => {}, graceMs: 500, inheritEnv: plainEnvironment, marker };
+const asked = (name: string, cwd: string) => requestOf({ agent: agentOf({ name, kind: 'claude' }), cwd });
+
+describe('sessions that were put together by hand', () => {
+  it('are served to each worker in their order, and edit and commit for real', async () => {
+    const stage = new Stage();
+    const factory = factoryOf(stage);
+    const open = factory.of('worker-a');
+    const first = open(asked('dispatch', stage.lab.root), host);
+    expect(resultOf(await first.next())).toMatchObject({ kind: 'ok', structured: { task: 'fix' } });
+    await first.close();
+    expect(factory.leftOver()).toEqual(['worker-a: coder (edits)']);
+    const second = open(asked('coder', stage.lab.root), host);
+    expect(resultOf(await second.next())).toMatchObject({ kind: 'ok', text: 'Fixed.' });
+    await second.close();
+    expect(readFileSync(join(stage.lab.root, 'a.txt'), 'utf8')).toBe('two\n');
+    expect(stage.lab.git('log', '--format=%s')).toBe('Fix it\nBegin');
+    expect(stage.lab.git('status', '--porcelain')).toBe(' D docs/b.txt');
+    expect(factory.leftOver()).toEqual([]);
+    expect(factory.problems()).toEqual([]);
+  });
+
+  it('do the work of a run', async () => {
+    const stage = new Stage();
+    const factory = factoryOf(stage);
+    const skip = factory.of('worker-a');
+    const first = skip(asked('dispatch', stage.lab.root), host);
+    await first.next();
+    await first.close();
+    const model = workflow('w', { steps: [agent('fix', { agent: 'coder', prompt: 'Fix it.' })] }).model;
+    const coder = agentOf({ name: 'coder', kind: 'claude' });
+    const played = await stage.play(
+      { workflow: model, agents: [coder] },
+      { openSession: factory.of('worker-a'), runShell: runShellStep },
+    );
+    expect(played.status).toBe('completed');
+    expect(stage.onBranch('fix', 'a.txt')).toBe('two');
+  });
+
+  it('say which role or worker was expected instead', async () => {
+    const stage = new Stage();
+    const factory = factoryOf(stage);
+    const early = factory.of('worker-a')(asked('coder', stage.lab.root), host);
+    await expect(early.next()).rejects.toMatchObject({ code: 'REPLAY_DIVERGED' });
+    const unknown = factory.of('worker-b')(asked('coder', stage.lab.root), host);
+    await expect(unknown.next()).rejects.toMatchObject({ code: 'REPLAY_DIVERGED' });
+    for (const name of ['dispatch', 'coder']) {
+      const session = factory.of('worker-a')(asked(name, stage.lab.root), host);
+      await session.next();
+      await session.close();
+    }
+    await expect(factory.of('worker-a')(asked('coder', stage.lab.root), host).next()).rejects.toThrow();
+    expect(factory.problems().map(({ message, hint }) => `${message}\n  ${hint}`)).toMatchInlineSnapshot(`
+      [
+        "worker-a opens a session of the agent coder, and the next one for it is dispatch, of dispatch
+        put the sessions of worker-a into the order in which they are opened, or correct a role",
+        "there are no sessions for worker-b, which opens one of the agent coder
+        add { role = "coder", vcr = "..." } to the sessions of worker-b",
+        "worker-a opens one more session, of the agent coder, and has none left
+        add { role = "coder", vcr = "..." } to the sessions of worker-a",
+      ]
+    `);
+  });
+});
