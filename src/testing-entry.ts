@@ -10,21 +10,21 @@
  */
 import { runProgram } from './cli/program.ts';
 import { testContext } from './cli/test-commands.ts';
-import { type CasesOptions, type DefineTest, listCases, type TestCase } from './testing/entry/cases.ts';
-import { type ExploreOptions, type ExploreResult, exploreSetup } from './testing/entry/explore.ts';
-import type { Setup } from './testing/entry/explored-world.ts';
-import { type ReplayOptions, type WhatIf, whatIf } from './testing/entry/what-if.ts';
+import { type CasesOptions, type DefineTest, listCases, type TestCase } from './testing/cases.ts';
+import { type ExploreOptions, type ExploreResult, exploreSetup } from './testing/explore.ts';
+import type { Setup } from './testing/explored-world.ts';
+import { type ReplayOptions, type WhatIf, whatIf } from './testing/what-if/what-if.ts';
 
 export type { CaseFailure, FailureKind } from './cases/result.ts';
 export type { ErrorData } from './core/errors.ts';
 export type { HistoryEvent } from './core/events.ts';
+export type { CasesOptions, DefineTest, TestCase } from './testing/cases.ts';
 export { CaseFailedError } from './testing/entry/case-error.ts';
-export type { CasesOptions, DefineTest, TestCase } from './testing/entry/cases.ts';
-export type { ExploredFailure, ExploreOptions, ExploreResult } from './testing/entry/explore.ts';
-export type { ExploredEffect, ExploredWorld, Setup } from './testing/entry/explored-world.ts';
-export type { Change, Outcome } from './testing/entry/outcomes.ts';
-export type { ClockOverride, Override } from './testing/entry/override.ts';
-export type { ReplayOptions, WhatIf, WhatIfMark, WhatIfRun } from './testing/entry/what-if.ts';
+export type { ExploredFailure, ExploreOptions, ExploreResult } from './testing/explore.ts';
+export type { ExploredEffect, ExploredWorld, Setup } from './testing/explored-world.ts';
+export type { Change, Outcome } from './testing/what-if/outcomes.ts';
+export type { ClockOverride, Override } from './testing/what-if/override.ts';
+export type { ReplayOptions, WhatIf, WhatIfMark, WhatIfRun } from './testing/what-if/what-if.ts';
 
 const here = () => testContext({ env: process.env, cwd: process.cwd() }, runProgram);
 

@@ -1,5 +1,5 @@
 import { search } from '../../dist/effects/explore/search.js';
-import { performingSetup } from '../../dist/testing/entry/explored-world.js';
+import { performingSetup } from '../../dist/testing/explored-world.js';
 import { coldAndWarm, contend } from '../lib/contend.mjs';
 
 /** Three workers that claim and land under locks, with private work in between: 33 effects in a schedule. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, test } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
 import { testContext } from '../../src/cli/test-commands.ts';
-import { type CasesOptions, listCases } from '../../src/testing/entry/cases.ts';
+import { type CasesOptions, listCases } from '../../src/testing/cases.ts';
 import { CaseFailedError, cases } from '../../src/testing-entry.ts';
 import { createProject, type Project, recordedProject } from './recorded-project.ts';
 

@@ -3,7 +3,7 @@ import { type Json, toJson } from '../../core/json.ts';
 import type { World } from '../../effects/world.ts';
 import type { Message, StepEnd } from '../../engine/run/messages.ts';
 import type { Body } from '../../workflow/model.ts';
-import type { ForcedEnd } from './override.ts';
+import type { ForcedEnd } from '../what-if/override.ts';
 
 export interface ForcedEnds {
   readonly endOf: (unit: string) => ForcedEnd | undefined;

@@ -1,11 +1,11 @@
-import type { TestContext } from '../../cases/context.ts';
-import { type FoundCase, findCases, type Orphan } from '../../cases/manifest/find.ts';
-import { type CaseResult, caseTitle } from '../../cases/result.ts';
-import { runCase } from '../../cases/run-case.ts';
-import type { SnapshotMode } from '../../cases/snapshot/snapshot.ts';
-import { orphanResult } from '../../cases/test-command.ts';
-import { RepriseError } from '../../core/errors.ts';
-import { CaseFailedError } from './case-error.ts';
+import type { TestContext } from '../cases/context.ts';
+import { type FoundCase, findCases, type Orphan } from '../cases/manifest/find.ts';
+import { type CaseResult, caseTitle } from '../cases/result.ts';
+import { runCase } from '../cases/run-case.ts';
+import type { SnapshotMode } from '../cases/snapshot/snapshot.ts';
+import { orphanResult } from '../cases/test-command.ts';
+import { RepriseError } from '../core/errors.ts';
+import { CaseFailedError } from './entry/case-error.ts';
 
 /** A case as one test of any runner. */
 export interface TestCase {

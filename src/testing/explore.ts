@@ -1,14 +1,14 @@
-import { followStrictly, minimise } from '../../effects/explore/minimise.ts';
-import type { PolicyName } from '../../effects/explore/policies.ts';
+import { followStrictly, minimise } from '../effects/explore/minimise.ts';
+import type { PolicyName } from '../effects/explore/policies.ts';
 import {
   formatSchedule,
   type Perform,
   type Performed,
   parseSchedule,
   switchesIn,
-} from '../../effects/explore/schedule.ts';
-import { type Found, notDeterministic, search, twice } from '../../effects/explore/search.ts';
-import { laneDiagram } from '../../terminal/lane-diagram.ts';
+} from '../effects/explore/schedule.ts';
+import { type Found, notDeterministic, search, twice } from '../effects/explore/search.ts';
+import { laneDiagram } from '../terminal/lane-diagram.ts';
 import { performingSetup, type Setup } from './explored-world.ts';
 
 export interface ExploreOptions {

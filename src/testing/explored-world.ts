@@ -1,9 +1,9 @@
-import { createConductedWorld } from '../../effects/conductor/conductor.ts';
-import { Stuck, verdictOf } from '../../effects/explore/fairness.ts';
-import { Cut, type Perform, type Verdict } from '../../effects/explore/schedule.ts';
-import { exploringPlayer } from '../../effects/explore/scheduler.ts';
-import type { LaneRef, Mailbox, World } from '../../effects/world.ts';
-import { WatchedKeys } from './watched-keys.ts';
+import { createConductedWorld } from '../effects/conductor/conductor.ts';
+import { Stuck, verdictOf } from '../effects/explore/fairness.ts';
+import { Cut, type Perform, type Verdict } from '../effects/explore/schedule.ts';
+import { exploringPlayer } from '../effects/explore/scheduler.ts';
+import type { LaneRef, Mailbox, World } from '../effects/world.ts';
+import { WatchedKeys } from './entry/watched-keys.ts';
 
 type KeysOf<Args> = readonly string[] | ((args: Args) => readonly string[]);
 

@@ -3,8 +3,8 @@ import type { Asked, Player, PlayerFactory, Standing, View } from '../../effects
 import type { Outcome } from '../../effects/effect.ts';
 import { indexTapes, type Recording, type Tapes } from '../../effects/recording/recording.ts';
 import type { EntryPlace } from '../../effects/tracer.ts';
-import { type AskedWork, askedWork } from './asked-work.ts';
-import { type TurnsByKey, turnKey, turnsOf } from './tape-turns.ts';
+import { type AskedWork, askedWork } from '../entry/asked-work.ts';
+import { type TurnsByKey, turnKey, turnsOf } from '../entry/tape-turns.ts';
 
 export interface GuidedPlayerOptions {
   readonly recording: Recording;

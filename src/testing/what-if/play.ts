@@ -15,12 +15,12 @@ import type { Recording as RecordedActivity } from '../../engine/recording/sessi
 import { openRepository } from '../../git/repository.ts';
 import type { Host } from '../../project/host.ts';
 import { memoryStore } from '../../store/memory.ts';
-import type { AskedWork } from './asked-work.ts';
-import { withForcedEnds } from './forced-ends.ts';
-import { guidedPlayer, Stuck } from './guided-player.ts';
-import { type CaseHistory, Histories, historyTracer } from './histories.ts';
+import type { AskedWork } from '../entry/asked-work.ts';
+import { withForcedEnds } from '../entry/forced-ends.ts';
+import { type CaseHistory, Histories, historyTracer } from '../entry/histories.ts';
 import type { Plan } from './override.ts';
-import { type ServedWork, serveWork } from './served-work.ts';
+import { guidedPlayer, Stuck } from './scheduler.ts';
+import { type ServedWork, serveWork } from './serve.ts';
 
 export interface WhatIfCase {
   readonly found: FoundCase;
