@@ -18,8 +18,7 @@ import { type ReplayOptions, type WhatIf, whatIf } from './testing/what-if/what-
 export type { CaseFailure, FailureKind } from './cases/result.ts';
 export type { ErrorData } from './core/errors.ts';
 export type { HistoryEvent } from './core/events.ts';
-export type { CasesOptions, DefineTest, TestCase } from './testing/cases.ts';
-export { CaseFailedError } from './testing/entry/case-error.ts';
+export { CaseFailedError, type CasesOptions, type DefineTest, type TestCase } from './testing/cases.ts';
 export type { ExploredFailure, ExploreOptions, ExploreResult } from './testing/explore.ts';
 export type { ExploredEffect, ExploredWorld, Setup } from './testing/explored-world.ts';
 export type { Change, Outcome } from './testing/what-if/outcomes.ts';

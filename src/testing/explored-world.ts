@@ -1,9 +1,68 @@
 import { createConductedWorld } from '../effects/conductor/conductor.ts';
+import { conflicts } from '../effects/effect.ts';
 import { Stuck, verdictOf } from '../effects/explore/fairness.ts';
-import { Cut, type Perform, type Verdict } from '../effects/explore/schedule.ts';
+import { Cut, type Perform, type Policy, type Verdict } from '../effects/explore/schedule.ts';
 import { exploringPlayer } from '../effects/explore/scheduler.ts';
 import type { LaneRef, Mailbox, World } from '../effects/world.ts';
-import { WatchedKeys } from './entry/watched-keys.ts';
+
+interface Performance {
+  readonly name: string;
+  readonly writes: readonly string[];
+}
+
+/** Looks at what stands behind keys before and after each effect: only who writes a key may change it. */
+class WatchedKeys {
+  readonly #looks = new Map<string, () => unknown>();
+  #broken: Extract<Verdict, { kind: 'failed' }> | undefined;
+
+  /** What was changed by an effect that does not say so. */
+  get broken(): Verdict | undefined {
+    return this.#broken;
+  }
+
+  watch(key: string, look: () => unknown): void {
+    this.#looks.set(key, look);
+  }
+
+  /** What comes after it is of no interest. */
+  until(policy: Policy): Policy {
+    const choose: Policy['choose'] = point => {
+      if (this.#broken) throw new Error(this.#broken.message);
+      return policy.choose(point);
+    };
+    return { ...policy, choose };
+  }
+
+  around<Result>(
+    performance: Performance,
+    perform: () => Result | Promise<Result>,
+  ): Result | Promise<Result> {
+    return this.#looks.size === 0 ? perform() : this.#watched(performance, perform);
+  }
+
+  async #watched<Result>(
+    { name, writes }: Performance,
+    perform: () => Result | Promise<Result>,
+  ): Promise<Result> {
+    const before = this.#look();
+    try {
+      return await perform();
+    } finally {
+      const after = this.#look();
+      for (const [key, value] of before)
+        if (after.get(key) !== value && !conflicts({ writes }, { writes: [key] }))
+          this.#broken ??= {
+            kind: 'failed',
+            what: 'undeclared write',
+            message: `${name} changed ${key}, and says that it writes ${writes.join(', ') || 'nothing'}`,
+          };
+    }
+  }
+
+  #look(): ReadonlyMap<string, string> {
+    return new Map([...this.#looks].map(([key, look]) => [key, JSON.stringify(look()) ?? 'undefined']));
+  }
+}
 
 type KeysOf<Args> = readonly string[] | ((args: Args) => readonly string[]);
 

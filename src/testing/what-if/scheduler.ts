@@ -1,12 +1,83 @@
 import { RepriseError } from '../../core/errors.ts';
 import type { Asked, Player, PlayerFactory, Standing, View } from '../../effects/conductor/scheduler.ts';
 import type { Outcome } from '../../effects/effect.ts';
-import { indexTapes, type Recording, type Tapes } from '../../effects/recording/recording.ts';
+import {
+  indexTapes,
+  type RecordedEntry,
+  type Recording,
+  type Tapes,
+  topLane,
+} from '../../effects/recording/recording.ts';
 import type { EntryPlace } from '../../effects/tracer.ts';
-import { type AskedWork, askedWork } from '../entry/asked-work.ts';
-import { type TurnsByKey, turnKey, turnsOf } from '../entry/tape-turns.ts';
+import { unitOf } from '../../engine/state/graph.ts';
 
-export interface GuidedPlayerOptions {
+/** A piece of the work of a step that a lane asks for. */
+export type AskedWork = {
+  /** The step of the case. */
+  readonly step: string;
+  readonly unit: string;
+} & (
+  | { readonly kind: 'session' | 'function'; readonly key: string }
+  | { readonly kind: 'shell'; readonly script: ScriptOfUnit }
+  | { readonly kind: 'landing' }
+);
+
+interface ScriptOfUnit {
+  readonly unit: { readonly step: string; readonly worker?: number | undefined; readonly attempt: number };
+  readonly what?: string | undefined;
+}
+
+/** `undefined` for everything that is not the work of a step. */
+function askedWork({ effect, args, lane }: Pick<Asked, 'effect' | 'args' | 'lane'>): AskedWork | undefined {
+  const step = topLane(lane.name);
+  switch (effect.name) {
+    case 'function.next': {
+      const key = String(args);
+      return { kind: 'function', step, key, unit: key.slice(key.indexOf(':') + 1) };
+    }
+    case 'session.next': {
+      const { key } = args as { readonly key: string };
+      // run:unit:attempt:number, and a unit may have colons too.
+      return { kind: 'session', step, key, unit: key.split(':').slice(1, -2).join(':') };
+    }
+    case 'shell.run':
+    case 'shell.clean-up': {
+      const script = args as ScriptOfUnit;
+      return { kind: 'shell', step, script, unit: unitOf(script.unit.step, script.unit.worker) };
+    }
+    case 'land.lock': {
+      const { unit } = args as ScriptOfUnit;
+      return { kind: 'landing', step, unit: unitOf(unit.step, unit.worker) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** How the turns of one function or session ended, in their order, whatever lane they were in. */
+type TurnsByKey = ReadonlyMap<string, readonly Outcome[]>;
+
+/** Which function or session, in which step of the case. */
+const turnKey = (lane: string, key: string): string => `${topLane(lane)} ${key}`;
+
+/** Of the long effect of that name, by what its arguments say it belongs to. */
+function turnsOf(
+  entries: readonly RecordedEntry[],
+  effect: string,
+  keyOf: (args: unknown) => string,
+): TurnsByKey {
+  const turns = new Map<string, Outcome[]>();
+  const under = new Map<string, string>();
+  for (const { op, lane, args, outcome } of entries) {
+    if (op === `${effect}.begin` && outcome === undefined) under.set(lane, turnKey(lane, keyOf(args)));
+    const key = under.get(lane);
+    if (op !== `${effect}.end` || key === undefined || !outcome) continue;
+    turns.set(key, [...(turns.get(key) ?? []), outcome]);
+  }
+  return turns;
+}
+
+interface GuidedPlayerOptions {
   readonly recording: Recording;
   readonly time: { now(): number; advanceTo(epochMs: number): void };
   /** Makes of a recorded answer what a lane of now is to get. */

@@ -8,8 +8,15 @@ import { nearest } from '../../core/suggest.ts';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import { canonicalOrder, digestsOf } from '../../engine/history/digest.ts';
 import { definitionPath } from '../../engine/state/graph.ts';
-import { type CaseHistory, recordedHistories } from '../entry/histories.ts';
-import { type Change, changesOf, diffText, type Outcome, outcomesOf } from './outcomes.ts';
+import {
+  type CaseHistory,
+  type Change,
+  changesOf,
+  diffText,
+  type Outcome,
+  outcomesOf,
+  recordedHistories,
+} from './outcomes.ts';
 import { asRecorded, type Override, type Plan, planOf } from './override.ts';
 import { type PlayedWhatIf, playWhatIf, type WhatIfCase } from './play.ts';
 
