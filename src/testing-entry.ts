@@ -8,8 +8,8 @@
  * cases('cases', test);
  * ```
  */
+import { testContext } from './cli/other-commands.ts';
 import { runProgram } from './cli/program.ts';
-import { testContext } from './cli/test-commands.ts';
 import { type CasesOptions, type DefineTest, listCases, type TestCase } from './testing/cases.ts';
 import { type ExploreOptions, type ExploreResult, exploreSetup } from './testing/explore.ts';
 import type { Setup } from './testing/explored-world.ts';

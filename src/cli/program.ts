@@ -1,8 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { exitCodes } from '../project/exit-codes.ts';
 import type { CommandIo } from '../project/host.ts';
+import { registerTestCommands } from './other-commands.ts';
 import { registerRunCommands } from './run-commands.ts';
-import { registerTestCommands } from './test-commands.ts';
 import { registerToolCommands } from './tool-commands.ts';
 import { version } from './version.ts';
 import { registerViewCommands } from './view-commands.ts';

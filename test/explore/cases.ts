@@ -2,8 +2,8 @@ import type { ExploreOptions } from '../../src/cases/explore/contract.ts';
 import { type CaseExploration, exploreCase } from '../../src/cases/explore/explore.ts';
 import { type FoundCase, findCases } from '../../src/cases/manifest/find.ts';
 import { caseTitle } from '../../src/cases/result.ts';
+import { testContext } from '../../src/cli/other-commands.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { testContext } from '../../src/cli/test-commands.ts';
 
 const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);
 

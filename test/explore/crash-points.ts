@@ -4,8 +4,8 @@ import { CaseExplorer } from '../../src/cases/explore/explorer.ts';
 import { prepareCase } from '../../src/cases/explore/prepare.ts';
 import { findCases } from '../../src/cases/manifest/find.ts';
 import { readCase } from '../../src/cases/manifest/load.ts';
+import { testContext } from '../../src/cli/other-commands.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { testContext } from '../../src/cli/test-commands.ts';
 
 /** Plays a case in the order of its recording, and kills each step, and all at once, at every moment, or at so many of them. */
 export async function crashAtEvery(

@@ -5,8 +5,8 @@ import { type PreparedCase, prepareCase } from '../../src/cases/explore/prepare.
 import { everyMishap, oneAfterAnother } from '../../src/cases/explore/sources.ts';
 import { findCases } from '../../src/cases/manifest/find.ts';
 import { readCase } from '../../src/cases/manifest/load.ts';
+import { testContext } from '../../src/cli/other-commands.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { testContext } from '../../src/cli/test-commands.ts';
 import { batonPolicy } from '../../src/effects/explore/policies.ts';
 import { exploredCases, exploreOn } from './cases.ts';
 import { crashAtEvery } from './crash-points.ts';

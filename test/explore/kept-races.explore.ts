@@ -11,8 +11,8 @@ import { keepRace, racesOf } from '../../src/cases/explore/race-file.ts';
 import { oneSchedule, playRace, playRaces, raceFailure } from '../../src/cases/explore/races.ts';
 import { findCases } from '../../src/cases/manifest/find.ts';
 import { readCase } from '../../src/cases/manifest/load.ts';
+import { testContext } from '../../src/cli/other-commands.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { testContext } from '../../src/cli/test-commands.ts';
 
 const invariant = (run: string) =>
   `\n[[invariants]]\nname = "the guide comes last"\nrun = '''\n${run}\n'''\n`;

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, test } from 'vitest';
+import { testContext } from '../../src/cli/other-commands.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { testContext } from '../../src/cli/test-commands.ts';
 import { type CasesOptions, listCases } from '../../src/testing/cases.ts';
 import { CaseFailedError, cases } from '../../src/testing-entry.ts';
 import { createProject, type Project, recordedProject } from './recorded-project.ts';

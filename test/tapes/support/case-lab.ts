@@ -20,8 +20,8 @@ import type { PlayedStep, Program } from '../../../src/cases/perform/perform.ts'
 import { recordCase } from '../../../src/cases/record/record.ts';
 import { replayCase } from '../../../src/cases/replay/replay.ts';
 import type { CaseFailure } from '../../../src/cases/result.ts';
+import { testContext } from '../../../src/cli/other-commands.ts';
 import { runProgram } from '../../../src/cli/program.ts';
-import { testContext } from '../../../src/cli/test-commands.ts';
 import type { HistoryEvent } from '../../../src/core/events.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 
