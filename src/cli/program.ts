@@ -1,12 +1,14 @@
 import { Command, CommanderError } from 'commander';
 import { exitCodes } from '../project/exit-codes.ts';
 import type { CommandIo } from '../project/host.ts';
-import { registerTestCommands } from './other-commands.ts';
+import {
+  registerTestCommands,
+  registerToolCommands,
+  registerViewCommands,
+  registerWorkerCommands,
+} from './other-commands.ts';
 import { registerRunCommands } from './run-commands.ts';
-import { registerToolCommands } from './tool-commands.ts';
 import { version } from './version.ts';
-import { registerViewCommands } from './view-commands.ts';
-import { registerWorkerCommands } from './worker-commands.ts';
 
 /** Registers a command: `work` is called with what was typed, and gives the exit code. */
 export interface Registry {

@@ -1,14 +1,13 @@
 import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+import type { ReadStream } from 'node:tty';
 import { inspect } from 'node:util';
 import { RepriseError, toErrorData } from '../core/errors.ts';
 import { exitCodeOfError, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { askOnTerminal } from './ask.ts';
-import { colorsOf } from './colors.ts';
-import { listenToKeys } from './keys.ts';
+import { type CommandIo, type Question, writeLines } from '../project/host.ts';
+import { safeText } from '../view/safe-text.ts';
 import { runProgram } from './program.ts';
-import { createStop } from './stop.ts';
-import { quietWriter } from './writer.ts';
+import { createStop, type Stop } from './stop.ts';
 
 /**
  * How long a command that was told to stop for good may still take to write its end, and a worker to remove the workspace
@@ -89,3 +88,105 @@ const uncaught = (cause: unknown) =>
       hint: 'see where it came from with REPRISE_DEBUG=1; once it is mended, go on with: reprise resume',
     },
   );
+
+/** A stream that whoever reads it may close early: what is written after that goes nowhere. */
+interface QuietWriter {
+  readonly write: (text: string) => void;
+  /** Resolves when all of it has been handed over. */
+  flushed(): Promise<void>;
+}
+
+/** `reprise list | head -1` is no reason to complain, and watching a run is no reason to stop it. */
+function quietWriter(stream: NodeJS.WriteStream): QuietWriter {
+  let closed = false;
+  stream.on('error', error => {
+    closed = true;
+    // Nobody reads the pipe, or the terminal is gone.
+    if (!('code' in error) || (error.code !== 'EPIPE' && error.code !== 'EIO')) throw error;
+  });
+  return {
+    write: text => {
+      if (!closed) stream.write(text);
+    },
+    flushed: () =>
+      new Promise(resolve => {
+        if (closed) resolve();
+        else stream.write('', () => resolve());
+      }),
+  };
+}
+
+interface Stream {
+  readonly isTTY?: boolean | undefined;
+}
+
+/** `NO_COLOR` wins over `FORCE_COLOR`, and both over what the streams are. */
+export function colorsOf(
+  env: Readonly<Record<string, string | undefined>>,
+  streams: { readonly out: Stream; readonly err: Stream },
+): { readonly out: boolean; readonly err: boolean } {
+  const { NO_COLOR: never, FORCE_COLOR: force, TERM: term } = env;
+  if (never) return { out: false, err: false };
+  if (force !== undefined) {
+    const color = force !== '0' && force !== 'false';
+    return { out: color, err: color };
+  }
+  const capable = ({ isTTY }: Stream) => isTTY === true && term !== 'dumb';
+  return { out: capable(streams.out), err: capable(streams.err) };
+}
+
+/**
+ * Calls back for every key that is pressed, without waiting for Enter, until what it gives back is called. Ctrl-C is then
+ * a key like any other: whoever listens has to know it.
+ */
+export function listenToKeys(input: ReadStream, pressed: (key: string) => void): () => void {
+  const hear = (keys: string | Buffer) => {
+    for (const key of String(keys)) pressed(key);
+  };
+  input.setRawMode(true);
+  input.on('data', hear);
+  input.resume();
+  return () => {
+    input.off('data', hear);
+    input.pause();
+    input.setRawMode(false);
+  };
+}
+
+interface Terminal {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  readonly stop: Pick<Stop, 'signal' | 'interrupt'>;
+}
+
+/** Asks until one of the choices, or a beginning that only one has, is typed. Nothing, or Ctrl-C: left for later. */
+export async function askOnTerminal(
+  { step, message, choices }: Question,
+  { input, output, stop }: Terminal,
+): Promise<string | undefined> {
+  const lines = createInterface({ input, output });
+  const closing = new AbortController();
+  const signal = AbortSignal.any([stop.signal, closing.signal]);
+  // A question is never answered once its input has ended.
+  lines.once('close', () => closing.abort());
+  lines.on('SIGINT', () => {
+    stop.interrupt();
+    lines.close();
+  });
+  try {
+    output.write(safeText(`\n${step}: ${message}\n`));
+    for (;;) {
+      const typed = (
+        await lines.question(`${safeText(choices.join(' / '))} (empty: later) > `, { signal })
+      ).trim();
+      if (typed === '') return undefined;
+      const fitting = choices.includes(typed) ? [typed] : choices.filter(choice => choice.startsWith(typed));
+      if (fitting.length === 1) return fitting[0];
+    }
+  } catch (error) {
+    if (error instanceof Error && error.name === 'AbortError') return undefined;
+    throw error;
+  } finally {
+    lines.close();
+  }
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { colorsOf } from './colors.ts';
+import { colorsOf } from './run-process.ts';
 
 const streams = { out: { isTTY: false }, err: { isTTY: true } };
 

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { askOnTerminal } from './ask.ts';
+import { askOnTerminal } from './run-process.ts';
 
 const question = {
   step: 'ok',

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import type { ReadStream } from 'node:tty';
 import { expect, it } from 'vitest';
-import { listenToKeys } from './keys.ts';
+import { listenToKeys } from './run-process.ts';
 
 it('hears every key until it is told to stop, and leaves the keyboard as it was', () => {
   const modes: boolean[] = [];
