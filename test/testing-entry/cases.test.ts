@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, test } from 'vitest';
 import { testContext } from '../../src/cli/other-commands.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { type CasesOptions, listCases } from '../../src/testing/cases.ts';
-import { CaseFailedError, cases } from '../../src/testing-entry.ts';
+import { CaseFailedError, cases } from '../../src/testing.ts';
 import { createProject, type Project, recordedProject } from './recorded-project.ts';
 
 describe('cases of this repository', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import { type ExploreResult, explore, type Setup } from '../../src/testing-entry.ts';
+import { type ExploreResult, explore, type Setup } from '../../src/testing.ts';
 
 const tickets =
   (isSafe: boolean): Setup =>

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestsOf } from '../../src/engine/history/digest.ts';
-import { type Override, replay, type WhatIf } from '../../src/testing-entry.ts';
+import { type Override, replay, type WhatIf } from '../../src/testing.ts';
 import { type Project, recordedProject } from './recorded-project.ts';
 
 let project: Project;
