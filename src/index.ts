@@ -1,33 +1,44 @@
 /** Reprise as a library: define workflows, run them durably, look at what happened. */
-export type { AgentDefinition, AgentKind, Preset } from './agents/agent.ts';
 export type {
+  AgentDefinition,
   AgentEvent,
+  AgentKind,
+  Preset,
   Session,
   SessionFactory,
   SessionHost,
   SessionRequest,
   SessionResult,
-} from './agents/session.ts';
-export { type ErrorCode, type ErrorData, type Position, RepriseError } from './core/errors.ts';
-export type { EventOf, EventType, HistoryEvent } from './core/events.ts';
-export type { Json, JsonObject } from './core/json.ts';
-export type {
-  Definition,
-  Engine,
-  ForkOptions,
-  ResumeOptions,
-  RunOptions,
-  StartOptions,
-} from './engine/engine.ts';
-export type { Observation, Observer, WorktreeSettings } from './engine/environment.ts';
-export { canonicalOrder, type Digests, digestsOf } from './engine/history/digest.ts';
-export type { ReplayResult } from './engine/history/replay.ts';
-export { findReadySteps } from './engine/run/planner.ts';
-export type { RunResult, Waiting } from './engine/run/result.ts';
-export { type OpenEngineOptions, type OpenedEngine, openEngine } from './project/open-engine.ts';
-export { memoryStore } from './store/memory.ts';
-export type { EventStore, RunStatus, RunSummary } from './store/port.ts';
-export { openSqliteStore } from './store/sqlite/store.ts';
+} from './agents/index.ts';
+export {
+  type ErrorCode,
+  type ErrorData,
+  type EventOf,
+  type EventType,
+  type HistoryEvent,
+  type Json,
+  type JsonObject,
+  type Position,
+  RepriseError,
+} from './core/index.ts';
+export { canonicalOrder, type Digests, digestsOf, type ReplayResult } from './engine/history/index.ts';
+export {
+  type Definition,
+  type Engine,
+  type ForkOptions,
+  findReadySteps,
+  type Observation,
+  type Observer,
+  type ResumeOptions,
+  type RunOptions,
+  type RunResult,
+  type StartOptions,
+  type Waiting,
+  type WorktreeSettings,
+} from './engine/index.ts';
+export { type OpenEngineOptions, type OpenedEngine, openEngine } from './project/index.ts';
+export { type EventStore, memoryStore, type RunStatus, type RunSummary } from './store/index.ts';
+export { openSqliteStore } from './store/sqlite/index.ts';
 export {
   type After,
   type AgentPermissions,
@@ -65,5 +76,12 @@ export {
   type WorkspaceSettings,
   workflow,
 } from './workflow/builder/index.ts';
-export type { FailurePolicy, StepContext, WorkflowModel } from './workflow/model.ts';
-export { agentNames, DefinitionError, type NamedAgent, type Problem } from './workflow/problems.ts';
+export {
+  agentNames,
+  DefinitionError,
+  type FailurePolicy,
+  type NamedAgent,
+  type Problem,
+  type StepContext,
+  type WorkflowModel,
+} from './workflow/index.ts';

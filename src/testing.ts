@@ -1,5 +1,5 @@
 /**
- * Test cases of Reprise in other test runners, such as Vitest and Node's own.
+ * Runs test cases of Reprise in other test runners, such as Vitest and Node's own.
  *
  * ```ts
  * import { test } from 'vitest'; // or from 'node:test'
@@ -8,32 +8,53 @@
  * cases('cases', test);
  * ```
  */
-import { testContext } from './cli/other-commands.ts';
-import { runProgram } from './cli/program.ts';
-import { type CasesOptions, type DefineTest, listCases, type TestCase } from './testing/cases.ts';
-import { type ExploreOptions, type ExploreResult, exploreSetup } from './testing/explore.ts';
-import type { Setup } from './testing/explored-world.ts';
-import { type ReplayOptions, type WhatIf, whatIf } from './testing/what-if/what-if.ts';
+import { runProgram, testContext } from './cli/index.ts';
+import {
+  type CasesOptions,
+  type DefineTest,
+  type ExploreOptions,
+  type ExploreResult,
+  exploreSetup,
+  listCases,
+  type ReplayOptions,
+  type Setup,
+  type TestCase,
+  type WhatIf,
+  whatIf,
+} from './testing/index.ts';
 
-export type { CaseFailure, FailureKind } from './cases/result.ts';
-export type { ErrorData } from './core/errors.ts';
-export type { HistoryEvent } from './core/events.ts';
-export { CaseFailedError, type CasesOptions, type DefineTest, type TestCase } from './testing/cases.ts';
-export type { ExploredFailure, ExploreOptions, ExploreResult } from './testing/explore.ts';
-export type { ExploredEffect, ExploredWorld, Setup } from './testing/explored-world.ts';
-export type { Change, Outcome } from './testing/what-if/outcomes.ts';
-export type { ClockOverride, Override } from './testing/what-if/override.ts';
-export type { ReplayOptions, WhatIf, WhatIfMark, WhatIfRun } from './testing/what-if/what-if.ts';
+export type { CaseFailure, FailureKind } from './cases/index.ts';
+export type { ErrorData, HistoryEvent } from './core/index.ts';
+export {
+  CaseFailedError,
+  type CasesOptions,
+  type Change,
+  type ClockOverride,
+  type DefineTest,
+  type ExploredEffect,
+  type ExploredFailure,
+  type ExploredWorld,
+  type ExploreOptions,
+  type ExploreResult,
+  type Outcome,
+  type Override,
+  type ReplayOptions,
+  type Setup,
+  type TestCase,
+  type WhatIf,
+  type WhatIfMark,
+  type WhatIfRun,
+} from './testing/index.ts';
 
 const here = () => testContext({ env: process.env, cwd: process.cwd() }, runProgram);
 
 /**
- * The test cases in a folder, `cases` unless it is said; with `test`, each becomes a test. A test plays its case from
- * the tapes and fails with what `reprise test` prints. Give tests that take long more time where you define them:
+ * Lists the test cases in a folder, `cases` by default. With `test`, each case becomes a test, which replays the case from
+ * its tapes and fails with the message of `reprise test`. To raise the timeout, pass it where you define the tests:
  * `cases('cases', (title, run) => test(title, run, 60_000))`.
  *
- * Snapshots: what is new is left beside the old one as `.snap.new`. `REPRISE_ACCEPT=1 npx vitest` takes all of them
- * over, `reprise test <case> --accept` one. In CI (`CI` is set) nothing is ever written, and accepting is refused.
+ * A changed snapshot is written next to the old one as `.snap.new`. `REPRISE_ACCEPT=1 npx vitest` updates all snapshots,
+ * `reprise test <case> --accept` those of one case. In CI (`CI` is set) nothing is written, and updating is refused.
  *
  * Throws CASE_NOT_FOUND if there are no cases.
  */
@@ -43,12 +64,12 @@ export function cases(from: string | CasesOptions = {}, test?: DefineTest): read
 }
 
 /**
- * What would have happened: plays a recorded case twice, as it is and with overrides, and compares the histories.
- * Agents and scripts are served from the recording, git is real, in a temporary folder; the store is in memory, and
- * neither the case nor the project is written to. Time passes only while something sleeps, or where `clock.takes` says so.
+ * Shows what would have happened: replays a recorded case twice, as it is and with overrides, and compares the histories.
+ * Agents and scripts come from the recording, git is real and runs in a temporary folder, and the store is in memory.
+ * Writes neither to the case nor to the project. Time passes only during sleeps, and for steps in `clock.takes`.
  *
- * A step that was never recorded, and that no override gives an output to, starts and does not end: the rest goes on as
- * far as it can, the run is marked `inconclusive`, and `notes` says which step it was.
+ * A step without a recording or an overridden output starts and does not end. The other steps continue as far as
+ * possible, the run is marked `inconclusive`, and `notes` names the step.
  *
  * Throws CASE_NOT_FOUND, NOT_RECORDED, and USAGE for an override that does not fit the case.
  */
@@ -58,9 +79,10 @@ export const replay = (
 ): Promise<WhatIf> => whatIf(typeof testCase === 'string' ? testCase : testCase.file, options, here());
 
 /**
- * Runs lanes of code in many orders, and finds the one that breaks them. `setup` is called for each schedule: it makes what
- * lanes share, the effects through which they touch it, and the lanes; what it returns is called when all have ended, and
- * throws if something is not as it must be. Between two effects of a lane any other may go on; a lane awaits nothing else.
+ * Runs concurrent lanes of code in many orders to find one that breaks an invariant. `setup` is called for each schedule
+ * and creates the shared state, the effects that access it, and the lanes. The function that it returns is called when
+ * all lanes have ended, and throws if an invariant does not hold. Other lanes may run between two effects of a lane. A
+ * lane must await nothing but effects.
  *
  * ```ts
  * const result = await explore(({ effect, lane }) => {
@@ -70,13 +92,13 @@ export const replay = (
  *   const buy = async () => ((await look()) > 0 ? book() : undefined);
  *   lane('ann', buy);
  *   lane('bob', buy);
- *   return () => assert(seats >= 0, 'sold a seat that is not there');
+ *   return () => assert(seats >= 0, 'sold more seats than there are');
  * });
  * assert(!result.failure, String(result));
  * ```
  *
- * The result says whether every order was seen, or how many were sampled. A failure has the schedule that shows it, with
- * as few switches between lanes as were found, as a diagram and as a text that `explore` performs again.
+ * The result says whether every order was played or how many schedules were sampled. A failure contains its minimized
+ * schedule, as a diagram and as a string that `explore` can perform again.
  */
 export const explore = (setup: Setup, options: ExploreOptions = {}): Promise<ExploreResult> =>
   exploreSetup(setup, options);

@@ -1,5 +1,5 @@
 /**
- * A title as a part of an address.
+ * Converts a title to a URL slug.
  * @param {string} title
  */
 export const slug = title => title.toLowerCase().replace(' ', '-');

@@ -22,9 +22,9 @@ const { engine, store, close } = await openEngine({
 });
 try {
   const first = await engine.start({ workflow: newsletter });
-  console.error('now it is', first.status);
+  console.error('the run is', first.status);
 
-  // In a real program this comes later, from a web page or a chat, in another process.
+  // In a real program the answer comes later and from another process, such as a web page or a chat.
   const answer = { kind: /** @type {const} */ ('approval'), step: 'review', choice: 'approve', by: 'ana' };
   await store.post(first.runId, answer, new Date().toISOString());
 

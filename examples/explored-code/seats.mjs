@@ -1,7 +1,7 @@
 // @ts-check
 import { explore } from 'reprise/testing';
 
-/** Two people buy the last seat: each looks whether there is one, and books it. */
+/** Two people buy the last seat: each checks that a seat is free and then books it. */
 const apart = await explore(({ effect, lane }) => {
   let seats = 1;
   const look = effect({ name: 'look', reads: ['seats'], perform: () => seats });
@@ -15,7 +15,7 @@ const apart = await explore(({ effect, lane }) => {
 });
 console.log(`${apart}\n`);
 
-/** The same, with looking and booking as one effect. */
+/** The same purchase, with checking and booking as a single effect. */
 const together = await explore(({ effect, lane }) => {
   let seats = 1;
   const buy = effect({ name: 'buy', writes: ['seats'], perform: () => (seats > 0 ? seats-- : 0) });

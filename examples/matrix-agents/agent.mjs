@@ -1,5 +1,5 @@
-// Stands for a coding agent: it is told what to do on standard input, works in the folder that it is started in, says what
-// it does as it goes along, and ends with a result.
+// Plays the part of a coding agent: reads its prompt from standard input, works in the current folder, reports its
+// progress, and ends with a result.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** @param {object} event */

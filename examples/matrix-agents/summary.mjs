@@ -1,4 +1,4 @@
-// Makes one page of what all reviewers found; they come in the order of the matrix, however long each took.
+// Combines the findings of all reviewers into one page. Results come in matrix order, however long each reviewer took.
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 
 const { RESULTS = '[]', REPRISE_OUTPUT = '' } = process.env;

@@ -10,7 +10,7 @@ const pack = step('pack', {
 });
 const label = step('label', { input: parcel, run: (_, { input }) => ({ text: `order ${input.order}` }) });
 
-/** A workflow like any other; here it is a step of the one below. */
+/** An ordinary workflow, used as a step of the workflow below. */
 const delivery = workflow('delivery', {
   input: parcel,
   steps: [pack, label],
@@ -24,7 +24,7 @@ const validate = step('validate', {
   run: (_, { input }) => ({ lines: [{ sku: 'mug', quantity: input.quantity }] }),
 });
 
-// These two need only `validate`, so they run at the same time.
+// These two steps depend only on `validate`, so they run in parallel.
 const price = step('price', {
   after: { validate },
   run: ({ validate: { lines } }) => ({ total: lines.reduce((sum, { quantity }) => sum + quantity * 12, 0) }),

@@ -9,7 +9,7 @@ const wait = step('wait', {
   input,
   run: async (_, ctx) => {
     ctx.log('waiting for the payment', { patience: ctx.input.patience });
-    // Both waits are durable: whichever ends first, also over a crash and a resume, decides.
+    // Both waits are durable: the first one to end decides, even across a crash and a resume.
     return Promise.race([
       ctx.waitForSignal('payment', { schema: payment }).then(({ amount }) => ({ paid: true, amount })),
       ctx.sleep(ctx.input.patience).then(() => ({ paid: false, amount: 0 })),

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { parseDuration } from '../core/time.ts';
-import { parseRule } from '../core/tools.ts';
+import { parseDuration, parseRule } from '../core/index.ts';
 import { type Script, scriptSchema } from './scripted/script.ts';
 
 const agentKinds = ['claude', 'codex', 'acp', 'command', 'scripted'] as const;
@@ -10,7 +9,8 @@ const presets = ['read-only', 'edit', 'full'] as const;
 /** What an agent may do without being asked about it one by one. */
 export type Preset = (typeof presets)[number];
 
-interface AgentInput {
+/** A value that an agent has to be given when the work is handed over to it. */
+export interface AgentInput {
   readonly description?: string | undefined;
   readonly required: boolean;
 }
@@ -44,6 +44,9 @@ export interface AgentDefinition {
   /** US dollars for a million tokens, for agents that do not say what they cost. */
   readonly price?: { readonly inputPerMtok: number; readonly outputPerMtok: number } | undefined;
 }
+
+/** Agents by name. */
+export type AgentDefinitions = ReadonlyMap<string, AgentDefinition>;
 
 const rule = z
   .string()

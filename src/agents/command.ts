@@ -1,9 +1,10 @@
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/index.ts';
 import { failed, limitError, protocolError, reportedFailure } from './driver/failures.ts';
 import { processSessions } from './driver/process-session.ts';
 import { commandOf } from './driver/program.ts';
 import {
   type Adapter,
+  type AgentVerdict,
   at,
   event,
   type Launch,
@@ -13,7 +14,6 @@ import {
   parseObject,
   type Step,
   textAt,
-  type Verdict,
 } from './driver/protocol.ts';
 import { wholePrompt } from './driver/result.ts';
 import type { AgentEvent, SessionRequest } from './session.ts';
@@ -69,7 +69,7 @@ function eventOf(message: JsonObject): AgentEvent | undefined {
 
 /** What a `{"type":"result"}` line of such a program says. */
 type ResultLine =
-  | Extract<Verdict, { kind: 'ok' }>
+  | Extract<AgentVerdict, { kind: 'ok' }>
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'limit'; readonly message: string; readonly resetsAt?: string | undefined };
 
@@ -155,7 +155,7 @@ function verdictOf(
   { result, hasEvents, text }: CommandState,
   exitCode: number | undefined,
   context: ProtocolContext,
-): Verdict | undefined {
+): AgentVerdict | undefined {
   const now = context.now();
   switch (result?.kind) {
     case 'failed':

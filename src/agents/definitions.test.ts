@@ -136,9 +136,9 @@ inputs:
         "agents.e: \`permissions\` means nothing for \`kind: command\` (nothing can hold such a program back: remove the key, or use another kind of agent)",
         "agents.e: \`script\` means nothing for \`kind: command\` (write \`kind: scripted\`)",
         "agents.f: \`kind: scripted\` needs \`script\` or \`script_file\` (for example: script: [{ say: "hello" }])",
-        "agents.g: \`allow[0]\` \`Bash(\` is not a rule: write \`Tool\` or \`Tool(what)\`",
-        "agents.g: \`allow[1]\` \`Edit(~/x)\` names a home folder: write the whole path, \`Edit(//home/...)\`",
-        "agents.g: \`allow[2]\` \`Bash()\` says nothing in its parentheses: write \`Bash\` for all of it",
+        "agents.g: \`allow[0]\` \`Bash(\` is not a valid rule: write \`Tool\` or \`Tool(pattern)\`",
+        "agents.g: \`allow[1]\` \`Edit(~/x)\` starts with \`~\`, which is not supported: write the absolute path, \`Edit(//home/...)\`",
+        "agents.g: \`allow[2]\` \`Bash()\` has empty parentheses: write \`Bash\` to match every use of the tool",
         "agents.g: \`max_concurrency\` must be at least 1, not \`0\`",
         "agents.g: \`timeout\` must be a duration such as \`30s\`, \`5m\` or \`1h30m\`",
         "agents.h: \`script[0]\` must be a step of a script: one of say, think, write, append, delete, replace, run, commit, sleep, ask, fail, limit and result, not a map",
@@ -163,8 +163,8 @@ inputs:
         ".reprise/agents/one.md:4:1: unknown key \`modle\` (did you mean \`model\`?)",
         ".reprise/agents/two.md:1:1: the file does not begin with front matter (begin it with the lines \`---\`, \`kind: claude\` and \`---\`; the system prompt follows them)",
         ".reprise/agents/three.md:3:1: the system prompt stands both in \`system_prompt\` and below the front matter (keep one of them)",
-        ".reprise/agents/four.md:3:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ] (look at the indentation of this line and the one before)",
-        ".reprise/agents/five.md:4:5: \`allow[0]\` \`Bash(\` is not a rule: write \`Tool\` or \`Tool(what)\`",
+        ".reprise/agents/four.md:3:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ] (check the indentation of this line and the one before it)",
+        ".reprise/agents/five.md:4:5: \`allow[0]\` \`Bash(\` is not a valid rule: write \`Tool\` or \`Tool(pattern)\`",
         ".reprise/agents/coder.md:1:1: the agent \`coder\` is defined twice: in reprise.yaml and in .reprise/agents/coder.md (remove one of them)",
       ]
     `);
@@ -195,7 +195,7 @@ test('agents in reprise.yaml have their problems told at their places', () => {
          |   ^^^^^^
       hint: use letters, digits, \`-\` and \`_\`
 
-    reprise.yaml:5:52: \`agents.old.allow[0]\` \`Bash()\` says nothing in its parentheses: write \`Bash\` for all of it
+    reprise.yaml:5:52: \`agents.old.allow[0]\` \`Bash()\` has empty parentheses: write \`Bash\` to match every use of the tool
        5 |   old: { kind: codex, script_file: x.yaml, allow: ["Bash()"] }
          |                                                    ^^^^^^^^]
   `);

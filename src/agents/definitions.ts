@@ -1,10 +1,13 @@
-import { isJsonObject, type Json } from '../core/json.ts';
-import { parseDuration } from '../core/time.ts';
-import { DefinitionError, type Problem } from '../workflow/problems.ts';
-import type { AgentRules } from '../workflow/yaml/config.ts';
-import { explainIssues, schemaKeys } from '../workflow/yaml/source/explain-issues.ts';
-import { type Complaint, ProblemList } from '../workflow/yaml/source/problem-list.ts';
-import { YamlSource } from '../workflow/yaml/source/yaml-source.ts';
+import { isJsonObject, type Json, parseDuration } from '../core/index.ts';
+import { DefinitionError, type Problem } from '../workflow/index.ts';
+import type { AgentRules } from '../workflow/yaml/index.ts';
+import {
+  type Complaint,
+  explainIssues,
+  ProblemList,
+  schemaKeys,
+  YamlSource,
+} from '../workflow/yaml/source/index.ts';
 import {
   type AgentDefinition,
   agentJsonSchema,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
-import { startProcess } from '../process/start.ts';
+import { startProcess } from '../process/index.ts';
 import type { AgentDefinition } from './agent.ts';
 import { commandOf, findProgram, howToInstall } from './driver/program.ts';
 import { within } from './driver/turns.ts';
@@ -47,14 +47,14 @@ export async function inspectAgent(agent: AgentDefinition, options: InspectOptio
     : { ...found, usable: false, problem: answer.problem, whatToDo: howToInstall(word) };
 }
 
-type Answer =
+type VersionAnswer =
   | { readonly ok: true; readonly version: string }
   | { readonly ok: false; readonly problem: string };
 
 async function askForVersion(
   program: string,
   { env, cwd }: { readonly env: InspectOptions['env']; readonly cwd: string },
-): Promise<Answer> {
+): Promise<VersionAnswer> {
   const marker = { REPRISE_INCARNATION: randomUUID() };
   const running = startProcess({ argv: [program, '--version'], cwd, env, marker });
   await within(running.ended, patienceMs);

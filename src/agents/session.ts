@@ -1,9 +1,7 @@
-import type { ErrorData } from '../core/errors.ts';
-import type { Json, JsonObject } from '../core/json.ts';
-import type { Timestamp } from '../core/time.ts';
-import type { Marker, ProcessIdentity } from '../process/table.ts';
+import type { ErrorData, Json, JsonObject, Timestamp } from '../core/index.ts';
+import type { Marker, ProcessIdentity } from '../process/index.ts';
 import type { AgentDefinition } from './agent.ts';
-import type { Decision, PermissionPolicy } from './permissions/permissions.ts';
+import type { PermissionDecision, PermissionPolicy } from './permissions/permissions.ts';
 
 /** What an agent does, in one vocabulary for all of them. Messages are whole: streamed pieces are put together. */
 export type AgentEvent =
@@ -34,7 +32,7 @@ export type AgentEvent =
       readonly tool: string;
       readonly input: Json;
       /** Absent while the host is asked. */
-      readonly decision?: Decision | undefined;
+      readonly decision?: PermissionDecision | undefined;
     }
   /** What was used since the last such event: the sum over a session is what the session used. */
   | ({ readonly type: 'usage' } & Usage)
@@ -131,19 +129,19 @@ export type SessionFactory = (request: SessionRequest, host: SessionHost) => Ses
  */
 export interface Session {
   /** Goes on, with the answer to the question of the last turn. Without an answer, the same question comes again. */
-  next(answer?: HostAnswer): Promise<Turn>;
+  next(answer?: HostAnswer): Promise<TurnEnd>;
   /** Ends the agent and all that it started; the result is then `cancelled`, unless it was handed out before. */
   cancel(): Promise<void>;
   /** Lets the agent end and ends whatever is left. Resolves when nothing of it runs any more. */
   close(): Promise<void>;
 }
 
-export type Turn =
+export type TurnEnd =
   | { readonly kind: 'question'; readonly question: HostQuestion }
-  | { readonly kind: 'end'; readonly result: SessionResult; readonly cut?: Cut | undefined };
+  | { readonly kind: 'end'; readonly result: SessionResult; readonly cut?: SessionCut | undefined };
 
 /** Why the host ended a session. A session that was recorded tells it again. */
-export type Cut = { readonly kind: 'timeout' } | { readonly kind: 'budget'; readonly message: string };
+export type SessionCut = { readonly kind: 'timeout' } | { readonly kind: 'budget'; readonly message: string };
 
 export type HostQuestion =
   | {

@@ -7,7 +7,7 @@ import type { AgentDefinition } from './agent.ts';
 import type { Protocol, ProtocolContext, Signal } from './driver/protocol.ts';
 import { openSession } from './kinds.ts';
 import type { PermissionPolicy } from './permissions/permissions.ts';
-import type { AgentEvent, Session, SessionHost, SessionRequest, SessionResult, Turn } from './session.ts';
+import type { AgentEvent, Session, SessionHost, SessionRequest, SessionResult, TurnEnd } from './session.ts';
 
 export const agentOf = (given: Partial<AgentDefinition> = {}): AgentDefinition => ({
   name: 'coder',
@@ -101,7 +101,7 @@ function workspaceOf({ folder }: Lab): string {
   return workspace;
 }
 
-export function resultOf(turn: Turn): SessionResult {
+export function resultOf(turn: TurnEnd): SessionResult {
   if (turn.kind === 'end') return turn.result;
   throw new Error(`asked instead of ending: ${JSON.stringify(turn.question)}`);
 }

@@ -1,9 +1,9 @@
-import type { SessionFactory } from '../agents/session.ts';
-import { toTimestamp } from '../core/time.ts';
-import type { TapeHeader } from '../effects/recording/tape-file.ts';
-import type { NamedPath } from '../effects/redact/redact.ts';
-import { systemClock } from '../effects/system.ts';
-import type { Git } from '../git/git.ts';
+import type { SessionFactory } from '../agents/index.ts';
+import { toTimestamp } from '../core/index.ts';
+import { systemClock } from '../effects/index.ts';
+import type { TapeHeader } from '../effects/recording/index.ts';
+import type { NamedPath } from '../effects/redact/index.ts';
+import type { Git } from '../git/index.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
 import type { Program } from './perform/perform.ts';
 import type { Stage } from './perform/stage.ts';

@@ -1,4 +1,4 @@
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
+import { type ExitCode, exitCodes } from '../project/index.ts';
 
 /** How one case of a test run ended. */
 export type CaseStatus = 'passed' | 'failed' | 'recorded' | 'accepted' | 'skipped';

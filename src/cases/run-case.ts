@@ -7,7 +7,7 @@ import { failureOfError, resultOfCase } from './perform/failures.ts';
 import { recordCase } from './record/record.ts';
 import { recordStep } from './record/record-step.ts';
 import { playComposed } from './replay/composed.ts';
-import { type Replayed, replayCase, snapshotFile } from './replay/replay.ts';
+import { type ReplayOutcome, replayCase, snapshotFile } from './replay/replay.ts';
 import { type CaseFailure, type CaseResult, caseTitle } from './result.ts';
 import { checkSnapshot, type SnapshotMode } from './snapshot/snapshot.ts';
 
@@ -41,7 +41,7 @@ async function outcomeOf(found: FoundCase, { record, step, snapshots }: CaseOpti
   const notes = recordedBy === undefined ? [] : [`to record it, type: ${recordedBy}`];
   if (record && recordedBy !== undefined && recordedBy !== context.env['REPRISE_RECORDED_BY'])
     return { status: 'skipped', failures: [], notes } as const;
-  const failed = (failures: readonly CaseFailure[], played: Replayed['played']) =>
+  const failed = (failures: readonly CaseFailure[], played: ReplayOutcome['played']) =>
     ({ status: 'failed', failures, notes, played }) as const;
   const isComposed = manifest.form === 'worker_test';
   const isOneStep = record && step !== undefined;

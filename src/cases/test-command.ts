@@ -1,9 +1,8 @@
-import { RepriseError } from '../core/errors.ts';
-import { exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
+import { RepriseError } from '../core/index.ts';
+import { type CommandIo, exitCodes, styleOf, writeLines } from '../project/index.ts';
 import type { TestContext } from './context.ts';
 import { findCases, type Orphan } from './manifest/find.ts';
-import { createTestReporter, type ReporterName } from './reporters/index.ts';
+import { createTestReporter, type ReporterName } from './reporters/reporters.ts';
 import { type CaseResult, summaryOf } from './result.ts';
 import { runCase } from './run-case.ts';
 
@@ -48,7 +47,7 @@ export async function testCommand(
       hint: 'make one of a run: reprise capture <run> <name>',
     });
   }
-  const reporter = createTestReporter(reporterName, { write: text => io.out(text), ...lookOf(io, 'out') });
+  const reporter = createTestReporter(reporterName, { write: text => io.out(text), ...styleOf(io, 'out') });
   const began = performance.now();
   reporter.onStart?.(cases.map(({ name, group, displayFile: file }) => ({ name, group, file })));
   const results: CaseResult[] = [];

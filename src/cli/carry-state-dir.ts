@@ -1,10 +1,10 @@
-import { RepriseError } from '../core/errors.ts';
-import { commandSuffix } from '../project/project.ts';
+import { RepriseError } from '../core/index.ts';
+import { commandSuffix } from '../project/index.ts';
 
 const hintedCommand =
   /\breprise (?:approve|cancel|diff|gc|history|land|list|logs|replay|resume|run|show|signal)\b[^;]*/g;
 
-/** The error with `--state-dir` in the commands of its hint, which those who write hints know nothing of. */
+/** Adds `--state-dir` to the commands in the hint of an error. The code that writes hints does not know the option. */
 export function carryStateDir(error: unknown, stateDir: string | undefined): unknown {
   if (!stateDir || !(error instanceof RepriseError) || error.hint === undefined) return error;
   const { code, message, position } = error;

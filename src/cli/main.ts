@@ -3,7 +3,7 @@ import { version } from './version.ts';
 
 const args = process.argv.slice(2);
 
-// Asked for by scripts and prompts: answered before anything else is loaded.
+// Scripts and shell prompts ask for the version often, so it is printed before anything else is loaded.
 if (args.length === 1 && (args[0] === '--version' || args[0] === '-v')) {
   process.stdout.write(`${version()}\n`);
 } else {

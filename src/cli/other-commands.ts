@@ -1,125 +1,125 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Option } from 'commander';
-import type { TestContext } from '../cases/context.ts';
-import { faultKinds } from '../cases/manifest/manifest.ts';
-import { policyNames } from '../effects/explore/policies.ts';
-import type { CommandIo } from '../project/host.ts';
-import { findUpwards } from '../project/project.ts';
+import type { TestContext } from '../cases/index.ts';
+import { faultKinds } from '../cases/manifest/index.ts';
+import { policyNames } from '../effects/explore/index.ts';
+import { type CommandIo, findUpwards } from '../project/index.ts';
 import { amount, duration, oneOrMore, wholeNumber } from './option-values.ts';
 import type { Registry } from './program.ts';
-import { packageFolder, version } from './version.ts';
+import { cliFile, packageFolder, version } from './version.ts';
 
-/** Commands for tasks, and those who work on them. */
+/** Registers the commands for workers and their tasks. */
 export function registerWorkerCommands({ io, add }: Registry): void {
   add('worker', async (_, options) => {
     const { workerCommand } = await import('../commands/worker.ts');
     return workerCommand({ io }, options);
   })
-    .description(
-      'Take tasks from issues/, have agents work on them, and land what they did, again and again.',
-    )
-    .option('--name <name>', 'what it is called (default: worker-1 and so on)')
-    .option('--branch <branch>', 'what is worked on and landed on (default: main)')
-    .option(
-      '--agent <agent>',
-      'who takes tasks that name nobody: an agent of the project, or claude or codex',
-    )
-    .option('--workers <n>', 'so many at once in this process', wholeNumber(1))
-    .option('--once', 'end after one task')
-    .option('--until-idle', 'end when nothing is left to do and nobody is at work')
-    .option('--max-tasks <n>', 'end after so many tasks', wholeNumber(1))
-    .option('--budget <usd>', 'end when so much has been spent', amount)
-    .option('--json', 'NDJSON on standard output: what the worker does, and the events of its runs')
-    .option('-q, --quiet', 'say only what somebody has to know')
+    .summary('run workers that pick up tasks')
+    .description('Run workers that pick up tasks, run an agent on each and land the results.')
+    .option('--name <name>', 'name of the worker (default: worker-1, worker-2, ...)')
+    .option('--branch <branch>', 'branch to work on and land on (default: main)')
+    .option('--agent <agent>', 'agent for tasks that name none: one of the project, claude or codex')
+    .option('--workers <n>', 'number of workers in this process', wholeNumber(1))
+    .option('--once', 'exit after one task')
+    .option('--until-idle', 'exit when no task is ready and no worker is busy')
+    .option('--max-tasks <n>', 'maximum number of tasks per worker', wholeNumber(1))
+    .option('--budget <usd>', 'stop each worker after it has spent this much', amount)
+    .option('--json', 'print NDJSON on standard output: worker activity and run events')
+    .option('-q, --quiet', 'only print what needs attention')
     .addHelpText(
       'after',
       `
 Examples:
-  reprise worker                         one worker, until Ctrl-C
-  reprise worker --workers 3             three at once
-  reprise worker --until-idle --json     in CI
-  reprise worker --agent codex --once    one task, with Codex`,
+  reprise worker                         run one worker until Ctrl-C
+  reprise worker --workers 3             run three workers in parallel
+  reprise worker --until-idle --json     run in CI
+  reprise worker --agent codex --once    do one task with Codex`,
     );
 
   add('status', async (_, options) => {
     const { statusCommand } = await import('../commands/status.ts');
     return statusCommand({ io }, options);
   })
-    .description('Show workers, tasks and locks: who does what, who waits for what, what was left behind.')
-    .option('-w, --watch', 'stay, and show what changes; q or Ctrl-C leaves, and stops nothing')
-    .option('--branch <branch>', 'whose tasks (default: what workers work on)')
-    .option('--json', 'as one JSON object; with --watch, one a line for every change');
+    .summary('show workers, tasks and locks')
+    .description('Show workers, tasks, locks and leftovers.')
+    .option('-w, --watch', 'keep the view up to date; q or Ctrl-C quits and stops no worker')
+    .option('--branch <branch>', 'branch to read tasks from (default: the branch of the workers)')
+    .option('--json', 'print one JSON object; with --watch, one per line for every change');
 
   add('tasks [action] [id]', async ([action, id], options) => {
     const { tasksCommand } = await import('../commands/tasks.ts');
     return tasksCommand({ io }, { ...options, action, id });
   })
-    .description('List the tasks and how they stand; show one, claim one for yourself, or release one.')
-    .option('--by <name>', 'who claims or releases it (default: the current user)')
-    .option('--branch <branch>', 'whose tasks (default: what workers work on)')
-    .option('--json', 'one object a line; show: as one JSON object')
+    .summary('list, show, claim or release tasks')
+    .description('List tasks with their status, or show, claim or release one.')
+    .option('--by <name>', 'name to claim or release with (default: the current user)')
+    .option('--branch <branch>', 'branch to read tasks from (default: the branch of the workers)')
+    .option('--json', 'print one JSON object per line; with show, a single object')
     .addHelpText(
       'after',
       `
 Examples:
-  reprise tasks                          all of them, and how they stand
-  reprise tasks show fix-readme          everything that is known of one
-  reprise tasks claim fix-readme         you do it, so no worker takes it
-  reprise tasks release fix-readme       give it back, or have it tried again`,
+  reprise tasks                          list all tasks with their status
+  reprise tasks show fix-readme          show everything known about one task
+  reprise tasks claim fix-readme         do it yourself, so that no worker takes it
+  reprise tasks release fix-readme       return it to the queue, or retry it`,
     );
 }
 
-/** The commands that look at runs. */
+/** Registers the commands that inspect runs. */
 export function registerViewCommands({ io, add }: Registry): void {
   add('list', async (_, options) => {
     const { listCommand } = await import('../commands/list.ts');
     return listCommand({ io }, options);
   })
     .alias('ls')
+    .summary('list runs')
     .description('List the runs of the project, newest first.')
-    .option('--json', 'one object a line')
-    .option('-n, --limit <n>', 'at most so many', wholeNumber(1))
-    .option('--workflow <name>', 'only runs of this workflow');
+    .option('--json', 'print one JSON object per line')
+    .option('-n, --limit <n>', 'maximum number of runs', wholeNumber(1))
+    .option('--workflow <name>', 'only list runs of this workflow');
 
   add('show [run]', async ([run], options) => {
     const { showCommand } = await import('../commands/show.ts');
     return showCommand({ io }, { ...options, run });
   })
-    .description('Show where a run stands (by default the newest), who has it, and what to do next.')
-    .option('--json', 'as one JSON object');
+    .summary('show the status of a run')
+    .description('Show the status of a run (default: the newest), its steps and what to type next.')
+    .option('--json', 'print one JSON object');
 
   add('logs [run] [step]', async ([run, step], options) => {
     const { logsCommand } = await import('../commands/logs.ts');
     return logsCommand({ io }, { ...options, run, step });
   })
-    .description(
-      'Print what steps printed and agents did (by default of the newest run). A worker is step:0.',
-    )
-    .option('--raw', 'also what agents said in their own protocol')
-    .option('-f, --follow', 'stay until the run ends; leaving does not stop it')
-    .option('--json', 'one object a line: {step, worker, attempt, line}');
+    .summary('print the logs of a run')
+    .description('Print the logs of a run (default: the newest), of a step, or of a copy of it (step:0).')
+    .option('--raw', 'include the messages of the agent protocols')
+    .option('-f, --follow', 'keep printing until the run ends; Ctrl-C does not stop the run')
+    .option('--json', 'print one JSON object per line: {step, worker, attempt, line}');
 
   add('diff <run> <step>', async ([run = '', step = ''], options) => {
     const { diffCommand } = await import('../commands/diff.ts');
     return diffCommand({ io }, { ...options, run, step });
   })
-    .description('Print what a step or a worker (step:0) has changed in its workspace.')
-    .option('--stat', 'only which files, and how much');
+    .summary('print the changes of a step')
+    .description('Print the changes that a step, or a copy of it (step:0), made in its workspace.')
+    .option('--stat', 'only list the changed files and how many lines changed');
 
   add('history [run]', async ([run], options) => {
     const { historyCommand } = await import('../commands/show.ts');
     return historyCommand({ io }, { ...options, run });
   })
+    .summary('print the events of a run')
     .description(
-      'Print the events of a run (by default the newest) in an order that does not depend on timing.',
+      'Print the events of a run (default: the newest) in an order that does not depend on timing.',
     )
-    .option('--raw', 'as they happened')
-    .option('--json', 'one event a line')
-    .option('--digest', 'only the digests: equal for runs that did the same');
+    .option('--raw', 'print them in the order in which they happened')
+    .option('--json', 'print one event per line')
+    .option('--digest', 'only print digests, which are equal for runs that did the same');
 }
 
-/** The commands that turn runs into tests, and play them. */
+/** Registers the commands that turn runs into tests and run those. */
 export function registerTestCommands({ io, add, program }: Registry): void {
   add('test [names...]', async (names, options) => {
     const { testCommand } = await import('../cases/test-command.ts');
@@ -128,12 +128,13 @@ export function registerTestCommands({ io, add, program }: Registry): void {
       { ...options, names: names.filter(name => name !== undefined) },
     );
   })
-    .description('Play test cases (cases/**) from their tapes: no agent is called, and nothing is paid for.')
-    .option('--record', 'play them for real, and keep what happens as their tapes')
-    .option('--step <name>', 'with --record: only this step; the others stay as they were recorded')
-    .option('--accept', 'take the snapshots as they come out now')
+    .summary('replay test cases')
+    .description('Replay test cases (cases/**) from their tapes, without calling any agent.')
+    .option('--record', 'run the cases for real and save what happens as their tapes')
+    .option('--step <name>', 'with --record: record only this step again and replay the others')
+    .option('--accept', 'update snapshots')
     .addOption(
-      new Option('--reporter <name>', 'how results are shown')
+      new Option('--reporter <name>', 'output format')
         .choices(['default', 'json', 'junit', 'github'])
         .default('default'),
     );
@@ -149,36 +150,38 @@ export function registerTestCommands({ io, add, program }: Registry): void {
       },
     );
   })
-    .description('Play test cases in orders, and with crashes, that have not happened yet, to find races.')
-    .addOption(new Option('--policy <name>', 'how orders are chosen').choices(policyNames))
-    .option('--for <duration>', 'how long at most, for each case (default: 60s)', duration)
-    .option('--schedules <n>', 'how many orders at most, for each case', wholeNumber(1))
-    .option('--seed <n>', 'where chance begins: the same seed gives the same orders', wholeNumber(0))
-    .option('--crashes', 'kill steps at every moment, and start them again: in the recorded order first')
-    .option('--crash-points', 'only that: every crash of the recorded order, and no other order')
+    .summary('search test cases for races')
+    .description('Replay test cases in new orders, and with crashes, to find races.')
+    .addOption(new Option('--policy <name>', 'how to choose orders').choices(policyNames))
+    .option('--for <duration>', 'maximum time per case (default: 60s)', duration)
+    .option('--schedules <n>', 'maximum number of orders per case', wholeNumber(1))
+    .option('--seed <n>', 'random seed; the same seed tries the same orders', wholeNumber(0))
+    .option('--crashes', 'kill and restart steps at every point, beginning with the recorded order')
+    .option('--crash-points', 'only try the crash points of the recorded order')
     .option(
       '--faults [kinds]',
-      `let things fail: all, or some of ${faultKinds.join(',')}`,
+      `inject failures: all kinds, or some of ${faultKinds.join(',')}`,
       oneOrMore(faultKinds),
     )
-    .option('--check-keys', 'compare what effects change with what they say that they write')
-    .option('--twice', 'play every order twice, and compare who could go on at each moment')
+    .option('--check-keys', 'check that effects only change what they declare to write')
+    .option('--twice', 'run every order twice and compare which steps were ready at each point')
     .addOption(
-      new Option('--on <world>', 'only in a model in memory, or only on real git').choices(['memory', 'git']),
+      new Option('--on <world>', 'only use the in-memory model, or only real git').choices(['memory', 'git']),
     )
-    .option('--race <name>', 'play a race again that was found before')
-    .option('--dry-run', 'keep no file of what is found')
-    .option('--json', 'print what came of it as JSON, one line for each case');
+    .option('--race <name>', 'replay a race that was found before')
+    .option('--dry-run', 'do not save the races that are found')
+    .option('--json', 'print the results as JSON, one line per case');
 
   add('capture <run> <name>', async ([run = '', name = ''], options) => {
     const { captureCommand } = await import('../cases/capture/capture.ts');
     return captureCommand({ io, context: testContext(io, program) }, { ...options, run, name });
   })
-    .description('Make a test case of a run: cases/<name>, which replays without any agent.')
-    .option('--force', 'replace the case of that name');
+    .summary('turn a run into a test case')
+    .description('Turn a run into a test case, cases/<name>, that replays without any agent.')
+    .option('--force', 'replace an existing case of that name');
 }
 
-/** What cases are played with: the same program, in this process. */
+/** Context for test cases, which run the commands of this program in this process. */
 export function testContext(
   { env, cwd, interrupt }: Pick<CommandIo, 'env' | 'cwd'> & { readonly interrupt?: AbortSignal },
   program: TestContext['program'],
@@ -197,60 +200,66 @@ export function testContext(
   };
 }
 
-/** The commands around definitions and the installation. */
+/** Registers the commands for definitions, cleanup and setup. */
 export function registerToolCommands({ io, add }: Registry): void {
   add('init', async (_, options) => {
     const { initCommand } = await import('../commands/init/init.ts');
     return initCommand({ io }, options);
   })
-    .description('Set a repository up: reprise.yaml, agents, and an example of a workflow and of a task.')
+    .summary('set up a repository')
+    .description('Set up a repository: reprise.yaml, agents, an example workflow and an example task.')
     .addOption(
-      new Option('--agent <program>', 'which program plays the agents (default: claude)').choices([
+      new Option('--agent <program>', 'program that runs the agents (default: claude)').choices([
         'claude',
         'codex',
         'gemini',
         'opencode',
       ]),
     )
-    .option('--yes', 'overwrite what is there and differs, without asking')
-    .option('--dry-run', 'only say what would be made')
-    .option('--json', 'as one JSON object, without asking');
+    .option('--yes', 'overwrite files that differ without asking')
+    .option('--dry-run', 'only print what would be created')
+    .option('--json', 'print one JSON object and ask no questions');
 
   add('graph <workflow>', async ([workflow = ''], options) => {
     const { graphCommand } = await import('../commands/graph.ts');
     return graphCommand({ io }, { ...options, workflow });
   })
+    .summary('draw the steps of a workflow')
     .description('Draw the steps of a workflow.')
-    .option('--mermaid', 'as a Mermaid flowchart')
-    .option('--json', 'as one JSON object')
-    .option('--run <run>', 'show where the steps of this run stand');
+    .option('--mermaid', 'print a Mermaid flowchart')
+    .option('--json', 'print one JSON object')
+    .option('--run <run>', 'show the status of each step in this run');
 
   add('validate [targets...]', async (targets, options) => {
     const { validateCommand } = await import('../commands/validate.ts');
     return validateCommand({ io }, { ...options, targets: targets.filter(target => target !== undefined) });
   })
-    .description('Check workflows (by default all of the project, and reprise.yaml) without running them.')
-    .option('--json', 'one object a file');
+    .summary('check workflows and settings')
+    .description('Check workflows without running them (default: all of the project, and reprise.yaml).')
+    .option('--json', 'print one JSON object per file');
 
   add('gc', async (_, options) => {
     const { gcCommand } = await import('../commands/gc.ts');
     return gcCommand({ io }, options);
   })
-    .description('Remove workspaces and branches of runs that have ended. Work that has not landed is kept.')
-    .option('--dry-run', 'only say what would be removed')
-    .option('--json', 'as one JSON object');
+    .summary('remove leftovers of ended runs')
+    .description('Remove workspaces and branches of runs that have ended. Keeps work that has not landed.')
+    .option('--dry-run', 'only print what would be removed')
+    .option('--json', 'print one JSON object');
 
   add('doctor', async (_, options) => {
     const { doctorCommand } = await import('../commands/doctor.ts');
     return doctorCommand({ io }, options);
   })
-    .description('Check what runs depend on, and say what to do about what is missing.')
-    .option('--json', 'one object a line');
+    .summary('check the installation')
+    .description('Check the programs, agents and settings that runs need, and say how to fix problems.')
+    .option('--json', 'print one JSON object per line');
 
   add('demo [name]', async ([name], options) => {
     const { demoCommand } = await import('../commands/demo/demo.ts');
-    return demoCommand({ io }, { ...options, name });
+    return demoCommand({ io }, { ...options, name, cli: cliFile() });
   })
-    .description('Watch two workers do three tasks, or five agents at once (fan-out), through a crash.')
-    .option('--clean', 'remove the folder at the end, instead of leaving it to look around in');
+    .summary('watch a demo')
+    .description('Watch two workers, or five parallel agents (fan-out), survive a crash.')
+    .option('--clean', 'remove the demo project at the end');
 }

@@ -1,6 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { exitCodes } from '../project/exit-codes.ts';
-import type { CommandIo } from '../project/host.ts';
+import { type CommandIo, exitCodes } from '../project/index.ts';
 import {
   registerTestCommands,
   registerToolCommands,
@@ -10,11 +9,12 @@ import {
 import { registerRunCommands } from './run-commands.ts';
 import { version } from './version.ts';
 
-/** Registers a command: `work` is called with what was typed, and gives the exit code. */
+/** Collects the commands of the program. */
 export interface Registry {
   readonly io: CommandIo;
-  /** This program, for cases that carry out commands. */
+  /** This program, for test cases that run its commands. */
   readonly program: typeof runProgram;
+  /** Adds a command. `work` gets the parsed arguments and options, and resolves with the exit code. */
   add(declaration: string, work: Work): Command;
 }
 
@@ -25,21 +25,22 @@ type Work = (
 
 const usage = `
 Start here:
-  reprise demo                       see workers, a crash and a conflict, in seconds
-  reprise demo fan-out               see five agents at once, a crash and a resume
-  reprise init                       set this repository up: settings, agents, examples
+  reprise demo                       watch two workers survive a crash
+  reprise demo fan-out               watch five parallel agents and a resume
+  reprise init                       add settings, agents and examples
   reprise run deploy --input env=qa  run .reprise/workflows/deploy.yaml
   reprise run ./path.yaml            run any file
   reprise run --agent claude --prompt "Fix the failing test" --concurrency 3
-  reprise list                       what ran, and how it stands
-  reprise resume                     go on with the newest run
+  reprise list                       list runs with their status
+  reprise resume                     resume the newest run
 
-Exit codes: 0 ok, 1 failed, 2 wrong use or definition, 3 waits for a person, 4 over budget, 5 replay diverged,
-6 cannot land, 130 and 143 stopped by a signal.`;
+Exit codes: 0 ok, 1 failed, 2 wrong usage or definition, 3 waiting for an
+approval or signal, 4 over budget, 5 replay diverged, 6 cannot land,
+130 and 143 stopped by a signal.`;
 
-const stateDirHelp = 'where the store and logs are (default: .reprise/state; also $REPRISE_STATE_DIR)';
+const stateDirHelp = 'folder of the store and logs (default: $REPRISE_STATE_DIR, or .reprise/state)';
 
-/** Carries out what the arguments ask for and gives the exit code. Throws what the command throws. */
+/** Runs the command that the arguments name and resolves with its exit code. Rejects with the error of the command. */
 export async function runProgram(args: readonly string[], io: CommandIo): Promise<number> {
   let exitCode: number = exitCodes.ok;
   const program = new Command('reprise')
@@ -49,7 +50,6 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
     .version(version(), '-v, --version', 'print the version')
     .addHelpText('after', usage)
     .helpOption('-h, --help', 'show this help')
-    .helpCommand('help [command]', 'show the help of a command')
     .exitOverride()
     .configureOutput({
       writeOut: io.out,
@@ -63,7 +63,7 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
     program: runProgram,
     add: (declaration, work) => {
       const command = program.command(declaration);
-      command.showHelpAfterError(`  hint: see what it takes: reprise ${command.name()} --help`);
+      command.showHelpAfterError(`  hint: see its options: reprise ${command.name()} --help`);
       command.action(async (...given: unknown[]) => {
         const typed = given.slice(0, -2).flat() as (string | undefined)[];
         const options = command.opts<{ readonly stateDir?: string }>();
@@ -78,11 +78,17 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
     },
   };
   program.showHelpAfterError('  hint: see all commands: reprise --help');
+  program.commandsGroup('Run workflows and agents:');
   registerRunCommands(registry);
+  program.commandsGroup('Work on tasks:');
   registerWorkerCommands(registry);
+  program.commandsGroup('Inspect runs:');
   registerViewCommands(registry);
+  program.commandsGroup('Test:');
   registerTestCommands(registry);
+  program.commandsGroup('Set up and maintain:');
   registerToolCommands(registry);
+  program.helpCommand('help [command]', 'show the help of a command');
   for (const command of program.commands) command.option('--state-dir <folder>', stateDirHelp);
   try {
     await program.parseAsync([...args], { from: 'user' });

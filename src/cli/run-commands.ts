@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import type { RunCommandOptions } from '../commands/run.ts';
+import type { RunCommandOptions } from '../commands/index.ts';
 import { collect, duration, wholeNumber } from './option-values.ts';
 import type { Registry } from './program.ts';
 
-/** The commands that bring runs forward. */
+/** Registers the commands that start runs and act on them. */
 export function registerRunCommands({ io, add }: Registry): void {
   withDisplay(
     add('run [workflow]', async ([workflow], options) => {
@@ -11,21 +11,18 @@ export function registerRunCommands({ io, add }: Registry): void {
       return runCommand({ io }, { ...options, workflow } as RunCommandOptions);
     }),
   )
-    .description('Start a workflow, or a single agent, and see it through.')
-    .option('-i, --input <name=value>', 'one input; repeat it for more', collect)
+    .summary('run a workflow or a single agent')
+    .description('Run a workflow or a single agent.')
+    .option('-i, --input <name=value>', 'input of the workflow (repeatable)', collect)
     .option('--input-json <object>', 'inputs as a JSON object')
     .option('--input-file <file>', 'inputs from a JSON file; - reads standard input')
-    .option('--agent <name>', 'run this agent, without a workflow')
-    .option('--prompt <text>', 'what the agent is to do; - reads standard input')
-    .option('--prompt-file <file>', 'the same from a file')
-    .option(
-      '--concurrency <n>',
-      'so many copies of the agent, each in a workspace of its own',
-      wholeNumber(0),
-    )
-    .option('--check <command>', 'must pass before the work counts; repeat it for more', collect)
+    .option('--agent <name>', 'run this agent instead of a workflow')
+    .option('--prompt <text>', 'prompt for the agent; - reads standard input')
+    .option('--prompt-file <file>', 'prompt from a file; - reads standard input')
+    .option('--concurrency <n>', 'number of parallel copies, each in its own workspace', wholeNumber(0))
+    .option('--check <command>', 'command that must pass for the work to count (repeatable)', collect)
     .addOption(
-      new Option('--permissions <preset>', 'what the agent may do (default: as it is defined)').choices([
+      new Option('--permissions <preset>', 'what the agent may do (default: its definition)').choices([
         'read-only',
         'edit',
         'full',
@@ -34,11 +31,11 @@ export function registerRunCommands({ io, add }: Registry): void {
     .addHelpText(
       'after',
       examples([
-        ['reprise run deploy', '.reprise/workflows/deploy.yaml (or .yml, .mjs, .js, .ts)'],
-        ['reprise run ./ci.yaml -i env=qa', 'a file, with an input'],
-        ['reprise run flows.mjs#nightly', 'one of several workflows that a module exports'],
-        ['reprise run --agent claude --prompt "Fix #7"', 'no workflow: one agent in a workspace of its own'],
-        ['reprise run deploy --json', 'events as NDJSON, then {"type":"result",...}'],
+        ['reprise run deploy', 'run .reprise/workflows/deploy.yaml (or .yml, .mjs, .js, .ts)'],
+        ['reprise run ./ci.yaml -i env=qa', 'run a file with an input'],
+        ['reprise run flows.mjs#nightly', 'run one of several workflows that a module exports'],
+        ['reprise run --agent claude --prompt "Fix #7"', 'run one agent in its own workspace'],
+        ['reprise run deploy --json', 'print events as NDJSON, then {"type":"result",...}'],
       ]),
     );
 
@@ -48,15 +45,16 @@ export function registerRunCommands({ io, add }: Registry): void {
       return resumeCommand({ io }, { ...options, run });
     }),
   )
-    .description('Go on with a run where it stopped (by default the newest). Finished steps are kept.')
-    .option('--from <step>', 'fork a new run that runs this step, and what comes after it, again')
-    .option('--rerun-changed', 'run steps again whose definition has changed, and what depends on them')
+    .summary('resume a run from where it stopped')
+    .description('Resume a run from where it stopped (default: the newest). Finished steps are kept.')
+    .option('--from <step>', 'fork a new run that reruns this step and all steps after it')
+    .option('--rerun-changed', 'rerun steps whose definition has changed, and all steps after them')
     .addHelpText(
       'after',
       examples([
-        ['reprise resume', 'the newest run'],
-        ['reprise resume 7kq', 'the run whose id starts with 7kq'],
-        ['reprise resume 7kq --from test', 'a new run that keeps what came before test'],
+        ['reprise resume', 'resume the newest run'],
+        ['reprise resume 7kq', 'resume the run whose id starts with 7kq'],
+        ['reprise resume 7kq --from test', 'start a new run that keeps all steps before test'],
       ]),
     );
 
@@ -64,42 +62,47 @@ export function registerRunCommands({ io, add }: Registry): void {
     const { replayCommand } = await import('../commands/resume.ts');
     return replayCommand({ io }, { ...options, run });
   })
-    .description('Go through the history of a run and give its output. Runs nothing, writes nothing.')
-    .option('--json', 'the recorded events as NDJSON, then the result');
+    .summary('replay the history of a run')
+    .description('Replay the history of a run and print its output. Runs nothing and writes nothing.')
+    .option('--json', 'print the recorded events as NDJSON, then the result');
 
   add('cancel <run>', async ([run = ''], { timeout, ...options }) => {
     const { cancelCommand } = await import('../commands/cancel.ts');
     return cancelCommand({ io }, { ...options, run, timeoutMs: timeout as number | undefined });
   })
-    .description('End a run as cancelled, whoever is running it.')
-    .option('--reason <text>', 'recorded in the history')
-    .option('--no-wait', 'do not stay until it has ended')
-    .option('--timeout <duration>', 'how long to stay at most (default: 30s)', duration);
+    .summary('cancel a run')
+    .description('Cancel a run, even if another process is running it.')
+    .option('--reason <text>', 'reason to record in the history')
+    .option('--no-wait', 'do not wait until the run has ended')
+    .option('--timeout <duration>', 'maximum time to wait (default: 30s)', duration);
 
   add('land [run] [step]', async ([run, step], options) => {
     const { landCommand } = await import('../commands/land.ts');
     return landCommand({ io }, { ...options, run, step });
   })
-    .description('Bring the finished work of a step or a worker (step:0) onto a branch.')
-    .option('--onto <branch>', 'the branch (default: the one that the run began from)')
-    .option('--verify <command>', 'must pass on the result before anything moves')
-    .option('--json', 'as one JSON object');
+    .summary('land the work of a step on a branch')
+    .description('Land the finished work of a step, or of a copy of it (step:0), on a branch.')
+    .option('--onto <branch>', 'target branch (default: the branch that the run started from)')
+    .option('--verify <command>', 'command that must pass on the rebased work before the branch moves')
+    .option('--json', 'print one JSON object');
 
   add('approve <run> [step]', async ([run = '', step], options) => {
     const { approveCommand } = await import('../commands/approve.ts');
     return approveCommand({ io }, { ...options, run, step });
   })
-    .description('Answer a gate. The step may be left out if only one waits.')
+    .summary('answer an approval')
+    .description('Answer an approval. The step can be omitted if only one is waiting.')
     .option('--choice <choice>', 'the answer (default: approve)')
     .option('--reject', 'short for --choice reject')
-    .option('--comment <text>', 'recorded with the answer')
-    .option('--by <name>', 'who answers (default: $USER)');
+    .option('--comment <text>', 'comment to record with the answer')
+    .option('--by <name>', 'name to record with the answer (default: $USER)');
 
   add('signal <run> <name> [payload]', async ([run = '', name = '', payload], options) => {
     const { signalCommand } = await import('../commands/approve.ts');
     return signalCommand({ io }, { ...options, run, name, payload });
   })
-    .description('Send a signal to a run. The payload is JSON, or else text.')
+    .summary('send a signal to a run')
+    .description('Send a signal to a run. A payload that is not JSON is sent as text.')
     .addHelpText(
       'after',
       examples([[`reprise signal 7kq deployed '{"version": 3}'`, 'for ctx.waitForSignal("deployed")']]),
@@ -108,11 +111,11 @@ export function registerRunCommands({ io, add }: Registry): void {
 
 function withDisplay(command: Command): Command {
   return command
-    .option('--max-concurrent <n>', 'how many steps may run at once', wholeNumber(1))
-    .option('--wait', 'stay while it waits for a person or a signal')
-    .option('--json', 'NDJSON on standard output: every event, then the result')
-    .option('-q, --quiet', 'show nothing while it runs')
-    .option('--verbose', 'show what steps print');
+    .option('--max-concurrent <n>', 'maximum number of steps that run in parallel', wholeNumber(1))
+    .option('--wait', 'do not exit while the run waits for an approval or a signal')
+    .option('--json', 'print NDJSON on standard output: every event, then the result')
+    .option('-q, --quiet', 'print no progress')
+    .option('--verbose', 'print the output of steps and the actions of agents');
 }
 
 function examples(lines: readonly (readonly [command: string, meaning: string])[]): string {

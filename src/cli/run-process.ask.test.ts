@@ -8,16 +8,16 @@ const question = {
   choices: ['approve', 'apply', 'reject'],
 };
 
-/** Types one line for each time that it is asked. */
+/** Types one of the lines at each prompt. */
 function terminal(...lines: readonly string[]) {
   const input = new PassThrough();
   const output = new PassThrough().setEncoding('utf8');
   const stopping = new AbortController();
   const shown: string[] = [];
-  const left = [...lines];
+  const remaining = [...lines];
   output.on('data', (text: string) => {
     shown.push(text);
-    const line = text.includes('(empty: later)') ? left.shift() : undefined;
+    const line = text.includes('(Enter to answer later)') ? remaining.shift() : undefined;
     if (line !== undefined) input.write(line);
   });
   const stop = { signal: stopping.signal, interrupt: () => stopping.abort() };
@@ -25,13 +25,13 @@ function terminal(...lines: readonly string[]) {
 }
 
 describe('askOnTerminal', () => {
-  it('takes a choice, or the beginning of one, and asks again for anything else', async () => {
+  it('accepts a choice or its prefix and asks again for anything else', async () => {
     const { answer, shown } = terminal('maybe\n', 'app\n', 'r\n');
     expect(await answer).toBe('reject');
-    expect(shown.filter(text => text.includes('(empty: later)'))).toHaveLength(3);
+    expect(shown.filter(text => text.includes('(Enter to answer later)'))).toHaveLength(3);
   });
 
-  it('leaves the question for later when nothing is typed, when the input ends, and when the process is to stop', async () => {
+  it('leaves the question unanswered on an empty line, at the end of the input and when the process stops', async () => {
     expect(await terminal('\n').answer).toBeUndefined();
     const ended = terminal();
     ended.input.end();
@@ -41,7 +41,7 @@ describe('askOnTerminal', () => {
     expect(await stopped.answer).toBeUndefined();
   });
 
-  it('shows the message without what it would do to the terminal', async () => {
+  it('strips control characters from the message', async () => {
     const { answer, shown } = terminal('\n');
     await answer;
     expect(shown.join('')).toContain('ok: Ship it?');

@@ -3,7 +3,7 @@ import type { ReadStream } from 'node:tty';
 import { expect, it } from 'vitest';
 import { listenToKeys } from './run-process.ts';
 
-it('hears every key until it is told to stop, and leaves the keyboard as it was', () => {
+it('reports every key until it is stopped, and restores the terminal mode', () => {
   const modes: boolean[] = [];
   const input = Object.assign(new PassThrough(), { setRawMode: (isRaw: boolean) => void modes.push(isRaw) });
   const heard: string[] = [];

@@ -2,20 +2,25 @@ import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import type { ReadStream } from 'node:tty';
 import { inspect } from 'node:util';
-import { RepriseError, toErrorData } from '../core/errors.ts';
-import { exitCodeOfError, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, type Question, writeLines } from '../project/host.ts';
-import { safeText } from '../view/safe-text.ts';
+import { RepriseError, toErrorData } from '../core/index.ts';
+import {
+  type ApprovalQuestion,
+  type CommandIo,
+  exitCodeOfError,
+  exitCodes,
+  writeLines,
+} from '../project/index.ts';
+import { safeText } from '../view/index.ts';
 import { runProgram } from './program.ts';
 import { createStop, type Stop } from './stop.ts';
 
 /**
- * How long a command that was told to stop for good may still take to write its end, and a worker to remove the workspace
- * of a run that has ended: nobody takes that over. It leaves as soon as it is done; a third Ctrl-C does not wait.
+ * Time that a command gets after a second Ctrl-C to record its end, and a worker to remove the workspace of an ended run,
+ * which no other worker would remove. A third Ctrl-C does not wait.
  */
 const lastWordsMs = 2_000;
 
-/** The composition root: one command in this process, from its arguments to its exit code. */
+/** The composition root: runs one command in this process, from its arguments to its exit code. */
 export async function runProcess(args: readonly string[]): Promise<void> {
   const { stdin, stdout, stderr, env } = process;
   const out = quietWriter(stdout);
@@ -48,7 +53,10 @@ export async function runProcess(args: readonly string[]): Promise<void> {
   // A step's function that calls process.exit() must not make an unfinished run look like a success.
   process.on('exit', code => {
     if (isLeaving || code !== 0) return;
-    writeSync(stderr.fd, 'error[INTERNAL]: something ended the process before the command was done\n');
+    writeSync(
+      stderr.fd,
+      'error[INTERNAL]: the process exited before the command was done (did a step call process.exit?)\n',
+    );
     process.exitCode = exitCodes.failed;
   });
   const leave = async (code: number): Promise<never> => {
@@ -80,28 +88,24 @@ export async function runProcess(args: readonly string[]): Promise<void> {
 }
 
 const uncaught = (cause: unknown) =>
-  new RepriseError(
-    'STEP_FAILED',
-    `an error was thrown where no step could catch it: ${toErrorData(cause).message}`,
-    {
-      cause,
-      hint: 'see where it came from with REPRISE_DEBUG=1; once it is mended, go on with: reprise resume',
-    },
-  );
+  new RepriseError('STEP_FAILED', `an error was thrown outside of any step: ${toErrorData(cause).message}`, {
+    cause,
+    hint: 'set REPRISE_DEBUG=1 to see its stack; after fixing the problem, continue with: reprise resume',
+  });
 
-/** A stream that whoever reads it may close early: what is written after that goes nowhere. */
+/** A stream that its reader may close early. Later writes are dropped. */
 interface QuietWriter {
   readonly write: (text: string) => void;
-  /** Resolves when all of it has been handed over. */
+  /** Resolves when everything written so far has been handed to the stream. */
   flushed(): Promise<void>;
 }
 
-/** `reprise list | head -1` is no reason to complain, and watching a run is no reason to stop it. */
+/** Ignores a closed pipe: `reprise list | head -1` is not an error, and a closed terminal must not stop a run. */
 function quietWriter(stream: NodeJS.WriteStream): QuietWriter {
   let closed = false;
   stream.on('error', error => {
     closed = true;
-    // Nobody reads the pipe, or the terminal is gone.
+    // EPIPE: the reader closed the pipe. EIO: the terminal was closed.
     if (!('code' in error) || (error.code !== 'EPIPE' && error.code !== 'EIO')) throw error;
   });
   return {
@@ -120,13 +124,13 @@ interface Stream {
   readonly isTTY?: boolean | undefined;
 }
 
-/** `NO_COLOR` wins over `FORCE_COLOR`, and both over what the streams are. */
+/** Decides which streams get colors. `NO_COLOR` overrides `FORCE_COLOR`, and both override the kind of stream. */
 export function colorsOf(
   env: Readonly<Record<string, string | undefined>>,
   streams: { readonly out: Stream; readonly err: Stream },
 ): { readonly out: boolean; readonly err: boolean } {
-  const { NO_COLOR: never, FORCE_COLOR: force, TERM: term } = env;
-  if (never) return { out: false, err: false };
+  const { NO_COLOR: noColor, FORCE_COLOR: force, TERM: term } = env;
+  if (noColor) return { out: false, err: false };
   if (force !== undefined) {
     const color = force !== '0' && force !== 'false';
     return { out: color, err: color };
@@ -136,18 +140,18 @@ export function colorsOf(
 }
 
 /**
- * Calls back for every key that is pressed, without waiting for Enter, until what it gives back is called. Ctrl-C is then
- * a key like any other: whoever listens has to know it.
+ * Calls `pressed` for every key, without waiting for Enter, until the returned function is called. Ctrl-C then arrives as
+ * a key and sends no signal, so the callback has to handle it.
  */
 export function listenToKeys(input: ReadStream, pressed: (key: string) => void): () => void {
-  const hear = (keys: string | Buffer) => {
+  const onData = (keys: string | Buffer) => {
     for (const key of String(keys)) pressed(key);
   };
   input.setRawMode(true);
-  input.on('data', hear);
+  input.on('data', onData);
   input.resume();
   return () => {
-    input.off('data', hear);
+    input.off('data', onData);
     input.pause();
     input.setRawMode(false);
   };
@@ -159,15 +163,18 @@ interface Terminal {
   readonly stop: Pick<Stop, 'signal' | 'interrupt'>;
 }
 
-/** Asks until one of the choices, or a beginning that only one has, is typed. Nothing, or Ctrl-C: left for later. */
+/**
+ * Asks until the user types one of the choices or an unambiguous prefix of one. Resolves with `undefined` on an empty
+ * line, Ctrl-C or the end of the input, which leaves the question unanswered.
+ */
 export async function askOnTerminal(
-  { step, message, choices }: Question,
+  { step, message, choices }: ApprovalQuestion,
   { input, output, stop }: Terminal,
 ): Promise<string | undefined> {
   const lines = createInterface({ input, output });
   const closing = new AbortController();
   const signal = AbortSignal.any([stop.signal, closing.signal]);
-  // A question is never answered once its input has ended.
+  // `question` never settles after its input has ended.
   lines.once('close', () => closing.abort());
   lines.on('SIGINT', () => {
     stop.interrupt();
@@ -177,11 +184,11 @@ export async function askOnTerminal(
     output.write(safeText(`\n${step}: ${message}\n`));
     for (;;) {
       const typed = (
-        await lines.question(`${safeText(choices.join(' / '))} (empty: later) > `, { signal })
+        await lines.question(`${safeText(choices.join(' / '))} (Enter to answer later) > `, { signal })
       ).trim();
       if (typed === '') return undefined;
-      const fitting = choices.includes(typed) ? [typed] : choices.filter(choice => choice.startsWith(typed));
-      if (fitting.length === 1) return fitting[0];
+      const matches = choices.includes(typed) ? [typed] : choices.filter(choice => choice.startsWith(typed));
+      if (matches.length === 1) return matches[0];
     }
   } catch (error) {
     if (error instanceof Error && error.name === 'AbortError') return undefined;

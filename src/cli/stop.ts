@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 
-/** How this process is told to stop. */
+/** Requests to stop this process. */
 export interface Stop {
-  /** Aborted by the first request; its reason goes into history. */
+  /** Aborted by the first request. Its reason is recorded in the history. */
   readonly signal: AbortSignal;
-  /** What the shell is told of the signal that came first; `undefined` while none has. */
+  /** Exit code for the first signal (128 plus its number). `undefined` until a signal arrives. */
   readonly exitCode: number | undefined;
-  /** In the environment of everything that is started from here. */
+  /** Environment variable that marks every process started from here. */
   readonly marker: Readonly<Record<string, string>>;
-  /** As if Ctrl-C had been pressed. */
+  /** Acts as if Ctrl-C had been pressed. */
   readonly interrupt: () => void;
-  /** What a second Ctrl-C does. */
+  /** Sets the handler for a second Ctrl-C. */
   onForce(force: () => Promise<void>): void;
-  /** Kills everything that was started from here, at once. */
+  /** Kills every process started from here, without a grace period. */
   endChildren(): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ const signals = [
   ['SIGHUP', 1, 'the terminal was closed'],
 ] as const;
 
-/** Listens to the signals that ask a process to stop: the first is a request, another one an order. */
+/** Listens for SIGINT, SIGTERM and SIGHUP. The first one asks to stop, the second forces it, the third exits at once. */
 export function createStop(): Stop {
   const controller = new AbortController();
   const marker = { REPRISE_PROCESS: randomUUID() };

@@ -1,13 +1,21 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of this package. */
-export const packageFolder = (): string => fileURLToPath(new URL('../..', import.meta.url));
+/** Root folder of this package: the nearest folder above this file with a `package.json`. */
+export function packageFolder(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder);
+  return folder;
+}
 
-let known: string | undefined;
+/** Absolute path of the CLI. */
+export const cliFile = (): string => join(packageFolder(), 'dist', 'cli', 'main.js');
 
-/** The version of this package. */
+let cached: string | undefined;
+
+/** Version of this package. */
 export function version(): string {
-  known ??= String(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version);
-  return known;
+  cached ??= String(JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')).version);
+  return cached;
 }

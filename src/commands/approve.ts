@@ -1,19 +1,26 @@
-import { RepriseError } from '../core/errors.ts';
-import { nearest } from '../core/suggest.ts';
-import { toTimestamp } from '../core/time.ts';
-import type { Waiting } from '../engine/run/result.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { userName } from '../project/identity.ts';
-import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { ownershipOf, requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
-import type { EventStore, RunSummary } from '../store/port.ts';
-import { standingOf } from '../view/run-status.ts';
+import { nearest, RepriseError, toTimestamp } from '../core/index.ts';
+import type { Waiting } from '../engine/index.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  exitCodes,
+  findProject,
+  ownershipOf,
+  type Project,
+  type ProjectOptions,
+  requireNotEnded,
+  selectRun,
+  userName,
+  withStoredRuns,
+  writeLines,
+} from '../project/index.ts';
+import type { EventStore, RunSummary } from '../store/index.ts';
+import { runStatusOf } from '../view/index.ts';
 import { jsonOrText } from './inputs.ts';
 
 interface ApproveCommandOptions extends ProjectOptions {
   readonly run: string;
-  /** Needed only if several wait. */
+  /** Step to answer. Required only if several approvals are waiting. */
   readonly step?: string | undefined;
   readonly choice?: string | undefined;
   /** Short for the choice `reject`. */
@@ -22,32 +29,32 @@ interface ApproveCommandOptions extends ProjectOptions {
   readonly by?: string | undefined;
 }
 
-type Gate = Extract<Waiting, { on: 'approval' }>;
+type WaitingApproval = Extract<Waiting, { on: 'approval' }>;
 
-/** Answers a gate of a run, whoever has it. Throws RUN_ENDED, NOT_WAITING, CHOICE_UNKNOWN. */
+/** Answers an approval, whether or not a process is running the run. Throws RUN_ENDED, NOT_WAITING, CHOICE_UNKNOWN. */
 export async function approveCommand(
   { io }: { readonly io: CommandIo },
   options: ApproveCommandOptions,
 ): Promise<ExitCode> {
   const { choice, reject, comment } = options;
   if (choice !== undefined && reject)
-    throw new RepriseError('USAGE', '--choice and --reject exclude each other');
+    throw new RepriseError('USAGE', '--choice and --reject cannot be combined');
   const project = findProject(io, options);
   return withStoredRuns({ project, mode: 'writable' }, async store => {
     const run = await selectRun(store, options.run);
     requireNotEnded(run, 'approve');
     const { runId } = run;
-    const { waiting } = standingOf(runId, await store.read(runId));
-    const asking = waiting.filter((wait): wait is Gate => wait.on === 'approval');
-    const gates = await withoutAnswer(asking, { io, project, store, run, step: options.step });
-    const gate = chooseGate({ runId, gates, step: options.step });
-    const answer = chooseAnswer({ runId, gate, choice: reject ? 'reject' : choice });
+    const { waiting } = runStatusOf(runId, await store.read(runId));
+    const requested = waiting.filter((wait): wait is WaitingApproval => wait.on === 'approval');
+    const approvals = await unanswered(requested, { io, project, store, run, step: options.step });
+    const approval = chooseApproval({ runId, approvals, step: options.step });
+    const answer = chooseAnswer({ runId, approval, choice: reject ? 'reject' : choice });
     const by = options.by ?? userName(io);
     await store.post(
       runId,
       {
         kind: 'approval',
-        step: gate.step,
+        step: approval.step,
         choice: answer,
         ...(by ? { by } : {}),
         ...(comment ? { comment } : {}),
@@ -56,13 +63,13 @@ export async function approveCommand(
     );
     writeLines(
       io.err,
-      `answered ${gate.step} of run ${runId} with ${answer}; ${whatHappensNext(run, { io, project })}`,
+      `answered ${approval.step} of run ${runId} with ${answer}; ${nextText(run, { io, project })}`,
     );
     return exitCodes.ok;
   });
 }
 
-interface Answered {
+interface AnswerContext {
   readonly io: CommandIo;
   readonly project: Project;
   readonly store: EventStore;
@@ -70,83 +77,95 @@ interface Answered {
   readonly step: string | undefined;
 }
 
-/** Those that nobody has answered: an answer that waits to be read counts, and a second one would be lost. */
-async function withoutAnswer(
-  gates: readonly Gate[],
-  { io, project, store, run, step }: Answered,
-): Promise<readonly Gate[]> {
+/**
+ * Approvals without an answer. An answer that is still in the inbox counts: the run reads only the first one, so a second
+ * would be lost. Throws NOT_WAITING if the chosen step, or every step, has an answer.
+ */
+async function unanswered(
+  approvals: readonly WaitingApproval[],
+  { io, project, store, run, step }: AnswerContext,
+): Promise<readonly WaitingApproval[]> {
   const answers = new Map<string, string>();
   for (const { message } of await store.inbox(run.runId)) {
     if (message.kind === 'approval') answers.set(message.step, message.choice);
   }
-  const open = gates.filter(gate => !answers.has(gate.step));
-  const closed = gates.find(gate => answers.has(gate.step) && gate.step === (step ?? gate.step));
+  const open = approvals.filter(each => !answers.has(each.step));
+  const closed = approvals.find(each => answers.has(each.step) && each.step === (step ?? each.step));
   if (!closed || (step === undefined && open.length > 0)) return open;
   const answer = answers.get(closed.step);
   throw new RepriseError(
     'NOT_WAITING',
-    `step ${closed.step} of run ${run.runId} was answered already, with ${answer}`,
+    `step ${closed.step} of run ${run.runId} was already answered with ${answer}`,
     {
-      hint: whatHappensNext(run, { io, project }),
+      hint: nextText(run, { io, project }),
     },
   );
 }
 
-interface GateChoice {
+interface ApprovalChoice {
   readonly runId: string;
-  readonly gates: readonly Gate[];
+  readonly approvals: readonly WaitingApproval[];
   readonly step: string | undefined;
 }
 
-function chooseGate({ runId, gates, step }: GateChoice): Gate {
-  const [only, ...others] = gates;
-  const found = step === undefined ? only : gates.find(gate => gate.step === step);
+function chooseApproval({ runId, approvals, step }: ApprovalChoice): WaitingApproval {
+  const [only, ...others] = approvals;
+  const found = step === undefined ? only : approvals.find(each => each.step === step);
   if (!only) {
-    throw new RepriseError('NOT_WAITING', `no step of run ${runId} waits for an approval`, {
-      hint: `see where it stands: reprise show ${runId}`,
+    throw new RepriseError('NOT_WAITING', `no step of run ${runId} is waiting for an approval`, {
+      hint: `see its status: reprise show ${runId}`,
     });
   }
-  const lines = gates.map(gate => `  ${gate.step}: ${gate.message} (${gate.choices.join(', ')})`).join('\n');
+  const lines = approvals
+    .map(each => `  ${each.step}: ${each.message} (${each.choices.join(', ')})`)
+    .join('\n');
   if (!found) {
     throw new RepriseError(
       'NOT_WAITING',
-      `step ${step} of run ${runId} does not wait for an approval; these do:\n${lines}`,
+      `step ${step} of run ${runId} is not waiting for an approval; these steps are:\n${lines}`,
       {
         hint: `answer one: reprise approve ${runId} ${
           nearest(
             step ?? '',
-            gates.map(gate => gate.step),
+            approvals.map(each => each.step),
           ) ?? only.step
         }`,
       },
     );
   }
   if (step === undefined && others.length > 0) {
-    throw new RepriseError('NOT_WAITING', `several steps of run ${runId} wait for an approval:\n${lines}`, {
-      hint: `name one: reprise approve ${runId} ${only.step}`,
-    });
+    throw new RepriseError(
+      'NOT_WAITING',
+      `several steps of run ${runId} are waiting for an approval:\n${lines}`,
+      {
+        hint: `name one: reprise approve ${runId} ${only.step}`,
+      },
+    );
   }
   return found;
 }
 
-/** Saying nothing else means `approve`, or the only choice that there is. */
+/** The choice, which defaults to `approve` or to the only one that is offered. Throws CHOICE_UNKNOWN. */
 function chooseAnswer({
   runId,
-  gate,
+  approval,
   choice,
 }: {
   readonly runId: string;
-  readonly gate: Gate;
+  readonly approval: WaitingApproval;
   readonly choice: string | undefined;
 }): string {
-  const { choices, step } = gate;
+  const { choices, step } = approval;
   const answer =
     choice ?? (choices.includes('approve') ? 'approve' : choices.length === 1 ? choices[0] : undefined);
   if (answer !== undefined && choices.includes(answer)) return answer;
+  const list = choices.join(', ');
   const message =
-    answer === undefined ? `step ${step} asks for a choice` : `step ${step} does not offer ${answer}`;
+    answer === undefined
+      ? `step ${step} needs a choice: ${list}`
+      : `step ${step} has no choice ${answer}; its choices are ${list}`;
   const guess = (answer && nearest(answer, choices)) ?? choices[0];
-  throw new RepriseError('CHOICE_UNKNOWN', `${message}: ${choices.join(', ')}`, {
+  throw new RepriseError('CHOICE_UNKNOWN', message, {
     hint: `answer with: reprise approve ${runId} ${step} --choice ${guess}`,
   });
 }
@@ -154,11 +173,11 @@ function chooseAnswer({
 interface SignalCommandOptions extends ProjectOptions {
   readonly run: string;
   readonly name: string;
-  /** JSON; anything else is taken as text. */
+  /** JSON. Anything else is sent as text. */
   readonly payload?: string | undefined;
 }
 
-/** Sends a signal to a run; one that nobody waits for yet is kept. Throws RUN_ENDED. */
+/** Sends a signal to a run, which keeps it until a step waits for it. Throws RUN_ENDED. */
 export async function signalCommand(
   { io }: { readonly io: CommandIo },
   options: SignalCommandOptions,
@@ -175,18 +194,18 @@ export async function signalCommand(
       { kind: 'signal', name, payload, ...(by ? { by } : {}) },
       toTimestamp(io.now()),
     );
-    writeLines(io.err, `sent ${name} to run ${run.runId}; ${whatHappensNext(run, { io, project })}`);
+    writeLines(io.err, `sent ${name} to run ${run.runId}; ${nextText(run, { io, project })}`);
     return exitCodes.ok;
   });
 }
 
-/** Who takes a message that was left for a run. */
-function whatHappensNext(
+/** Says whether a process will read a message in the inbox of a run, or which command makes one read it. */
+function nextText(
   run: RunSummary,
   { io, project }: { readonly io: CommandIo; readonly project: Project },
 ): string {
   const ownership = ownershipOf(run, io.now());
   return ownership.kind === 'held'
-    ? `process ${ownership.owner.pid} on ${ownership.owner.host} goes on with it`
+    ? `process ${ownership.owner.pid} on ${ownership.owner.host} continues the run`
     : `continue with: reprise resume ${run.runId}${project.commandSuffix}`;
 }

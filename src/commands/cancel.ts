@@ -1,24 +1,33 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { RepriseError } from '../core/errors.ts';
-import { toTimestamp } from '../core/time.ts';
-import { loadRecordedDefinition } from '../project/definitions.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { userName } from '../project/identity.ts';
-import { openEngine } from '../project/open-engine.ts';
-import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { hasEnded, ownershipOf, requireNotEnded, selectRun, withStoredRuns } from '../project/runs.ts';
-import type { EventStore, RunSummary } from '../store/port.ts';
+import { RepriseError, toTimestamp } from '../core/index.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  exitCodes,
+  findProject,
+  hasEnded,
+  loadRecordedDefinition,
+  openEngine,
+  ownershipOf,
+  type Project,
+  type ProjectOptions,
+  requireNotEnded,
+  selectRun,
+  userName,
+  withStoredRuns,
+  writeLines,
+} from '../project/index.ts';
+import type { EventStore, RunSummary } from '../store/index.ts';
 
 interface CancelCommandOptions extends ProjectOptions {
   readonly run: string;
   readonly reason?: string | undefined;
-  /** Whether to stay until the run has ended; `true` by default. */
+  /** Whether to wait until the run has ended. Defaults to `true`. */
   readonly wait?: boolean | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
-interface Cancellation {
+interface CancelContext {
   readonly io: CommandIo;
   readonly project: Project;
   readonly store: EventStore;
@@ -28,7 +37,7 @@ interface Cancellation {
 
 const defaultTimeoutMs = 30_000;
 
-/** Ends a run as cancelled: through its owner, or by itself if it has none. Throws RUN_ENDED. */
+/** Cancels a run through its owner, or in this process if it has none. Throws RUN_ENDED. */
 export async function cancelCommand(
   { io }: { readonly io: CommandIo },
   options: CancelCommandOptions,
@@ -41,44 +50,44 @@ export async function cancelCommand(
     const reason = options.reason ?? `cancelled${by ? ` by ${by}` : ''}`;
     await store.post(run.runId, { kind: 'cancel', reason, ...(by ? { by } : {}) }, toTimestamp(io.now()));
     const cancellation = { io, project, store, run, options };
-    return ownershipOf(run, io.now()).kind === 'held' ? leaveToOwner(cancellation) : endHere(cancellation);
+    return ownershipOf(run, io.now()).kind === 'held' ? waitForOwner(cancellation) : endHere(cancellation);
   });
 }
 
-async function leaveToOwner(cancellation: Cancellation): Promise<ExitCode> {
+async function waitForOwner(cancellation: CancelContext): Promise<ExitCode> {
   const { io, project, store, run, options } = cancellation;
-  const look = `see where it stands: reprise show ${run.runId}${project.commandSuffix}`;
+  const hint = `see its status: reprise show ${run.runId}${project.commandSuffix}`;
   const { runId, owner } = run;
   const who = owner ? `process ${owner.pid} on ${owner.host}` : 'its process';
   if (options.wait === false) {
-    writeLines(io.err, `asked ${who} to cancel run ${runId}; ${look}`);
+    writeLines(io.err, `asked ${who} to cancel run ${runId}; ${hint}`);
     return exitCodes.ok;
   }
   const end = await waitForEnd({ io, store, runId, timeoutMs: options.timeoutMs ?? defaultTimeoutMs });
   if (!end) {
-    writeLines(io.err, `${who} has not ended run ${runId} yet; ${look}`);
+    writeLines(io.err, `${who} has not ended run ${runId} yet; ${hint}`);
     return exitCodes.failed;
   }
-  // The owner left, or died, without having read the message.
-  return hasEnded(end) ? sayEnd(cancellation, end) : endHere({ ...cancellation, run: end });
+  // The owner exited or died before it read the message.
+  return hasEnded(end) ? reportEnd(cancellation, end) : endHere({ ...cancellation, run: end });
 }
 
-/** The message waits in the inbox, and a resume reads that first: nothing else is run. */
-async function endHere(cancellation: Cancellation): Promise<ExitCode> {
+/** Resumes the run, which reads the cancel message from its inbox before it runs any step. */
+async function endHere(cancellation: CancelContext): Promise<ExitCode> {
   const { io, project, store, run } = cancellation;
   const { runId } = run;
   try {
     const { model: workflow } = await loadRecordedDefinition(await store.read(runId), { project, io });
     const { engine } = await openEngine({ ...project, env: io.env, store });
     const { status } = await engine.resume({ workflow, runId });
-    return sayEnd(cancellation, { runId, status });
+    return reportEnd(cancellation, { runId, status });
   } catch (thrown) {
     if (!(thrown instanceof RepriseError)) throw thrown;
-    if (thrown.code === 'RUN_OWNED') return leaveToOwner(cancellation);
+    if (thrown.code === 'RUN_OWNED') return waitForOwner(cancellation);
     if (!needsDefinition.has(thrown.code)) throw thrown;
     writeLines(
       io.err,
-      `${thrown.message}\nrun ${runId} will be cancelled as soon as it is resumed: reprise resume ${runId}${project.commandSuffix}`,
+      `${thrown.message}\nrun ${runId} will be cancelled when it is resumed: reprise resume ${runId}${project.commandSuffix}`,
     );
     return exitCodes.ok;
   }
@@ -91,20 +100,20 @@ const needsDefinition: ReadonlySet<string> = new Set([
   'HISTORY_DIVERGED',
 ]);
 
-function sayEnd(
-  { io, project: { commandSuffix } }: Cancellation,
+function reportEnd(
+  { io, project: { commandSuffix } }: CancelContext,
   { runId, status }: Pick<RunSummary, 'runId' | 'status'>,
 ): ExitCode {
   if (status === 'cancelled') {
     writeLines(
       io.err,
-      `run ${runId} is cancelled; take it up again: reprise resume ${runId}${commandSuffix}`,
+      `cancelled run ${runId}; to continue it later: reprise resume ${runId}${commandSuffix}`,
     );
     return exitCodes.ok;
   }
   writeLines(
     io.err,
-    `run ${runId} ended ${status} before it could be cancelled; see how it went: reprise show ${runId}${commandSuffix}`,
+    `run ${runId} ended as ${status} before it could be cancelled; see what happened: reprise show ${runId}${commandSuffix}`,
   );
   return exitCodes.failed;
 }
@@ -118,7 +127,7 @@ interface WaitOptions {
   readonly timeoutMs: number;
 }
 
-/** The run once it has ended or nobody has it any more; `undefined` if the time ran out first. */
+/** Resolves with the run once it has ended or has no live owner, or with `undefined` after the timeout. */
 async function waitForEnd({ io, store, runId, timeoutMs }: WaitOptions): Promise<RunSummary | undefined> {
   const giveUpAt = io.now() + timeoutMs;
   for (;;) {

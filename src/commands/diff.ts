@@ -1,25 +1,32 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
-import { diffOf } from '../git/diff.ts';
-import { openRepository, resolveCommit } from '../git/repository.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { selectRun, type UnitWork, unitWork, withStoredRuns } from '../project/runs.ts';
-import { type Paint, painter } from '../terminal/text.ts';
-import { standingOf } from '../view/run-status.ts';
-import { safeText } from '../view/safe-text.ts';
+import { RepriseError } from '../core/index.ts';
+import { diffOf, openRepository, resolveCommit } from '../git/index.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  exitCodes,
+  findProject,
+  type Project,
+  type ProjectOptions,
+  selectRun,
+  type UnitWork,
+  unitWork,
+  withStoredRuns,
+  writeLines,
+} from '../project/index.ts';
+import { type Paint, painter } from '../terminal/index.ts';
+import { runStatusOf, safeText } from '../view/index.ts';
 
 export interface DiffCommandOptions extends ProjectOptions {
   readonly run: string;
-  /** `fix`, `fix:1`; a step with a selection means the worker that was selected. */
+  /** Step (`fix`) or copy (`fix:1`). A step with a selection stands for its selected copy. */
   readonly step: string;
-  /** Only which files, and how much. */
+  /** Whether to print only the changed files and their line counts. */
   readonly stat?: boolean | undefined;
 }
 
-/** Prints what a step or worker has changed, uncommitted work included while it is at it. */
+/** Prints the changes of a step or copy. While it is running, uncommitted changes are included. */
 export async function diffCommand(
   { io }: { readonly io: CommandIo },
   options: DiffCommandOptions,
@@ -27,22 +34,21 @@ export async function diffCommand(
   const project = findProject(io, options);
   const work = await withStoredRuns({ project, mode: 'readonly' }, async store => {
     const { runId } = await selectRun(store, options.run);
-    return unitWork(standingOf(runId, await store.read(runId)).view, options.step, 'diff');
+    return unitWork(runStatusOf(runId, await store.read(runId)).view, options.step, 'diff');
   });
   const text = await diffText(work, { io, project, stat: options.stat === true });
-  if (text === '') writeLines(io.err, `${work.step.path} has changed nothing`);
+  if (text === '') writeLines(io.err, `${work.step.path} has no changes`);
   else writeLines(text => io.out(text), io.isTTY.stdout ? shown(text, painter(io.color.out)) : text);
   return exitCodes.ok;
 }
 
-interface Circumstances {
+interface DiffContext {
   readonly io: CommandIo;
   readonly project: Project;
   readonly stat: boolean;
 }
 
-async function diffText({ step, workspace }: UnitWork, circumstances: Circumstances): Promise<string> {
-  const { io, project, stat } = circumstances;
+async function diffText({ step, workspace }: UnitWork, { io, project, stat }: DiffContext): Promise<string> {
   const repository = await openRepository({ cwd: project.root, inheritEnv: io.env });
   const { base, branch, saved } = workspace;
   const folder = resolve(project.root, workspace.path);
@@ -53,12 +59,16 @@ async function diffText({ step, workspace }: UnitWork, circumstances: Circumstan
     (await resolveCommit(git, saved?.commit ?? '')) ?? (await resolveCommit(git, `refs/heads/${branch}`));
   if (head !== undefined) return diffOf({ repository, base, head, stat });
   if (saved === undefined) return '';
-  throw new RepriseError('GIT_FAILED', `the work of ${step.path} is gone: there is no branch ${branch}`, {
-    hint: `if it was landed, look there: git log ${base.slice(0, 10)}..`,
-  });
+  throw new RepriseError(
+    'GIT_FAILED',
+    `the changes of ${step.path} are gone: branch ${branch} does not exist`,
+    {
+      hint: `if they have landed, see them with: git log ${base.slice(0, 10)}..`,
+    },
+  );
 }
 
-/** For a terminal: what the files hold cannot do anything to it. */
+/** The diff for a terminal: colored, and without the control characters of the files. */
 const shown = (text: string, paint: Paint): string =>
   text
     .split('\n')

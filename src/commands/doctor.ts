@@ -3,35 +3,37 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { AgentDefinition } from '../agents/agent.ts';
 import { type AgentCheckup, inspectAgent } from '../agents/doctor.ts';
-import { builtInAgents } from '../agents/open-session.ts';
-import { toErrorData } from '../core/errors.ts';
-import { loadAgents } from '../project/agents.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { openStore, storeFile } from '../project/open-engine.ts';
+import { type AgentDefinition, builtInAgents } from '../agents/index.ts';
+import { toErrorData } from '../core/index.ts';
 import {
+  type CommandIo,
+  type ExitCode,
+  exitCodes,
   findProject,
   findUpwards,
+  loadAgents,
+  openStore,
   type Project,
   type ProjectOptions,
   readConfig,
-} from '../project/project.ts';
-import { jsonText } from '../terminal/text.ts';
-import { safeText } from '../view/safe-text.ts';
+  storeFile,
+  writeLines,
+} from '../project/index.ts';
+import { jsonText } from '../terminal/index.ts';
+import { safeText } from '../view/index.ts';
 
 interface DoctorCommandOptions extends ProjectOptions {
   readonly json?: boolean | undefined;
 }
 
-/** Looks at what runs depend on, and says what to do about what is missing. Fails if something cannot work. */
+/** Checks what runs depend on and prints how to fix problems. Exits with `failed` if a check fails. */
 export async function doctorCommand(
   { io }: { readonly io: CommandIo },
   options: DoctorCommandOptions,
 ): Promise<ExitCode> {
   const project = findProject(io, options);
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   for (const checkup of checkups) findings.push(await checkup({ io, project }));
   findings.push(...(await inspectAgents({ io, project })));
   for (const finding of findings)
@@ -39,35 +41,35 @@ export async function doctorCommand(
   return findings.some(({ level }) => level === 'fail') ? exitCodes.failed : exitCodes.ok;
 }
 
-function format({ level, name, message, next }: Finding): string {
+function format({ level, name, message, next }: CheckResult): string {
   const line = `${level.padEnd(4)} ${name}: ${message}`;
   return next === undefined ? line : `${line}\n     ${next}`;
 }
 
-/**
- * Which agents can be used: those of the project and the built-in ones. One that the project defines and that cannot
- * work is a failure; one that only might be used is worth a warning.
- */
-async function inspectAgents(patient: Patient): Promise<readonly Finding[]> {
+/** Checks the agents of the project and the built-in ones. An unusable agent of the project fails, a built-in one warns. */
+async function inspectAgents(patient: DoctorContext): Promise<readonly CheckResult[]> {
   const { io, project } = patient;
   const agents = await agentsOf(patient);
-  if (!(agents instanceof Map)) return [agents as Finding];
+  if (!(agents instanceof Map)) return [agents as CheckResult];
   const options = { path: io.env['PATH'], env: io.env, cwd: project.root };
   return Promise.all(
     [...agents.values()].map(async agent => findingOf(agent, await inspectAgent(agent, options))),
   );
 }
 
-async function agentsOf({ io, project }: Patient): Promise<ReadonlyMap<string, AgentDefinition> | Finding> {
+async function agentsOf({
+  io,
+  project,
+}: DoctorContext): Promise<ReadonlyMap<string, AgentDefinition> | CheckResult> {
   try {
     return new Map(await loadAgents({ io, project }, await readConfig(project, io)));
   } catch (thrown) {
     const { message } = toErrorData(thrown);
-    return { name: 'agents', level: 'fail', message, next: 'correct it, then: reprise validate' };
+    return { name: 'agents', level: 'fail', message, next: 'fix it, then check it with: reprise validate' };
   }
 }
 
-function findingOf(agent: AgentDefinition, checkup: AgentCheckup): Finding {
+function findingOf(agent: AgentDefinition, checkup: AgentCheckup): CheckResult {
   const { program, version, usable, problem, whatToDo } = checkup;
   const name = `agent ${agent.name}`;
   const kind = agent.name === agent.kind ? '' : `${agent.kind}, `;
@@ -78,26 +80,26 @@ function findingOf(agent: AgentDefinition, checkup: AgentCheckup): Finding {
   return {
     name,
     level: builtInAgents.get(agent.name) === agent ? 'warn' : 'fail',
-    message: `${kind}${problem ?? 'cannot be used'}`,
+    message: `${kind}${problem ?? 'not usable'}`,
     ...(whatToDo ? { next: whatToDo } : {}),
   };
 }
 
-/** What one look found. */
-interface Finding {
+/** Result of one check. */
+interface CheckResult {
   readonly name: string;
   readonly level: 'ok' | 'warn' | 'fail';
   readonly message: string;
-  /** What to do about it. */
+  /** How to fix the problem. */
   readonly next?: string | undefined;
 }
 
-interface Patient {
+interface DoctorContext {
   readonly io: CommandIo;
   readonly project: Project;
 }
 
-type Checkup = (patient: Patient) => Promise<Finding>;
+type Checkup = (patient: DoctorContext) => Promise<CheckResult>;
 
 const oldestNode = [20, 19] as const;
 
@@ -123,7 +125,7 @@ const git: Checkup = async patient => {
       name,
       level: 'warn',
       message: 'not found',
-      next: 'install git 2.38 or newer; steps that work on a repository need it',
+      next: 'install git 2.38 or newer; steps that work in a repository need it',
     };
   const [text, major, minor] = version;
   if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 38))
@@ -138,8 +140,8 @@ const bash: Checkup = async patient => {
   return {
     name,
     level: 'warn',
-    message: 'not found; `run` steps use sh',
-    next: 'install bash, or write `shell: sh` in steps',
+    message: 'not found, so `run` steps use sh',
+    next: 'install bash, or set `shell: sh` in your steps',
   };
 };
 
@@ -154,7 +156,7 @@ const store: Checkup = async ({ project: { stateDir } }) => {
       name,
       level: 'fail',
       message: `${file} has journal_mode=${mode.journal}, synchronous=${mode.synchronous}`,
-      next: 'put the state on a local disk (--state-dir, REPRISE_STATE_DIR)',
+      next: 'move the state to a local disk (--state-dir or REPRISE_STATE_DIR)',
     };
   } catch (thrown) {
     const { message, hint } = toErrorData(thrown);
@@ -162,12 +164,12 @@ const store: Checkup = async ({ project: { stateDir } }) => {
       name,
       level: 'fail',
       message,
-      next: hint ?? 'choose another folder for the state (--state-dir, REPRISE_STATE_DIR)',
+      next: hint ?? 'choose another folder for the state (--state-dir or REPRISE_STATE_DIR)',
     };
   }
 };
 
-/** What SQLite calls FULL. */
+/** `PRAGMA synchronous = FULL`. */
 const full = 2;
 
 async function probe(stateDir: string) {
@@ -183,7 +185,7 @@ async function probe(stateDir: string) {
   }
 }
 
-/** Before the first run: the same on the same disk, and nothing stays. */
+/** Probes a temporary store on the same disk, for use before the first run. */
 async function probeFor(stateDir: string) {
   const folder = mkdtempSync(join(nearestFolder(stateDir), '.reprise-doctor-'));
   try {
@@ -202,13 +204,13 @@ const ignored: Checkup = async patient => {
     return { name, level: 'ok', message: 'not in a git repository' };
   const isIgnored = await output(patient, 'git', ['check-ignore', join(stateDir, 'reprise.db')]);
   if (isIgnored !== undefined || !stateDir.startsWith(root))
-    return { name, level: 'ok', message: 'git does not see the state' };
+    return { name, level: 'ok', message: 'git ignores the state' };
   if (!existsSync(storeFile(stateDir)))
-    return { name, level: 'ok', message: 'the first run adds .reprise/state/ to .git/info/exclude' };
+    return { name, level: 'ok', message: 'the first run will add .reprise/state/ to .git/info/exclude' };
   return {
     name,
     level: 'warn',
-    message: `git sees ${stateDir}`,
+    message: `git does not ignore ${stateDir}`,
     next: 'add .reprise/state/ and .reprise/workspaces/ to .git/info/exclude or .gitignore',
   };
 };
@@ -217,13 +219,13 @@ const config: Checkup = async ({ project, io }) => {
   const name = 'config';
   try {
     await readConfig(project, io);
-    return { name, level: 'ok', message: 'reprise.yaml is valid, or there is none' };
+    return { name, level: 'ok', message: 'reprise.yaml is valid or absent' };
   } catch (thrown) {
     return {
       name,
       level: 'fail',
       message: toErrorData(thrown).message,
-      next: 'correct it, then: reprise validate',
+      next: 'fix it, then check it with: reprise validate',
     };
   }
 };
@@ -242,18 +244,18 @@ const disk: Checkup = async ({ project: { stateDir } }) => {
     name,
     level: free < freeMiB.fail ? 'fail' : 'warn',
     message,
-    next: 'make room: histories and logs are written there',
+    next: 'free some space: histories and logs are written there',
   };
 };
 
-/** In the order in which they are shown. */
+/** All checks, in the order of the output. */
 const checkups: readonly Checkup[] = [node, git, bash, store, ignored, config, disk];
 
 const execute = promisify(execFile);
 
-/** What the program printed; `undefined` if it failed or does not exist. */
+/** Standard output of a program; `undefined` if it failed or does not exist. */
 async function output(
-  { io, project }: Patient,
+  { io, project }: DoctorContext,
   program: string,
   args: readonly string[],
 ): Promise<string | undefined> {

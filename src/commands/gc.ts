@@ -1,22 +1,37 @@
-import { applyGc, type GcDone, gatherGcFacts, type Removed } from '../git/gc/apply.ts';
-import { type GcAction, planGc, type RunStanding } from '../git/gc/plan.ts';
-import { openRepository } from '../git/repository.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { thisOwner } from '../project/identity.ts';
-import { displayPath, findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { hasEnded, openStoredRuns, ownershipOf } from '../project/runs.ts';
-import { count, jsonText } from '../terminal/text.ts';
-import { shellWord } from '../terminal/words.ts';
-import { safeLine } from '../view/safe-text.ts';
+import {
+  applyGc,
+  type GcAction,
+  type GcDone,
+  gatherGcFacts,
+  planGc,
+  type RemovedItem,
+  type RunActivity,
+} from '../git/gc/index.ts';
+import { openRepository } from '../git/index.ts';
+import {
+  type CommandIo,
+  displayPath,
+  type ExitCode,
+  exitCodes,
+  findProject,
+  hasEnded,
+  openStoredRuns,
+  ownershipOf,
+  type Project,
+  type ProjectOptions,
+  thisOwner,
+  writeLines,
+} from '../project/index.ts';
+import { count, jsonText, shellWord } from '../terminal/index.ts';
+import { safeLine } from '../view/index.ts';
 
 export interface GcCommandOptions extends ProjectOptions {
-  /** Only say what would be done. */
+  /** Whether to only print what would be removed. */
   readonly dryRun?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
 
-/** Removes workspaces and branches of runs that have ended. Nothing is lost: commits that are nowhere else stay on their branch. */
+/** Removes workspaces and branches of runs that have ended. A branch with commits that exist nowhere else is kept. */
 export async function gcCommand(
   { io }: { readonly io: CommandIo },
   options: GcCommandOptions,
@@ -24,7 +39,7 @@ export async function gcCommand(
   const project = findProject(io, options);
   const repository = await openRepository({ cwd: project.root, inheritEnv: io.env });
   const request = { repository, owner: thisOwner(), signal: io.interrupt };
-  const plan = planGc(await gatherGcFacts(request), await runStandings(project, io));
+  const plan = planGc(await gatherGcFacts(request), await runActivities(project, io));
   const done = options.dryRun
     ? { removed: plan.remove.map(planned), parked: plan.park, left: plan.leave }
     : await applyGc({ ...request, plan }).then(({ left, ...rest }) => ({
@@ -37,12 +52,12 @@ export async function gcCommand(
   return exitCodes.ok;
 }
 
-interface Report extends GcDone {
+interface GcReport extends GcDone {
   readonly isDryRun: boolean;
 }
 
-/** A run that is being worked on, waits or was interrupted may go on, and needs what it has. */
-async function runStandings(project: Project, io: CommandIo): Promise<ReadonlyMap<string, RunStanding>> {
+/** Status of every run. A run that is running, waiting or interrupted may continue, so it counts as active. */
+async function runActivities(project: Project, io: CommandIo): Promise<ReadonlyMap<string, RunActivity>> {
   const store = await openStoredRuns(project, 'readonly');
   if (!store) return new Map();
   try {
@@ -58,7 +73,7 @@ async function runStandings(project: Project, io: CommandIo): Promise<ReadonlyMa
   }
 }
 
-function planned(action: GcAction): Removed {
+function planned(action: GcAction): RemovedItem {
   switch (action.kind) {
     case 'remove-workspace':
       return { kind: 'workspace', what: action.path, bytes: action.bytes };
@@ -71,9 +86,10 @@ function planned(action: GcAction): Removed {
   }
 }
 
-const bytesOf = (removed: readonly Removed[]): number => removed.reduce((sum, { bytes }) => sum + bytes, 0);
+const bytesOf = (removed: readonly RemovedItem[]): number =>
+  removed.reduce((sum, { bytes }) => sum + bytes, 0);
 
-const describe = ({ removed, parked, left, isDryRun }: Report): object => ({
+const describe = ({ removed, parked, left, isDryRun }: GcReport): object => ({
   dry_run: isDryRun,
   removed,
   parked,
@@ -81,20 +97,20 @@ const describe = ({ removed, parked, left, isDryRun }: Report): object => ({
   freed_bytes: bytesOf(removed),
 });
 
-function linesOf({ removed, parked, left, isDryRun }: Report, io: CommandIo): readonly string[] {
+function linesOf({ removed, parked, left, isDryRun }: GcReport, io: CommandIo): readonly string[] {
   const shown = (kind: string, what: string) =>
     safeLine(kind === 'branch' ? `branch ${what}` : displayPath(io, what));
   const verb = isDryRun ? 'would remove' : 'removed';
-  const end = `${isDryRun ? 'would free' : 'freed'} ${bytesText(bytesOf(removed))}${isDryRun ? '; do it: reprise gc' : ''}`;
+  const end = `${isDryRun ? 'would free' : 'freed'} ${bytesText(bytesOf(removed))}${isDryRun ? '; to remove them: reprise gc' : ''}`;
   return [
     ...removed.map(
       ({ kind, what, bytes }) => `${verb} ${shown(kind, what)}${bytes > 0 ? `  ${bytesText(bytes)}` : ''}`,
     ),
     ...parked.map(
       ({ branch, commits }) =>
-        `kept branch ${safeLine(branch)}: ${count(commits, 'commit')} nowhere else; see: git log ${shellWord(branch)}`,
+        `kept branch ${safeLine(branch)}: ${count(commits, 'commit')} not on any other branch; see git log ${shellWord(branch)}`,
     ),
-    ...left.map(({ kind, what, why }) => `left ${shown(kind, what)}: ${safeLine(why)}`),
+    ...left.map(({ kind, what, why }) => `kept ${shown(kind, what)}: ${safeLine(why)}`),
     removed.length === 0 ? 'nothing to remove' : end,
   ];
 }

@@ -1,28 +1,36 @@
-import { RepriseError } from '../core/errors.ts';
-import { loadDefinition } from '../project/definitions.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
-import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { selectRun, withStoredRuns } from '../project/runs.ts';
-import { jsonText } from '../terminal/text.ts';
-import { standingOf } from '../view/run-status.ts';
-import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+import { RepriseError } from '../core/index.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  exitCodes,
+  findProject,
+  loadDefinition,
+  type Project,
+  type ProjectOptions,
+  selectRun,
+  styleOf,
+  withStoredRuns,
+  writeLines,
+} from '../project/index.ts';
+import { jsonText } from '../terminal/index.ts';
+import { runStatusOf } from '../view/index.ts';
+import type { StepModel, WorkflowModel } from '../workflow/index.ts';
 
 export interface GraphCommandOptions extends ProjectOptions {
   readonly workflow: string;
   readonly mermaid?: boolean | undefined;
   readonly json?: boolean | undefined;
-  /** Shows where the steps of this run stand. */
+  /** Run whose step statuses are shown. */
   readonly run?: string | undefined;
 }
 
-/** Draws the steps of a workflow and what they wait for. */
+/** Draws the steps of a workflow and their dependencies. Throws USAGE. */
 export async function graphCommand(
   { io }: { readonly io: CommandIo },
   options: GraphCommandOptions,
 ): Promise<ExitCode> {
   if (options.mermaid && options.json)
-    throw new RepriseError('USAGE', '--mermaid and --json exclude each other');
+    throw new RepriseError('USAGE', '--mermaid and --json cannot be combined');
   const project = findProject(io, options);
   const { model } = await loadDefinition(options.workflow, { project, io });
   const statuses = options.run === undefined ? undefined : await statusesOf(project, options.run);
@@ -37,7 +45,7 @@ export async function graphCommand(
   const marks = statuses ? { statuses } : {};
   writeLines(
     io.out,
-    options.mermaid ? formatMermaid(model, marks) : formatGraph(model, { ...lookOf(io, 'out'), ...marks }),
+    options.mermaid ? formatMermaid(model, marks) : formatGraph(model, { ...styleOf(io, 'out'), ...marks }),
   );
   return exitCodes.ok;
 }
@@ -45,7 +53,7 @@ export async function graphCommand(
 const statusesOf = (project: Project, run: string) =>
   withStoredRuns({ project, mode: 'readonly' }, async store => {
     const { runId } = await selectRun(store, run);
-    const { view } = standingOf(runId, await store.read(runId));
+    const { view } = runStatusOf(runId, await store.read(runId));
     return new Map(view.steps.map(({ path, status }) => [path, status]));
   });
 

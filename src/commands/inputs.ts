@@ -1,26 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../core/json.ts';
-import type { Definition } from '../project/definitions.ts';
-import type { CommandIo } from '../project/host.ts';
-import type { InputField } from '../workflow/model.ts';
+import { isJsonObject, type Json, type JsonObject, RepriseError } from '../core/index.ts';
+import type { CommandIo, LoadedDefinition } from '../project/index.ts';
+import type { InputField } from '../workflow/index.ts';
 
 export interface InputOptions {
-  /** `key=value` each. */
+  /** Single inputs, each as `name=value`. */
   readonly input?: readonly string[] | undefined;
   readonly inputJson?: string | undefined;
-  /** `-` is standard input. */
+  /** Path of a JSON file; `-` reads standard input. */
   readonly inputFile?: string | undefined;
 }
 
 /**
- * The input that a command line describes: the file first, then the JSON, then single values. Whether it fits is for
- * the workflow to say. Throws USAGE if it cannot be read, INPUT_INVALID for text where JSON is wanted.
+ * Merges the inputs of a command line: single values override the JSON object, which overrides the file. The workflow
+ * validates the result. Throws USAGE if an input cannot be read, INPUT_INVALID for text where JSON is expected.
  */
 export async function readInput(
   options: InputOptions,
-  { definition, io }: { readonly definition: Definition; readonly io: CommandIo },
+  { definition, io }: { readonly definition: LoadedDefinition; readonly io: CommandIo },
 ): Promise<JsonObject> {
   const { input = [], inputJson, inputFile } = options;
   const fromFile =
@@ -37,12 +35,12 @@ async function readText(file: string, io: CommandIo): Promise<string> {
   } catch (cause) {
     throw new RepriseError('USAGE', `--input-file ${file} cannot be read`, {
       cause,
-      hint: 'check the path; it counts from the current folder',
+      hint: 'check the path; it is relative to the current folder',
     });
   }
 }
 
-/** All of it, as text. */
+/** Reads a stream to its end as UTF-8. */
 export async function readAll(stdin: CommandIo['stdin']): Promise<string> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of stdin) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
@@ -58,7 +56,7 @@ function parseObject(text: string, what: string): JsonObject {
 function splitPair(pair: string): [string, string] {
   const equals = pair.indexOf('=');
   if (equals > 0) return [pair.slice(0, equals), pair.slice(equals + 1)];
-  throw new RepriseError('USAGE', `--input needs a name and a value, not ${JSON.stringify(pair)}`, {
+  throw new RepriseError('USAGE', `--input needs name=value, not ${JSON.stringify(pair)}`, {
     hint: 'write --input name=value',
   });
 }
@@ -66,7 +64,7 @@ function splitPair(pair: string): [string, string] {
 function withTexts(
   base: JsonObject,
   texts: ReadonlyMap<string, string>,
-  { model, kind }: Definition,
+  { model, kind }: LoadedDefinition,
 ): JsonObject {
   const fields = new Map(model.input.fields.map(field => [field.name, field]));
   const read = new Map<string, Json>(Object.entries(base));
@@ -81,7 +79,7 @@ function withTexts(
   return firstAccepted(Object.fromEntries(read), ambiguous, model.input.parse);
 }
 
-/** A text that does not read as the type stays one, so that the workflow's own message names it. */
+/** Converts text to the type of the field. Text that does not convert is kept, so that the error of the workflow shows it. */
 function byType({ type }: InputField, text: string): Json {
   switch (type) {
     case 'string':
@@ -96,24 +94,27 @@ function byType({ type }: InputField, text: string): Json {
   }
 }
 
-/** Every text would be accepted for it, so one that was meant as JSON must not pass. Throws INPUT_INVALID. */
+/** Parses JSON. A field of type `json` would also accept plain text, so malformed JSON throws INPUT_INVALID. */
 function requireJson(name: string, text: string): Json {
   const value = readJson(text);
   if (value !== undefined) return value;
   throw new RepriseError('INPUT_INVALID', `input \`${name}\` must be JSON, not ${JSON.stringify(text)}`, {
-    hint: `text needs quotes of its own: --input ${name}='"text"'`,
+    hint: `quote text as JSON: --input ${name}='"text"'`,
   });
 }
 
-const mostAmbiguous = 6;
+const maxAmbiguous = 6;
 
-/** A schema in code does not say which texts are JSON: as few as possible are read so, until it accepts. */
+/**
+ * A schema in code does not declare which inputs are JSON. Tries every combination, with as few inputs as possible parsed
+ * as JSON, and returns the first that the schema accepts.
+ */
 function firstAccepted(
   read: JsonObject,
   ambiguous: readonly [string, Json][],
   parse: (raw: unknown) => unknown,
 ): JsonObject {
-  const several = ambiguous.slice(0, mostAmbiguous);
+  const several = ambiguous.slice(0, maxAmbiguous);
   const masks = Array.from({ length: 2 ** several.length }, (_, mask) => mask).sort(
     (a, b) => bits(a) - bits(b) || a - b,
   );
@@ -135,7 +136,7 @@ function accepts(parse: (raw: unknown) => unknown, candidate: JsonObject): boole
   }
 }
 
-/** `undefined` if it is not JSON. */
+/** Parses JSON; `undefined` if the text is not valid JSON. */
 function readJson(text: string): Json | undefined {
   try {
     return JSON.parse(text);
@@ -144,7 +145,7 @@ function readJson(text: string): Json | undefined {
   }
 }
 
-/** What it means as JSON, or else the text itself. */
+/** Parses the text as JSON, or returns it unchanged if it is not valid JSON. */
 export function jsonOrText(text: string): Json {
   const value = readJson(text);
   return value === undefined ? text : value;

@@ -1,38 +1,42 @@
 import { join } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
-import { attemptFileName, logFile } from '../engine/log-files.ts';
-import { land } from '../git/landing/land-now.ts';
-import type { Landing } from '../git/landing/landing.ts';
-import type { Verdict, Verification } from '../git/landing/prepare.ts';
-import { openRepository, type Repository, resolveCommit } from '../git/repository.ts';
-import { readBranchRecord } from '../git/workspace/branch-records.ts';
-import { runShellStep } from '../process/shell-step.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { thisOwner } from '../project/identity.ts';
-import { findProject, type Project, type ProjectOptions, readConfig } from '../project/project.ts';
-import { listed, selectRun, type UnitWork, unitWork, withStoredRuns } from '../project/runs.ts';
-import { hintLines } from '../terminal/errors.ts';
-import { hasWork, landable } from '../terminal/run/summary-parts.ts';
-import { count, jsonText } from '../terminal/text.ts';
-import { shellWord } from '../terminal/words.ts';
-import { standingOf } from '../view/run-status.ts';
-import type { RunView } from '../view/run-view.ts';
-import { safeLine, safeText } from '../view/safe-text.ts';
-import type { Config } from '../workflow/yaml/config.ts';
+import { RepriseError } from '../core/index.ts';
+import { attemptFileName, logFile } from '../engine/index.ts';
+import { openRepository, type Repository, resolveCommit } from '../git/index.ts';
+import { type Landing, land, type Verification, type VerificationResult } from '../git/landing/index.ts';
+import { readBranchRecord } from '../git/workspace/index.ts';
+import { runShellStep } from '../process/index.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  exitCodes,
+  findProject,
+  listed,
+  type Project,
+  type ProjectOptions,
+  readConfig,
+  selectRun,
+  thisOwner,
+  type UnitWork,
+  unitWork,
+  withStoredRuns,
+  writeLines,
+} from '../project/index.ts';
+import { count, hasWork, hintLines, jsonText, landable, shellWord } from '../terminal/index.ts';
+import { type RunView, runStatusOf, safeLine, safeText } from '../view/index.ts';
+import type { Config } from '../workflow/yaml/index.ts';
 
 interface LandCommandOptions extends ProjectOptions {
   readonly run?: string | undefined;
-  /** `fix`, `fix:1`; the only one with work that has not landed by default. */
+  /** Step (`fix`) or copy (`fix:1`). Defaults to the only one with work that has not landed. */
   readonly step?: string | undefined;
-  /** The branch to land on; the one that the run began from by default. */
+  /** Target branch. Defaults to the branch that the run started from. */
   readonly onto?: string | undefined;
-  /** A shell command that must pass on the result before anything moves. */
+  /** Shell command that must pass on the rebased work before the branch moves. */
   readonly verify?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
-/** Brings the work of a finished step or worker onto a branch. Throws USAGE, CANNOT_LAND. */
+/** Lands the work of a finished step or copy on a branch. Throws USAGE, CANNOT_LAND. */
 export async function landCommand(
   { io }: { readonly io: CommandIo },
   options: LandCommandOptions,
@@ -40,7 +44,7 @@ export async function landCommand(
   const project = findProject(io, options);
   const view = await withStoredRuns({ project, mode: 'readonly' }, async store => {
     const { runId } = await selectRun(store, options.run);
-    return standingOf(runId, await store.read(runId)).view;
+    return runStatusOf(runId, await store.read(runId)).view;
   });
   const repository = await openRepository({ cwd: project.root, inheritEnv: io.env });
   const work =
@@ -49,7 +53,7 @@ export async function landCommand(
       : finished(unitWork(view, options.step, 'land'));
   if (!work) {
     if (options.json) writeLines(io.out, jsonText({ run: view.runId, outcome: 'nothing-to-land' }));
-    else writeLines(io.err, `run ${view.runId} has no work that has not landed`);
+    else writeLines(io.err, `nothing left to land from run ${view.runId}`);
     return exitCodes.ok;
   }
   const { branch } = work.workspace;
@@ -61,7 +65,7 @@ export async function landCommand(
     source: { branch },
     onto,
     signal: io.interrupt,
-    onWait: ({ pid }) => writeLines(io.err, `waiting for process ${pid}, which is landing`),
+    onWait: ({ pid }) => writeLines(io.err, `waiting for process ${pid} to finish its landing`),
     verify:
       options.verify === undefined
         ? undefined
@@ -72,12 +76,12 @@ export async function landCommand(
   else
     writeLines(
       io.err,
-      landingText(landing, { ...about, again: `${againText(about, options)}${project.commandSuffix}` }),
+      landingText(landing, { ...about, retry: `${retryCommand(about, options)}${project.commandSuffix}` }),
     );
   return hasLanded(landing) ? exitCodes.ok : exitCodes.cannotLand;
 }
 
-const againText = (
+const retryCommand = (
   { run, unit }: { readonly run: string; readonly unit: string },
   { onto, verify }: LandCommandOptions,
 ): string =>
@@ -89,7 +93,7 @@ const againText = (
 
 const hasLanded = ({ kind }: Landing): boolean => kind === 'landed' || kind === 'nothing-to-land';
 
-/** The one that a person must mean; undefined if everything has landed. Throws USAGE if there are several. */
+/** The only work that has not landed; `undefined` if all of it has. Throws USAGE if there are several. */
 async function onlyWork(view: RunView, repository: Repository): Promise<UnitWork | undefined> {
   const open: UnitWork[] = [];
   for (const step of landable(view)) {
@@ -105,37 +109,37 @@ async function onlyWork(view: RunView, repository: Repository): Promise<UnitWork
   );
 }
 
-/** A landing after the run has ended is not in its history. */
+/** Whether a branch was landed after its run had ended. Such a landing is not in the history of the run. */
 async function landedByHand(repository: Repository, branch: string): Promise<boolean> {
   const tip = await resolveCommit(repository.git, `refs/heads/${branch}`);
   return tip === undefined || readBranchRecord(repository, branch)?.landed?.tip === tip;
 }
 
-/** Throws USAGE unless its work is done, and there is some. */
+/** Returns the work. Throws USAGE if the step has not completed, CANNOT_LAND if it changed nothing. */
 function finished(work: UnitWork): UnitWork {
   const { step, workspace } = work;
   if (step.status !== 'completed') {
     throw new RepriseError('USAGE', `${step.path} has not completed: it is ${step.status}`, {
-      hint: `what it has committed is on its branch; to have it even so: git merge ${workspace.branch}`,
+      hint: `its commits are on its branch; to use them anyway: git merge ${workspace.branch}`,
     });
   }
   if (hasWork(step)) return work;
-  throw new RepriseError('CANNOT_LAND', `${step.path} has changed nothing, so there is nothing to land`);
+  throw new RepriseError('CANNOT_LAND', `${step.path} has no changes to land`);
 }
 
-/** The branch that the run began from; undefined if none was checked out then. */
+/** Branch that the run started from; `undefined` if HEAD was detached. */
 const branchOf = ({ base }: RunView): string | undefined => (base?.ref === 'HEAD' ? undefined : base?.ref);
 
 async function currentBranch({ git }: Repository): Promise<string> {
   const { stdout } = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
   const branch = stdout.trim();
   if (branch !== '') return branch;
-  throw new RepriseError('CANNOT_LAND', 'no branch is checked out, so it is not clear where to land', {
-    hint: 'name the branch: --onto main',
+  throw new RepriseError('CANNOT_LAND', 'no branch is checked out, so the target is unknown', {
+    hint: 'name the target branch: --onto main',
   });
 }
 
-interface Circumstances {
+interface LandContext {
   readonly io: CommandIo;
   readonly project: Project;
   readonly view: RunView;
@@ -145,9 +149,9 @@ interface Circumstances {
 
 const graceMs = 5000;
 
-/** Runs a command in a checkout of what is to be landed, after what makes a workspace of the project ready. */
-function verification(command: string, circumstances: Circumstances): Verification {
-  const { project, view, work, config } = circumstances;
+/** Verification that runs the setup of the project and then the command in a checkout of the rebased work. */
+function verification(command: string, context: LandContext): Verification {
+  const { project, view, work, config } = context;
   const { path: step, attempt } = work.step;
   const of = { step, attempt };
   const { setup = [], include = [] } = config.worktrees ?? {};
@@ -156,25 +160,18 @@ function verification(command: string, circumstances: Circumstances): Verificati
     include,
     run: async ({ path }) => {
       for (const [index, script] of setup.entries()) {
-        const verdict = await runIn(path, { script, what: `land-setup-${index + 1}`, ...circumstances });
+        const verdict = await runIn(path, { script, what: `land-setup-${index + 1}`, ...context });
         if (!verdict.passed) return verdict;
       }
-      return runIn(path, { script: command, what: 'land-verify', ...circumstances });
+      return runIn(path, { script: command, what: 'land-verify', ...context });
     },
   };
 }
 
 async function runIn(
   path: string,
-  {
-    script,
-    what,
-    io,
-    project,
-    view,
-    work,
-  }: Circumstances & { readonly script: string; readonly what: string },
-): Promise<Verdict> {
+  { script, what, io, project, view, work }: LandContext & { readonly script: string; readonly what: string },
+): Promise<VerificationResult> {
   const { path: step, attempt } = work.step;
   const of = { step, attempt };
   const runId = view.runId ?? '';
@@ -195,21 +192,21 @@ async function runIn(
     case 'failed':
       return { passed: false, output: end.error.message };
     case 'cancelled':
-      return { passed: false, output: 'it was stopped' };
+      return { passed: false, output: 'the command was cancelled' };
   }
 }
 
-interface About {
+interface LandingSubject {
   readonly run: string;
-  /** The step or worker. */
+  /** Step (`fix`) or copy (`fix:1`). */
   readonly unit: string;
-  /** What is landed. */
+  /** Source branch. */
   readonly branch: string;
   readonly onto: string;
 }
 
-/** What became of a landing, for programs. */
-function landingReport(landing: Landing, { run, unit, branch, onto }: About): object {
+/** Result of a landing as JSON. */
+function landingReport(landing: Landing, { run, unit, branch, onto }: LandingSubject): object {
   const { kind, branch: _, ...rest } = landing;
   const {
     token: __,
@@ -222,19 +219,19 @@ function landingReport(landing: Landing, { run, unit, branch, onto }: About): ob
   return { ...facts, run, step: unit, branch, onto, outcome: kind };
 }
 
-/** The same for people, with what to type next. */
-function landingText(landing: Landing, about: About & { readonly again: string }): string {
+/** Result of a landing as text, with the command to type next. */
+function landingText(landing: Landing, about: LandingSubject & { readonly retry: string }): string {
   const { unit } = about;
   const onto = safeLine(about.onto);
   switch (landing.kind) {
     case 'landed':
       return [
-        `landed ${count(landing.commits.length, 'commit')} of ${unit} on ${onto}, which is at ${landing.commit.slice(0, 10)} now:`,
+        `landed ${count(landing.commits.length, 'commit')} of ${unit} on ${onto} (now at ${landing.commit.slice(0, 10)}):`,
         ...landing.commits.map(({ commit, subject }) => `  ${commit.slice(0, 10)} ${safeLine(subject)}`),
-        `see it: git log -p ${landing.from.slice(0, 10)}..${shellWord(about.onto)}`,
+        `see the changes: git log -p ${landing.from.slice(0, 10)}..${shellWord(about.onto)}`,
       ].join('\n');
     case 'nothing-to-land':
-      return `nothing to land: all of ${unit} is on ${onto} already`;
+      return `nothing to land: ${onto} already has all changes of ${unit}`;
     case 'verify-failed':
       return [...refusal(landing, about), ...quoted(landing.output)].join('\n');
     case 'conflict':
@@ -247,11 +244,11 @@ function landingText(landing: Landing, about: About & { readonly again: string }
 
 const refusal = (
   { why, hint }: { readonly why: string; readonly hint: string },
-  { unit, onto, again }: About & { readonly again: string },
+  { unit, onto, retry }: LandingSubject & { readonly retry: string },
 ): readonly string[] => [
-  `${unit} was not landed on ${safeLine(onto)}, and nothing was changed: ${safeLine(why)}`,
+  `${unit} did not land on ${safeLine(onto)}; nothing was changed: ${safeLine(why)}`,
   ...hintLines(hint),
-  `  again: ${again}`,
+  `  retry: ${retry}`,
 ];
 
 const quoted = (output: string): readonly string[] =>

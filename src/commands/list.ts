@@ -1,12 +1,18 @@
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
-import { findProject, type ProjectOptions } from '../project/project.ts';
-import { openStoredRuns, type StandingStatus, standingStatus } from '../project/runs.ts';
-import type { EventStore, RunSummary } from '../store/port.ts';
-import { jsonText } from '../terminal/text.ts';
-import { knownCost } from '../view/cost.ts';
-import { viewOf } from '../view/run-view.ts';
-import { safeLine } from '../view/safe-text.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  exitCodes,
+  findProject,
+  openStoredRuns,
+  type ProjectOptions,
+  type ShownStatus,
+  shownStatus,
+  styleOf,
+  writeLines,
+} from '../project/index.ts';
+import type { EventStore, RunSummary } from '../store/index.ts';
+import { jsonText } from '../terminal/index.ts';
+import { knownCost, safeLine, viewOf } from '../view/index.ts';
 
 export interface ListCommandOptions extends ProjectOptions {
   readonly json?: boolean | undefined;
@@ -37,31 +43,28 @@ export async function listCommand(
     await store?.close();
   }
   const now = io.now();
-  const rows = runs.map(run => ({ ...run, status: standingStatus(run, now) }));
+  const rows = runs.map(run => ({ ...run, status: shownStatus(run, now) }));
   if (json) for (const row of rows) writeLines(io.out, jsonText(toLine(row, costs.get(row.runId) ?? null)));
   else if (others.length > 0) {
     const names = [...new Set(others.map(run => run.workflow))];
     writeLines(
       io.err,
-      safeLine(`there is no run of workflow ${workflow}; there are runs of ${names.join(', ')}`),
+      safeLine(`no runs of workflow ${workflow}; the project has runs of ${names.join(', ')}`),
     );
   } else if (rows.length === 0)
     writeLines(io.err, `no runs yet; start a workflow: reprise run <workflow>${project.commandSuffix}`);
   else {
     const { formatRunList } = await import('../terminal/index.ts');
-    writeLines(io.out, formatRunList(rows, { ...lookOf(io, 'out'), now }));
+    writeLines(io.out, formatRunList(rows, { ...styleOf(io, 'out'), now }));
   }
   return exitCodes.ok;
 }
 
-/** Null if some of it is not known. */
+/** Cost of a run in US dollars; `null` if the cost of a session is unknown. */
 const costOf = async (store: EventStore, { runId }: RunSummary): Promise<number | null> =>
   knownCost(viewOf(await store.read(runId)).spent);
 
-const toLine = (
-  row: Omit<RunSummary, 'status'> & { readonly status: StandingStatus },
-  cost: number | null,
-) => ({
+const toLine = (row: Omit<RunSummary, 'status'> & { readonly status: ShownStatus }, cost: number | null) => ({
   id: row.runId,
   workflow: row.workflow,
   status: row.status,

@@ -1,30 +1,37 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { logFolder, unitFileName } from '../engine/log-files.ts';
-import { LineSplitter } from '../process/output.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { hasEnded, ownershipOf, selectRun, selectUnit, withStoredRuns } from '../project/runs.ts';
-import type { EventStore, RunSummary } from '../store/port.ts';
-import { jsonText, painter } from '../terminal/text.ts';
-import { standingOf } from '../view/run-status.ts';
-import type { RunView } from '../view/run-view.ts';
-import { safeOutput } from '../view/safe-text.ts';
-import type { StepProgress } from '../view/step-progress.ts';
+import { logFolder, unitFileName } from '../engine/index.ts';
+import { LineSplitter } from '../process/index.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  exitCodes,
+  findProject,
+  hasEnded,
+  ownershipOf,
+  type Project,
+  type ProjectOptions,
+  selectRun,
+  selectUnit,
+  withStoredRuns,
+  writeLines,
+} from '../project/index.ts';
+import type { EventStore, RunSummary } from '../store/index.ts';
+import { jsonText, painter } from '../terminal/index.ts';
+import { type RunView, runStatusOf, type StepProgress, safeOutput } from '../view/index.ts';
 
-/** One file of what a step or worker printed. */
+/** One log file of a step or copy. */
 interface LogFile {
   readonly file: string;
-  /** `fix`, `fix:1`. */
+  /** Step (`fix`) or copy (`fix:1`). */
   readonly unit: string;
   readonly attempt: number;
-  /** What it is beside the work itself, such as `check-1`. */
+  /** Part of the step, such as `check-1`. Absent for its main output. */
   readonly what?: string | undefined;
 }
 
-/** The logs of some steps and workers, in their order; each in the order in which its files came to be. */
+/** Log files of the given steps and copies, in that order. The files of one unit are sorted by attempt and creation time. */
 function logFilesOf(folder: string, units: readonly string[]): readonly LogFile[] {
   const names = namesIn(folder);
   return units.flatMap(unit => {
@@ -51,7 +58,7 @@ const bornAt = (file: string): number => statSync(file, { throwIfNoEntry: false 
 const longestLine = 1024 * 1024;
 const chunkBytes = 64 * 1024;
 
-/** Reads on in a file that somebody else may be writing to. */
+/** Reads the new lines of a file that another process may be writing to. */
 class LogReader {
   readonly #file: string;
   readonly #lines: LineSplitter;
@@ -62,8 +69,8 @@ class LogReader {
     this.#lines = new LineSplitter(onLine, longestLine);
   }
 
-  /** Hands on the lines that are whole since the last time, and lets them be taken in before it reads on. */
-  async read(takenIn: () => Promise<void>): Promise<void> {
+  /** Reports the lines completed since the last call, and awaits `flushed` after each chunk so that output cannot pile up. */
+  async read(flushed: () => Promise<void>): Promise<void> {
     let descriptor: number;
     try {
       descriptor = openSync(this.#file, 'r');
@@ -77,14 +84,14 @@ class LogReader {
         if (length === 0) return;
         this.#offset += length;
         this.#lines.push(chunk.subarray(0, length));
-        await takenIn();
+        await flushed();
       }
     } finally {
       closeSync(descriptor);
     }
   }
 
-  /** Hands on what has no line break at its end. */
+  /** Reports a last line that has no line break. */
   end(): void {
     this.#lines.end();
   }
@@ -92,21 +99,21 @@ class LogReader {
 
 interface LogsCommandOptions extends ProjectOptions {
   readonly run?: string | undefined;
-  /** `fix`, `fix:1`; all of them by default. */
+  /** Step (`fix`) or copy (`fix:1`). Defaults to all. */
   readonly step?: string | undefined;
-  /** Stay until the run ends. */
+  /** Whether to keep printing until the run ends. */
   readonly follow?: boolean | undefined;
   readonly json?: boolean | undefined;
-  /** Also what agents said in their own protocol. */
+  /** Whether to include the protocol messages of agents. */
   readonly raw?: boolean | undefined;
 }
 
 const pollMs = 150;
 
-/** What went over the wire between Reprise and an agent. */
+/** Log of the protocol messages between Reprise and an agent. */
 const protocol = /(^|\.)session$/;
 
-/** Prints what the steps of a run printed and what their agents did. Looking never changes a run. */
+/** Prints the output of the steps of a run and the actions of their agents. Never changes the run. */
 export async function logsCommand(
   { io }: { readonly io: CommandIo },
   options: LogsCommandOptions,
@@ -115,47 +122,47 @@ export async function logsCommand(
   return withStoredRuns({ project, mode: 'readonly' }, async store => {
     const run = await selectRun(store, options.run);
     const history = await store.read(run.runId);
-    const { view } = standingOf(run.runId, history);
+    const { view } = runStatusOf(run.runId, history);
     if (options.step !== undefined) selectUnit(view, options.step);
     const printer = new LogPrinter(io, options);
     const look = { io, project, store, view, printer, options, seen: history.length };
     if (options.follow) await follow(look, run);
     else await printer.read(filesOf(look));
     printer.end();
-    if (!printer.hasPrinted) sayNothing(look);
+    if (!printer.hasPrinted) reportEmpty(look);
     return exitCodes.ok;
   });
 }
 
-interface Look {
+interface LogsContext {
   readonly io: CommandIo;
   readonly project: Project;
   readonly store: EventStore;
   readonly view: RunView;
   readonly printer: LogPrinter;
   readonly options: LogsCommandOptions;
-  /** The last event that the view knows of. */
+  /** Number of events that the view has applied. */
   readonly seen: number;
 }
 
-function filesOf({ project, view, options }: Look): readonly LogFile[] {
-  const units = view.steps.filter(step => isAskedFor(step, options.step)).map(({ path }) => path);
+function filesOf({ project, view, options }: LogsContext): readonly LogFile[] {
+  const units = view.steps.filter(step => isSelected(step, options.step)).map(({ path }) => path);
   const files = logFilesOf(logFolder(project.stateDir, view.runId ?? ''), units);
   return options.raw ? files : files.filter(({ what = '' }) => !protocol.test(what));
 }
 
-/** A step stands for all its workers and for what is inside of it. */
-function isAskedFor({ path }: StepProgress, step: string | undefined): boolean {
+/** Whether the option names this unit. A step includes its copies and the steps of its child workflow. */
+function isSelected({ path }: StepProgress, step: string | undefined): boolean {
   if (step === undefined || path === step) return true;
   return path.startsWith(`${step}:`) || path.startsWith(`${step}/`);
 }
 
-/** Until the run ends, nobody is at it any more, or the reader has seen enough. */
-async function follow(look: Look, run: RunSummary): Promise<void> {
+/** Prints new lines until the run ends, has no live owner, or the user interrupts. */
+async function follow(look: LogsContext, run: RunSummary): Promise<void> {
   const { io, store, view, printer } = look;
   let { seen } = look;
   for (let now = run; ; ) {
-    // Asked before the files are read: what is written before the end is there by then.
+    // Checked before the files are read, so that lines written before the end are not missed.
     const isOver = hasEnded(now) || ownershipOf(now, io.now()).kind !== 'held';
     await printer.read(filesOf(look));
     if (isOver || io.interrupt.aborted) return;
@@ -167,15 +174,15 @@ async function follow(look: Look, run: RunSummary): Promise<void> {
   }
 }
 
-function sayNothing({ io, view, options, project }: Look): void {
+function reportEmpty({ io, view, options, project }: LogsContext): void {
   const what = options.step === undefined ? `run ${view.runId}` : `${options.step} of run ${view.runId}`;
   writeLines(
     io.err,
-    `nothing was printed by ${what}. See what happened: reprise history ${view.runId}${project.commandSuffix}`,
+    `${what} printed nothing; see its events: reprise history ${view.runId}${project.commandSuffix}`,
   );
 }
 
-/** Prints lines of several files, each with the name of its step before it unless only one was asked for. */
+/** Prints the lines of several files. Each line is prefixed with its step, unless the user asked for a single one. */
 class LogPrinter {
   hasPrinted = false;
   readonly #io: CommandIo;

@@ -1,26 +1,34 @@
-import { RepriseError } from '../core/errors.ts';
-import { type Definition, loadRecordedDefinition } from '../project/definitions.ts';
-import { type ExitCode, exitCodeOfResult } from '../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../project/host.ts';
-import { resumeLine } from '../project/journal/command-line.ts';
-import { openEngine } from '../project/open-engine.ts';
-import { findProject, type Project, type ProjectOptions } from '../project/project.ts';
-import { selectRun, withStoredRuns } from '../project/runs.ts';
-import type { RunSummary } from '../store/port.ts';
-import { jsonText } from '../terminal/text.ts';
-import { safeText } from '../view/safe-text.ts';
-import { workerSource } from '../worker/contract.ts';
-import { type DriveOptions, drive, resultLine, writeOutput } from './drive.ts';
+import { RepriseError } from '../core/index.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  exitCodeOfResult,
+  findProject,
+  type LoadedDefinition,
+  loadRecordedDefinition,
+  openEngine,
+  type Project,
+  type ProjectOptions,
+  selectRun,
+  withStoredRuns,
+  writeLines,
+} from '../project/index.ts';
+import { resumeLine } from '../project/journal/index.ts';
+import type { RunSummary } from '../store/index.ts';
+import { jsonText } from '../terminal/index.ts';
+import { safeText } from '../view/index.ts';
+import { workerSource } from '../worker/index.ts';
+import { type ExecuteRunOptions, executeRun, resultLine, writeOutput } from './execute-run.ts';
 
-interface ResumeCommandOptions extends DriveOptions, ProjectOptions {
-  /** The id or its beginning; the newest run by default. */
+interface ResumeCommandOptions extends ExecuteRunOptions, ProjectOptions {
+  /** Run id or a prefix of it. Defaults to the newest run. */
   readonly run?: string | undefined;
-  /** Start a new run that keeps what does not come after this step. */
+  /** Step to fork from: a new run reruns it and all steps after it. */
   readonly from?: string | undefined;
   readonly rerunChanged?: boolean | undefined;
 }
 
-/** Goes on with a run where it stopped, or forks a new one from a step of it. */
+/** Resumes a run from where it stopped, or forks a new one from one of its steps. Throws USAGE. */
 export async function resumeCommand(
   { io }: { readonly io: CommandIo },
   options: ResumeCommandOptions,
@@ -30,12 +38,12 @@ export async function resumeCommand(
   const { runId } = run;
   if (definition.source === workerSource)
     throw new RepriseError('USAGE', `run ${runId} belongs to a worker`, {
-      hint: 'what a worker left behind is taken over by the next one: reprise worker',
+      hint: 'the next worker takes it over: reprise worker',
     });
   const { model: workflow } = definition;
   const { from, rerunChanged } = options;
   let forked: string | undefined;
-  const exitCode = await drive({
+  const exitCode = await executeRun({
     io,
     project,
     definition,
@@ -50,14 +58,14 @@ export async function resumeCommand(
     },
   });
   if (run.status === 'completed' && from === undefined && !rerunChanged && !options.quiet)
-    writeLines(io.err, `run ${runId} was completed already; nothing was done again`);
+    writeLines(io.err, `run ${runId} has already completed; nothing was rerun`);
   if (forked !== undefined) writeLines(io.err, `run ${forked} was forked from run ${runId} at step ${from}`);
   return exitCode;
 }
 
 interface FoundRun {
   readonly run: RunSummary;
-  readonly definition: Definition;
+  readonly definition: LoadedDefinition;
 }
 
 function findRun(
@@ -71,12 +79,12 @@ function findRun(
 }
 
 interface ReplayCommandOptions extends ProjectOptions {
-  /** The id or its beginning; the newest run by default. */
+  /** Run id or a prefix of it. Defaults to the newest run. */
   readonly run?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
-/** Goes through a history and gives what it gave. Runs nothing, writes nothing. Throws HISTORY_DIVERGED. */
+/** Replays a history and prints its output. Runs nothing and writes nothing. Throws HISTORY_DIVERGED. */
 export async function replayCommand(
   { io }: { readonly io: CommandIo },
   options: ReplayCommandOptions,
@@ -92,22 +100,19 @@ export async function replayCommand(
       writeLines(io.out, resultLine(result));
     } else if (result.status === 'completed') writeOutput(io, result.output);
     const { length } = history;
-    writeLines(
-      io.err,
-      `replayed ${length} event${length === 1 ? '' : 's'}; nothing was run, nothing was written`,
-    );
+    writeLines(io.err, `replayed ${length} event${length === 1 ? '' : 's'}; nothing was run or written`);
     if (!ended)
       writeLines(
         io.err,
-        `run ${runId} has not come to its end; see where it stands: reprise show ${runId}${project.commandSuffix}`,
+        `run ${runId} has not ended yet; see its status: reprise show ${runId}${project.commandSuffix}`,
       );
     else if (result.status !== 'completed')
-      writeLines(io.err, `${endedBadly(result)}${project.commandSuffix}`);
+      writeLines(io.err, `${failureText(result)}${project.commandSuffix}`);
     return exitCodeOfResult(result);
   });
 }
 
-function endedBadly(result: Parameters<typeof exitCodeOfResult>[0]): string {
+function failureText(result: Parameters<typeof exitCodeOfResult>[0]): string {
   const why = result.status === 'failed' ? `: ${safeText(result.error.message)}` : '';
-  return `the run ended ${result.status}${why}; see how it went: reprise show ${result.runId}`;
+  return `the run ended as ${result.status}${why}; see what happened: reprise show ${result.runId}`;
 }

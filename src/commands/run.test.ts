@@ -1,22 +1,22 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Question } from '../project/host.ts';
+import type { ApprovalQuestion } from '../project/host.ts';
 import { resumeCommand } from './resume.ts';
 import { runCommand } from './run.ts';
 import { temporaryProject, testIo } from './test-support.ts';
 
-const gates = `
+const approvals = `
 steps:
   - { id: first, approve: "First?" }
   - { id: second, needs: [first], approve: { message: "Second?", choices: [now, later] } }
   - { id: done, needs: [second], run: "echo \${{ steps.second.outputs.choice }} > done" }
 `;
 
-describe('a run that stops at a gate', () => {
-  it('asks the person at the keyboard, gate after gate, and goes on', async () => {
-    const root = temporaryProject({ 'gates.yaml': gates });
-    const asked: Question[] = [];
+describe('a run that waits for an approval', () => {
+  it('asks the user at the keyboard for one approval after another and continues', async () => {
+    const root = temporaryProject({ 'approvals.yaml': approvals });
+    const asked: ApprovalQuestion[] = [];
     const answers = ['approve', 'later'];
     const io = testIo(root, {
       ask: async question => {
@@ -24,7 +24,7 @@ describe('a run that stops at a gate', () => {
         return answers[asked.length - 1];
       },
     });
-    expect(await runCommand({ io }, { workflow: 'gates.yaml' })).toBe(0);
+    expect(await runCommand({ io }, { workflow: 'approvals.yaml' })).toBe(0);
     expect(asked.map(({ step, message, choices }) => [step, message, choices])).toEqual([
       ['first', 'First?', ['approve', 'reject']],
       ['second', 'Second?', ['now', 'later']],
@@ -32,21 +32,21 @@ describe('a run that stops at a gate', () => {
     expect(readFileSync(join(root, 'done'), 'utf8')).toBe('later\n');
   });
 
-  it('is left for later without an answer, and a resume asks again', async () => {
-    const root = temporaryProject({ 'gates.yaml': gates });
+  it('stays suspended without an answer, and a resume asks again', async () => {
+    const root = temporaryProject({ 'approvals.yaml': approvals });
     expect(
-      await runCommand({ io: testIo(root, { ask: async () => undefined }) }, { workflow: 'gates.yaml' }),
+      await runCommand({ io: testIo(root, { ask: async () => undefined }) }, { workflow: 'approvals.yaml' }),
     ).toBe(3);
     const io = testIo(root, { ask: async ({ choices }) => choices[0] });
     expect(await resumeCommand({ io }, {})).toBe(0);
     expect(readFileSync(join(root, 'done'), 'utf8')).toBe('now\n');
   });
 
-  it('never asks when its output is for a program, or when nobody is there', async () => {
-    const root = temporaryProject({ 'gates.yaml': gates });
+  it('never asks with --json or without a keyboard', async () => {
+    const root = temporaryProject({ 'approvals.yaml': approvals });
     const io = testIo(root, { ask: async () => 'approve' });
-    expect(await runCommand({ io }, { workflow: 'gates.yaml', json: true })).toBe(3);
-    expect(await runCommand({ io: testIo(root) }, { workflow: 'gates.yaml' })).toBe(3);
+    expect(await runCommand({ io }, { workflow: 'approvals.yaml', json: true })).toBe(3);
+    expect(await runCommand({ io: testIo(root) }, { workflow: 'approvals.yaml' })).toBe(3);
     expect(existsSync(join(root, 'done'))).toBe(false);
   });
 });

@@ -1,37 +1,37 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
-import type { JsonObject } from '../core/json.ts';
-import { nearest } from '../core/suggest.ts';
-import { loadAgents } from '../project/agents.ts';
-import { type Definition, loadDefinition, loadFile, type Place } from '../project/definitions.ts';
-import type { ExitCode } from '../project/exit-codes.ts';
-import type { CommandIo } from '../project/host.ts';
+import { type JsonObject, nearest, RepriseError } from '../core/index.ts';
 import {
-  type AdhocOptions,
-  adhocLine,
-  type JournalCommand,
-  runLine,
-} from '../project/journal/command-line.ts';
-import { findProject, type Project, type ProjectOptions, readConfig } from '../project/project.ts';
-import { type DriveOptions, drive } from './drive.ts';
+  type CommandIo,
+  type ExitCode,
+  findProject,
+  type LoadedDefinition,
+  loadAgents,
+  loadDefinition,
+  loadFile,
+  type ProjectContext,
+  type ProjectOptions,
+  readConfig,
+} from '../project/index.ts';
+import { type AdhocOptions, adhocLine, type JournalCommand, runLine } from '../project/journal/index.ts';
+import { type ExecuteRunOptions, executeRun } from './execute-run.ts';
 import { type InputOptions, readAll, readInput } from './inputs.ts';
 
-export interface RunCommandOptions extends DriveOptions, InputOptions, AdhocOptions, ProjectOptions {
-  /** Its name in the project, or the path of a file, with `#name` for one of several exports. Not with `agent`. */
+export interface RunCommandOptions extends ExecuteRunOptions, InputOptions, AdhocOptions, ProjectOptions {
+  /** Name of a workflow of the project, or path of a file, with `#name` for one of several exports. Excludes `agent`. */
   readonly workflow?: string | undefined;
 }
 
-/** Starts a workflow and sees it through. Throws before anything was written if the definition or the input is wrong. */
+/** Runs a workflow or a single agent. Throws before anything is written if the definition or the input is invalid. */
 export async function runCommand(
   { io }: { readonly io: CommandIo },
   options: RunCommandOptions,
 ): Promise<ExitCode> {
   const project = findProject(io, options);
-  const { definition, input, command } = await toBeRun(options, { project, io });
+  const { definition, input, command } = await runPlanOf(options, { project, io });
   const { model: workflow, source } = definition;
-  return drive({
+  return executeRun({
     io,
     project,
     definition,
@@ -41,43 +41,47 @@ export async function runCommand(
   });
 }
 
-interface ToBeRun {
-  readonly definition: Definition;
+interface RunPlan {
+  readonly definition: LoadedDefinition;
   readonly input: JsonObject;
   readonly command: JournalCommand;
 }
 
-async function toBeRun(options: RunCommandOptions, place: Place): Promise<ToBeRun> {
+async function runPlanOf(options: RunCommandOptions, context: ProjectContext): Promise<RunPlan> {
   const { workflow, agent } = options;
   if (agent === undefined && workflow !== undefined) {
-    refuse(options, ['prompt', 'promptFile', 'concurrency', 'check', 'permissions'], 'needs --agent');
-    const definition = await loadDefinition(workflow, place);
-    const input = await readInput(options, { definition, io: place.io });
+    refuse(options, ['prompt', 'promptFile', 'concurrency', 'check', 'permissions'], 'requires --agent');
+    const definition = await loadDefinition(workflow, context);
+    const input = await readInput(options, { definition, io: context.io });
     checkInput(definition, input, workflow);
     return { definition, input, command: runLine(definition.source, input) };
   }
   if (agent !== undefined && workflow === undefined) {
-    refuse(options, ['input', 'inputJson', 'inputFile'], 'is for a workflow, and not for --agent');
-    const { definition, input } = await adhocDefinition(agent, options, place);
+    refuse(
+      options,
+      ['input', 'inputJson', 'inputFile'],
+      'is for workflows and cannot be combined with --agent',
+    );
+    const { definition, input } = await adhocDefinition(agent, options, context);
     return { definition, input, command: adhocLine(agent, options, input) };
   }
   throw new RepriseError(
     'USAGE',
-    agent ? 'a workflow and --agent exclude each other' : 'there is nothing to run',
+    agent ? 'a workflow and --agent cannot be combined' : 'nothing to run: no workflow and no agent given',
     {
-      hint: 'name a workflow (reprise run <workflow>), or an agent (reprise run --agent claude --prompt "...")',
+      hint: 'name a workflow (reprise run <workflow>) or an agent (reprise run --agent claude --prompt "...")',
     },
   );
 }
 
 function refuse(options: RunCommandOptions, names: readonly (keyof RunCommandOptions)[], why: string): void {
-  const given = names.find(name => options[name] !== undefined);
-  if (given === undefined) return;
-  const flag = given.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`);
+  const context = names.find(name => options[name] !== undefined);
+  if (context === undefined) return;
+  const flag = context.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`);
   throw new RepriseError('USAGE', `--${flag} ${why}`);
 }
 
-function checkInput({ model }: Definition, input: JsonObject, reference: string): void {
+function checkInput({ model }: LoadedDefinition, input: JsonObject, reference: string): void {
   try {
     model.input.parse(input);
   } catch (thrown) {
@@ -93,29 +97,24 @@ function checkInput({ model }: Definition, input: JsonObject, reference: string)
   }
 }
 
-interface ProjectAndIo {
-  readonly project: Project;
-  readonly io: CommandIo;
-}
-
 /**
- * Writes a workflow with one agent step where a resume finds it again, and loads it. The prompt is an input of it, so
- * that nothing in the prompt means anything else. Throws USAGE.
+ * Writes a workflow with one agent step into the state folder, where a resume finds it, and loads it. The prompt is an
+ * input, so that no expression in it is evaluated. Throws USAGE.
  */
 async function adhocDefinition(
   agent: string,
   options: AdhocOptions,
-  place: ProjectAndIo,
-): Promise<{ readonly definition: Definition; readonly input: { readonly prompt: string } }> {
-  const prompt = await promptOf(options, place.io);
-  await requireAgent(agent, place);
+  context: ProjectContext,
+): Promise<{ readonly definition: LoadedDefinition; readonly input: { readonly prompt: string } }> {
+  const prompt = await promptOf(options, context.io);
+  await requireAgent(agent, context);
   const text = workflowText(agent, options);
   const name = createHash('sha256').update(text).digest('hex').slice(0, 16);
-  const folder = join(place.project.stateDir, 'adhoc');
+  const folder = join(context.project.stateDir, 'adhoc');
   const file = join(folder, `${name}.yaml`);
   mkdirSync(folder, { recursive: true });
   writeFileSync(file, text);
-  return { definition: await loadFile(file, place), input: { prompt } };
+  return { definition: await loadFile(file, context), input: { prompt } };
 }
 
 async function promptOf({ prompt, promptFile }: AdhocOptions, io: CommandIo): Promise<string> {
@@ -139,23 +138,23 @@ function readPromptFile(file: string, io: CommandIo): Promise<string> | string {
   } catch (cause) {
     throw new RepriseError('USAGE', `--prompt-file ${file} cannot be read`, {
       cause,
-      hint: 'check the path; it counts from the current folder',
+      hint: 'check the path; it is relative to the current folder',
     });
   }
 }
 
-async function requireAgent(agent: string, place: ProjectAndIo): Promise<void> {
-  const agents = await loadAgents(place, await readConfig(place.project, place.io));
+async function requireAgent(agent: string, context: ProjectContext): Promise<void> {
+  const agents = await loadAgents(context, await readConfig(context.project, context.io));
   if (agents.has(agent)) return;
   const guess = nearest(agent, agents.keys());
   throw new RepriseError('USAGE', `there is no agent ${agent}`, {
     hint: guess
       ? `did you mean ${guess}?`
-      : `there are ${[...agents.keys()].join(', ')}; define others under \`agents\` in reprise.yaml`,
+      : `known agents: ${[...agents.keys()].join(', ')}; define more under \`agents\` in reprise.yaml`,
   });
 }
 
-/** JSON is YAML too, whatever stands in the values. */
+/** The workflow as JSON, which is valid YAML for any value. */
 function workflowText(agent: string, { concurrency = 1, check = [], permissions }: AdhocOptions): string {
   const step = {
     id: 'work',

@@ -1,27 +1,29 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { toTimestamp } from '../core/time.ts';
-import { canonicalOrder, digestsOf } from '../engine/history/digest.ts';
-import type { Waiting } from '../engine/run/result.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
-import { displayPath, findProject, type ProjectOptions } from '../project/project.ts';
+import { toTimestamp } from '../core/index.ts';
+import { canonicalOrder, digestsOf } from '../engine/history/index.ts';
+import type { Waiting } from '../engine/index.ts';
 import {
+  type CommandIo,
+  displayPath,
+  type ExitCode,
+  exitCodes,
+  findProject,
   hasEnded,
   type Ownership,
   ownershipOf,
+  type ProjectOptions,
   selectRun,
-  standingStatus,
+  shownStatus,
+  styleOf,
   withStoredRuns,
-} from '../project/runs.ts';
-import type { RunSummary } from '../store/port.ts';
-import { jsonText } from '../terminal/text.ts';
-import { knownCost } from '../view/cost.ts';
-import { type RunStanding, standingOf } from '../view/run-status.ts';
-import { safeLine } from '../view/safe-text.ts';
-import type { StepProgress } from '../view/step-progress.ts';
+  writeLines,
+} from '../project/index.ts';
+import type { RunSummary } from '../store/index.ts';
+import { jsonText } from '../terminal/index.ts';
+import { knownCost, type RunStatusReport, runStatusOf, type StepProgress, safeLine } from '../view/index.ts';
 
-/** What there is to say of the work of a step or worker, for programs; nothing where no agent and no workspace was. */
+/** JSON fields for the work of a step or copy; empty without an agent or a workspace. */
 function describeWork(step: StepProgress): object {
   const { work, spent, fanOut, item } = step;
   const { workspace, session, selection, landings, denials, artifacts } = work;
@@ -48,12 +50,12 @@ function describeWork(step: StepProgress): object {
 }
 
 interface ShowCommandOptions extends ProjectOptions {
-  /** The id or its beginning; the newest run by default. */
+  /** Run id or a prefix of it. Defaults to the newest run. */
   readonly run?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
-/** Shows where a run stands, who has it, what it waits for and what to type next. */
+/** Shows the status of a run, its owner, its waits and the commands to type next. */
 export async function showCommand(
   { io }: { readonly io: CommandIo },
   options: ShowCommandOptions,
@@ -62,17 +64,17 @@ export async function showCommand(
   return withStoredRuns({ project, mode: 'readonly' }, async store => {
     const run = await selectRun(store, options.run);
     const history = await store.read(run.runId);
-    const standing = standingOf(run.runId, history);
+    const report = runStatusOf(run.runId, history);
     const ownership = ownershipOf(run, io.now());
     if (options.json) {
-      const next = nextCommands({ run, standing, ownership }).map(
+      const next = nextCommands({ run, report, ownership }).map(
         command => `${command}${project.commandSuffix}`,
       );
-      writeLines(io.out, jsonText({ ...describe({ run, standing, ownership }, io.now()), next }));
+      writeLines(io.out, jsonText({ ...describe({ run, report, ownership }, io.now()), next }));
       return exitCodes.ok;
     }
     const { formatSummary } = await import('../terminal/index.ts');
-    writeLines(io.out, heading({ run, standing, ownership }, io.now()));
+    writeLines(io.out, heading({ run, report, ownership }, io.now()));
     const running = ownership.kind === 'held';
     writeLines(
       io.out,
@@ -84,25 +86,25 @@ export async function showCommand(
         root: displayPath(io, project.root),
         isThere: path => existsSync(join(project.root, path)),
         commandSuffix: project.commandSuffix,
-        ...lookOf(io, 'out'),
+        ...styleOf(io, 'out'),
       }),
     );
-    if (standing.result.status === 'completed')
-      writeLines(io.out, `\noutput: ${jsonText(standing.result.output, 2)}`);
+    if (report.result.status === 'completed')
+      writeLines(io.out, `\noutput: ${jsonText(report.result.output, 2)}`);
     return exitCodes.ok;
   });
 }
 
-interface Shown {
+interface ShownRun {
   readonly run: RunSummary;
-  readonly standing: RunStanding;
+  readonly report: RunStatusReport;
   readonly ownership: Ownership;
 }
 
-function heading({ run, standing, ownership }: Shown, now: number): string {
-  const source = standing.source ? ` (${standing.source})` : '';
-  const lines = [`${safeLine(`${run.workflow}${source}`)}, run ${run.runId}: ${standingStatus(run, now)}`];
-  const { forkedFrom } = standing.view;
+function heading({ run, report, ownership }: ShownRun, now: number): string {
+  const source = report.source ? ` (${report.source})` : '';
+  const lines = [`${safeLine(`${run.workflow}${source}`)}, run ${run.runId}: ${shownStatus(run, now)}`];
+  const { forkedFrom } = report.view;
   if (forkedFrom) lines.push(`forked from run ${forkedFrom.run} at step ${forkedFrom.step}`);
   if (!hasEnded(run)) lines.push(ownerLine(ownership));
   return lines.join('\n');
@@ -115,18 +117,18 @@ function ownerLine(ownership: Ownership): string {
     case 'held':
       return `process ${ownership.owner.pid} on ${ownership.owner.host} is running it`;
     case 'dead':
-      return `its process ${ownership.owner.pid} on ${ownership.owner.host} is gone`;
+      return `its process ${ownership.owner.pid} on ${ownership.owner.host} has died`;
     case 'expired':
-      return `its process ${ownership.owner.pid} on ${ownership.owner.host} gave no sign of life since its lease ended at ${ownership.owner.expiresAt}`;
+      return `its process ${ownership.owner.pid} on ${ownership.owner.host} has not renewed its lease, which ended at ${ownership.owner.expiresAt}`;
   }
 }
 
-/** What brings the run forward, or shows how it went. */
-function nextCommands({ run: { runId, status }, standing, ownership }: Shown): readonly string[] {
+/** Commands that continue the run, or show what happened. */
+function nextCommands({ run: { runId, status }, report, ownership }: ShownRun): readonly string[] {
   if (hasEnded({ status })) {
     return [status === 'completed' ? `reprise history ${runId}` : `reprise resume ${runId}`];
   }
-  const answers = standing.waiting.flatMap(waiting => answerCommand(runId, waiting));
+  const answers = report.waiting.flatMap(waiting => answerCommand(runId, waiting));
   if (ownership.kind === 'held') return answers.length > 0 ? answers : [`reprise cancel ${runId}`];
   return answers.length > 0 ? answers : [`reprise resume ${runId}`];
 }
@@ -142,14 +144,14 @@ function answerCommand(runId: string, waiting: Waiting): string[] {
   }
 }
 
-function describe({ run, standing, ownership }: Shown, now: number) {
-  const { status: _status, runId: _runId, ...end } = standing.result;
+function describe({ run, report, ownership }: ShownRun, now: number) {
+  const { status: _status, runId: _runId, ...end } = report.result;
   return {
     id: run.runId,
     workflow: run.workflow,
-    status: standingStatus(run, now),
-    source: standing.source ?? null,
-    forked_from: standing.view.forkedFrom ?? null,
+    status: shownStatus(run, now),
+    source: report.source ?? null,
+    forked_from: report.view.forkedFrom ?? null,
     started_at: run.startedAt,
     ended_at: run.endedAt,
     owner:
@@ -161,9 +163,9 @@ function describe({ run, standing, ownership }: Shown, now: number) {
             host: ownership.owner.host,
             lease_until: ownership.owner.expiresAt,
           },
-    steps: standing.view.steps.map(describeStep),
-    cost: knownCost(standing.view.spent),
-    waiting: standing.waiting,
+    steps: report.view.steps.map(describeStep),
+    cost: knownCost(report.view.spent),
+    waiting: report.waiting,
     ...('waiting' in end ? {} : end),
   };
 }
@@ -177,21 +179,21 @@ const describeStep = (step: StepProgress) => {
     started_at: startedAt === undefined ? null : toTimestamp(startedAt),
     ended_at: endedAt === undefined ? null : toTimestamp(endedAt),
     ...describeWork(step),
-    // What an earlier attempt failed with is no error of a step that completed.
+    // A completed step may still hold the error of an earlier attempt.
     ...(error === undefined || status === 'completed' ? {} : { error }),
   };
 };
 
 interface HistoryCommandOptions extends ProjectOptions {
-  /** The id or its beginning; the newest run by default. */
+  /** Run id or a prefix of it. Defaults to the newest run. */
   readonly run?: string | undefined;
-  /** As it happened, instead of in the canonical order. */
+  /** Whether to print events in recorded order instead of the canonical one. */
   readonly raw?: boolean | undefined;
   readonly json?: boolean | undefined;
   readonly digest?: boolean | undefined;
 }
 
-/** Prints the events of a run, or the digests over them. */
+/** Prints the events of a run, or their digests. */
 export async function historyCommand(
   { io }: { readonly io: CommandIo },
   options: HistoryCommandOptions,
@@ -212,7 +214,7 @@ export async function historyCommand(
     if (options.json) for (const event of events) writeLines(io.out, jsonText(event));
     else {
       const { formatHistory } = await import('../terminal/index.ts');
-      writeLines(io.out, formatHistory(events, lookOf(io, 'out')));
+      writeLines(io.out, formatHistory(events, styleOf(io, 'out')));
     }
     return exitCodes.ok;
   });

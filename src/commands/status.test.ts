@@ -15,40 +15,37 @@ function repository(): string {
 }
 
 describe('reprise status --watch in a terminal', () => {
-  it.each(['q', '\u0003'])(
-    'is drawn in place until %j is pressed, and leaves the last picture',
-    async key => {
-      const screen = terminal(60, 8);
-      let press = (_: string) => {};
-      let isListening = false;
-      const io = testIo(repository(), {
-        terminal: screen.stdout,
-        isTTY: { stdin: true, stdout: true, stderr: true },
-        listenToKeys: pressed => {
-          press = pressed;
-          isListening = true;
-          return () => {
-            isListening = false;
-          };
-        },
-      });
-      const ended = statusCommand({ io }, { watch: true });
-      await vi.waitFor(async () => expect(await screen.text()).toContain('fix-readme  P2  ready'), 50_000);
-      expect(io.printed.out).toBe('');
-      expect(isListening).toBe(true);
-      press('x');
-      screen.resize(30, 4);
-      expect((await screen.text()).split('\n').at(-1)).toBe('… 3 more lines');
-      press(key);
-      expect(await ended).toBe(0);
-      expect(isListening).toBe(false);
-      expect(await screen.text()).toBe('');
-      expect(screen.listeners()).toBe(0);
-      expect(io.printed.out).toContain('tasks: 1 ready');
-    },
-  );
+  it.each(['q', '\u0003'])('redraws in place until %j is pressed, and leaves the last view', async key => {
+    const screen = terminal(60, 8);
+    let press = (_: string) => {};
+    let isListening = false;
+    const io = testIo(repository(), {
+      terminal: screen.stdout,
+      isTTY: { stdin: true, stdout: true, stderr: true },
+      listenToKeys: pressed => {
+        press = pressed;
+        isListening = true;
+        return () => {
+          isListening = false;
+        };
+      },
+    });
+    const ended = statusCommand({ io }, { watch: true });
+    await vi.waitFor(async () => expect(await screen.text()).toContain('fix-readme  P2  ready'), 50_000);
+    expect(io.printed.out).toBe('');
+    expect(isListening).toBe(true);
+    press('x');
+    screen.resize(30, 4);
+    expect((await screen.text()).split('\n').at(-1)).toBe('… 3 more lines');
+    press(key);
+    expect(await ended).toBe(0);
+    expect(isListening).toBe(false);
+    expect(await screen.text()).toBe('');
+    expect(screen.listeners()).toBe(0);
+    expect(io.printed.out).toContain('tasks: 1 ready');
+  });
 
-  it('ends when the process is told to stop', async () => {
+  it('ends when the process is interrupted', async () => {
     const screen = terminal(60, 8);
     const stop = new AbortController();
     const io = testIo(repository(), {

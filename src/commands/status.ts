@@ -1,59 +1,61 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { HistoryEvent } from '../core/events.ts';
-import { toEpochMs } from '../core/time.ts';
-import { placesOf } from '../engine/step/agent/slots.ts';
-import { lockFolder, repositoryLocks, waitingAt } from '../git/lock.ts';
-import { type LockState, readLock } from '../git/lock-file.ts';
-import { parkedWork } from '../git/workspace/branch-records.ts';
-import { isAlive, thisProcess } from '../process/table.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
-import { openStoredRuns, ownershipOf } from '../project/runs.ts';
-import type { EventStore, Owner, RunSummary } from '../store/port.ts';
-import type { WorkerRecord } from '../store/runs.ts';
+import { type HistoryEvent, toEpochMs } from '../core/index.ts';
+import { slotsOf } from '../engine/step/agent/index.ts';
+import { type LockState, lockFolder, readLock, repositoryLocks, waitingAt } from '../git/index.ts';
+import { parkedWork } from '../git/workspace/index.ts';
+import { isAlive, thisProcess } from '../process/index.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  exitCodes,
+  openStoredRuns,
+  ownershipOf,
+  styleOf,
+  writeLines,
+} from '../project/index.ts';
+import type { EventStore, Owner, RunSummary, WorkerRecord } from '../store/index.ts';
+import { jsonText, observationLines } from '../terminal/index.ts';
 import {
   type AbandonedRun,
   changeMark,
   describeStatus,
+  fittingLines,
   type LaneFact,
   type LockFact,
   type StatusFacts,
+  statusLines,
   type WorkerFact,
-} from '../terminal/status/facts.ts';
-import { fittingLines, statusLines } from '../terminal/status/text.ts';
-import { jsonText } from '../terminal/text.ts';
-import { observationLines } from '../terminal/worker/reporter.ts';
-import { knownCost } from '../view/cost.ts';
-import { RunView } from '../view/run-view.ts';
-import { dispatcher, waitsToDispatch, workerWorkflow } from '../worker/contract.ts';
+} from '../terminal/status/index.ts';
+import { knownCost, RunView } from '../view/index.ts';
+import { dispatcher, waitsToDispatch, workerWorkflow } from '../worker/index.ts';
 import {
   claimsIn,
-  openTaskPlace,
+  openTaskContext,
   readWrittenTasks,
   type TaskBoardOptions,
-  type TaskPlace,
+  type TaskContext,
   taskFacts,
   type WrittenTasks,
 } from './task-board.ts';
 
-/** A worker that says nothing for so long is in trouble: it is to say something every five seconds. */
+/** Age of the last heartbeat after which a worker counts as silent. Heartbeats come every five seconds. */
 const silentMs = 30_000;
 
-/** Looks at everything once. Nothing is changed, nor is anything made that was not there. */
-async function readStatus(place: TaskPlace, written: WrittenTasks): Promise<StatusFacts> {
-  const { repository, project, io } = place;
+/** Reads workers, tasks and locks once. Changes and creates nothing. */
+async function readStatus(context: TaskContext, written: WrittenTasks): Promise<StatusFacts> {
+  const { repository, project, io } = context;
   const parked = await parkedWork(repository);
   const store = await openStoredRuns(project, 'readonly');
   try {
     const claims = await claimsIn(store);
     const runs = (await store?.list({ workflow: workerWorkflow, status: 'running' })) ?? [];
     const records = (await store?.workers.list()) ?? [];
-    const workers: Seen[] = [];
+    const workers: SeenWorker[] = [];
     for (const worker of records) workers.push(await seeWorker(store, worker, io.now()));
     return {
-      ...taskFacts(place, written, claims),
+      ...taskFacts(context, written, claims),
       workers: workers.map(({ fact }) => fact),
-      locks: locksOf(place, { workers, runs }),
+      locks: locksOf(context, { workers, runs }),
       abandoned: runs
         .filter(run => ownershipOf(run, io.now()).kind !== 'held')
         .map((run): AbandonedRun => {
@@ -70,13 +72,17 @@ async function readStatus(place: TaskPlace, written: WrittenTasks): Promise<Stat
   }
 }
 
-interface Seen {
+interface SeenWorker {
   readonly fact: WorkerFact;
-  /** It asks for the lock of landings, or has it. */
+  /** Whether it holds or waits for the land lock. */
   readonly isLanding: boolean;
 }
 
-async function seeWorker(store: EventStore | undefined, worker: WorkerRecord, now: number): Promise<Seen> {
+async function seeWorker(
+  store: EventStore | undefined,
+  worker: WorkerRecord,
+  now: number,
+): Promise<SeenWorker> {
   const life = lifeOf(worker, now);
   const { runId } = worker;
   const history = runId === undefined ? [] : ((await store?.read(runId)) ?? []);
@@ -106,28 +112,28 @@ function laneOf(view: RunView, events: readonly HistoryEvent[]): LaneFact {
   return { step: active?.path, doing: observationLines({ kind: 'events', events }).at(-1)?.text };
 }
 
-interface People {
-  readonly workers: readonly Seen[];
+interface WorkersAndRuns {
+  readonly workers: readonly SeenWorker[];
   readonly runs: readonly RunSummary[];
 }
 
-function locksOf({ project, repository, agents }: TaskPlace, people: People): readonly LockFact[] {
+function locksOf({ project, repository, agents }: TaskContext, people: WorkersAndRuns): readonly LockFact[] {
   const { workers } = people;
   const nameOf = (owner: Owner): string => nameOfOwner(owner, people);
   const names = [...new Set([dispatcher, ...agents.keys()])];
   const places = names.flatMap(name =>
-    placesOf(project.stateDir, name).map(({ place, lock }): LockFact => {
+    slotsOf(project.stateDir, name).map(({ slot: context, lock }): LockFact => {
       const holder = holderOf(lock, nameOf);
       const waiting = workers.flatMap(({ fact: { worker, life } }) =>
         name === dispatcher && life !== 'dead' && worker.note === waitsToDispatch ? worker.name : [],
       );
-      return { kind: 'agent', name, place, ...holder, waiting: others(waiting, holder.holder) };
+      return { kind: 'agent', name, place: context, ...holder, waiting: others(waiting, holder.holder) };
     }),
   );
   const ofRepository = repositoryLocks.map((name): LockFact => {
     const folder = lockFolder(repository, name);
     const holder = holderOf(readLock(folder), nameOf);
-    // Those of one process stand in line inside of it, and leave no ticket.
+    // Workers of one process queue for the land lock in memory and write no ticket.
     const inside =
       name === 'land' && holder.state === 'held'
         ? workers.flatMap(({ fact, isLanding }) => (isLanding ? fact.worker.name : []))
@@ -145,8 +151,8 @@ function holderOf(lock: LockState, nameOf: (owner: Owner) => string): Pick<LockF
   return lock.kind === 'held' ? { state: 'held', holder: nameOf(lock.owner) } : { state: lock.kind };
 }
 
-/** The worker whose run asked for it; else its process. */
-function nameOfOwner({ incarnation, pid, host }: Owner, { workers, runs }: People): string {
+/** Name of the worker whose run owns the lock, or else of its process. */
+function nameOfOwner({ incarnation, pid, host }: Owner, { workers, runs }: WorkersAndRuns): string {
   const [life] = incarnation.split(':');
   const run = runs.find(({ owner }) => owner?.incarnation === life);
   const worker = workers.find(({ fact }) => run !== undefined && fact.worker.runId === run.runId);
@@ -154,49 +160,49 @@ function nameOfOwner({ incarnation, pid, host }: Owner, { workers, runs }: Peopl
 }
 
 interface StatusCommandOptions extends TaskBoardOptions {
-  /** Stay, and show what changes. */
+  /** Whether to keep showing changes. */
   readonly watch?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
 
 const lookEveryMs = 1000;
-/** A command that lists tasks is asked less often than files are looked at. */
+/** A command that lists tasks runs only at every tenth update. */
 const listEvery = 10;
 
-/** Shows workers, tasks and locks. Looking changes nothing. Throws NOT_A_REPOSITORY, USAGE, CONFIG_INVALID. */
+/** Shows workers, tasks and locks, and changes nothing. Throws NOT_A_REPOSITORY, USAGE, CONFIG_INVALID. */
 export async function statusCommand(
   { io }: { readonly io: CommandIo },
   options: StatusCommandOptions,
 ): Promise<ExitCode> {
-  const place = await openTaskPlace(io, options);
-  const looks = new Looks(place);
+  const context = await openTaskContext(io, options);
+  const looks = new StatusReader(context);
   const { terminal } = io;
-  if (!options.watch) print(place, await looks.next(io.interrupt), options);
-  else if (terminal && io.isTTY.stdout && !options.json) await draw(place, looks, terminal);
-  else await follow(place, looks, options);
+  if (!options.watch) print(context, await looks.next(io.interrupt), options);
+  else if (terminal && io.isTTY.stdout && !options.json) await draw(context, looks, terminal);
+  else await follow(context, looks, options);
   return exitCodes.ok;
 }
 
-/** One look after the other. */
-class Looks {
-  readonly #place: TaskPlace;
+/** Reads the status again and again. */
+class StatusReader {
+  readonly #context: TaskContext;
   #written: WrittenTasks | undefined;
   #count = 0;
 
-  constructor(place: TaskPlace) {
-    this.#place = place;
+  constructor(context: TaskContext) {
+    this.#context = context;
   }
 
-  /** Throws CANCELLED. */
+  /** Throws CANCELLED if the signal aborts it. */
   async next(signal: AbortSignal): Promise<StatusFacts> {
-    const isListed = this.#place.rules.tasks.kind === 'command';
+    const isListed = this.#context.rules.tasks.kind === 'command';
     if (!this.#written || !isListed || this.#count % listEvery === 0)
-      this.#written = await readWrittenTasks(this.#place, signal);
+      this.#written = await readWrittenTasks(this.#context, signal);
     this.#count++;
-    return readStatus(this.#place, this.#written);
+    return readStatus(this.#context, this.#written);
   }
 
-  /** The same for somebody who may leave meanwhile: `undefined` then. */
+  /** Like `next`, but resolves with `undefined` once the signal is aborted. */
   async nextUnless(signal: AbortSignal): Promise<StatusFacts | undefined> {
     try {
       return await this.next(signal);
@@ -207,19 +213,27 @@ class Looks {
   }
 }
 
-function print({ io, project }: TaskPlace, facts: StatusFacts, { json, watch }: StatusCommandOptions): void {
+function print(
+  { io, project }: TaskContext,
+  facts: StatusFacts,
+  { json, watch }: StatusCommandOptions,
+): void {
   const now = io.now();
   if (json) {
     writeLines(io.out, jsonText(describeStatus(facts, now), watch ? 0 : 2));
     return;
   }
-  const lines = statusLines(facts, { ...lookOf(io, 'out'), now, commandSuffix: project.commandSuffix });
+  const lines = statusLines(facts, { ...styleOf(io, 'out'), now, commandSuffix: project.commandSuffix });
   writeLines(io.out, lines.join('\n'));
 }
 
-/** For a pipe: everything anew whenever something has changed. */
-async function follow(place: TaskPlace, looks: Looks, options: StatusCommandOptions): Promise<void> {
-  const { io } = place;
+/** For a pipe: prints the whole status whenever it changes. */
+async function follow(
+  context: TaskContext,
+  looks: StatusReader,
+  options: StatusCommandOptions,
+): Promise<void> {
+  const { io } = context;
   let shown: string | undefined;
   while (!io.interrupt.aborted) {
     const facts = await looks.nextUnless(io.interrupt);
@@ -227,7 +241,7 @@ async function follow(place: TaskPlace, looks: Looks, options: StatusCommandOpti
     const mark = changeMark(facts);
     if (mark !== shown) {
       if (shown !== undefined && !options.json) io.out('\n');
-      print(place, facts, options);
+      print(context, facts, options);
       await io.flushed?.();
     }
     shown = mark;
@@ -235,34 +249,34 @@ async function follow(place: TaskPlace, looks: Looks, options: StatusCommandOpti
   }
 }
 
-/** For a terminal: drawn in place until somebody has seen enough. The last picture stays. */
-async function draw(place: TaskPlace, looks: Looks, terminal: NodeJS.WriteStream): Promise<void> {
-  const { io } = place;
+/** For a terminal: redraws in place until the user quits, then prints the last status. */
+async function draw(context: TaskContext, looks: StatusReader, terminal: NodeJS.WriteStream): Promise<void> {
+  const { io } = context;
   const leaving = new AbortController();
   const signal = AbortSignal.any([io.interrupt, leaving.signal]);
   const stopListening = io.listenToKeys?.(key => {
     if (key === 'q' || key === '\u0003') leaving.abort();
   });
   try {
-    const last = await drawUntil(signal, { place, looks, terminal });
-    if (last) print(place, last, {});
+    const last = await drawUntil(signal, { context, looks, terminal });
+    if (last) print(context, last, {});
   } finally {
     stopListening?.();
   }
 }
 
-interface Drawing {
-  readonly place: TaskPlace;
-  readonly looks: Looks;
+interface DrawContext {
+  readonly context: TaskContext;
+  readonly looks: StatusReader;
   readonly terminal: NodeJS.WriteStream;
 }
 
-/** What was seen last, if anything. */
+/** Draws until the signal is aborted. Resolves with the last status; `undefined` if there was none. */
 async function drawUntil(
   signal: AbortSignal,
-  { place, looks, terminal }: Drawing,
+  { context, looks, terminal }: DrawContext,
 ): Promise<StatusFacts | undefined> {
-  const { io, project } = place;
+  const { io, project } = context;
   const { importScreen } = await import('../terminal/run/live.ts');
   const first = await looks.nextUnless(signal);
   if (!first) return undefined;
@@ -270,7 +284,7 @@ async function drawUntil(
   const screen = (await importScreen()).openScreen(terminal);
   const redraw = () => {
     const { columns = 80, rows = 24 } = terminal;
-    const { color, unicode } = lookOf(io, 'err');
+    const { color, unicode } = styleOf(io, 'err');
     const { commandSuffix } = project;
     const lines = statusLines(facts, { color, unicode, columns, now: io.now(), commandSuffix });
     screen.show({ lines: fittingLines(lines, { rows, unicode }), notices: [] });

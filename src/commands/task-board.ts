@@ -1,35 +1,44 @@
 import { basename } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
-import { branchesOf } from '../git/refs.ts';
-import { openRepository, type Repository } from '../git/repository.ts';
-import { worktreeStatus } from '../git/workspace/commit.ts';
-import { type Agents, loadAgents } from '../project/agents.ts';
-import type { CommandIo } from '../project/host.ts';
-import { findProject, type Project, type ProjectOptions, readConfig } from '../project/project.ts';
-import { workerRules } from '../project/worker-rules.ts';
-import type { Claim } from '../store/claims.ts';
-import type { EventStore } from '../store/port.ts';
-import type { TaskFacts, UncommittedTask } from '../terminal/status/facts.ts';
-import type { WorkerRules } from '../worker/contract.ts';
-import { printedBy, readTaskFiles, situationOf, type TaskFiles } from '../worker/tasks/read.ts';
-import { standingsOf } from '../worker/tasks/status.ts';
+import type { AgentDefinitions } from '../agents/index.ts';
+import { RepriseError } from '../core/index.ts';
+import { branchesOf, openRepository, type Repository } from '../git/index.ts';
+import { worktreeStatus } from '../git/workspace/index.ts';
+import {
+  type CommandIo,
+  findProject,
+  loadAgents,
+  type Project,
+  type ProjectOptions,
+  readConfig,
+  workerRules,
+} from '../project/index.ts';
+import type { Claim, EventStore } from '../store/index.ts';
+import type { TaskFacts, UncommittedTask } from '../terminal/status/index.ts';
+import type { WorkerRules } from '../worker/index.ts';
+import {
+  printedBy,
+  readTaskFiles,
+  type TaskFiles,
+  taskBoardOf,
+  taskStatusesOf,
+} from '../worker/tasks/index.ts';
 
 export interface TaskBoardOptions extends ProjectOptions {
-  /** Whose tasks; by default what workers work on. */
+  /** Branch to read tasks from. Defaults to the branch of the workers. */
   readonly branch?: string | undefined;
 }
 
-/** Where the tasks of a project are, and by which rules they are worked on. */
-export interface TaskPlace {
+/** Context of commands that read the tasks of a project. */
+export interface TaskContext {
   readonly io: CommandIo;
   readonly project: Project;
-  readonly agents: Agents;
+  readonly agents: AgentDefinitions;
   readonly rules: WorkerRules;
   readonly repository: Repository;
 }
 
 /** Throws NOT_A_REPOSITORY, USAGE and CONFIG_INVALID. */
-export async function openTaskPlace(io: CommandIo, options: TaskBoardOptions): Promise<TaskPlace> {
+export async function openTaskContext(io: CommandIo, options: TaskBoardOptions): Promise<TaskContext> {
   const project = findProject(io, options);
   const repository = await openRepository({ cwd: project.root, inheritEnv: io.env });
   const config = await readConfig(project, io);
@@ -38,30 +47,31 @@ export async function openTaskPlace(io: CommandIo, options: TaskBoardOptions): P
   return { io, project, agents, rules, repository };
 }
 
-/** What is written of the tasks, before anybody's claims are known. */
+/** Tasks as written in files or printed by a command, without their claims. */
 export interface WrittenTasks extends TaskFiles {
+  /** Output of the command that lists tasks. */
   readonly listed?: string | undefined;
-  /** Why a command could not list them. */
+  /** Error of that command. */
   readonly failure?: RepriseError | undefined;
   readonly uncommitted: readonly UncommittedTask[];
 }
 
-/** Throws CANCELLED if the signal comes while a command lists them. */
+/** Throws CANCELLED if the signal is aborted while a command lists the tasks. */
 export async function readWrittenTasks(
-  place: TaskPlace,
-  signal: AbortSignal = place.io.interrupt,
+  context: TaskContext,
+  signal: AbortSignal = context.io.interrupt,
 ): Promise<WrittenTasks> {
-  const { repository, rules } = place;
+  const { repository, rules } = context;
   const read = await readTaskFiles(
     branchesOf(async () => repository),
     rules,
   );
-  const uncommitted = await uncommittedTasks(place, read);
-  return { ...read, uncommitted, ...(await listedTasks(place, signal)) };
+  const uncommitted = await uncommittedTasks(context, read);
+  return { ...read, uncommitted, ...(await listedTasks(context, signal)) };
 }
 
 async function listedTasks(
-  { io, project, rules: { tasks } }: TaskPlace,
+  { io, project, rules: { tasks } }: TaskContext,
   signal: AbortSignal,
 ): Promise<Pick<WrittenTasks, 'listed' | 'failure'>> {
   if (tasks.kind !== 'command') return {};
@@ -75,9 +85,9 @@ async function listedTasks(
   }
 }
 
-/** Files of the folder that the checkout has and the branch does not, or with another text. */
+/** Task files of the checkout that are missing or different on the branch. */
 async function uncommittedTasks(
-  { repository, rules: { tasks } }: TaskPlace,
+  { repository, rules: { tasks } }: TaskContext,
   { files }: TaskFiles,
 ): Promise<readonly UncommittedTask[]> {
   if (tasks.kind !== 'folder' || repository.root === undefined) return [];
@@ -89,25 +99,25 @@ async function uncommittedTasks(
     .map(file => ({ id: basename(file, '.md'), file, isKnown: known.has(file) }));
 }
 
-/** How every task stands. */
+/** Status of every task. */
 export function taskFacts(
-  { rules, agents }: TaskPlace,
+  { rules, agents }: TaskContext,
   written: WrittenTasks,
   claims: readonly Claim[],
 ): TaskFacts {
-  const situation = situationOf({ ...written, claims }, rules, agents);
+  const situation = taskBoardOf({ ...written, claims }, rules, agents);
   const { failure } = written;
   const failed = failure ? [{ message: failure.message, hint: failure.hint }] : [];
   return {
     branch: rules.branch,
     main: written.main,
-    tasks: standingsOf(situation),
+    tasks: taskStatusesOf(situation),
     problems: [...(situation.problems ?? []), ...failed],
     uncommitted: written.uncommitted,
     howToAdd:
       rules.tasks.kind === 'folder'
         ? `write one and commit it: ${rules.tasks.folder}/<name>.md`
-        : `they are what this prints: ${rules.tasks.command}`,
+        : `tasks are printed by: ${rules.tasks.command}`,
   };
 }
 

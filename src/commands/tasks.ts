@@ -1,93 +1,105 @@
 import { existsSync } from 'node:fs';
-import { RepriseError } from '../core/errors.ts';
-import { nearest } from '../core/suggest.ts';
-import { toTimestamp } from '../core/time.ts';
-import { type ExitCode, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
-import { userName } from '../project/identity.ts';
-import { openStore, storeFile } from '../project/open-engine.ts';
-import { excludeFromGit, type Project } from '../project/project.ts';
-import { openStoredRuns, type StoreMode } from '../project/runs.ts';
-import { type Claim, isHeld } from '../store/claims.ts';
-import type { EventStore } from '../store/port.ts';
-import { describeTask, type TaskFacts } from '../terminal/status/facts.ts';
-import { formatTask, formatTaskList, uncommittedTexts } from '../terminal/status/tasks.ts';
-import { jsonText } from '../terminal/text.ts';
-import { shellWord } from '../terminal/words.ts';
-import { safeLine, safeText } from '../view/safe-text.ts';
-import type { TaskStanding } from '../worker/tasks/status.ts';
-import { formatProblem } from '../workflow/problems.ts';
+import { nearest, RepriseError, toTimestamp } from '../core/index.ts';
+import {
+  type CommandIo,
+  type ExitCode,
+  excludeFromGit,
+  exitCodes,
+  openStore,
+  openStoredRuns,
+  type Project,
+  type StoreMode,
+  storeFile,
+  styleOf,
+  userName,
+  writeLines,
+} from '../project/index.ts';
+import { type Claim, type EventStore, isHeld } from '../store/index.ts';
+import { jsonText, shellWord } from '../terminal/index.ts';
+import {
+  describeTask,
+  formatTask,
+  formatTaskList,
+  type TaskFacts,
+  uncommittedTexts,
+} from '../terminal/status/index.ts';
+import { safeLine, safeText } from '../view/index.ts';
+import type { TaskWithStatus } from '../worker/tasks/index.ts';
+import { formatProblem } from '../workflow/index.ts';
 import {
   claimsIn,
-  openTaskPlace,
+  openTaskContext,
   readWrittenTasks,
   type TaskBoardOptions,
-  type TaskPlace,
+  type TaskContext,
   taskFacts,
 } from './task-board.ts';
 
 interface TasksCommandOptions extends TaskBoardOptions {
-  /** `list` by default. */
+  /** Defaults to `list`. */
   readonly action?: string | undefined;
   readonly id?: string | undefined;
-  /** Who takes it, or gives it back. */
+  /** Name to claim or release with. Defaults to the current user. */
   readonly by?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
 const actions = ['list', 'show', 'claim', 'release'] as const;
-type Action = (typeof actions)[number];
+type TasksAction = (typeof actions)[number];
 
-/** Lists tasks, shows one, takes one, or gives one back. Throws TASK_NOT_FOUND, TASK_HELD, USAGE, NOT_A_REPOSITORY. */
+/** Lists tasks, or shows, claims or releases one. Throws TASK_NOT_FOUND, TASK_HELD, USAGE, NOT_A_REPOSITORY. */
 export async function tasksCommand(
   { io }: { readonly io: CommandIo },
   options: TasksCommandOptions,
 ): Promise<ExitCode> {
   const action = actionOf(options);
-  const place = await openTaskPlace(io, options);
-  const written = await readWrittenTasks(place);
+  const context = await openTaskContext(io, options);
+  const written = await readWrittenTasks(context);
   if (written.failure) throw written.failure;
-  const look = async (store: EventStore | undefined) => taskFacts(place, written, await claimsIn(store));
-  const facts = await withStore(place, 'readonly', look);
+  const readFacts = async (store: EventStore | undefined) =>
+    taskFacts(context, written, await claimsIn(store));
+  const facts = await withStore(context, 'readonly', readFacts);
   if (action === 'list') {
-    list(place, facts, options);
+    list(context, facts, options);
     return exitCodes.ok;
   }
   const task = selectTask(facts, options.id ?? '');
-  if (action === 'show') show(place, { facts, task }, options);
-  else if (action === 'claim') await claimTask({ place, task, by: options.by });
-  else await releaseTask({ place, task, by: options.by, look });
+  if (action === 'show') show(context, { facts, task }, options);
+  else if (action === 'claim') await claimTask({ context, task, by: options.by });
+  else await releaseTask({ context, task, by: options.by, readFacts });
   return exitCodes.ok;
 }
 
-function actionOf({ action = 'list', id, by }: TasksCommandOptions): Action {
+function actionOf({ action = 'list', id, by }: TasksCommandOptions): TasksAction {
   const known = actions.find(each => each === action);
   if (known === undefined) throw unknownAction(action, id);
   if (known === 'list' && id !== undefined)
-    throw new RepriseError('USAGE', 'a list is of all tasks', {
-      hint: `to see one: reprise tasks show ${shellWord(id)}`,
+    throw new RepriseError('USAGE', '`tasks list` takes no task name', {
+      hint: `to show one task: reprise tasks show ${shellWord(id)}`,
     });
   if (known !== 'list' && (id ?? '') === '')
-    throw new RepriseError('USAGE', `which task is it to ${known}?`, {
-      hint: `name it: reprise tasks ${known} <id>; see which there are: reprise tasks`,
+    throw new RepriseError('USAGE', `\`tasks ${known}\` needs a task name`, {
+      hint: `name a task: reprise tasks ${known} <name>; to list all tasks: reprise tasks`,
     });
-  if (by !== undefined && by.trim() === '') throw new RepriseError('USAGE', 'the name after --by is empty');
+  if (by !== undefined && by.trim() === '') throw new RepriseError('USAGE', '--by needs a name');
   return known;
 }
 
 function unknownAction(action: string, id: string | undefined): RepriseError {
   const guess = nearest(action, actions);
   const rest = id === undefined ? '' : ` ${shellWord(id)}`;
-  const toSee = id === undefined ? `to see a task: reprise tasks show ${shellWord(action)}; ` : '';
-  return new RepriseError('USAGE', `${action} is nothing that can be done with tasks`, {
-    hint: guess ? `did you mean: reprise tasks ${guess}${rest}` : `${toSee}there are ${actions.join(', ')}`,
+  const toShow = id === undefined ? `to show a task: reprise tasks show ${shellWord(action)}` : '';
+  return new RepriseError('USAGE', `unknown action ${action}; expected list, show, claim or release`, {
+    hint: guess
+      ? `did you mean: reprise tasks ${guess}${rest}`
+      : toShow || 'see the options: reprise tasks --help',
   });
 }
 
-function list({ io }: TaskPlace, facts: TaskFacts, { json }: TasksCommandOptions): void {
+function list({ io }: TaskContext, facts: TaskFacts, { json }: TasksCommandOptions): void {
   const { tasks, branch, uncommitted, problems, howToAdd } = facts;
   if (json) for (const task of tasks) writeLines(io.out, jsonText(describeTask(task)));
-  else io.out(formatTaskList(tasks, lookOf(io, 'out')));
+  else io.out(formatTaskList(tasks, styleOf(io, 'out')));
   for (const problem of problems) writeLines(io.err, safeText(formatProblem(problem)));
   if (json) return;
   if (tasks.length === 0) writeLines(io.err, safeLine(`no tasks on ${branch}; ${howToAdd}`));
@@ -96,8 +108,8 @@ function list({ io }: TaskPlace, facts: TaskFacts, { json }: TasksCommandOptions
   if (notes.length > 0) writeLines(io.err, `  hint: ${hint}`);
 }
 
-/** By its name, or by the name of its file. Throws TASK_NOT_FOUND. */
-function selectTask({ tasks, uncommitted, branch }: TaskFacts, typed: string): TaskStanding {
+/** Finds a task by its name or its file name. Throws TASK_NOT_FOUND. */
+function selectTask({ tasks, uncommitted, branch }: TaskFacts, typed: string): TaskWithStatus {
   const name = typed.replace(/^.*\//, '').replace(/\.md$/, '');
   const found = tasks.find(({ id }) => id === typed) ?? tasks.find(({ id }) => id === name);
   if (found) return found;
@@ -112,13 +124,13 @@ function selectTask({ tasks, uncommitted, branch }: TaskFacts, typed: string): T
     tasks.map(({ id }) => id),
   );
   throw new RepriseError('TASK_NOT_FOUND', `there is no task ${typed} on ${branch}`, {
-    hint: guess === undefined ? 'see which there are: reprise tasks' : `did you mean ${guess}?`,
+    hint: guess === undefined ? 'list all tasks: reprise tasks' : `did you mean ${guess}?`,
   });
 }
 
 function show(
-  { io }: TaskPlace,
-  { facts, task }: { readonly facts: TaskFacts; readonly task: TaskStanding },
+  { io }: TaskContext,
+  { facts, task }: { readonly facts: TaskFacts; readonly task: TaskWithStatus },
   { json }: TasksCommandOptions,
 ): void {
   const { uncommitted, branch, problems } = facts;
@@ -134,9 +146,9 @@ function show(
   for (const note of notes) writeLines(io.err, `${note}\n  hint: ${hint}`);
 }
 
-/** Opens the store for as long as `work` takes; there may be none. */
+/** Runs `work` with the store, which is `undefined` if the project has none yet. */
 async function withStore<T>(
-  { project }: TaskPlace,
+  { project }: TaskContext,
   mode: StoreMode,
   work: (store: EventStore | undefined) => Promise<T>,
 ): Promise<T> {
@@ -149,20 +161,20 @@ async function withStore<T>(
 }
 
 interface ClaimCommand {
-  readonly place: TaskPlace;
-  readonly task: TaskStanding;
+  readonly context: TaskContext;
+  readonly task: TaskWithStatus;
   readonly by: string | undefined;
 }
 
-/** A person takes the task, so that no worker does. Throws TASK_HELD, and USAGE if the task cannot be understood. */
-async function claimTask({ place, task: { id, task, standing }, by }: ClaimCommand): Promise<void> {
-  const { io, project } = place;
-  const who = by ?? userName(io) ?? 'somebody';
+/** Claims a task for a person, so that no worker takes it. Throws TASK_HELD, and USAGE if the task is invalid. */
+async function claimTask({ context, task: { id, task, status }, by }: ClaimCommand): Promise<void> {
+  const { io, project } = context;
+  const who = by ?? userName(io) ?? 'unknown';
   if (!task)
-    throw new RepriseError('USAGE', `${id} cannot be taken: ${standing.text}`, {
+    throw new RepriseError('USAGE', `${id} cannot be claimed: ${status.text}`, {
       hint: `see what is wrong: reprise tasks show ${shellWord(id)}`,
     });
-  const store = await storeToWrite(place);
+  const store = await storeToWrite(context);
   try {
     for (;;) {
       const seen = (await store.claims.list()).find(claim => claim.task === id)?.token ?? 0;
@@ -171,11 +183,11 @@ async function claimTask({ place, task: { id, task, standing }, by }: ClaimComma
       const { kind, claim } = await store.claims.take({ task: id, version, seen, runId: null, by: who, at });
       if (kind === 'taken' && !isHeld(claim)) continue;
       if (kind === 'taken' && !(claim.runId === null && claim.by === who)) throw held(claim);
-      const already = kind === 'taken' ? ' already' : '';
-      const back = `reprise tasks release ${shellWord(id)}${project.commandSuffix}`;
+      const already = kind === 'taken' ? 'already ' : '';
+      const release = `reprise tasks release ${shellWord(id)}${project.commandSuffix}`;
       writeLines(
         io.err,
-        `${safeLine(`${who} has ${id}${already}`)}; no worker takes it. To give it back: ${back}`,
+        `${safeLine(`${id} is ${already}claimed by ${who}`)}; no worker will take it. To release it: ${release}`,
       );
       return;
     }
@@ -184,58 +196,62 @@ async function claimTask({ place, task: { id, task, standing }, by }: ClaimComma
   }
 }
 
-async function storeToWrite({ project }: TaskPlace): Promise<EventStore> {
+async function storeToWrite({ project }: TaskContext): Promise<EventStore> {
   const { stateDir, host, root } = project;
-  const given = await host?.openStore?.(stateDir, { readonly: false });
-  if (given) return given;
+  const hosted = await host?.openStore?.(stateDir, { readonly: false });
+  if (hosted) return hosted;
   if (!existsSync(storeFile(stateDir))) excludeFromGit(root);
   return openStore(stateDir);
 }
 
 const held = ({ task, by, runId, at }: Claim): RepriseError =>
-  new RepriseError('TASK_HELD', `${by} has ${task} since ${at}${runId === null ? '' : `, in run ${runId}`}`, {
-    hint: `to take it away: reprise tasks release ${shellWord(task)}`,
-  });
+  new RepriseError(
+    'TASK_HELD',
+    `${task} is already claimed by ${by} since ${at}${runId === null ? '' : `, in run ${runId}`}`,
+    { hint: `to release it: reprise tasks release ${shellWord(task)}` },
+  );
 
-/** Whatever became of the task counts no more, and whoever has it has it no longer. */
+/** Ends the claim of a task, whatever its state, so that the task can be taken again. */
 async function releaseTask({
-  place,
-  task: { id, claim, standing },
+  context,
+  task: { id, claim, status },
   by,
-  look,
-}: ClaimCommand & { readonly look: (store: EventStore | undefined) => Promise<TaskFacts> }): Promise<void> {
-  const { io } = place;
+  readFacts,
+}: ClaimCommand & {
+  readonly readFacts: (store: EventStore | undefined) => Promise<TaskFacts>;
+}): Promise<void> {
+  const { io } = context;
   const say = (text: string) => writeLines(io.err, safeLine(text));
   if (!claim || claim.state === 'released') {
-    say(`nobody has ${id}, so there is nothing to give back; it is ${standing.text}`);
+    say(`${id} is not claimed, so there is nothing to release; its status: ${status.text}`);
     return;
   }
   const who = by ?? userName(io);
   const reason = `released${who ? ` by ${who}` : ''}`;
-  const after = await withStore(place, 'writable', async store => {
+  const after = await withStore(context, 'writable', async store => {
     await store?.claims.settle({ task: id, state: 'released', at: toTimestamp(io.now()), reason });
-    return look(store);
+    return readFacts(store);
   });
-  for (const line of lossOf(claim, place.project)) say(line);
-  say(`${id} is given back: ${outlookOf(after.tasks.find(each => each.id === id))}`);
+  for (const line of holderLines(claim, context.project)) say(line);
+  say(`released ${id}: ${outlookText(after.tasks.find(each => each.id === id))}`);
 }
 
-/** What whoever had it has to know. */
-function lossOf(claim: Claim, { commandSuffix }: Project): readonly string[] {
+/** Tells the consequences for the holder of the released claim. */
+function holderLines(claim: Claim, { commandSuffix }: Project): readonly string[] {
   const { by, runId, task } = claim;
   if (!isHeld(claim)) return [];
-  if (runId === null) return [`${by} had it`];
+  if (runId === null) return [`it was claimed by ${by}`];
   return [
-    `${by} is at work on ${task} and can no longer land it: its claim does not count any more`,
+    `${by} is still working on ${task}, but can no longer land it`,
     `to stop it now: reprise cancel ${runId}${commandSuffix}`,
   ];
 }
 
-function outlookOf(after: TaskStanding | undefined): string {
-  if (!after) return 'its text is gone from the branch, so nobody takes it';
-  const { standing, task } = after;
-  if (standing.word === 'ready') return `a worker may take it now, with the agent ${standing.agent.name}`;
-  if (standing.word === 'done' && task?.file !== undefined)
-    return `but its file says \`state: done\`; to have it done again, write \`state: ready\` in ${task.file} and commit it`;
-  return `it is ${standing.text}`;
+function outlookText(after: TaskWithStatus | undefined): string {
+  if (!after) return 'its file is no longer on the branch, so no worker will take it';
+  const { status, task } = after;
+  if (status.word === 'ready') return `a worker can take it now, with agent ${status.agent.name}`;
+  if (status.word === 'done' && task?.file !== undefined)
+    return `but its file has \`state: done\`; to redo it, set \`state: ready\` in ${task.file} and commit that`;
+  return `its status: ${status.text}`;
 }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { CommandIo } from '../project/host.ts';
 
-/** A folder with the given files, removed when the test has ended. */
+/** Creates a temporary folder with the given files. It is removed when the test ends. */
 export function temporaryProject(files: Readonly<Record<string, string>> = {}): string {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-command-')));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
@@ -16,7 +16,7 @@ export function temporaryProject(files: Readonly<Record<string, string>> = {}): 
   return root;
 }
 
-/** Surroundings without a terminal, that keep what is printed. */
+/** A `CommandIo` without a terminal that captures what is printed. */
 export function testIo(
   cwd: string,
   more: Partial<CommandIo> = {},

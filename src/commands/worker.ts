@@ -1,44 +1,51 @@
 import { existsSync } from 'node:fs';
-import { RepriseError } from '../core/errors.ts';
-import type { Observation } from '../engine/environment.ts';
-import { type Agents, loadAgents } from '../project/agents.ts';
-import { type ExitCode, exitCodeOfError, exitCodes } from '../project/exit-codes.ts';
-import { type CommandIo, lookOf, writeLines } from '../project/host.ts';
-import type { WorkerJournals } from '../project/journal/worker-journals.ts';
-import { liveHost, openEngine, openStore, storeFile } from '../project/open-engine.ts';
+import type { AgentDefinitions } from '../agents/index.ts';
+import { RepriseError } from '../core/index.ts';
+import type { Observation } from '../engine/index.ts';
 import {
+  type CommandIo,
+  type ExitCode,
   excludeFromGit,
+  exitCodeOfError,
+  exitCodes,
   findProject,
+  liveHost,
+  loadAgents,
+  openEngine,
+  openStore,
   type Project,
   type ProjectOptions,
   readConfig,
+  storeFile,
+  styleOf,
+  workerRules,
   worktreesOf,
-} from '../project/project.ts';
-import { workerRules } from '../project/worker-rules.ts';
-import { jsonText } from '../terminal/text.ts';
-import type { WorkersReporter } from '../terminal/worker/reporter.ts';
-import type { TaskEnd, WorkerEnd, WorkerNews, WorkerRules } from '../worker/contract.ts';
-import type { SpendingLimit } from '../workflow/model.ts';
-import type { Config } from '../workflow/yaml/config.ts';
+  writeLines,
+} from '../project/index.ts';
+import type { WorkerJournals } from '../project/journal/index.ts';
+import { jsonText, type WorkersReporter } from '../terminal/index.ts';
+import type { TaskEnd, WorkerEnd, WorkerNews, WorkerRules } from '../worker/index.ts';
+import type { SpendingLimit } from '../workflow/index.ts';
+import type { Config } from '../workflow/yaml/index.ts';
 
 interface WorkerCommandOptions extends ProjectOptions {
   readonly name?: string | undefined;
-  /** What is worked on and landed on. */
+  /** Branch to work on and land on. */
   readonly branch?: string | undefined;
-  /** Who takes tasks that name nobody. */
+  /** Agent for tasks that name none. */
   readonly agent?: string | undefined;
-  /** So many in this process. */
+  /** Number of workers in this process. Defaults to 1. */
   readonly workers?: number | undefined;
   readonly once?: boolean | undefined;
   readonly untilIdle?: boolean | undefined;
   readonly maxTasks?: number | undefined;
-  /** In US dollars, for each worker. */
+  /** Budget of each worker in US dollars. */
   readonly budget?: number | undefined;
   readonly json?: boolean | undefined;
   readonly quiet?: boolean | undefined;
 }
 
-/** Takes tasks, has them worked on and lands them, until it is told to stop. Throws before anything is done if it cannot begin. */
+/** Runs workers until they are done or stopped. Throws before a worker starts if the options or settings are invalid. */
 export async function workerCommand(
   { io }: { readonly io: CommandIo },
   options: WorkerCommandOptions,
@@ -54,17 +61,16 @@ export async function workerCommand(
     (await project.host?.openStore?.(project.stateDir, { readonly: false })) ??
     (await openStore(project.stateDir));
   try {
-    const many = options.workers ?? 1;
-    const places = Array.from({ length: many }, (_, place) => place);
+    const indexes = Array.from({ length: options.workers ?? 1 }, (_, index) => index);
     const budget: SpendingLimit | undefined =
       options.budget === undefined ? undefined : { costUsd: options.budget };
     const journals = await openJournals({ io, project, config, rules, options });
     const host = project.host ?? liveHost(journals?.tracer);
-    const given = { io, config, agents, rules, options, store, view, budget };
+    const context = { io, config, agents, rules, options, store, view, budget };
     try {
       const workers = await Promise.all(
-        places.map(place =>
-          prepare({ ...given, project: { ...project, host: { ...host, ...journals?.of(place) } } }, place),
+        indexes.map(index =>
+          prepare({ ...context, project: { ...project, host: { ...host, ...journals?.of(index) } } }, index),
         ),
       );
       const ends = await Promise.all(workers.map(run => run()));
@@ -78,36 +84,38 @@ export async function workerCommand(
   }
 }
 
-/** Not where something stands in for the real world, and not if the project wants none. */
+/** Opens a journal per worker, unless the project disables recording or a host replaces the real world. */
 async function openJournals({
   io,
   project,
   config,
   rules: { branch },
   options: { agent, budget },
-}: Pick<Given, 'io' | 'project' | 'config' | 'rules' | 'options'>): Promise<WorkerJournals | undefined> {
+}: Pick<WorkerCommandContext, 'io' | 'project' | 'config' | 'rules' | 'options'>): Promise<
+  WorkerJournals | undefined
+> {
   if (project.host || config.record === false) return undefined;
   const { openWorkerJournals } = await import('../project/journal/worker-journals.ts');
   return openWorkerJournals({ io, project, branch, agent, budget });
 }
 
 function checkOptions({ once, untilIdle, workers = 1, name }: WorkerCommandOptions): void {
-  if (once && untilIdle) throw new RepriseError('USAGE', '--once and --until-idle exclude each other');
+  if (once && untilIdle) throw new RepriseError('USAGE', '--once and --until-idle cannot be combined');
   if (name !== undefined && workers > 1)
-    throw new RepriseError('USAGE', '--name is for one worker, and --workers asks for several', {
-      hint: 'leave the name out: they are called worker-1, worker-2 and so on',
+    throw new RepriseError('USAGE', '--name names a single worker and cannot be combined with --workers', {
+      hint: 'omit --name: the workers are called worker-1, worker-2 and so on',
     });
   if (name !== undefined && !/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(name))
-    throw new RepriseError('USAGE', `${JSON.stringify(name)} cannot be the name of a worker`, {
-      hint: 'use letters, digits, dots, hyphens and underscores',
+    throw new RepriseError('USAGE', `${JSON.stringify(name)} is not a valid worker name`, {
+      hint: 'use up to 64 letters, digits, dots, hyphens and underscores, and begin with a letter or digit',
     });
 }
 
-interface Given {
+interface WorkerCommandContext {
   readonly io: CommandIo;
   readonly project: Project;
   readonly config: Config;
-  readonly agents: Agents;
+  readonly agents: AgentDefinitions;
   readonly rules: WorkerRules;
   readonly options: WorkerCommandOptions;
   readonly store: Awaited<ReturnType<typeof openStore>>;
@@ -115,15 +123,15 @@ interface Given {
   readonly budget: SpendingLimit | undefined;
 }
 
-/** Everything is loaded before a lane begins, since a lane waits for effects alone. */
+/** Loads everything that a worker needs before its lane opens, because a lane may only wait for effects. */
 async function prepare(
-  { io, project, config, agents, rules, options, store, view, budget }: Given,
-  place: number,
+  { io, project, config, agents, rules, options, store, view, budget }: WorkerCommandContext,
+  index: number,
 ): Promise<() => Promise<WorkerEnd>> {
   const [{ Worker }, { createWorkerEffects }, { builtInsOf }] = await Promise.all([
     import('../worker/worker.ts'),
-    import('../worker/effects/index.ts'),
-    import('../worker/steps/index.ts'),
+    import('../worker/effects/effects.ts'),
+    import('../worker/steps/built-in.ts'),
   ]);
   let worker: InstanceType<typeof Worker> | undefined;
   const { engine, environment } = await openEngine({
@@ -134,7 +142,7 @@ async function prepare(
     worktrees: worktreesOf(project, config),
     observe: observation => {
       worker?.observe(observation);
-      view.observe(place, observation);
+      view.observe(index, observation);
     },
     builtIns: opened => {
       const effects = createWorkerEffects(opened, rules);
@@ -152,7 +160,7 @@ async function prepare(
           taskBudget: config.budget,
           interrupt: io.interrupt,
         },
-        tell: news => view.tell(place, news),
+        report: news => view.report(index, news),
       });
       worker = made;
       const canWait = !options.once && !options.untilIdle && options.maxTasks === undefined;
@@ -161,10 +169,10 @@ async function prepare(
   });
   await engine.prepare();
   const ready = worker as InstanceType<typeof Worker>;
-  return () => environment.world.open(`worker#${place}`, () => ready.run());
+  return () => environment.world.open(`worker#${index}`, () => ready.run());
 }
 
-/** The worst that happened to a task. */
+/** Exit code for the worst outcome of all workers. */
 function exitCodeOf(ends: readonly WorkerEnd[]): ExitCode {
   const failures = ends.flatMap(({ tasks }) => tasks.flatMap(({ error }: TaskEnd) => error ?? []));
   if (ends.some(({ reason }) => reason === 'budget')) return exitCodes.budget;
@@ -177,14 +185,14 @@ function exitCodeOf(ends: readonly WorkerEnd[]): ExitCode {
 
 interface WorkersViewOptions {
   readonly branch: string;
-  /** How many there are going to be. */
+  /** Number of workers. Defaults to 1. */
   readonly workers?: number | undefined;
-  /** NDJSON on standard output: what workers tell, and the events of their runs. */
+  /** Whether to print NDJSON on standard output: worker activity and run events. */
   readonly json?: boolean | undefined;
   readonly quiet?: boolean | undefined;
 }
 
-/** What is shown while workers are at work: the view that fits the flags. */
+/** Opens the view that fits the flags and the terminal. */
 export async function openWorkersView(
   io: CommandIo,
   { branch, workers = 1, json, quiet }: WorkersViewOptions,
@@ -194,7 +202,7 @@ export async function openWorkersView(
   if (terminal && !quiet) {
     const { createLiveWorkersReporter } = await import('../terminal/worker/live.ts');
     return createLiveWorkersReporter({
-      ...lookOf(io, 'err'),
+      ...styleOf(io, 'err'),
       stdout: terminal,
       workers,
       branch,
@@ -203,7 +211,7 @@ export async function openWorkersView(
     });
   }
   const { createPlainWorkersReporter } = await import('../terminal/worker/reporter.ts');
-  const { color } = lookOf(io, 'err');
+  const { color } = styleOf(io, 'err');
   return createPlainWorkersReporter({
     write: text => io.err(text),
     color,
@@ -222,7 +230,7 @@ function jsonView(io: CommandIo): WorkersReporter {
       if (observation.kind === 'events') for (const event of observation.events) put(worker, event);
       if (observation.kind === 'notice') writeLines(io.err, observation.message);
     },
-    tell: (worker: number, { kind, ...news }: WorkerNews) => {
+    report: (worker: number, { kind, ...news }: WorkerNews) => {
       if (kind === 'enlisted' && 'name' in news) names[worker] = news.name;
       put(worker, { type: `worker.${kind}`, ...news });
     },

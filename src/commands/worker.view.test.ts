@@ -3,35 +3,35 @@ import { terminal } from '../../test/support/terminal.ts';
 import { testIo } from './test-support.ts';
 import { openWorkersView } from './worker.ts';
 
-describe('what is shown while workers are at work', () => {
+describe('the view of running workers', () => {
   const tell = async (options: { readonly json?: boolean; readonly quiet?: boolean }, watched: boolean) => {
     const screen = terminal(80, 10);
     const io = testIo('/', watched ? { terminal: screen.stdout } : {});
     const view = await openWorkersView(io, { branch: 'main', workers: 1, ...options });
-    view.tell(0, { kind: 'enlisted', name: 'worker-1' });
-    view.tell(0, { kind: 'sleeps', why: 'there are no tasks' });
+    view.report(0, { kind: 'enlisted', name: 'worker-1' });
+    view.report(0, { kind: 'sleeps', why: 'there are no tasks' });
     await view.close();
     const text = `${io.printed.err}${await screen.text()}`.replace(/\d\d:\d\d:\d\d/g, '<time>');
     return { text, out: io.printed.out, isLive: screen.written.length > 0 };
   };
 
-  it('is a picture in a terminal, from which the lines stay', async () => {
+  it('redraws in place in a terminal and keeps its log lines', async () => {
     expect(await tell({}, true)).toEqual({
-      text: '<time> worker-1  sleeps: there are no tasks',
+      text: '<time> worker-1  sleeping: there are no tasks',
       out: '',
       isLive: true,
     });
   });
 
-  it('is a log elsewhere', async () => {
+  it('is a log without a terminal', async () => {
     expect(await tell({}, false)).toEqual({
-      text: '<time> worker-1  works on main\n<time> worker-1  sleeps: there are no tasks\n',
+      text: '<time> worker-1  started on branch main\n<time> worker-1  sleeping: there are no tasks\n',
       out: '',
       isLive: false,
     });
   });
 
-  it('is no picture for those who want JSON, or hardly anything', async () => {
+  it('is never redrawn with --json or --quiet', async () => {
     expect(await tell({ quiet: true }, true)).toEqual({ text: '', out: '', isLive: false });
     const { out, isLive } = await tell({ json: true }, true);
     expect(isLive).toBe(false);

@@ -1,16 +1,16 @@
-/** Where in a file something is: lines and columns count from 1. */
+/** A position in a file. Lines and columns count from 1. */
 export interface Position {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** An error as data: what history keeps, what effects answer, what `--json` prints. */
+/** An error as data, as stored in the history, returned by effects and printed by `--json`. */
 export interface ErrorData {
   readonly code: string;
   readonly message: string;
   readonly hint?: string | undefined;
-  /** The class of a thrown error, such as `TypeError`, so that a retry rule can name it. */
+  /** Class of the thrown error, such as `TypeError`. `retry.on` can match it. */
   readonly name?: string | undefined;
   readonly stack?: string | undefined;
   readonly exitCode?: number | undefined;
@@ -22,7 +22,7 @@ export interface ErrorOptions {
   readonly position?: Position | undefined;
 }
 
-/** Every error that Reprise raises on purpose: a stable code, what happened, and what to do next. */
+/** Base of every error that Reprise raises on purpose: a stable code, a message and a hint about what to do next. */
 export class RepriseError extends Error {
   override readonly name: string = 'RepriseError';
   readonly code: ErrorCode;
@@ -38,82 +38,84 @@ export class RepriseError extends Error {
 }
 
 /**
- * The catalogue. `docs/reference/errors.md` is generated from it; a code never changes its meaning.
+ * All error codes. `docs/reference/errors.md` is generated from this list. A code never changes its meaning.
  * @public
  */
 export const errorCatalogue = {
   // Definitions and input
-  DEFINITION_INVALID: 'The workflow definition has problems; all of them are listed with their positions.',
-  INPUT_INVALID: 'The input does not fit what the workflow declares.',
-  WORKFLOW_NOT_FOUND: 'No workflow with that name or path.',
-  NOT_RECORDED: 'A test case has no recording that could be replayed.',
-  CASE_NOT_FOUND: 'No test case with that name or path.',
-  CANNOT_EXPLORE: 'The case cannot be played in other orders as it is.',
+  DEFINITION_INVALID: 'The workflow definition is invalid; every problem is listed with its position.',
+  INPUT_INVALID: 'The input does not match the inputs that the workflow declares.',
+  WORKFLOW_NOT_FOUND: 'No workflow has that name or path.',
+  NOT_RECORDED: 'The test case has no recording to replay; create one with `reprise test --record`.',
+  CASE_NOT_FOUND: 'No test case has that name or path.',
+  CANNOT_EXPLORE: 'The test case cannot be explored under other schedules; the message gives the reason.',
   CONFIG_INVALID: 'reprise.yaml or an environment variable has an invalid value.',
-  USAGE: 'The command line is not one that Reprise understands.',
-  INIT_FAILED: 'A file that sets a project up could not be made; the message says which were.',
+  USAGE:
+    'The command line has an unknown command or an invalid argument, or an API call has an invalid option.',
+  INIT_FAILED: '`reprise init` could not create a file; the message lists the files that it did create.',
   // Runs and their owners
-  RUN_NOT_FOUND: 'No run with that id in this store.',
-  RUN_AMBIGUOUS: 'Several runs start with that id.',
-  RUN_OWNED: 'Another process is running this run.',
+  RUN_NOT_FOUND: 'The store has no run with that id.',
+  RUN_AMBIGUOUS: 'Several run ids start with that prefix; type more of the id.',
+  RUN_OWNED: 'Another process is executing this run.',
   RUN_ENDED: 'The run has ended, so there is nothing to approve, signal or cancel.',
-  NOT_WAITING: 'The step does not wait for an approval.',
+  NOT_WAITING: 'The step is not waiting for an approval.',
   CHOICE_UNKNOWN: 'The approval does not offer that choice.',
-  FENCED: 'This process lost the run to another owner and stopped before doing anything more.',
-  SEQUENCE_CONFLICT: 'Somebody else appended to this history first.',
+  FENCED: 'Another process took over the run, so this process stopped without changing anything else.',
+  SEQUENCE_CONFLICT: 'Another process appended to this history first.',
   // Tasks
   TASK_NOT_FOUND: 'No task with that name is on the branch.',
-  TASK_HELD: 'Somebody else has the task.',
+  TASK_HELD: 'Another worker or person has claimed the task.',
   // History and store
-  HISTORY_INVALID: 'A stored history is malformed or impossible.',
-  HISTORY_DIVERGED: 'The recorded history does not fit the definition.',
-  DEFINITION_CHANGED: 'Steps that already ran have changed since.',
+  HISTORY_INVALID: 'A stored history is malformed or contains an impossible sequence of events.',
+  HISTORY_DIVERGED: 'The recorded history does not match the workflow definition.',
+  DEFINITION_CHANGED: 'Steps that have already run have changed in the definition.',
   STORE_FAILED: 'The event store could not be read or written.',
-  STORE_NEWER: 'The store was written by a newer Reprise.',
-  STORE_EMPTY: 'The store is being made, and nothing is in it yet.',
+  STORE_NEWER: 'The store was written by a newer version of Reprise.',
+  STORE_EMPTY: 'Another process is still creating the store; it is empty so far.',
   // Steps
   STEP_FAILED: 'The function of a step threw an error.',
-  EXIT_NONZERO: 'A shell command ended with an exit code other than 0.',
-  KILLED: 'A process was ended by a signal that Reprise did not send.',
+  EXIT_NONZERO: 'A shell command exited with a code other than 0.',
+  KILLED: 'A process was killed by a signal that Reprise did not send.',
   SPAWN_FAILED: 'A process could not be started.',
-  TIMEOUT: 'A step or one of its attempts took longer than allowed.',
-  OUTPUT_INVALID: 'The output of a step cannot be stored as JSON or does not fit its schema.',
+  TIMEOUT: 'A step, or one of its attempts, exceeded its timeout.',
+  OUTPUT_INVALID: 'The output of a step cannot be stored as JSON or does not match its schema.',
   EXPRESSION_FAILED: 'A condition, template or selector could not be evaluated.',
-  APPROVAL_REJECTED: 'A person answered the gate with `reject`.',
-  WAIT_CHANGED: 'A step asked for other waits than it did before it was resumed.',
-  BUDGET_EXCEEDED: 'The run used up its budget.',
+  APPROVAL_REJECTED: 'The approval was answered with `reject`.',
+  WAIT_CHANGED: 'After a resume, the step did not repeat the waits that it made before.',
+  BUDGET_EXCEEDED: 'The run exceeded its budget.',
   CANCELLED: 'The work was cancelled.',
-  SETUP_FAILED: 'A command that makes a workspace ready failed.',
-  CHECK_FAILED: 'A check of a step did not pass on the work that was done.',
-  ARTIFACT_INVALID: 'A declared artifact is missing, is not a file, or is outside of the workspace.',
-  READONLY_CHANGED: 'Something was changed in a workspace in which nothing may be.',
-  NO_CANDIDATE: 'None of the workers that succeeded could be selected.',
+  SETUP_FAILED: 'A `setup` command of the workspace failed.',
+  CHECK_FAILED: 'The work of a step did not pass its `checks`.',
+  ARTIFACT_INVALID: 'A declared artifact is missing, is not a file, or is outside the workspace.',
+  READONLY_CHANGED: 'A step changed files in a read-only workspace.',
+  NO_CANDIDATE: 'Some copies of the step succeeded, but none passed its selection.',
   // Agents
   AGENT_UNKNOWN: 'No agent with that name is defined.',
-  AGENT_NOT_FOUND: 'The program of an agent is not installed or not on PATH.',
-  AGENT_LOGIN: 'The agent is not logged in, or its key was refused.',
-  AGENT_FAILED: 'The agent said that it could not do the work.',
-  AGENT_PROTOCOL: 'The agent ended without a result, or said something that it must not say.',
-  AGENT_STALLED: 'The agent was silent for longer than its `stall_timeout`.',
-  AGENT_LIMIT: 'The agent ran into a rate limit, or its plan is used up for now.',
-  NO_TRANSITION: 'An agent did not say in a way that can be followed what is to happen next.',
-  GIVEN_UP: 'An agent said that the task cannot be done.',
-  PERMISSION_DENIED: 'The agent needed something that its permissions do not allow.',
+  AGENT_NOT_FOUND: 'The program of the agent is not installed or not on PATH.',
+  AGENT_LOGIN: 'The agent is not logged in, or its key was rejected.',
+  AGENT_FAILED: 'The agent reported that it could not do the work.',
+  AGENT_PROTOCOL: 'The agent exited without a result, or its output broke its protocol.',
+  AGENT_STALLED: 'The agent printed nothing for longer than its `stall_timeout`.',
+  AGENT_LIMIT: 'The agent hit a rate limit or used up the quota of its plan.',
+  NO_TRANSITION: 'The agent did not end with a valid `<next>` instruction.',
+  GIVEN_UP: 'The agent reported that the task cannot be done.',
+  PERMISSION_DENIED: 'The agent needed a tool that its permissions do not allow.',
   // Git
-  GIT_FAILED: 'A git command failed; the message holds the end of what it said.',
-  GIT_NOT_FOUND: 'There is no git on this machine.',
+  GIT_FAILED: 'A git command failed; the message contains the end of its output.',
+  GIT_NOT_FOUND: 'The `git` program is not installed or not on PATH.',
   NOT_A_REPOSITORY: 'The folder is not in a git repository.',
-  WORKSPACE_FAILED: 'A workspace could not be made, saved or removed; nothing in it was lost.',
-  CANNOT_LAND: 'There is no such branch to land on, or nothing that could be landed on it.',
-  CAPTURE_REFUSED: 'What is in a worktree or a repository cannot be captured as a test case.',
-  // Tapes
-  REPLAY_DIVERGED: 'A replay did something else than what was recorded, or the recording cannot be replayed.',
-  TAPE_INVALID: 'A tape, a score or a journal is malformed, or the files of a case do not fit together.',
-  SECRET_LEAKED: 'A recording holds a secret, or a path of this machine; it must not be kept or shared.',
-  // Inside
+  WORKSPACE_FAILED: 'A workspace could not be created, saved or removed; no work in it was lost.',
+  CANNOT_LAND: 'The branch to land on does not exist, or there is nothing to land on it.',
+  CAPTURE_REFUSED: 'The worktree or repository has content that cannot be captured as a test case.',
+  // Recordings
+  REPLAY_DIVERGED: 'A replay behaved differently from the recording, or the recording cannot be replayed.',
+  TAPE_INVALID:
+    'A tape, a score or a journal is malformed, or the files of a test case do not match each other.',
+  SECRET_LEAKED: 'The recording contains a secret or a path of this machine; do not keep or share it.',
+  // Internal
   LANE_MISUSE: 'Code inside a lane broke the rules of the effects boundary.',
-  DEADLOCK: 'Every lane waits and nothing outside can wake one of them.',
-  LIVELOCK: 'Lanes go on and on, and none of them comes to an end.',
+  DEADLOCK: 'Every lane is waiting, and nothing outside them can wake one.',
+  LIVELOCK: 'The lanes keep running, and none of them finishes.',
   INTERNAL: 'A bug in Reprise.',
 } as const;
 
@@ -121,7 +123,7 @@ export type ErrorCode = keyof typeof errorCatalogue;
 
 export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorCatalogue, code);
 
-/** Describes anything that can be thrown. */
+/** Converts any thrown value to data. */
 export function toErrorData(thrown: unknown): ErrorData {
   if (thrown instanceof RepriseError) {
     return { code: thrown.code, message: thrown.message, ...(thrown.hint ? { hint: thrown.hint } : {}) };
@@ -138,7 +140,7 @@ export function toErrorData(thrown: unknown): ErrorData {
   return { code: 'STEP_FAILED', message: describeThrown(thrown) };
 }
 
-/** Frames of Node itself tell nothing, and come and go with timing. */
+/** Removes frames of Node's internals: they do not help, and which of them appear depends on timing. */
 function withoutInternals(stack: unknown): string {
   const lines = String(stack).split('\n');
   return lines.filter(line => !/^\s+at .*\bnode:/.test(line)).join('\n');

@@ -7,7 +7,7 @@ import { isRecord } from './schema.ts';
 
 const error = { code: 'EXIT_NONZERO', message: '', hint: 'h', name: 'Error', stack: 's', exitCode: 1.5 };
 
-/** One event of each type with every field that it may have. */
+/** Data of one event of each type, with all optional fields. */
 const complete: Readonly<Record<EventType, Record<string, unknown>>> = {
   'run.started': {
     format: 1,
@@ -81,7 +81,7 @@ const eventOf = (type: EventType) => ({
   data: complete[type],
 });
 
-/** Values of every kind, and at the edges of what the rules say. */
+/** Values of every kind, including those at the limits of the rules. */
 const edges: readonly unknown[] = [
   ...[undefined, null, true, '', 'x', [], {}, ['a'], [''], ['a', 1]],
   ...[0, -0, 1, -1, 0.5, -0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY],
@@ -90,11 +90,11 @@ const edges: readonly unknown[] = [
   ...[error, { code: 'X', message: 'm' }, { run: 'r', step: 's' }],
 ];
 
-const strangers = ['x', '', 'constructor', '__proto__', 'worker', 'error'];
+const unknownKeys = ['x', '', 'constructor', '__proto__', 'worker', 'error'];
 
-/** The event with one field removed, replaced or added: of its own, of its data, and of the maps therein. */
+/** Yields copies of the event with one field removed, replaced or added, at any depth. */
 function* changed(event: object): Generator<object> {
-  for (const key of new Set([...Object.keys(event), ...strangers])) {
+  for (const key of new Set([...Object.keys(event), ...unknownKeys])) {
     for (const value of edges) yield replace(event, key, value);
     const { [key]: inner, ...rest } = event as Readonly<Record<string, unknown>>;
     yield rest;
@@ -104,7 +104,7 @@ function* changed(event: object): Generator<object> {
   }
 }
 
-/** As JSON.parse does: `__proto__` is a key like any other. */
+/** Sets a field like `JSON.parse` does: `__proto__` is an ordinary key. */
 const replace = (target: object, key: string, value: unknown): object =>
   Object.defineProperty({ ...target }, key, { value, enumerable: true, configurable: true, writable: true });
 
@@ -117,8 +117,8 @@ function accepts(raw: unknown): boolean {
   }
 }
 
-describe('an event that is read', () => {
-  it.each(eventTypes)('of type %s is accepted exactly if its schema accepts it', type => {
+describe('parseEvent', () => {
+  it.each(eventTypes)('accepts a %s event if and only if its schema accepts it', type => {
     const schema = eventSchemas[type];
     expect(accepts(eventOf(type))).toBe(true);
     const misjudged = [...changed(eventOf(type))].filter(
@@ -127,7 +127,7 @@ describe('an event that is read', () => {
     expect(misjudged).toEqual([]);
   });
 
-  it('is accepted exactly if its schema accepts it, whatever stands in its data', () => {
+  it('accepts an event with arbitrary data if and only if its schema accepts it', () => {
     const data = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(
       fc.property(fc.constantFrom(...eventTypes), data, (type, more) => {
@@ -153,7 +153,7 @@ describe('an event that is read', () => {
     ],
     [{ ...eventOf('step.completed'), data: [] }, 'malformed step.completed event: data: expected a map'],
     [null, 'unknown event type undefined'],
-  ])('is refused with the reason: %#', (raw, message) => {
+  ])('throws with the reason for invalid event %#', (raw, message) => {
     expect(() => parseEvent(raw)).toThrow(message);
   });
 });

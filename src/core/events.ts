@@ -2,11 +2,11 @@ import { z } from 'zod';
 import type { Json } from './json.ts';
 
 /**
- * The history of a run: a gapless list of events. Every event that was ever written can be read for ever,
- * so a schema is only ever widened. Times stand in `at` alone: two runs that did the same work differ
- * nowhere else but in `runId`.
+ * The history of a run: a gapless list of events. Every event ever written must stay readable,
+ * so schemas are only ever widened. Times occur only in `at`: the histories of two runs that did the same work
+ * differ only in `at` and `runId`.
  *
- * Import types alone from here: the schemas load zod, which is slow to start.
+ * Import only types from here: the schemas load zod, which is slow to start.
  */
 
 const json = z.custom<Json>(value => value !== undefined);
@@ -21,15 +21,15 @@ const errorData = z.strictObject({
   exitCode: z.number().optional(),
 });
 
-/** The number of the `ctx` call, from 0, so that the same call finds its answer again after a resume. */
+/** Number of the `ctx` call, from 0. After a resume, the call looks up its answer by this number. */
 const wait = z.number().int().nonnegative();
 
-/** What a timer is for: a sleep, the backoff before the next attempt, the end of what an attempt or step may take, or of a pause. */
+/** Purpose of a timer: a sleep, a retry backoff, the timeout of an attempt or a step, or the end of a pause. */
 const timer = z.union([wait, z.enum(['retry', 'attempt', 'step', 'pause'])]);
 
 const count = z.number().int().nonnegative();
 
-/** What sessions used up. `costUsd` is null when nobody knows it. */
+/** Usage of sessions. `costUsd` is null if it is unknown. */
 const usage = z.strictObject({
   inputTokens: count,
   outputTokens: count,
@@ -39,7 +39,7 @@ const usage = z.strictObject({
 
 const denial = z.strictObject({ tool: name, message: z.string(), lineToAdd: z.string().optional() });
 
-/** How one worker fared when the best was chosen. */
+/** Result of one copy of a step in the selection of the best. */
 const candidate = z.strictObject({
   worker: count,
   passed: z.boolean(),
@@ -47,25 +47,25 @@ const candidate = z.strictObject({
   reason: z.string().optional(),
 });
 
-/** What each event says beyond its envelope. `null` marks the ones that belong to the run and not to a step. */
+/** Schema of the `data` of each event. */
 const dataSchemas = {
   'run.started': z.strictObject({
-    /** The version of this format. */
+    /** Version of this format. */
     format: z.literal(1),
     workflow: name,
-    /** The file that defines it, relative to the project's root. */
+    /** Path of the definition, relative to the project's root. */
     source: z.string().optional(),
     input: json,
-    /** Paths of all steps in their stable topological order: the places of the canonical order. */
+    /** Paths of all steps in their stable topological order, which defines the canonical order of events. */
     steps: z.array(name),
     forkedFrom: z.strictObject({ run: name, step: name }).optional(),
-    /** The commit that workspaces begin with, if a step works in one. */
+    /** Commit that workspaces start from, if a step uses one. */
     base: z.strictObject({ ref: name, commit: name }).optional(),
   }),
   'run.resumed': z.strictObject({
-    /** Paths of steps whose earlier end no longer counts: they run again. */
+    /** Paths of steps whose previous result is discarded: they run again. */
     invalidated: z.array(name).optional(),
-    /** The places of the canonical order, if the definition has other steps now. */
+    /** Paths of all steps, as in `run.started`, if the steps of the definition have changed. */
     steps: z.array(name).optional(),
   }),
   'run.completed': z.strictObject({ output: json }),
@@ -73,24 +73,24 @@ const dataSchemas = {
   'run.cancelled': z.strictObject({ reason: z.string() }),
   'step.started': z.strictObject({
     fingerprint: name,
-    /** The input of a child workflow. */
+    /** Input of a child workflow. */
     input: json.optional(),
   }),
   'step.completed': z.strictObject({
     output: json,
-    /** Files that it hands on; paths are relative to the project's root. */
+    /** Files for later steps. Paths are relative to the project's root. */
     artifacts: z.array(z.strictObject({ name, path: name })).optional(),
   }),
   'step.failed': z.strictObject({
     error: errorData,
-    /** What the workers of a fan-out came to. */
+    /** Results of the copies of a fan-out. */
     output: json.optional(),
   }),
   'step.cancelled': z.strictObject({ reason: z.string(), output: json.optional() }),
   'step.skipped': z.strictObject({
     fingerprint: name,
     reason: z.enum(['condition', 'dependency', 'failure', 'cancelled']),
-    /** The step that it was skipped for. */
+    /** Step that caused the skip. */
     because: name.optional(),
   }),
   'step.retrying': z.strictObject({ error: errorData, delayMs: z.number().nonnegative() }),
@@ -100,15 +100,15 @@ const dataSchemas = {
     wait,
     signal: name.optional(),
   }),
-  /** A wait is over and the step goes on; its code may run again from the top. */
+  /** A wait is over and the step continues. Its code may run again from the top. */
   'step.resumed': z.strictObject({}),
-  /** A limit of its agent: the step goes on, in the same session, when the time has passed. */
+  /** The agent hit a rate limit. The step continues in the same session after `delayMs`. */
   'step.paused': z.strictObject({ reason: z.string(), delayMs: z.number().nonnegative() }),
-  /** The step has become so many workers. */
+  /** The step was expanded into `total` copies. */
   'fanout.expanded': z.strictObject({
     kind: z.enum(['concurrency', 'matrix']),
     total: count,
-    /** The values of each worker; absent if they are all the same. */
+    /** Matrix values of each copy. Absent if the copies are identical. */
     items: z.array(json).optional(),
   }),
   'selection.made': z.strictObject({
@@ -118,18 +118,18 @@ const dataSchemas = {
     reason: z.string().optional(),
   }),
   'workspace.created': z.strictObject({
-    /** Relative to the project's root. */
+    /** Path relative to the project's root. */
     path: name,
     branch: name,
-    /** The commit that it began with. */
+    /** Commit that the workspace started from. */
     base: name,
-    /** The first of its ports, and how many it has. */
+    /** First port reserved for the workspace, and the number of ports. */
     ports: z.strictObject({ first: count, size: count }).optional(),
   }),
-  /** The work in it was committed. */
+  /** The work in the workspace was committed. */
   'workspace.saved': z.strictObject({
     commit: name,
-    /** Beyond the base. */
+    /** Number of commits beyond the base. */
     commits: count,
     files: count,
     insertions: count,
@@ -138,13 +138,13 @@ const dataSchemas = {
   'session.started': z.strictObject({
     agent: name,
     kind: name,
-    /** The number of the session within its attempt, from 0: rework adds one. */
+    /** Number of the session within its attempt, from 0. Rework adds one. */
     number: count,
-    /** Known before the agent starts if it lets us choose. */
+    /** Present if the agent accepts an id chosen by the caller. */
     sessionId: name.optional(),
     resumes: z.boolean().optional(),
   }),
-  /** The agent has said which session it is. */
+  /** The agent has reported the id of its session. */
   'session.named': z.strictObject({ sessionId: name }),
   'session.ended': z.strictObject({
     outcome: z.enum(['ok', 'failed', 'cancelled', 'limit']),
@@ -165,18 +165,18 @@ const dataSchemas = {
     ]),
     onto: name,
     branch: name,
-    /** Where `onto` stands now. */
+    /** Head of `onto` after the landing. */
     commit: name.optional(),
     commits: count.optional(),
-    /** Where `onto` stood before. */
+    /** Head of `onto` before the landing. */
     from: name.optional(),
-    /** Of the commits that landed, oldest first. */
+    /** Subjects of the landed commits, oldest first. */
     subjects: z.array(z.string()).optional(),
     message: z.string().optional(),
   }),
-  /** Work that could not be landed was put on a branch of its own. */
+  /** Work that could not land was kept on its own branch. */
   'landing.parked': z.strictObject({ branch: name, commit: name, message: z.string() }),
-  /** An agent has said who goes on. */
+  /** An agent has named the next agent. */
   'transition.taken': z.strictObject({
     from: name,
     to: name,
@@ -195,7 +195,7 @@ const dataSchemas = {
   'cancel.requested': z.strictObject({
     reason: z.string(),
     by: z.string().optional(),
-    /** Ends the run as failed instead of cancelled. */
+    /** If present, the run ends as failed instead of cancelled. */
     error: errorData.optional(),
   }),
 } as const;
@@ -208,24 +208,24 @@ type DataOf<T extends EventType> = z.infer<(typeof dataSchemas)[T]>;
 interface Envelope<T extends EventType> {
   readonly seq: number;
   readonly runId: string;
-  /** ISO 8601, UTC, milliseconds. */
+  /** Time in ISO 8601, UTC, with milliseconds. */
   readonly at: string;
   readonly type: T;
-  /** Path of the step, such as `deploy` or, inside a child workflow, `deploy/build`; absent on events of the run. */
+  /** Path of the step, such as `deploy` or, inside a child workflow, `deploy/build`. Absent on events of the run. */
   readonly step?: string | undefined;
   /** Index of a fanned-out copy, from 0. */
   readonly worker?: number | undefined;
-  /** From 1; a retry adds one, an interruption does not. */
+  /** Number of the attempt, from 1. A retry adds one, an interruption does not. */
   readonly attempt?: number | undefined;
   readonly data: DataOf<T>;
 }
 
 export type EventOf<T extends EventType> = Envelope<T>;
 export type HistoryEvent = { [T in EventType]: Envelope<T> }[EventType];
-/** An event before the store gave it its place. */
+/** An event before the store assigns its sequence number, run id and time. */
 export type NewEvent = { [T in EventType]: Omit<Envelope<T>, 'seq' | 'runId' | 'at'> }[EventType];
 
-/** What `parseEvent` checks by hand, and is tested against. */
+/** Reference schemas for the tests of `parseEvent`, which checks the same by hand. */
 export const eventSchemas = Object.fromEntries(
   eventTypes.map(type => [
     type,
@@ -243,7 +243,7 @@ export const eventSchemas = Object.fromEntries(
 ) as unknown as Readonly<Record<EventType, z.ZodType>>;
 
 /**
- * For documentation: the schema of each event's data.
+ * Schema of each event's data, for the generated reference.
  * @public
  */
 export const eventDataSchemas: Readonly<Record<EventType, z.ZodType>> = dataSchemas;

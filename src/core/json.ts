@@ -5,10 +5,13 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
+/** `T` with properties that can be written: for code that builds a value before it hands it out. */
+export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** JSON with sorted keys: equal values give equal text, whatever order they were built in. */
+/** JSON with sorted keys: equal values have equal text, regardless of the order of their keys. */
 export function canonicalJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (isJsonObject(value)) {
@@ -19,9 +22,9 @@ export function canonicalJson(value: Json): string {
 }
 
 /**
- * A deep copy that is exactly what storing and reading back would give.
- * Refuses, with the path, whatever JSON would silently change: a `Date`, a `Map`, `NaN`, a function, a cycle.
- * `undefined` fields are left out, and `undefined` itself becomes `null`.
+ * Returns a deep copy, equal to the value after it was stored and read back.
+ * Throws OUTPUT_INVALID, with the path, for values that JSON would silently change: a `Date`, a `Map`, `NaN`,
+ * a function, a cycle. Fields that are `undefined` are omitted; a top-level `undefined` becomes `null`.
  */
 export function toJson(value: unknown, path = 'output'): Json {
   return copy(value, path, []);
@@ -73,5 +76,5 @@ function copyPlain(value: object, path: string, ancestors: object[]): Json {
 
 const unserialisable = (path: string, what: string) =>
   new RepriseError('OUTPUT_INVALID', `${path} is ${what}, which cannot be stored as JSON`, {
-    hint: 'return plain objects, arrays, strings, finite numbers, booleans or null (a date: date.toISOString())',
+    hint: 'use plain objects, arrays, strings, finite numbers, booleans or null (for a date: date.toISOString())',
   });

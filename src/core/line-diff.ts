@@ -1,13 +1,13 @@
-/** One line of a comparison of two texts. */
+/** One line of a diff of two texts. */
 export interface DiffLine {
   readonly kind: 'same' | 'removed' | 'added';
   readonly text: string;
 }
 
-/** With more differences than this nobody reads on, and finding the fewest gets slow. */
+/** Limit beyond which all lines count as replaced: a larger diff is slow to compute and unreadable. */
 const mostEdits = 1000;
 
-/** The fewest lines to take out of `before` and to put in to get `after`, by Myers' algorithm. */
+/** Returns the shortest diff from `before` to `after` (Myers' algorithm). */
 export function diffLines(before: readonly string[], after: readonly string[]): readonly DiffLine[] {
   const head = commonStart(before, after);
   const tail = commonStart(before.slice(head).reverse(), after.slice(head).reverse());
@@ -37,16 +37,16 @@ const allReplaced = (before: readonly string[], after: readonly string[]): reado
   ...after.map(text => ({ kind: 'added', text }) as const),
 ];
 
-/** How far each diagonal got, by the number of edits: `furthest.get(k)` is the place in `before` on diagonal `k`. */
+/** Furthest index into `before` that was reached on each diagonal. */
 type Furthest = ReadonlyMap<number, number>;
 
 const at = (furthest: Furthest, diagonal: number): number => furthest.get(diagonal) ?? -1;
 
-/** Whether the best way to a diagonal is by an added line, from the diagonal above. */
+/** Whether the furthest path to a diagonal ends with an added line, that is, comes from the diagonal above. */
 const comesFromAbove = (furthest: Furthest, diagonal: number, edits: number): boolean =>
   diagonal === -edits || (diagonal !== edits && at(furthest, diagonal - 1) < at(furthest, diagonal + 1));
 
-/** What was known before each edit; `undefined` if there are too many. */
+/** Returns the state before each edit, or `undefined` if there are more than `mostEdits`. */
 function shortestEdit(before: readonly string[], after: readonly string[]): readonly Furthest[] | undefined {
   const trace: Furthest[] = [];
   let furthest: Furthest = new Map([[1, 0]]);
@@ -91,7 +91,7 @@ function walkBack(
   return lines.reverse();
 }
 
-/** Within one place that differs, all that was there stands before all that is there now. */
+/** Within one hunk, moves the removed lines before the added ones. */
 function removedFirst(lines: readonly DiffLine[]): readonly DiffLine[] {
   const ordered: DiffLine[] = [];
   let added: DiffLine[] = [];

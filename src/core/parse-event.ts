@@ -14,7 +14,7 @@ import {
   number,
   numberFrom,
   oneOf,
-  type Rule,
+  type SchemaRule,
   text,
   texts,
   truth,
@@ -23,12 +23,12 @@ import {
 
 const wait = wholeFrom(0);
 const timerNames = oneOf('retry', 'attempt', 'step', 'pause');
-const timer: Rule = {
+const timer: SchemaRule = {
   expected: 'the number of a wait, retry, attempt, step or pause',
   holds: value => wait.holds(value) || timerNames.holds(value),
 };
-const choices: Rule = {
-  expected: 'a list of texts that is not empty',
+const choices: SchemaRule = {
+  expected: 'a non-empty list of strings',
   holds: value => names.holds(value) && (value as []).length > 0,
 };
 
@@ -37,7 +37,7 @@ const error = map(
 );
 
 const count = wholeFrom(0);
-const amountOrNull: Rule = {
+const amountOrNull: SchemaRule = {
   expected: 'a number from 0, or null',
   holds: value => value === null || numberFrom(0).holds(value),
 };
@@ -75,7 +75,7 @@ export interface EventParts {
   readonly data?: unknown;
 }
 
-/** Whether each part is what `envelope` says. By hand: this is asked of every event, and seldom denied. */
+/** Whether all parts match `envelope`. Written by hand because it runs for every event and almost always succeeds. */
 const areParts = ({ seq, runId, at, type, step, worker, attempt, data }: EventParts): boolean =>
   positive.holds(seq) &&
   isName(runId) &&
@@ -86,7 +86,7 @@ const areParts = ({ seq, runId, at, type, step, worker, attempt, data }: EventPa
   (worker === undefined || wait.holds(worker)) &&
   (attempt === undefined || positive.holds(attempt));
 
-/** The schemas of `event.ts` once more, without zod; a test holds the two against each other. */
+/** The schemas of `events.ts` without zod. A test checks that both accept the same events. */
 const dataFields: Readonly<Record<EventType, Fields>> = {
   'run.started': fields(
     { format: oneOf(1), workflow: name, input: json, steps: names },
@@ -155,14 +155,14 @@ const types: ReadonlyMap<string, EventType> = new Map(
   Object.keys(dataFields).map(type => [type, type as EventType]),
 );
 
-/** The one text that all events of this type share: comparing it costs less than comparing copies. */
+/** Returns the string that all events of this type share: comparing it is cheaper than comparing copies. */
 export const knownType = (type: unknown): EventType | undefined =>
   typeof type === 'string' ? types.get(type) : undefined;
 
-/** For suggestions. */
+/** Candidates for suggestions after a typo. */
 export const knownTypes: readonly string[] = [...types.keys()];
 
-/** Most events are one of these two, and say nothing beyond this. By hand, for the same reason. */
+/** Fast path for the two most frequent events without optional fields. */
 function isPlainData(type: unknown, data: unknown): boolean {
   if (!isRecord(data)) return false;
   if (type === 'step.started') return isName(data.fingerprint) && hasNoOther(data, 'fingerprint');
@@ -174,7 +174,7 @@ function hasNoOther(data: Readonly<Record<string, unknown>>, key: string): boole
   return true;
 }
 
-/** Checks an event that was read from a file. Throws HISTORY_INVALID. */
+/** Validates an event that was read from a file. Throws HISTORY_INVALID. */
 export function parseEvent(raw: unknown): HistoryEvent {
   if (!isRecord(raw)) throw unknownType(undefined);
   const { type } = raw;
@@ -184,7 +184,7 @@ export function parseEvent(raw: unknown): HistoryEvent {
   return parseParts(raw);
 }
 
-/** The same for what somebody has put together from these parts and nothing else. */
+/** Validates an event built from exactly these parts, so it cannot have unknown fields. Throws HISTORY_INVALID. */
 export function parseParts(parts: EventParts): HistoryEvent {
   const { type, data } = parts;
   const dataFields = fieldsOf(type);
@@ -201,7 +201,7 @@ const fieldsOf = (type: unknown): Fields | undefined =>
 
 const unknownType = (type: unknown) =>
   new RepriseError('HISTORY_INVALID', `unknown event type ${JSON.stringify(type) ?? 'undefined'}`, {
-    hint: 'the history may come from a newer Reprise: upgrade, or check the store for damage',
+    hint: 'the history may have been written by a newer version of Reprise: upgrade, or check the store for damage',
   });
 
 const malformed = (type: unknown, problem: string) =>

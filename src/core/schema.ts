@@ -1,71 +1,71 @@
 /**
- * Checks of maps whose every field is known, for what is read before anything else can happen: importing zod and
- * warming its checks up takes 150 ms.
+ * Validation of maps with a fixed set of fields, for data that is read at startup: importing zod and running its
+ * first checks takes 150 ms.
  */
 export type Fields = readonly Field[];
 
-export interface Rule {
+export interface SchemaRule {
   readonly expected: string;
   readonly holds: (value: unknown) => boolean;
 }
 
-interface Field extends Rule {
+interface Field extends SchemaRule {
   readonly key: string;
   readonly optional: boolean;
 }
 
 export const isName = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-export const json: Rule = { expected: 'a value', holds: value => value !== undefined };
-export const text: Rule = { expected: 'a text', holds: value => typeof value === 'string' };
-export const name: Rule = { expected: 'a text that is not empty', holds: isName };
-export const names: Rule = {
-  expected: 'a list of texts',
+export const json: SchemaRule = { expected: 'a value', holds: value => value !== undefined };
+export const text: SchemaRule = { expected: 'a string', holds: value => typeof value === 'string' };
+export const name: SchemaRule = { expected: 'a non-empty string', holds: isName };
+export const names: SchemaRule = {
+  expected: 'a list of non-empty strings',
   holds: value => Array.isArray(value) && value.every(isName),
 };
-export const texts: Rule = {
-  expected: 'a map of texts',
-  // zod passes over `__proto__`.
+export const texts: SchemaRule = {
+  expected: 'a map of strings',
+  // zod ignores `__proto__`.
   holds: value =>
     isRecord(value) &&
     Object.entries(value).every(([key, each]) => typeof each === 'string' || key === '__proto__'),
 };
-export const truth: Rule = { expected: 'true or false', holds: value => typeof value === 'boolean' };
-export const number: Rule = { expected: 'a number', holds: value => Number.isFinite(value) };
+export const truth: SchemaRule = { expected: 'true or false', holds: value => typeof value === 'boolean' };
+export const number: SchemaRule = { expected: 'a number', holds: value => Number.isFinite(value) };
 
-export const numberFrom = (least: number): Rule => ({
+export const numberFrom = (least: number): SchemaRule => ({
   expected: `a number from ${least}`,
   holds: value => Number.isFinite(value) && Number(value) >= least,
 });
 
-export const wholeFrom = (least: number): Rule => ({
+export const wholeFrom = (least: number): SchemaRule => ({
   expected: `a whole number from ${least}`,
   holds: value => Number.isSafeInteger(value) && Number(value) >= least,
 });
 
-export const oneOf = (...values: readonly unknown[]): Rule => ({
+export const oneOf = (...values: readonly unknown[]): SchemaRule => ({
   expected: `one of ${values.join(', ')}`,
   holds: value => values.includes(value),
 });
 
-export const list = ({ expected, holds }: Rule): Rule => ({
+export const list = ({ expected, holds }: SchemaRule): SchemaRule => ({
   expected: `a list, each ${expected}`,
   holds: value => Array.isArray(value) && value.every(holds),
 });
 
-export const map = (known: Fields): Rule => ({
+export const map = (known: Fields): SchemaRule => ({
   expected: 'a map with the right fields',
   holds: value => firstProblem(known, value) === undefined,
 });
 
-type Rules = Readonly<Record<string, Rule>>;
+type Rules = Readonly<Record<string, SchemaRule>>;
 
 export const fields = (required: Rules, optional: Rules = {}): Fields => [
   ...Object.entries(required).map(([key, rule]) => ({ key, optional: false, ...rule })),
   ...Object.entries(optional).map(([key, rule]) => ({ key, optional: true, ...rule })),
 ];
 
-/** The first field that is missing, wrong or unknown; undefined if there is none. `path` stands before its name. */
+/** Describes the first field that is missing, wrong or unknown, if there is one. `path` is put before its name. */
 export function firstProblem(known: Fields, value: unknown, path = ''): string | undefined {
   if (!isRecord(value)) return `${path.slice(0, -1)}: expected a map`;
   let absent = 0;
@@ -80,7 +80,7 @@ export function firstProblem(known: Fields, value: unknown, path = ''): string |
   return `${path}${unknown}: unknown field`;
 }
 
-/** `Object.keys` would make a list for each of many thousand events. */
+/** Avoids `Object.keys`, which would allocate a list for each of many thousand events. */
 function countKeys(value: Readonly<Record<string, unknown>>): number {
   let count = 0;
   for (const key in value) if (Object.hasOwn(value, key)) count++;

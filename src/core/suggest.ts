@@ -1,4 +1,4 @@
-/** The candidate that a person most likely meant, if one is close enough. */
+/** Returns the candidate that is most similar to a misspelled word, if one is similar enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
@@ -12,7 +12,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Damerau-Levenshtein (a swap of neighbours is one edit); stops early at `limit`. */
+/** Damerau-Levenshtein distance: swapping neighbors is one edit. Returns `limit` if the lengths differ by that much. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit;
   let beforeLast: number[] = [];

@@ -1,14 +1,14 @@
-/** Time, as the outside world tells it. */
+/** Source of time. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Resolves when that moment has come; rejects when the signal is aborted. */
+  /** Resolves at that moment; rejects when the signal is aborted. */
   waitUntil(epochMs: number, signal: AbortSignal): Promise<void>;
-  /** Resolves when everything that can happen at once has happened. */
+  /** Resolves after all callbacks that are already due have run. */
   endOfTurn(): Promise<void>;
 }
 
-/** Names that nobody else has. */
+/** Source of unique ids. */
 export interface Ids {
   runId(): string;
   incarnation(): string;
@@ -16,12 +16,12 @@ export interface Ids {
   sessionId(): string;
 }
 
-/** A moment as history keeps it: ISO 8601 in UTC with milliseconds. */
+/** A moment as stored in the history: ISO 8601 in UTC with milliseconds. */
 export type Timestamp = string;
 
 let last = { epochMs: 0, timestamp: new Date(0).toISOString() };
 
-/** Formatting costs more than the rest of a small step, and many events share a millisecond. */
+/** Keeps the last result: formatting costs more than the rest of a small step, and many events share a millisecond. */
 export function toTimestamp(epochMs: number): Timestamp {
   if (epochMs !== last.epochMs) last = { epochMs, timestamp: new Date(epochMs).toISOString() };
   return last.timestamp;
@@ -31,10 +31,10 @@ export const toEpochMs = (timestamp: Timestamp): number => Date.parse(timestamp)
 
 const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Milliseconds, or a text such as `250ms`, `30s`, `1.5h` or `1h30m`. */
+/** Milliseconds, or a string such as `250ms`, `30s`, `1.5h` or `1h30m`. */
 export type Duration = number | string;
 
-/** Milliseconds; `undefined` if it is not a duration. */
+/** Returns milliseconds, or `undefined` if the value is not a duration. */
 export function parseDuration(duration: Duration): number | undefined {
   if (typeof duration === 'number') return Number.isFinite(duration) && duration >= 0 ? duration : undefined;
   const text = duration.trim();
@@ -46,7 +46,7 @@ export function parseDuration(duration: Duration): number | undefined {
   return total;
 }
 
-/** For people: `340ms`, `12.3s`, `2m 05s`, `1h 02m`. */
+/** Formats a duration for display: `340ms`, `12.3s`, `2m 05s`, `1h 02m`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)}ms`;
   if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;

@@ -1,7 +1,7 @@
-/** What a tool does, whatever it is called. Tools go by the names of Claude Code here; adapters translate. */
-type Action = 'read' | 'edit' | 'execute' | 'fetch' | 'harmless' | 'other';
+/** Kind of a tool. Tool names are those of Claude Code; adapters translate other names. */
+type ToolAction = 'read' | 'edit' | 'execute' | 'fetch' | 'harmless' | 'other';
 
-const actions: Readonly<Record<string, Action>> = {
+const actions: Readonly<Record<string, ToolAction>> = {
   Read: 'read',
   NotebookRead: 'read',
   Glob: 'read',
@@ -13,7 +13,7 @@ const actions: Readonly<Record<string, Action>> = {
   NotebookEdit: 'edit',
   Bash: 'execute',
   WebFetch: 'fetch',
-  // Subagents ask for each of their tools themselves; the rest changes nothing outside of the conversation.
+  // Subagents request permission for each of their own tools; the others change nothing outside the conversation.
   Task: 'harmless',
   Agent: 'harmless',
   TaskOutput: 'harmless',
@@ -28,26 +28,27 @@ const actions: Readonly<Record<string, Action>> = {
   Think: 'harmless',
 };
 
-export const actionOf = (tool: string): Action => (Object.hasOwn(actions, tool) && actions[tool]) || 'other';
+export const actionOf = (tool: string): ToolAction =>
+  (Object.hasOwn(actions, tool) && actions[tool]) || 'other';
 
 /** A rule in Claude Code's notation: `Edit`, `Bash(npm run *)`, `Read(src/**)`, `WebFetch(domain:example.com)`. */
-export interface Rule {
+export interface ToolRule {
   readonly tool: string;
-  /** What stands in the parentheses. */
+  /** Text in the parentheses. */
   readonly about?: string | undefined;
 }
 
-/** A sentence about what is wrong, if it is not a rule. */
-export function parseRule(text: string): Rule | string {
+/** Parses a rule. Returns a message for the user if the text is not a valid rule. */
+export function parseRule(text: string): ToolRule | string {
   const parts = /^([A-Za-z_][\w-]*\*?)(?:\(([\s\S]*)\))?$/.exec(text.trim());
   const tool = parts?.[1];
-  if (tool === undefined) return `\`${text}\` is not a rule: write \`Tool\` or \`Tool(what)\``;
+  if (tool === undefined) return `\`${text}\` is not a valid rule: write \`Tool\` or \`Tool(pattern)\``;
   const about = parts?.[2];
   if (about === undefined || about === '*') return { tool };
   if (about.trim() === '')
-    return `\`${text}\` says nothing in its parentheses: write \`${tool}\` for all of it`;
+    return `\`${text}\` has empty parentheses: write \`${tool}\` to match every use of the tool`;
   if (about.startsWith('~') && isAboutPaths(tool))
-    return `\`${text}\` names a home folder: write the whole path, \`${tool}(//home/...)\``;
+    return `\`${text}\` starts with \`~\`, which is not supported: write the absolute path, \`${tool}(//home/...)\``;
   return { tool, about };
 }
 

@@ -8,7 +8,7 @@ import type { World } from './world.ts';
 interface Work {
   readonly name: string;
   readonly keys: Keys;
-  /** For how many turns of the event loop it is performed; 0 is done at once. */
+  /** Number of event-loop turns that it takes; 0 is synchronous. */
   readonly turns: number;
 }
 
@@ -19,7 +19,7 @@ interface Span {
   to: number;
 }
 
-/** Effects that note when they began and ended. */
+/** Effects that record when they began and ended. */
 function recorder(world: World) {
   const spans: Span[] = [];
   let moment = 0;
@@ -46,7 +46,7 @@ function recorder(world: World) {
 
 const overlap = (a: Span, b: Span) => a.from < b.to && b.from < a.to;
 
-/** Runs each list of works in a lane of its own. */
+/** Runs each list of works in its own lane. */
 async function play(
   lanes: readonly (readonly (Work & { readonly long?: boolean })[])[],
 ): Promise<readonly Span[]> {
@@ -67,7 +67,7 @@ const pairs = (spans: readonly Span[]) =>
   spans.flatMap((a, index) => spans.slice(index + 1).map(b => [a, b] as const));
 
 describe('conflict keys', () => {
-  it('serialise effects that write what another reads or writes', async () => {
+  it('serialize effects if one writes a key that the other reads or writes', async () => {
     const write = { name: 'write', keys: { writes: ['main'] }, turns: 2 };
     const read = { name: 'read', keys: { reads: ['main'] }, turns: 2 };
     for (const [a, b] of [
@@ -80,7 +80,7 @@ describe('conflict keys', () => {
     }
   });
 
-  it('let readers overlap, and effects with nothing in common', async () => {
+  it('let readers overlap, and effects without a common key', async () => {
     const read = { name: 'read', keys: { reads: ['main'] }, turns: 2 };
     const other = { name: 'other', keys: { writes: ['else'] }, turns: 2 };
     for (const [a, b] of [
@@ -102,14 +102,14 @@ describe('conflict keys', () => {
     expect(pairs(spans).some(([a, b]) => overlap(a, b))).toBe(false);
   });
 
-  it('do not let readers that keep coming starve a writer', async () => {
+  it('do not let a stream of readers starve a writer', async () => {
     const reads = (name: string) =>
       Array.from({ length: 6 }, (_, index) => ({
         name: `${name}${index}`,
         keys: { reads: ['main'] },
         turns: 2,
       }));
-    // Two readers out of step: without a queue, the key would not be free before both have finished for good.
+    // The two readers alternate: without a queue, the key would not be free until both have finished all their reads.
     const spans = await play([
       reads('a'),
       [{ name: 'step', keys: {}, turns: 1 }, ...reads('b')],
@@ -123,7 +123,7 @@ describe('conflict keys', () => {
     expect(order).toHaveLength(15);
   });
 
-  it('do not make everybody queue behind an effect that waits for a long one', async () => {
+  it('do not make other effects queue behind one that waits for a long effect', async () => {
     const spans = await play([
       [{ name: 'long', keys: { reads: ['main'] }, turns: 8, long: true }],
       [{ name: 'writer', keys: { writes: ['main', 'log'] }, turns: 0 }],
@@ -136,7 +136,7 @@ describe('conflict keys', () => {
     expect(order.indexOf('bystander')).toBeLessThan(order.indexOf('writer'));
   });
 
-  it('can be wanted by very many lanes at once', async () => {
+  it('can be requested by 20,000 lanes at the same time', async () => {
     const many = Array.from({ length: 20_000 }, (_, index) => [
       { name: `w${index}`, keys: { writes: ['main'] }, turns: 0 },
     ]);
@@ -145,7 +145,7 @@ describe('conflict keys', () => {
   });
 });
 
-describe('any mix of lanes', () => {
+describe('a random mix of lanes', () => {
   const keyList = fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 2 });
   const work = fc.record({
     reads: keyList,
@@ -155,7 +155,7 @@ describe('any mix of lanes', () => {
   });
   const lanesOfWork = fc.array(fc.array(work, { maxLength: 5 }), { minLength: 1, maxLength: 6 });
 
-  it('never overlaps what conflicts, performs everything once, and keeps the order of each lane', async () => {
+  it('never overlaps conflicting effects, performs each effect once, and keeps the order within a lane', async () => {
     await fc.assert(
       fc.asyncProperty(lanesOfWork, async lanes => {
         const named = lanes.map((works, lane) =>

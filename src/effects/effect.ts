@@ -1,10 +1,10 @@
-import { type ErrorData, isErrorCode, RepriseError, toErrorData } from '../core/errors.ts';
+import { type ErrorData, isErrorCode, RepriseError, toErrorData } from '../core/index.ts';
 
 /**
- * What an effect touches. Two effects conflict when one writes what the other reads or writes; conflicting effects
- * never overlap, in any mode, and only their order can matter.
+ * Resources that an effect touches. Two effects conflict if one writes a key that the other reads or writes.
+ * Conflicting effects never overlap, in any mode, and only their order can matter.
  *
- * A key that ends with `:` stands for all keys that begin with it: who reads `claim:` reads every claim.
+ * A key that ends with `:` covers all keys with that prefix: an effect that reads `claim:` reads every claim.
  */
 export interface Keys {
   readonly reads?: readonly string[];
@@ -14,53 +14,56 @@ export interface Keys {
 /**
  * One kind of call to the outside world, declared once.
  *
- * A `short` effect is one entry in the order and runs to completion. A `long` one is two, its begin and its end:
- * other lanes go on in between, and it can be cancelled. An effect with an `enabled` condition is a wait on the
- * inside (a mailbox, a join, a lock): never write such a wait as sleep-and-retry.
+ * A `short` effect is one entry in the schedule and runs to completion. A `long` effect is two entries, its begin and
+ * its end: other lanes continue in between, and it can be cancelled. An effect with an `enabled` condition waits for
+ * something inside this process (a mailbox, a join, a lock): never write such a wait as sleep-and-retry.
  */
 export interface EffectDefinition<Args, Result> {
-  /** `<area>.<verb>`, such as `store.append`. */
+  /** Name of the form `<area>.<verb>`, such as `store.append`. */
   readonly name: string;
   readonly span: 'short' | 'long';
-  /** Taken all at once when the effect starts, and held until it ends. */
+  /** Keys acquired together when the effect starts, and held until it ends. */
   readonly keys?: (args: Args) => Keys;
-  /** May read only state that `keys` cover. */
+  /** Condition for the start. May read only state covered by `keys`. */
   readonly enabled?: (args: Args) => boolean;
   /**
-   * Of a long one that waits for something outside of this process (a lock, another process): whether that has come, and
-   * what it touches then. Live it is simply performed, which waits by itself; a conductor lets it end only when the wait
-   * is over, and performs all of it then. Its own `keys`, held from begin to end, are empty.
+   * Wait of a long effect for something outside this process (a lock, another process): whether the wait is over, and
+   * the keys that the effect touches then. In a live run the effect is simply performed and waits by itself. A conductor
+   * lets it end only when the wait is over, and performs all of it at that moment. Such an effect must have no `keys`,
+   * since those are held from begin to end.
    */
   readonly awaits?: {
     readonly keys: (args: Args) => Keys;
     readonly isOver: (args: Args) => boolean;
   };
-  /** Takes all that waits: granted at the end of the event-loop turn, so that what happens together is one batch. */
+  /** Whether the effect drains a queue. Granted at the end of the event-loop turn, so that it gets one batch. */
   readonly drains?: boolean;
-  /** A sign of life: done again and again for as long as somebody lives, and brings nothing forward. */
+  /** Whether the effect is a heartbeat: repeated for as long as a process lives, without making progress. */
   readonly upkeep?: boolean;
-  /** Not reached by cancellation: joins, and clean-up after a cancel. */
+  /** Whether cancellation skips the effect, as for joins and cleanup after a cancel. */
   readonly cleanup?: boolean;
-  /** Who answers when a tape is replayed; `real` unless it is said. */
-  readonly answer?: Answer;
-  /** What of it goes onto a tape and is compared, as data; all of it unless it is said. */
+  /** Source of the answer on replay. Defaults to `real`. */
+  readonly answer?: AnswerSource;
+  /** Parts that are written to a tape and compared, as data. Defaults to everything. */
   readonly taped?: Taped<Args, Result>;
   readonly perform: (args: Args, cancellation: Cancellation) => Result | Promise<Result>;
 }
 
 /**
- * Who answers on replay: the `tape`, because the outside cannot be asked again (clock, ids, keyboard, functions);
- * the `real` thing, whose answer is compared (git, files, locks), unless all is to come from the tape; or the
- * `inside` of this process, in every case, because other lanes wait for what it changes (mail, joins, the store).
+ * Source of the answer on replay:
+ * - `tape`: the recording, because the outside cannot be asked again (clock, ids, keyboard, functions);
+ * - `real`: the real thing, whose answer is compared with the tape (git, files, locks), unless the replay takes
+ *   everything from the tape;
+ * - `inside`: this process, always, because other lanes wait for the state that it changes (mail, joins, the store).
  */
-type Answer = 'tape' | 'real' | 'inside';
+type AnswerSource = 'tape' | 'real' | 'inside';
 
 interface Taped<Args, Result> {
   readonly args?: (args: Args) => unknown;
   readonly result?: (result: Result) => unknown;
   /**
-   * Whether nobody, also no function of a workflow, will change what was asked or answered, nor what is in it: then its
-   * text is made later, together with others. Otherwise that is done at once, unless it is no object.
+   * Whether the arguments or the result stay unchanged for good, including everything nested in them. Such values are
+   * serialized later, in batches. Objects that a workflow function or other code may still change are serialized at once.
    */
   readonly lasting?: {
     readonly args?: (args: Args) => boolean;
@@ -68,7 +71,7 @@ interface Taped<Args, Result> {
   };
 }
 
-/** Whether there are no objects in it. */
+/** Whether none of the fields is an object. */
 export function isFlat(value: object): boolean {
   for (const key in value) {
     const field: unknown = value[key as keyof typeof value];
@@ -77,11 +80,11 @@ export function isFlat(value: object): boolean {
   return true;
 }
 
-/** How a long effect learns that it is to end. Short effects are never cancelled. */
+/** Tells a long effect to stop. Short effects are never cancelled. */
 export interface Cancellation {
-  /** For what takes an AbortSignal; made when it is first asked for, because making one is slow. */
+  /** Signal for APIs that take one. Created on first access, because creating one is slow. */
   readonly signal: AbortSignal;
-  /** Called at once if it has been cancelled already. */
+  /** Calls the listener on cancellation, or at once if the effect is already cancelled. */
   onCancel(listener: () => void): void;
 }
 
@@ -99,16 +102,16 @@ const sameOrWithin = (a: string, b: string): boolean =>
 
 const colon = 58;
 
-/** Whether the key stands for all that begin with it. */
+/** Whether the key covers all keys with its prefix. */
 export const isGroup = (key: string): boolean => key.charCodeAt(key.length - 1) === colon;
 
-/** How an effect ended. */
-export type Outcome =
+/** Result of an effect. */
+export type EffectOutcome =
   | { readonly kind: 'ok'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly error: ErrorData }
   | { readonly kind: 'cancelled' };
 
-/** What a lane sees when a cancel was granted before the end of its long effect, or before its next one. */
+/** Thrown in a lane if a cancel was granted before the end of its long effect, or before its next one begins. */
 export class Cancelled extends RepriseError {
   override readonly name = 'Cancelled';
   constructor(effect: string) {
@@ -116,13 +119,13 @@ export class Cancelled extends RepriseError {
   }
 }
 
-export const failed = (thrown: unknown): Outcome => ({ kind: 'failed', error: toErrorData(thrown) });
+export const failed = (thrown: unknown): EffectOutcome => ({ kind: 'failed', error: toErrorData(thrown) });
 
 /**
- * The error that a lane sees. It is rebuilt from the outcome, not passed on, so that a lane cannot tell
- * a performed effect from one that a tape answered.
+ * Returns the error that a lane sees. It is rebuilt from the outcome instead of passed on, so that a lane cannot tell
+ * a performed effect from one answered by a tape.
  */
-export function errorOf(effect: string, outcome: Exclude<Outcome, { kind: 'ok' }>): RepriseError {
+export function errorOf(effect: string, outcome: Exclude<EffectOutcome, { kind: 'ok' }>): RepriseError {
   if (outcome.kind === 'cancelled') return new Cancelled(effect);
   const { code, message, hint } = outcome.error;
   if (isErrorCode(code) && code !== 'STEP_FAILED') return new RepriseError(code, message, { hint });

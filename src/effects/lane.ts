@@ -1,20 +1,20 @@
-import { RepriseError } from '../core/errors.ts';
+import { RepriseError } from '../core/index.ts';
 import {
   type Cancellation,
   type EffectDefinition,
+  type EffectOutcome,
   failed,
   isGroup,
   type Keys,
-  type Outcome,
 } from './effect.ts';
 import type { EntryPlace } from './tracer.ts';
 import type { LaneRef } from './world.ts';
 
-/** A request for an effect, from the call until its outcome is handed to the lane. */
-export class Entry implements Cancellation {
+/** A request for an effect, from the call until its outcome is delivered to the lane. */
+export class LaneEntry implements Cancellation {
   readonly keys: Keys;
   phase: 'requested' | 'waiting' | 'granted' = 'requested';
-  /** Where it was granted, if somebody keeps track. */
+  /** Position in the order of granted entries, if a tracer keeps it. */
   place: EntryPlace | undefined;
   #cancelled = false;
   #abort: AbortController | undefined;
@@ -26,7 +26,7 @@ export class Entry implements Cancellation {
     readonly lane: Lane,
     readonly effect: EffectDefinition<unknown, unknown>,
     readonly args: unknown,
-    readonly settle: (outcome: Outcome) => void,
+    readonly settle: (outcome: EffectOutcome) => void,
   ) {
     this.keys = effect.keys?.(args) ?? noKeys;
   }
@@ -43,7 +43,7 @@ export class Entry implements Cancellation {
     else this.#listeners = [listener];
   }
 
-  /** Tells the effect under way to end. */
+  /** Tells the effect in progress to stop. */
   cancel(): void {
     if (this.#cancelled) return;
     this.#cancelled = true;
@@ -51,7 +51,7 @@ export class Entry implements Cancellation {
     for (const listener of this.#listeners ?? []) listener();
   }
 
-  /** Resolves when nothing is performed for it any more. */
+  /** Resolves when the effect is no longer being performed. */
   get performed(): Promise<void> {
     return new Promise(resolve => {
       if (this.#isPerformed) resolve();
@@ -64,8 +64,8 @@ export class Entry implements Cancellation {
     this.#onPerformed?.();
   }
 
-  /** A cancelled lane starts no long effect and waits for nothing; its short effects still run, to tidy up. */
-  get isDoomed(): boolean {
+  /** Whether the entry ends as cancelled. A cancelled lane starts no long effect and no wait, only short effects. */
+  get isCancelling(): boolean {
     const { span, enabled, cleanup } = this.effect;
     return this.lane.cancelled && !cleanup && (span === 'long' || enabled !== undefined);
   }
@@ -74,18 +74,18 @@ export class Entry implements Cancellation {
 const noKeys: Keys = {};
 
 export class Lane implements LaneRef {
-  /** Those alive. */
+  /** Children that have not ended. */
   readonly #children = new Set<Lane>();
-  /** The one effect that is under way. */
-  entry: Entry | undefined;
+  /** The effect in progress; a lane has at most one. */
+  entry: LaneEntry | undefined;
   cancelled = false;
   ended = false;
-  /** What its body threw. */
+  /** Value that the body threw. */
   failure: unknown;
-  lastEffect = '(nothing yet)';
-  /** How many entries it has in the order. */
+  lastEffect = '(no effect yet)';
+  /** Number of its entries in the schedule. */
   entries = 0;
-  /** Nothing that it asks for ends any more. */
+  /** Whether the lane is frozen: its requests are never answered. */
   abandoned = false;
   #forks = 0;
 
@@ -120,7 +120,7 @@ export class Lane implements LaneRef {
 
 const laneNames = (lanes: readonly LaneRef[]): readonly string[] => lanes.map(({ name }) => name);
 
-/** Waits for lanes, in every world. */
+/** Waits for lanes. All worlds use this definition. */
 export const joinLanes: EffectDefinition<readonly LaneRef[], void> = {
   name: 'lane.join',
   span: 'short',
@@ -133,7 +133,7 @@ export const joinLanes: EffectDefinition<readonly LaneRef[], void> = {
   },
 };
 
-/** Cancels lanes, in a world that knows how to cancel one with all below it. */
+/** Cancels lanes. `cancelTree` cancels one lane and all below it. */
 export const cancelLanes = (
   cancelTree: (root: Lane) => void,
 ): EffectDefinition<readonly LaneRef[], void> => ({
@@ -146,7 +146,7 @@ export const cancelLanes = (
   },
 });
 
-/** Runs it at once up to its first effect; what it throws before that rejects like what it throws later. */
+/** Runs the body synchronously up to its first effect. Rejects if the body throws, before or after that. */
 export function startBody(body: () => Promise<void>): Promise<void> {
   try {
     return body();
@@ -155,8 +155,8 @@ export function startBody(body: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Performs the effect; what it throws at once is an outcome, what it throws later a rejection. */
-export function performEntry(entry: Entry): Outcome | Promise<unknown> {
+/** Performs the effect. An error thrown synchronously becomes an outcome, a later one a rejection. */
+export function performEntry(entry: LaneEntry): EffectOutcome | Promise<unknown> {
   try {
     const result = entry.effect.perform(entry.args, entry);
     return result instanceof Promise ? result : ok(result);
@@ -165,9 +165,9 @@ export function performEntry(entry: Entry): Outcome | Promise<unknown> {
   }
 }
 
-export const ok = (value: unknown): Outcome => ({ kind: 'ok', value });
+export const ok = (value: unknown): EffectOutcome => ({ kind: 'ok', value });
 
-/** What a body threw; never undefined, so that a join can tell that it threw. */
+/** The value that a body threw. Never undefined, so that a join can tell that the body threw. */
 export const failureOf = (lane: LaneRef, thrown: unknown): unknown =>
   thrown ?? new RepriseError('INTERNAL', `lane ${lane.name} threw ${String(thrown)}`);
 
@@ -183,44 +183,44 @@ export const nameTaken = (name: string): RepriseError =>
 export const outsideAnyLane = (what: string): RepriseError =>
   new RepriseError('LANE_MISUSE', `${what} was called outside any lane`);
 
-export const insideAnEffect = (what: string, { lane, effect }: Entry): RepriseError =>
+export const insideAnEffect = (what: string, { lane, effect }: LaneEntry): RepriseError =>
   misuse(lane, `called ${what} inside the effect ${effect.name}; effects do not nest`);
 
-export const secondEffect = (what: string, { lane, effect }: Entry): RepriseError =>
+export const secondEffect = (what: string, { lane, effect }: LaneEntry): RepriseError =>
   misuse(
     lane,
-    `asked for ${what} while ${effect.name} is under way; await it first, or use fork() instead of Promise.all`,
+    `called ${what} while ${effect.name} is still running; await it first, or use fork() instead of Promise.all`,
   );
 
 export const strayLane = (lane: Lane): RepriseError =>
   misuse(
     lane,
-    `awaits something that is not an effect (a timer, I/O, another lane's promise) after ${lane.lastEffect}`,
+    `awaits a promise that is not an effect (a timer, I/O, another lane's promise) after ${lane.lastEffect}`,
   );
 
 const misuse = (lane: LaneRef, what: string) => new RepriseError('LANE_MISUSE', `lane ${lane.name} ${what}`);
 
-interface Hold {
+interface KeyHold {
   readers: number;
   writers: number;
-  /** How many of them are long effects, which may take minutes. */
+  /** Number of holders that are long effects, which may take minutes. */
   long: number;
 }
 
 const isHeld = (): boolean => true;
-const isWritten = ({ writers }: Hold): boolean => writers > 0;
-const isHeldForLong = ({ long }: Hold): boolean => long > 0;
+const isWritten = ({ writers }: KeyHold): boolean => writers > 0;
+const isHeldForLong = ({ long }: KeyHold): boolean => long > 0;
 
-/** Which keys are held, by how many effects. */
+/** Counts the effects that hold each key. */
 export class KeyTable {
-  readonly #holds = new Map<string, Hold>();
-  /** Those of the keys held that stand for many: as long as there are none, a plain key meets only itself. */
+  readonly #holds = new Map<string, KeyHold>();
+  /** Held keys that are prefixes. While there are none, a plain key overlaps only itself. */
   readonly #groups = new Set<string>();
 
   areFree(keys: Keys): boolean {
     if (this.#holds.size === 0) return true;
-    for (const key of keys.writes ?? []) if (this.#meets(key, isHeld)) return false;
-    for (const key of keys.reads ?? []) if (this.#meets(key, isWritten)) return false;
+    for (const key of keys.writes ?? []) if (this.#overlaps(key, isHeld)) return false;
+    for (const key of keys.reads ?? []) if (this.#overlaps(key, isWritten)) return false;
     return true;
   }
 
@@ -238,14 +238,14 @@ export class KeyTable {
       this.#change({ key, readers: -1, writers: 0, long: span === 'long' ? -1 : 0 });
   }
 
-  /** Whether some of the keys will stay held for long: nobody should queue behind an effect that waits for them. */
+  /** Whether a long effect holds one of the keys. No other effect should queue behind an effect that waits for them. */
   areHeldForLong(keys: Keys): boolean {
-    for (const key of keys.writes ?? []) if (this.#meets(key, isHeldForLong)) return true;
-    for (const key of keys.reads ?? []) if (this.#meets(key, isHeldForLong)) return true;
+    for (const key of keys.writes ?? []) if (this.#overlaps(key, isHeldForLong)) return true;
+    for (const key of keys.reads ?? []) if (this.#overlaps(key, isHeldForLong)) return true;
     return false;
   }
 
-  #meets(key: string, counts: (hold: Hold) => boolean): boolean {
+  #overlaps(key: string, counts: (hold: KeyHold) => boolean): boolean {
     const own = this.#holds.get(key);
     if (own && counts(own)) return true;
     if (isGroup(key)) {
@@ -258,7 +258,7 @@ export class KeyTable {
     return false;
   }
 
-  #change({ key, readers, writers, long }: Hold & { key: string }): void {
+  #change({ key, readers, writers, long }: KeyHold & { key: string }): void {
     const hold = this.#holds.get(key);
     if (!hold) {
       this.#holds.set(key, { readers, writers, long });

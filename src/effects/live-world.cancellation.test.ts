@@ -4,7 +4,7 @@ import { createLiveWorld } from './live-world.ts';
 import { gate, note, turn } from './test-support.ts';
 
 describe('cancellation', () => {
-  it('aborts a long effect, and the outcome is cancelled even if a result came in', async () => {
+  it('aborts a long effect, whose outcome is cancelled even if a result arrives', async () => {
     const world = createLiveWorld();
     const { pass, release, aborted } = gate(world);
     const seen: unknown[] = [];
@@ -24,7 +24,7 @@ describe('cancellation', () => {
     expect(seen).toEqual([expect.any(Cancelled)]);
   });
 
-  it('lets the short effects and the clean-up of a cancelled lane run, and begins no long one', async () => {
+  it('runs short effects and cleanup of a cancelled lane, but begins no long effect', async () => {
     const world = createLiveWorld();
     const { pass, begun, release } = gate(world);
     const notes: string[] = [];
@@ -57,18 +57,18 @@ describe('cancellation', () => {
     expect(begun).toEqual(['work']);
   });
 
-  it('reaches all lanes below, also those that a cancelled lane forks later', async () => {
+  it('reaches all lanes below, including those that a cancelled lane forks later', async () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);
     const cancelled: string[] = [];
-    const heeds = (name: string) => async () => {
+    const waitAt = (name: string) => async () => {
       await pass(name).catch(() => cancelled.push(name));
     };
     await world.open('run', async () => {
       const child = world.fork(async () => {
-        const inner = world.fork(heeds('inner'));
+        const inner = world.fork(waitAt('inner'));
         await pass('own').catch(() => cancelled.push('own'));
-        const late = world.fork(heeds('late'));
+        const late = world.fork(waitAt('late'));
         await world.join([inner, late]);
       });
       await note(world, [])('begun');
@@ -80,7 +80,7 @@ describe('cancellation', () => {
     expect(cancelled.sort()).toEqual(['inner', 'late', 'own']);
   });
 
-  it('ends waits for a message', async () => {
+  it('ends a wait for a message', async () => {
     const world = createLiveWorld();
     const box = world.mailbox<string>('box');
     const seen: unknown[] = [];
@@ -95,7 +95,7 @@ describe('cancellation', () => {
     expect(seen).toEqual([expect.any(Cancelled)]);
   });
 
-  it('does not take back an effect that has ended', async () => {
+  it('does not change the outcome of an effect that has ended', async () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);
     const seen: string[] = [];

@@ -3,8 +3,8 @@ import { RepriseError } from '../core/errors.ts';
 import { createLiveWorld } from './live-world.ts';
 import { codeOf, gate, note, turn } from './test-support.ts';
 
-describe('lanes', () => {
-  it('are named after their parent and the number of the fork, and not after when they run', async () => {
+describe('a lane', () => {
+  it('is named after its parent and the number of the fork, regardless of when it runs', async () => {
     const world = createLiveWorld();
     const names = await world.open('run', async () => {
       const first = world.fork(async () => {
@@ -20,11 +20,11 @@ describe('lanes', () => {
     expect(names).toEqual(['run/0', 'run/1', 'run/2']);
   });
 
-  it('give back what their body gave', async () => {
+  it('returns the result of its body', async () => {
     await expect(createLiveWorld().open('run', async () => 42)).resolves.toBe(42);
   });
 
-  it('refuse a name that is taken, and give it free when they end', async () => {
+  it('keeps its name until it ends', async () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);
     const first = world.open('run', () => pass('a'));
@@ -36,7 +36,7 @@ describe('lanes', () => {
     await expect(world.open('run', async () => 'again')).resolves.toBe('again');
   });
 
-  it('leave a world that nobody is in as it was, ready for the next', async () => {
+  it('can be opened again in a world whose lanes have all ended', async () => {
     const world = createLiveWorld();
     const heard: string[] = [];
     const say = note(world, heard);
@@ -46,7 +46,7 @@ describe('lanes', () => {
     expect(heard).toEqual(['first', 'second', 'third']);
   });
 
-  it('fail if they end before what they forked', async () => {
+  it('fails if it ends before a lane that it forked', async () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);
     const opened = world.open('run', async () => {
@@ -60,17 +60,17 @@ describe('lanes', () => {
     release('child');
   });
 
-  it('fail if they end with an effect under way', async () => {
+  it('fails if it ends with an effect in progress', async () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);
     const opened = world.open('run', async () => {
-      void pass('left behind');
+      void pass('not awaited');
     });
     expect(await codeOf(opened)).toBe('LANE_MISUSE: lane run ended without awaiting test.gate');
-    release('left behind');
+    release('not awaited');
   });
 
-  it('are joined only when they have ended', async () => {
+  it('is joined only after it has ended', async () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);
     const order: string[] = [];
@@ -88,7 +88,7 @@ describe('lanes', () => {
     expect(order).toEqual(['child', 'parent']);
   });
 
-  it('make a join throw what they threw, as an error that was rebuilt', async () => {
+  it('makes its join throw a rebuilt copy of the error that its body threw', async () => {
     const world = createLiveWorld();
     const thrown = new RepriseError('STORE_FAILED', 'disk is full', { hint: 'make room' });
     const caught = await world.open('run', async () => {
@@ -101,7 +101,7 @@ describe('lanes', () => {
     expect(caught).not.toBe(thrown);
   });
 
-  it.each([undefined, null, 'text', 0])('make a join throw even if they threw %s', async thrown => {
+  it.each([undefined, null, 'text', 0])('makes its join throw even if its body threw %s', async thrown => {
     const world = createLiveWorld();
     const opened = world.open('run', async () => {
       const child = world.fork(async () => {
@@ -113,17 +113,17 @@ describe('lanes', () => {
   });
 });
 
-describe('one effect at a time', () => {
-  it('refuses a Promise.all over effects of one lane, and says what to use', async () => {
+describe('a live world', () => {
+  it('refuses a Promise.all over effects of one lane and suggests fork()', async () => {
     const world = createLiveWorld();
     const say = note(world, []);
     const opened = world.open('run', () => Promise.all([say('a'), say('b')]));
     expect(await codeOf(opened)).toBe(
-      'LANE_MISUSE: lane run asked for test.note while test.note is under way; await it first, or use fork() instead of Promise.all',
+      'LANE_MISUSE: lane run called test.note while test.note is still running; await it first, or use fork() instead of Promise.all',
     );
   });
 
-  it('refuses a second effect while a long one is performed', async () => {
+  it('refuses a second effect while a long one is in progress', async () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);
     const say = note(world, []);
@@ -135,7 +135,7 @@ describe('one effect at a time', () => {
       await long;
       return second;
     });
-    expect(await opened).toContain('asked for test.note while test.gate is under way');
+    expect(await opened).toContain('called test.note while test.gate is still running');
   });
 
   it('refuses effects inside effects', async () => {
@@ -151,7 +151,7 @@ describe('one effect at a time', () => {
     );
   });
 
-  it('refuses forks inside effects, and anything outside a lane', async () => {
+  it('refuses forks inside effects, and effects and forks outside any lane', async () => {
     const world = createLiveWorld();
     const say = note(world, []);
     const forking = world.effect<void, void>({
@@ -168,7 +168,7 @@ describe('one effect at a time', () => {
     expect(() => world.fork(async () => {})).toThrow('fork was called outside any lane');
   });
 
-  it('hands over errors that were rebuilt: their class is gone, what they say is not', async () => {
+  it('rebuilds errors: the class is lost, the code and the message are kept', async () => {
     class OwnError extends Error {
       override name = 'OwnError';
       code = 'ENOENT';
@@ -198,8 +198,8 @@ describe('one effect at a time', () => {
   });
 });
 
-describe('mailboxes', () => {
-  it('hand over in one batch what was sent in one turn', async () => {
+describe('a mailbox', () => {
+  it('delivers in one batch all messages sent in one turn', async () => {
     const world = createLiveWorld();
     const box = world.mailbox<number>('box');
     const batches = await world.open('run', async () => {
@@ -212,7 +212,7 @@ describe('mailboxes', () => {
     expect(batches).toEqual([[1, 2, 3], [4]]);
   });
 
-  it('let the receiver wait for the first message', async () => {
+  it('makes the receiver wait for the first message', async () => {
     const world = createLiveWorld();
     const box = world.mailbox<string>('box');
     const { pass, release } = gate(world);
@@ -228,8 +228,8 @@ describe('mailboxes', () => {
   });
 });
 
-describe('what cannot go on, or could not be replayed', () => {
-  it('reports a deadlock with what each lane waits for', async () => {
+describe('deadlock and stray detection', () => {
+  it('reports a deadlock with the effect that each lane waits for', async () => {
     const world = createLiveWorld();
     const box = world.mailbox<string>('box');
     const opened = world.open('run', async () => {
@@ -239,11 +239,11 @@ describe('what cannot go on, or could not be replayed', () => {
       await world.join([child]);
     });
     expect(await codeOf(opened)).toBe(
-      'DEADLOCK: no lane can go on: run/0 waits at mail.receive; run waits at lane.join',
+      'DEADLOCK: no lane can continue: run/0 waits at mail.receive; run waits at lane.join',
     );
   });
 
-  it('does not call it a deadlock while a long effect may still change something', async () => {
+  it('reports no deadlock while a long effect is in progress', async () => {
     const world = createLiveWorld();
     const { pass, release } = gate(world);
     const opened = world.open('run', async () => {
@@ -258,7 +258,7 @@ describe('what cannot go on, or could not be replayed', () => {
     expect(await opened).toBe('joined');
   });
 
-  it('reports a lane that awaits something that is no effect, if asked to', async () => {
+  it('fails a lane that awaits something other than an effect, with refuseStrays', async () => {
     const strict = createLiveWorld({ refuseStrays: true });
     const say = note(strict, []);
     const opened = strict.open('run', async () => {
@@ -266,11 +266,11 @@ describe('what cannot go on, or could not be replayed', () => {
       await turn().then(turn);
     });
     expect(await codeOf(opened)).toBe(
-      "LANE_MISUSE: lane run awaits something that is not an effect (a timer, I/O, another lane's promise) after test.note",
+      "LANE_MISUSE: lane run awaits a promise that is not an effect (a timer, I/O, another lane's promise) after test.note",
     );
   });
 
-  it('lets such a lane be otherwise', async () => {
+  it('accepts a lane that awaits something other than an effect, without refuseStrays', async () => {
     const world = createLiveWorld();
     const say = note(world, []);
     await expect(

@@ -1,13 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { conflicts, type Effect, type EffectDefinition, errorOf, failed, type Outcome } from './effect.ts';
+import {
+  conflicts,
+  type Effect,
+  type EffectDefinition,
+  type EffectOutcome,
+  errorOf,
+  failed,
+} from './effect.ts';
 import {
   cancelLanes,
-  Entry,
   failureOf,
   insideAnEffect,
   joinLanes,
   KeyTable,
   Lane,
+  LaneEntry,
   nameTaken,
   ok,
   outsideAnyLane,
@@ -29,19 +36,19 @@ import {
 
 export interface LiveOptions {
   /**
-   * Refuse a lane that awaits anything but an effect (a timer, I/O, another lane's promise). Such a lane works here,
-   * but could not be replayed; tests switch this on.
+   * Whether to fail a lane that awaits anything but an effect (a timer, I/O, another lane's promise). Such a lane works
+   * live but could not be replayed, so tests enable this.
    */
   readonly refuseStrays?: boolean;
-  /** Told of every effect, in the order in which they are granted. */
+  /** Receives every effect, in the order in which they are granted. */
   readonly tracer?: Tracer | undefined;
 }
 
-/** The world as it is: effects overlap freely, except that those with conflicting keys go one after another. */
+/** Creates the world of normal runs: effects overlap freely, unless their keys conflict. */
 export const createLiveWorld = (options: LiveOptions = {}): AbandonableWorld => new LiveWorld(options);
 
-/** Whose code runs: a lane's own, or the performance of an effect for it. */
-type Context = Lane | Entry;
+/** Owner of the running code: a lane, or an effect that is performed for it. */
+type Context = Lane | LaneEntry;
 
 class LiveWorld implements AbandonableWorld {
   readonly #context = new AsyncLocalStorage<Context>();
@@ -50,14 +57,14 @@ class LiveWorld implements AbandonableWorld {
   readonly #refuseStrays: boolean;
   readonly #tracer: Tracer | undefined;
   #granted = 0;
-  /** Requests of this turn that have not been looked at. */
-  #arrived: Entry[] = [];
+  /** Requests of this turn that have not been considered yet. */
+  #arrived: LaneEntry[] = [];
   /** Waits whose condition is false, and effects whose keys are held, in order of arrival. */
-  readonly #parked = new Set<Entry>();
+  readonly #parked = new Set<LaneEntry>();
   #performing = 0;
-  #looking = false;
+  #reconsidering = false;
   #changed = false;
-  #turnArmed = false;
+  #drainArmed = false;
   #endArmed = false;
 
   constructor(options: LiveOptions) {
@@ -113,10 +120,10 @@ class LiveWorld implements AbandonableWorld {
       performed.push(entry.performed);
     }
     await Promise.all(performed);
-    this.#lookAgain();
+    this.#reconsider();
   }
 
-  /** Each promise costs a microsecond while lanes are told apart by AsyncLocalStorage: hence `then`, here and below. */
+  /** Uses `then` here and below because each promise costs a microsecond while AsyncLocalStorage tracks the lanes. */
   #live(lane: Lane, body: () => Promise<void>): Promise<void> {
     this.#lanes.set(lane.name, lane);
     return this.#context.run(lane, () =>
@@ -131,8 +138,8 @@ class LiveWorld implements AbandonableWorld {
     if (failure !== undefined) lane.failure = failure;
     lane.end();
     this.#lanes.delete(lane.name);
-    this.#lookAgain();
-    // Otherwise every promise of the process goes on being told of a world that nobody is in, for each that there was.
+    this.#reconsider();
+    // Without this, every promise of the process would keep tracking each empty world that ever existed.
     if (this.#lanes.size === 0 && this.#performing === 0) this.#context.disable();
   }
 
@@ -148,12 +155,12 @@ class LiveWorld implements AbandonableWorld {
       const lane = this.#here(effect.name);
       if (lane.abandoned) return;
       if (lane.entry) throw secondEffect(effect.name, lane.entry);
-      lane.entry = new Entry(lane, effect, args, outcome => {
+      lane.entry = new LaneEntry(lane, effect, args, outcome => {
         lane.entry = undefined;
         if (outcome.kind === 'ok') resolve(outcome.value);
         else reject(errorOf(effect.name, outcome));
       });
-      // Never decided inside the call: an effect that completed here would hide a second one from the same lane.
+      // Not granted inside the call: an effect that completed here would hide a second one from the same lane.
       if (this.#arrived.push(lane.entry) === 1) queueMicrotask(() => this.#grantArrived());
     });
   }
@@ -161,31 +168,31 @@ class LiveWorld implements AbandonableWorld {
   #grantArrived(): void {
     const arrived = this.#arrived;
     this.#arrived = [];
-    // A tracer that is told of one of them may leave the lane of the next behind.
+    // The tracer, called for one of them, may abandon the lane of the next.
     for (const entry of arrived) if (!entry.lane.abandoned) this.#consider(entry, false);
     if (this.#parked.size > 0) this.#armEndOfTurn();
   }
 
   /** Grants the entry, or parks it. Returns whether it was granted. */
-  #consider(entry: Entry, turnIsOver: boolean): boolean {
-    if (entry.isDoomed) this.#finish(entry, { kind: 'cancelled' });
+  #consider(entry: LaneEntry, turnIsOver: boolean): boolean {
+    if (entry.isCancelling) this.#finish(entry, { kind: 'cancelled' });
     else if (entry.effect.enabled?.(entry.args) === false || !this.#mayTakeKeys(entry))
       return this.#park(entry);
     else if (entry.effect.drains && !turnIsOver) {
-      this.#armTurn();
+      this.#armDrain();
       return this.#park(entry);
     } else this.#grant(entry);
     return true;
   }
 
-  #park(entry: Entry): false {
+  #park(entry: LaneEntry): false {
     entry.phase = 'waiting';
     this.#parked.add(entry);
     return false;
   }
 
-  /** Free, and not wanted by somebody who came first: readers must not overtake a blocked writer for ever. */
-  #mayTakeKeys(entry: Entry): boolean {
+  /** Whether the keys are free and no earlier entry waits for them: readers must not starve a blocked writer. */
+  #mayTakeKeys(entry: LaneEntry): boolean {
     if (!this.#keys.areFree(entry.keys)) return false;
     for (const earlier of this.#parked) {
       if (earlier === entry) break;
@@ -195,7 +202,7 @@ class LiveWorld implements AbandonableWorld {
     return true;
   }
 
-  #grant(entry: Entry): void {
+  #grant(entry: LaneEntry): void {
     const { effect, lane, keys } = entry;
     this.#parked.delete(entry);
     entry.phase = 'granted';
@@ -206,64 +213,64 @@ class LiveWorld implements AbandonableWorld {
       entry.place = this.#nextPlace(lane, effect.span === 'short' ? 'short' : 'begin');
       this.#tracer.granted(entry, entry.place);
     }
-    // A context of its own: otherwise the work would run as whichever lane happened to make it possible.
+    // Without its own context, the effect would run as the lane whose entry happened to unblock it.
     const result = this.#context.run(entry, performEntry, entry);
     if (result instanceof Promise) {
       void result.then(
-        value => this.#land(entry, ok(value)),
-        (thrown: unknown) => this.#land(entry, failed(thrown)),
+        value => this.#performed(entry, ok(value)),
+        (thrown: unknown) => this.#performed(entry, failed(thrown)),
       );
-    } else this.#land(entry, result);
+    } else this.#performed(entry, result);
   }
 
-  #land(entry: Entry, outcome: Outcome): void {
+  #performed(entry: LaneEntry, outcome: EffectOutcome): void {
     this.#performing--;
     this.#keys.give(entry.keys, entry.effect.span);
     entry.wasPerformed();
-    this.#finish(entry, entry.isDoomed ? { kind: 'cancelled' } : outcome);
-    this.#lookAgain();
+    this.#finish(entry, entry.isCancelling ? { kind: 'cancelled' } : outcome);
+    this.#reconsider();
   }
 
   #nextPlace(lane: Lane, phase: Phase): EntryPlace {
     return { n: this.#granted++, i: lane.entries++, phase };
   }
 
-  #finish(entry: Entry, outcome: Outcome): void {
+  #finish(entry: LaneEntry, outcome: EffectOutcome): void {
     this.#parked.delete(entry);
     if (entry.lane.abandoned) return;
     if (this.#tracer) {
-      const { lane, effect, place } = entry;
-      const isNew = place === undefined || effect.span === 'long';
-      const phase = effect.span === 'short' ? 'short' : place ? 'end' : 'begin';
-      this.#tracer.settled(entry, isNew ? this.#nextPlace(lane, phase) : place, outcome);
-      // The tracer may have been what was waiting for this to leave the lane behind.
+      const { lane, effect, place: position } = entry;
+      const isNew = position === undefined || effect.span === 'long';
+      const phase = effect.span === 'short' ? 'short' : position ? 'end' : 'begin';
+      this.#tracer.settled(entry, isNew ? this.#nextPlace(lane, phase) : position, outcome);
+      // The tracer may have abandoned the lane.
       if (entry.lane.abandoned) return;
     }
     entry.settle(outcome);
     if (this.#refuseStrays) this.#armEndOfTurn();
   }
 
-  /** Keys came free, or state behind a wait changed: somebody who is parked may go on now. */
-  #lookAgain(): void {
+  /** Reconsiders parked entries after keys became free or the state behind a wait changed. */
+  #reconsider(): void {
     if (this.#parked.size === 0) return;
-    // An effect that is performed at once comes back here; going round instead of deeper, however many are parked.
+    // A synchronous effect calls this again. A loop instead of recursion keeps the stack flat.
     this.#changed = true;
-    if (this.#looking) return;
-    this.#looking = true;
+    if (this.#reconsidering) return;
+    this.#reconsidering = true;
     while (this.#changed) {
       this.#changed = false;
       for (const entry of this.#parked) this.#consider(entry, false);
     }
-    this.#looking = false;
+    this.#reconsidering = false;
     this.#armEndOfTurn();
   }
 
-  #armTurn(): void {
-    this.#turnArmed = true;
+  #armDrain(): void {
+    this.#drainArmed = true;
     this.#armEndOfTurn();
   }
 
-  /** Microtasks are exhausted before an immediate runs, so what is seen here is what each lane really waits for. */
+  /** Microtasks are exhausted before an immediate runs, so by then every lane has reached what it really waits for. */
   #armEndOfTurn(): void {
     if (this.#endArmed) return;
     this.#endArmed = true;
@@ -271,8 +278,8 @@ class LiveWorld implements AbandonableWorld {
       this.#endArmed = false;
       this.#reportDeadlock();
       if (this.#refuseStrays) this.#reportStrays();
-      if (!this.#turnArmed) return;
-      this.#turnArmed = false;
+      if (!this.#drainArmed) return;
+      this.#drainArmed = false;
       for (const entry of this.#parked) this.#consider(entry, true);
     });
   }
@@ -281,7 +288,7 @@ class LiveWorld implements AbandonableWorld {
     for (const lane of root.subtree()) {
       lane.cancelled = true;
       const { entry } = lane;
-      if (!entry?.isDoomed) continue;
+      if (!entry?.isCancelling) continue;
       if (entry.phase === 'granted') entry.cancel();
       else if (entry.phase === 'waiting') this.#finish(entry, { kind: 'cancelled' });
     }
@@ -290,7 +297,7 @@ class LiveWorld implements AbandonableWorld {
   #reportDeadlock(): void {
     if (
       this.#performing > 0 ||
-      this.#turnArmed ||
+      this.#drainArmed ||
       this.#arrived.length > 0 ||
       this.#parked.size < this.#lanes.size
     )
@@ -298,7 +305,7 @@ class LiveWorld implements AbandonableWorld {
     const waits = [...this.#parked]
       .map(({ lane, effect }) => `${lane.name} waits at ${effect.name}`)
       .join('; ');
-    const error = { code: 'DEADLOCK', message: `no lane can go on: ${waits}` };
+    const error = { code: 'DEADLOCK', message: `no lane can continue: ${waits}` };
     for (const entry of [...this.#parked]) this.#finish(entry, { kind: 'failed', error });
   }
 

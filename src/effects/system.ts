@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Clock, Ids } from '../core/time.ts';
+import type { Clock, Ids } from '../core/index.ts';
 
-/** The machine's own clock. */
+/** Clock of the machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   endOfTurn: () => new Promise(resolve => setImmediate(resolve)),
@@ -25,21 +25,21 @@ export const systemClock: Clock = {
     }),
 };
 
-/** A longer delay overflows the timer and fires at once. */
+/** A longer delay overflows the timer, which then fires immediately. */
 const longestTimeout = 2 ** 31 - 1;
 
-/** No vowels, so that no id spells a word, and no characters that look alike. */
+/** No vowels, so that no id spells a word, and no easily confused characters. */
 const alphabet = '23456789bcdfghjkmnpqrstvwxz';
 
 const randomName = (length: number): string =>
   Array.from(randomBytes(length), byte => alphabet[byte % alphabet.length]).join('');
 
-/** Random names, long enough that two never meet. */
+/** Random ids, long enough that collisions are practically impossible. */
 export const systemIds: Ids = {
   runId: () => randomName(10),
   incarnation: () => randomName(16),
   sessionId: () => randomUUID(),
 };
 
-/** Calls back when everything that can happen at once has happened: what is written then is written once. */
+/** Calls back after all callbacks that are already due, so that their output can be written in one go. */
 export const atEndOfTurn = (callback: () => void): void => void setImmediate(callback);

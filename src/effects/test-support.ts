@@ -4,7 +4,7 @@ import type { World } from './world.ts';
 /** One turn of the event loop. */
 export const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-/** A long effect that is performed until the test says so. */
+/** A long effect that runs until the test releases it. */
 export function gate(world: World) {
   const open = new Map<string, (value: string) => void>();
   const begun: string[] = [];
@@ -22,7 +22,7 @@ export function gate(world: World) {
   return { pass, begun, aborted, release: (name: string, value = name) => open.get(name)?.(value) };
 }
 
-/** A short effect that keeps what it was told. */
+/** A short effect that collects its arguments in `notes`. */
 export function note(world: World, notes: string[]) {
   return world.effect<string, void>({
     name: 'test.note',
@@ -33,7 +33,7 @@ export function note(world: World, notes: string[]) {
   });
 }
 
-/** `CODE: message` of what the promise rejects with. */
+/** Returns `CODE: message` of the rejection. */
 export const codeOf = (promise: Promise<unknown>) =>
   promise.then(
     () => 'no error',

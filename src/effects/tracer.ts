@@ -1,7 +1,7 @@
-import type { EffectDefinition, Keys, Outcome } from './effect.ts';
+import type { EffectDefinition, EffectOutcome, Keys } from './effect.ts';
 import { type RecordedEntry, type Recording, witnessOf } from './recording/recording.ts';
 
-/** What a tracer gets to see of a request for an effect. */
+/** The part of a request for an effect that tracers see. */
 export interface TracedRequest {
   readonly lane: { readonly name: string };
   readonly effect: EffectDefinition<unknown, unknown>;
@@ -9,35 +9,32 @@ export interface TracedRequest {
   readonly keys: Keys;
 }
 
-/**
- * One entry of the order in which effects were granted. A short effect is one entry, a long one two.
- * `ended` of a short effect, and of a long one that was cancelled before its begin, belongs to the same entry as `granted`.
- */
+/** Phase of an entry in the schedule. A short effect is one entry, a long one is two: its begin and its end. */
 export type Phase = 'short' | 'begin' | 'end';
 
-/** The place of an entry: `n` among all, `i` within its lane, both from 0. */
+/** Position of an entry: `n` among all entries, `i` within its lane, both from 0. */
 export interface EntryPlace {
   readonly n: number;
   readonly i: number;
   readonly phase: Phase;
 }
 
-/** Told of everything that crosses the boundary, in the order in which it was granted. Must not throw. */
+/** Observes every effect, in the order in which they are granted. Must not throw. */
 export interface Tracer {
   /** A short effect is about to be performed, or a long one begins. */
-  granted(request: TracedRequest, place: EntryPlace): void;
+  granted(request: TracedRequest, position: EntryPlace): void;
   /**
-   * It ended. `place` is that of a new entry (`end`) for a long effect that had begun; otherwise the one that was
-   * granted, or, for what was cancelled without being granted, a new one.
+   * The effect ended. `place` is a new position (`end`) for a long effect that had begun, and the position passed to
+   * `granted` for a short one. An effect that was cancelled before it was granted gets a new position.
    */
-  settled(request: TracedRequest, place: EntryPlace, outcome: Outcome): void;
+  settled(request: TracedRequest, position: EntryPlace, outcome: EffectOutcome): void;
 }
 
-/** `session.next.begin`: how an entry is called on tapes. */
+/** Name of an entry on tapes, such as `session.next.begin`. */
 export const entryName = ({ name }: { readonly name: string }, phase: Phase): string =>
   phase === 'short' ? name : `${name}.${phase}`;
 
-/** What of the arguments is compared, as data. */
+/** The part of the arguments that is compared, as data. */
 export const tapedArgs = ({
   effect,
   args,
@@ -46,75 +43,78 @@ export const tapedArgs = ({
   readonly args: unknown;
 }): unknown => (effect.taped?.args ? effect.taped.args(args) : args);
 
-/** The outcome with what of a result is compared, as data. */
-export const tapedOutcome = (effect: EffectDefinition<unknown, unknown>, outcome: Outcome): Outcome =>
+/** The outcome with the part of its result that is compared, as data. */
+export const tapedOutcome = (
+  effect: EffectDefinition<unknown, unknown>,
+  outcome: EffectOutcome,
+): EffectOutcome =>
   outcome.kind === 'ok' && effect.taped?.result
     ? { kind: 'ok', value: effect.taped.result(outcome.value) }
     : outcome;
 
-/** A tracer that leaves out what it does not want to know. */
+/** A tracer that observes only some effects or only one of the two calls. */
 export interface ChoosyTracer extends Partial<Tracer> {
-  /** The names of the effects that it is told of; all of them unless it is said. */
+  /** Names of the effects to observe. Defaults to all. */
   readonly of?: ReadonlySet<string> | undefined;
 }
 
-/** Tells all of them, in this order, what each of them wants to know. */
+/** Combines tracers. Each is called in this order, for the effects that it observes. */
 export function allTracers(tracers: readonly ChoosyTracer[]): Tracer {
   const [granted, settled] = [byEffect(tracers, 'granted'), byEffect(tracers, 'settled')];
   return {
-    granted: (request, place) => {
-      for (const tracer of granted(request.effect.name)) tracer.granted(request, place);
+    granted: (request, position) => {
+      for (const tracer of granted(request.effect.name)) tracer.granted(request, position);
     },
-    settled: (request, place, outcome) => {
-      for (const tracer of settled(request.effect.name)) tracer.settled(request, place, outcome);
+    settled: (request, position, outcome) => {
+      for (const tracer of settled(request.effect.name)) tracer.settled(request, position, outcome);
     },
   };
 }
 
-/** Who is told of an effect, by its name. */
+/** Returns a lookup of the tracers that observe an effect, by its name. */
 function byEffect<What extends keyof Tracer>(tracers: readonly ChoosyTracer[], what: What) {
   const known = new Map<string, readonly Pick<Tracer, What>[]>();
-  const wanting = (tracer: ChoosyTracer): tracer is ChoosyTracer & Pick<Tracer, What> =>
+  const observes = (tracer: ChoosyTracer): tracer is ChoosyTracer & Pick<Tracer, What> =>
     tracer[what] !== undefined;
   return (name: string): readonly Pick<Tracer, What>[] => {
     const found = known.get(name);
     if (found) return found;
-    const chosen = tracers.filter(wanting).filter(({ of }) => of?.has(name) ?? true);
+    const chosen = tracers.filter(observes).filter(({ of }) => of?.has(name) ?? true);
     known.set(name, chosen);
     return chosen;
   };
 }
 
-/** A tracer that is told of some entries only, as if there were no others: they are counted from 0 again. */
+/** Renumbers entries from 0, for a tracer that sees only some of them. */
 export function renumbered(tracer: Tracer): Tracer {
   let count = 0;
-  /** Of what was granted and has not been settled, by its number among all. */
-  const underWay = new Map<number, number>();
-  const placed = (place: EntryPlace, n: number): EntryPlace => ({ ...place, n });
+  /** New numbers of granted entries that are not settled yet, by their original number. */
+  const inProgress = new Map<number, number>();
+  const placed = (position: EntryPlace, n: number): EntryPlace => ({ ...position, n });
   return {
-    granted: (request, place) => {
+    granted: (request, position) => {
       const n = count++;
-      if (place.phase !== 'begin') underWay.set(place.n, n);
-      tracer.granted(request, placed(place, n));
+      if (position.phase !== 'begin') inProgress.set(position.n, n);
+      tracer.granted(request, placed(position, n));
     },
-    settled: (request, place, outcome) => {
-      const n = underWay.get(place.n) ?? count++;
-      underWay.delete(place.n);
-      tracer.settled(request, placed(place, n), outcome);
+    settled: (request, position, outcome) => {
+      const n = inProgress.get(position.n) ?? count++;
+      inProgress.delete(position.n);
+      tracer.settled(request, placed(position, n), outcome);
     },
   };
 }
 
 interface Recorder {
   readonly tracer: Tracer;
-  /** What was traced until now. */
+  /** Returns everything traced so far. */
   recording(): Recording;
 }
 
-/** Records into memory. Values are copied as the data that a tape would hold. */
+/** Creates a tracer that records into memory. Values are copied, as the data that a tape would contain. */
 export function createRecorder(): Recorder {
   const entries: RecordedEntry[] = [];
-  const asked = (request: TracedRequest, { n, i, phase }: EntryPlace): RecordedEntry => ({
+  const pending = (request: TracedRequest, { n, i, phase }: EntryPlace): RecordedEntry => ({
     n,
     lane: request.lane.name,
     i,
@@ -123,12 +123,15 @@ export function createRecorder(): Recorder {
   });
   return {
     tracer: {
-      granted: (request, place) => {
-        entries[place.n] = asked(request, place);
+      granted: (request, position) => {
+        entries[position.n] = pending(request, position);
       },
-      settled: (request, place, outcome) => {
-        const entry = entries[place.n] ?? asked(request, place);
-        entries[place.n] = { ...entry, outcome: copy(tapedOutcome(request.effect, outcome)) as Outcome };
+      settled: (request, position, outcome) => {
+        const entry = entries[position.n] ?? pending(request, position);
+        entries[position.n] = {
+          ...entry,
+          outcome: copy(tapedOutcome(request.effect, outcome)) as EffectOutcome,
+        };
       },
     },
     recording: () => ({ entries: [...entries], witness: witnessOf(entries) }),

@@ -1,68 +1,68 @@
 import type { Effect, EffectDefinition } from './effect.ts';
 
-/** A thread of concurrent activity that was forked from another. */
+/** A thread of concurrent activity, forked from another. */
 export interface LaneRef {
-  /** The parent's name and the number of the fork, so that it does not depend on timing: `run/3`. */
+  /** Name of the parent and number of the fork, such as `run/3`, so that it does not depend on timing. */
   readonly name: string;
 }
 
 /**
- * The one door to everything that is not a pure function of its arguments. Which mode is behind it is decided
- * once, where the program is put together; nothing on this side can tell.
+ * The only way to call anything that is not a pure function of its arguments. The mode (live, recording, replay,
+ * exploration) is chosen once, where the program is put together. Code that uses a world cannot tell the modes apart.
  *
- * Lanes share nothing but effects. A lane has one effect under way at a time: to do two things at once, fork.
+ * Lanes share nothing but effects. A lane has one effect in progress at a time: to do two things in parallel, fork.
  */
 export interface World {
   /**
-   * Opens a lane that nobody forked, and runs it to its end. Inside of a lane, the new one is below it
-   * (`run/engine#0`), and the outer one waits for it. Lane names are unique among the lanes alive.
+   * Opens a root lane and runs it to its end. Called inside a lane, it opens a lane below that one (`run/engine#0`),
+   * and the outer lane waits for it. Throws LANE_MISUSE if a live lane has the same name.
    */
   open<T>(lane: string, body: () => Promise<T>): Promise<T>;
 
-  /** Makes a kind of effect callable. */
+  /** Returns the function that calls this kind of effect. */
   effect<Args, Result>(definition: EffectDefinition<Args, Result>): Effect<Args, Result>;
 
-  /** Starts a lane below the current one. A body that throws makes the join of its lane throw. */
+  /** Starts a lane below the current one. If its body throws, so does the join of the lane. */
   fork(body: () => Promise<void>): LaneRef;
 
-  /** Waits until the lanes have ended. Cancellation does not reach it: a lane outlives what it forked. */
+  /** Waits until the lanes have ended. Cancellation does not interrupt it: a lane outlives the lanes that it forked. */
   join(lanes: readonly LaneRef[]): Promise<void>;
 
   /**
-   * Cancels the lanes and all below them: their long effect is aborted, their waits end, and so does the next of
-   * either that they begin. Short effects still run, so that they can tidy up. Returns before they have ended.
+   * Cancels the lanes and all below them: a long effect or a wait in progress is aborted, and so is the next one that
+   * they begin. Short effects still run, so that the lanes can clean up. Returns before the lanes have ended.
    */
   cancel(lanes: readonly LaneRef[]): Promise<void>;
 
-  /** Lanes send; the owner receives all that waits, in one effect. */
+  /** Creates a mailbox: any lane sends, and the owner receives all queued messages in one effect. */
   mailbox<Message>(name: string, options?: MailboxOptions<Message>): Mailbox<Message>;
 }
 
-/** A world in which what a crash leaves behind can be seen without one. */
+/** A world that can simulate the crash of a lane. */
 export interface AbandonableWorld extends World {
   /**
-   * Leaves a lane and all below it where they are, for ever: nothing that they ask for ends, and what is performed
-   * for them is aborted. Resolves when nothing is performed for them any more. Does nothing if there is no such lane.
+   * Freezes a lane and all lanes below it for good: none of their requests is ever answered, and effects in progress are
+   * aborted. Resolves when none of their effects is being performed any more. Does nothing if there is no such lane.
    */
   abandon(lane: string): Promise<void>;
 }
 
 export interface Mailbox<Message> {
   send(message: Message): Promise<void>;
-  /** Waits until there is a message, and takes all that are there at the end of the event-loop turn. */
+  /** Waits for a message, and takes all that are queued at the end of the event-loop turn. */
   receiveAll(): Promise<readonly Message[]>;
 }
 
 type DefineEffect = <Args, Result>(definition: EffectDefinition<Args, Result>) => Effect<Args, Result>;
 
 export interface MailboxOptions<Message> {
-  /** A message as data, for tapes; the message itself unless it is said. */
+  /** Message as data, for tapes. Defaults to the message itself. */
   readonly describe?: ((message: Message) => unknown) | undefined;
-  /** Whether nobody will change anything in it; not known unless it is said. */
+  /** Whether the message stays unchanged for good. Defaults to false. */
   readonly isLasting?: ((message: Message) => boolean) | undefined;
 }
 
-/** A mailbox is nothing but state behind two effects that share a key. */
+/** Creates a mailbox: state behind two effects that share a key. */
 export function createMailbox<Message>(
   name: string,
   effect: DefineEffect,
@@ -74,7 +74,7 @@ export function createMailbox<Message>(
     name: 'mail.send',
     span: 'short',
     answer: 'inside',
-    // Whose mailbox it is, its key says.
+    // The key already names the mailbox.
     taped: { args: describe, lasting: { args: isLasting } },
     keys: () => keys,
     perform: message => {
@@ -85,7 +85,7 @@ export function createMailbox<Message>(
     name: 'mail.receive',
     span: 'short',
     answer: 'inside',
-    // What was received was sent before, and is on the tape there.
+    // The messages are on the tape already, where they were sent.
     taped: { args: () => undefined, result: messages => messages.length },
     keys: () => keys,
     enabled: () => waiting.length > 0,

@@ -1,26 +1,30 @@
-import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../core/events.ts';
-import type { Json } from '../core/json.ts';
-import { toEpochMs, toTimestamp } from '../core/time.ts';
-import { Cancelled, isFlat, type Keys } from '../effects/effect.ts';
-import { endTrees } from '../process/tree.ts';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  Batch,
-  EventStore,
-  InboxEntry,
-  Lease,
-  NewRun,
-  RunStatus,
-} from '../store/port.ts';
-import { outcomeOf } from '../store/runs.ts';
+import {
+  type HistoryEvent,
+  type Json,
+  type NewEvent,
+  RepriseError,
+  toEpochMs,
+  toTimestamp,
+} from '../core/index.ts';
+import { Cancelled, isFlat, type Keys } from '../effects/index.ts';
+import { endTrees } from '../process/index.ts';
+import {
+  type AcquireRequest,
+  type AcquireResult,
+  type Batch,
+  type EventStore,
+  type InboxEntry,
+  type Lease,
+  type NewRun,
+  outcomeOf,
+  type RunStatus,
+} from '../store/index.ts';
 import type { Environment, Observer } from './environment.ts';
 import { outsideEffects } from './outside-effects.ts';
-import type { FunctionCall, Turn } from './run/function-step.ts';
-import type { Work } from './step/index.ts';
+import type { FunctionCall, FunctionTurn } from './run/function-step.ts';
+import type { StepWork } from './step/work.ts';
 
-/** Every call of the engine to the outside, declared once. */
+/** All calls of the engine to the outside world. */
 export type EngineEffects = ReturnType<typeof createEffects>;
 
 interface Receipt {
@@ -30,37 +34,37 @@ interface Receipt {
 
 export function createEffects(environment: Environment, observe: Observer) {
   const { world, clock, ids, store, settings, isAlive } = environment;
-  /** Functions under way, by run and step: an effect's arguments are data, and a function is not. */
+  /** Running functions, by run and step. An effect takes only data as arguments, so it looks functions up here. */
   const calls = new Map<string, FunctionCall>();
-  const endFunction = (call: FunctionCall, turn: Promise<Turn>) => {
-    const patience = new AbortController();
-    const ended = () => patience.abort();
+  const endFunction = (call: FunctionCall, turn: Promise<FunctionTurn>) => {
+    const grace = new AbortController();
+    const ended = () => grace.abort();
     turn.then(ended, ended);
     call.cancel(new Cancelled('the step'));
     const giveUp = () => call.abandon(new Cancelled('the step'));
-    clock.waitUntil(clock.now() + settings.graceMs, patience.signal).then(giveUp, () => {});
+    clock.waitUntil(clock.now() + settings.graceMs, grace.signal).then(giveUp, () => {});
   };
   const keys = runKeys(environment);
-  let work: Work | undefined;
-  /** Notes of lanes that are durable, and whose senders have not heard of it. */
+  let work: StepWork | undefined;
+  /** Receipts of durable notes whose senders have not collected them yet. */
   const receipts = new Set<string>();
-  /** Runs whose engine lane has left: nothing of theirs becomes durable any more. */
+  /** Runs whose engine lane has left, so that none of their notes can become durable any more. */
   const left = new Set<string>();
 
   return {
     calls,
 
-    /** Everything that has to do with shells, agents and git: more code than all the rest, and often not needed. */
+    /** Loads the code for shells, agents and git. It is larger than all the rest and often not needed. */
     async loadWork(): Promise<void> {
-      work ??= (await import('./step/index.ts')).createWork(environment, observe);
+      work ??= (await import('./step/work.ts')).createWork(environment, observe);
     },
 
-    get work(): Work {
-      if (!work) throw new RepriseError('INTERNAL', 'a step has work to do, which nobody has prepared for');
+    get work(): StepWork {
+      if (!work) throw new RepriseError('INTERNAL', 'a step needs work code that loadWork() has not loaded');
       return work;
     },
 
-    /** Used inside the performance of a function, not by lanes. */
+    /** Called while a function runs, not by lanes. */
     endOfTurn: () => clock.endOfTurn(),
 
     ...outsideEffects({ world, clock }),
@@ -79,7 +83,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       perform: () => ids.incarnation(),
     }),
 
-    /** Says that what a lane asked to be remembered is durable. */
+    /** Reports that the notes of a lane are durable. */
     acknowledge: world.effect<Receipt, void>({
       name: 'receipt.give',
       span: 'short',
@@ -88,7 +92,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       perform: ({ receipt }) => void receipts.add(receipt),
     }),
 
-    /** Whoever waits for a receipt, or asks for one, is told that the run has another owner; or no longer. */
+    /** Marks a run as left, so that every lane that waits for a receipt gets FENCED, or removes the mark. */
     leave: world.effect<{ readonly runId: string; readonly gone: boolean }, void>({
       name: 'receipt.leave',
       span: 'short',
@@ -97,7 +101,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       perform: ({ runId, gone }) => void (gone ? left.add(runId) : left.delete(runId)),
     }),
 
-    /** Waits until it is durable. Throws FENCED if it never will be. */
+    /** Waits until the notes are durable. Throws FENCED if they never will be. */
     committed: world.effect<Receipt, void>({
       name: 'receipt.await',
       span: 'short',
@@ -106,7 +110,8 @@ export function createEffects(environment: Environment, observe: Observer) {
       keys: ({ runId }) => ({ writes: [`receipts:${runId}`] }),
       enabled: ({ runId, receipt }) => receipts.has(receipt) || left.has(runId),
       perform: ({ runId, receipt }) => {
-        if (!receipts.delete(receipt)) throw new RepriseError('FENCED', `run ${runId} is no longer ours`);
+        if (!receipts.delete(receipt))
+          throw new RepriseError('FENCED', `this process no longer owns run ${runId}`);
       },
     }),
 
@@ -147,7 +152,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       name: 'store.read',
       span: 'short',
       answer: 'inside',
-      // What is read was appended before, and is on a tape there.
+      // The events are already on the tape, where they were appended.
       taped: { result: events => events.length },
       keys: ({ runId }) => ({ reads: [`store:${runId}`] }),
       perform: ({ runId }) => store.read(runId),
@@ -193,7 +198,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       perform: runId => store.inbox(runId),
     }),
 
-    /** Messages of other processes that came after the last one seen. */
+    /** Waits for messages of other processes that are newer than `after`. */
     nextMessages: world.effect<{ readonly runId: string; readonly after: number }, readonly InboxEntry[]>({
       name: 'inbox.next',
       span: 'long',
@@ -207,7 +212,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       },
     }),
 
-    /** Ends what a dead owner of the run left behind. */
+    /** Stops the orphaned processes of a dead owner of the run. Returns their number. */
     endOrphans: world.effect<{ readonly runId: string }, number>({
       name: 'process.end-orphans',
       span: 'long',
@@ -224,15 +229,15 @@ export function createEffects(environment: Environment, observe: Observer) {
       },
     }),
 
-    /** Lets a function go on until it ends or asks for something. One that ignores its cancellation is left alone. */
-    functionNext: world.effect<string, Turn>({
+    /** Continues a function until it ends or asks for something. Abandons one that ignores its cancellation. */
+    functionNext: world.effect<string, FunctionTurn>({
       name: 'function.next',
       span: 'long',
       answer: 'tape',
       taped: { lasting: { result: turn => turn.kind === 'ended' && isFlat(turn.end) } },
       perform: (key, cancellation) => {
         const call = calls.get(key);
-        if (!call) throw new Error(`no function under way as ${key}`);
+        if (!call) throw new Error(`no running function with the key ${key}`);
         const turn = call.next();
         if (turn instanceof Promise) cancellation.onCancel(() => endFunction(call, turn));
         return turn;
@@ -250,7 +255,7 @@ export function createEffects(environment: Environment, observe: Observer) {
   };
 }
 
-/** Without fingerprints: a definition that was changed is told by what it does otherwise, in its place. */
+/** Omits fingerprints: a changed definition shows up on the tape where it acts differently. */
 const tapedEvent = ({ type, step, worker, attempt, data }: NewEvent) => ({
   type,
   step,
@@ -259,10 +264,10 @@ const tapedEvent = ({ type, step, worker, attempt, data }: NewEvent) => ({
   data: 'fingerprint' in data ? { ...data, fingerprint: undefined } : data,
 });
 
-/** An output that is an object goes to functions, which may change it. */
+/** Only flat data is lasting: an output that is an object is passed to functions, which may change it. */
 const isLastingBatch = ({ events }: Batch): boolean => events.every(({ data }) => isFlat(data));
 
-/** What every event of a batch has in common is said once. */
+/** Records the fields that all events of a batch share only once. */
 const tapedBatch = ({ runId, lease, expectedSeq, at, events, consumed }: Batch) => ({
   runId,
   epoch: lease.epoch,
@@ -280,20 +285,21 @@ interface Release {
 }
 
 /**
- * The keys of what changes how a run stands. Others see most of that only by what depends on it: a claim of the run that
- * counts no more, or a run that nobody is at work on. What these are now is asked when the effect is: only the run
- * itself changes them before it is done, or time does, which has a key of its own.
+ * Conflict keys of the effects that change the status of a run. Other lanes mostly see that status indirectly: a claim
+ * of the run is no longer valid, or the run counts as abandoned. Claims and lease are read when the effect is
+ * requested. Until it is performed, only the run itself can change them, or the passing of time, which has its own
+ * key.
  */
 function runKeys({ store, clock }: Pick<Environment, 'store' | 'clock'>) {
   const claims = (runId: string): readonly string[] => keysOfClaims(store, runId);
 
-  /** Whoever lets its lease run out, and goes on, takes back what was abandoned. */
-  const isOut = (runId: string): boolean => {
+  /** Whether the lease has expired. An owner that then continues takes back a run that counted as abandoned. */
+  const isExpired = (runId: string): boolean => {
     const owner = store.glance?.ownerOf(runId);
     return !owner || toEpochMs(owner.expiresAt) <= clock.now();
   };
   const abandoned = (runId: string, isLeft: boolean): readonly string[] =>
-    isLeft || isOut(runId) ? [`abandoned:${runId}`] : [];
+    isLeft || isExpired(runId) ? [`abandoned:${runId}`] : [];
 
   return {
     create: ({ runId }: { readonly runId: string }): Keys => ({
@@ -327,6 +333,6 @@ function runKeys({ store, clock }: Pick<Environment, 'store' | 'clock'>) {
   };
 }
 
-/** Of the claims that a run has; of all where that cannot be told at once. */
+/** Returns the keys of the claims of a run, or the key of all claims if the store cannot list them synchronously. */
 export const keysOfClaims = ({ glance }: Pick<EventStore, 'glance'>, runId: string): readonly string[] =>
   glance ? glance.tasksOf(runId).map(task => `claim:${task}`) : ['claim:'];

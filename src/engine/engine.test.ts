@@ -14,7 +14,7 @@ describe('parallel execution', () => {
     });
   });
 
-  it('waits for every dependency of a diamond and hands over their outputs', async () => {
+  it('waits for every dependency of a diamond and passes on their outputs', async () => {
     const a = step('a', { run: () => 1 });
     const b = step('b', { after: { a }, run: ({ a }) => a + 1 });
     const c = step('c', { after: { a }, run: ({ a }) => a + 2 });
@@ -29,7 +29,7 @@ describe('parallel execution', () => {
     expect(Math.max(...ended)).toBeLessThan(started);
   });
 
-  it('lets a fast branch proceed while a slow sibling runs', async () => {
+  it('lets a fast branch continue while a slow sibling runs', async () => {
     const dRan = deferred();
     const a = step('a', { run: () => 'a' });
     const fast = step('fast', { after: { a }, run: () => 'fast' });
@@ -42,22 +42,22 @@ describe('parallel execution', () => {
     );
   });
 
-  it('never has more steps at work than there are places, and drops none', async () => {
-    let atWork = 0;
-    let most = 0;
+  it('never runs more steps than there are slots, and drops none', async () => {
+    let running = 0;
+    let peak = 0;
     const steps = Array.from({ length: 30 }, (_, index) =>
       step(`s${index}`, {
         run: async () => {
-          most = Math.max(most, ++atWork);
+          peak = Math.max(peak, ++running);
           await new Promise(resolve => setImmediate(resolve));
-          atWork--;
+          running--;
           return index;
         },
       }),
     );
     const { engine, events } = testEngine();
     await engine.start({ workflow: workflow('wide', { steps }).model, maxConcurrentWorkers: 4 });
-    expect(most).toBe(4);
+    expect(peak).toBe(4);
     expect(events.filter(({ type }) => type === 'step.completed')).toHaveLength(30);
   });
 });
@@ -115,7 +115,7 @@ describe('failure policies', () => {
     };
   };
 
-  it('fail-fast cancels siblings, keeps what was finished, and names the first cause', async () => {
+  it('cancel siblings with fail-fast, keep finished steps and report the first cause', async () => {
     const { result, ends } = await run('fail-fast');
     expect(result).toMatchObject({
       status: 'failed',
@@ -132,7 +132,7 @@ describe('failure policies', () => {
     });
   });
 
-  it('finish-running starts nothing new and lets running steps end', async () => {
+  it('start nothing new with finish-running and let running steps end', async () => {
     const { result, ends } = await run('finish-running');
     expect(result).toMatchObject({ status: 'failed', step: 'bad' });
     expect(ends).toEqual({
@@ -145,7 +145,7 @@ describe('failure policies', () => {
     });
   });
 
-  it('continue skips the dependants of the failed and goes on with the rest', async () => {
+  it('skip the dependants of the failed step with continue and run the rest', async () => {
     const { result, ends } = await run('continue');
     expect(result).toMatchObject({ status: 'failed', step: 'bad' });
     expect(ends).toEqual({
@@ -158,7 +158,7 @@ describe('failure policies', () => {
     });
   });
 
-  it('does not fail the run for an optional step, and a tolerant dependant still runs', async () => {
+  it('let the run complete when an optional step fails, and still run a tolerant dependant', async () => {
     const risky = step('risky', {
       optional: true,
       run: (): number => {
@@ -178,7 +178,7 @@ describe('failure policies', () => {
 });
 
 describe('suspension', () => {
-  it('leaves a run that waits for a person, and takes the answer on resume', async () => {
+  it('releases a run that waits for an approval and uses the answer on resume', async () => {
     const side = step('side', { run: () => 'done' });
     const ok = approve('ok', { message: 'Ship it?' });
     const ship = step('ship', { after: { ok }, run: ({ ok }) => ok.choice });
@@ -216,7 +216,7 @@ describe('suspension', () => {
     `);
   });
 
-  it('hands a signal that came early to the step that asks for it later', async () => {
+  it('delivers an early signal to the step that waits for it later', async () => {
     const asked = deferred();
     const waits = step('waits', {
       run: async (_, ctx) => {
@@ -248,7 +248,7 @@ describe('suspension', () => {
     `);
   });
 
-  it('sleeps durably without holding a place', async () => {
+  it('lets a step sleep durably without holding a slot', async () => {
     const sleeper = step('sleeper', {
       run: async (_, ctx) => {
         await ctx.sleep(20);
@@ -268,7 +268,7 @@ describe('suspension', () => {
   });
 });
 
-it('refuses limits and workflows that make no sense before anything is written', async () => {
+it('refuses invalid limits and workflows before anything is written', async () => {
   const { engine, store } = testEngine();
   const { model } = workflow('w', { steps: [step('a', { run: () => 1 })] });
   for (const maxConcurrentWorkers of [0, -1, 1.5, Number.NaN]) {
@@ -280,7 +280,7 @@ it('refuses limits and workflows that make no sense before anything is written',
   expect(await store.list()).toEqual([]);
 });
 
-it('keeps of a stack what the step itself did, which does not depend on timing', async () => {
+it('keeps only the frames of the step in a stack, whatever the timing', async () => {
   const atOnce = step('atOnce', {
     optional: true,
     run: (): string => {

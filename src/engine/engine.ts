@@ -1,8 +1,6 @@
-import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../core/events.ts';
-import { toEpochMs, toTimestamp } from '../core/time.ts';
-import type { Lease, Owner } from '../store/port.ts';
-import type { SpendingLimit, StepModel, WorkflowModel } from '../workflow/model.ts';
+import { type HistoryEvent, type NewEvent, RepriseError, toEpochMs, toTimestamp } from '../core/index.ts';
+import type { Lease, Owner } from '../store/index.ts';
+import type { SpendingLimit, StepModel, WorkflowModel } from '../workflow/index.ts';
 import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
 import { activeMs } from './history/effective.ts';
@@ -14,13 +12,13 @@ import { RunLoop } from './run/run-loop.ts';
 import { buildGraph, type Graph } from './state/graph.ts';
 import type { RunState } from './state/run-state.ts';
 
-/** Whether a step of the workflow, or of a child, does something outside of this process. */
+/** Whether a step of the workflow or of a child workflow acts outside of this process. */
 const needsWork = (workflow: WorkflowModel): boolean =>
   hasStep(workflow, ({ body }) => outside.has(body.kind));
 
 const outside: ReadonlySet<string> = new Set(['run', 'agent', 'land', 'built-in']);
 
-/** Whether a step of the workflow, or of a child, works with the repository. */
+/** Whether a step of the workflow or of a child workflow uses the git repository. */
 const needsRepository = (workflow: WorkflowModel): boolean =>
   hasStep(workflow, ({ body }) => {
     if (body.kind === 'land') return true;
@@ -39,61 +37,61 @@ function hasStep(
   );
 }
 
-/** How a run is to be gone about; none of it changes what the run is. */
+/** Execution options. They never affect the outcome or the fingerprint of a run. */
 export interface RunOptions {
-  /** At most so many steps at work at once; 10 unless the workflow says otherwise. */
+  /** Maximum number of steps that run in parallel. Defaults to the workflow's limit, else to 10. */
   readonly maxConcurrentWorkers?: number | undefined;
-  /** Wall time over all resumes. */
+  /** Limit on wall time, summed over all resumes. */
   readonly budgetMs?: number | undefined;
-  /** What the agents of the run may use up. */
+  /** Limit on what the agents of the run may spend. */
   readonly budget?: SpendingLimit | undefined;
-  /** Aborting it cancels the run; the reason is recorded. */
+  /** Signal that cancels the run. Its reason is recorded. */
   readonly interrupt?: AbortSignal | undefined;
-  /** Stay even if only a person or a signal can bring the run forward. */
+  /** Whether to keep waiting when only an approval or a signal can advance the run. Defaults to `false`. */
   readonly wait?: boolean | undefined;
 }
 
-/** A workflow as the YAML loader or the TypeScript API gives it. */
+/** A workflow from the YAML loader or the TypeScript API. */
 export type Definition = WorkflowModel | { readonly model: WorkflowModel };
 
 export interface StartOptions extends RunOptions {
   readonly workflow: Definition;
   readonly input?: unknown;
-  /** Recorded, so that a resume finds the definition again. */
+  /** Origin of the definition. It is recorded so that a resume can load the definition again. */
   readonly source?: string | undefined;
 }
 
 export interface ResumeOptions extends RunOptions {
   readonly workflow: Definition;
   readonly runId: string;
-  /** Run steps again that are defined otherwise now, with all that depends on them, instead of refusing. */
+  /** Whether to rerun changed steps and everything that depends on them, instead of refusing to resume. */
   readonly rerunChanged?: boolean | undefined;
 }
 
 export interface ForkOptions extends RunOptions {
   readonly workflow: Definition;
   readonly runId: string;
-  /** Path of the first step to run again. */
+  /** Path of the first step to rerun. */
   readonly from: string;
 }
 
-const defaultPlaces = 10;
+const defaultSlots = 10;
 
-/** Throws USAGE for what TypeScript would have refused. */
+/** Throws USAGE if an untyped caller passes anything but a workflow. */
 function modelOf(definition: Definition): WorkflowModel {
   const model = typeof definition === 'object' && 'model' in definition ? definition.model : definition;
   if (typeof model === 'object' && Array.isArray(model.steps)) return model;
-  throw new RepriseError('USAGE', '`workflow` is not a workflow', {
-    hint: 'give it what workflow() returned',
+  throw new RepriseError('USAGE', '`workflow` must be a workflow definition', {
+    hint: 'pass the value that workflow() returned',
   });
 }
 
 function checkOptions({ maxConcurrentWorkers: limit }: RunOptions): void {
   if (limit === undefined || (Number.isInteger(limit) && limit >= 1)) return;
-  throw new RepriseError('USAGE', `maxConcurrentWorkers must be a whole number from 1, not ${limit}`);
+  throw new RepriseError('USAGE', `maxConcurrentWorkers must be an integer of at least 1, got ${limit}`);
 }
 
-/** Runs workflows, one history each. Calls may overlap. */
+/** Runs workflows, each with its own history. Calls may overlap. */
 export class Engine {
   readonly #environment: Environment;
   readonly #observe: Observer;
@@ -106,18 +104,18 @@ export class Engine {
       try {
         observe(observation);
       } catch {
-        // A view that breaks must not stop the work that it shows.
+        // A broken observer must not stop the run that it displays.
       }
     };
     this.#effects = createEffects(environment, this.#observe);
   }
 
-  /** Loads what runs need beyond the engine itself: to be called outside of lanes, which wait for effects alone. */
+  /** Loads code that runs need. Must be called outside of lanes, which may wait only for effects. */
   prepare(): Promise<void> {
     return this.#effects.loadWork();
   }
 
-  /** Starts a run and sees it through. Throws INPUT_INVALID before anything is written. */
+  /** Starts a run and returns when it ends or suspends. Throws INPUT_INVALID before anything is written. */
   async start(options: StartOptions): Promise<RunResult> {
     checkOptions(options);
     const { source } = options;
@@ -142,9 +140,9 @@ export class Engine {
   }
 
   /**
-   * Takes a run over and sees it through: finished steps are kept, the rest runs. A run that failed or was cancelled
-   * goes on where it stopped. Throws RUN_OWNED if somebody else is at it, DEFINITION_CHANGED if steps that ran are
-   * defined otherwise now; then nothing was done.
+   * Takes over a run and returns when it ends or suspends. Finished steps are kept and the rest runs; a failed or
+   * cancelled run continues where it stopped. Throws RUN_OWNED if another process owns the run, and
+   * DEFINITION_CHANGED if a step that already ran has changed; in both cases nothing is written.
    */
   async resume(options: ResumeOptions): Promise<RunResult> {
     checkOptions(options);
@@ -161,7 +159,7 @@ export class Engine {
         if (orphans > 0)
           this.#observe({
             kind: 'notice',
-            message: `ended ${orphans} process${orphans === 1 ? '' : 'es'} that the last owner had left running`,
+            message: `stopped ${orphans} orphaned process${orphans === 1 ? '' : 'es'} from the previous run`,
           });
         const at = toTimestamp(await this.#effects.now());
         const first = { seq: history.length + 1, runId, at, ...resumed } as HistoryEvent;
@@ -176,7 +174,7 @@ export class Engine {
     });
   }
 
-  /** A new run that reuses everything that is not downstream of `from`. The old one stays as it is. */
+  /** Starts a new run that reuses every step that is not downstream of `from`. The old run is not changed. */
   async fork(options: ForkOptions): Promise<RunResult> {
     checkOptions(options);
     const workflow = modelOf(options.workflow);
@@ -188,8 +186,8 @@ export class Engine {
   }
 
   /**
-   * Goes through a history without running or writing anything, and checks that it fits the definition and that its
-   * end follows from its steps. Throws HISTORY_DIVERGED.
+   * Reads a history without running or writing anything. Throws HISTORY_DIVERGED if the history does not match the
+   * definition or its end does not follow from its steps.
    */
   async replay(options: { readonly workflow: Definition; readonly runId: string }): Promise<ReplayResult> {
     const workflow = modelOf(options.workflow);
@@ -201,7 +199,7 @@ export class Engine {
     });
   }
 
-  /** `workflow`: what is to be run in it. Code is loaded before, since a lane waits for effects alone. */
+  /** Loads the code for `workflow` first: a lane may wait only for effects. */
   async #inLane<T>(workflow: WorkflowModel | undefined, body: () => Promise<T>): Promise<T> {
     if (workflow && needsWork(workflow)) await this.#effects.loadWork();
     return this.#environment.world.open(`engine#${this.#opened++}`, body);
@@ -244,9 +242,9 @@ export class Engine {
     const { owner } = acquired;
     throw new RepriseError(
       'RUN_OWNED',
-      `run ${runId} is being run by process ${owner.pid} on ${owner.host} (its lease lasts until ${acquired.expiresAt})`,
+      `run ${runId} is already running in process ${owner.pid} on ${owner.host} (its lease expires at ${acquired.expiresAt})`,
       {
-        hint: `watch it: reprise show ${runId}; or stop it: reprise cancel ${runId}`,
+        hint: `to watch it: reprise show ${runId}; to stop it: reprise cancel ${runId}`,
       },
     );
   }
@@ -255,13 +253,13 @@ export class Engine {
     return { ...this.#environment.self, incarnation };
   }
 
-  /** Gives the run up whatever happens, so that it can be resumed at once. */
+  /** Releases the run even if `body` throws, so that it can be resumed immediately. */
   async #owning(runId: string, lease: Lease, body: () => Promise<RunState>): Promise<RunResult> {
     let result: RunResult | undefined;
     try {
       result = resultOf(runId, await body());
     } finally {
-      // If the store is what failed, the lease runs out by itself, and the first error is the one to show.
+      // If the store failed, the lease expires on its own, and the first error is the one to report.
       await this.#effects.release({ runId, lease, status: result?.status }).catch(() => {});
     }
     return result;
@@ -278,7 +276,7 @@ export class Engine {
       runId,
       lease,
       state,
-      places: options.maxConcurrentWorkers ?? workflow.maxConcurrentWorkers ?? defaultPlaces,
+      places: options.maxConcurrentWorkers ?? workflow.maxConcurrentWorkers ?? defaultSlots,
       spending: options.budget ?? workflow.budget,
       budget: totalMs === undefined ? undefined : { totalMs, leftMs: Math.max(0, totalMs - usedMs) },
       interrupt: options.interrupt,

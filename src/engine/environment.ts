@@ -1,83 +1,77 @@
-import type { AgentDefinition } from '../agents/agent.ts';
-import type { AgentEvent, SessionFactory } from '../agents/session.ts';
-import type { HistoryEvent } from '../core/events.ts';
-import type { JsonObject } from '../core/json.ts';
-import type { Clock, Ids } from '../core/time.ts';
-import type { World } from '../effects/world.ts';
-import type { Unit } from '../git/orders.ts';
-import type { Branches } from '../git/refs.ts';
-import type { OpenLog } from '../process/log.ts';
-import type { RunProgram } from '../process/program.ts';
-import type { ShellEnd, ShellStepOptions } from '../process/shell-step.ts';
-import type { EventStore, Owner } from '../store/port.ts';
+import type { AgentDefinition, AgentEvent, SessionFactory } from '../agents/index.ts';
+import type { Clock, HistoryEvent, Ids, JsonObject } from '../core/index.ts';
+import type { World } from '../effects/index.ts';
+import type { Branches, WorkUnit } from '../git/index.ts';
+import type { OpenLog, RunProgram, RunShellOptions, ShellEnd } from '../process/index.ts';
+import type { EventStore, Owner } from '../store/index.ts';
 import type { BuiltInWork } from './step/contract.ts';
 
-/** What the engine is given: the door to the world, and what stands behind it. */
+/** Dependencies of the engine. */
 export interface Environment {
   readonly world: World;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly store: EventStore;
-  /** The process that owns the runs it starts. */
+  /** Process that owns the runs it starts. */
   readonly self: Omit<Owner, 'incarnation'>;
-  /** Where shell steps run. */
+  /** Absolute path of the project, where shell steps run. */
   readonly projectRoot: string;
-  /** Logs and scratch files live below. */
+  /** Folder for logs and scratch files. */
   readonly stateDir: string;
-  /** What shell steps inherit. */
+  /** Environment variables that shell steps inherit. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly settings: EngineSettings;
-  /** The agents of the project, by name. */
+  /** Agents of the project, by name. */
   readonly agents: ReadonlyMap<string, AgentDefinition>;
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
-  /** Starts git; this process does unless it is said. */
+  /** Starts git. Defaults to a child process of this process. */
   readonly runProgram?: RunProgram | undefined;
-  /** Where what agents do is written for people; files unless it is said. */
+  /** Opens the readable log of an agent. Defaults to files. */
   readonly openLog?: OpenLog | undefined;
-  /** Whether somebody may still act as this owner, on this machine. */
+  /** Whether a process on this machine may still act as this owner. */
   readonly isAlive: (owner: Owner) => boolean;
   readonly worktrees: WorktreeSettings;
-  /** What is read of branches by whoever has no workspace; those of the repository unless it is said. */
+  /** Reads branches without a workspace. Defaults to the branches of the repository. */
   readonly branches?: Branches | undefined;
-  /** What steps of the kind `built-in` do, by name. */
+  /** Implementations of `built-in` steps, by name. */
   readonly builtIns?: Readonly<Record<string, BuiltInWork>> | undefined;
 }
 
-/** A script that belongs to the work of a step. */
-export interface WorkScript extends ShellStepOptions {
-  readonly unit: Unit;
-  /** What it is beside the work itself, such as `check-1`. */
+/** A script that is part of a step's work. */
+export interface WorkScript extends RunShellOptions {
+  readonly unit: WorkUnit;
+  /** Name of a script other than the step's own work, such as `check-1`. */
   readonly what?: string | undefined;
 }
 
-/** Runs scripts; something else can stand in for shells. */
+/** Runs scripts. Recording and replay replace it. */
 export type ShellRunner = (script: WorkScript) => Promise<ShellEnd>;
 
-/** How workspaces are made. */
+/** Settings for new workspaces. */
 export interface WorktreeSettings {
-  /** Absolute; workspaces are below it. */
+  /** Absolute path of the folder that contains the workspaces. */
   readonly folder: string;
-  /** Shell commands that make a new workspace ready. */
+  /** Shell commands that prepare a new workspace. */
   readonly setup: readonly string[];
-  /** Patterns of ignored files to copy into it. */
+  /** Patterns of ignored files to copy into a new workspace. */
   readonly include: readonly string[];
 }
 
 export interface EngineSettings {
-  /** How long a run stays ours without a sign of life. */
+  /** Time that a lease lasts without renewal. */
   readonly leaseMs: number;
-  /** How often other processes' messages are looked for. */
+  /** Interval at which the inbox is polled. */
   readonly inboxMs: number;
-  /** How long what is cancelled may take to end by itself. */
+  /** Time that a cancelled step has to end on its own. */
   readonly graceMs: number;
 }
 
 export const defaultSettings: EngineSettings = { leaseMs: 15_000, inboxMs: 100, graceMs: 5_000 };
 
-/** What there is to see while a run goes on. Observers cannot change anything. */
+/** An observable fact about a run in progress. Observers cannot change anything. */
 export type Observation =
-  /** Committed: what is seen here is never taken back. */
+  /** Committed events, which are never retracted. */
   | { readonly kind: 'events'; readonly events: readonly HistoryEvent[] }
   | {
       readonly kind: 'output';
@@ -93,12 +87,12 @@ export type Observation =
       readonly message: string;
       readonly fields?: JsonObject | undefined;
     }
-  /** What an agent does, as it happens. */
+  /** Activity of an agent, reported as it happens. */
   | {
       readonly kind: 'agent';
       readonly step: string;
       readonly worker?: number | undefined;
-      /** That it works in. */
+      /** Absolute path of the folder that the agent works in. */
       readonly folder?: string | undefined;
       readonly event: AgentEvent;
     }

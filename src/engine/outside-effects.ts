@@ -1,8 +1,7 @@
-import type { Clock } from '../core/time.ts';
-import { Cancelled } from '../effects/effect.ts';
-import type { World } from '../effects/world.ts';
+import type { Clock } from '../core/index.ts';
+import { Cancelled, type World } from '../effects/index.ts';
 
-/** The clock and the keyboard, which engine lanes and workers ask alike. */
+/** Effects for the clock and the keyboard, shared by engine lanes and workers. */
 export const outsideEffects = ({ world, clock }: { readonly world: World; readonly clock: Clock }) => ({
   now: world.effect<void, number>({
     name: 'clock.now',
@@ -18,7 +17,7 @@ export const outsideEffects = ({ world, clock }: { readonly world: World; readon
     perform: (epochMs, { signal }) => clock.waitUntil(epochMs, signal),
   }),
 
-  /** Resolves when somebody asks this process to stop, with the reason. */
+  /** Resolves with the reason when this process is asked to stop. */
   interrupted: world.effect<AbortSignal, string>({
     name: 'keyboard.interrupt',
     span: 'long',

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
-import { RepriseError } from '../core/errors.ts';
+import { RepriseError } from '../core/index.ts';
 import { type Git, gitFailed } from './git.ts';
 import { quotedPath } from './names.ts';
 
@@ -74,7 +74,7 @@ export const writeCommit = (git: Git, commit: CommitText): Promise<string> =>
   });
 
 /** What a series of commits becomes on another base. Nothing is checked out: only objects are written. */
-export type Replayed =
+export type ReplayedCommits =
   | {
       readonly kind: 'commit';
       readonly commit: string;
@@ -114,7 +114,7 @@ export interface ListedCommit extends LandedCommit {
 export async function replayCommits(
   git: Git,
   { onto, tip }: { onto: string; tip: string },
-): Promise<Replayed> {
+): Promise<ReplayedCommits> {
   const listed = await listCommits(git, { onto, tip });
   if (listed.length === 0) return { kind: 'nothing' };
   const series = listed.filter(({ parents }) => parents.length < 2);
@@ -142,7 +142,7 @@ async function listCommits(
 }
 
 /** A commit with its tree. */
-interface Grown {
+interface CommitWithTree {
   readonly commit: string;
   readonly tree: string;
 }
@@ -151,11 +151,11 @@ interface Grown {
 export async function pickAll(
   git: Git,
   { onto, series }: { onto: string; series: readonly ListedCommit[] },
-): Promise<Replayed> {
+): Promise<ReplayedCommits> {
   const ids = [onto, ...series.flatMap(({ commit, parents }) => [commit, ...parents])];
   const records = await readCommits(git, [...new Set(ids)]);
   const commits: LandedCommit[] = [];
-  let current: Grown = { commit: onto, tree: recordOf(records, onto).tree };
+  let current: CommitWithTree = { commit: onto, tree: recordOf(records, onto).tree };
   for (const [index, listed] of series.entries()) {
     const picked = await pick(git, { listed, onto: current, records });
     if (picked.kind === 'conflict') return { ...picked, rest: series.slice(index + 1) };
@@ -166,21 +166,26 @@ export async function pickAll(
   return commits.length === 0 ? { kind: 'nothing' } : { kind: 'commit', commit: current.commit, commits };
 }
 
-type Picked = ({ readonly kind: 'commit' } & Grown) | Exclude<Replayed, { kind: 'commit' }>;
+type PickedCommit =
+  | ({ readonly kind: 'commit' } & CommitWithTree)
+  | Exclude<ReplayedCommits, { kind: 'commit' }>;
 
-interface ToPick {
+interface PickRequest {
   readonly listed: ListedCommit;
-  readonly onto: Grown;
+  readonly onto: CommitWithTree;
   readonly records: ReadonlyMap<string, CommitRecord>;
 }
 
-async function pick(git: Git, { listed: { commit: id, parents }, onto, records }: ToPick): Promise<Picked> {
+async function pick(
+  git: Git,
+  { listed: { commit: id, parents }, onto, records }: PickRequest,
+): Promise<PickedCommit> {
   const source = recordOf(records, id);
   const [parent] = parents;
   if (parent === onto.commit) return { kind: 'commit', commit: id, tree: source.tree };
   // A commit with the tree of `onto` and the parent of `id`: their merge base is then that parent, as a pick needs it.
   const side = { tree: onto.tree, parents, lines: stampLines, message: '' };
-  const merged = await withPassingCommit(git, side, (inside, ours) => mergeTrees(inside, ours, id));
+  const merged = await withTemporaryCommit(git, side, (inside, ours) => mergeTrees(inside, ours, id));
   if (merged.kind === 'conflict') {
     const { subject } = source;
     return { ...merged, at: onto.commit, commit: id, subject, rest: [], isWhole: false };
@@ -201,8 +206,8 @@ async function pick(git: Git, { listed: { commit: id, parents }, onto, records }
  */
 async function withMerges(
   git: Git,
-  { onto, tip, result }: { onto: string; tip: string; result: Replayed },
-): Promise<Replayed> {
+  { onto, tip, result }: { onto: string; tip: string; result: ReplayedCommits },
+): Promise<ReplayedCommits> {
   const grown = result.kind === 'commit' ? [result.commit] : [];
   const records = await readCommits(git, [onto, tip, ...grown]);
   const source = recordOf(records, tip);
@@ -234,7 +239,7 @@ export async function asOneCommit(
   };
 }
 
-export type Merged = { readonly kind: 'clean'; readonly tree: string } | ConflictedMerge;
+export type MergeResult = { readonly kind: 'clean'; readonly tree: string } | ConflictedMerge;
 
 export interface ConflictedMerge {
   readonly kind: 'conflict';
@@ -242,19 +247,19 @@ export interface ConflictedMerge {
   /** With the markers of the conflicts in its files. */
   readonly tree: string;
   /** Of those files: what the common base (1), ours (2) and theirs (3) have, where they have it. */
-  readonly stages: readonly Stage[];
+  readonly stages: readonly ConflictStage[];
   /** What stands behind the markers. */
   readonly sides: { readonly ours: string; readonly theirs: string };
 }
 
-export interface Stage {
+export interface ConflictStage {
   readonly path: string;
   readonly stage: 1 | 2 | 3;
   readonly mode: string;
   readonly id: string;
 }
 
-export async function mergeTrees(git: Git, ours: string, theirs: string): Promise<Merged> {
+export async function mergeTrees(git: Git, ours: string, theirs: string): Promise<MergeResult> {
   const args = ['merge-tree', '--write-tree', '--allow-unrelated-histories', '--no-messages'];
   // What is laid out for somebody to solve must look the same whatever he prefers.
   const style = ['-c', 'merge.conflictStyle=merge'];
@@ -268,7 +273,7 @@ export async function mergeTrees(git: Git, ours: string, theirs: string): Promis
 }
 
 /** Such as `100644 <id> 2<tab>a.txt`. */
-function toStage(entry: string): Stage {
+function toStage(entry: string): ConflictStage {
   const tab = entry.indexOf('\t');
   const [mode = '', id = '', stage] = entry.slice(0, tab).split(' ');
   return { path: entry.slice(tab + 1), stage: stage === '1' ? 1 : stage === '2' ? 2 : 3, mode, id };
@@ -286,7 +291,7 @@ export function recordOf(records: ReadonlyMap<string, CommitRecord>, id: string)
  * Runs the body with a git that knows one more commit, without a process to write it. It lies in a folder of its own,
  * so that nothing of it is left in the repository.
  */
-async function withPassingCommit<T>(
+async function withTemporaryCommit<T>(
   git: Git,
   commit: CommitText,
   body: (inside: Git, id: string) => Promise<T>,

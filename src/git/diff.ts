@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { untrackedFiles, withSideIndex } from './fast/stage.ts';
-import { type Environment, type Git, gitArguments, gitEnvironment } from './git.ts';
+import { untrackedFiles, withScratchIndex } from './fast/stage.ts';
+import { type Git, type GitEnvironment, gitArguments, gitEnvironment } from './git.ts';
 import type { Repository } from './repository.ts';
 import { gitInside } from './workspace/entries.ts';
 
@@ -27,7 +27,7 @@ export async function diffOf({ repository, head, ...request }: DiffRequest): Pro
   const git = gitInside(repository, head.workspace);
   const untracked = (await untrackedFiles(git)).filter(name => !name.endsWith('/'));
   if (untracked.length === 0) return print(git, [request.base], request);
-  return withSideIndex(git, async side => {
+  return withScratchIndex(git, async side => {
     await announce(side, untracked);
     return print(side, [request.base], request);
   });
@@ -171,7 +171,7 @@ export const anyChanged = async (git: Git, files: readonly string[]): Promise<bo
 
 /** The same for somebody who decides at once. Whatever git cannot tell counts as unchanged: `anyChanged` throws it. */
 export function anyChangedNow(
-  { cwd, env }: { readonly cwd: string; readonly env: Environment },
+  { cwd, env }: { readonly cwd: string; readonly env: GitEnvironment },
   files: readonly string[],
 ): boolean {
   const { status, stdout } = spawnSync('git', [...gitArguments('run'), ...statusOf(files)], {

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runProgram } from '../process/program.ts';
-import { Starter } from '../process/shell-pool.ts';
+import { ShellPool } from '../process/shell-pool.ts';
 import { isSameProcess, processStart } from '../process/table.ts';
 import { createGit } from './git.ts';
 import { Lab, plainEnvironment, temporaryFolder } from './test-support.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'reprise starter-'));
-const starter = new Starter(folder);
+const starter = new ShellPool(folder);
 afterAll(() => {
   starter.close();
   rmSync(folder, { recursive: true });

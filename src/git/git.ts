@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs';
-import { RepriseError } from '../core/errors.ts';
-import { type RunProgram, runProgram } from '../process/program.ts';
-import { describeStartFailure } from '../process/start.ts';
+import { RepriseError } from '../core/index.ts';
+import { describeStartFailure, type RunProgram, runProgram } from '../process/index.ts';
 
 export interface GitOptions {
   /** The folder in which the commands run. */
   readonly cwd: string;
   /** Added to what is inherited. */
-  readonly env?: Environment | undefined;
+  readonly env?: GitEnvironment | undefined;
   /** What git gets to see of the user's environment; nothing by default. */
-  readonly inheritEnv?: Environment | undefined;
+  readonly inheritEnv?: GitEnvironment | undefined;
   /** Starts it; this process does unless it is said. */
   readonly runProgram?: RunProgram | undefined;
 }
@@ -42,7 +41,7 @@ export interface Git {
   /** The one line that it prints. Throws like `ok`. */
   line(args: readonly string[], options?: GitCommandOptions): Promise<string>;
   /** The same in another folder, or with more in its environment. */
-  with(changes: { readonly cwd?: string; readonly env?: Environment }): Git;
+  with(changes: { readonly cwd?: string; readonly env?: GitEnvironment }): Git;
 }
 
 /** Runs the `git` that is on the PATH. */
@@ -87,7 +86,7 @@ const describeCommand = (args: readonly string[]): string =>
 
 interface Invocation extends GitCommandOptions {
   readonly cwd: string;
-  readonly environment: Environment;
+  readonly environment: GitEnvironment;
   readonly run: RunProgram;
 }
 
@@ -121,7 +120,7 @@ function cannotStart(thrown: unknown, { args, cwd }: { args: readonly string[]; 
   });
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type GitEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Variables that lead git to another repository, index or configuration than the folder says. They are set when
@@ -152,7 +151,7 @@ const misleading = new Set([
   'GIT_WORK_TREE',
 ]);
 
-const fixed: Environment = {
+const fixed: GitEnvironment = {
   LC_ALL: 'C',
   LANGUAGE: 'C',
   TZ: 'UTC',
@@ -165,7 +164,10 @@ const fixed: Environment = {
 };
 
 /** The environment of every git command: the same words, times and manners wherever Reprise runs. */
-export function gitEnvironment(inherited: Environment, own: Environment): Record<string, string | undefined> {
+export function gitEnvironment(
+  inherited: GitEnvironment,
+  own: GitEnvironment,
+): Record<string, string | undefined> {
   const kept = Object.entries(inherited).filter(
     ([name]) => !misleading.has(name) && !/^GIT_CONFIG_(KEY|VALUE)_/.test(name),
   );

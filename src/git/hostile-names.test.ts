@@ -130,8 +130,8 @@ describe('files with hostile names', () => {
     await commit(repository, workspace.path);
     const request = { repository, owner, source: { branch: workspace.branch }, onto: 'main' };
     for (const name of hostileFiles) lab.write(name, 'mine\n');
-    const inTheWay = await land(request);
-    expect(inTheWay).toMatchObject({
+    const blocked = await land(request);
+    expect(blocked).toMatchObject({
       kind: 'main-checkout-in-the-way',
       files: hostileFiles.toSorted(),
       why: expect.stringContaining('"two\\nlines"'),
@@ -140,7 +140,7 @@ describe('files with hostile names', () => {
     lab.git('commit', '--quiet', '--message=Mine');
     const conflict = await land(request);
     expect(conflict).toMatchObject({ kind: 'conflict', files: hostileFiles.toSorted() });
-    for (const landing of [inTheWay, conflict]) {
+    for (const landing of [blocked, conflict]) {
       expect('why' in landing && landing.why).not.toMatch(/\p{Cc}/u);
     }
   });

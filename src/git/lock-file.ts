@@ -1,7 +1,7 @@
 import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive, processStart, thisProcess } from '../process/table.ts';
-import type { Owner } from '../store/port.ts';
+import { isAlive, processStart, thisProcess } from '../process/index.ts';
+import type { Owner } from '../store/index.ts';
 import { besideName, hasCode, namesIn, parseRecord, readIfThere, replaceFile } from './files.ts';
 
 /**

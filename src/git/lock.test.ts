@@ -6,9 +6,8 @@ import { abandonIncarnation } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
 import { isLockFree, takeRepositoryLock, waitingAt, withRepositoryLock } from './lock.ts';
 import { readLock } from './lock-file.ts';
-import { compiledRoom, Lab, runTogether, Worker } from './test-support.ts';
-
-const compiled = compiledRoom();
+import { runTogether, Worker } from './processes.conformance.ts';
+import { Lab } from './test-support.ts';
 
 const lockFolder = (lab: Lab): string => join(lab.root, '.git', 'reprise', 'locks', 'worktrees');
 
@@ -154,7 +153,7 @@ describe('the lock of a repository', () => {
     const lab = new Lab();
     const rounds = 60;
     const workers = ['a', 'b', 'c', 'd'].map(
-      name => new Worker(compiled(), { task: 'count', root: lab.root, name, rounds }),
+      name => new Worker({ task: 'count', root: lab.root, name, rounds }),
     );
     await runTogether(workers);
     expect(readFileSync(join(lab.folder, 'count'), 'utf8')).toBe(String(4 * rounds));
@@ -201,7 +200,7 @@ describe('the lock of a repository', () => {
   it('goes on after its holder was killed, once the git command that it left has ended', async () => {
     const lab = new Lab();
     execFileSync('mkfifo', [join(lab.folder, 'gate')]);
-    const holder = new Worker(compiled(), { task: 'hold', root: lab.root, name: 'holder', rounds: 1 });
+    const holder = new Worker({ task: 'hold', root: lab.root, name: 'holder', rounds: 1 });
     await holder.printed(1);
     holder.start();
     await holder.printed(2);

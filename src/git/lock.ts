@@ -1,9 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Marker, onAbandoned } from '../process/table.ts';
-import { endTrees, markedWith } from '../process/tree.ts';
-import type { Owner } from '../store/port.ts';
+import { endTrees, type Marker, markedWith, onAbandoned } from '../process/index.ts';
+import type { Owner } from '../store/index.ts';
 import { namesIn, parseRecord, readIfThere } from './files.ts';
 import {
   abandonedTokens,
@@ -161,23 +160,23 @@ async function acquire(request: LockRequest): Promise<TakenLock & { readonly lea
   }
 }
 
-interface Taken {
+interface TakenToken {
   readonly token: number;
   readonly before: LockState;
 }
 
-async function take(folder: string, { owner, signal, onWait }: LockRequest): Promise<Taken> {
+async function take(folder: string, { owner, signal, onWait }: LockRequest): Promise<TakenToken> {
   let ticket: string | undefined;
   let freeSince: number | undefined;
-  let tell = onWait;
+  let notify = onWait;
   try {
     for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 1.5, pollMs.longest)) {
       signal?.throwIfAborted();
       const before = readLock(folder);
       if (before.kind === 'held') {
         freeSince = undefined;
-        tell?.(before.owner);
-        tell = undefined;
+        notify?.(before.owner);
+        notify = undefined;
       } else {
         freeSince ??= performance.now();
         const mayGo = performance.now() - freeSince > courtesyMs || !othersWaitLonger(folder, ticket);

@@ -1,6 +1,6 @@
-import type { Lease } from '../store/port.ts';
-import type { ShellCommand } from '../workflow/model.ts';
-import type { Ready } from './landing/landing.ts';
+import type { Lease } from '../store/index.ts';
+import type { ShellCommand } from '../workflow/index.ts';
+import type { ReadyLanding } from './landing/landing.ts';
 import type { WorkFolder } from './workspace/save.ts';
 
 /** A landing under way, as all its effects name it; the lock is held under the key until it is given back. */
@@ -9,12 +9,12 @@ interface LandingRef {
   readonly lease: Lease;
 }
 
-/** `land.lock` gives `Locked`; `land.unlock` takes the key alone. */
+/** `land.lock` gives `LockResult`; `land.unlock` takes the key alone. */
 export interface LockOrder extends LandingRef {
-  readonly unit: Unit;
+  readonly unit: WorkUnit;
 }
 
-/** `land.prepare` gives `Prepared`. */
+/** `land.prepare` gives `PrepareResult`. */
 export interface PrepareOrder extends LandingRef {
   /** With the work. */
   readonly branch: string;
@@ -24,10 +24,10 @@ export interface PrepareOrder extends LandingRef {
   readonly leavesBranch?: boolean | undefined;
 }
 
-/** `land.verify` gives `Verified`. */
+/** `land.verify` gives `VerifyResult`. */
 export interface VerifyOrder extends LandingRef {
   readonly runId: string;
-  readonly unit: Unit;
+  readonly unit: WorkUnit;
   readonly branch: string;
   readonly commit: string;
   readonly command: ShellCommand;
@@ -39,12 +39,12 @@ export interface MoveOrder extends LandingRef {
   readonly runId: string;
   readonly branch: string;
   readonly onto: string;
-  readonly ready: Ready;
+  readonly ready: ReadyLanding;
   /** Without which it may not be landed any more. */
   readonly claim?: { readonly task: string; readonly token: number } | undefined;
 }
 
-export interface Unit {
+export interface WorkUnit {
   /** Path of the step. */
   readonly step: string;
   readonly worker?: number | undefined;
@@ -56,7 +56,7 @@ export interface Unit {
 export interface WorkspaceOrder extends WorkFolder {
   readonly runId: string;
   readonly lease: Lease;
-  readonly unit: Unit;
+  readonly unit: WorkUnit;
 }
 
 export interface PreparedWorkspace {

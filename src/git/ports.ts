@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
-import { RepriseError } from '../core/errors.ts';
+import { RepriseError } from '../core/index.ts';
 
 export interface PortRange {
   readonly first: number;

@@ -1,4 +1,4 @@
-import { RepriseError } from '../core/errors.ts';
+import { RepriseError } from '../core/index.ts';
 import { type Git, lastLines } from './git.ts';
 import { branchPrefix, isBranchName, shellWord } from './names.ts';
 import { resolveCommit } from './repository.ts';
@@ -13,7 +13,7 @@ export interface PushRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Pushed {
+export interface PushResult {
   readonly remote: string;
   readonly branch: string;
   readonly commit: string;
@@ -24,7 +24,7 @@ export interface Pushed {
  * there, and only below `reprise/`. Hooks of the user run. Throws CANNOT_LAND if there is no such remote or it refuses,
  * GIT_FAILED if it cannot be reached.
  */
-export async function pushBranch({ git, remote, branch, commit, signal }: PushRequest): Promise<Pushed> {
+export async function pushBranch({ git, remote, branch, commit, signal }: PushRequest): Promise<PushResult> {
   if (!isBranchName(branch) || !branch.startsWith(branchPrefix)) {
     throw refused(`${JSON.stringify(branch)} is not a branch of Reprise, and is not pushed`);
   }

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
+import { RepriseError } from '../core/index.ts';
 import { readIfThere } from './files.ts';
 import type { Git } from './git.ts';
 import { isBranchName } from './names.ts';
@@ -155,12 +155,12 @@ export interface Branches {
 }
 
 /** A repository that is opened when it is needed; `known`: what can be told of it before. */
-interface Opening {
+interface RepositoryOpener {
   (): Promise<Repository>;
   known?(): Pick<Repository, 'commonDir'> | undefined;
 }
 
-export const branchesOf = (repository: Opening): Branches => ({
+export const branchesOf = (repository: RepositoryOpener): Branches => ({
   tip: async branch => (await branchTip(await repository(), branch)) ?? null,
   tipNow: branch => {
     const known = repository.known?.();

@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
+import { RepriseError } from '../core/index.ts';
 import { readIfThere } from './files.ts';
 import { createGit, type Git, type GitOptions, lastLines } from './git.ts';
 

@@ -1,20 +1,8 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { thisProcess } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
 import type { Resolution } from './conflict/progress.ts';
@@ -172,101 +160,4 @@ export async function conflictLab(files: Readonly<Record<string, string>> = {}) 
       lab.gitAt(path, 'status', '--porcelain'),
     ],
   };
-}
-
-const source = fileURLToPath(new URL('../../', import.meta.url));
-const program = fileURLToPath(new URL('./fixtures/worker.mjs', import.meta.url));
-
-/** Child processes cannot run TypeScript. Call it once in a file; gives where the JavaScript is. */
-export function compiledRoom(): () => string {
-  let folder: string;
-  beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'reprise-compiled-'));
-    const compilerOptions = {
-      noEmit: false,
-      noCheck: true,
-      declaration: false,
-      types: [],
-      rootDir: join(source, 'src'),
-      outDir: folder,
-    };
-    const names = ['landing/land-now', 'workspace/remove', 'workspace/create'];
-    const files = names.map(name => join(source, 'src/git', `${name}.ts`));
-    const config = { extends: join(source, 'tsconfig.json'), compilerOptions, include: [], files };
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
-    symlinkSync(join(source, 'node_modules'), join(folder, 'node_modules'), 'dir');
-    const tsc = join(source, 'node_modules/typescript/bin/tsc');
-    await promisify(execFile)(process.execPath, [tsc, '-p', folder]);
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  return () => folder;
-}
-
-export type Line = Readonly<Record<string, unknown>>;
-
-/** One process of several that share a repository. */
-export class Worker {
-  readonly lines: Line[] = [];
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<unknown[]>;
-  readonly #waiting = new Set<() => void>();
-  #errors = '';
-
-  constructor(compiled: string, options: { task: string; root: string; name: string; rounds: number }) {
-    const { task, root, name, rounds } = options;
-    const args = [program, compiled, task, root, name, String(rounds)];
-    const child = spawn(process.execPath, args, { stdio: 'pipe', env: plainEnvironment });
-    this.#child = child;
-    this.#ended = once(child, 'close');
-    child.stderr.setEncoding('utf8').on('data', text => {
-      this.#errors += text;
-    });
-    createInterface({ input: child.stdout }).on('line', line => {
-      this.lines.push(JSON.parse(line));
-      for (const wake of this.#waiting) wake();
-    });
-    onTestFinished(() => this.kill());
-  }
-
-  /** Resolves when it has printed that many lines, the first of which says that it is ready. */
-  async printed(count: number): Promise<void> {
-    while (this.lines.length < count) {
-      const line = new Promise<'line'>(resolve => {
-        const wake = () => {
-          this.#waiting.delete(wake);
-          resolve('line');
-        };
-        this.#waiting.add(wake);
-      });
-      const first = await Promise.race([line, this.#ended]);
-      if (first !== 'line' && this.lines.length < count) throw new Error(`ended early: ${this.#errors}`);
-    }
-  }
-
-  start(): void {
-    this.#child.stdin?.write('go\n');
-  }
-
-  async done(): Promise<void> {
-    const [code] = await this.#ended;
-    expect(this.#errors).toBe('');
-    expect(code).toBe(0);
-  }
-
-  async kill(): Promise<void> {
-    this.#child.kill('SIGKILL');
-    await this.#ended;
-  }
-
-  said<T>(key: string): T[] {
-    return this.lines.filter(line => key in line).map(line => line[key] as T);
-  }
-}
-
-/** Starts all of them at the same moment, and waits until they have ended without an error. */
-export async function runTogether(workers: readonly Worker[]): Promise<void> {
-  await Promise.all(workers.map(each => each.printed(1)));
-  for (const each of workers) each.start();
-  await Promise.all(workers.map(each => each.done()));
 }

@@ -1,6 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
-import { type Json, toJson } from '../core/json.ts';
+import { type ErrorData, type Json, RepriseError, toErrorData, toJson } from '../core/index.ts';
 
 type ParsedOutput =
   | { readonly ok: true; readonly value: Json }
@@ -114,9 +113,9 @@ const invalid = (message: string, hint: string): ParsedOutput => ({
 
 /** Where a text stops being JSON, counted from 0; the length of the text if it just ends too early. */
 export function jsonErrorOffset(text: string): number {
-  const scanner = new Scanner(text);
+  const scanner = new JsonScanner(text);
   const open: ('[' | '{')[] = [];
-  let expect: Expectation = 'value';
+  let expect: JsonExpectation = 'value';
   for (;;) {
     scanner.skipSpace();
     const next = step(scanner, open, expect);
@@ -125,10 +124,14 @@ export function jsonErrorOffset(text: string): number {
   }
 }
 
-type Expectation = 'value' | 'value or ]' | 'key' | 'key or }' | 'colon' | 'comma or end' | 'nothing';
+type JsonExpectation = 'value' | 'value or ]' | 'key' | 'key or }' | 'colon' | 'comma or end' | 'nothing';
 
 /** Reads one token. `undefined`: what stands here is not what was expected. */
-function step(scanner: Scanner, open: ('[' | '{')[], expect: Expectation): Expectation | undefined {
+function step(
+  scanner: JsonScanner,
+  open: ('[' | '{')[],
+  expect: JsonExpectation,
+): JsonExpectation | undefined {
   const afterValue = () => (open.length === 0 ? 'nothing' : 'comma or end');
   const close = () => {
     open.pop();
@@ -164,7 +167,7 @@ function step(scanner: Scanner, open: ('[' | '{')[], expect: Expectation): Expec
   }
 }
 
-class Scanner {
+class JsonScanner {
   readonly #text: string;
   offset = 0;
 

@@ -41,7 +41,7 @@ test('letting go still takes what waits in the pipe', async () => {
   // Nobody reads before the exit, so that there is much to be read after it.
   child.once('exit', () => collector.read('stdout', child.stdout));
   await once(child, 'exit');
-  await collector.letGo();
+  await collector.detach();
   expect(child.stdout.destroyed).toBe(true);
   expect(await collector.end()).toMatch(/\0end$/);
   expect(statSync(log).size).toBe(150_003);
@@ -52,7 +52,7 @@ test('letting go waits until the log file has caught up', async () => {
   const { collector, out } = await collect(log);
   while (!out.isPaused()) out.emit('data', chunk);
   out.write('last words');
-  await collector.letGo();
+  await collector.detach();
   expect(out.destroyed).toBe(true);
   expect(await collector.end()).toMatch(/xlast words$/);
 });

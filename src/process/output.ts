@@ -130,7 +130,7 @@ export class OutputCollector {
   }
 
   /** Reads no more. What has already come in is still taken, however far the log file is behind. */
-  async letGo(): Promise<void> {
+  async detach(): Promise<void> {
     while (this.#caughtUp) await this.#caughtUp;
     // The first immediate may still belong to this turn of the event loop; the turn after it reads the pipes empty.
     await new Promise(setImmediate);

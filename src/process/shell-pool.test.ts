@@ -2,14 +2,14 @@ import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { Starter } from './shell-pool.ts';
+import { ShellPool } from './shell-pool.ts';
 
 let folder: string;
-let starter: Starter;
+let starter: ShellPool;
 
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'reprise starter-')));
-  starter = new Starter(folder);
+  starter = new ShellPool(folder);
   onTestFinished(() => {
     starter.close();
     rmSync(folder, { recursive: true });

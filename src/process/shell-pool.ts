@@ -12,10 +12,10 @@ import { endOnAbort, identityOf, type ProgramEnd, type ProgramOptions, type RunP
  *
  * What a program prints goes to files without a name. Whatever it leaves running must not print.
  */
-export class Starter {
+export class ShellPool {
   readonly #folder: string;
-  readonly #shells: Shell[] = [];
-  readonly #idle: Shell[] = [];
+  readonly #shells: PooledShell[] = [];
+  readonly #idle: PooledShell[] = [];
 
   /** `folder` is there until it is closed, and nobody else's files in it are touched. */
   constructor(folder: string) {
@@ -39,8 +39,8 @@ export class Starter {
     this.#idle.length = 0;
   }
 
-  #open(): Shell {
-    const shell = new Shell(join(this.#folder, `starter-${this.#shells.length}`));
+  #open(): PooledShell {
+    const shell = new PooledShell(join(this.#folder, `starter-${this.#shells.length}`));
     this.#shells.push(shell);
     return shell;
   }
@@ -52,20 +52,20 @@ const startFailures: ReadonlyMap<number, string> = new Map([
   [127, 'ENOENT'],
 ]);
 
-interface Listener {
+interface ShellListener {
   hear(line: string): void;
   fail(error: Error): void;
 }
 
 /** Runs one program at a time. */
-class Shell {
+class PooledShell {
   readonly #inputFile: string;
   readonly #stdout: number;
   readonly #stderr: number;
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
   #said = '';
   readonly #lines: string[] = [];
-  #listener: Listener | undefined;
+  #listener: ShellListener | undefined;
   #failure: Error | undefined;
 
   constructor(path: string) {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runShellStep, type ShellStepOptions } from './shell-step.ts';
+import { type RunShellOptions, runShellStep } from './shell-step.ts';
 import { isSameProcess, type ProcessIdentity } from './table.ts';
 import { Lines, labPerTest, readyWithSleeper } from './test-support.ts';
 import { markedWith } from './tree.ts';
@@ -9,7 +9,7 @@ import { markedWith } from './tree.ts';
 const lab = labPerTest();
 const path = (name: string) => join(lab().folder, name);
 
-function step(script: string, options: Partial<ShellStepOptions> & { env?: Record<string, string> } = {}) {
+function step(script: string, options: Partial<RunShellOptions> & { env?: Record<string, string> } = {}) {
   const { env = {}, ...rest } = options;
   return runShellStep({
     command: { script, shell: 'bash', env },

@@ -1,17 +1,16 @@
 import { accessSync, constants } from 'node:fs';
 import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
-import type { ErrorData } from '../core/errors.ts';
-import type { Json } from '../core/json.ts';
+import type { ErrorData, Json } from '../core/index.ts';
 import type { OnLine } from './output.ts';
 import { readOutputFile } from './output-file.ts';
 import { type ProcessEnd, type RunningProcess, startProcess } from './start.ts';
 import type { ProcessIdentity } from './table.ts';
 
-export interface ShellStepOptions {
+export interface RunShellOptions {
   readonly command: {
     readonly script: string;
-    readonly shell: Shell;
+    readonly shell: ShellName;
     readonly env: Readonly<Record<string, string>>;
     /** Relative to the project's root. */
     readonly workingDirectory?: string | undefined;
@@ -49,7 +48,7 @@ export type ShellEnd =
  * need cannot be started by a step. Aborting ends everything, and wins over a result that came in at the same time.
  * Rejects only if the scratch folder cannot be used or `onStarted` rejects.
  */
-export async function runShellStep(options: ShellStepOptions): Promise<ShellEnd> {
+export async function runShellStep(options: RunShellOptions): Promise<ShellEnd> {
   if (options.signal.aborted) return { kind: 'cancelled' };
   const files = { script: join(options.scratchDir, 'script'), output: join(options.scratchDir, 'output') };
   await mkdir(options.scratchDir, { recursive: true, mode: 0o700 });
@@ -67,12 +66,12 @@ export async function runShellStep(options: ShellStepOptions): Promise<ShellEnd>
   }
 }
 
-interface Files {
+interface ShellFiles {
   readonly script: string;
   readonly output: string;
 }
 
-async function runScript(options: ShellStepOptions, files: Files): Promise<ShellEnd> {
+async function runScript(options: RunShellOptions, files: ShellFiles): Promise<ShellEnd> {
   const { command, projectRoot, signal, logFile } = options;
   if (signal.aborted) return { kind: 'cancelled' };
   const env = environmentOf(options, files);
@@ -98,7 +97,7 @@ async function runScript(options: ShellStepOptions, files: Files): Promise<Shell
     : { kind: 'failed', error: output.error, tail: end.tail };
 }
 
-const environmentOf = (options: ShellStepOptions, files: Files): Record<string, string | undefined> => ({
+const environmentOf = (options: RunShellOptions, files: ShellFiles): Record<string, string | undefined> => ({
   ...options.inheritEnv,
   ...options.command.env,
   REPRISE_OUTPUT: files.output,
@@ -106,7 +105,7 @@ const environmentOf = (options: ShellStepOptions, files: Files): Record<string, 
 });
 
 /** With the folder: a run that is replayed in two places at once has the same ids in both. */
-const markerOf = ({ identity, projectRoot }: ShellStepOptions) => ({
+const markerOf = ({ identity, projectRoot }: RunShellOptions) => ({
   REPRISE_ROOT: projectRoot,
   REPRISE_RUN: identity.runId,
   REPRISE_STEP: identity.step,
@@ -115,7 +114,7 @@ const markerOf = ({ identity, projectRoot }: ShellStepOptions) => ({
 });
 
 /** Returns when nothing of the process is left, whether it ended by itself or was told to. */
-async function supervise(running: RunningProcess, options: ShellStepOptions): Promise<void> {
+async function supervise(running: RunningProcess, options: RunShellOptions): Promise<void> {
   const { signal, graceMs, onStarted, onSurvived } = options;
   let onAbort = () => {};
   const aborted = new Promise<void>(resolve => {
@@ -132,17 +131,17 @@ async function supervise(running: RunningProcess, options: ShellStepOptions): Pr
   }
 }
 
-type Shell = 'bash' | 'sh';
+type ShellName = 'bash' | 'sh';
 
 interface ShellInvocation {
   readonly argv: readonly string[];
   /** What runs the script: `sh` if `bash` was asked for and is not installed. */
-  readonly shell: Shell;
+  readonly shell: ShellName;
 }
 
 /** How to run a script file so that the first failing command ends it, and no start-up file of the user is read. */
 export function shellArgv(options: {
-  readonly shell: Shell;
+  readonly shell: ShellName;
   readonly scriptFile: string;
   /** The `PATH` on which bash is looked for. */
   readonly path: string | undefined;
@@ -167,7 +166,7 @@ function isInstalled(program: string, path = '/usr/bin:/bin'): boolean {
   });
 }
 
-interface Circumstances {
+interface ShellFailureContext {
   readonly logFile: string;
   readonly bashIsMissing: boolean;
 }
@@ -178,7 +177,7 @@ const quotedLineLength = 300;
 /** What went wrong with a script, with the end of its output and where to read on; `undefined` if nothing did. */
 function describeShellFailure(
   end: ProcessEnd,
-  { logFile, bashIsMissing }: Circumstances,
+  { logFile, bashIsMissing }: ShellFailureContext,
 ): ErrorData | undefined {
   const hint = [
     bashIsMissing &&

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
-import type { ErrorData } from '../core/errors.ts';
+import type { ErrorData } from '../core/index.ts';
 import { OutputCollector, type OutputOptions } from './output.ts';
 import { type Marker, type ProcessIdentity, processStart } from './table.ts';
 import { type EndedTrees, endTrees } from './tree.ts';
 
-export interface StartOptions extends OutputOptions {
+export interface StartProcessOptions extends OutputOptions {
   readonly argv: readonly string[];
   readonly cwd: string;
   /** The whole environment but for the marker: nothing is inherited. */
@@ -45,7 +45,7 @@ export type ProcessEnd =
 const defaultSettleMs = 1000;
 
 /** Starts a program in a process group (and session) of its own. Never throws: a failure is how it `ended`. */
-export function startProcess(options: StartOptions): RunningProcess {
+export function startProcess(options: StartProcessOptions): RunningProcess {
   const { argv, cwd, logFile = '' } = options;
   let output: OutputCollector;
   try {
@@ -61,7 +61,7 @@ export function startProcess(options: StartOptions): RunningProcess {
   }
 }
 
-function follow(child: ChildProcess, output: OutputCollector, options: StartOptions): RunningProcess {
+function follow(child: ChildProcess, output: OutputCollector, options: StartProcessOptions): RunningProcess {
   const identity = child.pid === undefined ? undefined : identify(child.pid);
   const ended = followToEnd(child, output, options);
   const roots = identity ? [{ ...identity, ownGroup: true }] : [];
@@ -81,7 +81,7 @@ function follow(child: ChildProcess, output: OutputCollector, options: StartOpti
   };
 }
 
-function spawnChild({ argv, cwd, env, marker, stdin = 'ignore' }: StartOptions): ChildProcess {
+function spawnChild({ argv, cwd, env, marker, stdin = 'ignore' }: StartProcessOptions): ChildProcess {
   const [program = '', ...args] = argv;
   const child = spawn(program, args, {
     cwd,
@@ -103,7 +103,7 @@ const identify = (pid: number): ProcessIdentity => ({ pid, processStart: process
 async function followToEnd(
   child: ChildProcess,
   output: OutputCollector,
-  { argv, cwd, settleMs = defaultSettleMs }: StartOptions,
+  { argv, cwd, settleMs = defaultSettleMs }: StartProcessOptions,
 ): Promise<ProcessEnd> {
   if (child.stdout) output.read('stdout', child.stdout);
   if (child.stderr) output.read('stderr', child.stderr);
@@ -113,7 +113,7 @@ async function followToEnd(
       resolve({ kind: 'couldNotStart', error: describeStartFailure(error, argv, cwd), tail: '' });
     });
     child.once('exit', () => {
-      const timer = setTimeout(() => void output.letGo(), settleMs);
+      const timer = setTimeout(() => void output.detach(), settleMs);
       child.once('close', () => clearTimeout(timer));
     });
     child.once('close', async (exitCode, signal) => {

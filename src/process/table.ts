@@ -187,23 +187,24 @@ export function isSameProcess({ pid, processStart }: ProcessIdentity): boolean {
 const abandoned = new Set<string>();
 
 /** Who wants to know of it. */
-const mourners = new Map<string, Set<() => void>>();
+const abandonListeners = new Map<string, Set<() => void>>();
 
 /** From now on nobody acts as this owner, although its process lives on. */
 export function abandonIncarnation(incarnation: string): void {
   abandoned.add(incarnation);
-  const told = mourners.get(incarnation);
-  mourners.delete(incarnation);
-  for (const mourner of told ?? []) mourner();
+  const listeners = abandonListeners.get(incarnation);
+  abandonListeners.delete(incarnation);
+  for (const listener of listeners ?? []) listener();
 }
 
 /** Calls back when the incarnation is abandoned; gives what makes it forget. */
-export function onAbandoned(incarnation: string, mourner: () => void): () => void {
-  const told = mourners.get(incarnation) ?? new Set();
-  mourners.set(incarnation, told.add(mourner));
+export function onAbandoned(incarnation: string, listener: () => void): () => void {
+  const listeners = abandonListeners.get(incarnation) ?? new Set();
+  abandonListeners.set(incarnation, listeners.add(listener));
   return () => {
-    told.delete(mourner);
-    if (told.size === 0 && mourners.get(incarnation) === told) mourners.delete(incarnation);
+    listeners.delete(listener);
+    if (listeners.size === 0 && abandonListeners.get(incarnation) === listeners)
+      abandonListeners.delete(incarnation);
   };
 }
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect } from 'vitest';
-import { type StartOptions, startProcess } from './start.ts';
+import { type StartProcessOptions, startProcess } from './start.ts';
 import type { Marker } from './table.ts';
 import { endTrees, markedWith } from './tree.ts';
 
@@ -14,7 +14,7 @@ export interface Lab {
   /** Starts `sh -c script` there, and hands out the lines that it prints. */
   sh(
     script: string,
-    options?: Partial<StartOptions>,
+    options?: Partial<StartProcessOptions>,
   ): ReturnType<typeof startProcess> & { readonly lines: Lines };
 }
 

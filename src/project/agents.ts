@@ -1,30 +1,26 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { AgentDefinition } from '../agents/agent.ts';
-import { builtInAgents } from '../agents/open-session.ts';
-import type { Json } from '../core/json.ts';
-import { nearest } from '../core/suggest.ts';
-import type { WorkflowModel } from '../workflow/model.ts';
-import { agentNames, DefinitionError, type NamedAgent, type Problem } from '../workflow/problems.ts';
-import type { Config } from '../workflow/yaml/config.ts';
-import { type CommandIo, everyTime } from './host.ts';
-import { displayPath, type Project, readText } from './project.ts';
+import { type AgentDefinitions, builtInAgents } from '../agents/index.ts';
+import { type Json, nearest } from '../core/index.ts';
+import {
+  agentNames,
+  DefinitionError,
+  type NamedAgent,
+  type Problem,
+  type WorkflowModel,
+} from '../workflow/index.ts';
+import type { Config } from '../workflow/yaml/index.ts';
+import { everyTime } from './host.ts';
+import { displayPath, type ProjectContext, readText } from './project.ts';
 
-export type Agents = ReadonlyMap<string, AgentDefinition>;
-
-interface Place {
-  readonly project: Project;
-  readonly io: CommandIo;
-}
-
-/** The agents of a project and the built-in ones, by name. Throws DEFINITION_INVALID with every problem. */
-export const loadAgents = (place: Place, config: Config): Promise<Agents> =>
-  (place.project.host?.once ?? everyTime)(`agents seen from ${place.io.cwd}`, () =>
-    readAgents(place, config),
+/** Returns the agents of a project and the built-in ones, by name. Throws DEFINITION_INVALID with every problem. */
+export const loadAgents = (context: ProjectContext, config: Config): Promise<AgentDefinitions> =>
+  (context.project.host?.once ?? everyTime)(`agents seen from ${context.io.cwd}`, () =>
+    readAgents(context, config),
   );
 
-async function readAgents(place: Place, config: Config): Promise<Agents> {
-  const files = agentFiles(place);
+async function readAgents(context: ProjectContext, config: Config): Promise<AgentDefinitions> {
+  const files = agentFiles(context);
   const written: Json = config.agents ?? null;
   if (files.length === 0 && written === null) return builtInAgents;
   const { parseAgents } = await import('../agents/definitions.ts');
@@ -32,34 +28,37 @@ async function readAgents(place: Place, config: Config): Promise<Agents> {
 }
 
 /**
- * The agents that a workflow may call, none if it calls none: then nothing of the project is read. Throws
- * DEFINITION_INVALID if one that it names does not exist.
+ * Returns the agents for a workflow. If it names none, the result is empty and no file is read. Throws
+ * DEFINITION_INVALID if the workflow names an unknown agent.
  */
 export async function agentsFor(
   model: WorkflowModel,
-  place: Place,
+  context: ProjectContext,
   config: () => Promise<Config>,
-): Promise<Agents> {
+): Promise<AgentDefinitions> {
   const named = agentNames(model);
   if (named.length === 0) return new Map();
-  const agents = await loadAgents(place, await config());
+  const agents = await loadAgents(context, await config());
   const problems = named.filter(({ name }) => !agents.has(name)).map(each => missing(each, agents));
   if (problems.length > 0) throw new DefinitionError(problems);
   return agents;
 }
 
-function missing({ name, step, position }: NamedAgent, agents: Agents): Problem {
+function missing({ name, step, position }: NamedAgent, agents: AgentDefinitions): Problem {
   const guess = nearest(name, agents.keys());
   return {
-    message: `step \`${step}\` names the agent \`${name}\`, which does not exist`,
+    message: `unknown agent \`${name}\` in step \`${step}\``,
     hint: guess
       ? `did you mean \`${guess}\`?`
-      : `define it under \`agents\` in reprise.yaml or in .reprise/agents/${name}.md; there are ${[...agents.keys()].join(', ')}`,
+      : `define it under \`agents\` in reprise.yaml or in .reprise/agents/${name}.md; known agents: ${[...agents.keys()].join(', ')}`,
     position,
   };
 }
 
-function agentFiles({ project, io }: Place): readonly { readonly name: string; readonly text: string }[] {
+function agentFiles({
+  project,
+  io,
+}: ProjectContext): readonly { readonly name: string; readonly text: string }[] {
   const folder = join(project.root, '.reprise', 'agents');
   if (!existsSync(folder)) return [];
   const refuse = (problem: Problem) => new DefinitionError([problem]);

@@ -1,16 +1,13 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent } from '../core/events.ts';
-import { nearest } from '../core/suggest.ts';
-import { workerSource } from '../worker/contract.ts';
-import type { WorkflowModel } from '../workflow/model.ts';
-import { DefinitionError, type Problem } from '../workflow/problems.ts';
-import type { WorkflowText } from '../workflow/yaml/load.ts';
+import { type HistoryEvent, nearest, RepriseError } from '../core/index.ts';
+import { workerSource } from '../worker/index.ts';
+import { DefinitionError, type Problem, type WorkflowModel } from '../workflow/index.ts';
+import type { WorkflowText } from '../workflow/yaml/index.ts';
 import { type CommandIo, everyTime } from './host.ts';
-import { displayPath, type Project, readText } from './project.ts';
+import { displayPath, type Project, type ProjectContext, readText } from './project.ts';
 
-/** A file that may define a workflow; for a module with several, which of its exports. */
+/** File of a workflow, and the name of the export if a module has several. */
 export interface WorkflowLocation {
   readonly file: string;
   readonly exportName?: string | undefined;
@@ -25,7 +22,7 @@ const isWorkflowFile = (file: string): boolean =>
 
 const workflowsFolder = ({ root }: Project): string => join(root, '.reprise', 'workflows');
 
-/** The workflows of the project by name; a name stands for the file that the order of extensions puts first. */
+/** Returns the workflows of the project by name. If several files have the same name, YAML wins over modules. */
 export function knownWorkflows(project: Project): ReadonlyMap<string, string> {
   const folder = workflowsFolder(project);
   const known = new Map<string, string>();
@@ -40,7 +37,7 @@ export function knownWorkflows(project: Project): ReadonlyMap<string, string> {
   return known;
 }
 
-/** Finds what a person names: a workflow of the project, or a path from the current folder. Throws WORKFLOW_NOT_FOUND. */
+/** Finds a workflow by name, or by path relative to the current folder. Throws WORKFLOW_NOT_FOUND. */
 function locateWorkflow(
   reference: string,
   { project, io }: { readonly project: Project; readonly io: CommandIo },
@@ -53,18 +50,18 @@ function locateWorkflow(
   throw notFound(reference, { known, project, io });
 }
 
-/** Finds the definition that a run recorded, relative to the root of the project. Throws WORKFLOW_NOT_FOUND. */
+/** Finds the definition that a run has recorded, relative to the project's root. Throws WORKFLOW_NOT_FOUND. */
 function locateSource(source: string, { root }: Project): WorkflowLocation {
   for (const { name, exportName } of readings(source)) {
     const file = fileAt(resolve(root, name));
     if (file) return { file, exportName };
   }
   throw new RepriseError('WORKFLOW_NOT_FOUND', `the definition of the run, ${source}, no longer exists`, {
-    hint: 'put the file back where it was when the run started',
+    hint: 'restore the file at this path',
   });
 }
 
-/** A `#` divides a module from the name of an export, unless it is part of the file's name. */
+/** Returns both readings of a `#`: as part of the file's name, and as the separator before the name of an export. */
 function readings(reference: string): readonly { readonly name: string; readonly exportName?: string }[] {
   const hash = reference.lastIndexOf('#');
   if (hash <= 0) return [{ name: reference }];
@@ -74,60 +71,56 @@ function readings(reference: string): readonly { readonly name: string; readonly
 const fileAt = (path: string): string | undefined =>
   statSync(path, { throwIfNoEntry: false })?.isFile() ? path : undefined;
 
-interface Surroundings {
+interface WorkflowLookup {
   readonly known: ReadonlyMap<string, string>;
   readonly project: Project;
   readonly io: CommandIo;
 }
 
-function notFound(reference: string, { known, project, io }: Surroundings): RepriseError {
+function notFound(reference: string, { known, project, io }: WorkflowLookup): RepriseError {
   const isPath = /[/\\]/.test(reference) || isWorkflowFile(reference.replace(/#.*$/, ''));
   const names = [...known.keys()];
   const guess = nearest(reference, names);
   const folder = displayPath(io, workflowsFolder(project));
-  const message = isPath ? `there is no file ${reference}` : `there is no workflow ${reference}`;
+  const message = isPath ? `cannot find file ${reference}` : `cannot find workflow ${reference}`;
   if (guess)
     return new RepriseError('WORKFLOW_NOT_FOUND', message, { hint: `did you mean: reprise run ${guess}` });
   const hint =
     names.length > 0
       ? `workflows of this project: ${names.join(', ')}`
-      : `there are none in ${folder}; give the path of a file`;
+      : `${folder} contains no workflows; pass the path of a file`;
   return new RepriseError('WORKFLOW_NOT_FOUND', message, { hint });
 }
 
-/** A workflow and where it came from. */
-export interface Definition {
+/** A loaded workflow and its source. */
+export interface LoadedDefinition {
   readonly model: WorkflowModel;
   readonly kind: 'yaml' | 'module';
-  /** Relative to the root of the project, so that a resume finds it again. */
+  /** Path relative to the project's root, so that a resume can find it again. */
   readonly source: string;
 }
 
-export interface Place {
-  readonly project: Project;
-  readonly io: CommandIo;
-}
+/** Loads a workflow by name or path. Throws WORKFLOW_NOT_FOUND, DEFINITION_INVALID. */
+export const loadDefinition = async (reference: string, context: ProjectContext): Promise<LoadedDefinition> =>
+  loadLocation(locateWorkflow(reference, context), context);
 
-/** Loads what a person names. Throws WORKFLOW_NOT_FOUND, DEFINITION_INVALID. */
-export const loadDefinition = async (reference: string, place: Place): Promise<Definition> =>
-  loadLocation(locateWorkflow(reference, place), place);
+/** Loads a workflow from an existing file. Throws DEFINITION_INVALID. */
+export const loadFile = (file: string, context: ProjectContext): Promise<LoadedDefinition> =>
+  loadLocation({ file }, context);
 
-/** Loads a file of which the path is known. Throws DEFINITION_INVALID. */
-export const loadFile = (file: string, place: Place): Promise<Definition> => loadLocation({ file }, place);
-
-/** Loads the definition that a run was started with. Throws WORKFLOW_NOT_FOUND, DEFINITION_INVALID. */
+/** Loads the definition that a run has recorded. Throws WORKFLOW_NOT_FOUND, DEFINITION_INVALID. */
 export async function loadRecordedDefinition(
   history: readonly HistoryEvent[],
-  place: Place,
-): Promise<Definition> {
+  context: ProjectContext,
+): Promise<LoadedDefinition> {
   const [started] = history;
   const source = started?.type === 'run.started' ? started.data.source : undefined;
   if (source === undefined) {
     throw new RepriseError(
       'WORKFLOW_NOT_FOUND',
-      `run ${started?.runId} was started by a program that did not say where its workflow is defined`,
+      `run ${started?.runId} was started by a program that did not record where its workflow is defined`,
       {
-        hint: 'go on with it from that program',
+        hint: 'resume it from that program',
       },
     );
   }
@@ -135,21 +128,21 @@ export async function loadRecordedDefinition(
     const { iterationWorkflow } = await import('../worker/iteration.ts');
     return { model: iterationWorkflow({ branch: 'main' }), kind: 'module', source };
   }
-  return loadLocation(locateSource(source, place.project), place);
+  return loadLocation(locateSource(source, context.project), context);
 }
 
-async function loadLocation(location: WorkflowLocation, place: Place): Promise<Definition> {
+async function loadLocation(location: WorkflowLocation, context: ProjectContext): Promise<LoadedDefinition> {
   const { file } = location;
-  const source = relative(place.project.root, file);
-  const revise = place.io.host?.revise ?? (model => model);
+  const source = relative(context.project.root, file);
+  const revise = context.io.host?.revise ?? (model => model);
   if (isYamlFile(file)) {
-    const once = place.project.host?.once ?? everyTime;
-    const model = await once(`workflow ${file} seen from ${place.io.cwd}`, () => loadYaml(file, place));
+    const once = context.project.host?.once ?? everyTime;
+    const model = await once(`workflow ${file} seen from ${context.io.cwd}`, () => loadYaml(file, context));
     return { model: revise(model), kind: 'yaml', source };
   }
   const { loadModule } = await import('./load-module.ts');
-  const displayFile = displayPath(place.io, file);
-  const { workflow, exportName } = await loadModule({ ...location, displayFile, root: place.project.root });
+  const displayFile = displayPath(context.io, file);
+  const { workflow, exportName } = await loadModule({ ...location, displayFile, root: context.project.root });
   return {
     model: revise(workflow.model),
     kind: 'module',
@@ -157,7 +150,7 @@ async function loadLocation(location: WorkflowLocation, place: Place): Promise<D
   };
 }
 
-async function loadYaml(file: string, { project, io }: Place): Promise<WorkflowModel> {
+async function loadYaml(file: string, { project, io }: ProjectContext): Promise<WorkflowModel> {
   const { loadWorkflow } = await import('../workflow/yaml/load.ts');
   const refuse = (problem: Problem) => new DefinitionError([problem]);
   const read = (path: string): WorkflowText => {

@@ -1,7 +1,7 @@
-import { type ErrorCode, type ErrorData, RepriseError } from '../core/errors.ts';
-import type { RunResult } from '../engine/run/result.ts';
+import { type ErrorCode, type ErrorData, RepriseError } from '../core/index.ts';
+import type { RunResult } from '../engine/index.ts';
 
-/** What the process says when it ends. Signals add 128 to their number. */
+/** Exit codes of the process. A signal exits with 128 plus its number. */
 export const exitCodes = {
   ok: 0,
   failed: 1,
@@ -14,7 +14,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** For a run that came to its end, or to a stop. */
+/** Returns the exit code for a run that has ended or is suspended. */
 export function exitCodeOfResult(result: RunResult): ExitCode {
   switch (result.status) {
     case 'completed':
@@ -28,7 +28,7 @@ export function exitCodeOfResult(result: RunResult): ExitCode {
   }
 }
 
-/** For a command that could not do what it was asked. */
+/** Returns the exit code for a command that failed. */
 export const exitCodeOfError = (error: unknown): ExitCode =>
   error instanceof RepriseError ? exitCodeOfFailure(error) : exitCodes.failed;
 
@@ -46,7 +46,7 @@ const special: ReadonlyMap<string, ExitCode> = new Map<ErrorCode, ExitCode>([
   ['AGENT_LOGIN', exitCodes.needsPerson],
 ]);
 
-/** Nothing was tried: the command, the definition or the input has to change first. */
+/** Errors before anything ran: the command, the definition or the input must change first. */
 const mistakes: ReadonlySet<string> = new Set<ErrorCode>([
   'DEFINITION_INVALID',
   'DEFINITION_CHANGED',

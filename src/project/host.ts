@@ -1,39 +1,39 @@
-import type { SessionFactory } from '../agents/session.ts';
-import type { Clock, Ids } from '../core/time.ts';
-import type { World } from '../effects/world.ts';
-import type { Environment, ShellRunner } from '../engine/environment.ts';
-import type { EventStore } from '../store/port.ts';
-import { isUtf8Locale } from '../terminal/glyphs.ts';
-import type { WorkflowModel } from '../workflow/model.ts';
+import type { SessionFactory } from '../agents/index.ts';
+import type { Clock, Ids } from '../core/index.ts';
+import type { World } from '../effects/index.ts';
+import type { Environment, ShellRunner } from '../engine/index.ts';
+import type { EventStore } from '../store/index.ts';
+import { isUtf8Locale } from '../terminal/index.ts';
+import type { WorkflowModel } from '../workflow/index.ts';
 
-/** A gate that waits for an answer. */
-export interface Question {
+/** An approval that waits for an answer. */
+export interface ApprovalQuestion {
   readonly step: string;
   readonly message: string;
   readonly choices: readonly string[];
 }
 
-/** What stands between a command and the outside. Commands have the real thing, unless a test case stands in for it. */
+/** Everything that connects a command to the outside world. Test cases replace it. */
 export interface Host {
   readonly world: World;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
-  /** SQLite in the state folder if it is absent; `undefined` if there is none and nobody may make one. */
+  /** Opens the store. Defaults to SQLite in the state folder. `undefined` if none exists and `readonly` is set. */
   readonly openStore?: OpenStore | undefined;
-  /** Makes others of the surroundings in which a command would work: to have it work somewhere else than on this machine. */
+  /** Replaces the environment of the engine, for example with an in-memory model of git. */
   readonly surround?: ((environment: Environment) => Environment) | undefined;
-  /** Gives what was made before under the same name: for commands that are played a thousand times in one folder. */
+  /** Caches values by name, for commands that a test performs many times in the same folder. */
   readonly once?: Once | undefined;
-  /** Makes another workflow of the one that was loaded, to see what would have happened. */
+  /** Changes a loaded workflow, for what-if experiments. */
   readonly revise?: ((model: WorkflowModel) => WorkflowModel) | undefined;
 }
 
-/** `make` must give the same whenever it is called. */
+/** Returns the value of `make`, possibly from a cache. `make` must return an equivalent value on every call. */
 export type Once = <T>(name: string, make: () => Promise<T>) => Promise<T>;
 
-/** Makes each thing once. What could not be made is made again when it is asked for. */
+/** Returns a cache that calls `make` once for each name. A rejected promise is not cached. */
 export function rememberOnce(): Once {
   const made = new Map<string, Promise<unknown>>();
   return <T>(name: string, make: () => Promise<T>): Promise<T> => {
@@ -46,7 +46,7 @@ export function rememberOnce(): Once {
   };
 }
 
-/** Makes it every time. */
+/** Calls `make` every time. */
 export const everyTime: Once = (_, make) => make();
 
 export type OpenStore = (
@@ -54,41 +54,41 @@ export type OpenStore = (
   options: { readonly readonly: boolean },
 ) => Promise<EventStore | undefined>;
 
-/** What a command is given of its surroundings. Nothing else in here looks at the process that it runs in. */
+/** Input, output and environment of a command. Commands use this instead of `process`. */
 export interface CommandIo {
-  /** Data: results, documents, NDJSON. */
+  /** Writes data to standard output: results, documents, NDJSON. */
   out(text: string): void;
-  /** Resolves when all of it has been handed over. Whoever writes much waits for it, so that it does not pile up. */
+  /** Resolves when all output has been written. A command with much output awaits it to limit memory. */
   flushed?(): Promise<void>;
-  /** For people. */
+  /** Writes messages for people to standard error. */
   err(text: string): void;
   readonly stdin: AsyncIterable<Uint8Array | string>;
   readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   readonly columns: number;
   readonly color: { readonly out: boolean; readonly err: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Absolute. */
+  /** Absolute path of the current folder. */
   readonly cwd: string;
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now(): number;
-  /** Aborted when the process is to stop; its reason is what history will say. */
+  /** Signal that aborts when the process has to stop. Its reason is recorded in the history. */
   readonly interrupt: AbortSignal;
-  /** Stands in for the real world: in test cases. */
+  /** Replacement for the real world in test cases. */
   readonly host?: Host | undefined;
-  /** Where a live view may be drawn; absent when nobody watches. */
+  /** Stream for the live view. Absent if the output is not a terminal. */
   readonly terminal?: NodeJS.WriteStream | undefined;
-  /** Calls back for every key that is pressed, Ctrl-C included, until what it gives back is called; absent without a keyboard. */
+  /** Calls back for every key, including Ctrl-C. Returns a function that stops it. Absent without a keyboard. */
   readonly listenToKeys?: ((pressed: (key: string) => void) => () => void) | undefined;
-  /** Puts a question to the person at the keyboard; absent when there is none. `undefined`: left for later. */
-  readonly ask?: ((question: Question) => Promise<string | undefined>) | undefined;
+  /** Asks the person at the keyboard. Resolves to `undefined` if the answer is postponed. Absent without a keyboard. */
+  readonly ask?: ((question: ApprovalQuestion) => Promise<string | undefined>) | undefined;
 }
 
-/** Writes the text as one or more whole lines. */
+/** Writes the text and ends it with a newline. */
 export const writeLines = (write: (text: string) => void, text: string): void =>
   write(text.endsWith('\n') ? text : `${text}\n`);
 
-/** How text for one of the two streams may look. */
-export const lookOf = (io: CommandIo, stream: 'out' | 'err') => ({
+/** Returns the formatting that one of the two streams supports. */
+export const styleOf = (io: CommandIo, stream: 'out' | 'err') => ({
   color: io.color[stream],
   columns: io.columns,
   unicode: isUtf8Locale(io.env),

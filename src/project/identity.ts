@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { thisProcess } from '../process/table.ts';
-import type { Owner } from '../store/port.ts';
+import { thisProcess } from '../process/index.ts';
+import type { Owner } from '../store/index.ts';
 import type { CommandIo } from './host.ts';
 
-/** This process as the holder of locks, for the length of one command. */
+/** Returns this process as an owner of locks and runs, with a new incarnation for each command. */
 export const thisOwner = (): Owner => ({ ...thisProcess(), incarnation: randomUUID() });
 
-/** Who sits here, as far as the environment says. */
+/** Returns the name of the user from the environment. */
 export const userName = ({ env }: CommandIo): string | undefined =>
   env['USER'] || env['LOGNAME'] || env['USERNAME'] || undefined;

@@ -1,25 +1,24 @@
 import { createRequire } from 'node:module';
 import { extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { RepriseError } from '../core/errors.ts';
-import { nearest } from '../core/suggest.ts';
-import { isWorkflow, type Workflow } from '../workflow/builder/workflow.ts';
+import { nearest, RepriseError } from '../core/index.ts';
+import { isWorkflow, type Workflow } from '../workflow/builder/index.ts';
 import type { WorkflowLocation } from './definitions.ts';
 
 export interface ModuleOptions extends WorkflowLocation {
-  /** For messages. */
+  /** Path to show in messages. */
   readonly displayFile: string;
-  /** Where a loader for TypeScript is looked for. */
+  /** Folder whose `tsx` loads TypeScript, if Node.js cannot. */
   readonly root: string;
 }
 
 export interface LoadedModule {
   readonly workflow: Workflow;
-  /** Needed to find it again when the module exports several. */
+  /** Name of the export, if it is needed to find the workflow again. */
   readonly exportName: string | undefined;
 }
 
-/** Imports a module and finds the workflow that it exports. Throws DEFINITION_INVALID, and what the module throws on purpose. */
+/** Imports a module and finds its workflow. Throws DEFINITION_INVALID, WORKFLOW_NOT_FOUND. */
 export async function loadModule(options: ModuleOptions): Promise<LoadedModule> {
   const { file, displayFile, exportName } = options;
   if (/\.m?ts$/.test(extname(file))) await prepareTypeScript(options);
@@ -30,8 +29,8 @@ export async function loadModule(options: ModuleOptions): Promise<LoadedModule> 
     throw noSuchExport(displayFile, exportName, [...workflows.keys()]);
   }
   const [first, ...others] = workflows;
-  const byDefault = workflows.get('default');
-  if (byDefault) return { workflow: byDefault, exportName: undefined };
+  const defaultExport = workflows.get('default');
+  if (defaultExport) return { workflow: defaultExport, exportName: undefined };
   if (first && others.length === 0) return { workflow: first[1], exportName: undefined };
   const names = [...workflows.keys()];
   throw names.length > 1 ? severalExports(displayFile, names) : noWorkflow(displayFile);
@@ -43,14 +42,14 @@ async function importModule({ file, displayFile }: ModuleOptions): Promise<objec
   } catch (thrown) {
     if (thrown instanceof RepriseError) throw thrown;
     const { message, code } = describe(thrown);
-    // A copy of Reprise that the project has installed has error classes of its own.
-    const lead = code === 'DEFINITION_INVALID' ? '' : `${displayFile} cannot be loaded: `;
+    // If the project has installed its own copy of Reprise, `instanceof` does not match, but the code does.
+    const prefix = code === 'DEFINITION_INVALID' ? '' : `cannot load ${displayFile}: `;
     const missingReprise = code === 'ERR_MODULE_NOT_FOUND' && /package 'reprise'/.test(message);
-    throw new RepriseError('DEFINITION_INVALID', `${lead}${message}`, {
+    throw new RepriseError('DEFINITION_INVALID', `${prefix}${message}`, {
       cause: thrown,
       hint: missingReprise
         ? 'install it in the project: npm install --save-dev reprise'
-        : `see where it comes from: REPRISE_DEBUG=1 reprise validate ${displayFile}`,
+        : `see the stack trace: REPRISE_DEBUG=1 reprise validate ${displayFile}`,
     });
   }
 }
@@ -67,7 +66,7 @@ function workflowsOf(module: object): ReadonlyMap<string, Workflow> {
   return found;
 }
 
-/** Node strips types itself from 22.18 on; before, the project's own `tsx` can do it. */
+/** Registers the project's `tsx` if Node.js does not strip types itself, which it does since 22.18. */
 async function prepareTypeScript({ root, displayFile }: ModuleOptions): Promise<void> {
   if (Reflect.get(process.features, 'typescript')) return;
   const project = createRequire(join(root, 'package.json'));
@@ -100,7 +99,7 @@ const severalExports = (displayFile: string, names: readonly string[]) =>
 
 const noWorkflow = (displayFile: string) =>
   new RepriseError('DEFINITION_INVALID', `${displayFile} exports no workflow`, {
-    hint: "export what workflow(...) returns: export default workflow('name', { steps })",
+    hint: "export the result of workflow(...): export default workflow('name', { steps })",
   });
 
 const exportsHint = (displayFile: string, names: readonly string[]): string | undefined =>

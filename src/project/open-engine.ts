@@ -1,43 +1,39 @@
 import { join } from 'node:path';
-import type { AgentDefinition } from '../agents/agent.ts';
-import { builtInAgents, lazySessions } from '../agents/open-session.ts';
-import type { SessionFactory } from '../agents/session.ts';
-import { createLiveWorld } from '../effects/live-world.ts';
-import { systemClock, systemIds } from '../effects/system.ts';
-import type { Tracer } from '../effects/tracer.ts';
-import { Engine } from '../engine/engine.ts';
+import { type AgentDefinition, builtInAgents, lazySessions, type SessionFactory } from '../agents/index.ts';
+import { createLiveWorld, systemClock, systemIds, type Tracer } from '../effects/index.ts';
 import {
   defaultSettings,
+  Engine,
   type EngineSettings,
   type Environment,
   type Observer,
   type ShellRunner,
   type WorktreeSettings,
-} from '../engine/environment.ts';
-import { isAlive, thisProcess } from '../process/table.ts';
-import type { EventStore } from '../store/port.ts';
+} from '../engine/index.ts';
+import { isAlive, thisProcess } from '../process/index.ts';
+import type { EventStore } from '../store/index.ts';
 import type { Host } from './host.ts';
 
 export interface OpenEngineOptions {
-  /** Where shell steps run. */
+  /** Absolute path of the project, which shell steps run in. */
   readonly root: string;
-  /** Where the store, logs and scratch files are; `.reprise/state` below the root by default. */
+  /** Folder for the store, logs and scratch files. Defaults to `.reprise/state` below the root. */
   readonly stateDir?: string | undefined;
-  /** What shell steps inherit. */
+  /** Environment variables that shell steps inherit. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** SQLite in the state folder by default. */
+  /** Event store. Defaults to SQLite in the state folder. */
   readonly store?: EventStore | undefined;
   readonly observe?: Observer | undefined;
   readonly settings?: Partial<EngineSettings> | undefined;
-  /** By name; `claude` and `codex` with the permissions `edit` by default. */
+  /** Agents by name. Defaults to `claude` and `codex` with the permissions `edit`. */
   readonly agents?: ReadonlyMap<string, AgentDefinition> | undefined;
-  /** How sessions with agents are opened; a function of your own can stand in for them. */
+  /** Opens sessions with agents. Pass your own function to replace them, for example in tests. */
   readonly openSession?: SessionFactory | undefined;
-  /** Workspaces are below `.reprise/workspaces`, without setup, by default. */
+  /** Settings for workspaces. Defaults to `.reprise/workspaces` without setup. */
   readonly worktrees?: Partial<WorktreeSettings> | undefined;
-  /** Work that the program brings along. */
+  /** Implementations of built-in steps. */
   readonly builtIns?: ((environment: Environment) => Environment['builtIns']) | undefined;
-  /** Stands in for the real world. */
+  /** Replacement for the real world. */
   readonly host?: Host | undefined;
 }
 
@@ -48,7 +44,7 @@ export interface OpenedEngine {
   close(): Promise<void>;
 }
 
-/** The engine on the real world. Throws STORE_FAILED if the store cannot be opened. */
+/** Opens an engine, by default on the real world. Throws STORE_FAILED if the store cannot be opened. */
 export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
   const stateDir = options.stateDir ?? join(options.root, '.reprise', 'state');
   const host = options.host ?? liveHost();
@@ -80,7 +76,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
   return { engine, store, environment, close: () => store.close() };
 }
 
-/** The machine that this process runs on; `tracer` is told of everything that crosses the boundary. */
+/** Returns a host on this machine. `tracer` receives every effect. */
 export const liveHost = (tracer?: Tracer): Host => ({
   world: createLiveWorld({ tracer }),
   clock: systemClock,
@@ -89,13 +85,13 @@ export const liveHost = (tracer?: Tracer): Host => ({
   runShell: lazyShells,
 });
 
-/** The code that runs scripts is loaded with the first of them. */
+/** Loads the code that runs scripts on first use. */
 const lazyShells: ShellRunner = async script =>
   (await import('../process/shell-step.ts')).runShellStep(script);
 
 export const storeFile = (stateDir: string): string => join(stateDir, 'reprise.db');
 
-/** The store of a project, made if there is none, unless `readonly`. Throws STORE_FAILED, STORE_NEWER. */
+/** Opens the store of a project, and creates it unless `readonly`. Throws STORE_FAILED, STORE_NEWER. */
 export async function openStore(
   stateDir: string,
   options: { readonly readonly?: boolean; readonly durable?: boolean } = {},

@@ -8,7 +8,7 @@ import { excludeFromGit } from './project.ts';
 const git = (cwd: string, ...args: string[]) => execFileSync('git', args, { cwd, encoding: 'utf8' });
 
 describe('excludeFromGit', () => {
-  it('hides the state of a project below the top of the repository, whatever its folder is called', () => {
+  it('excludes the state of a project in a subfolder with special characters in its name', () => {
     const top = temporaryProject();
     git(top, 'init', '--quiet');
     const root = join(top, 'odd [name] #1');
@@ -19,7 +19,7 @@ describe('excludeFromGit', () => {
     expect(git(top, 'status', '--porcelain', '-uall')).toBe('');
   });
 
-  it('adds what is missing to the file as it is, once', () => {
+  it('appends missing patterns to an existing file only once', () => {
     const root = temporaryProject();
     git(root, 'init', '--quiet');
     const file = join(root, '.git', 'info', 'exclude');

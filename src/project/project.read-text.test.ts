@@ -8,7 +8,7 @@ import { findProject, readConfig } from './project.ts';
 const latin1 = Buffer.from('name: caf\u00e9\nsteps: []\n', 'latin1');
 
 describe('a file that is not UTF-8', () => {
-  it('is refused as a workflow, where it goes wrong', async () => {
+  it('is rejected as a workflow with the position of the first invalid byte', async () => {
     const root = temporaryProject();
     writeFileSync(join(root, 'w.yaml'), Buffer.concat([Buffer.from('# \u6f22\n'), latin1]));
     const io = testIo(root);
@@ -18,7 +18,7 @@ describe('a file that is not UTF-8', () => {
     });
   });
 
-  it('is refused as the settings of the project', async () => {
+  it('is rejected as the settings of the project', async () => {
     const root = temporaryProject();
     writeFileSync(join(root, 'reprise.yaml'), latin1);
     const io = testIo(root);

@@ -1,23 +1,23 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { RepriseError } from '../core/errors.ts';
-import type { WorktreeSettings } from '../engine/environment.ts';
-import { shellWord } from '../terminal/words.ts';
-import { formatProblem, type Problem } from '../workflow/problems.ts';
-import type { Config } from '../workflow/yaml/config.ts';
+import { RepriseError } from '../core/index.ts';
+import type { WorktreeSettings } from '../engine/index.ts';
+import { shellWord } from '../terminal/index.ts';
+import { formatProblem, type Problem } from '../workflow/index.ts';
+import type { Config } from '../workflow/yaml/index.ts';
 import { type CommandIo, everyTime, type Host } from './host.ts';
 
 interface TextFile {
   readonly file: string;
-  /** For messages. */
+  /** Path to show in messages. */
   readonly displayFile: string;
-  /** The error that says what is wrong with the file. */
+  /** Creates the error to throw. */
   readonly refuse: (problem: Problem) => Error;
 }
 
 const lineFeed = 0x0a;
 
-/** The text of a file. Throws what `refuse` gives if it is not UTF-8: a replaced character would change what it means. */
+/** Reads a text file. Throws the error of `refuse` if it is not UTF-8: replaced characters could change its meaning. */
 export function readText({ file, displayFile, refuse }: TextFile): string {
   const bytes = readFileSync(file);
   const text = decode(bytes);
@@ -37,7 +37,7 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** A line feed is never part of another character, so each line can be looked at alone. */
+/** Checks line by line, because a line feed is never part of another character. */
 function firstFault(bytes: Uint8Array): { readonly line: number; readonly column: number } {
   for (let line = 1, start = 0; ; line++) {
     const found = bytes.indexOf(lineFeed, start);
@@ -49,26 +49,32 @@ function firstFault(bytes: Uint8Array): { readonly line: number; readonly column
   }
 }
 
-/** Where a command works. */
+/** Project that a command works in. */
 export interface Project {
-  /** Where shell steps run and what recorded paths are relative to. */
+  /** Absolute path of the folder that shell steps run in and recorded paths are relative to. */
   readonly root: string;
-  /** The store, logs and scratch files. */
+  /** Absolute path of the folder for the store, logs and scratch files. */
   readonly stateDir: string;
-  /** What a command for this project ends with: ` --state-dir x` if that was given, or else nothing. */
+  /** Suffix for suggested commands: ` --state-dir x` if that option was given, otherwise empty. */
   readonly commandSuffix: string;
-  /** Stands in for the real world: in test cases. */
+  /** Replacement for the real world in test cases. */
   readonly host?: Host | undefined;
 }
 
+/** The project that a command works on, and its input and output. */
+export interface ProjectContext {
+  readonly project: Project;
+  readonly io: CommandIo;
+}
+
 export interface ProjectOptions {
-  /** Relative to the current folder. */
+  /** Path relative to the current folder. */
   readonly stateDir?: string | undefined;
 }
 
 const marks = ['.reprise', 'reprise.yaml', '.git'];
 
-/** The nearest folder that looks like the root of a project, or else the current one. */
+/** Finds the nearest parent folder that looks like the root of a project. Defaults to the current folder. */
 export function findProject({ cwd, env, host }: CommandIo, { stateDir }: ProjectOptions = {}): Project {
   const root = findUpwards(cwd, folder => marks.some(mark => existsSync(join(folder, mark)))) ?? cwd;
   const fromEnv = env['REPRISE_STATE_DIR'];
@@ -82,10 +88,10 @@ export function findProject({ cwd, env, host }: CommandIo, { stateDir }: Project
   };
 }
 
-/** What a command has to end with to work in the same state folder, as it was typed. */
+/** Returns the option that makes a suggested command use the same state folder. */
 export const commandSuffix = (stateDir: string): string => ` --state-dir ${shellWord(stateDir)}`;
 
-/** The first folder that fits, from `start` up. */
+/** Returns the first folder that fits, from `start` upwards. */
 export function findUpwards(start: string, fits: (folder: string) => boolean): string | undefined {
   for (let folder = start; ; folder = dirname(folder)) {
     if (fits(folder)) return folder;
@@ -95,7 +101,7 @@ export function findUpwards(start: string, fits: (folder: string) => boolean): s
 
 export const configFile = ({ root }: Project): string => join(root, 'reprise.yaml');
 
-/** The settings of the project; none without a `reprise.yaml`. Throws CONFIG_INVALID. */
+/** Reads the settings of the project. Empty without a `reprise.yaml`. Throws CONFIG_INVALID. */
 export const readConfig = (project: Project, io: CommandIo): Promise<Config> =>
   (project.host?.once ?? everyTime)(`settings seen from ${io.cwd}`, () => loadSettings(project, io));
 
@@ -110,21 +116,21 @@ async function loadSettings(project: Project, io: CommandIo): Promise<Config> {
   return loadConfig({ file, displayFile, text: readText({ file, displayFile, refuse }) }, agentRules);
 }
 
-/** How workspaces are made, as far as the settings say. */
+/** Returns the settings for workspaces, with an absolute folder. */
 export function worktreesOf({ root }: Project, { worktrees }: Config): Partial<WorktreeSettings> {
   if (!worktrees) return {};
   const { folder, ...rest } = worktrees;
   return { ...rest, ...(folder === undefined ? {} : { folder: resolve(root, folder) }) };
 }
 
-/** The path as somebody in the current folder would type it. */
+/** Returns a path relative to the current folder, for messages. */
 export const displayPath = ({ cwd }: CommandIo, file: string): string => relative(cwd, file) || '.';
 
 export const ignoredFolders = ['.reprise/state/', '.reprise/workspaces/'];
 
 /**
- * Keeps git from seeing what Reprise writes below `root`, without touching a file that is committed. Gives the file that
- * says so. Does nothing outside a repository or where the repository cannot be written to.
+ * Excludes the folders that Reprise writes to from git, without changing a committed file. Returns the path of the
+ * exclude file. Does nothing outside a repository, or if the repository is not writable.
  */
 export function excludeFromGit(root: string): string | undefined {
   const top = findUpwards(root, folder => existsSync(join(folder, '.git')));
@@ -141,12 +147,12 @@ export function excludeFromGit(root: string): string | undefined {
     appendFileSync(file, `${before === '' || before.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`);
     return file;
   } catch {
-    // Runs do not depend on it; `reprise doctor` tells.
+    // Runs do not depend on it, and `reprise doctor` reports it.
     return undefined;
   }
 }
 
-/** A linked worktree and a submodule have a file that leads to the folder; worktrees share the one of the first. */
+/** Follows the `.git` file of a linked worktree or a submodule to the git folder that all worktrees share. */
 function commonGitFolder(dotGit: string): string {
   if (statSync(dotGit).isDirectory()) return dotGit;
   const link = /^gitdir: (.*)$/m.exec(readFileSync(dotGit, 'utf8'))?.[1] ?? '';
@@ -155,7 +161,7 @@ function commonGitFolder(dotGit: string): string {
   return existsSync(common) ? resolve(folder, readFileSync(common, 'utf8').trim()) : folder;
 }
 
-/** Patterns with a slash inside count from the top of the worktree. */
+/** A pattern that contains a slash is relative to the root of the worktree. */
 function patternsFor(folder: string): readonly string[] {
   if (folder === '') return ignoredFolders;
   const prefix = folder

@@ -1,17 +1,14 @@
 import { existsSync } from 'node:fs';
-import { RepriseError } from '../core/errors.ts';
-import { nearest } from '../core/suggest.ts';
-import { type Timestamp, toEpochMs } from '../core/time.ts';
-import { isAlive, thisProcess } from '../process/table.ts';
-import type { EventStore, RunStatus, RunSummary } from '../store/port.ts';
-import type { RunView } from '../view/run-view.ts';
-import type { StepProgress, WorkspaceProgress } from '../view/step-progress.ts';
+import { nearest, RepriseError, type Timestamp, toEpochMs } from '../core/index.ts';
+import { isAlive, thisProcess } from '../process/index.ts';
+import type { EventStore, RunStatus, RunSummary } from '../store/index.ts';
+import type { RunView, StepProgress, WorkspaceProgress } from '../view/index.ts';
 import { openStore, storeFile } from './open-engine.ts';
 import type { Project } from './project.ts';
 
 export type StoreMode = 'readonly' | 'writable';
 
-/** The store of the project, if anything was ever run there. Throws STORE_FAILED. */
+/** Opens the store of the project. Resolves to `undefined` if the project has no runs. Throws STORE_FAILED. */
 export async function openStoredRuns(project: Project, mode: StoreMode): Promise<EventStore | undefined> {
   const { stateDir, host } = project;
   const readonly = mode === 'readonly';
@@ -20,13 +17,13 @@ export async function openStoredRuns(project: Project, mode: StoreMode): Promise
   try {
     return await openStore(stateDir, { readonly });
   } catch (error) {
-    // Somebody makes it right now.
+    // Another process is creating the store right now.
     if (error instanceof RepriseError && error.code === 'STORE_EMPTY') return undefined;
     throw error;
   }
 }
 
-/** Opens the store for as long as `work` takes. Throws RUN_NOT_FOUND if nothing was ever run in the project. */
+/** Opens the store while `work` runs. Throws RUN_NOT_FOUND if the project has no runs. */
 export async function withStoredRuns<T>(
   { project, mode }: { readonly project: Project; readonly mode: StoreMode },
   work: (store: EventStore) => Promise<T>,
@@ -40,7 +37,7 @@ export async function withStoredRuns<T>(
   }
 }
 
-/** The run with that id or beginning of an id; without one, the newest. Throws RUN_NOT_FOUND, RUN_AMBIGUOUS. */
+/** Finds a run by id or prefix. Defaults to the newest run. Throws RUN_NOT_FOUND, RUN_AMBIGUOUS. */
 export async function selectRun(store: EventStore, reference: string | undefined): Promise<RunSummary> {
   if (reference === undefined) {
     const [newest] = await store.list({ limit: 1 });
@@ -49,31 +46,31 @@ export async function selectRun(store: EventStore, reference: string | undefined
   }
   if (reference === '')
     throw new RepriseError('USAGE', 'the id of the run is empty', {
-      hint: 'see which runs there are: reprise list',
+      hint: 'list all runs: reprise list',
     });
   const found = await store.find(reference);
   const exact = found.find(({ runId }) => runId === reference);
   const [only, ...others] = found;
   if (exact) return exact;
   if (!only) {
-    throw new RepriseError('RUN_NOT_FOUND', `there is no run ${reference}`, {
-      hint: 'see which runs there are: reprise list',
+    throw new RepriseError('RUN_NOT_FOUND', `cannot find run ${reference}`, {
+      hint: 'list all runs: reprise list',
     });
   }
   if (others.length === 0) return only;
   const lines = found.map(({ runId, workflow, startedAt }) => `  ${runId}  ${workflow}  ${startedAt}`);
   throw new RepriseError('RUN_AMBIGUOUS', `several runs start with ${reference}:\n${lines.join('\n')}`, {
-    hint: 'type more of the id',
+    hint: 'type more characters of the id',
   });
 }
 
-type RunOwner = NonNullable<RunSummary['owner']>;
+type SummaryOwner = NonNullable<RunSummary['owner']>;
 
-/** Whether somebody works on a run. Only `held` keeps others from taking it. */
+/** Ownership of a run. Only `held` prevents other processes from taking it over. */
 export type Ownership =
   | { readonly kind: 'free' }
-  | { readonly kind: 'held'; readonly owner: RunOwner }
-  | { readonly kind: 'expired' | 'dead'; readonly owner: RunOwner };
+  | { readonly kind: 'held'; readonly owner: SummaryOwner }
+  | { readonly kind: 'expired' | 'dead'; readonly owner: SummaryOwner };
 
 export function ownershipOf({ owner }: RunSummary, now: number): Ownership {
   if (!owner) return { kind: 'free' };
@@ -82,73 +79,73 @@ export function ownershipOf({ owner }: RunSummary, now: number): Ownership {
   return { kind: 'held', owner };
 }
 
-/** `interrupted`: it had not ended when its process did. */
-export type StandingStatus = RunStatus | 'interrupted';
+/** `interrupted`: the process ended before the run did. */
+export type ShownStatus = RunStatus | 'interrupted';
 
-export const standingStatus = (run: RunSummary, now: number): StandingStatus =>
+export const shownStatus = (run: RunSummary, now: number): ShownStatus =>
   run.status === 'running' && ownershipOf(run, now).kind !== 'held' ? 'interrupted' : run.status;
 
 export const hasEnded = ({ status }: { readonly status: RunStatus }): boolean =>
   status === 'completed' || status === 'failed' || status === 'cancelled';
 
-/** Throws RUN_ENDED: there is nothing that could take the message. */
+/** Throws RUN_ENDED if the run has ended and can no longer receive messages. */
 export function requireNotEnded({ runId, status, endedAt }: RunSummary, what: string): void {
   if (!hasEnded({ status })) return;
   throw new RepriseError(
     'RUN_ENDED',
-    `run ${runId} has ${endedWords[status]}${at(endedAt)}, so there is nothing to ${what}`,
+    `run ${runId} ${endedWords[status]}${at(endedAt)}, so there is nothing to ${what}`,
     {
-      hint: `see how it went: reprise show ${runId}`,
+      hint: `see the result: reprise show ${runId}`,
     },
   );
 }
 
 const endedWords: Readonly<Record<RunStatus, string>> = {
-  running: 'not ended',
-  suspended: 'not ended',
+  running: 'has not ended',
+  suspended: 'has not ended',
   completed: 'completed',
   failed: 'failed',
-  cancelled: 'been cancelled',
+  cancelled: 'was cancelled',
 };
 
 const at = (time: Timestamp | null): string => (time ? ` at ${time}` : '');
 
 const nothingRun = () =>
-  new RepriseError('RUN_NOT_FOUND', 'nothing has been run in this project yet', {
+  new RepriseError('RUN_NOT_FOUND', 'this project has no runs yet', {
     hint: 'start a workflow: reprise run <workflow>',
   });
 
-/** The step or worker that a person names: `fix`, `fix:1`, `fix:1/build`. Throws USAGE. */
+/** Finds a step or a copy of it: `fix`, `fix:1`, `fix:1/build`. Throws USAGE. */
 export function selectUnit(view: RunView, reference: string): StepProgress {
   const found = view.step(reference);
   if (found) return found;
   const paths = view.steps.map(({ path }) => path);
   const guess = nearest(reference, paths);
   const [, step = ''] = /^(.*):\d+$/.exec(reference) ?? [];
-  const workers = view.step(step)?.children.filter(({ isWorker }) => isWorker) ?? [];
+  const copies = view.step(step)?.children.filter(({ isWorker }) => isWorker) ?? [];
   const hint =
-    workers.length > 0
-      ? `the workers of ${step} are ${listed(workers.map(({ path }) => path))}`
+    copies.length > 0
+      ? `the copies of ${step} are ${listed(copies.map(({ path }) => path))}`
       : guess
         ? `did you mean ${guess}?`
         : `the steps of the run are ${listed(paths)}`;
   throw new RepriseError('USAGE', `run ${view.runId} has no step ${reference}`, { hint });
 }
 
-const mostNames = 10;
+const maxNames = 10;
 
 export const listed = (names: readonly string[]): string =>
-  names.length <= mostNames
+  names.length <= maxNames
     ? names.join(', ')
-    : `${names.slice(0, mostNames).join(', ')} and ${names.length - mostNames} more`;
+    : `${names.slice(0, maxNames).join(', ')} and ${names.length - maxNames} more`;
 
-/** A step or worker that has a workspace of its own. */
+/** A step, or a copy of one, with its own workspace. */
 export interface UnitWork {
   readonly step: StepProgress;
   readonly workspace: WorkspaceProgress;
 }
 
-/** What a person means by a step: its own workspace, or that of the worker that was selected. Throws USAGE. */
+/** Finds the workspace of a step, or that of its selected copy. Throws USAGE. */
 export function unitWork(view: RunView, reference: string, command: string): UnitWork {
   const named = selectUnit(view, reference);
   const { selection } = named.work;
@@ -160,12 +157,12 @@ export function unitWork(view: RunView, reference: string, command: string): Uni
   if (example) {
     throw new RepriseError(
       'USAGE',
-      `${step.path} has ${inside.length} workers with work of their own: ${listed(inside.map(({ path }) => path))}`,
+      `${step.path} has ${inside.length} copies, each with its own work: ${listed(inside.map(({ path }) => path))}`,
       { hint: `name one: reprise ${command} ${view.runId} ${example.path}` },
     );
   }
   const others = view.steps.filter(({ work }) => work.workspace).map(({ path }) => path);
   throw new RepriseError('USAGE', `${step.path} of run ${view.runId} has no workspace of its own`, {
-    hint: others.length > 0 ? `these have one: ${listed(others)}` : 'no step of the run has one',
+    hint: others.length > 0 ? `steps with a workspace: ${listed(others)}` : 'no step of this run has one',
   });
 }

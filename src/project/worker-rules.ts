@@ -1,34 +1,31 @@
-import { RepriseError } from '../core/errors.ts';
-import { nearest } from '../core/suggest.ts';
-import { isBranchName } from '../git/names.ts';
-import { branchTip } from '../git/refs.ts';
-import { openRepository, type Repository } from '../git/repository.ts';
-import { shellWord } from '../terminal/words.ts';
-import type { WorkerRules } from '../worker/contract.ts';
-import type { Config } from '../workflow/yaml/config.ts';
-import { defaultTaskSource, defaultWorkerSettings } from '../workflow/yaml/config-workers.ts';
-import type { Agents } from './agents.ts';
+import type { AgentDefinitions } from '../agents/index.ts';
+import { nearest, RepriseError } from '../core/index.ts';
+import { branchTip, isBranchName, openRepository, type Repository } from '../git/index.ts';
+import { shellWord } from '../terminal/index.ts';
+import type { WorkerRules } from '../worker/index.ts';
+import { type Config, defaultTaskSource, defaultWorkerSettings } from '../workflow/yaml/index.ts';
+
 import { type CommandIo, everyTime } from './host.ts';
 import type { Project } from './project.ts';
 
-interface Place {
+interface WorkerRulesContext {
   readonly io: CommandIo;
   readonly project: Project;
   readonly config: Config;
-  readonly agents: Agents;
+  readonly agents: AgentDefinitions;
 }
 
-/** How workers work here: flags, then settings, then what the repository suggests. Throws USAGE, NOT_A_REPOSITORY. */
+/** Resolves the rules from flags, then settings, then the repository. Throws USAGE, NOT_A_REPOSITORY. */
 export const workerRules = (
-  place: Place,
+  context: WorkerRulesContext,
   { branch, agent }: { readonly branch?: string | undefined; readonly agent?: string | undefined },
 ): Promise<WorkerRules> =>
-  (place.project.host?.once ?? everyTime)(`rules for workers ${JSON.stringify([branch, agent])}`, () =>
-    decideRules(place, { branch, agent }),
+  (context.project.host?.once ?? everyTime)(`rules for workers ${JSON.stringify([branch, agent])}`, () =>
+    decideRules(context, { branch, agent }),
   );
 
 async function decideRules(
-  { io, project, config, agents }: Place,
+  { io, project, config, agents }: WorkerRulesContext,
   flags: { readonly branch?: string | undefined; readonly agent?: string | undefined },
 ): Promise<WorkerRules> {
   const settings = config.workers ?? defaultWorkerSettings;
@@ -45,27 +42,27 @@ async function decideRules(
   };
 }
 
-function noAgent(name: string, agents: Agents): RepriseError {
+function noAgent(name: string, agents: AgentDefinitions): RepriseError {
   const guess = nearest(name, agents.keys());
-  return new RepriseError('USAGE', `there is no agent ${name}`, {
+  return new RepriseError('USAGE', `unknown agent ${name}`, {
     hint: guess
       ? `did you mean ${guess}?`
-      : `there are ${[...agents.keys()].join(', ')}; define others in .reprise/agents, or begin with: reprise init`,
+      : `known agents: ${[...agents.keys()].join(', ')}; define others in .reprise/agents, or create some with: reprise init`,
   });
 }
 
 async function landingBranch(repository: Repository, wanted: string | undefined): Promise<string> {
   if (wanted !== undefined) {
     if (!isBranchName(wanted))
-      throw new RepriseError('USAGE', `${JSON.stringify(wanted)} is not a name that a branch can have`);
+      throw new RepriseError('USAGE', `${JSON.stringify(wanted)} is not a valid branch name`);
     if ((await branchTip(repository, wanted)) !== undefined) return wanted;
     throw await noBranch(repository, wanted);
   }
   if ((await branchTip(repository, 'main')) !== undefined) return 'main';
   const current = await currentBranch(repository);
   if (current === undefined) {
-    throw new RepriseError('USAGE', 'there is no branch main, and no branch is checked out', {
-      hint: 'say what to land on: reprise worker --branch <branch>',
+    throw new RepriseError('USAGE', 'branch main does not exist, and no branch is checked out', {
+      hint: 'name the branch to land on: reprise worker --branch <branch>',
     });
   }
   if ((await branchTip(repository, current)) !== undefined) return current;
@@ -81,10 +78,10 @@ async function noBranch(repository: Repository, name: string): Promise<RepriseEr
   const current = await currentBranch(repository);
   const isEmpty = (await repository.git.run(['rev-parse', '--verify', '--quiet', 'HEAD'])).code !== 0;
   if (isEmpty && (current === name || current === undefined))
-    return new RepriseError('USAGE', `the repository has no commit yet, so there is nothing to work on`, {
-      hint: 'make one first: git add --all && git commit -m "Begin"',
+    return new RepriseError('USAGE', 'the repository has no commits yet', {
+      hint: 'create the first one: git add --all && git commit -m "Initial commit"',
     });
-  return new RepriseError('USAGE', `there is no branch ${name}`, {
-    hint: `make it first: git branch ${shellWord(name)}${current ? `; or work on ${current}: --branch ${shellWord(current)}` : ''}`,
+  return new RepriseError('USAGE', `branch ${name} does not exist`, {
+    hint: `create it: git branch ${shellWord(name)}${current ? `; or use ${current}: --branch ${shellWord(current)}` : ''}`,
   });
 }

@@ -1,5 +1,4 @@
-import { RepriseError } from '../core/errors.ts';
-import type { Timestamp } from '../core/time.ts';
+import { RepriseError, type Timestamp } from '../core/index.ts';
 import type { Fence, RunStatus } from './port.ts';
 
 /**
@@ -95,7 +94,7 @@ export const isHeld = ({ state, runId, runStatus }: Claim): boolean =>
   state === 'held' && (runId === null || runStatus === 'running' || runStatus === 'suspended');
 
 /** What a store answers, and the claim that it has to keep from then on, if anything changes. */
-export interface Decision<Answer> {
+export interface ClaimDecision<Answer> {
   readonly answer: Answer;
   readonly kept?: Claim;
 }
@@ -108,7 +107,7 @@ export function decideClaim(
   current: Claim | undefined,
   request: ClaimRequest,
   runStatus: RunStatus | null,
-): Decision<ClaimResult> {
+): ClaimDecision<ClaimResult> {
   const { task, seen, version, runId, by, at } = request;
   const claim: Claim = { task, token: seen + 1, state: 'held', version, runId, runStatus, by, at };
   // A claim for a run that has ended would be held by nobody.
@@ -127,7 +126,7 @@ export function decideClaim(
 export function decideSettlement(
   current: Claim | undefined,
   { task, token, state, at, reason, commit, branch }: Settlement,
-): Decision<boolean> {
+): ClaimDecision<boolean> {
   if (!current) return { answer: false };
   if (token !== undefined && (token !== current.token || current.state !== 'held')) {
     // Said by a process that died before it could note that it had said it.

@@ -1,10 +1,9 @@
-import type { NewEvent } from '../core/events.ts';
-import type { Timestamp } from '../core/time.ts';
+import type { NewEvent, Timestamp } from '../core/index.ts';
 import {
   byTask,
   type Claim,
+  type ClaimDecision,
   type ClaimStore,
-  type Decision,
   decideClaim,
   decideSettlement,
   isHeldBy,
@@ -15,9 +14,9 @@ import {
   checkBatch,
   checkLease,
   type EventRow,
-  type Holder,
   holds,
   type InboxRow,
+  type LeaseHolder,
   outcomeOf,
   runIdTaken,
   runNotFound,
@@ -36,7 +35,7 @@ interface Run {
   status: RunStatus;
   endedAt: Timestamp | null;
   epoch: number;
-  holder: Holder | null;
+  holder: LeaseHolder | null;
   readonly events: EventRow[];
   inbox: InboxRow[];
   readonly processes: Map<number, ChildRecord>;
@@ -58,7 +57,7 @@ export function memoryStore(): EventStore {
 
   const claims = memoryClaims({
     statusOf: runId => runWith(runId).status,
-    check: ({ runId, lease }) => checkLease(runId, standingOf(runWith(runId)), lease),
+    check: ({ runId, lease }) => checkLease(runId, leaseStateOf(runWith(runId)), lease),
   });
 
   const workers = memoryWorkers();
@@ -116,14 +115,14 @@ export function memoryStore(): EventStore {
 
     async renew(runId, lease, expiresAt) {
       const run = runs.get(runId);
-      if (!run?.holder || !holds(standingOf(run), lease)) return false;
+      if (!run?.holder || !holds(leaseStateOf(run), lease)) return false;
       run.holder = { ...run.holder, expiresAt };
       return true;
     },
 
     async release(runId, lease, status) {
       const run = runs.get(runId);
-      if (!run || !holds(standingOf(run), lease)) return;
+      if (!run || !holds(leaseStateOf(run), lease)) return;
       run.holder = null;
       followedByClaims(run, () => {
         run.status = status ?? run.status;
@@ -132,12 +131,12 @@ export function memoryStore(): EventStore {
 
     async holdsRun(runId, lease) {
       const run = runs.get(runId);
-      return run !== undefined && holds(standingOf(run), lease);
+      return run !== undefined && holds(leaseStateOf(run), lease);
     },
 
     async append(batch) {
       const run = runWith(batch.runId);
-      checkBatch(batch, standingOf(run));
+      checkBatch(batch, leaseStateOf(run));
       followedByClaims(run, () => write(run, batch.events, batch.at));
       const consumed = new Set(batch.consumed);
       run.inbox = run.inbox.filter(({ id }) => !consumed.has(id));
@@ -168,7 +167,7 @@ export function memoryStore(): EventStore {
 
     async addProcess(runId, lease, { pid, processStart, step }) {
       const run = runWith(runId);
-      checkLease(runId, standingOf(run), lease);
+      checkLease(runId, leaseStateOf(run), lease);
       run.processes.set(pid, { pid, processStart, step });
     },
 
@@ -204,7 +203,7 @@ function write(run: Run, events: readonly NewEvent[], at: Timestamp): void {
   Object.assign(run, outcomeOf(events, at));
 }
 
-const standingOf = ({ epoch, holder, events }: Run) => ({
+const leaseStateOf = ({ epoch, holder, events }: Run) => ({
   epoch,
   incarnation: holder?.incarnation ?? null,
   lastSeq: events.length,
@@ -241,7 +240,7 @@ function memoryClaims({ statusOf, check }: Runs) {
     const claim = claims.get(task);
     return claim && asOfNow(claim);
   };
-  const carryOut = <Answer>({ answer, kept }: Decision<Answer>): Answer => {
+  const carryOut = <Answer>({ answer, kept }: ClaimDecision<Answer>): Answer => {
     if (kept) {
       claims.set(kept.task, kept);
       revision += 1;

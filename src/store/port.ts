@@ -1,6 +1,4 @@
-import type { HistoryEvent, NewEvent } from '../core/events.ts';
-import type { Json } from '../core/json.ts';
-import type { Timestamp } from '../core/time.ts';
+import type { HistoryEvent, Json, NewEvent, Timestamp } from '../core/index.ts';
 import type { ClaimStore } from './claims.ts';
 import type { WorkerRecord, WorkerRegistry } from './runs.ts';
 

@@ -1,8 +1,19 @@
-import { RepriseError } from '../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../core/events.ts';
+import {
+  type Fields,
+  fields,
+  firstProblem,
+  type HistoryEvent,
+  isRecord,
+  json,
+  type Mutable,
+  type NewEvent,
+  oneOf,
+  RepriseError,
+  type Timestamp,
+  text,
+  toEpochMs,
+} from '../core/index.ts';
 import { type EventParts, knownType, parseParts } from '../core/parse-event.ts';
-import { type Fields, fields, firstProblem, isRecord, json, oneOf, text } from '../core/schema.ts';
-import { type Timestamp, toEpochMs } from '../core/time.ts';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -15,42 +26,42 @@ import type {
 } from './port.ts';
 
 /** How a run stands when somebody wants to write to it. */
-export interface Standing {
+export interface LeaseState {
   readonly epoch: number;
   /** Of the owner; null when the run was released. */
   readonly incarnation: string | null;
 }
 
-export type Holder = Owner & { readonly expiresAt: Timestamp };
+export type LeaseHolder = Owner & { readonly expiresAt: Timestamp };
 
-export const holds = (standing: Standing, lease: Lease): boolean =>
-  standing.epoch === lease.epoch && standing.incarnation === lease.incarnation;
+export const holds = (leaseState: LeaseState, lease: Lease): boolean =>
+  leaseState.epoch === lease.epoch && leaseState.incarnation === lease.incarnation;
 
 /** Throws FENCED if the lease is not the one that counts. */
-export function checkLease(runId: string, standing: Standing, lease: Lease): void {
-  if (holds(standing, lease)) return;
-  const now = standing.incarnation === null ? 'was released' : `belongs to ${standing.incarnation}`;
+export function checkLease(runId: string, leaseState: LeaseState, lease: Lease): void {
+  if (holds(leaseState, lease)) return;
+  const now = leaseState.incarnation === null ? 'was released' : `belongs to ${leaseState.incarnation}`;
   throw new RepriseError(
     'FENCED',
-    `run ${runId} ${now} (epoch ${standing.epoch}); ${lease.incarnation} held epoch ${lease.epoch}`,
+    `run ${runId} ${now} (epoch ${leaseState.epoch}); ${lease.incarnation} held epoch ${lease.epoch}`,
     { hint: 'another process goes on with the run; nothing was written' },
   );
 }
 
 /** Throws FENCED or SEQUENCE_CONFLICT. */
-export function checkBatch(batch: Batch, standing: Standing & { readonly lastSeq: number }): void {
-  checkLease(batch.runId, standing, batch.lease);
-  if (standing.lastSeq === batch.expectedSeq) return;
+export function checkBatch(batch: Batch, leaseState: LeaseState & { readonly lastSeq: number }): void {
+  checkLease(batch.runId, leaseState, batch.lease);
+  if (leaseState.lastSeq === batch.expectedSeq) return;
   throw new RepriseError(
     'SEQUENCE_CONFLICT',
-    `the history of run ${batch.runId} ends at event ${standing.lastSeq}, not at ${batch.expectedSeq}`,
+    `the history of run ${batch.runId} ends at event ${leaseState.lastSeq}, not at ${batch.expectedSeq}`,
     { hint: 'read the history again before appending to it' },
   );
 }
 
 /** Who stands in the way of taking the run; `undefined` when nobody does. */
 export function whoHolds(
-  holder: Holder | null,
+  holder: LeaseHolder | null,
   { now, provablyDead }: AcquireRequest,
 ): Extract<AcquireResult, { kind: 'held' }> | undefined {
   if (!holder || holder.incarnation === provablyDead) return undefined;
@@ -181,8 +192,6 @@ function eventOf(runId: string, row: readonly unknown[], first: number, data: un
   parts.data = data;
   return parseParts(parts);
 }
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 function historyInvalid(runId: string, seq: number, what: string, cause?: unknown): RepriseError {
   const hint = cause instanceof RepriseError ? cause.hint : undefined;

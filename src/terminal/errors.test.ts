@@ -6,7 +6,7 @@ import { formatError } from './errors.ts';
 
 const plain = (error: unknown) => formatError(error, { color: false });
 
-it('gives the code, the message, where and the hint', () => {
+it('shows the code, the message, the position and the hint', () => {
   const error = new RepriseError('RUN_OWNED', 'run k7x2 is being run by process 7', {
     hint: 'watch it: reprise show k7x2',
     position: { file: 'reprise.yaml', line: 3, column: 5 },
@@ -20,7 +20,7 @@ it('gives the code, the message, where and the hint', () => {
   `);
 });
 
-it('does not say twice where it is', () => {
+it('does not repeat a position that the message names', () => {
   const position = { file: 'reprise.yaml', line: 1, column: 1 };
   expect(
     plain(new RepriseError('CONFIG_INVALID', 'reprise.yaml:1:1: unknown key', { position })),
@@ -30,7 +30,7 @@ it('does not say twice where it is', () => {
   `);
 });
 
-it('lists every problem of a definition with its place', () => {
+it('lists every problem of a definition with its position', () => {
   const error = new DefinitionError([
     {
       message: 'there is no step `biuld`',
@@ -54,14 +54,14 @@ it('lists every problem of a definition with its place', () => {
   `);
 });
 
-it('says the same with colours', () => {
+it('shows the same text with colors', () => {
   const error = new RepriseError('USAGE', 'no such option', { hint: 'see --help' });
   const coloured = formatError(error, { color: true });
   expect(coloured).toContain('\u001B[31merror[USAGE]\u001B[39m');
   expect(stripVTControlCharacters(coloured)).toBe(plain(error));
 });
 
-it('calls everything else a bug, with the stacks of the error and its causes', () => {
+it('reports any other error as a bug, with the stacks of the error and its causes', () => {
   const error = new TypeError('x is not a function', { cause: new RangeError('too deep') });
   const text = plain(error).replace(/( +at .*\n)+/g, '    at ...\n');
   expect(text).toMatchInlineSnapshot(`
@@ -86,7 +86,7 @@ it('calls everything else a bug, with the stacks of the error and its causes', (
   `);
 });
 
-it('describes what is no error at all', () => {
+it('describes a thrown value that is not an error', () => {
   expect(plain({ odd: true })).toMatchInlineSnapshot(`
     "error[INTERNAL]: threw {"odd":true}
       this is a bug in Reprise: please report it with the lines below
@@ -94,7 +94,7 @@ it('describes what is no error at all', () => {
   `);
 });
 
-it('lets no control character through', () => {
+it('removes control characters', () => {
   const evil = '\u001B[2Jgone\u0007';
   const text = plain(
     new RepriseError('USAGE', evil, { hint: evil, position: { file: evil, line: 1, column: 1 } }),

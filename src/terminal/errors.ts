@@ -1,12 +1,12 @@
-import { type ErrorData, type Position, RepriseError, toErrorData } from '../core/errors.ts';
-import { furtherLines, safeLine, safeText } from '../view/safe-text.ts';
-import { DefinitionError, type Problem } from '../workflow/problems.ts';
+import { type ErrorData, type Position, RepriseError, toErrorData } from '../core/index.ts';
+import { furtherLines, safeLine, safeText } from '../view/index.ts';
+import { DefinitionError, type Problem } from '../workflow/index.ts';
 import { count, type Paint, painter } from './text.ts';
 import { errorLine } from './words.ts';
 
 /**
- * An error for a person: `error[CODE]: message`, where it is, and `hint:`. What Reprise did not raise on purpose is a bug,
- * says so, and comes with its stack and causes.
+ * Formats an error as `error[CODE]: message`, its position and its hint. An error that is not a RepriseError is reported as
+ * a bug, with its stack and causes.
  */
 export function formatError(error: unknown, { color }: { readonly color: boolean }): string {
   const paint = painter(color);
@@ -51,13 +51,13 @@ function bugText(error: unknown, paint: Paint): string {
   return `${lines.join('\n')}\n`;
 }
 
-const deepestCause = 5;
+const maxCauses = 5;
 
-/** The stack of an error and of each error that it was raised for. */
+/** Stacks of an error and of its causes. */
 function stacks(error: unknown): readonly string[] {
   const found: string[] = [];
   let at = error;
-  while (at instanceof Error && found.length < deepestCause) {
+  while (at instanceof Error && found.length < maxCauses) {
     const stack = safeText(at.stack ?? `${at.name}: ${at.message}`);
     found.push(`${found.length === 0 ? '' : 'caused by '}${stack}`);
     at = at.cause;
@@ -67,15 +67,15 @@ function stacks(error: unknown): readonly string[] {
 
 export interface Cause {
   readonly error: ErrorData;
-  /** Absent if the run as a whole failed, as over its budget. */
+  /** Step that failed. Absent if the run as a whole failed, for example because it exceeded its budget. */
   readonly step?: string | undefined;
-  /** Where the whole output of the step is. */
+  /** File with the complete output of the step. */
   readonly logFile?: string | undefined;
 }
 
 const shownLines = 10;
 
-/** Why a run failed: the step, the message with the last lines of output, where in the code, the log and the hint. */
+/** Lines about why a run failed: step, message with the last lines of output, stack frame, log file and hint. */
 export function causeLines({ error, step, logFile }: Cause, paint: Paint): readonly string[] {
   const where = step === undefined ? '' : `${safeLine(step)}: `;
   const further = furtherLines(error.message).slice(-shownLines);
@@ -91,7 +91,7 @@ export function causeLines({ error, step, logFile }: Cause, paint: Paint): reado
   ];
 }
 
-/** One line for each of the hint: commands in it are there to be copied. */
+/** Formats a hint. Each of its lines stays on its own line, so that commands can be copied. */
 export const hintLines = (hint: string): readonly string[] =>
   safeText(hint)
     .split('\n')
@@ -99,7 +99,7 @@ export const hintLines = (hint: string): readonly string[] =>
     .filter(line => line !== '')
     .map((line, index) => `${index === 0 ? '  hint: ' : '        '}${line}`);
 
-/** The first line of the stack that is neither Node's nor a package's. */
+/** First stack frame outside Node.js and installed packages. */
 function userFrame(stack: string | undefined): string | undefined {
   const frames = safeText(stack ?? '')
     .split('\n')

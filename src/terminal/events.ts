@@ -1,12 +1,14 @@
-import type { EventOf, HistoryEvent } from '../core/events.ts';
-import type { Json } from '../core/json.ts';
-import { formatDuration } from '../core/time.ts';
-import { unitOfEvent } from '../engine/state/graph.ts';
-import { costText, sessionSpending, spendingText } from '../view/cost.ts';
-import type { RunView } from '../view/run-view.ts';
-import { safeLine } from '../view/safe-text.ts';
-import type { StatusWord } from '../view/step-board.ts';
-import type { StepProgress } from '../view/step-progress.ts';
+import { type EventOf, formatDuration, type HistoryEvent, type Json } from '../core/index.ts';
+import { unitOfEvent } from '../engine/state/index.ts';
+import {
+  costText,
+  type RunView,
+  type StatusWord,
+  type StepProgress,
+  safeLine,
+  sessionSpending,
+  spendingText,
+} from '../view/index.ts';
 import { count } from './text.ts';
 import {
   answerText,
@@ -19,12 +21,13 @@ import {
   leavesOf,
   parkedText,
   selectionText,
+  sessionStartText,
   skipText,
   stepsToRunAgain,
   transitionText,
 } from './words.ts';
 
-/** What the log says of an event; `step` is absent on what concerns the run as a whole. */
+/** Log line for an event. `step` is absent if the event concerns the run as a whole. */
 interface EventLine {
   readonly step?: string | undefined;
   readonly status: StatusWord;
@@ -32,18 +35,18 @@ interface EventLine {
 }
 
 interface EventLineContext {
-  /** With the event applied. */
+  /** View to which the event has been applied. */
   readonly view: RunView;
-  /** How often a step may be tried, the first time included. */
+  /** Maximum number of attempts of a step, including the first. */
   readonly attemptLimit: (path: string) => number | undefined;
   readonly isOptional: (path: string) => boolean;
-  /** Whether the step asks a person, and does no work of its own. */
+  /** Whether the step is an approval, which does no work of its own. */
   readonly isGate: (path: string) => boolean;
-  /** What a command to type ends with. */
+  /** Suffix of suggested commands, such as ` --state-dir x`. */
   readonly commandSuffix?: string | undefined;
 }
 
-/** One line for each event that a person would want to know of; the others give none. */
+/** Log line for an event; `undefined` if the event is not worth one. */
 export function eventLine(event: HistoryEvent, context: EventLineContext): EventLine | undefined {
   const { view } = context;
   const path = unitOfEvent(event);
@@ -82,13 +85,15 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
         `cancelled after ${formatDuration(view.elapsedMs())}: ${safeLine(event.data.reason)}`,
       );
     case 'cancel.requested':
-      return line('cancelled', `is being cancelled${by(event.data.by)}: ${safeLine(event.data.reason)}`);
-    case 'signal.received':
-      return line('running', `received signal ${safeLine(event.data.name)}${by(event.data.by)}`);
+      return line('cancelled', `cancel requested${by(event.data.by)}: ${safeLine(event.data.reason)}`);
+    case 'signal.received': {
+      const { name, by: sender } = event.data;
+      return line('running', `received signal ${safeLine(name)}${sender ? ` from ${safeLine(sender)}` : ''}`);
+    }
     case 'step.started':
       return path !== undefined && context.isGate(path) ? undefined : line('running', `started${again}`);
     case 'step.completed':
-      if (step?.reused) return line('completed', 'ok, taken over');
+      if (step?.reused) return line('completed', 'ok, reused');
       if (step?.answer) return line('completed', 'ok');
       return line(
         'completed',
@@ -105,19 +110,22 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
     case 'step.retrying': {
       const { error, delayMs } = event.data;
       const tried = attemptText(attempt, limit);
-      return line('retrying', `failed (${tried}), again in ${formatDuration(delayMs)}: ${errorLine(error)}`);
+      return line(
+        'retrying',
+        `failed (${tried}), retrying in ${formatDuration(delayMs)}: ${errorLine(error)}`,
+      );
     }
     case 'step.interrupted':
-      return line('retrying', 'was interrupted and runs again');
+      return line('retrying', 'was interrupted, running again');
     case 'step.suspended':
       return event.data.on === 'signal'
-        ? line('waiting', `waits for signal ${safeLine(event.data.signal ?? '')}`)
+        ? line('waiting', `waiting for signal ${safeLine(event.data.signal ?? '')}`)
         : undefined;
     case 'step.resumed':
-      return line('running', 'goes on');
+      return line('running', 'resumed');
     case 'timer.set':
       return typeof event.data.timer === 'number'
-        ? line('waiting', `sleeps ${formatDuration(event.data.ms)}`)
+        ? line('waiting', `sleeping for ${formatDuration(event.data.ms)}`)
         : undefined;
     case 'timer.fired':
       return undefined;
@@ -125,14 +133,14 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
       const command = approveCommand({ runId: event.runId, step: path ?? '', choices: event.data.choices });
       return line(
         'waiting',
-        `waits for approval: ${safeLine(event.data.message)} (${command}${context.commandSuffix ?? ''})`,
+        `waiting for approval: ${safeLine(event.data.message)} (${command}${context.commandSuffix ?? ''})`,
       );
     }
     case 'approval.given':
       return line('running', `answered: ${answerText(event.data)}`);
     case 'step.paused': {
       const { delayMs, reason } = event.data;
-      return line('waiting', `pauses for ${formatDuration(delayMs)}: ${safeLine(reason)}`);
+      return line('waiting', `pausing for ${formatDuration(delayMs)}: ${safeLine(reason)}`);
     }
     case 'fanout.expanded':
       return line('running', fanOutText(event.data));
@@ -145,15 +153,12 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
             'running',
             `saved ${changesText(event.data)} on ${safeLine(step?.work.workspace?.branch ?? '')}`,
           );
-    case 'session.started': {
-      const { agent, kind, resumes } = event.data;
-      const who = agent === kind ? safeLine(agent) : safeLine(`${agent} (${kind})`);
-      return line('running', `${who} ${resumes ? 'goes on' : 'is at work'}`);
-    }
+    case 'session.started':
+      return line('running', sessionStartText(event.data));
     case 'session.ended':
       return sessionLine(event.data, line);
     case 'landing.started':
-      return line('running', `lands ${safeLine(event.data.branch)} on ${safeLine(event.data.onto)}`);
+      return line('running', `landing ${safeLine(event.data.branch)} on ${safeLine(event.data.onto)}`);
     case 'landing.ended':
       return line(landed.has(event.data.outcome) ? 'completed' : 'failed', landingText(event.data));
     case 'landing.parked':
@@ -168,7 +173,7 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
 
 const landed: ReadonlySet<string> = new Set(['landed', 'nothing-to-land']);
 
-/** The end of its step follows, so a session is worth a line of its own only if it did not get what it wanted. */
+/** The end of the step follows, so a session gets a line only if something was denied or it reached a limit. */
 function sessionLine(
   { outcome, denials = [] }: EventOf<'session.ended'>['data'],
   line: (status: StatusWord, text: string) => EventLine,
@@ -177,7 +182,7 @@ function sessionLine(
     denials.map(({ tool, lineToAdd }) => safeLine(lineToAdd ? `${tool} (to allow it: ${lineToAdd})` : tool)),
   );
   if (denied.size > 0) return line('waiting', `was denied ${[...denied].join(', ')}`);
-  return outcome === 'limit' ? line('waiting', 'ran into a limit of its agent') : undefined;
+  return outcome === 'limit' ? line('waiting', 'reached a limit of its agent') : undefined;
 }
 
 const spent = (step: StepProgress | undefined): string => {
@@ -187,7 +192,7 @@ const spent = (step: StepProgress | undefined): string => {
 
 const by = (who: string | undefined): string => (who ? ` by ${safeLine(who)}` : '');
 
-/** What an event says, in a few words; long values are for the view to cut. */
+/** Short text of an event for the history. The view truncates long values. */
 export function eventNote(event: HistoryEvent): string {
   switch (event.type) {
     case 'run.started': {
@@ -244,7 +249,7 @@ export function eventNote(event: HistoryEvent): string {
       return `${changesText(event.data)}, ${event.data.commit.slice(0, 10)}`;
     case 'session.started': {
       const { agent, kind, sessionId, resumes } = event.data;
-      return safeLine(`${agent} (${kind})${resumes ? ' goes on' : ''}${sessionId ? ` ${sessionId}` : ''}`);
+      return safeLine(`${agent} (${kind})${resumes ? ' resumed' : ''}${sessionId ? ` ${sessionId}` : ''}`);
     }
     case 'session.named':
       return safeLine(event.data.sessionId);

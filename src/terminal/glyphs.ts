@@ -1,7 +1,7 @@
-import type { StatusWord } from '../view/step-board.ts';
+import type { StatusWord } from '../view/index.ts';
 import type { Colour } from './text.ts';
 
-/** The marks of the views. */
+/** Marks that the views draw. */
 export interface Glyphs {
   readonly completed: string;
   readonly failed: string;
@@ -13,9 +13,9 @@ export interface Glyphs {
   readonly pending: string;
   readonly ellipsis: string;
   readonly dot: string;
-  /** Before the one step that a step comes after. */
+  /** Mark before a single dependency. */
   readonly after: string;
-  /** Before several. */
+  /** Mark before several dependencies. */
   readonly join: string;
   readonly spinner: readonly string[];
   readonly branch: {
@@ -27,7 +27,7 @@ export interface Glyphs {
   };
 }
 
-/** None of them is an emoji: terminals disagree on how wide those are. */
+/** Contains no emoji, because terminals disagree about their width. */
 const unicode: Glyphs = {
   completed: '✓',
   failed: '✗',
@@ -62,10 +62,10 @@ const ascii: Glyphs = {
   branch: { only: '--', first: '+-', middle: '+-', last: '`-', through: '| ' },
 };
 
-/** Characters for a terminal that shows all of them (the default), or ASCII alone. */
+/** Unicode marks, or ASCII ones if `showsUnicode` is false. */
 export const glyphsFor = (showsUnicode = true): Glyphs => (showsUnicode ? unicode : ascii);
 
-/** Whether the locale of an environment is one with UTF-8, as POSIX finds it; none at all is taken for a modern one. */
+/** Whether the locale of an environment uses UTF-8, by the precedence of POSIX. Without any locale, it is assumed to. */
 export function isUtf8Locale(env: Readonly<Record<string, string | undefined>>): boolean {
   const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'];
   return locale === undefined || locale === '' ? true : /utf-?8/i.test(locale);
@@ -84,7 +84,7 @@ const colours: Readonly<Record<StatusWord, Colour | undefined>> = {
 
 export const statusColour = (status: StatusWord): Colour | undefined => colours[status];
 
-/** For words from outside: a suspended run waits, and what is unknown is shown as pending. */
+/** Converts a status from a run or a file. A suspended run is shown as waiting, an unknown status as pending. */
 export function toStatusWord(word: string): StatusWord {
   if (word === 'suspended') return 'waiting';
   return Object.hasOwn(colours, word) ? (word as StatusWord) : 'pending';

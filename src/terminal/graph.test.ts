@@ -30,7 +30,7 @@ const statuses = new Map([
 ]);
 
 describe('the graph as text', () => {
-  it('is a list of layers, with children below their step', () => {
+  it('lists layers, with the steps of a child workflow below the step that uses it', () => {
     expect(formatGraph(fix, { color: false })).toMatchInlineSnapshot(`
       "fix: 7 steps
       Fixes an issue.
@@ -47,7 +47,7 @@ describe('the graph as text', () => {
     `);
   });
 
-  it('shows how steps stand', () => {
+  it('shows the status of steps', () => {
     expect(formatGraph(fix, { color: false, statuses })).toMatchInlineSnapshot(`
       "fix: 7 steps
       Fixes an issue.
@@ -85,7 +85,7 @@ describe('the graph as text', () => {
     for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(50);
   });
 
-  it('does not list two hundred needs', () => {
+  it('shortens a list of two hundred dependencies', () => {
     const many = Array.from({ length: 200 }, (_, index) => step(`s${index}`, { run: () => 0 }));
     const join = step('join', { after: Object.fromEntries(many.map(each => [each.id, each])), run: () => 0 });
     const lines = formatGraph(workflow('wide', { steps: [...many, join] }).model, { color: false }).split(
@@ -104,7 +104,7 @@ describe('the graph as text', () => {
 });
 
 describe('the graph for Mermaid', () => {
-  it('has a node for each step, a subgraph for each child and a dotted arrow for a tolerant need', () => {
+  it('has a node for each step, a subgraph for each child workflow and a dotted arrow for a tolerant dependency', () => {
     expect(formatMermaid(fix)).toMatchInlineSnapshot(`
       "flowchart TD
         s0["plan"]
@@ -144,7 +144,7 @@ describe('the graph for Mermaid', () => {
     `);
   });
 
-  it('escapes whatever Mermaid would read as its own', () => {
+  it('escapes the syntax of Mermaid in names', () => {
     const [first] = fix.steps;
     const odd = { ...fix, steps: first ? [{ ...first, id: '"]; click x "javascript:<b>#\u001B[2J\n' }] : [] };
     expect(formatMermaid(odd)).toMatchInlineSnapshot(`

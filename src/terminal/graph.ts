@@ -1,22 +1,27 @@
-import { safeLine } from '../view/safe-text.ts';
-import { topologicalOrder } from '../workflow/graph.ts';
-import type { FanOut, Scope, StepModel, WorkflowModel } from '../workflow/model.ts';
+import { safeLine } from '../view/index.ts';
+import {
+  type FanOut,
+  type Scope,
+  type StepModel,
+  topologicalOrder,
+  type WorkflowModel,
+} from '../workflow/index.ts';
 import { type Glyphs, glyphsFor, statusColour, toStatusWord } from './glyphs.ts';
 import { type Cell, tableLines } from './table.ts';
 import { count, painter } from './text.ts';
 
 interface GraphOptions {
   readonly color: boolean;
-  /** 80 unless it is said. */
+  /** Width of the terminal. Defaults to 80. */
   readonly columns?: number | undefined;
   readonly unicode?: boolean | undefined;
-  /** How steps stand, by path. */
+  /** Status of each step, by path. */
   readonly statuses?: ReadonlyMap<string, string> | undefined;
 }
 
 /**
- * The graph as numbered layers: what stands in one layer can be at work at the same time, and comes after what its arrow
- * names. The steps of a child workflow stand below the step that uses it.
+ * Draws the graph as numbered layers. Steps in one layer can run in parallel, and an arrow names the dependencies of a step.
+ * The steps of a child workflow are listed below the step that uses it.
  */
 export function formatGraph(workflow: WorkflowModel, options: GraphOptions): string {
   const glyphs = glyphsFor(options.unicode);
@@ -46,7 +51,7 @@ function scopeRows(workflow: WorkflowModel, scope: TextScope): readonly (readonl
   );
 }
 
-/** Each step one layer below the lowest of those that it comes after. */
+/** Puts each step one layer below its deepest dependency. */
 function layersOf(workflow: WorkflowModel): readonly (readonly StepModel[])[] {
   const depths = new Map<string, number>();
   const layers: StepModel[][] = [];
@@ -60,14 +65,14 @@ function layersOf(workflow: WorkflowModel): readonly (readonly StepModel[])[] {
   return layers;
 }
 
-interface Place {
+interface RowPosition {
   readonly scope: TextScope;
   readonly depth: number;
   readonly index: number;
   readonly size: number;
 }
 
-function stepRows(step: StepModel, { scope, depth, index, size }: Place): readonly (readonly Cell[])[] {
+function stepRows(step: StepModel, { scope, depth, index, size }: RowPosition): readonly (readonly Cell[])[] {
   const { glyphs, statuses } = scope;
   const { branch } = glyphs;
   const path = `${scope.prefix}${step.id}`;
@@ -122,7 +127,7 @@ function kindText(body: StepModel['body']): string {
 
 const namedNeeds = 6;
 
-/** `maybe`: the step runs however that one ended. */
+/** Dependencies of a step. `maybe` marks one whose failure does not keep the step from running. */
 function needsText({ needs }: StepModel, glyphs: Glyphs): string {
   if (needs.length === 0) return '';
   const names = needs
@@ -132,14 +137,14 @@ function needsText({ needs }: StepModel, glyphs: Glyphs): string {
   return `${needs.length > 1 ? glyphs.join : glyphs.after} ${names.join(', ')}${more}`;
 }
 
-/** A step of a workflow or of one that it uses, in the stable topological order that runs record. */
-export interface PlacedStep {
+/** A step of a workflow or of one of its child workflows. */
+export interface StepAtPath {
   readonly path: string;
   readonly step: StepModel;
 }
 
-/** All of them, the steps of a child workflow right after the step that uses it. */
-export function stepsOf(workflow: WorkflowModel, prefix = ''): readonly PlacedStep[] {
+/** All steps in the stable topological order that runs record. Steps of a child workflow follow the step that uses it. */
+export function stepsOf(workflow: WorkflowModel, prefix = ''): readonly StepAtPath[] {
   return inOrder(workflow).flatMap(step => {
     const path = `${prefix}${step.id}`;
     const inner = step.body.kind === 'uses' ? stepsOf(step.body.workflow, `${path}/`) : [];
@@ -147,20 +152,20 @@ export function stepsOf(workflow: WorkflowModel, prefix = ''): readonly PlacedSt
   });
 }
 
-/** The steps of one workflow, each after all that it needs. */
+/** Steps of one workflow in topological order. */
 export function inOrder({ steps }: WorkflowModel): readonly StepModel[] {
   const sorted = topologicalOrder(steps);
   return sorted.kind === 'ordered' ? sorted.order : steps;
 }
 
-/** `x3` for copies, `matrix`, `select`. How many there are of a matrix is known when it runs. */
+/** Marks of a fan-out, such as `x3`, `matrix` or `selects one`. The size of a matrix is known only at run time. */
 export function fanOutMarks({ kind, items, maxParallel, select }: FanOut): readonly string[] {
   const copies = kind === 'matrix' ? 'matrix' : `x${copiesOf(items)}`;
-  const limit = maxParallel === undefined ? '' : `, ${maxParallel} at once`;
+  const limit = maxParallel === undefined ? '' : `, max ${maxParallel} in parallel`;
   return [`${copies}${limit}`, ...(select ? ['selects one'] : [])];
 }
 
-/** A number that depends on what the step may read is known when it runs. */
+/** Number of copies, or `N` if it depends on inputs or on the outputs of other steps. */
 function copiesOf(items: FanOut['items']): string {
   const nothing: Scope = { inputs: {}, steps: {}, status: 'success' };
   try {

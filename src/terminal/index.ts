@@ -1,17 +1,25 @@
-import type { Observation } from '../engine/environment.ts';
-import type { RunResult } from '../engine/run/result.ts';
-
-export { formatError } from './errors.ts';
+export { formatError, hintLines } from './errors.ts';
+export { type Glyphs, glyphsFor, isUtf8Locale } from './glyphs.ts';
 export { formatGraph } from './graph.ts';
+export { type LaneRow, laneDiagram } from './lane-diagram.ts';
 export { formatMermaid } from './mermaid.ts';
+export type { RunReporter } from './reporter.ts';
 export { formatHistory, formatRunList } from './run/history.ts';
 export { createLiveReporter } from './run/live.ts';
 export { createPlainReporter } from './run/plain.ts';
 export { formatSummary } from './run/summary.ts';
-
-/** Somebody who watches a run and shows it. It never throws for what it is told. */
-export interface Reporter {
-  observe(observation: Observation): void;
-  /** Shows what is left to show and gives the terminal back. `undefined`: the run came to no result. */
-  close(result: RunResult | undefined): Promise<void>;
-}
+export { hasWork, landable } from './run/summary-parts.ts';
+export { tableLines } from './table.ts';
+export {
+  type Colour,
+  count,
+  displayWidth,
+  filled,
+  filledBefore,
+  jsonText,
+  type Paint,
+  painter,
+  truncate,
+} from './text.ts';
+export { shellWord } from './words.ts';
+export { observationLines, type WorkersReporter } from './worker/reporter.ts';

@@ -9,7 +9,7 @@ const rows = [
   { lane: 'bob', text: 'seats.book' },
 ];
 
-it('has a column for each lane, and a line for each thing done', () => {
+it('has a column for each lane and a line for each effect', () => {
   expect(laneDiagram(rows, { columns: 40 }).join('\n')).toMatchInlineSnapshot(`
     "   ann                bob
     1  seats.look         │
@@ -19,7 +19,7 @@ it('has a column for each lane, and a line for each thing done', () => {
   `);
 });
 
-it('breaks what is too long for its column', () => {
+it('wraps text that is too long for its column', () => {
   const long = [{ lane: 'b', text: 'claims.write of the task fix-the-readme by worker_b' }, ...rows];
   expect(laneDiagram(long, { columns: 60, lanes: ['ann', 'bob', 'b'] }).join('\n')).toMatchInlineSnapshot(`
     "   ann                bob                b
@@ -33,7 +33,7 @@ it('breaks what is too long for its column', () => {
   `);
 });
 
-it('names the lane on each line if there is no room for columns', () => {
+it('names the lane on each line if the columns do not fit', () => {
   const many = Array.from({ length: 9 }, (_, index) => ({ lane: `worker_${index}`, text: 'land.lock' }));
   expect(laneDiagram(many).slice(0, 3).join('\n')).toMatchInlineSnapshot(`
     "1  worker_0  land.lock
@@ -42,7 +42,7 @@ it('names the lane on each line if there is no room for columns', () => {
   `);
 });
 
-it('never takes more columns than there are', () => {
+it('is never wider than the terminal', () => {
   for (const columns of [30, 40, 80])
     for (let lanes = 1; lanes < 12; lanes++) {
       const wide = Array.from({ length: 30 }, (_, index) => ({

@@ -1,27 +1,24 @@
 import { displayWidth, filled, filledBefore, truncate, wrapped } from './text.ts';
 
-/** Something that a lane did. */
+/** One row of the diagram: a lane and what it did. */
 export interface LaneRow {
   readonly lane: string;
   readonly text: string;
 }
 
 export interface LaneDiagramOptions {
-  /** 80 unless it is said. */
+  /** Width of the terminal. Defaults to 80. */
   readonly columns?: number;
-  /** Which lanes have columns, from left to right; those that have rows, as they come, unless it is said. */
+  /** Lanes with a column, from left to right. Defaults to the lanes of the rows, in order of appearance. */
   readonly lanes?: readonly string[];
 }
 
 const gap = 2;
-/** Narrower than this, what was done cannot be told by what is left of its name. */
+/** Minimum width of a column. In a narrower one, truncated names could not be told apart. */
 const narrowest = 14;
 const mostLines = 3;
 
-/**
- * What lanes did, in its order: time goes downwards, and each lane has a column. More lanes than there is room for
- * beside each other are named on each line instead.
- */
+/** Draws a schedule with one row per effect and one column per lane. If the columns do not fit, each row names its lane. */
 export function laneDiagram(
   rows: readonly LaneRow[],
   { columns = 80, lanes = [...new Set(rows.map(({ lane }) => lane))] }: LaneDiagramOptions = {},
@@ -33,14 +30,14 @@ export function laneDiagram(
     : beside(rows, { lanes, numbers, width });
 }
 
-interface Layout {
+interface DiagramLayout {
   readonly lanes: readonly string[];
   readonly numbers: number;
 }
 
 function beside(
   rows: readonly LaneRow[],
-  { lanes, numbers, width }: Layout & { readonly width: number },
+  { lanes, numbers, width }: DiagramLayout & { readonly width: number },
 ): readonly string[] {
   const line = (number: string, cells: readonly string[]) =>
     [filledBefore(number, numbers), ...cells.map(cell => filled(cell, width))]
@@ -60,12 +57,12 @@ function beside(
   ];
 }
 
-/** A lane that does nothing at that time. */
+/** Cell of a lane that does nothing in this row. */
 const idle = '│';
 
 function listed(
   rows: readonly LaneRow[],
-  { lanes, numbers, columns }: Layout & { readonly columns: number },
+  { lanes, numbers, columns }: DiagramLayout & { readonly columns: number },
 ): readonly string[] {
   const name = Math.min(Math.floor(columns / 3), Math.max(...lanes.map(displayWidth)));
   return rows.map(({ lane, text }, index) => {

@@ -1,11 +1,10 @@
-import { safeLine } from '../view/safe-text.ts';
-import type { StatusWord } from '../view/step-board.ts';
-import type { StepModel, WorkflowModel } from '../workflow/model.ts';
+import { type StatusWord, safeLine } from '../view/index.ts';
+import type { StepModel, WorkflowModel } from '../workflow/index.ts';
 import { toStatusWord } from './glyphs.ts';
 import { fanOutMarks, inOrder } from './graph.ts';
 
 export interface MermaidOptions {
-  /** How steps stand, by path. */
+  /** Status of each step, by path. */
   readonly statuses?: ReadonlyMap<string, string> | undefined;
 }
 
@@ -20,21 +19,21 @@ const styles: Readonly<Record<StatusWord, string>> = {
   skipped: 'fill:#f6f8fa,stroke:#8c959f,color:#6e7781,stroke-dasharray:4',
 };
 
-/** The graph as a Mermaid flowchart. A dotted arrow: the step runs however the one before it ended. */
+/** Draws the graph as a Mermaid flowchart. A dotted arrow is a dependency that may fail. */
 export function formatMermaid(workflow: WorkflowModel, { statuses }: MermaidOptions = {}): string {
   const ids = new Map<string, string>();
   const lines = ['flowchart TD', ...scopeLines(workflow, { prefix: '', indent: '  ', ids })];
   return `${[...lines, ...(statuses ? classLines(ids, statuses) : [])].join('\n')}\n`;
 }
 
-interface Scope {
+interface MermaidScope {
   readonly prefix: string;
   readonly indent: string;
-  /** Mermaid's names are numbers: a step may be called `end`, which Mermaid cannot bear. */
+  /** Mermaid node ids by path. They are numbered, because a step may be called `end`, which is a keyword of Mermaid. */
   readonly ids: Map<string, string>;
 }
 
-function scopeLines(workflow: WorkflowModel, scope: Scope): readonly string[] {
+function scopeLines(workflow: WorkflowModel, scope: MermaidScope): readonly string[] {
   const { prefix, indent, ids } = scope;
   const steps = inOrder(workflow);
   const nodes = steps.flatMap(step => nodeLines(step, scope));
@@ -47,7 +46,7 @@ function scopeLines(workflow: WorkflowModel, scope: Scope): readonly string[] {
   return [...nodes, ...edges];
 }
 
-function nodeLines(step: StepModel, { prefix, indent, ids }: Scope): readonly string[] {
+function nodeLines(step: StepModel, { prefix, indent, ids }: MermaidScope): readonly string[] {
   const path = `${prefix}${step.id}`;
   const id = `s${ids.size}`;
   ids.set(path, id);

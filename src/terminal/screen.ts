@@ -3,25 +3,25 @@ import { Box, render, Static, Text } from 'ink';
 import { createElement as element } from 'react';
 import { displayWidth } from './text.ts';
 
-/** The part of a terminal below the last line that was printed. */
+/** The part of a terminal below the last printed line. */
 export interface Screen {
   /** Replaces what is shown. */
   show(picture: Picture): void;
-  /** Takes everything away but the notices, and gives the cursor back. */
+  /** Clears everything except the notices, and restores the cursor. */
   close(): Promise<void>;
 }
 
 export interface Picture {
-  /** Coloured, none wider than the terminal, fewer than it has rows. */
+  /** Lines of the view, none wider than the terminal, fewer than it has rows. */
   readonly lines: readonly string[];
-  /** Lines that stay above for good; only ever added to. */
+  /** Lines that stay above the view. The list only grows. */
   readonly notices: readonly string[];
 }
 
-/** Keys are not read, so Ctrl-C arrives as the signal that it always is. */
+/** Opens a screen. It reads no keys, so that Ctrl-C still sends a signal. */
 export function openScreen(stdout: NodeJS.WriteStream): Screen {
   let lines: readonly string[] = [];
-  // Before Ink's own listener, which takes away as many rows as it had drawn.
+  // Registered before Ink's own listener, which erases only as many rows as it has drawn.
   const beforeResize = () => stdout.write(eraseRows(rowsFromReflow(lines, stdout.columns)));
   stdout.on('resize', beforeResize);
   const instance = render(element(Frame, { lines, notices: [] }), {
@@ -58,7 +58,7 @@ function Frame({ lines, notices }: Picture) {
   );
 }
 
-/** Ink clears the terminal and its scrollback when a picture may be too high for it. Ours never is. */
+/** Hides the height from Ink, which clears the terminal and its scrollback if a view might be too high. Ours never is. */
 function withoutHeight(stdout: NodeJS.WriteStream): NodeJS.WriteStream {
   return new Proxy(stdout, {
     get: (target, key) => {
@@ -69,7 +69,7 @@ function withoutHeight(stdout: NodeJS.WriteStream): NodeJS.WriteStream {
   });
 }
 
-/** How many rows more the lines take since the terminal, made narrower, broke them. */
+/** Number of additional rows that the lines take after a narrower terminal has wrapped them. */
 function rowsFromReflow(lines: readonly string[], columns: number): number {
   return lines.reduce((more, line) => more + Math.max(0, Math.ceil(visibleWidth(line) / columns) - 1), 0);
 }

@@ -10,7 +10,7 @@ const rows = [
 const columns = [{}, { shrinks: true }, { align: 'right' as const }, {}];
 const table = (width: number) => tableLines(rows, { columns, width, paint: painter(false), ellipsis: '…' });
 
-it('aligns columns and cuts the last one first', () => {
+it('aligns columns and truncates the last one first', () => {
   expect(table(80)).toMatchInlineSnapshot(`
     [
       "✓  build                     1.2s  all is well",
@@ -27,7 +27,7 @@ it('aligns columns and cuts the last one first', () => {
   `);
 });
 
-it('then shortens names, then lets columns fall away', () => {
+it('shortens names in a narrow table and drops columns in a very narrow one', () => {
   expect(table(30)).toMatchInlineSnapshot(`
     [
       "✓  build         1.2s  all is…",
@@ -44,13 +44,13 @@ it('then shortens names, then lets columns fall away', () => {
   `);
 });
 
-it('is never wider than it may be', () => {
+it('is never wider than its width', () => {
   for (let width = 1; width < 100; width++) {
     for (const line of table(width)) expect(displayWidth(line)).toBeLessThanOrEqual(width);
   }
 });
 
-it('colours the text and not the blanks around it', () => {
+it('colors the text but not the blanks around it', () => {
   const cells = [
     [{ text: 'a', colour: 'red' as const }, { text: 'b' }],
     [{ text: 'long' }, { text: 'c' }],

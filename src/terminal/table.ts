@@ -1,8 +1,8 @@
 import { type Colour, displayWidth, filled, filledBefore, type Paint, truncate } from './text.ts';
 
-/** Text without escape sequences and line feeds. */
+/** Cell of a table. Its texts must not contain escape sequences or line feeds. */
 export interface Cell {
-  /** Stands before the text and has no colour. */
+  /** Text before the main text, without color. */
   readonly lead?: string | undefined;
   readonly text: string;
   readonly colour?: Colour | undefined;
@@ -10,7 +10,7 @@ export interface Cell {
 
 export interface Column {
   readonly align?: 'left' | 'right';
-  /** Gives way first when the rows are too wide, down to `narrowest`. */
+  /** Whether the column shrinks, down to `narrowest`, if the rows are too wide. */
   readonly shrinks?: boolean;
 }
 
@@ -26,8 +26,8 @@ const gap = 2;
 const narrowest = 6;
 
 /**
- * Rows with aligned columns, none wider than `width`. The last column takes what is left and is cut; where nothing is
- * left, columns fall away from the right. A column that is empty everywhere takes no room.
+ * Formats rows with aligned columns, none wider than `width`. The last column is truncated to the remaining width. If
+ * nothing remains, columns are dropped from the right. An empty column takes no room.
  */
 export function tableLines(rows: readonly (readonly Cell[])[], options: TableOptions): readonly string[] {
   const { columns, paint, ellipsis, indent = '' } = options;
@@ -53,7 +53,7 @@ export function tableLines(rows: readonly (readonly Cell[])[], options: TableOpt
 
 const textOf = (cell: Cell | undefined): string => `${cell?.lead ?? ''}${cell?.text ?? ''}`;
 
-/** Colours what is there of the text, and no blank around it. */
+/** Colors the text of a cell, but not the blanks around it. */
 function paintCell(cell: Cell | undefined, shown: string, paint: Paint): string {
   const lead = shown.slice(0, cell?.lead?.length ?? 0);
   const rest = shown.slice(lead.length);

@@ -3,10 +3,10 @@ import type { HistoryEvent, NewEvent } from '../core/events.ts';
 import type { Json } from '../core/json.ts';
 import { toTimestamp } from '../core/time.ts';
 
-/** Noon, so that no time zone of a test makes it another day. */
+/** Noon in UTC. */
 export const noon = Date.UTC(2026, 0, 15, 12);
 
-/** A history written by hand: milliseconds after noon, and what happened then. */
+/** Builds a history from events, each with its time in milliseconds after noon. */
 export const historyOf = (entries: readonly (readonly [ms: number, event: NewEvent])[]): HistoryEvent[] =>
   entries.map(
     ([ms, event], index) =>
@@ -86,7 +86,7 @@ export const runFailed = (step: string, error: ErrorData = exitedWith(1)): NewEv
   data: { error, step },
 });
 
-/** The same event, of one worker of its step. */
+/** The event for one copy of its step. */
 export const ofWorker = (worker: number, event: NewEvent): NewEvent => ({ ...event, worker });
 
 export const expanded = (step: string, total: number, items?: readonly Json[]): NewEvent => ({
@@ -145,9 +145,9 @@ export const selected = (step: string, winner: number, scores: readonly number[]
   },
 });
 
-/** Three copies of `fix` that are at work, each with an agent in a workspace of its own. */
+/** Three running copies of `fix`, each with an agent in its own workspace. */
 export const threeWorkers: readonly (readonly [number, NewEvent])[] = [
-  [0, runStarted('mend', ['fix', 'lint'])],
+  [0, runStarted('repair', ['fix', 'lint'])],
   [0, started('fix')],
   [0, expanded('fix', 3)],
   ...[0, 1, 2].flatMap((worker): (readonly [number, NewEvent])[] => [

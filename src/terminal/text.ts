@@ -1,17 +1,18 @@
-import { formatDuration } from '../core/time.ts';
+import { formatDuration } from '../core/index.ts';
 
-/** What JSON leaves as it is, although a terminal would obey it, or show other text than is there. */
+/** Characters that JSON does not escape, although they control a terminal or make it show misleading text. */
 const harmful = /[\u007F-\u009F\u061C\u200B\u200E\u200F\u2028-\u202E\u2060\u2066-\u2069\uFEFF]/g;
 
-/** The value as JSON that can be shown in any terminal: every program that reads it gets the same value. */
+/** Formats a value as JSON that is safe in a terminal. It parses to the same value. */
 export const jsonText = (value: unknown, indent = 0): string =>
   JSON.stringify(value, null, indent).replace(
     harmful,
     character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** `1 step`, `3 steps`. */
-export const count = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
+/** `1 step`, `3 steps`, `2 copies`. */
+export const count = (amount: number, noun: string, plural = `${noun}s`): string =>
+  `${amount} ${amount === 1 ? noun : plural}`;
 
 const codes = {
   bold: [1, 22],
@@ -26,7 +27,7 @@ const codes = {
 
 export type Colour = keyof typeof codes;
 
-/** Colours text, or leaves it as it is. */
+/** Colors text, or returns it unchanged. */
 export type Paint = (colour: Colour | undefined, text: string) => string;
 
 const colourful: Paint = (colour, text) => {
@@ -35,12 +36,12 @@ const colourful: Paint = (colour, text) => {
   return `\u001B[${on}m${text}\u001B[${off}m`;
 };
 
-/** The one place that writes colours: without `color`, no escape sequence ever leaves it. */
+/** The only source of color sequences. Without `color`, it adds none. */
 export const painter = (color: boolean): Paint => (color ? colourful : (_, text) => text);
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-/** `12:01:03` in the time zone of whoever looks. */
+/** `12:01:03` in the local time zone. */
 export function clockTime(epochMs: number): string {
   const date = new Date(epochMs);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':');
@@ -50,7 +51,7 @@ export function clockTime(epochMs: number): string {
 export const preciseTime = (epochMs: number): string =>
   `${clockTime(epochMs)}.${String(new Date(epochMs).getMilliseconds()).padStart(3, '0')}`;
 
-/** `2026-01-31`, also in the time zone of whoever looks. */
+/** `2026-01-31` in the local time zone. */
 export function calendarDay(epochMs: number): string {
   const date = new Date(epochMs);
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
@@ -58,7 +59,7 @@ export function calendarDay(epochMs: number): string {
 
 const day = 86_400_000;
 
-/** `just now`, `42s ago`, `3h 05m ago`, `4 days ago`; from a month on, the date. */
+/** `just now`, `42s ago`, `3h 05m ago`, `4 days ago`, or the date after 30 days. */
 export function relativeTime(epochMs: number, now: number): string {
   const ago = now - epochMs;
   if (ago < 1000) return 'just now';
@@ -80,7 +81,7 @@ function graphemeWidth(grapheme: string): number {
   return wide.test(grapheme) && !narrow.test(grapheme) ? 2 : 1;
 }
 
-/** How many columns a text without escape sequences takes in a terminal. */
+/** Width in terminal columns of a text without escape sequences. */
 export function displayWidth(text: string): number {
   if (plain.test(text)) return text.length;
   let width = 0;
@@ -88,7 +89,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** The text, cut to so many columns; `ellipsis` stands for what is missing. */
+/** Truncates text to `columns`, ending with `ellipsis` if anything was cut. */
 export function truncate(text: string, columns: number, ellipsis = '…'): string {
   if (displayWidth(text) <= columns) return text;
   const room = columns - displayWidth(ellipsis);
@@ -103,23 +104,23 @@ export function truncate(text: string, columns: number, ellipsis = '…'): strin
   return `${kept.trimEnd()}${ellipsis}`;
 }
 
-/** A name for a column that is never left out: a third of the line, but enough to tell names apart. */
+/** Truncates a name to a third of the line, but never to less than eight columns, so that names can be told apart. */
 export const nameFor = (name: string, columns: number, ellipsis?: string): string =>
   truncate(name, Math.max(8, Math.floor(columns / 3)), ellipsis);
 
-/** Cut or filled up with blanks, so that it takes exactly so many columns. */
+/** Truncates text or pads it on the right to exactly `columns`. */
 export function filled(text: string, columns: number, ellipsis = '…'): string {
   const cut = truncate(text, columns, ellipsis);
   return cut + ' '.repeat(Math.max(0, columns - displayWidth(cut)));
 }
 
-/** The same with the blanks before it. */
+/** Truncates text or pads it on the left to exactly `columns`. */
 export function filledBefore(text: string, columns: number): string {
   const cut = truncate(text, columns);
   return ' '.repeat(Math.max(0, columns - displayWidth(cut))) + cut;
 }
 
-/** The text on as many lines as it takes, broken between words; a word that is wider than a line is cut. */
+/** Wraps text between words. A word that is wider than a line is truncated. */
 export function wrapped(text: string, columns: number, ellipsis = '…'): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {

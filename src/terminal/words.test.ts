@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { stepsToRunAgain } from './words.ts';
 
-describe('what a resume runs again', () => {
-  it('is counted without the steps that only hold those of a child workflow', () => {
+describe('the steps that a resume runs again', () => {
+  it('do not include steps that only contain a child workflow', () => {
     const invalidated = ['child', 'child/a', 'child/b', 'land'];
     expect(stepsToRunAgain({ invalidated })).toEqual(['child/a', 'child/b', 'land']);
   });
 
-  it('leaves out steps that are gone', () => {
+  it('do not include removed steps', () => {
     expect(stepsToRunAgain({ invalidated: ['test', 'old'], steps: ['build', 'test'] })).toEqual(['test']);
     expect(stepsToRunAgain({})).toEqual([]);
   });

@@ -1,33 +1,35 @@
-import type { ErrorData } from '../core/errors.ts';
-import type { EventOf } from '../core/events.ts';
-import { isJsonObject, type Json } from '../core/json.ts';
-import { formatDuration } from '../core/time.ts';
-import { definitionPath, outerUnits } from '../engine/state/graph.ts';
-import type { RunView } from '../view/run-view.ts';
-import { firstLine, furtherLines, safeLine } from '../view/safe-text.ts';
-import type { StepProgress, WaitingFor } from '../view/step-progress.ts';
+import { type ErrorData, type EventOf, formatDuration, isJsonObject, type Json } from '../core/index.ts';
+import { definitionPath, outerUnits } from '../engine/state/index.ts';
+import {
+  firstLine,
+  furtherLines,
+  type RunView,
+  type StepProgress,
+  safeLine,
+  type WaitingFor,
+} from '../view/index.ts';
 import { count } from './text.ts';
 
 export const errorLine = (error: ErrorData): string => firstLine(error.message) || error.code;
 
-/** `now` is left out where time stands still. */
+/** Text about a wait. Without `now`, it does not say how much time is left. */
 function waitText(wait: WaitingFor, now?: number): string {
   switch (wait.on) {
     case 'approval':
-      return `waits for approval: ${safeLine(wait.message)}`;
+      return `waiting for approval: ${safeLine(wait.message)}`;
     case 'signal':
-      return `waits for signal ${safeLine(wait.signal)}`;
+      return `waiting for signal ${safeLine(wait.signal)}`;
     case 'timer':
-      if (wait.until === undefined || now === undefined) return 'sleeps';
-      return `sleeps, ${formatDuration(Math.max(0, wait.until - now))} left`;
+      if (wait.until === undefined || now === undefined) return 'sleeping';
+      return `sleeping, ${formatDuration(Math.max(0, wait.until - now))} left`;
     case 'limit': {
       const left = now === undefined ? '' : ` for ${formatDuration(Math.max(0, wait.until - now))}`;
-      return `pauses${left}: ${safeLine(wait.reason)}`;
+      return `pausing${left}: ${safeLine(wait.reason)}`;
     }
   }
 }
 
-/** Why a step was not run. `view` tells how the step ended that it was skipped for. */
+/** Reason why a step was skipped. `view` provides the status of the step that caused it. */
 export function skipText({ reason, because }: EventOf<'step.skipped'>['data'], view: RunView): string {
   switch (reason) {
     case 'condition':
@@ -43,13 +45,13 @@ export function skipText({ reason, because }: EventOf<'step.skipped'>['data'], v
   }
 }
 
-/** Without those that only hold others. */
+/** Paths without children. */
 export function leavesOf(paths: readonly string[]): readonly string[] {
   const holders = new Set(paths.flatMap(outerUnits));
   return paths.filter(path => !holders.has(path));
 }
 
-/** What a resume runs again, counted like the steps of a run: without those that only hold others or are gone. */
+/** Steps that a resume runs again, without parents and removed steps. */
 export function stepsToRunAgain({
   invalidated = [],
   steps,
@@ -60,17 +62,17 @@ export function stepsToRunAgain({
   return invalidated.filter(path => isThere(path) && !holders.has(path));
 }
 
-/** `(attempt 2 of 3)`; attempts from before a step was started over make the number pass the limit, which then is left out. */
+/** `attempt 2 of 3`, or `attempt 4` if attempts from before a restart exceed the limit. */
 export function attemptText(attempt: number, limit: number | undefined): string {
   return limit !== undefined && attempt <= limit ? `attempt ${attempt} of ${limit}` : `attempt ${attempt}`;
 }
 
 export function answerText({ choice, by, comment }: EventOf<'approval.given'>['data']): string {
-  const whom = by ? ` by ${safeLine(by)}` : '';
-  return `${safeLine(choice)}${whom}${comment ? `: ${safeLine(comment)}` : ''}`;
+  const byText = by ? ` by ${safeLine(by)}` : '';
+  return `${safeLine(choice)}${byText}${comment ? `: ${safeLine(comment)}` : ''}`;
 }
 
-/** What there is to say of a step beyond its status. */
+/** Note on a step that its status does not already say. */
 export function noteOf(step: StepProgress, view: RunView, now?: number): string {
   switch (step.status) {
     case 'pending':
@@ -78,16 +80,16 @@ export function noteOf(step: StepProgress, view: RunView, now?: number): string 
     case 'running':
       return '';
     case 'waiting':
-      return step.waits.map(wait => waitText(wait, now)).join('; ') || 'waits';
+      return step.waits.map(wait => waitText(wait, now)).join('; ') || 'waiting';
     case 'retrying': {
       const when =
         now === undefined || step.retryAt === undefined
           ? ''
           : ` in ${formatDuration(Math.max(0, step.retryAt - now))}`;
-      return `again${when}${step.error ? `: ${errorLine(step.error)}` : ''}`;
+      return `retrying${when}${step.error ? `: ${errorLine(step.error)}` : ''}`;
     }
     case 'completed':
-      if (step.reused) return 'taken over';
+      if (step.reused) return 'reused';
       return step.answer ? answerText(step.answer) : workNote(step);
     case 'failed':
       return step.error ? errorLine(step.error) : '';
@@ -98,19 +100,19 @@ export function noteOf(step: StepProgress, view: RunView, now?: number): string 
   }
 }
 
-interface Gate {
+interface PendingApproval {
   readonly runId: string;
   readonly step: string;
   readonly choices: readonly string[];
 }
 
-/** What to type to let the run go on; where `approve` is no choice, the first that lets it. */
-export function approveCommand({ runId, step, choices }: Gate): string {
+/** Command that answers an approval. If `approve` is not a choice, it names the first choice other than `reject`. */
+export function approveCommand({ runId, step, choices }: PendingApproval): string {
   const choice = choices.includes('approve') ? undefined : choices.find(each => each !== 'reject');
   return `reprise approve ${runId} ${shellWord(step)}${choice === undefined ? '' : ` --choice ${shellWord(choice)}`}`;
 }
 
-/** A word for a shell, quoted if it has to be. */
+/** Quotes a word for the shell if necessary. */
 export const shellWord = (word: string): string =>
   /^[\w./:@%+=-]+$/.test(word) ? word : `'${safeLine(word).replaceAll("'", "'\\''")}'`;
 
@@ -120,7 +122,7 @@ type LandingEnd = EventOf<'landing.ended'>['data'];
 export const changesText = ({ files, insertions, deletions }: EventOf<'workspace.saved'>['data']): string =>
   `${count(files, 'file')}, +${insertions} -${deletions}`;
 
-/** What is special about a worker: `file=a.md, os=linux`. */
+/** Matrix values of a copy: `file=a.md, os=linux`. */
 export function itemText(item: Json | undefined): string {
   if (item === undefined || item === null) return '';
   if (!isJsonObject(item)) return safeLine(JSON.stringify(item));
@@ -138,25 +140,25 @@ export function landingText({ outcome, onto, branch, commit, commits, message }:
       return `landed${many} on ${target}${commit ? ` (${commit.slice(0, 10)})` : ''}`;
     }
     case 'nothing-to-land':
-      return `nothing to land: ${target} has it all`;
+      return `nothing to land: ${target} already has all changes`;
     case 'conflict':
       return `${safeLine(branch)} conflicts with ${target}${why}`;
     case 'verify-failed':
-      return `not landed on ${target}: the verification failed${afterwards(message)}`;
+      return `not landed on ${target}: verification failed${lastLineOf(message)}`;
     case 'lost-the-race':
-      return `not landed: ${target} moved again and again${why}`;
+      return `not landed on ${target}${why || `: ${target} kept moving`}`;
     case 'fenced':
-      return `not landed on ${target}: somebody else has the work now${why}`;
+      return `not landed on ${target}${why || ': the work was taken over'}`;
     case 'main-checkout-in-the-way':
-      return `not landed: a checkout of ${target} is in the way${why}`;
+      return `not landed on ${target}${why || ': its checkout blocks the landing'}`;
   }
 }
 
 export const parkedText = ({ branch, message }: EventOf<'landing.parked'>['data']): string =>
-  `parked on ${safeLine(branch)}: ${firstLine(message)}${afterwards(message)}`;
+  `parked on ${safeLine(branch)}: ${firstLine(message)}${lastLineOf(message)}`;
 
-/** The last of what was printed, which is why in most cases: all of it is in the history, and no line can hold it. */
-function afterwards(message = ''): string {
+/** Last line of the quoted output, which usually names the cause. The history has all of it. */
+function lastLineOf(message = ''): string {
   const last = furtherLines(message).findLast(line => line.trim() !== '');
   return last === undefined ? '' : `: ${safeLine(last.trim())}`;
 }
@@ -164,11 +166,11 @@ function afterwards(message = ''): string {
 /** `implement -> review (focus=tests): P1, the only ready task`. */
 export function transitionText({ from, to, args = {}, why }: EventOf<'transition.taken'>['data']): string {
   const given = Object.entries(args).map(([name, value]) => safeLine(`${name}=${value}`));
-  const told = given.length > 0 ? ` (${given.join(', ')})` : '';
-  return `${safeLine(from)} -> ${safeLine(to)}${told}${why ? `: ${safeLine(why)}` : ''}`;
+  const inputs = given.length > 0 ? ` (${given.join(', ')})` : '';
+  return `${safeLine(from)} -> ${safeLine(to)}${inputs}${why ? `: ${safeLine(why)}` : ''}`;
 }
 
-/** Several branches that landed are said as one; the first that did not is what matters. */
+/** Text about several landings: the first refusal, or the sum of what landed. */
 function landingsText(landings: readonly LandingEnd[]): string {
   const [first, ...others] = landings;
   if (!first) return '';
@@ -179,21 +181,27 @@ function landingsText(landings: readonly LandingEnd[]): string {
   return landingText({ ...last, commits });
 }
 
-/** How one worker of several was chosen. */
+/** Text about the selection of one copy. */
 export function selectionText({ winner, by, candidates, reason }: EventOf<'selection.made'>['data']): string {
   const score = candidates.find(({ worker }) => worker === winner)?.score;
   const passed = candidates.filter(each => each.passed).length;
-  const scored = score === undefined ? '' : ` with ${score}`;
+  const scored = score === undefined ? '' : ` with score ${score}`;
   const why = reason ? `: ${safeLine(reason)}` : '';
-  return `worker ${winner} was selected by ${by}${scored} (${passed} of ${candidates.length} passed)${why}`;
+  return `copy ${winner} was selected by ${by}${scored} (${passed} of ${candidates.length} passed)${why}`;
+}
+
+/** `agent coder (claude) started`. */
+export function sessionStartText({ agent, kind, resumes }: EventOf<'session.started'>['data']): string {
+  const name = agent === kind ? agent : `${agent} (${kind})`;
+  return safeLine(`agent ${name} ${resumes ? 'resumed' : 'started'}`);
 }
 
 export function fanOutText({ kind, total, items }: EventOf<'fanout.expanded'>['data']): string {
   const values = kind === 'matrix' ? (items ?? []).map(itemText).join('; ') : '';
-  return `${count(total, 'worker')}${values === '' ? '' : `: ${values}`}`;
+  return `${count(total, 'copy', 'copies')}${values === '' ? '' : `: ${values}`}`;
 }
 
-/** What a step or worker that succeeded came to. */
+/** Result of a completed step or copy. */
 function workNote(step: StepProgress): string {
   const { work, item } = step;
   if (step.fanOut) return fanOutNote(step);
@@ -207,7 +215,7 @@ function workNote(step: StepProgress): string {
   return parts.filter(part => part !== '').join(', ');
 }
 
-/** Whether it is the worker that was picked from several. */
+/** Whether the step is the selected copy. */
 export const isSelected = ({ path, parent }: StepProgress): boolean => {
   const winner = parent?.work.selection?.winner;
   return winner !== undefined && path === `${parent?.path}:${winner}`;
@@ -215,6 +223,6 @@ export const isSelected = ({ path, parent }: StepProgress): boolean => {
 
 function fanOutNote({ children, work }: StepProgress): string {
   const succeeded = children.filter(({ status }) => status === 'completed').length;
-  const selected = work.selection ? `, worker ${work.selection.winner} selected` : '';
-  return `${succeeded} of ${children.length} succeeded${selected}`;
+  const selected = work.selection ? `, copy ${work.selection.winner} selected` : '';
+  return `${succeeded} of ${count(children.length, 'copy', 'copies')} succeeded${selected}`;
 }

@@ -34,8 +34,8 @@ const agentBody = {
   work,
 } as const;
 
-const mend: WorkflowModel = {
-  name: 'mend',
+const fix: WorkflowModel = {
+  name: 'repair',
   input: { parse: () => ({}), fields: [] },
   onFailure: 'fail-fast',
   steps: [
@@ -107,7 +107,7 @@ describe('the log of a run with agents', () => {
         text += more;
       },
       color: false,
-      workflow: mend,
+      workflow: fix,
       now: () => noon,
       verbose,
     });
@@ -118,30 +118,30 @@ describe('the log of a run with agents', () => {
     return withoutTimes(text);
   };
 
-  it('names workers, and says what was chosen, denied and landed', () => {
+  it('names copies, and shows selections, denials and landings', () => {
     expect(printed(false)).toMatchInlineSnapshot(`
-      "<time> mend    run k7x2 started: 2 steps
+      "<time> repair  run k7x2 started: 2 steps
       <time> fix     started
-      <time> fix     3 workers
+      <time> fix     3 copies
       <time> fix:0   started
-      <time> fix:0   coder (claude) is at work
+      <time> fix:0   agent coder (claude) started
       <time> fix:1   started
-      <time> fix:1   coder (claude) is at work
+      <time> fix:1   agent coder (claude) started
       <time> fix:2   started
-      <time> fix:2   coder (claude) is at work
+      <time> fix:2   agent coder (claude) started
       <time> fix:0   was denied Bash (to allow it: allow: ["Bash(ls)"])
       <time> fix:0   saved 2 files, +10 -3 on reprise/fix-0
       <time> fix:0   ok 900ms, $0.25
-      <time> fix:1   pauses for 1m 30s: plan
-      <time> fix     worker 0 was selected by rank with 7 (1 of 1 passed)
+      <time> fix:1   pausing for 1m 30s: plan
+      <time> fix     copy 0 was selected by rank with score 7 (1 of 1 passed)
       <time> fix     ok 1.1s, $0.25
-      <time> land    lands reprise/fix-0 on main
+      <time> land    landing reprise/fix-0 on main
       <time> land    reprise/fix-0 conflicts with main: a.txt b.txt
       "
     `);
   });
 
-  it('shows what agents do if it is asked to', () => {
+  it('shows the actions of agents with `verbose`', () => {
     expect(printed(true).split('\n').slice(-3)).toEqual([
       '<time> fix:2   | Edit a.ts',
       '<time> fix:2   | ok',
@@ -151,12 +151,12 @@ describe('the log of a run with agents', () => {
 });
 
 describe('a history with agents', () => {
-  it('has a line for everything that happened', () => {
+  it('has a line for every event', () => {
     const text = formatHistory(historyOf(eventful), { color: false, columns: 110 });
     expect(withoutTimes(text)).toMatchInlineSnapshot(`
-      " 1  <time>  run.started               mend
+      " 1  <time>  run.started               repair
        2  <time>  step.started       fix
-       3  <time>  fanout.expanded    fix    3 workers
+       3  <time>  fanout.expanded    fix    3 copies
        4  <time>  step.started       fix:0
        5  <time>  workspace.created  fix:0  .reprise/workspaces/fix-0 on reprise/fix-0
        6  <time>  session.started    fix:0  coder (claude) id-0
@@ -170,7 +170,7 @@ describe('a history with agents', () => {
       14  <time>  workspace.saved    fix:0  2 files, +10 -3, cccccccccc
       15  <time>  step.completed     fix:0
       16  <time>  step.paused        fix:1  for 1m 30s: plan
-      17  <time>  selection.made     fix    worker 0 was selected by rank with 7 (1 of 1 passed)
+      17  <time>  selection.made     fix    copy 0 was selected by rank with score 7 (1 of 1 passed)
       18  <time>  step.completed     fix
       19  <time>  landing.started    land   reprise/fix-0 onto main
       20  <time>  landing.ended      land   reprise/fix-0 conflicts with main: a.txt b.txt
@@ -180,18 +180,18 @@ describe('a history with agents', () => {
 });
 
 describe('a graph with agents', () => {
-  it('says who works, how many, and what is landed', () => {
-    expect(formatGraph(mend, { color: false })).toMatchInlineSnapshot(`
-      "mend: 3 steps
+  it('shows agents, the number of copies and landings', () => {
+    expect(formatGraph(fix, { color: false })).toMatchInlineSnapshot(`
+      "repair: 3 steps
        1 ─┬─ fix   agent coder · x3 · selects one
-          └─ docs  agent coder · matrix, 2 at once
-       2 ─── land  lands fix                        ← fix
+          └─ docs  agent coder · matrix, max 2 in parallel
+       2 ─── land  lands fix                                ← fix
       "
     `);
-    expect(formatMermaid(mend)).toMatchInlineSnapshot(`
+    expect(formatMermaid(fix)).toMatchInlineSnapshot(`
       "flowchart TD
         s0(["fix<br/>agent coder, x3, selects one"])
-        s1(["docs<br/>agent coder, matrix, 2 at once"])
+        s1(["docs<br/>agent coder, matrix, max 2 in parallel"])
         s2["land<br/>lands fix"]
         s0 --> s2
       "

@@ -1,49 +1,53 @@
 import { resolve } from 'node:path';
-import type { TestContext } from '../cases/context.ts';
-import { type FoundCase, findCases, type Orphan } from '../cases/manifest/find.ts';
-import { failureLines } from '../cases/reporters/default.ts';
-import { type CaseFailure, type CaseResult, caseTitle } from '../cases/result.ts';
-import { runCase } from '../cases/run-case.ts';
-import type { SnapshotMode } from '../cases/snapshot/snapshot.ts';
-import { orphanResult } from '../cases/test-command.ts';
-import { RepriseError } from '../core/errors.ts';
-import { painter } from '../terminal/text.ts';
+import {
+  type CaseFailure,
+  type CaseResult,
+  caseTitle,
+  failureLines,
+  orphanResult,
+  runCase,
+  type SnapshotMode,
+  type TestContext,
+} from '../cases/index.ts';
+import { type FoundCase, findCases, type Orphan } from '../cases/manifest/index.ts';
+import { RepriseError } from '../core/index.ts';
+import { painter } from '../terminal/index.ts';
 
-/** A case as one test of any runner. */
+/** A case as one test of a test runner. */
 export interface TestCase {
-  /** `group/name`, as it is typed after `reprise test`. */
+  /** Name with its group, `group/name`, as in `reprise test group/name`. */
   readonly title: string;
   readonly name: string;
-  /** The folders between the folder of all cases and its own. */
+  /** Folders between the folder of all cases and that of the case. */
   readonly group: string;
-  /** The case file, relative to the current folder. */
+  /** Path of the case file, relative to the current folder. */
   readonly file: string;
-  /** Plays it from its tapes. Prints nothing. Rejects with a CaseFailedError. */
+  /** Replays the case from its tapes. Prints nothing. Rejects with a `CaseFailedError`. */
   run(): Promise<void>;
 }
 
-/** What `test` of Vitest and of Node's test runner have in common. */
+/** The common signature of `test` in Vitest and in Node's test runner. */
 export type DefineTest = (title: string, body: () => Promise<void>) => unknown;
 
 export interface CasesOptions {
-  /** Where cases are, relative to the current folder; `cases` unless it is said. */
+  /** Folder of all cases, relative to the current folder. Defaults to `cases`. */
   readonly folder?: string | undefined;
-  /** Names, `group/name`, patterns such as `landing/*`, and paths; all cases unless it is said. */
+  /** Names, `group/name`, patterns such as `landing/*`, and paths. Defaults to all cases. */
   readonly names?: readonly string[] | undefined;
-  /** Called for each case; without it, only the list is given. */
+  /** Function that defines a test; called once for each case. Without it, the cases are only listed. */
   readonly test?: DefineTest | undefined;
-  /** Takes the snapshots as they come out now; `REPRISE_ACCEPT=1` unless it is said. Refused in CI. */
+  /** Whether to update snapshots. Defaults to `true` if `REPRISE_ACCEPT=1` is set. Refused in CI. */
   readonly accept?: boolean | undefined;
 }
 
-/** Throws CASE_NOT_FOUND if there are none, and USAGE if snapshots are to be accepted in CI. */
+/** Lists cases as tests. Throws CASE_NOT_FOUND if there are none, and USAGE if snapshots would be updated in CI. */
 export function listCases(options: CasesOptions, context: TestContext): readonly TestCase[] {
   const { folder = 'cases', names = [], test } = options;
   const mode = snapshotMode(options, context);
   const { cases, orphans } = findCases({ names, cwd: context.cwd, folder });
   if (cases.length === 0 && orphans.length === 0) {
-    throw new RepriseError('CASE_NOT_FOUND', `there are no test cases in ${folder}/`, {
-      hint: 'make one of a run: reprise capture <run> <name>',
+    throw new RepriseError('CASE_NOT_FOUND', `no test cases in ${folder}/`, {
+      hint: 'capture a run as a test case: reprise capture <run> <name>',
     });
   }
   const all = [
@@ -60,7 +64,7 @@ function caseTest(found: FoundCase, snapshots: SnapshotMode, context: TestContex
   return { title: caseTitle(found), name, group, file, run };
 }
 
-/** Nobody would ever look at recordings that no case claims. */
+/** A test that fails: recordings without a case file would never be noticed otherwise. */
 function orphanTest(orphan: Orphan, context: TestContext): TestCase {
   const { displayFolder } = orphan;
   const run = async () => orThrow(orphanResult(orphan), context);
@@ -77,16 +81,16 @@ function snapshotMode({ accept }: CasesOptions, { env }: TestContext): SnapshotM
   const isCi = isOn(env['CI']);
   const isAccepting = accept ?? isOn(env['REPRISE_ACCEPT']);
   if (isCi && isAccepting) {
-    throw new RepriseError('USAGE', 'accepting snapshots is refused in CI, where nothing is written', {
-      hint: 'do it on a machine of your own, look at what has changed, and commit it',
+    throw new RepriseError('USAGE', 'updating snapshots is refused in CI, because CI never writes files', {
+      hint: 'update them on your machine, review the changes, and commit them',
     });
   }
   return isAccepting ? 'accept' : isCi ? 'ci' : 'check';
 }
 
 /**
- * A case that failed. The message is what `reprise test` prints of it. `expected` and `actual` hold the parts of the
- * snapshot that differ, for editors that show the two side by side.
+ * A failed case. The message is the one that `reprise test` prints. `expected` and `actual` hold the differing parts of the
+ * snapshot, for editors that show them side by side.
  */
 export class CaseFailedError extends Error {
   override readonly name = 'CaseFailedError';
@@ -99,10 +103,10 @@ export class CaseFailedError extends Error {
     this.failures = result.failures;
     const [failure] = result.failures;
     const place = resolve(cwd, failure?.file ?? result.file);
-    // Where it was thrown helps nobody; runners show the code around the first line of the stack.
+    // Runners show the code around the first stack frame, so it points at the failing file rather than at this class.
     this.stack = `${this.name}: ${this.message}\n    at ${place}:${failure?.line ?? 1}:1`;
     const sides = sidesOf(result.failures);
-    // The difference is in the message: runners that print all fields, or make one of the two, would say it again.
+    // The message contains the diff. Runners that print all fields, or build their own diff, would repeat it.
     for (const [name, value] of Object.entries({ failures: this.failures, ...sides, showDiff: false }))
       Object.defineProperty(this, name, { value, enumerable: false });
   }

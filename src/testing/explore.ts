@@ -1,59 +1,71 @@
-import { followStrictly, minimise } from '../effects/explore/minimise.ts';
-import type { PolicyName } from '../effects/explore/policies.ts';
 import {
+  type FoundFailure,
+  followStrictly,
   formatSchedule,
+  minimise,
+  notDeterministic,
   type Perform,
   type Performed,
+  type PolicyName,
   parseSchedule,
+  search,
   switchesIn,
-} from '../effects/explore/schedule.ts';
-import { type Found, notDeterministic, search, twice } from '../effects/explore/search.ts';
-import { laneDiagram } from '../terminal/lane-diagram.ts';
+  twice,
+} from '../effects/explore/index.ts';
+import { laneDiagram } from '../terminal/index.ts';
 import { performingSetup, type Setup } from './explored-world.ts';
 
 export interface ExploreOptions {
   /**
-   * How schedules are chosen; `auto` unless it is said. `dpor` sees every order once if there are not too many, the
-   * others draw by chance, and `auto` does all of it.
+   * Policy that chooses schedules. `dpor` plays every order of conflicting effects if there are not too many, the others
+   * choose at random, and `auto` combines all of them. Defaults to `auto`.
    */
   readonly policy?: PolicyName;
-  /** How many schedules at the most; 1,000 unless it is said. */
+  /** Maximum number of schedules. Defaults to 1,000. */
   readonly schedules?: number;
-  /** For how many milliseconds at the most. */
+  /** Time limit in milliseconds. */
   readonly forMs?: number;
-  /** For what is drawn by chance; 1 unless it is said. */
+  /** Random seed. Defaults to 1. */
   readonly seed?: number;
-  /** Every schedule is performed twice, and has to come to the same: what does not depends on something that is no effect. */
+  /**
+   * Whether to perform every schedule twice. A difference between the two is a failure: the code then depends on something
+   * that is not an effect.
+   */
   readonly twice?: boolean;
-  /** Performs only this one: the `schedule` of a failure. */
+  /** Single schedule to perform: the `schedule` of an earlier failure. */
   readonly schedule?: string;
 }
 
 export interface ExploredFailure {
   /**
-   * `invariant`, `deadlock`, `livelock`, `undeclared write`, `not deterministic`, or the code of an error that a lane threw.
+   * Kind of failure: `invariant`, `deadlock`, `livelock`, `undeclared write`, `not deterministic`, or the code of an error
+   * that a lane threw.
    */
   readonly what: string;
   readonly message: string;
-  /** Which lane goes on when, with few switches between them: give it to `explore` to see the failure again. */
+  /** Minimized order of the lanes. Pass it to `explore` to reproduce the failure. */
   readonly schedule: string;
+  /** Number of switches between lanes. */
   readonly switches: number;
-  /** Which policy found it, and its seed if it has one. */
+  /** Policy that found it, with its seed if it has one. */
   readonly foundBy: string;
-  /** What lanes did, a column for each, time downwards; at most 80 columns wide. */
+  /** Diagram of the schedule: one column per lane, time going down, at most 80 columns wide. */
   readonly diagram: string;
 }
 
 export interface ExploreResult {
-  /** Every order was seen, while time stands still unless all lanes wait. If not, schedules were sampled. */
+  /**
+   * Whether every order of conflicting effects was played, with time passing only while all lanes wait. Otherwise schedules
+   * were sampled.
+   */
   readonly complete: boolean;
   readonly schedules: number;
-  /** How many of them really differ: not only in the order of effects that do not conflict. */
+  /** Number of schedules that differ in the order of conflicting effects. */
   readonly classes: number;
-  /** Pairs of effects that met, and how many of them were seen in both orders. */
+  /** Number of conflicting pairs of effects, and how many of them were seen in both orders. */
   readonly pairs: { readonly seen: number; readonly inBothOrders: number };
   readonly failure?: ExploredFailure;
-  /** All of it for a person, at most 80 columns wide. */
+  /** Returns a summary for people, at most 80 columns wide. */
   toString(): string;
 }
 
@@ -68,19 +80,19 @@ export async function exploreSetup(setup: Setup, options: ExploreOptions = {}): 
   const facts = { complete: isComplete, schedules, classes: coverage.classes, pairs: coverage.pairs };
   if (!failure) return withText(facts);
   const { isCalm } = failure;
-  const isByChance = wasByChance(failure.performed);
-  const { performed } = isByChance ? failure : await minimise(perform, failure.performed, { isCalm });
+  const isRandom = wasRandom(failure.performed);
+  const { performed } = isRandom ? failure : await minimise(perform, failure.performed, { isCalm });
   return withText({
     ...facts,
     failure: describe(performed, foundBy(failure), scheduleOf(performed, isCalm)),
   });
 }
 
-/** Nothing that depends on chance can be made simpler by trying. */
-const wasByChance = ({ verdict }: Performed): boolean =>
+/** A failure that is not deterministic cannot be minimized. */
+const wasRandom = ({ verdict }: Performed): boolean =>
   verdict.kind === 'failed' && verdict.what === notDeterministic;
 
-/** Whether time may pass at any moment is part of a schedule. */
+/** The text of a schedule. `calm: ` means that time passes only while all lanes wait. */
 const scheduleOf = ({ trace }: Performed, isCalm: boolean): string =>
   `${isCalm ? `${calmMark}: ` : ''}${formatSchedule(trace)}`;
 
@@ -93,12 +105,12 @@ async function again(perform: Perform, schedule: string): Promise<ExploreResult>
   if (verdict.kind === 'failed')
     return withText({ ...facts, failure: describe(performed, 'schedule', schedule) });
   if (trace.length === moves.length) return withText(facts);
-  const message = `the schedule has ${moves.length} moves, and the program ended after ${trace.length}`;
-  const misfit: Performed = { ...performed, verdict: { kind: 'failed', what: 'REPLAY_DIVERGED', message } };
-  return withText({ ...facts, failure: describe(misfit, 'schedule', schedule) });
+  const message = `the schedule has ${moves.length} moves, but the program ended after ${trace.length}`;
+  const diverged: Performed = { ...performed, verdict: { kind: 'failed', what: 'REPLAY_DIVERGED', message } };
+  return withText({ ...facts, failure: describe(diverged, 'schedule', schedule) });
 }
 
-const foundBy = ({ policy, seed }: Found): string =>
+const foundBy = ({ policy, seed }: FoundFailure): string =>
   seed === undefined ? policy : `${policy}, seed ${seed}`;
 
 function describe({ verdict, trace }: Performed, by: string, schedule: string): ExploredFailure {
@@ -119,10 +131,10 @@ function withText(facts: Omit<ExploreResult, 'toString'>): ExploreResult {
 }
 
 function text({ complete, schedules, classes, pairs, failure }: Omit<ExploreResult, 'toString'>): string {
-  const seen = complete ? 'every order was seen' : 'orders were sampled';
+  const extent = complete ? 'every order was played' : 'schedules were sampled';
   const counts = `${schedules} schedules, ${classes} of them different`;
-  const met = `${pairs.inBothOrders} of ${pairs.seen} pairs of effects in both orders`;
-  if (!failure) return `no failure: ${seen}\n${counts}; ${met}`;
+  const pairCounts = `${pairs.inBothOrders} of ${pairs.seen} conflicting pairs in both orders`;
+  if (!failure) return `no failure: ${extent}\n${counts}; ${pairCounts}`;
   const { what, message, diagram, foundBy: by, schedule } = failure;
   return [
     `${what}: ${message}`,

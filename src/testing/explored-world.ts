@@ -1,22 +1,27 @@
-import { createConductedWorld } from '../effects/conductor/conductor.ts';
-import { conflicts } from '../effects/effect.ts';
-import { Stuck, verdictOf } from '../effects/explore/fairness.ts';
-import { Cut, type Perform, type Policy, type Verdict } from '../effects/explore/schedule.ts';
-import { exploringPlayer } from '../effects/explore/scheduler.ts';
-import type { LaneRef, Mailbox, World } from '../effects/world.ts';
+import { createConductedWorld } from '../effects/conductor/index.ts';
+import {
+  exploringScheduler,
+  NoProgressError,
+  type Perform,
+  type Policy,
+  ScheduleCut,
+  type ScheduleVerdict,
+  verdictOf,
+} from '../effects/explore/index.ts';
+import { conflicts, type LaneRef, type Mailbox, type World } from '../effects/index.ts';
 
-interface Performance {
+interface PerformedEffect {
   readonly name: string;
   readonly writes: readonly string[];
 }
 
-/** Looks at what stands behind keys before and after each effect: only who writes a key may change it. */
+/** Compares the state behind watched keys before and after each effect: only an effect that writes a key may change it. */
 class WatchedKeys {
   readonly #looks = new Map<string, () => unknown>();
-  #broken: Extract<Verdict, { kind: 'failed' }> | undefined;
+  #broken: Extract<ScheduleVerdict, { kind: 'failed' }> | undefined;
 
-  /** What was changed by an effect that does not say so. */
-  get broken(): Verdict | undefined {
+  /** First undeclared write. */
+  get broken(): ScheduleVerdict | undefined {
     return this.#broken;
   }
 
@@ -24,7 +29,7 @@ class WatchedKeys {
     this.#looks.set(key, look);
   }
 
-  /** What comes after it is of no interest. */
+  /** Stops a schedule after an undeclared write. */
   until(policy: Policy): Policy {
     const choose: Policy['choose'] = point => {
       if (this.#broken) throw new Error(this.#broken.message);
@@ -34,14 +39,14 @@ class WatchedKeys {
   }
 
   around<Result>(
-    performance: Performance,
+    performance: PerformedEffect,
     perform: () => Result | Promise<Result>,
   ): Result | Promise<Result> {
     return this.#looks.size === 0 ? perform() : this.#watched(performance, perform);
   }
 
   async #watched<Result>(
-    { name, writes }: Performance,
+    { name, writes }: PerformedEffect,
     perform: () => Result | Promise<Result>,
   ): Promise<Result> {
     const before = this.#look();
@@ -54,7 +59,7 @@ class WatchedKeys {
           this.#broken ??= {
             kind: 'failed',
             what: 'undeclared write',
-            message: `${name} changed ${key}, and says that it writes ${writes.join(', ') || 'nothing'}`,
+            message: `${name} changed ${key}, but ${writes.length > 0 ? `only declares writes of ${writes.join(', ')}` : 'declares no writes'}`,
           };
     }
   }
@@ -66,44 +71,44 @@ class WatchedKeys {
 
 type KeysOf<Args> = readonly string[] | ((args: Args) => readonly string[]);
 
-/** Something that lanes do to what they share. Between two effects of a lane, any other lane may go on. */
+/** An access to shared state. Other lanes may run between two effects of a lane. */
 export interface ExploredEffect<Args, Result> {
   readonly name: string;
-  /** What it looks at. A key is any text; one that ends with `:` stands for all that begin with it. */
+  /** Keys of the state that it reads. A key is any string; one that ends with `:` stands for all keys with that prefix. */
   readonly reads?: KeysOf<Args>;
-  /** What it changes. Effects that have no key in common, or only read, may come in any order. */
+  /** Keys of the state that it changes. The order of effects without a common key, or that only read, does not matter. */
   readonly writes?: KeysOf<Args>;
-  /** It waits until this is true. May look only at what it reads and writes. */
+  /** Condition that the effect waits for. May only use the state behind its keys. */
   readonly when?: (args: Args) => boolean;
   readonly perform: (args: Args) => Result | Promise<Result>;
 }
 
-/** What a program that is explored is made of. */
+/** Building blocks of an explored program. */
 export interface ExploredWorld {
-  /** Code that runs beside that of other lanes. */
+  /** Adds code that runs concurrently with the other lanes. */
   lane(name: string, body: () => Promise<unknown>): void;
   effect<Result, Args = void>(definition: ExploredEffect<Args, Result>): (args: Args) => Promise<Result>;
-  /** Starts a lane below the current one, to be joined. */
+  /** Starts a lane below the current one. It must be joined. */
   fork(body: () => Promise<void>): LaneRef;
   join(lanes: readonly LaneRef[]): Promise<void>;
   mailbox<Message>(name: string): Mailbox<Message>;
   /**
-   * What stands behind a key, as data: an effect that changes it without saying that it writes the key is a failure, because
-   * orders that matter would not be seen.
+   * Declares the state behind a key; `look` returns it as data. An effect that changes it without declaring a write of the
+   * key is a failure, because orders that matter would be skipped.
    */
   watch(key: string, look: () => unknown): void;
-  /** Milliseconds since the beginning. Time passes only while somebody sleeps, and then at any moment. */
+  /** Milliseconds since the start. Time passes only while a lane sleeps, and then at any moment. */
   now(): Promise<number>;
   sleep(ms: number): Promise<void>;
 }
 
 /**
- * Makes the program: everything that lanes share belongs in here, because it is made anew for each schedule. What it
- * gives back is called when all lanes have ended, and throws if something is not as it must be.
+ * Creates the program. All shared state belongs in here, because `setup` runs again for each schedule. The returned
+ * function is called when all lanes have ended, and throws if an invariant does not hold.
  */
 export type Setup = (world: ExploredWorld) => undefined | (() => void | Promise<void>) | void;
 
-/** Performs schedules of a program. */
+/** Returns a function that performs one schedule of a program. */
 export const performingSetup =
   (setup: Setup): Perform =>
   async policy => {
@@ -114,9 +119,9 @@ export const performingSetup =
       },
     };
     const watched = new WatchedKeys();
-    const exploring = exploringPlayer({ policy: watched.until(policy), time });
+    const exploring = exploringScheduler({ policy: watched.until(policy), time });
     const world = createConductedWorld({
-      player: exploring.player,
+      scheduler: exploring.scheduler,
       pace: 'microtask',
       remembersOrigins: false,
     });
@@ -129,13 +134,13 @@ export const performingSetup =
     return { trace: exploring.trace, left, entries: exploring.entries(), verdict };
   };
 
-interface Surroundings {
+interface WorldContext {
   readonly now: () => number;
   readonly lanes: [string, () => Promise<unknown>][];
   readonly watched: WatchedKeys;
 }
 
-function worldOf(world: World, { now, lanes, watched }: Surroundings): ExploredWorld {
+function worldOf(world: World, { now, lanes, watched }: WorldContext): ExploredWorld {
   const clock = world.effect<void, number>({ name: 'clock.now', span: 'short', perform: now });
   const sleepUntil = world.effect<number, void>({ name: 'clock.sleep', span: 'long', perform: () => {} });
   return {
@@ -160,13 +165,14 @@ function worldOf(world: World, { now, lanes, watched }: Surroundings): ExploredW
 const keysOf = <Args>(keys: KeysOf<Args>, args: Args): readonly string[] =>
   typeof keys === 'function' ? keys(args) : keys;
 
-/** What stopped all lanes says more than what one of them threw. */
+/** Prefers an error that stopped all lanes to one that a single lane threw. */
 async function verdictFor(
   ends: readonly PromiseSettledResult<unknown>[],
   check: (() => void | Promise<void>) | undefined,
-): Promise<Verdict> {
+): Promise<ScheduleVerdict> {
   const thrown = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []));
-  const stopped = thrown.find(error => error instanceof Cut || error instanceof Stuck) ?? thrown[0];
+  const stopped =
+    thrown.find(error => error instanceof ScheduleCut || error instanceof NoProgressError) ?? thrown[0];
   if (stopped !== undefined) return verdictOf(stopped);
   try {
     await check?.();

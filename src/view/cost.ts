@@ -1,30 +1,31 @@
-import type { EventOf } from '../core/events.ts';
+import type { EventOf } from '../core/index.ts';
 
-type Usage = EventOf<'session.ended'>['data']['usage'];
+/** What a session used, as its event says. */
+export type SessionUsage = EventOf<'session.ended'>['data']['usage'];
 
-/** What sessions used up. */
+/** Cost and tokens of sessions. */
 export interface Spending {
-  /** As far as it is known. */
+  /** Sum of the known costs. */
   readonly costUsd: number;
-  /** How many sessions there were, and of how many the cost is known. */
   readonly sessions: number;
+  /** Number of sessions with a known cost. */
   readonly priced: number;
-  /** Read and written ones together. */
+  /** Sum of input and output tokens. */
   readonly tokens: number;
 }
 
 export const nothingSpent: Spending = { costUsd: 0, sessions: 0, priced: 0, tokens: 0 };
 
-const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
+const tokensOf = ({ inputTokens, outputTokens }: SessionUsage): number => inputTokens + outputTokens;
 
-export const sessionSpending = (usage: Usage): Spending => ({
+export const sessionSpending = (usage: SessionUsage): Spending => ({
   costUsd: usage.costUsd ?? 0,
   sessions: 1,
   priced: usage.costUsd === null ? 0 : 1,
   tokens: tokensOf(usage),
 });
 
-/** For a session that was cut off: it cost something, and nobody will ever say what. */
+/** Spending of an interrupted session, whose cost was never reported. */
 export const unknownSession: Spending = { costUsd: 0, sessions: 1, priced: 0, tokens: 0 };
 
 export const spentTogether = (all: readonly Spending[]): Spending =>
@@ -38,32 +39,32 @@ export const spentTogether = (all: readonly Spending[]): Spending =>
     nothingSpent,
   );
 
-/** One session under way, added up from what its agent says now and then. */
-export const addUsage = (sum: Usage | undefined, usage: Usage): Usage => ({
+/** Adds a usage report of a running session. */
+export const addUsage = (sum: SessionUsage | undefined, usage: SessionUsage): SessionUsage => ({
   inputTokens: (sum?.inputTokens ?? 0) + usage.inputTokens,
   outputTokens: (sum?.outputTokens ?? 0) + usage.outputTokens,
   cachedTokens: (sum?.cachedTokens ?? 0) + usage.cachedTokens,
   costUsd: sum?.costUsd == null ? usage.costUsd : sum.costUsd + (usage.costUsd ?? 0),
 });
 
-/** `$0.12`, `>= $0.12` if some of it is unknown, `cost unknown`; empty where no agent worked. */
+/** `$0.12`, `>= $0.12` if some of it is unknown, or `cost unknown`. Empty without a session. */
 export function costText({ sessions, priced, costUsd }: Spending): string {
   if (sessions === 0) return '';
   if (priced === 0) return 'cost unknown';
   return `${priced < sessions ? '>= ' : ''}${dollars(costUsd)}`;
 }
 
-/** `$0.12, 12.3k tokens`; empty where no agent worked. */
+/** `$0.12, 12.3k tokens`. Empty without a session. */
 export function spendingText(spending: Spending): string {
   const tokens = spending.tokens > 0 ? [`${tokensText(spending.tokens)} tokens`] : [];
   return [costText(spending), ...tokens].filter(text => text !== '').join(', ');
 }
 
-/** A number if all of it is known; null if some of it is not. 0 where no agent worked. */
+/** Cost in US dollars; `null` if some of it is unknown. 0 without a session. */
 export const knownCost = ({ sessions, priced, costUsd }: Spending): number | null =>
   priced < sessions ? null : roundedCost(costUsd);
 
-/** Sums of binary fractions end in noise. */
+/** Rounds away the noise of floating-point sums. */
 const roundedCost = (costUsd: number): number => Math.round(costUsd * 1e9) / 1e9;
 
 function dollars(amount: number): string {

@@ -1,22 +1,22 @@
-import type { HistoryEvent } from '../core/events.ts';
-import type { RunResult, Waiting } from '../engine/run/result.ts';
+import type { HistoryEvent } from '../core/index.ts';
+import type { RunResult, Waiting } from '../engine/index.ts';
 import { type RunView, viewOf } from './run-view.ts';
 import type { StepProgress, WaitingFor } from './step-progress.ts';
 
-/** Where a run stands. */
-export interface RunStanding {
+/** Status of a run. */
+export interface RunStatusReport {
   readonly view: RunView;
   readonly waiting: readonly Waiting[];
-  /** `suspended` unless it has ended. */
+  /** Result of the run. Its status is `suspended` unless the run has ended. */
   readonly result: RunResult;
   readonly source: string | undefined;
 }
 
 /**
- * What a history says about where its run stands, without the definition: it may be gone, and looking at a run
- * must not execute anybody's code.
+ * Derives the status of a run from its history alone. The definition may no longer exist, and inspecting a run must not
+ * execute its code.
  */
-export function standingOf(runId: string, history: readonly HistoryEvent[]): RunStanding {
+export function runStatusOf(runId: string, history: readonly HistoryEvent[]): RunStatusReport {
   const view = viewOf(history);
   const waiting = view.steps.flatMap(waitsOf);
   const [started] = history;

@@ -22,7 +22,7 @@ import { type RunView, viewOf } from './run-view.ts';
 
 const statuses = (view: RunView) => Object.fromEntries(view.steps.map(({ path, status }) => [path, status]));
 
-describe('a run that goes through', () => {
+describe('a completed run', () => {
   const view = viewOf(
     historyOf([
       [0, runStarted('order', ['a', 'b', 'c', 'd'])],
@@ -37,26 +37,26 @@ describe('a run that goes through', () => {
     ]),
   );
 
-  it('knows where every step stands', () => {
+  it('has the status of every step', () => {
     expect(statuses(view)).toEqual({ a: 'completed', b: 'completed', c: 'completed', d: 'skipped' });
     expect(view.counts).toMatchObject({ completed: 3, skipped: 1, pending: 0, running: 0 });
     expect(view.active.size).toBe(0);
   });
 
-  it('adds up how long it took, how much work it was and how much of it overlapped', () => {
+  it('measures its duration, its total running time and its peak concurrency', () => {
     expect(view.elapsedMs(noon + 99_000)).toBe(4000);
     expect(view.overlap.workedMs).toBe(7000);
     expect(view.overlap.most).toBe(2);
   });
 });
 
-it('knows what is pending before anything has started', () => {
+it('shows steps as pending before they start', () => {
   const view = viewOf(historyOf([[0, runStarted('order', ['a', 'b'])]]));
   expect(statuses(view)).toEqual({ a: 'pending', b: 'pending' });
   expect(view.elapsedMs(noon + 500)).toBe(500);
 });
 
-it('tells what a step waits for, and does not count a gate as work', () => {
+it('shows what a step is waiting for, and does not count an approval as running', () => {
   const view = viewOf(
     historyOf([
       [0, runStarted('order', ['a', 'ok', 'sig', 'nap', 'flaky'])],
@@ -88,13 +88,13 @@ it('tells what a step waits for, and does not count a gate as work', () => {
   expect(view.overlap.most).toBe(1);
 });
 
-describe('a run that is resumed', () => {
+describe('a resumed run', () => {
   const resumed = (data: Extract<NewEvent, { type: 'run.resumed' }>['data'] = {}): NewEvent => ({
     type: 'run.resumed',
     data,
   });
 
-  it('takes back what was invalidated, keeps the rest and goes on counting attempts', () => {
+  it('resets invalidated steps, keeps the others and continues to count attempts', () => {
     const view = viewOf(
       historyOf([
         [0, runStarted('order', ['a', 'b', 'c'])],
@@ -115,7 +115,7 @@ describe('a run that is resumed', () => {
     expect(view.elapsedMs(noon + 90_005)).toBe(25);
   });
 
-  it('does not count the time between a crash and the resume as work', () => {
+  it('does not count the time between a crash and the resume', () => {
     const view = viewOf(
       historyOf([
         [0, runStarted('order', ['a', 'b'])],
@@ -135,7 +135,7 @@ describe('a run that is resumed', () => {
     expect(view.resumes).toBe(1);
   });
 
-  it('opens a child workflow again of which only a part was taken back', () => {
+  it('reopens a child workflow if only some of its steps are invalidated', () => {
     const view = viewOf(
       historyOf([
         [0, runStarted('order', ['child', 'child/x', 'child/y', 'after'])],
@@ -160,7 +160,7 @@ describe('a run that is resumed', () => {
     expect(view.counts).toMatchObject({ completed: 1, running: 1, pending: 1 });
   });
 
-  it('follows a definition that has other steps now', () => {
+  it('uses the steps of a changed definition', () => {
     const view = viewOf(
       historyOf([
         [0, runStarted('order', ['a', 'old'])],
@@ -177,7 +177,7 @@ describe('a run that is resumed', () => {
   });
 });
 
-it('starts the steps of a child workflow over when the step that uses it is tried again', () => {
+it('restarts the steps of a child workflow when the step that uses it is retried', () => {
   const view = viewOf(
     historyOf([
       [0, runStarted('order', ['child', 'child/x', 'child/y'])],
@@ -198,7 +198,7 @@ it('starts the steps of a child workflow over when the step that uses it is trie
   ]);
 });
 
-it('tells steps that a fork took over from those that ran', async () => {
+it('distinguishes steps that a fork reused from those that ran', async () => {
   const a = step('a', { run: () => 1 });
   const b = step('b', { run: () => 2 });
   const c = step('c', { after: { a, b }, run: ({ a, b }) => a + b });
@@ -220,7 +220,7 @@ it('tells steps that a fork took over from those that ran', async () => {
   expect(view.overlap.most).toBe(1);
 });
 
-it('agrees with the engine on what a suspended run waits for', async () => {
+it('agrees with the engine on what a suspended run is waiting for', async () => {
   const ok = approve('ok', { message: 'Ship it?' });
   const sig = step('sig', { run: (_, ctx) => ctx.waitForSignal('go') });
   const { engine, history } = testEngine();
@@ -244,7 +244,7 @@ it('keeps the reason of a cancellation', () => {
   expect(view.step('a')?.reason).toBe('SIGINT');
 });
 
-it('folds a step that the list does not have, rather than losing it', () => {
+it('adds a step that is missing from the list of steps', () => {
   const view = viewOf(
     historyOf([
       [0, runStarted('order', ['a'])],

@@ -1,40 +1,39 @@
-import type { AgentEvent } from '../agents/session.ts';
-import type { EventOf, HistoryEvent } from '../core/events.ts';
-import { toEpochMs } from '../core/time.ts';
-import { unitOf, unitOfEvent } from '../engine/state/graph.ts';
+import type { AgentEvent } from '../agents/index.ts';
+import { type EventOf, type HistoryEvent, toEpochMs } from '../core/index.ts';
+import { unitOf, unitOfEvent } from '../engine/state/index.ts';
 import { type Spending, spentTogether } from './cost.ts';
 import { type Overlap, type StatusWord, StepBoard } from './step-board.ts';
 import type { StepProgress } from './step-progress.ts';
 
-/** A step, or one worker of it. */
-export interface Unit {
+/** A step, or one copy of it. */
+export interface StepUnit {
   readonly step: string;
   readonly worker?: number | undefined;
 }
 
-/** With the folder that its agent works in. */
-export type AgentUnit = Unit & { readonly folder?: string | undefined };
+/** A unit with the workspace of its agent. */
+export type AgentUnit = StepUnit & { readonly folder?: string | undefined };
 
 type RunEnd = EventOf<'run.completed'> | EventOf<'run.failed'> | EventOf<'run.cancelled'>;
 type RunEvent = Extract<HistoryEvent, { type: `run.${string}` | 'cancel.requested' | 'signal.received' }>;
-type StepEvent = Exclude<HistoryEvent, RunEvent>;
+type StepHistoryEvent = Exclude<HistoryEvent, RunEvent>;
 
 const isOfRun = (event: HistoryEvent): event is RunEvent =>
   event.type.startsWith('run.') || event.type === 'cancel.requested' || event.type === 'signal.received';
 
 /**
- * What there is to show of a run, folded from its events in constant time for each; a resume that takes steps back
- * costs their number. It trusts the history: checking it is the engine's work.
+ * View of a run, folded from its events. Each event takes constant time, except a resume, which takes time linear in the
+ * number of invalidated steps. The history is trusted, because the engine has checked it.
  */
 export class RunView {
   runId: string | undefined;
   workflow: string | undefined;
   forkedFrom: { readonly run: string; readonly step: string } | undefined;
-  /** The commit that workspaces begin with. */
+  /** Commit that workspaces start from. */
   base: EventOf<'run.started'>['data']['base'];
-  /** In the order in which they ended; one that was started over stays in its old place too. */
+  /** Steps in the order in which they ended. A step that was restarted appears once per end. */
   readonly endings: StepProgress[] = [];
-  /** Why the run as a whole is to end. */
+  /** Reason of a requested cancellation. */
   cancelling: string | undefined;
   end: RunEnd | undefined;
   resumes = 0;
@@ -45,17 +44,17 @@ export class RunView {
   #startedAt: number | undefined;
   #earlierLivesMs = 0;
 
-  /** `steps`: paths that are known before the first event. */
+  /** `steps` are the paths that are known before the first event. */
   constructor(steps: readonly string[] = []) {
     this.#board.set(steps);
   }
 
-  /** In the stable topological order, each followed by its workers and by what is inside. */
+  /** Steps in the stable topological order, each followed by its copies and its child steps. */
   get steps(): readonly StepProgress[] {
     return this.#board.tree.steps;
   }
 
-  /** Steps that run, wait or are to be tried again. */
+  /** Steps that are running, waiting or retrying. */
   get active(): ReadonlySet<StepProgress> {
     return this.#board.active;
   }
@@ -64,41 +63,41 @@ export class RunView {
     return this.#board.failed;
   }
 
-  /** Without the steps that only hold the steps of a child workflow, or workers. */
+  /** Number of steps by status. Steps with children are not counted. */
   get counts(): Readonly<Record<StatusWord, number>> {
     return this.#board.counts;
   }
 
-  /** How much of the work was done at the same time. */
+  /** Concurrency of the run. */
   get overlap(): Overlap {
     return this.#board.overlap;
   }
 
-  /** By path: `fix`, `fix:1` for a worker, `fix:1/build` inside one. */
+  /** Finds a step by path: `fix`, `fix:1` for a copy, `fix:1/build` for a step inside a copy. */
   step(path: string): StepProgress | undefined {
     return this.#board.tree.get(path);
   }
 
-  /** What the agents of the run have used up, whatever became of their work. */
+  /** Spending of all agents of the run, including discarded attempts. */
   get spent(): Spending {
     return spentTogether([...this.#withSessions].map(({ work }) => work.spent));
   }
 
-  /** How many steps there are, counted like `counts`. */
+  /** Number of steps, counted like `counts`. */
   get total(): number {
     let total = 0;
     for (const count of Object.values(this.counts)) total += count;
     return total;
   }
 
-  /** Time during which somebody worked on the run: up to its last event, or to `now` while it goes on. */
+  /** Time during which a process was running the run, up to its last event, or up to `now` if it has not ended. */
   elapsedMs(now?: number): number {
     const until = this.end || now === undefined ? this.#lastAt : now;
     if (until === undefined || this.#lifeStartedAt === undefined) return this.#earlierLivesMs;
     return this.#earlierLivesMs + Math.max(0, until - this.#lifeStartedAt);
   }
 
-  output(unit: Unit, line: string): void {
+  output(unit: StepUnit, line: string): void {
     const step = this.#board.tree.get(unitOf(unit.step, unit.worker));
     if (step) step.lastLine = line;
   }
@@ -109,7 +108,7 @@ export class RunView {
 
   apply(event: HistoryEvent): void {
     const at = toEpochMs(event.at);
-    // A gate, and a step that becomes many, start and wait in the same breath; they were never at work.
+    // An approval and a fan-out start and immediately wait, so they must not count as running.
     if (event.type !== 'approval.requested' && event.type !== 'fanout.expanded') this.overlap.take();
     const unit = unitOfEvent(event);
     if (isOfRun(event)) this.#applyToRun(event, at);
@@ -145,7 +144,7 @@ export class RunView {
     }
   }
 
-  #applyToStep(step: StepProgress, event: StepEvent, at: number): void {
+  #applyToStep(step: StepProgress, event: StepHistoryEvent, at: number): void {
     switch (event.type) {
       case 'step.started':
         this.#start(step, event, at);
@@ -154,7 +153,7 @@ export class RunView {
         step.work.artifacts = event.data.artifacts ?? [];
         step.reused = this.forkedFrom !== undefined && at === this.#startedAt;
         this.#finish(step, 'completed', at);
-        // What a fork took over was not at work in this run; it all comes before anything else.
+        // Steps reused by a fork did not run in this run. Their events precede all others.
         if (step.reused) this.overlap.forget();
         break;
       case 'step.failed':
@@ -185,7 +184,7 @@ export class RunView {
         this.#board.setStatus(step, 'waiting', at);
         break;
       case 'step.resumed':
-        this.#goOn(step, at);
+        this.#continue(step, at);
         break;
       case 'timer.set':
         if (typeof event.data.timer === 'number') {
@@ -193,7 +192,7 @@ export class RunView {
         }
         break;
       case 'timer.fired':
-        if (event.data.timer === 'pause') this.#goOn(step, at);
+        if (event.data.timer === 'pause') this.#continue(step, at);
         break;
       case 'step.paused':
         step.waits = [{ on: 'limit', until: at + event.data.delayMs, reason: event.data.reason }];
@@ -203,7 +202,7 @@ export class RunView {
         this.#expand(step, event, at);
         break;
       case 'session.started':
-        if (step.waits.some(({ on }) => on === 'limit')) this.#goOn(step, at);
+        if (step.waits.some(({ on }) => on === 'limit')) this.#continue(step, at);
         this.#withSessions.add(step);
         step.work.apply(event);
         break;
@@ -240,19 +239,19 @@ export class RunView {
     this.#board.setStatus(step, 'running', at);
   }
 
-  #goOn(step: StepProgress, at: number): void {
+  #continue(step: StepProgress, at: number): void {
     step.waits = [];
     this.#board.setStatus(step, 'running', at);
   }
 
-  /** From here on its workers are at work, and it is not. */
+  /** Adds the copies of a step. From now on, they are running instead of the step itself. */
   #expand(step: StepProgress, { data }: EventOf<'fanout.expanded'>, at: number): void {
     step.fanOut = data;
-    const workers = Array.from({ length: data.total }, (_, worker) => unitOf(step.path, worker));
-    this.#board.add(workers, at);
-    workers.forEach((path, worker) => {
+    const copies = Array.from({ length: data.total }, (_, index) => unitOf(step.path, index));
+    this.#board.add(copies, at);
+    copies.forEach((path, index) => {
       const progress = this.step(path);
-      if (progress) progress.item = data.items?.[worker];
+      if (progress) progress.item = data.items?.[index];
     });
   }
 
@@ -279,7 +278,7 @@ export class RunView {
     if (data.invalidated) this.#invalidate(data.invalidated, at);
   }
 
-  /** A step whose child workflow was taken back only in part goes on; the others start over. */
+  /** Resets invalidated steps. A parent with children that are not invalidated continues instead of starting over. */
   #invalidate(paths: readonly string[], at: number): void {
     const invalidated = new Set(paths);
     const reopened = new Set<StepProgress>();
@@ -317,7 +316,7 @@ export class RunView {
   }
 }
 
-/** The view that a history leads to. */
+/** Folds a history into a view. */
 export function viewOf(history: readonly HistoryEvent[], steps: readonly string[] = []): RunView {
   const view = new RunView(steps);
   for (const event of history) view.apply(event);

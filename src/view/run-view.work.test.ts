@@ -28,8 +28,8 @@ const usage = (costUsd: number | null): AgentEvent => ({
 
 const statuses = (view: RunView) => view.steps.map(({ path, status }) => `${path} ${status}`);
 
-describe('the view of a step that became many workers', () => {
-  it('has a line for each of them below the step, before what comes after it', () => {
+describe('the view of a step with copies', () => {
+  it('lists the copies below the step and before the next one', () => {
     const view = viewOf(historyOf([...threeWorkers, [900, ofWorker(1, completed('fix'))]]));
     expect(statuses(view)).toEqual([
       'fix running',
@@ -43,10 +43,10 @@ describe('the view of a step that became many workers', () => {
     expect(view.step('fix:1')).toMatchObject({ isWorker: true, depth: 1 });
   });
 
-  it('knows what each is there for, and what is inside of one', () => {
+  it('has the matrix values of each copy and the steps inside it', () => {
     const view = viewOf(
       historyOf([
-        [0, runStarted('mend', ['docs'])],
+        [0, runStarted('repair', ['docs'])],
         [0, started('docs')],
         [0, expanded('docs', 2, [{ file: 'a.md' }, { file: 'b.md' }])],
         [10, ofWorker(1, started('docs'))],
@@ -61,11 +61,11 @@ describe('the view of a step that became many workers', () => {
       'docs:1/build completed',
     ]);
     expect(view.step('docs:1')?.item).toEqual({ file: 'b.md' });
-    // What holds others is not at work itself.
+    // A step with children does not count as running itself.
     expect(view.overlap).toMatchObject({ most: 1, workedMs: 490 });
   });
 
-  it('keeps the workers that a resume keeps, and leaves out the time in between', () => {
+  it('keeps completed copies on a resume, and does not count the time in between', () => {
     const view = viewOf(
       historyOf([
         ...threeWorkers,
@@ -89,8 +89,8 @@ describe('the view of a step that became many workers', () => {
   });
 });
 
-describe('what agents cost', () => {
-  it('is added up from sessions that ended, and live from what the others say', () => {
+describe('the cost of agents', () => {
+  it('is the sum of ended sessions and of the usage reports of running ones', () => {
     const view = viewOf(historyOf([...threeWorkers, [300, ofWorker(0, sessionEnded('fix', 0.25))]]));
     view.agent({ step: 'fix', worker: 1 }, usage(0.1));
     view.agent({ step: 'fix', worker: 1 }, usage(0.2));
@@ -115,10 +115,10 @@ describe('what agents cost', () => {
     expect(knownCost(two.spent)).toBeNull();
   });
 
-  it('counts a session that was cut off as one that nobody knows the cost of', () => {
+  it('treats the cost of an interrupted session as unknown', () => {
     const view = viewOf(
       historyOf([
-        [0, runStarted('mend', ['fix'])],
+        [0, runStarted('repair', ['fix'])],
         [0, started('fix')],
         [0, sessionStarted('fix')],
         [500, { type: 'run.resumed', data: {} }],
@@ -131,14 +131,14 @@ describe('what agents cost', () => {
     expect(costText(view.spent)).toBe('>= $0.50');
   });
 
-  it('is nothing where no agent worked', () => {
-    const view = viewOf(historyOf([[0, runStarted('mend', ['a'])]]));
+  it('is zero without agents', () => {
+    const view = viewOf(historyOf([[0, runStarted('repair', ['a'])]]));
     expect([costText(view.spent), knownCost(view.spent)]).toEqual(['', 0]);
   });
 });
 
-describe('the work of a worker', () => {
-  it('is its workspace with what was saved, and the session to step into', () => {
+describe('the work of a copy', () => {
+  it('has the workspace with its saved changes and the session to continue', () => {
     const view = viewOf(historyOf([...threeWorkers, [700, ofWorker(2, workspaceSaved('fix'))]]));
     const step = view.step('fix:2');
     expect(step?.work.workspace).toMatchObject({
@@ -148,7 +148,7 @@ describe('the work of a worker', () => {
     expect(step && stepInto(step, '..')).toBe('cd ../.reprise/workspaces/fix-2 && claude --resume id-2');
   });
 
-  it('offers a session only if its agent can take it up again', () => {
+  it('offers a session only if its agent can resume it', () => {
     const codex = viewOf(
       historyOf([...threeWorkers, [300, ofWorker(0, sessionStarted('fix', 'codex', 'x'))]]),
     );
@@ -162,7 +162,7 @@ describe('the work of a worker', () => {
     expect(offers).toEqual(['cd .reprise/workspaces/fix-0 && codex resume x', undefined]);
   });
 
-  it('pauses at a limit and goes on in the same session', () => {
+  it('pauses at a limit and resumes the same session', () => {
     const paused = historyOf([
       ...threeWorkers,
       [300, ofWorker(0, sessionEnded('fix', 0, { outcome: 'limit' }))],

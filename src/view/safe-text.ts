@@ -1,14 +1,14 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Reorders or hides what follows; text from outside has no use for them in a terminal. */
+/** Characters that reorder or hide text. */
 const invisible = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/gu;
 const lineBreak = /\r\n|[\u0085\u2028\u2029]/gu;
-/** Control characters but the line feed, and halves of characters. */
+/** Control characters except the line feed, and lone surrogates. */
 const harmful = /(?!\n)[\p{Cc}\p{Cs}]/gu;
 
 /**
- * Text from outside (names, messages, output) that can be shown in any terminal: escape sequences are taken out, other
- * control characters replaced by a visible mark, tabs by blanks. Line feeds stay. Every view passes such text through here.
+ * Makes untrusted text (names, messages, output) safe for a terminal: removes escape sequences, and replaces other control
+ * characters with a visible mark and tabs with blanks. Keeps line feeds. Every view passes untrusted text through here.
  */
 export function safeText(text: string): string {
   return stripVTControlCharacters(text)
@@ -18,13 +18,13 @@ export function safeText(text: string): string {
     .replace(harmful, '\uFFFD');
 }
 
-/** The same on one line. Of a line that a program wrote over itself with carriage returns, what it wrote last. */
+/** Like `safeText`, but on one line. If carriage returns overwrote a line, only the last version is kept. */
 export function safeLine(text: string): string {
   const lines = text.trimEnd().split('\n');
   return safeText(lines.map(lastWritten).join(' ')).replaceAll('\n', ' ').trim();
 }
 
-/** A line that a program printed, with its indentation. */
+/** Makes one output line of a program safe for a terminal, and keeps its indentation. */
 export const safeOutput = (line: string): string =>
   safeText(lastWritten(line)).replaceAll('\n', ' ').trimEnd();
 
@@ -33,10 +33,10 @@ function lastWritten(line: string): string {
   return written.slice(written.lastIndexOf('\r') + 1);
 }
 
-/** The first line of a message. */
+/** First line of a message. */
 export const firstLine = (text: string): string => safeLine(text.trimStart().split('\n', 1)[0] ?? '');
 
-/** The lines of a message after the first, without empty ones at the ends. */
+/** Lines of a message after the first, without leading and trailing empty ones. */
 export function furtherLines(text: string): readonly string[] {
   const lines = text
     .trim()

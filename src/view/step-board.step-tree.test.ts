@@ -3,7 +3,7 @@ import { StepTree } from './step-board.ts';
 
 const pathsOf = (tree: StepTree): readonly string[] => tree.steps.map(({ path }) => path);
 
-test('what a child workflow holds is shown in each of its workers, and not beside them', () => {
+test('shows the steps of a child workflow inside each copy, and not beside the copies', () => {
   const tree = new StepTree();
   tree.set(['check', 'check/make', 'after', 'after/make']);
   expect(pathsOf(tree)).toEqual(['check', 'check/make', 'after', 'after/make']);
@@ -13,7 +13,7 @@ test('what a child workflow holds is shown in each of its workers, and not besid
   expect(tree.get('check')?.children.map(({ path }) => path)).toEqual(['check:0', 'check:1']);
 });
 
-test('workers inside of a worker take the place of what they are made of', () => {
+test('replaces the pattern inside a copy with nested copies', () => {
   const tree = new StepTree();
   tree.set(['fix', 'fix/try', 'fix/try/run']);
   tree.add(['fix:0']);
@@ -22,7 +22,7 @@ test('workers inside of a worker take the place of what they are made of', () =>
   expect(pathsOf(tree)).toEqual(['fix', 'fix:0', 'fix:0/try', 'fix:0/try:0']);
 });
 
-test('they stay away when a resume brings the definition again', () => {
+test('keeps the copies when a resume sets the definition again', () => {
   const tree = new StepTree();
   tree.set(['check', 'check/make']);
   tree.add(['check:0', 'check:0/make']);

@@ -1,7 +1,7 @@
-import { outerUnits } from '../engine/state/graph.ts';
+import { outerUnits } from '../engine/state/index.ts';
 import { StepProgress } from './step-progress.ts';
 
-/** What a view says of a step, a run included. */
+/** Status of a step or a run in the views. */
 export type StatusWord =
   | 'pending'
   | 'running'
@@ -12,7 +12,7 @@ export type StatusWord =
   | 'cancelled'
   | 'skipped';
 
-/** The steps of a run in the stable topological order, with workers and what is inside of them below their step. */
+/** Steps of a run in the stable topological order. Copies and child steps follow their parent. */
 export class StepTree {
   steps: readonly StepProgress[] = [];
   readonly #byPath = new Map<string, StepProgress>();
@@ -25,19 +25,19 @@ export class StepTree {
     return this.#byPath.has(path);
   }
 
-  /** The steps as a definition has them; the workers of those that stay are kept. */
+  /** Sets the steps of a definition. Copies of steps that remain are kept. */
   set(paths: readonly string[]): void {
-    const workers = new Map<string, string[]>();
+    const copies = new Map<string, string[]>();
     for (const { path } of this.steps) {
       const colon = path.indexOf(':');
       if (colon === -1) continue;
       const step = path.slice(0, colon);
-      workers.set(step, [...(workers.get(step) ?? []), path]);
+      copies.set(step, [...(copies.get(step) ?? []), path]);
     }
-    this.#lay(withoutPatterns(paths.flatMap(path => [path, ...(workers.get(path) ?? [])])));
+    this.#replace(withoutPatterns(paths.flatMap(path => [path, ...(copies.get(path) ?? [])])));
   }
 
-  /** Adds what is not there yet, each below what it is inside of. */
+  /** Adds missing steps, each below its parent. */
   add(paths: readonly string[]): void {
     const missing = paths.filter(path => !this.has(path));
     if (missing.length === 0) return;
@@ -46,10 +46,10 @@ export class StepTree {
       const outer = outerUnits(path).find(each => all.includes(each));
       all.splice(outer === undefined ? all.length : endOf(all, outer), 0, path);
     }
-    this.#lay(withoutPatterns(all));
+    this.#replace(withoutPatterns(all));
   }
 
-  #lay(paths: readonly string[]): void {
+  #replace(paths: readonly string[]): void {
     const before = new Map(this.#byPath);
     this.#byPath.clear();
     for (const path of paths) this.#byPath.set(path, before.get(path) ?? new StepProgress(path));
@@ -64,7 +64,7 @@ export class StepTree {
   }
 }
 
-/** What a definition has inside of a step is only the pattern for its workers, once it has some. */
+/** Removes the child steps of a step that has copies. They are only the pattern for the child steps of each copy. */
 function withoutPatterns(paths: readonly string[]): readonly string[] {
   const multiplied = new Set(paths.flatMap(path => /^(.*):\d+$/.exec(path)?.[1] ?? []));
   if (multiplied.size === 0) return paths;
@@ -73,7 +73,7 @@ function withoutPatterns(paths: readonly string[]): readonly string[] {
   );
 }
 
-/** After the last path that is inside of the given one. */
+/** Index after the last path inside the given one. */
 function endOf(paths: readonly string[], outer: string): number {
   const isInside = (path: string | undefined) =>
     path?.startsWith(outer) && (path[outer.length] === '/' || path[outer.length] === ':');
@@ -82,24 +82,24 @@ function endOf(paths: readonly string[], outer: string): number {
   return at;
 }
 
-/** Counts how many steps are at work at the same time, and how long in all. */
+/** Measures how many steps run in parallel, and their total running time. */
 export class Overlap {
-  /** Time at work, summed over all steps. */
+  /** Running time, summed over all steps. */
   workedMs = 0;
   #most = 0;
   #atWork = 0;
 
-  /** How many steps were at work at once, at most. */
+  /** Peak number of steps that ran in parallel. */
   get most(): number {
     return Math.max(this.#most, this.#atWork);
   }
 
-  /** Lets the number of steps that are at work now count. */
+  /** Includes the current number of running steps in the peak. */
   take(): void {
     this.#most = this.most;
   }
 
-  /** What was counted so far was not work of this run. */
+  /** Resets the peak, because the steps so far did not run in this run. */
   forget(): void {
     this.#most = 0;
   }
@@ -109,7 +109,7 @@ export class Overlap {
     this.#atWork++;
   }
 
-  /** Does nothing if the step is not at work. */
+  /** Does nothing if the step is not running. */
   stop(step: StepProgress, at: number): void {
     if (step.workingSince === undefined) return;
     const ms = Math.max(0, at - step.workingSince);
@@ -120,7 +120,7 @@ export class Overlap {
   }
 }
 
-/** The steps of a run, with how many of them stand how. */
+/** Steps of a run with their counts by status. */
 export class StepBoard {
   readonly tree = new StepTree();
   readonly active = new Set<StepProgress>();
@@ -136,7 +136,7 @@ export class StepBoard {
     this.#count();
   }
 
-  /** What something is inside of is no longer at work itself. */
+  /** Adds steps. A parent that gets children no longer counts as running itself. */
   add(paths: readonly string[], at: number): void {
     this.tree.add(paths);
     for (const path of paths) {

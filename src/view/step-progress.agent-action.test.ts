@@ -19,19 +19,19 @@ const cases: readonly (readonly [AgentEvent, string | undefined])[] = [
       input: { command: 'ls' },
       decision: { kind: 'deny', message: '' },
     },
-    'was denied Bash ls',
+    'denied: Bash ls',
   ],
   [{ type: 'permission', id: '1', tool: 'Bash', input: {}, decision: { kind: 'allow' } }, undefined],
-  [{ type: 'limit', reason: 'plan used up' }, 'ran into a limit: plan used up'],
+  [{ type: 'limit', reason: 'plan used up' }, 'reached a limit: plan used up'],
   [{ type: 'tool-end', id: '1', ok: true }, undefined],
 ];
 
-describe('what an agent does', () => {
-  it.each(cases)('%j', (event, text) => {
+describe('the action of an agent', () => {
+  it.each(cases)('describes %j', (event, text) => {
     expect(agentAction(event)).toBe(text);
   });
 
-  it('in the folder that it works in is told without that folder', () => {
+  it('leaves the path of the workspace out', () => {
     const action = (command: string) =>
       agentAction({ type: 'tool-start', id: '1', name: 'Bash', input: { command } }, '/work/fix');
     expect(action('diff /work/fix/a.ts /work/fix/b.ts')).toBe('Bash diff a.ts b.ts');

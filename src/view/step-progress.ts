@@ -1,11 +1,10 @@
-import type { AgentEvent } from '../agents/session.ts';
-import type { ErrorData } from '../core/errors.ts';
-import type { EventOf } from '../core/events.ts';
-import { isJsonObject, type Json } from '../core/json.ts';
-import type { WorkEvent as StepWorkEvent } from '../engine/state/work-state.ts';
+import type { AgentEvent } from '../agents/index.ts';
+import { type ErrorData, type EventOf, isJsonObject, type Json } from '../core/index.ts';
+import type { StepWorkEvent } from '../engine/state/index.ts';
 import {
   addUsage,
   nothingSpent,
+  type SessionUsage,
   type Spending,
   sessionSpending,
   spentTogether,
@@ -15,8 +14,8 @@ import { firstLine, safeLine } from './safe-text.ts';
 import type { StatusWord } from './step-board.ts';
 
 /**
- * What an agent does, in a few words on one line; `undefined` for what is not worth a line. Files in the folder that it
- * works in are called as they are called there.
+ * Describes an event of an agent on one line; `undefined` if it is not worth one. Paths inside the workspace are shown
+ * relative to it.
  */
 export function agentAction(event: AgentEvent, folder?: string): string | undefined {
   const within = (text: string) => (folder === undefined ? text : text.replaceAll(`${folder}/`, ''));
@@ -28,12 +27,12 @@ export function agentAction(event: AgentEvent, folder?: string): string | undefi
       return within(event.title ? firstLine(event.title) : toolText(event.name, event.input));
     case 'permission':
       return event.decision?.kind === 'deny'
-        ? within(`was denied ${toolText(event.tool, event.input)}`)
+        ? within(`denied: ${toolText(event.tool, event.input)}`)
         : undefined;
     case 'retry':
-      return `tries again: ${safeLine(event.reason)}`;
+      return `retrying: ${safeLine(event.reason)}`;
     case 'limit':
-      return `ran into a limit: ${safeLine(event.reason)}`;
+      return `reached a limit: ${safeLine(event.reason)}`;
     case 'started':
     case 'tool-end':
     case 'usage':
@@ -43,21 +42,32 @@ export function agentAction(event: AgentEvent, folder?: string): string | undefi
   }
 }
 
-/** What tells most about a call, by the names that tools give to it. */
-const telling = ['command', 'file_path', 'notebook_path', 'path', 'pattern', 'url', 'query', 'description'];
+/** Inputs that describe a tool call best, most significant first. */
+const significantFields = [
+  'command',
+  'file_path',
+  'notebook_path',
+  'path',
+  'pattern',
+  'url',
+  'query',
+  'description',
+];
 
 /** `Edit src/a.ts`, `Bash npm test`. */
 function toolText(name: string, input: Json): string {
   const given = isJsonObject(input) ? input : {};
-  const value = telling.map(key => given[key]).find(each => typeof each === 'string' && each !== '');
+  const value = significantFields
+    .map(key => given[key])
+    .find(each => typeof each === 'string' && each !== '');
   return safeLine(typeof value === 'string' ? `${name} ${firstLine(value)}` : name);
 }
 
-/** What history tells of the work of a step, and of what was made of the work of its workers. */
-type WorkEvent = StepWorkEvent | EventOf<'selection.made'>;
+/** Events about the work of a step and the selection among its copies. */
+type WorkProgressEvent = StepWorkEvent | EventOf<'selection.made'>;
 
 export interface WorkspaceProgress {
-  /** Relative to the project's root. */
+  /** Path relative to the root of the project. */
   readonly path: string;
   readonly branch: string;
   readonly base: string;
@@ -68,39 +78,37 @@ interface SessionProgress {
   readonly agent: string;
   readonly kind: string;
   readonly sessionId?: string | undefined;
-  /** Absent while it goes on, or if it was cut off. */
+  /** Outcome. Absent while the session is running, or if it was interrupted. */
   readonly outcome?: EventOf<'session.ended'>['data']['outcome'] | undefined;
 }
 
-type Usage = EventOf<'session.ended'>['data']['usage'];
-
-/** Where a step, or one worker of it, works and what came of it: its folder, its agent, what that cost. */
+/** Work of a step, or of one copy: its workspace, its agent and its cost. */
 class WorkProgress {
   workspace: WorkspaceProgress | undefined;
-  /** The last one. */
+  /** Latest session. */
   session: SessionProgress | undefined;
   denials: NonNullable<EventOf<'session.ended'>['data']['denials']> = [];
-  /** Those of the attempt, in order; a branch that is landed again counts once. */
+  /** Landings of the current attempt, in order. Only the last landing of each branch is kept. */
   landings: readonly EventOf<'landing.ended'>['data'][] = [];
   parked: EventOf<'landing.parked'>['data'] | undefined;
-  /** The last one. */
+  /** Latest transition. */
   transition: EventOf<'transition.taken'>['data'] | undefined;
   selection: EventOf<'selection.made'>['data'] | undefined;
   artifacts: NonNullable<EventOf<'step.completed'>['data']['artifacts']> = [];
-  /** What the agent did last, in a few words. */
+  /** Description of the last action of the agent. */
   lastAction: string | undefined;
-  /** Of sessions that are over. */
+  /** Spending of ended sessions. */
   #ended: Spending = nothingSpent;
-  #live: Usage | undefined;
+  #live: SessionUsage | undefined;
   #underWay = false;
 
-  /** Live ones included. */
+  /** Spending of all sessions, including a running one. */
   get spent(): Spending {
     if (!this.#underWay || !this.#live) return this.#ended;
     return spentTogether([this.#ended, sessionSpending(this.#live)]);
   }
 
-  /** What an earlier attempt came to no longer counts; what it cost does, and its folder stays. */
+  /** Starts a new attempt. Discards the results of the previous one, but keeps its cost and its workspace. */
   begin(): void {
     this.cutOff();
     this.denials = [];
@@ -110,7 +118,7 @@ class WorkProgress {
     this.lastAction = undefined;
   }
 
-  /** Whoever ran the session is gone. */
+  /** Ends a session whose process died. Its cost stays unknown. */
   cutOff(): void {
     const isFree = this.session?.kind === 'scripted';
     if (this.#underWay && !isFree) this.#ended = spentTogether([this.#ended, unknownSession]);
@@ -128,7 +136,7 @@ class WorkProgress {
     this.lastAction = agentAction(event, folder) ?? this.lastAction;
   }
 
-  apply(event: WorkEvent): void {
+  apply(event: WorkProgressEvent): void {
     switch (event.type) {
       case 'workspace.created': {
         const { path, branch, base } = event.data;
@@ -177,71 +185,71 @@ class WorkProgress {
   }
 }
 
-/** What a step waits for; `until` is in milliseconds since the epoch. */
+/** What a step is waiting for. `until` is in milliseconds since the epoch. */
 export type WaitingFor =
   | { readonly on: 'approval'; readonly message: string; readonly choices: readonly string[] }
   | { readonly on: 'signal'; readonly signal: string }
   | { readonly on: 'timer'; readonly until: number | undefined }
-  /** A limit of its agent. */
+  /** A usage limit of its agent. */
   | { readonly on: 'limit'; readonly until: number; readonly reason: string };
 
-/** Where one step or one worker stands, as history tells it. Times are milliseconds since the epoch. */
+/** Progress of one step or copy, derived from the history. Times are milliseconds since the epoch. */
 export class StepProgress {
-  /** `fix`, `fix:1` for a worker, `fix:1/build` inside one. */
+  /** Path: `fix`, `fix:1` for a copy, `fix:1/build` for a step inside a copy. */
   readonly path: string;
-  /** Its place in the stable topological order. */
+  /** Position in the stable topological order. */
   index = 0;
   parent: StepProgress | undefined;
-  /** The steps of the child workflow that it uses, or its workers. */
+  /** Steps of its child workflow, or its copies. */
   children: StepProgress[] = [];
-  /** How it became many workers. */
+  /** Fan-out into copies. */
   fanOut: EventOf<'fanout.expanded'>['data'] | undefined;
-  /** What is special about this worker. */
+  /** Matrix values of this copy. */
   item: Json | undefined;
   status: StatusWord = 'pending';
-  /** Of the last start; 0 before the first. Attempts go on counting when a step is started over. */
+  /** Number of the last attempt; 0 before the first. Restarting the step does not reset it. */
   attempt = 0;
-  /** Since it was last pending, attempts and waits included. */
+  /** Start of the first attempt since the step was last pending. */
   startedAt: number | undefined;
   endedAt: number | undefined;
-  /** How much of the time since then nobody worked on the run. */
+  /** Time since `startedAt` during which no process was running the run. */
   idleMs = 0;
   waits: WaitingFor[] = [];
-  /** When the next attempt starts. */
+  /** Start of the next attempt. */
   retryAt: number | undefined;
-  /** Of the last attempt that failed. */
+  /** Error of the last failed attempt. */
   error: ErrorData | undefined;
-  /** Why it was cancelled. */
+  /** Reason of the cancellation. */
   reason: string | undefined;
   skipped: EventOf<'step.skipped'>['data'] | undefined;
   answer: EventOf<'approval.given'>['data'] | undefined;
-  /** It was at work when its process died, and has not started again. */
+  /** Whether it was running when its process died, and has not started again. */
   interrupted = false;
-  /** Its end was taken over from the run that this one was forked from. */
+  /** Whether its result is reused from the run that this one was forked from. */
   reused = false;
   lastLine: string | undefined;
   work = new WorkProgress();
-  /** Time at work, waits and pauses between attempts left out. */
+  /** Running time, without waits and pauses between attempts. */
   workedMs = 0;
-  /** Since when it is at work. */
+  /** Start of the current running period. */
   workingSince: number | undefined;
 
   constructor(path: string) {
     this.path = path;
   }
 
-  /** Whether it is one of the workers of a step. */
+  /** Whether it is a copy of a step. */
   get isWorker(): boolean {
     return /:\d+$/.test(this.path);
   }
 
-  /** What it has used up, with all that is inside. */
+  /** Spending of the step and its children. */
   get spent(): Spending {
     if (this.children.length === 0) return this.work.spent;
     return spentTogether([this.work.spent, ...this.children.map(child => child.spent)]);
   }
 
-  /** Without the steps around it. */
+  /** Last part of the path. */
   get name(): string {
     return this.path.slice(this.path.lastIndexOf('/') + 1);
   }
@@ -258,14 +266,14 @@ export class StepProgress {
     return this.status !== 'pending' && !this.isActive;
   }
 
-  /** How long it took, or has taken by `now`; undefined if it never started. */
+  /** Duration, up to `now` if it has not ended; `undefined` if it never started. */
   durationMs(now: number | undefined): number | undefined {
     const until = this.endedAt ?? now;
     if (this.startedAt === undefined || until === undefined || this.reused) return undefined;
     return Math.max(0, until - this.startedAt - this.idleMs);
   }
 
-  /** As if it had never run; its attempts, its time at work and its workspace stay. */
+  /** Resets the step. Keeps its number of attempts, its running time and its workspace. */
   startOver(): void {
     const { path, index, parent, children, attempt, workedMs, work, item, fanOut } = this;
     const kept = { index, parent, children, attempt, workedMs, work, item, fanOut };

@@ -1,41 +1,45 @@
 import { join } from 'node:path';
-import { type ErrorData, RepriseError, toErrorData } from '../core/errors.ts';
-import type { EventOf, HistoryEvent } from '../core/events.ts';
-import { toTimestamp } from '../core/time.ts';
-import type { Environment } from '../engine/environment.ts';
-import type { RunResult } from '../engine/run/result.ts';
-import { bestEffort } from '../engine/step/outcome.ts';
+import {
+  type ErrorData,
+  type EventOf,
+  type HistoryEvent,
+  RepriseError,
+  toErrorData,
+  toTimestamp,
+} from '../core/index.ts';
+import type { Environment, RunResult } from '../engine/index.ts';
+import { bestEffort } from '../engine/step/index.ts';
 import { dispatcher, firstLineOf, type WorkerNews } from './contract.ts';
-import type { WorkerEffects } from './effects/index.ts';
+import type { WorkerEffects } from './effects/effects.ts';
 
-type NotDone = Exclude<RunResult, { status: 'completed' }>;
+type UnfinishedResult = Exclude<RunResult, { status: 'completed' }>;
 
-interface LettingGo {
+interface AbandonContext {
   readonly effects: WorkerEffects;
   readonly incarnation: string;
   readonly interrupt: AbortSignal;
-  readonly result: NotDone;
-  readonly left: LeftWork;
+  readonly result: UnfinishedResult;
+  readonly unfinished: UnfinishedWork;
   /** Whoever had it before was told to stop, and died of it. */
   readonly wasStopped: boolean;
-  readonly tell: (news: WorkerNews) => void;
+  readonly report: (news: WorkerNews) => void;
 }
 
 /**
  * A task that did not come to its end: the work is kept where it is found again, and the task is free for others.
  * Throws what would be the same for every other task.
  */
-export async function letGo({
+export async function abandonTask({
   effects,
   incarnation,
   interrupt,
   result,
-  left,
+  unfinished,
   wasStopped,
-  tell,
-}: LettingGo): Promise<void> {
+  report,
+}: AbandonContext): Promise<void> {
   const error = errorOf(result);
-  const { task, token, workspace, parked } = left;
+  const { task, token, workspace, parked } = unfinished;
   if (task !== undefined && (parked === undefined || token !== undefined)) {
     const isStopped = result.status === 'cancelled' && (await effects.isStopped(interrupt));
     const state = isStopped || wasStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
@@ -45,14 +49,14 @@ export async function letGo({
     const reason = firstLineOf(error.message);
     const at = toTimestamp(await effects.now());
     if (token !== undefined) await effects.settleClaim({ task, token, state, at, reason, branch });
-    tell({ kind: 'let-go', task, state, reason, branch, hint: error.hint });
+    report({ kind: 'let-go', task, state, reason, branch, hint: error.hint });
   }
-  if (workspace) await remove(effects, { workspace, incarnation, tell });
+  if (workspace) await remove(effects, { workspace, incarnation, report });
   if (notOfTheTask.has(error.code)) throw new RepriseError(error.code as 'AGENT_LOGIN', error.message, error);
 }
 
 /** Commits what was done, if whoever did it had no time to. What fails here is told of when the workspace is removed. */
-const save = (effects: WorkerEffects, { path, branch, base }: LeftWorkspace): Promise<void> =>
+const save = (effects: WorkerEffects, { path, branch, base }: UnfinishedWorkspace): Promise<void> =>
   bestEffort(
     async () => {
       const at = toTimestamp(await effects.now());
@@ -67,10 +71,10 @@ async function remove(
   {
     workspace: { path, branch },
     incarnation,
-    tell,
-  }: Pick<LettingGo, 'incarnation' | 'tell'> & { readonly workspace: LeftWorkspace },
+    report,
+  }: Pick<AbandonContext, 'incarnation' | 'report'> & { readonly workspace: UnfinishedWorkspace },
 ): Promise<void> {
-  const sayLeft = (what: string, why: string) => tell({ kind: 'left', what, why: firstLineOf(why) });
+  const sayLeft = (what: string, why: string) => report({ kind: 'left', what, why: firstLineOf(why) });
   await bestEffort(
     async () => {
       const removal = await effects.removeWorkspace({ path, branch, incarnation });
@@ -86,7 +90,7 @@ async function remove(
 /** The last commit of a workspace, if it has one that its base does not have. */
 async function ownCommit(
   effects: WorkerEffects,
-  { branch, base }: LeftWorkspace,
+  { branch, base }: UnfinishedWorkspace,
 ): Promise<string | undefined> {
   const tip = await effects.tipOfBranch(branch);
   return tip === null || tip === base ? undefined : tip;
@@ -101,7 +105,7 @@ const notOfTheTask: ReadonlySet<string> = new Set([
 ]);
 
 /** Why a run did not complete. */
-export function errorOf(result: NotDone): ErrorData {
+export function errorOf(result: UnfinishedResult): ErrorData {
   switch (result.status) {
     case 'failed':
       return result.error;
@@ -113,12 +117,12 @@ export function errorOf(result: NotDone): ErrorData {
 }
 
 /** What a run has left behind. */
-export interface LeftWork {
+export interface UnfinishedWork {
   /** That it had, whoever has it now. */
   readonly task?: string | undefined;
   /** Of the claim, while it is held. */
   readonly token?: number | undefined;
-  readonly workspace?: LeftWorkspace | undefined;
+  readonly workspace?: UnfinishedWorkspace | undefined;
   /** Where it was parked already. */
   readonly parked?: string | undefined;
   /** Its process was told to stop, as far as that can be told from a person who cancels the run. */
@@ -127,7 +131,7 @@ export interface LeftWork {
   readonly tokens: number;
 }
 
-interface LeftWorkspace {
+interface UnfinishedWorkspace {
   /** Absolute. */
   readonly path: string;
   readonly branch: string;
@@ -138,29 +142,33 @@ interface LeftWorkspace {
 }
 
 /** From its history, and from the claims. */
-export async function leftWorkOf(
+export async function unfinishedWorkOf(
   { store, projectRoot }: Pick<Environment, 'store' | 'projectRoot'>,
   runId: string,
-): Promise<LeftWork> {
-  const { place, ...left } = leftOf(await store.read(runId));
+): Promise<UnfinishedWork> {
+  const { place, ...unfinished } = unfinishedDetailsOf(await store.read(runId));
   const claim = (await store.claims.list()).find(each => each.runId === runId && each.state === 'held');
   return {
-    ...left,
+    ...unfinished,
     ...(claim ? { task: claim.task, token: claim.token } : {}),
     ...(place ? { workspace: { ...place, path: join(projectRoot, place.path) } } : {}),
   };
 }
 
-const placeOf = ({ data: { path, branch, base } }: EventOf<'workspace.created'>): LeftWorkspace => ({
+const unfinishedWorkspaceOf = ({
+  data: { path, branch, base },
+}: EventOf<'workspace.created'>): UnfinishedWorkspace => ({
   path,
   branch,
   base,
 });
 
-type Left = Omit<LeftWork, 'token' | 'workspace'> & { readonly place?: LeftWorkspace };
+type UnfinishedDetails = Omit<UnfinishedWork, 'token' | 'workspace'> & {
+  readonly place?: UnfinishedWorkspace;
+};
 
-function leftOf(history: readonly HistoryEvent[]): Left {
-  let place: LeftWorkspace | undefined;
+function unfinishedDetailsOf(history: readonly HistoryEvent[]): UnfinishedDetails {
+  let place: UnfinishedWorkspace | undefined;
   let isUnsaved = false;
   let task: string | undefined;
   let parked: string | undefined;
@@ -168,7 +176,7 @@ function leftOf(history: readonly HistoryEvent[]): Left {
   let costUsd: number | null = 0;
   let tokens = 0;
   for (const event of history) {
-    if (event.type === 'workspace.created') place = placeOf(event);
+    if (event.type === 'workspace.created') place = unfinishedWorkspaceOf(event);
     else if (event.type === 'session.started' && event.step === 'work') isUnsaved = true;
     else if (event.type === 'workspace.saved') isUnsaved = false;
     else if (event.type === 'transition.taken' && event.data.from === dispatcher)

@@ -1,9 +1,9 @@
-import type { RunOptions } from '../engine/engine.ts';
-import type { SpendingLimit } from '../workflow/model.ts';
-import type { LeftWork } from './abandon.ts';
+import type { RunOptions } from '../engine/index.ts';
+import type { SpendingLimit } from '../workflow/index.ts';
+import type { UnfinishedWork } from './abandon.ts';
 
 /** What a worker may use up for all its tasks, and what one of them may. */
-export class Purse {
+export class WorkerBudget {
   readonly #all: SpendingLimit;
   readonly #each: SpendingLimit;
   #costUsd = 0;
@@ -29,16 +29,16 @@ export class Purse {
     return costUsd <= 0 || tokens <= 0;
   }
 
-  pay({ costUsd, tokens }: Pick<LeftWork, 'costUsd' | 'tokens'>): void {
+  pay({ costUsd, tokens }: Pick<UnfinishedWork, 'costUsd' | 'tokens'>): void {
     this.#costUsd += costUsd ?? 0;
     this.#tokens += tokens;
   }
 
   /** A task may use up what is left for all of them, and no more than one task may. */
   forOne(): NonNullable<RunOptions['budget']> {
-    const left = this.#left();
-    const costUsd = least(left.costUsd, this.#each.costUsd);
-    const tokens = least(left.tokens, this.#each.tokens);
+    const unfinished = this.#left();
+    const costUsd = least(unfinished.costUsd, this.#each.costUsd);
+    const tokens = least(unfinished.tokens, this.#each.tokens);
     return { ...(costUsd === undefined ? {} : { costUsd }), ...(tokens === undefined ? {} : { tokens }) };
   }
 

@@ -1,31 +1,29 @@
-import type { ErrorData } from '../core/errors.ts';
-import type { Json } from '../core/json.ts';
-import type { Environment } from '../engine/environment.ts';
-import type { RepositoryOnce } from '../engine/step/taping.ts';
-import type { Branches } from '../git/refs.ts';
-import type { ClaimState } from '../store/claims.ts';
-import type { WorkerRecord } from '../store/runs.ts';
-import type { Scope } from '../workflow/model.ts';
-import type { TaskSource, WorkerSettings } from '../workflow/yaml/config-workers.ts';
-import type { WorkerEffects } from './effects/index.ts';
+import type { ErrorData, Json } from '../core/index.ts';
+import type { Environment } from '../engine/index.ts';
+import type { RepositoryOnce } from '../engine/step/index.ts';
+import type { Branches } from '../git/index.ts';
+import type { ClaimState, WorkerRecord } from '../store/index.ts';
+import type { Scope } from '../workflow/index.ts';
+import type { TaskSource, WorkerSettings } from '../workflow/yaml/index.ts';
+import type { WorkerEffects } from './effects/effects.ts';
 import type { Task, TaskProblem } from './tasks/task.ts';
-import type { Change, Seen } from './wake.ts';
+import type { WakeReason, WakeSnapshot } from './wake.ts';
 
 /** What a worker does at the moment. */
-export type Doing = Pick<WorkerRecord, 'state' | 'task' | 'agent' | 'runId' | 'note'>;
+export type WorkerActivity = Pick<WorkerRecord, 'state' | 'task' | 'agent' | 'runId' | 'note'>;
 
 /** A worker, as the steps of its iterations know it. */
-export interface Self {
+export interface WorkerHandle {
   readonly effects: WorkerEffects;
   readonly rules: WorkerRules;
   /** Whether it may wait for a person: it is to go on until it is told to stop. */
   readonly canWait: boolean;
   /** Tells others what it does now. */
-  show(doing: Doing): Promise<void>;
+  show(doing: WorkerActivity): Promise<void>;
 }
 
 /** What stands behind the effects of workers. */
-export interface Surroundings {
+export interface WorkerContext {
   readonly environment: Environment;
   readonly rules: WorkerRules;
   readonly repository: RepositoryOnce;
@@ -44,7 +42,7 @@ export type WorkerNews =
   | { readonly kind: 'lost'; readonly runId: string | undefined }
   | { readonly kind: 'nothing'; readonly why: string }
   | { readonly kind: 'sleeps'; readonly why: string }
-  | { readonly kind: 'woke'; readonly what: Change }
+  | { readonly kind: 'woke'; readonly what: WakeReason }
   | {
       readonly kind: 'let-go';
       readonly task: string;
@@ -110,7 +108,7 @@ export type Dispatch =
       /** Of the claim. */
       readonly token: number;
     }
-  | { readonly task: null; readonly why: string; readonly seen: Seen };
+  | { readonly task: null; readonly why: string; readonly seen: WakeSnapshot };
 
 export type DispatchedTask = Pick<Task, 'id' | 'title' | 'body' | 'file' | 'version'>;
 

@@ -1,4 +1,4 @@
-import type { StepModel, WorkflowModel, WorkRules } from '../workflow/model.ts';
+import type { StepModel, WorkflowModel, WorkRules } from '../workflow/index.ts';
 import { dispatchOf, type WorkerRules, workerWorkflow } from './contract.ts';
 
 /** What a worker does with one task: a workflow like any other, so that it is recorded, resumed and shown like any other. */

@@ -1,6 +1,6 @@
-import { fenced } from '../engine/step/commands.ts';
+import { fenced } from '../engine/step/index.ts';
 import type { AgentCard, AgentCards } from './handoff/handoff.ts';
-import type { Candidate } from './tasks/pick.ts';
+import type { TaskCandidate } from './tasks/pick.ts';
 import type { Task } from './tasks/task.ts';
 
 export interface WorkPromptOf {
@@ -48,14 +48,14 @@ export const correctionPrompt = (problem: string, how: string): string =>
     how,
   );
 
-export interface ConflictedFile {
+export interface PromptedConflict {
   readonly path: string;
   /** What is special about it, such as `deleted on main`. */
   readonly note?: string | undefined;
 }
 
 export interface ConflictPromptOf {
-  readonly files: readonly ConflictedFile[];
+  readonly files: readonly PromptedConflict[];
   /** Of the commit that does not fit. */
   readonly subject: string;
   /** The branch that is landed on. */
@@ -83,7 +83,7 @@ export interface WorkerView {
 
 export interface DispatchPromptOf {
   /** What may be picked, the most urgent first. */
-  readonly tasks: readonly Pick<Candidate, 'task' | 'agent' | 'waiters'>[];
+  readonly tasks: readonly Pick<TaskCandidate, 'task' | 'agent' | 'waiters'>[];
   /** What the others do now. */
   readonly workers: readonly WorkerView[];
   readonly agents: AgentCards;

@@ -1,10 +1,10 @@
-import { toEpochMs } from '../core/time.ts';
-import type { Environment } from '../engine/environment.ts';
-import type { RunSummary } from '../store/port.ts';
+import { toEpochMs } from '../core/index.ts';
+import type { Environment } from '../engine/index.ts';
+import type { RunSummary } from '../store/index.ts';
 import { workerWorkflow } from './contract.ts';
 
 /** How things stood when somebody last looked. */
-export interface Seen {
+export interface WakeSnapshot {
   /** Of the branch. */
   readonly main: string | null;
   /** Of the claims. */
@@ -14,16 +14,16 @@ export interface Seen {
 }
 
 /** What is different from what was seen. */
-export type Change = 'main' | 'claims' | 'tasks' | 'abandoned';
+export type WakeReason = 'main' | 'claims' | 'tasks' | 'abandoned';
 
-export interface Difference {
-  readonly seen: Seen;
+export interface ChangeQuery {
+  readonly seen: WakeSnapshot;
   /** By which leases are judged. */
   readonly now: number;
 }
 
 /** What a sleeping worker looks at. */
-export interface Standing {
+export interface WakeState {
   readonly main: string | null;
   readonly revision: number;
   /** Runs of workers that nobody is at work on any more. */
@@ -31,7 +31,10 @@ export interface Standing {
 }
 
 /** `null` as long as all is as it was. */
-export function differenceFrom(seen: Seen, { main, revision, abandoned }: Standing): Change | null {
+export function differenceFrom(
+  seen: WakeSnapshot,
+  { main, revision, abandoned }: WakeState,
+): WakeReason | null {
   if (main !== seen.main) return 'main';
   if (revision !== seen.revision) return 'claims';
   return abandoned.length > 0 ? 'abandoned' : null;
@@ -40,16 +43,16 @@ export function differenceFrom(seen: Seen, { main, revision, abandoned }: Standi
 /** The runs among which abandoned ones are to be found. */
 export const unfinished = { workflow: workerWorkflow, status: 'running' } as const;
 
-type Judge = Pick<Environment, 'self' | 'isAlive'> & { readonly now: number };
+type LivenessContext = Pick<Environment, 'self' | 'isAlive'> & { readonly now: number };
 
 /** Those that nobody is at work on any more, oldest first. */
-export const abandonedAmong = (runs: readonly RunSummary[], judge: Judge): readonly string[] =>
+export const abandonedAmong = (runs: readonly RunSummary[], judge: LivenessContext): readonly string[] =>
   runs
     .filter(run => isAbandoned(run, judge))
     .map(({ runId }) => runId)
     .reverse();
 
-const isAbandoned = ({ owner }: RunSummary, { self, isAlive, now }: Judge): boolean =>
+const isAbandoned = ({ owner }: RunSummary, { self, isAlive, now }: LivenessContext): boolean =>
   owner === null || toEpochMs(owner.expiresAt) <= now || (owner.host === self.host && !isAlive(owner));
 
 /**
@@ -57,8 +60,8 @@ const isAbandoned = ({ owner }: RunSummary, { self, isAlive, now }: Judge): bool
  * told without asking git. A store that cannot tell at once is taken for changed.
  */
 export function isDifferent(
-  seen: Seen,
-  { store, ...judge }: Judge & Pick<Environment, 'store'>,
+  seen: WakeSnapshot,
+  { store, ...judge }: LivenessContext & Pick<Environment, 'store'>,
   main: string | null | undefined,
 ): boolean {
   const { glance } = store;

@@ -1,29 +1,32 @@
-import { RepriseError } from '../core/errors.ts';
-import { toTimestamp } from '../core/time.ts';
-import type { LaneRef } from '../effects/world.ts';
-import type { Engine, RunOptions } from '../engine/engine.ts';
-import type { Environment, Observation } from '../engine/environment.ts';
-import type { RunResult } from '../engine/run/result.ts';
-import { untilCancelled } from '../engine/run/run-loop.ts';
-import { isHeld } from '../store/claims.ts';
-import type { SpendingLimit } from '../workflow/model.ts';
-import { errorOf, letGo } from './abandon.ts';
-import { Purse } from './budget.ts';
+import { RepriseError, toTimestamp } from '../core/index.ts';
+import type { LaneRef } from '../effects/index.ts';
+import {
+  type Engine,
+  type Environment,
+  ignoreCancellation,
+  type Observation,
+  type RunOptions,
+  type RunResult,
+} from '../engine/index.ts';
+import { isHeld } from '../store/index.ts';
+import type { SpendingLimit } from '../workflow/index.ts';
+import { abandonTask, errorOf } from './abandon.ts';
+import { WorkerBudget } from './budget.ts';
 import {
   type Dispatch,
-  type Doing,
   type EndReason,
   type TaskEnd,
+  type WorkerActivity,
   type WorkerEnd,
   type WorkerNews,
   type WorkerRules,
   workerSource,
 } from './contract.ts';
-import type { WorkerEffects } from './effects/index.ts';
+import type { WorkerEffects } from './effects/effects.ts';
 import { iterationWorkflow } from './iteration.ts';
 import { pickTask } from './tasks/pick.ts';
-import { type Look, look } from './tasks/read.ts';
-import type { Change, Seen } from './wake.ts';
+import { readTasks, type TaskReading } from './tasks/read.ts';
+import type { WakeReason, WakeSnapshot } from './wake.ts';
 
 export interface WorkerOptions {
   /** `worker-1` and so on without one. */
@@ -40,21 +43,21 @@ export interface WorkerOptions {
   readonly interrupt: AbortSignal;
 }
 
-export interface WorkerParts {
+export interface WorkerDependencies {
   /** Made after the worker, because it has the steps of the worker built in. */
   readonly engine: () => Engine;
   readonly environment: Environment;
   readonly effects: WorkerEffects;
   readonly rules: WorkerRules;
   readonly options: WorkerOptions;
-  readonly tell: (news: WorkerNews) => void;
+  readonly report: (news: WorkerNews) => void;
 }
 
 const beatMs = 5_000;
 
 /** A loop: find something to do, see it through, and look again; sleep while there is nothing. */
 export class Worker {
-  readonly #parts: WorkerParts;
+  readonly #dependencies: WorkerDependencies;
   #incarnation = '';
   #name = '';
   #sleeps = 0;
@@ -62,12 +65,12 @@ export class Worker {
   #takingOver: string | undefined;
   /** What it last said of tasks that cannot be read. */
   #complained = '[]';
-  readonly #purse: Purse;
+  readonly #budget: WorkerBudget;
   readonly #tasks: TaskEnd[] = [];
 
-  constructor(parts: WorkerParts) {
-    this.#parts = parts;
-    this.#purse = new Purse(parts.options);
+  constructor(dependencies: WorkerDependencies) {
+    this.#dependencies = dependencies;
+    this.#budget = new WorkerBudget(dependencies.options);
   }
 
   get name(): string {
@@ -76,13 +79,13 @@ export class Worker {
 
   /** To be called in a lane. Throws what makes it impossible to go on. */
   async run(): Promise<WorkerEnd> {
-    const { environment, effects } = this.#parts;
+    const { environment, effects } = this.#dependencies;
     const { world } = environment;
     await this.#enlist();
-    const heart = world.fork(() => untilCancelled(() => this.#beat()));
+    const heart = world.fork(() => ignoreCancellation(() => this.#beat()));
     try {
       const reason = await this.#loop().catch(stoppedIfCancelled);
-      this.#tell({ kind: 'ended', reason });
+      this.#report({ kind: 'ended', reason });
       return { reason, tasks: this.#tasks };
     } finally {
       await world.cancel([heart]);
@@ -92,19 +95,19 @@ export class Worker {
   }
 
   /** What the steps of its iterations use to say what is done now. */
-  readonly show = (doing: Doing): Promise<void> =>
-    this.#parts.effects.showWorker({ incarnation: this.#incarnation, ...doing });
+  readonly show = (doing: WorkerActivity): Promise<void> =>
+    this.#dependencies.effects.showWorker({ incarnation: this.#incarnation, ...doing });
 
   /** To be told of what its runs tell: of several that want to take one over, the one who gets it says so. */
   readonly observe = (observation: Observation): void => {
     const runId = this.#takingOver;
     if (runId === undefined || observation.kind !== 'events') return;
     this.#takingOver = undefined;
-    this.#tell({ kind: 'takes-over', runId });
+    this.#report({ kind: 'takes-over', runId });
   };
 
   async #enlist(): Promise<void> {
-    const { effects, rules, options } = this.#parts;
+    const { effects, rules, options } = this.#dependencies;
     const { incarnation } = await effects.newIncarnation();
     const at = toTimestamp(await effects.now());
     this.#incarnation = incarnation;
@@ -118,11 +121,11 @@ export class Worker {
       state: 'starting',
       costUsd: 0,
     });
-    this.#tell({ kind: 'enlisted', name: this.#name });
+    this.#report({ kind: 'enlisted', name: this.#name });
   }
 
   async #beat(): Promise<void> {
-    const { effects } = this.#parts;
+    const { effects } = this.#dependencies;
     for (;;) {
       await effects.sleepUntil((await effects.now()) + beatMs);
       await effects.beat({ incarnation: this.#incarnation, beatAt: toTimestamp(await effects.now()) });
@@ -130,7 +133,7 @@ export class Worker {
   }
 
   async #loop(): Promise<EndReason> {
-    const { rules, options } = this.#parts;
+    const { rules, options } = this.#dependencies;
     for (;;) {
       const mustEnd = await this.#mustEnd();
       if (mustEnd) return mustEnd;
@@ -139,42 +142,42 @@ export class Worker {
       await this.show({ state: 'dispatching' });
       // Whoever goes on for long makes no run for nothing; whoever is to do one thing asks for it.
       const found = options.once ? undefined : await this.#look();
-      const tried: Tried =
+      const tried: IterationResult =
         !found || isAnythingReady(found) ? await this.#iterate() : { kind: 'nothing', seen: found.seen };
       if (tried.kind === 'went-on') continue;
       // Others may have been faster; or whoever dispatches wants to wait, or would fail again.
-      const left = !found || isAnythingReady(found) ? await this.#look() : found;
-      if (tried.kind === 'nothing' && isAnythingReady(left) && rules.dispatch === 'built-in') continue;
+      const unfinished = !found || isAnythingReady(found) ? await this.#look() : found;
+      if (tried.kind === 'nothing' && isAnythingReady(unfinished) && rules.dispatch === 'built-in') continue;
       const end = options.once ? 'nothing-to-do' : 'idle';
-      if (options.once || (options.untilIdle && !isAnybodyAtWork(left))) {
+      if (options.once || (options.untilIdle && !isAnyWorkerBusy(unfinished))) {
         // Tasks and claims are not read at once: what landed in between may have brought a task.
-        if (await this.#isOutdated(left)) continue;
-        return this.#idle(end, left);
+        if (await this.#isOutdated(unfinished)) continue;
+        return this.#idle(end, unfinished);
       }
-      const why = tried.kind === 'not-dispatched' ? 'the dispatcher has failed' : whyOf(left);
-      this.#tell({ kind: 'sleeps', why });
+      const why = tried.kind === 'not-dispatched' ? 'the dispatcher has failed' : whyOf(unfinished);
+      this.#report({ kind: 'sleeps', why });
       await this.show({ state: 'sleeping', note: why });
-      const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : (found ?? left).seen);
+      const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : (found ?? unfinished).seen);
       if (woke === 'stop') return 'stopped';
-      this.#tell({ kind: 'woke', what: woke });
+      this.#report({ kind: 'woke', what: woke });
     }
   }
 
-  async #isOutdated({ seen }: Look): Promise<boolean> {
-    const { effects } = this.#parts;
+  async #isOutdated({ seen }: TaskReading): Promise<boolean> {
+    const { effects } = this.#dependencies;
     return (await effects.whatChanged({ seen, now: await effects.now() })) !== null;
   }
 
-  async #look(): Promise<Look> {
-    const { effects, rules, environment, options } = this.#parts;
+  async #look(): Promise<TaskReading> {
+    const { effects, rules, environment, options } = this.#dependencies;
     const { interrupt } = options;
-    const found = await look(effects, rules, { agents: environment.agents, interrupt });
+    const found = await readTasks(effects, rules, { agents: environment.agents, interrupt });
     this.#complain(found);
     return found;
   }
 
   /** Throws CONFIG_INVALID if nobody can say whether there is something to do. */
-  #idle(reason: EndReason, before: Look): EndReason {
+  #idle(reason: EndReason, before: TaskReading): EndReason {
     const { unread } = before;
     if (unread) {
       const message = 'the list of tasks cannot be read, so nobody knows whether anything is left to do';
@@ -182,27 +185,27 @@ export class Worker {
         hint: 'mend `tasks.command` in reprise.yaml, or what it runs',
       });
     }
-    this.#tell({ kind: 'nothing', why: whyOf(before) });
+    this.#report({ kind: 'nothing', why: whyOf(before) });
     return reason;
   }
 
   async #mustEnd(): Promise<EndReason | undefined> {
-    const { effects, options } = this.#parts;
+    const { effects, options } = this.#dependencies;
     const { once, maxTasks } = options;
     if (await effects.isStopped(options.interrupt)) return 'stopped';
     if (once && this.#tasks.length > 0) return 'once';
     if (maxTasks !== undefined && this.#tasks.length >= maxTasks) return 'max-tasks';
-    return this.#purse.isEmpty ? 'budget' : undefined;
+    return this.#budget.isEmpty ? 'budget' : undefined;
   }
 
   /** Goes on with what a worker left behind that is no more. */
   async #takeOver(): Promise<boolean> {
-    const { effects, rules } = this.#parts;
+    const { effects, rules } = this.#dependencies;
     for (const runId of await effects.abandonedRuns(await effects.now())) {
       this.#takingOver = runId;
       try {
         const workflow = iterationWorkflow(rules);
-        const result = await this.#parts
+        const result = await this.#dependencies
           .engine()
           .resume({ ...this.#limits(), workflow, runId, rerunChanged: true });
         // Somebody else has brought it to its end meanwhile.
@@ -212,7 +215,7 @@ export class Worker {
       } catch (thrown) {
         // Somebody else was faster, or has it back.
         if (!isLost(thrown)) throw thrown;
-        if (this.#takingOver === undefined) this.#tell({ kind: 'lost', runId });
+        if (this.#takingOver === undefined) this.#report({ kind: 'lost', runId });
       } finally {
         this.#takingOver = undefined;
       }
@@ -220,35 +223,35 @@ export class Worker {
     return false;
   }
 
-  async #iterate(): Promise<Tried> {
-    const { rules } = this.#parts;
+  async #iterate(): Promise<IterationResult> {
+    const { rules } = this.#dependencies;
     const input = { worker: this.#name, incarnation: this.#incarnation };
     const workflow = iterationWorkflow(rules);
     try {
-      const result = await this.#parts
+      const result = await this.#dependencies
         .engine()
         .start({ ...this.#limits(), workflow, input, source: workerSource });
       return await this.#ended(result);
     } catch (thrown) {
       if (!isLost(thrown)) throw thrown;
-      this.#tell({ kind: 'lost', runId: undefined });
+      this.#report({ kind: 'lost', runId: undefined });
       return { kind: 'went-on' };
     }
   }
 
   #limits(): RunOptions {
-    return { interrupt: this.#parts.options.interrupt, budget: this.#purse.forOne() };
+    return { interrupt: this.#dependencies.options.interrupt, budget: this.#budget.forOne() };
   }
 
-  async #ended(result: RunResult, { isTakenOver = false } = {}): Promise<Tried> {
-    const { effects } = this.#parts;
+  async #ended(result: RunResult, { isTakenOver = false } = {}): Promise<IterationResult> {
+    const { effects } = this.#dependencies;
     const { runId } = result;
-    const left = await effects.leftWork(runId);
-    this.#purse.pay(left);
+    const unfinished = await effects.leftWork(runId);
+    this.#budget.pay(unfinished);
     await effects.showWorker({
       incarnation: this.#incarnation,
       state: 'dispatching',
-      costUsd: this.#purse.costUsd,
+      costUsd: this.#budget.costUsd,
     });
     if (result.status === 'completed') {
       const { task } = result.output as unknown as { readonly task: Dispatch };
@@ -257,24 +260,24 @@ export class Worker {
       return { kind: 'went-on' };
     }
     // Then the task has not failed, and is still to be done, here or elsewhere.
-    const wasStopped = isTakenOver && result.status === 'cancelled' && left.wasStopped === true;
-    if (!wasStopped) this.#tasks.push({ task: left.task, runId, error: errorOf(result) });
-    await letGo({
+    const wasStopped = isTakenOver && result.status === 'cancelled' && unfinished.wasStopped === true;
+    if (!wasStopped) this.#tasks.push({ task: unfinished.task, runId, error: errorOf(result) });
+    await abandonTask({
       effects,
       incarnation: this.#incarnation,
-      interrupt: this.#parts.options.interrupt,
+      interrupt: this.#dependencies.options.interrupt,
       result,
-      left,
+      unfinished,
       wasStopped,
-      tell: news => this.#tell(news),
+      report: news => this.#report(news),
     });
-    return result.status === 'failed' && left.task === undefined
+    return result.status === 'failed' && unfinished.task === undefined
       ? { kind: 'not-dispatched' }
       : { kind: 'went-on' };
   }
 
-  async #change(seen: Seen): Promise<Change> {
-    const { effects } = this.#parts;
+  async #change(seen: WakeSnapshot): Promise<WakeReason> {
+    const { effects } = this.#dependencies;
     for (;;) {
       if ((await effects.changed(seen)) === 'tasks') return 'tasks';
       const change = await effects.whatChanged({ seen, now: await effects.now() });
@@ -283,14 +286,14 @@ export class Worker {
   }
 
   /** Until something is different from what was seen, or somebody asks to stop. */
-  async #sleep(seen: Seen): Promise<Change | 'stop'> {
-    const { environment, effects, options } = this.#parts;
+  async #sleep(seen: WakeSnapshot): Promise<WakeReason | 'stop'> {
+    const { environment, effects, options } = this.#dependencies;
     const { world } = environment;
-    const mail = world.mailbox<Change | 'stop'>(`worker:${this.#incarnation}:${this.#sleeps++}`);
+    const mail = world.mailbox<WakeReason | 'stop'>(`worker:${this.#incarnation}:${this.#sleeps++}`);
     const lanes: LaneRef[] = [
-      world.fork(() => untilCancelled(async () => mail.send(await this.#change(seen)))),
+      world.fork(() => ignoreCancellation(async () => mail.send(await this.#change(seen)))),
       world.fork(() =>
-        untilCancelled(async () => {
+        ignoreCancellation(async () => {
           await effects.interrupted(options.interrupt);
           await mail.send('stop');
         }),
@@ -305,24 +308,24 @@ export class Worker {
     }
   }
 
-  #complain({ situation: { problems = [] } }: Look): void {
+  #complain({ board: { problems = [] } }: TaskReading): void {
     const said = JSON.stringify(problems);
     if (said === this.#complained) return;
     this.#complained = said;
-    if (problems.length > 0) this.#tell({ kind: 'problems', problems });
+    if (problems.length > 0) this.#report({ kind: 'problems', problems });
   }
 
-  #tell(news: WorkerNews): void {
-    this.#parts.tell(news);
+  #report(news: WorkerNews): void {
+    this.#dependencies.report(news);
   }
 }
 
 /** What came of an iteration. */
-type Tried =
+type IterationResult =
   /** There was a task, whatever became of it; or somebody wants to stop. */
   | { readonly kind: 'went-on' }
   /** There was nothing to do after all, as dispatch saw it. */
-  | { readonly kind: 'nothing'; readonly seen: Seen }
+  | { readonly kind: 'nothing'; readonly seen: WakeSnapshot }
   /** Nobody could say what to do. */
   | { readonly kind: 'not-dispatched' };
 
@@ -335,13 +338,13 @@ function stoppedIfCancelled(thrown: unknown): EndReason {
   throw thrown;
 }
 
-const isAnythingReady = ({ situation }: Look): boolean => pickTask(situation).kind === 'task';
+const isAnythingReady = ({ board }: TaskReading): boolean => pickTask(board).kind === 'task';
 
-const isAnybodyAtWork = ({ situation }: Look): boolean =>
-  situation.claims.some(claim => isHeld(claim) && claim.runId !== null);
+const isAnyWorkerBusy = ({ board }: TaskReading): boolean =>
+  board.claims.some(claim => isHeld(claim) && claim.runId !== null);
 
-function whyOf({ situation, unread }: Look): string {
-  if (unread && situation.tasks.length === 0) return 'the list of tasks cannot be read';
-  const picked = pickTask(situation);
+function whyOf({ board, unread }: TaskReading): string {
+  if (unread && board.tasks.length === 0) return 'the list of tasks cannot be read';
+  const picked = pickTask(board);
   return picked.kind === 'nothing' ? picked.why : 'the dispatcher wants to wait';
 }

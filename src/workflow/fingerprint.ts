@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { canonicalJson, type Json } from '../core/json.ts';
+import { canonicalJson, type Json } from '../core/index.ts';
 
-/** 16 hex digits that stand for a description; the order of its keys does not matter. */
+/** Returns a hash of 16 hex digits. The order of keys does not affect it. */
 export const fingerprintOf = (description: Json): string => fingerprintOfText(canonicalJson(description));
 
-/** The same for a description that is a text already. */
+/** Like `fingerprintOf`, for a description that is already serialized. */
 export const fingerprintOfText = (description: string): string => hash('sha256', description).slice(0, 16);

@@ -3,13 +3,13 @@ import { graphProblems } from './graph.ts';
 
 const node = (id: string, ...needs: string[]) => ({ id, needs: needs.map(need => ({ id: need })) });
 
-describe('the problems of a graph', () => {
-  test('are none when every need is there and nothing is circular', () => {
+describe('graphProblems', () => {
+  test('finds nothing if every need exists and there is no cycle', () => {
     expect(graphProblems([])).toEqual([]);
     expect(graphProblems([node('c', 'a', 'b'), node('b', 'a'), node('a')])).toEqual([]);
   });
 
-  test('are all found at once', () => {
+  test('finds all problems in one pass', () => {
     const problems = graphProblems([
       node('build', 'chekout'),
       node('checkout'),
@@ -29,7 +29,7 @@ describe('the problems of a graph', () => {
     ]);
   });
 
-  test('name one cycle from each knot', () => {
+  test('reports disjoint cycles separately', () => {
     const cycles = graphProblems([
       node('a', 'b'),
       node('b', 'a'),
@@ -43,15 +43,15 @@ describe('the problems of a graph', () => {
     ]);
   });
 
-  test('stop at twenty cycles', () => {
-    const knots = Array.from({ length: 30 }, (_, index) => [
+  test('reports at most twenty cycles', () => {
+    const pairs = Array.from({ length: 30 }, (_, index) => [
       node(`a${index}`, `b${index}`),
       node(`b${index}`, `a${index}`),
     ]);
-    expect(graphProblems(knots.flat())).toHaveLength(20);
+    expect(graphProblems(pairs.flat())).toHaveLength(20);
   });
 
-  test('are found in a chain of 100,000 steps', () => {
+  test('handles a chain of 100,000 steps', () => {
     const chain = Array.from({ length: 100_000 }, (_, index) => node(`s${index}`, `s${index + 1}`));
     expect(graphProblems(chain)).toEqual([
       { kind: 'unknown-need', id: 's99999', index: 99_999, need: 's100000', nearest: 's10000' },

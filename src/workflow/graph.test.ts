@@ -8,12 +8,12 @@ const idsOf = (nodes: readonly ReturnType<typeof node>[]) => {
   return sorted.kind === 'ordered' ? sorted.order.map(({ id }) => id) : sorted.path;
 };
 
-describe('the stable topological order', () => {
-  test('is the order in which the steps were written, where that is possible', () => {
+describe('topologicalOrder', () => {
+  test('keeps the written order if it is possible', () => {
     expect(idsOf([node('b'), node('a'), node('c', 'a', 'b')])).toEqual(['b', 'a', 'c']);
   });
 
-  test('puts what a step needs before it, and leaves the rest as written', () => {
+  test('puts the needs of a step before it and keeps the rest as written', () => {
     expect(idsOf([node('d', 'b', 'c'), node('a'), node('c', 'a'), node('b', 'a')])).toEqual([
       'a',
       'b',
@@ -22,11 +22,11 @@ describe('the stable topological order', () => {
     ]);
   });
 
-  test('names a circle along the arrows of time', () => {
+  test('reports a cycle in execution order', () => {
     expect(idsOf([node('a', 'c'), node('b', 'a'), node('c', 'b')])).toEqual(['a', 'b', 'c', 'a']);
   });
 
-  test('has every step once, after all that it needs, however they were written', () => {
+  test('returns every step once, after all of its needs, for any written order', () => {
     const graphs = fc.array(fc.array(fc.nat(29), { maxLength: 4 }), { maxLength: 30 }).chain(needs => {
       const nodes = needs.map((list, index) =>
         node(`s${index}`, ...new Set(list.filter(need => need < index).map(need => `s${need}`))),

@@ -1,6 +1,6 @@
-import { nearest } from '../core/suggest.ts';
+import { nearest } from '../core/index.ts';
 
-/** What the graph functions need to know of a step. */
+/** The part of a step that the graph functions need. */
 export interface DagNode {
   readonly id: string;
   readonly needs: readonly { readonly id: string }[];
@@ -8,12 +8,12 @@ export interface DagNode {
 
 type TopologicalOrder<T> =
   | { readonly kind: 'ordered'; readonly order: readonly T[] }
-  /** The ids along the circle; the first is repeated at the end. */
+  /** Ids along the cycle. The first is repeated at the end. */
   | { readonly kind: 'cycle'; readonly path: readonly string[] };
 
 /**
- * Every step after all that it needs, and otherwise as written: the same definition always gives the same order.
- * Unknown ids are passed over. O(V+E), and no recursion, so that a chain of 100,000 steps does not overflow the stack.
+ * Sorts steps so that each comes after all that it needs, and otherwise keeps the written order. The result is
+ * deterministic. Unknown ids are ignored. O(V+E) and iterative: a chain of 100,000 steps must not overflow the stack.
  */
 export function topologicalOrder<T extends DagNode>(nodes: readonly T[]): TopologicalOrder<T> {
   if (isOrdered(nodes)) return { kind: 'ordered', order: nodes };
@@ -31,7 +31,7 @@ export function topologicalOrder<T extends DagNode>(nodes: readonly T[]): Topolo
         order.push(top.node);
         stack.pop();
       } else if (open.has(need.id)) {
-        return { kind: 'cycle', path: circle([...open], need.id) };
+        return { kind: 'cycle', path: cycleThrough(need.id, [...open]) };
       } else {
         const next = done.has(need.id) ? undefined : byId.get(need.id);
         if (next) stack.push(visit(next, open));
@@ -41,14 +41,14 @@ export function topologicalOrder<T extends DagNode>(nodes: readonly T[]): Topolo
   return { kind: 'ordered', order };
 }
 
-/** Most people write steps down in an order in which they can run. */
+/** Fast path: most definitions already list their steps in an order in which they can run. */
 function isOrdered(nodes: readonly DagNode[]): boolean {
   const seen = new Set<string>();
   for (const { id, needs } of nodes) {
     for (const need of needs) if (!seen.has(need.id)) return false;
     seen.add(id);
   }
-  // An id that is there twice would be one step too many.
+  // With a duplicate id, the written order would contain one step too many.
   return seen.size === nodes.length;
 }
 
@@ -57,13 +57,13 @@ function visit<T extends DagNode>(node: T, open: Set<string>) {
   return { node, next: 0 };
 }
 
-/** Read along the arrows of time: each step comes before the next, and the last before the first. */
-function circle(path: readonly string[], again: string): string[] {
-  const around = path.slice(path.indexOf(again)).reverse();
-  return [again, ...around.slice(0, -1), again];
+/** The cycle in execution order: each step would run before the next one. */
+function cycleThrough(id: string, path: readonly string[]): string[] {
+  const cycle = path.slice(path.indexOf(id)).reverse();
+  return [id, ...cycle.slice(0, -1), id];
 }
 
-/** What can be wrong with how steps depend on each other. `index` is the step's place in the list. */
+/** An error in the dependencies of steps. `index` is the position of the step in the list. */
 export type GraphProblem =
   | {
       readonly kind: 'duplicate-id';
@@ -76,19 +76,19 @@ export type GraphProblem =
       readonly id: string;
       readonly index: number;
       readonly need: string;
-      /** The id that was probably meant. */
+      /** Id that was probably meant. */
       readonly nearest: string | undefined;
     }
   | { readonly kind: 'self-need'; readonly id: string; readonly index: number }
-  /** Each step comes before the next; the first is repeated at the end. */
+  /** Each step would run before the next. The first is repeated at the end. */
   | { readonly kind: 'cycle'; readonly path: readonly string[] };
 
-/** A suggestion looks at every id, so a graph full of unknown ones gets no more than this. */
+/** Each suggestion compares with every id, so the number of suggestions is limited. */
 const maxSuggestions = 20;
-/** Each search looks at the whole graph. */
+/** Each search visits the whole graph. */
 const maxCycles = 20;
 
-/** Where each id stands first. */
+/** Maps each id to the index of its first step. */
 export function indexById(steps: readonly { readonly id: string }[]): ReadonlyMap<string, number> {
   const indexes = new Map<string, number>();
   steps.forEach(({ id }, index) => {
@@ -97,7 +97,7 @@ export function indexById(steps: readonly { readonly id: string }[]): ReadonlyMa
   return indexes;
 }
 
-/** Every problem at once: those of single steps in their order, then one cycle from each knot, up to 20. */
+/** Returns all problems: those of single steps in their order, then at most 20 disjoint cycles. */
 export function graphProblems(
   steps: readonly DagNode[],
   firstIndexes: ReadonlyMap<string, number> = indexById(steps),
@@ -121,7 +121,7 @@ export function graphProblems(
       }
     }
   });
-  // Where every step needs only earlier ones, there is no way back.
+  // If every step needs only earlier steps, there is no cycle.
   return looksAhead ? [...problems, ...cycles(steps)] : problems;
 }
 

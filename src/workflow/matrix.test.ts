@@ -4,7 +4,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../core
 import { expandMatrix, matrixFaults } from './matrix.ts';
 
 describe('a matrix', () => {
-  test('has a combination for each pair, the first key varying slowest', () => {
+  test('expands to every combination, with the first key varying slowest', () => {
     expect(expandMatrix({ os: ['linux', 'mac'], node: [20, 22] })).toEqual([
       { os: 'linux', node: 20 },
       { os: 'linux', node: 22 },
@@ -13,15 +13,15 @@ describe('a matrix', () => {
     ]);
   });
 
-  test('may be the combinations themselves', () => {
+  test('may list its combinations', () => {
     expect(expandMatrix([{ a: 1 }, { b: 2 }])).toEqual([{ a: 1 }, { b: 2 }]);
   });
 
-  test('of one empty list has none', () => {
+  test('has no combinations if one of its lists is empty', () => {
     expect(expandMatrix({ os: [], node: [20] })).toEqual([]);
   });
 
-  test('loses what `exclude` fits, in part or as a whole', () => {
+  test('drops every combination that `exclude` matches fully or in part', () => {
     expect(
       expandMatrix({
         os: ['linux', 'mac'],
@@ -31,8 +31,8 @@ describe('a matrix', () => {
     ).toEqual([{ os: 'linux', node: { version: 22, lts: true } }]);
   });
 
-  // The example of GitHub's documentation.
-  test('gains what `include` says', () => {
+  // The example from GitHub's documentation.
+  test('extends or adds combinations with `include`', () => {
     expect(
       expandMatrix({
         fruit: ['apple', 'pear'],
@@ -55,11 +55,11 @@ describe('a matrix', () => {
     ]);
   });
 
-  test('may have nothing but `include`', () => {
+  test('may consist of `include` alone', () => {
     expect(expandMatrix({ include: [{ a: 1 }, { a: 1 }] })).toEqual([{ a: 1 }, { a: 1 }]);
   });
 
-  test('with any keys and values is what a plain reading of the rules gives', () => {
+  test('expands any keys and values like a naive implementation', () => {
     const key = fc.constantFrom('a', 'b', 'c', '__proto__');
     const value = fc.constantFrom<Json>(1, 2, 'x', null, ['x'], { y: 1 });
     const axes = fc.dictionary(key, fc.array(value, { maxLength: 3 }), { maxKeys: 3 });
@@ -84,7 +84,7 @@ describe('a matrix', () => {
 
 type Lists = Readonly<Record<string, readonly Json[]>>;
 
-/** Counts through the combinations by their number, and applies one rule after the other. */
+/** Enumerates the combinations by number, then applies one rule after the other. */
 function naive(axes: Lists, include: readonly JsonObject[], exclude: readonly JsonObject[]): JsonObject[] {
   const names = Object.keys(axes);
   const size =
@@ -119,7 +119,7 @@ function naive(axes: Lists, include: readonly JsonObject[], exclude: readonly Js
   return [...grown.map(item => Object.fromEntries(item)), ...extra];
 }
 
-describe('what is no matrix', () => {
+describe('an invalid matrix', () => {
   test.each<[Json, readonly string[]]>([
     ['linux', [' must be a map of lists, or a list of maps, not `linux`']],
     [null, [' must be a map of lists, or a list of maps, not empty']],
@@ -131,11 +131,11 @@ describe('what is no matrix', () => {
     [{ include: { a: 1 } }, ['include must be a list, not a map']],
     [{ a: [1], include: ['x'] }, ['include.0 must be a map, not `x`']],
     [{ a: [1], exclude: [{ b: 1 }] }, ['exclude.0.b is not a key of the matrix, so it excludes nothing']],
-  ])('%j', (matrix, expected) => {
+  ])('%j is reported', (matrix, expected) => {
     expect(matrixFaults(matrix).map(({ path, message }) => `${path.join('.')} ${message}`)).toEqual(expected);
   });
 
-  test('is not said of what nobody knows yet', () => {
+  test('is not reported for values that are only known at run time', () => {
     const isPending = (value: Json) => value === '?';
     const matrix = { os: '?', include: '?', exclude: ['?', { os: 1 }] };
     expect(matrixFaults(matrix, isPending)).toEqual([]);

@@ -1,20 +1,20 @@
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../core/json.ts';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../core/index.ts';
 
-/** Something that is no matrix, at its place in one. */
+/** An error in a matrix, with the path of the offending value. */
 export interface MatrixFault {
   readonly path: readonly (string | number)[];
-  /** The rest of a sentence that begins with the name of the place. */
+  /** Rest of a sentence that starts with the path. */
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-/** A value that nobody knows yet: nothing can be wrong with it. */
+/** Returns true for a value that is only known at run time, and so cannot be checked yet. */
 type IsPending = (value: Json) => boolean;
 
 const modifiers = ['include', 'exclude'] as const;
 const isModifier = (key: string): boolean => key === 'include' || key === 'exclude';
 
-/** What is wrong with a matrix, as it was written or as it was computed. */
+/** Returns every error in a matrix, written or computed. */
 export function matrixFaults(matrix: Json, isPending: IsPending = () => false): readonly MatrixFault[] {
   if (isPending(matrix)) return [];
   if (Array.isArray(matrix)) return objectsFaults(matrix, [], isPending);
@@ -42,7 +42,7 @@ function objectsFaults(list: readonly Json[], path: MatrixFault['path'], isPendi
 const notAList = (key: string, value: Json): MatrixFault => ({
   path: [key],
   message: `must be a list, not ${describe(value)}`,
-  hint: looksLikeList(value) ? 'read the list in it with `fromJSON( )`' : undefined,
+  hint: looksLikeList(value) ? 'parse it with `fromJSON( )`' : undefined,
 });
 
 const looksLikeList = (value: Json): boolean => typeof value === 'string' && value.trim().startsWith('[');
@@ -66,14 +66,14 @@ function describe(value: Json): string {
   return `\`${text.length > 40 ? `${text.slice(0, 40)}…` : text.replaceAll('\n', ' ')}\``;
 }
 
-/** The keys that combinations are made of. */
+/** The keys of a matrix without `include` and `exclude`. */
 export const axisNames = (matrix: JsonObject): readonly string[] =>
   Object.keys(matrix).filter(key => !isModifier(key));
 
 /**
- * The combinations of a matrix without faults, with the meaning that GitHub gives it: the first key varies slowest,
- * `exclude` takes away whatever it fits, and then `include` adds to every combination whose own values it does not
- * contradict, or else becomes a combination itself.
+ * Expands a valid matrix as GitHub Actions does. The first key varies slowest. `exclude` removes every combination
+ * that it matches. Each entry of `include` then extends all combinations whose original values it does not overwrite;
+ * an entry that extends none becomes a combination of its own.
  */
 export function expandMatrix(matrix: Json): readonly JsonObject[] {
   if (Array.isArray(matrix)) return matrix.filter(isJsonObject);
@@ -108,7 +108,7 @@ const isSame = (left: Json | undefined, right: Json): boolean =>
 const fits = (item: JsonObject, pattern: JsonObject): boolean =>
   Object.entries(pattern).every(([key, value]) => isSame(item[key], value));
 
-/** What was added may be replaced by a later addition; the values of the matrix itself may not. */
+/** A later addition may overwrite an earlier one, but never an original value of the matrix. */
 function withIncluded(originals: readonly JsonObject[], include: readonly JsonObject[]): JsonObject[] {
   const items = [...originals];
   const added: JsonObject[] = [];

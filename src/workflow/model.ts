@@ -1,26 +1,25 @@
-import type { ErrorData, Position } from '../core/errors.ts';
-import type { Json, JsonObject } from '../core/json.ts';
+import type { ErrorData, Json, JsonObject, Position } from '../core/index.ts';
 
 /**
- * What a workflow is once it has been read, whether from YAML or from TypeScript. The engine knows nothing else.
- * Selectors are pure functions of what a step may read, and are called once: history keeps what they said.
+ * A loaded workflow, whether it was written in YAML or in TypeScript. The engine sees only this model.
+ * Selectors are pure functions of the values that a step may read. Each is called once, and its result is recorded.
  */
 export interface WorkflowModel {
   readonly name: string;
   readonly description?: string | undefined;
-  /** Absolute path of the file that defines it. */
+  /** Absolute path of the file that defines the workflow. */
   readonly file?: string | undefined;
   readonly input: InputContract;
-  /** In the order in which they were written. */
+  /** Steps in the order in which they were written. */
   readonly steps: readonly StepModel[];
   readonly onFailure: FailurePolicy;
   /** Overrides `runtime.max_concurrent_workers`. */
   readonly maxConcurrentWorkers?: number | undefined;
-  /** Wall time that the run may take, over all resumes. */
+  /** Limit on the wall time of the run, over all resumes. */
   readonly budgetMs?: number | undefined;
-  /** What the agents of the run may use up, children included. */
+  /** Limits on the cost and tokens of all agents of the run, including those of child workflows. */
   readonly budget?: SpendingLimit | undefined;
-  /** What the run gives back; without it, an object with the output of every sink. */
+  /** Output of the run. Defaults to an object with the output of every step that no other step needs. */
   readonly output?: Selector<Json> | undefined;
 }
 
@@ -33,107 +32,107 @@ export const failurePolicies = [
 
 export interface SpendingLimit {
   readonly costUsd?: number | undefined;
-  /** Read and written ones together. */
+  /** Limit on input and output tokens together. */
   readonly tokens?: number | undefined;
 }
 
 export interface StepModel {
-  /** Unique within its workflow; `[A-Za-z_][A-Za-z0-9_-]*`. */
+  /** Id that is unique within its workflow and matches `[A-Za-z_][A-Za-z0-9_-]*`. */
   readonly id: string;
   readonly needs: readonly Need[];
   readonly condition?: Selector<boolean> | undefined;
-  /** Its failure does not fail the run. */
+  /** If true, a failure of this step does not fail the run. */
   readonly optional: boolean;
   readonly retry?: RetryRule | undefined;
   readonly timeout: TimeoutRule;
-  /** What its agents may use up, over all attempts and workers. */
+  /** Limits on the cost and tokens of the agents of the step, over all attempts and copies. */
   readonly budget?: SpendingLimit | undefined;
-  /** It becomes many workers; everything else in here is said of each of them. */
+  /** Rule that turns the step into several copies. All other fields then apply to each copy. */
   readonly fanOut?: FanOut | undefined;
   readonly body: Body;
-  /** A hash of all that defines the step, so that a change is noticed when a run is resumed. */
+  /** Hash of everything that defines the step. A resume compares it to detect a changed definition. */
   readonly fingerprint: string;
-  /** Where it was written. */
+  /** Position of the step in its file. */
   readonly position?: Position | undefined;
 }
 
 export interface Need {
   readonly id: string;
-  /** The step runs however this dependency ended (`if: always()`, `maybe(handle)`); otherwise only if it succeeded. */
+  /** If true, the step runs no matter how this dependency ended (`if: always()`, `maybe(handle)`). */
   readonly tolerant: boolean;
 }
 
-/** What a step may read: the run's input and its declared dependencies, and nothing else. */
+/** The only values that a step may read: the input of the run and its declared dependencies. */
 export interface Scope {
   readonly inputs: Json;
-  /** By step id; declared dependencies only. */
+  /** Declared dependencies by step id. */
   readonly steps: Readonly<Record<string, StepView>>;
-  /** The values of this worker, in a fan-out over a matrix. */
+  /** Matrix values of this copy, if the step fans out over a matrix. */
   readonly matrix?: JsonObject | undefined;
-  /** How things stand for `success()`, `failure()` and `cancelled()`: over all that the step comes after. */
+  /** Combined status of all earlier steps that this one depends on, for `success()`, `failure()` and `cancelled()`. */
   readonly status: 'success' | 'failure' | 'cancelled';
 }
 
 export interface StepView {
-  /** GitHub's words. `conclusion` is `success` for an optional step that failed. */
+  /** Same meaning as in GitHub Actions: `conclusion` is `success` for an optional step that failed. */
   readonly outcome: 'success' | 'failure' | 'cancelled' | 'skipped';
   readonly conclusion: 'success' | 'failure' | 'cancelled' | 'skipped';
-  /** `undefined` unless it succeeded; a fan-out says in any case what its workers came to. */
+  /** `undefined` unless the step succeeded. A fan-out always has outputs: the results of its copies. */
   readonly outputs: Json | undefined;
-  /** Absolute paths of the files that it hands on, by name. */
+  /** Absolute paths of the step's artifacts, by name. */
   readonly artifacts?: Readonly<Record<string, string>> | undefined;
-  /** Where its work is, if it did it in a workspace; for a fan-out, that of the selected worker. */
+  /** Branch with the step's work, if it has a workspace. For a fan-out, the branch of the selected copy. */
   readonly branch?: string | undefined;
-  /** The last commit of that work. */
+  /** Last commit on that branch. */
   readonly commit?: string | undefined;
 }
 
 export type Selector<T> = (scope: Scope) => T;
 
 export interface RetryRule {
-  /** In all, the first one included. */
+  /** Total number of attempts, including the first. */
   readonly attempts: number;
   readonly backoff: { readonly initialMs: number; readonly factor: number; readonly maxMs: number };
-  /** Which errors are tried again; all by default. */
+  /** Decides which errors are retried. Defaults to all of them. */
   readonly retries?: ((error: ErrorData) => boolean) | undefined;
 }
 
 export interface TimeoutRule {
-  /** For one attempt. Running over is an error like any other, and may be retried. */
+  /** Timeout of a single attempt. A timed-out attempt counts as a failure and may be retried. */
   readonly attemptMs?: number | undefined;
-  /** From the first start to the end, attempts and waits included. Never retried. */
+  /** Timeout of the whole step, including all attempts and the waits between them. Never retried. */
   readonly stepMs?: number | undefined;
-  /** How long an agent may be silent. Running over is an error like any other. */
+  /** Longest time that an agent may stay silent. A stalled attempt counts as a failure and may be retried. */
   readonly stallMs?: number | undefined;
 }
 
-/** One step that runs many times at once. */
+/** Rule for a step that runs as several parallel copies. */
 export interface FanOut {
-  /** `concurrency`: identical copies. `matrix`: one for each item. */
+  /** `concurrency`: identical copies. `matrix`: one copy for each item. */
   readonly kind: 'concurrency' | 'matrix';
-  /** One for each worker, in order; empty ones for identical copies. */
+  /** One object for each copy, in order. Empty objects for identical copies. */
   readonly items: Selector<readonly JsonObject[]>;
-  /** At most so many at once, beside the limit of the run. */
+  /** Maximum number of copies that run in parallel, in addition to the limit of the run. */
   readonly maxParallel?: number | undefined;
   readonly onFailure: FailurePolicy;
-  /** Picks the best of the workers that succeeded: then it is enough that one did. */
+  /** Rule that picks the best successful copy. With it, the step succeeds if at least one copy does. */
   readonly select?: SelectRule | undefined;
 }
 
 export interface SelectRule {
-  /** Commands that must pass in the workspace of a candidate. */
+  /** Commands that must pass in the workspace of each candidate. */
   readonly gates: readonly Command[];
-  /** Run in the workspace of each candidate that passed; the last line it prints is its score, and the highest wins. */
+  /** Command that prints the score of a candidate as its last line. The highest score wins. */
   readonly rank?: Command | undefined;
   readonly judge?: Judge | undefined;
 }
 
-/** An agent that is shown what the candidates did, and picks one. */
+/** Agent that sees the changes of all candidates and picks one. */
 export interface Judge {
   readonly agent: string;
-  /** What to look for. */
+  /** Criteria for the choice. */
   readonly prompt?: Selector<string> | undefined;
-  /** Where it is named. */
+  /** Position of the reference in its file. */
   readonly position?: Position | undefined;
 }
 
@@ -141,42 +140,42 @@ export type Body = FunctionBody | RunBody | AgentBody | UsesBody | ApproveBody |
 
 /** A shell command beside the main work of a step. */
 export interface Command {
-  /** As it was written, for messages and permissions. */
+  /** Command as written in the definition, for messages and permissions. */
   readonly text: string;
   readonly command: Selector<ShellCommand>;
 }
 
-/** What surrounds the work of a script or an agent. */
+/** Workspace of a script or an agent, and the commands that run around it. */
 export interface WorkRules {
   readonly workspace: WorkspaceRule;
-  /** Before the work, in the workspace. */
+  /** Commands that run in the workspace before the work. */
   readonly setup: readonly Command[];
-  /** After it, however it ended. */
+  /** Commands that run after the work, even if it failed. */
   readonly teardown: readonly Command[];
-  /** Must pass before the work counts. */
+  /** Commands that must pass for the work to succeed. */
   readonly checks: readonly Command[];
   readonly artifacts: readonly ArtifactRule[];
 }
 
 export interface ArtifactRule {
   readonly name: string;
-  /** Relative to the workspace. */
+  /** Path relative to the workspace. */
   readonly path: string;
 }
 
 export type WorkspaceRule =
-  /** The project's own folder. */
+  /** The step works in the project's own folder. */
   | { readonly kind: 'none' }
   | {
       readonly kind: 'worktree';
-      /** Nothing in it may change; it is not committed. */
+      /** If true, the step must not change any file, and nothing is committed. */
       readonly readonly: boolean;
       readonly base: WorkspaceBase;
-      /** The name of its branch, instead of one of the run's own. */
+      /** Name of the branch. Defaults to a name that the run generates. */
       readonly branch?: Selector<string> | undefined;
     };
 
-/** Where a workspace begins: at the base of the run, where a needed step left off, or at a commit by name. */
+/** Commit that a workspace starts from: the base of the run, the last commit of a needed step, or a named ref. */
 export type WorkspaceBase =
   | { readonly kind: 'run' }
   | { readonly kind: 'step'; readonly id: string }
@@ -185,7 +184,7 @@ export type WorkspaceBase =
 export interface FunctionBody {
   readonly kind: 'function';
   readonly run: (scope: Scope, ctx: StepContext) => unknown;
-  /** Checks and may transform the output; throws. */
+  /** Validates the output and may transform it. Throws if it is invalid. */
   readonly parseOutput?: ((output: unknown) => unknown) | undefined;
 }
 
@@ -193,71 +192,71 @@ export interface RunBody {
   readonly kind: 'run';
   readonly command: Selector<ShellCommand>;
   readonly parseOutput?: ((output: unknown) => unknown) | undefined;
-  /** Without them it works in the project's own folder. */
+  /** Without it, the step works in the project's own folder. */
   readonly work?: WorkRules | undefined;
 }
 
 export interface AgentBody {
   readonly kind: 'agent';
-  /** The name of its definition. */
+  /** Name of the agent's definition. */
   readonly agent: string;
-  /** Where it is named. */
+  /** Position of the reference in its file. */
   readonly position?: Position | undefined;
   readonly prompt: Selector<string>;
   readonly output?: AgentOutput | undefined;
   readonly env: Selector<Readonly<Record<string, string>>>;
   readonly permissions?: StepPermissions | undefined;
   readonly maxTurns?: number | undefined;
-  /** How often the agent is told what its checks said, to mend it, before the attempt fails. */
+  /** Number of times that the agent may fix failing checks before the attempt fails. */
   readonly rework: number;
   readonly work: WorkRules;
 }
 
 export interface AgentOutput {
-  /** JSON Schema: shown to the agent. */
+  /** JSON Schema of the output, shown to the agent. */
   readonly schema: JsonObject;
-  /** Throws OUTPUT_INVALID. */
+  /** Validates the output. Throws OUTPUT_INVALID. */
   readonly parse: (output: unknown) => unknown;
 }
 
-/** Beside what the definition of the agent says. */
+/** Permissions in addition to those of the agent's definition. */
 export interface StepPermissions {
   readonly preset?: 'read-only' | 'edit' | 'full' | undefined;
   readonly allow: readonly string[];
   readonly deny: readonly string[];
 }
 
-/** Brings the work of a step onto a branch. */
+/** Lands the work of a step on a branch. */
 export interface LandBody {
   readonly kind: 'land';
   readonly onto: Selector<string>;
-  /** The needed step whose work it is; all workers of a fan-out without a selection, in order. */
+  /** Step whose work lands. For a fan-out without `select`, the work of every copy lands in order. */
   readonly from: string;
-  /** Must pass on the result before anything moves. */
+  /** Command that must pass on the rebased work before the branch moves. */
   readonly verify?: Command | undefined;
 }
 
-/** Work that the program brings along, by name: data, so that another process can do it too. */
+/** Work that Reprise implements itself. It is referenced by name, so that another process can execute it too. */
 export interface BuiltInBody {
   readonly kind: 'built-in';
   readonly name: string;
-  /** Without them it works in the project's own folder. */
+  /** Without it, the step works in the project's own folder. */
   readonly work?: WorkRules | undefined;
 }
 
-/** Values from outside never stand in the script: they travel in `env`. */
+/** External values are never interpolated into the script. They are passed in `env`. */
 export interface ShellCommand {
   readonly script: string;
   readonly shell: 'bash' | 'sh';
   readonly env: Readonly<Record<string, string>>;
-  /** Relative to the project's root. */
+  /** Path relative to the project's root. */
   readonly workingDirectory?: string | undefined;
 }
 
 export interface UsesBody {
   readonly kind: 'uses';
   readonly workflow: WorkflowModel;
-  /** The child's input before the child's own contract has checked it. */
+  /** Input of the child workflow, not yet validated by the child's input contract. */
   readonly input: Selector<unknown>;
 }
 
@@ -273,9 +272,9 @@ export interface ApprovalRequest {
 }
 
 export interface InputContract {
-  /** Checks, fills in defaults; throws INPUT_INVALID with every problem. */
+  /** Validates the input and fills in defaults. Throws INPUT_INVALID with every problem. */
   readonly parse: (raw: unknown) => Json;
-  /** For `--help`, the docs and the conversion of `--input key=value`. */
+  /** Fields for `--help`, the docs and the conversion of `--input key=value`. */
   readonly fields: readonly InputField[];
 }
 
@@ -288,28 +287,28 @@ export interface InputField {
   readonly options?: readonly string[] | undefined;
 }
 
-/** What a function step is given beside the outputs of its dependencies. */
+/** Second argument of a function step, after the outputs of its dependencies. */
 export interface StepContext<Input = unknown> {
   readonly runId: string;
   /** Path of the step, such as `deploy/build`. */
   readonly step: string;
   readonly input: Input;
-  /** From 1. */
+  /** Number of the attempt, counted from 1. */
   readonly attempt: number;
-  /** From 0: which copy of a fanned-out step this is. */
+  /** Index of this copy of a fanned-out step, counted from 0. */
   readonly worker?: number | undefined;
-  /** The item of this copy, in a fan-out over a matrix. */
+  /** Matrix values of this copy, if the step fans out over a matrix. */
   readonly matrix?: JsonObject | undefined;
-  /** Aborted when the step is cancelled or times out. */
+  /** Signal that aborts when the step is cancelled or times out. */
   readonly signal: AbortSignal;
-  /** A durable sleep: it goes on counting while no process runs. The code before it runs again after a resume. */
+  /** Sleeps durably: time also passes while no process runs. After a resume, the code before the sleep runs again. */
   sleep(duration: number | string): Promise<void>;
-  /** Waits durably for `reprise signal <run> <name>`; a signal that came early is kept. */
+  /** Waits durably for `reprise signal <run> <name>`. A signal that arrives early is kept. */
   waitForSignal<T = Json>(name: string, options?: { readonly schema?: Parser<T> }): Promise<T>;
   log(message: string, fields?: JsonObject): void;
 }
 
-/** Anything with a zod-like `parse`. */
+/** Any object with a `parse` method like zod's. */
 export interface Parser<T> {
   parse(value: unknown): T;
 }

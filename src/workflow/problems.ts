@@ -1,16 +1,16 @@
-import { type Position, RepriseError } from '../core/errors.ts';
+import { type Position, RepriseError } from '../core/index.ts';
 import type { StepModel, WorkflowModel } from './model.ts';
 
-/** One thing that is wrong with a definition. */
+/** One error in a definition. */
 export interface Problem {
   readonly message: string;
   readonly hint?: string | undefined;
   readonly position?: Position | undefined;
-  /** The line in question with a caret below it. */
+  /** Source line with a caret below the position. */
   readonly excerpt?: string | undefined;
 }
 
-/** All that is wrong with a definition, at once, in the order of the file. */
+/** Reports all errors of a definition together, in the order of the file. */
 export class DefinitionError extends RepriseError {
   override readonly name: string = 'DefinitionError';
   readonly problems: readonly Problem[];
@@ -23,17 +23,17 @@ export class DefinitionError extends RepriseError {
   }
 }
 
-/** `file:line:column: message`, the excerpt, and the hint. */
+/** Formats a problem as `file:line:column: message`, followed by the excerpt and the hint. */
 export function formatProblem({ message, hint, position, excerpt }: Problem): string {
   const where = position ? `${position.file}:${position.line}:${position.column}: ` : '';
   return [`${where}${message}`, excerpt, hint && `  hint: ${hint}`].filter(Boolean).join('\n');
 }
 
-/** The name of an artifact that was given no other: that of its file, without the extension. */
+/** Default name of an artifact: its file name without the extension. */
 export const artifactName = (path: string): string =>
   (/[^/]*$/.exec(path.replace(/\/+$/, ''))?.[0] ?? '').replace(/(?<=.)\.[^.]*$/, '');
 
-/** Why a path cannot be that of an artifact, as the rest of a sentence; `undefined` if it can. */
+/** Explains why a path is not a valid artifact path, as the rest of a sentence. `undefined` if it is valid. */
 export function objectToArtifactPath(path: string): string | undefined {
   if (path.includes('\0')) return 'must not contain a NUL character';
   if (path.startsWith('/') || path.startsWith('~')) return 'must be relative to the workspace';
@@ -43,16 +43,16 @@ export function objectToArtifactPath(path: string): string | undefined {
   return undefined;
 }
 
-/** An agent that a workflow wants to work with. */
+/** A reference to an agent in a workflow. */
 export interface NamedAgent {
   readonly name: string;
-  /** Path of the step that names it. */
+  /** Path of the step that names the agent. */
   readonly step: string;
-  /** Where it is named. */
+  /** Position of the reference in its file. */
   readonly position?: Position | undefined;
 }
 
-/** Every agent that a workflow names, judges and children included, in the order of the steps. */
+/** Returns every agent that a workflow names, including judges and child workflows, in the order of the steps. */
 export function agentNames(model: WorkflowModel): readonly NamedAgent[] {
   const named: NamedAgent[] = [];
   const seen = new Set<WorkflowModel>();
@@ -61,7 +61,7 @@ export function agentNames(model: WorkflowModel): readonly NamedAgent[] {
       const path = `${prefix}${step.id}`;
       named.push(...namedBy(step).map(agent => ({ ...agent, step: path })));
       if (step.body.kind !== 'uses' || seen.has(step.body.workflow)) continue;
-      // A child that is used twice names the same agents in the same places.
+      // A child workflow that is used twice names the same agents at the same positions.
       seen.add(step.body.workflow);
       visit(step.body.workflow, `${path}/`);
     }

@@ -1,26 +1,26 @@
-import { nearest } from '../core/suggest.ts';
+import { nearest } from '../core/index.ts';
 import { topologicalOrder } from './graph.ts';
 import type { Body, StepModel, WorkRules, WorkspaceBase } from './model.ts';
 
-/** Where a step works, once that is known. */
-interface Placed {
+/** Resolved workspace of a step. */
+interface Placement {
   readonly work: 'none' | 'readonly' | 'worktree';
   readonly fanOut: 'none' | 'selected' | 'all';
-  /** The step whose work it goes on with. */
+  /** Step whose work this one builds on. */
   readonly continues: string | undefined;
 }
 
-/** The work that can be gone on with, seen from after a step. */
-interface Reach {
+/** Earlier steps whose work a following step can build on. */
+interface WorkReach {
   readonly found: ReadonlySet<string>;
-  /** Fan-outs that left several works, which lie on the way. */
+  /** Fan-outs on the way that produced several branches, none of them selected. */
   readonly passed: ReadonlySet<string>;
 }
 
-const nothing: Reach = { found: new Set(), passed: new Set() };
+const nothing: WorkReach = { found: new Set(), passed: new Set() };
 
-/** What can be seen from a step that comes after these. */
-function reachOf(needs: readonly (Reach | undefined)[]): Reach {
+/** Combines the reach of the needed steps. */
+function reachOf(needs: readonly (WorkReach | undefined)[]): WorkReach {
   const [first = nothing, ...others] = needs.filter(reach => reach !== undefined);
   // Long chains and wide graphs without any work share one object.
   if (others.every(reach => reach === first)) return first;
@@ -30,19 +30,19 @@ function reachOf(needs: readonly (Reach | undefined)[]): Reach {
   };
 }
 
-/** What can be seen from after a step, which itself sees `before`. */
-function throughStep(id: string, placed: Placed, before: Reach): Reach {
+/** Returns the reach after a step, given the reach before it. */
+function throughStep(id: string, placed: Placement, before: WorkReach): WorkReach {
   if (canContinueFrom(placed)) return { found: new Set([id]), passed: nothing.passed };
   if (placed.work !== 'worktree') return before;
   return { found: before.found, passed: new Set([...before.passed, id]) };
 }
 
-/** A single work is left, in which something may have changed. */
-const canContinueFrom = (placed: Placed | undefined): boolean =>
+/** True if the step leaves exactly one writable workspace. */
+const canContinueFrom = (placed: Placement | undefined): boolean =>
   placed?.work === 'worktree' && placed.fanOut !== 'all';
 
-/** The one work that holds all others that were found; `undefined` if there is none. */
-function singleOf({ found }: Reach, placed: ReadonlyMap<string, Placed>): string | undefined {
+/** Returns the step whose work contains all other reachable work, or `undefined` if there is none. */
+function singleOf({ found }: WorkReach, placed: ReadonlyMap<string, Placement>): string | undefined {
   if (found.size <= 1) return [...found][0];
   const contained = new Set<string>();
   for (const id of found) {
@@ -55,25 +55,25 @@ function singleOf({ found }: Reach, placed: ReadonlyMap<string, Placed>): string
   return outermost.length === 1 ? outermost[0] : undefined;
 }
 
-/** What a step says about where it works; the steps before it say the rest. */
+/** The part of a step's definition that says where it works. The steps before it determine the rest. */
 export type WorkPlace =
   | {
       readonly kind: 'workspace';
-      /** `inherited`: in a worktree if there is exactly one work to go on with, or else in the project's folder. */
+      /** `inherited`: a worktree if there is exactly one earlier workspace to build on, or else the project's folder. */
       readonly mode: 'worktree' | 'readonly' | 'none' | 'inherited';
-      /** The id of a step, or else the name of a commit. Nothing if it is computed, or was not written. */
+      /** Id of a step, or else the name of a commit. `undefined` if it is computed or not set. */
       readonly base?: string | undefined;
       readonly hasComputedBase?: boolean | undefined;
     }
   | { readonly kind: 'land'; readonly from?: string | undefined };
 
-export interface Draft {
+export interface StepDraft {
   readonly model: StepModel;
   readonly place?: WorkPlace | undefined;
 }
 
 export interface PlaceProblem {
-  /** The step's place in the list. */
+  /** Position of the step in the list. */
   readonly index: number;
   readonly key: 'base' | 'from' | 'land';
   readonly message: string;
@@ -81,24 +81,24 @@ export interface PlaceProblem {
 }
 
 interface PlacedWork {
-  /** The bodies of the steps, in their order; the same ones where nothing was to be decided. */
+  /** Bodies of the steps, in order. A body is unchanged if nothing had to be resolved. */
   readonly bodies: readonly Body[];
   readonly problems: readonly PlaceProblem[];
 }
 
 /**
- * Decides where every workspace begins, and what every `land` lands.
+ * Resolves the base of every workspace and the source of every `land`.
  *
- * Without a `base`, a workspace goes on from the work of the nearest steps that it comes after: if that is exactly one,
- * from there, and otherwise from the base of the run. A script that says nothing works on that one work too.
+ * Without a `base`, a workspace starts from the nearest earlier workspace that the step depends on, if there is exactly
+ * one, and otherwise from the base of the run. A script without its own settings builds on that workspace too.
  */
-export function placeWork(drafts: readonly Draft[]): PlacedWork {
+export function placeWork(drafts: readonly StepDraft[]): PlacedWork {
   const bodies = drafts.map(({ model }) => model.body);
   if (!drafts.some(({ place }) => isWork(place))) return { bodies, problems: [] };
   const sorted = topologicalOrder(drafts.map(({ model: { id, needs } }, index) => ({ id, needs, index })));
-  // A circle is reported by whoever looks at the graph.
+  // The check of the graph reports the cycle.
   if (sorted.kind === 'cycle') return { bodies, problems: [] };
-  const placer = new Placer(drafts);
+  const placer = new WorkPlacer(drafts);
   for (const { index } of sorted.order) {
     const draft = drafts[index];
     if (draft) bodies[index] = placer.place(draft, index);
@@ -106,30 +106,30 @@ export function placeWork(drafts: readonly Draft[]): PlacedWork {
   return { bodies, problems: placer.problems };
 }
 
-/** Whether a step takes part in handing on work, so that there is something to decide. */
+/** True if a step creates or lands work, so that there is something to resolve. */
 export const isWork = (place: WorkPlace | undefined): boolean =>
   place?.kind === 'land' || (place !== undefined && (place.mode === 'worktree' || place.mode === 'readonly'));
 
-/** Sees the steps in an order in which they can run. */
-class Placer {
+/** Places steps one by one. Expects them in topological order. */
+class WorkPlacer {
   readonly problems: PlaceProblem[] = [];
-  readonly #drafts: readonly Draft[];
-  readonly #byId: ReadonlyMap<string, Draft>;
-  readonly #placed = new Map<string, Placed>();
-  readonly #reaches = new Map<string, Reach>();
+  readonly #drafts: readonly StepDraft[];
+  readonly #byId: ReadonlyMap<string, StepDraft>;
+  readonly #placed = new Map<string, Placement>();
+  readonly #reaches = new Map<string, WorkReach>();
 
-  constructor(drafts: readonly Draft[]) {
+  constructor(drafts: readonly StepDraft[]) {
     this.#drafts = drafts;
     this.#byId = new Map(drafts.map(draft => [draft.model.id, draft]));
   }
 
-  place({ model, place }: Draft, index: number): Body {
+  place({ model, place }: StepDraft, index: number): Body {
     const reach = reachOf(model.needs.map(({ id }) => this.#reaches.get(id)));
     const { body, base } =
       place?.kind === 'land'
         ? { body: this.#landing(model, { place, index, reach }), base: undefined }
         : this.#workspace(model, { place, index, reach });
-    const placed: Placed = {
+    const placed: Placement = {
       work: workOf(body),
       fanOut: model.fanOut === undefined ? 'none' : model.fanOut.select ? 'selected' : 'all',
       continues: base?.kind === 'step' ? base.id : undefined,
@@ -141,7 +141,7 @@ class Placer {
 
   #workspace(
     model: StepModel,
-    { place, index, reach }: Asked<Exclude<WorkPlace, { kind: 'land' }> | undefined>,
+    { place, index, reach }: PlacementRequest<Exclude<WorkPlace, { kind: 'land' }> | undefined>,
   ) {
     const { body } = model;
     if (!place || (body.kind !== 'run' && body.kind !== 'agent')) return { body };
@@ -158,13 +158,13 @@ class Placer {
     return { base, body: withBase(body, base) };
   }
 
-  #writtenBase(model: StepModel, { place: written, index }: Asked<string>): WorkspaceBase {
+  #writtenBase(model: StepModel, { place: written, index }: PlacementRequest<string>): WorkspaceBase {
     const known = this.#byId.has(written);
     if (!known) return { kind: 'ref', name: () => written };
     if (!this.#comesAfter(model, written)) {
       this.#problem(index, 'base', {
-        message: `step \`${model.id}\` does not come after step \`${written}\`, so it cannot begin where that left off`,
-        hint: `let it come after \`${written}\`; a branch of that name is written \`refs/heads/${written}\``,
+        message: `step \`${model.id}\` cannot start from the work of step \`${written}\` without depending on it`,
+        hint: `make it depend on \`${written}\`; if you mean a branch, write \`refs/heads/${written}\``,
       });
     } else if (!canContinueFrom(this.#placed.get(written))) {
       this.#problem(index, 'base', { message: `step \`${written}\` ${this.#whyNoWork(written)}` });
@@ -172,27 +172,30 @@ class Placer {
     return { kind: 'step', id: written };
   }
 
-  #landing(model: StepModel, { place, index, reach }: Asked<Extract<WorkPlace, { kind: 'land' }>>): Body {
+  #landing(
+    model: StepModel,
+    { place, index, reach }: PlacementRequest<Extract<WorkPlace, { kind: 'land' }>>,
+  ): Body {
     if (model.body.kind !== 'land') return model.body;
     const from = place.from ?? this.#onlyWork(index, reach);
     if (place.from !== undefined) this.#checkFrom(model, { place: place.from, index, reach });
     return from === undefined ? model.body : { ...model.body, from };
   }
 
-  #checkFrom(model: StepModel, { place: from, index }: Asked<string>): void {
+  #checkFrom(model: StepModel, { place: from, index }: PlacementRequest<string>): void {
     if (!this.#byId.has(from)) {
       const guess = nearest(from, this.#byId.keys());
       const hint = guess && `did you mean \`${guess}\`?`;
-      this.#problem(index, 'from', { message: `there is no step \`${from}\``, hint });
+      this.#problem(index, 'from', { message: `unknown step \`${from}\``, hint });
     } else if (!this.#comesAfter(model, from)) {
-      const message = `step \`${model.id}\` does not come after step \`${from}\`, so there may be nothing to land yet`;
-      this.#problem(index, 'from', { message, hint: `let it come after \`${from}\`` });
+      const message = `step \`${model.id}\` cannot land the work of step \`${from}\` without depending on it`;
+      this.#problem(index, 'from', { message, hint: `make it depend on \`${from}\`` });
     } else if (this.#placed.get(from)?.work !== 'worktree') {
       this.#problem(index, 'from', { message: `step \`${from}\` ${this.#whyNoWork(from)}` });
     }
   }
 
-  #onlyWork(index: number, reach: Reach): string | undefined {
+  #onlyWork(index: number, reach: WorkReach): string | undefined {
     const single = singleOf(reach, this.#placed);
     if (single !== undefined && reach.passed.size === 0) return single;
     const choices = this.#drafts
@@ -203,12 +206,12 @@ class Placer {
       'land',
       choices.length === 0
         ? {
-            message: 'nothing that this step comes after leaves work to land',
-            hint: 'let it come after a step that works in a workspace',
+            message: 'no earlier step leaves work to land',
+            hint: 'make it depend on a step that works in a workspace',
           }
         : {
-            message: `it must say whose work it lands: that of ${choices.map(id => `\`${id}\``).join(' or ')}`,
-            hint: `write \`from: ${choices[0]}\``,
+            message: `the step must name the work to land: ${choices.map(id => `\`${id}\``).join(' or ')}`,
+            hint: `add \`from: ${choices[0]}\``,
           },
     );
     return undefined;
@@ -216,10 +219,10 @@ class Placer {
 
   #whyNoWork(id: string): string {
     const placed = this.#placed.get(id);
-    if (placed?.work === 'readonly') return 'leaves no work: its workspace is read-only';
+    if (placed?.work === 'readonly') return 'leaves no work, because its workspace is read-only';
     if (placed?.work === 'worktree')
-      return 'fans out without `select`, so it leaves several works and not one';
-    return 'leaves no work: it has no workspace of its own';
+      return 'fans out without `select`, so each of its copies leaves work of its own';
+    return 'leaves no work, because it has no workspace of its own';
   }
 
   #comesAfter({ needs }: StepModel, id: string): boolean {
@@ -236,10 +239,10 @@ class Placer {
   }
 }
 
-interface Asked<Place> {
+interface PlacementRequest<Place> {
   readonly place: Place;
   readonly index: number;
-  readonly reach: Reach;
+  readonly reach: WorkReach;
 }
 
 const plainWork = (base: WorkspaceBase): WorkRules => ({
@@ -255,7 +258,7 @@ function withBase(body: Extract<Body, { kind: 'run' | 'agent' }>, base: Workspac
   return { ...body, work: { ...body.work, workspace: { ...body.work.workspace, base } } };
 }
 
-function workOf(body: Body): Placed['work'] {
+function workOf(body: Body): Placement['work'] {
   const workspace = body.kind === 'run' || body.kind === 'agent' ? body.work?.workspace : undefined;
   if (workspace?.kind !== 'worktree') return 'none';
   return workspace.readonly ? 'readonly' : 'worktree';

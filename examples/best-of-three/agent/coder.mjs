@@ -1,4 +1,5 @@
-// Stands for a model: each copy of the agent mends the program in another way.
+// Plays the part of a model: each copy of the agent fixes the program in a different way.
+// One of the fixes is wrong, so that the gate has something to reject.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const ways = [

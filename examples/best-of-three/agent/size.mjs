@@ -1,4 +1,4 @@
-// Prints how good a change is: the highest number wins, and the smallest change has it.
+// Prints the score of a change. The highest score wins, so a smaller change has a higher score.
 import { execFileSync } from 'node:child_process';
 
 const numbers = execFileSync('git', ['diff', '--numstat', 'main'], { encoding: 'utf8' });

@@ -1,9 +1,10 @@
-import type { Json } from '../../core/json.ts';
+import type { Json } from '../../core/index.ts';
 import { failed, protocolError, reportedFailure } from '../driver/failures.ts';
 import { processSessions } from '../driver/process-session.ts';
 import { commandOf } from '../driver/program.ts';
 import {
   type Adapter,
+  type AgentVerdict,
   at,
   event,
   type Launch,
@@ -21,21 +22,20 @@ import {
   type Step,
   send,
   textAt,
-  type Verdict,
   verdict,
 } from '../driver/protocol.ts';
 import { continuePrompt, promptWithSchema } from '../driver/result.ts';
-import { type Decision, decisionOf, permissionSignals } from '../permissions/permissions.ts';
+import { decisionOf, type PermissionDecision, permissionSignals } from '../permissions/permissions.ts';
 import type { SessionRequest, Usage } from '../session.ts';
 import { type AcpTool, acpUpdate, acpWish, flushText, mergeTool, startTool } from './updates.ts';
 
 /** The answer to a prompt: the turn is over. */
 function acpTurnEnd(before: AcpState, result: Json, now: number): Step<AcpState> {
   const { state, signals } = flushText(before);
-  const { costUsd, costTold } = state;
-  const usage = usageOf(result, costUsd === undefined ? undefined : costSince(costTold, costUsd));
+  const { costUsd, costReported } = state;
+  const usage = usageOf(result, costUsd === undefined ? undefined : costSince(costReported, costUsd));
   return {
-    state: { ...state, tools: {}, costTold: costUsd ?? costTold },
+    state: { ...state, tools: {}, costReported: costUsd ?? costReported },
     signals: [
       ...signals,
       ...(usage ? [event({ type: 'usage', ...usage })] : []),
@@ -45,9 +45,10 @@ function acpTurnEnd(before: AcpState, result: Json, now: number): Step<AcpState>
 }
 
 /** An agent that lost count, because it was killed, begins again from nothing. */
-const costSince = (told: number, now: number): number => (now < told ? now : now - told);
+const costSince = (reportedCost: number, now: number): number =>
+  now < reportedCost ? now : now - reportedCost;
 
-function verdictOf(state: AcpState, stopReason: string | undefined, now: number): Verdict {
+function verdictOf(state: AcpState, stopReason: string | undefined, now: number): AgentVerdict {
   if (state.hasSystemError) return reportedFailure({ kind: 'acp', message: state.text, now });
   const fail = (message: string, hint: string) => failed({ code: 'AGENT_FAILED', message, hint });
   switch (stopReason) {
@@ -107,9 +108,11 @@ export interface AcpState {
   readonly hasSystemError: boolean;
   /** What the session has cost so far, if the agent says so, and how much of that has been told. */
   readonly costUsd: number | undefined;
-  readonly costTold: number;
+  readonly costReported: number;
   /** Requests that wait for the host. */
-  readonly asked: Readonly<Record<string, { readonly wireId: RpcId; readonly options: readonly Json[] }>>;
+  readonly pendingRequests: Readonly<
+    Record<string, { readonly wireId: RpcId; readonly options: readonly Json[] }>
+  >;
   readonly wasDenied: boolean;
 }
 
@@ -127,8 +130,8 @@ const initial: AcpState = {
   tools: {},
   hasSystemError: false,
   costUsd: undefined,
-  costTold: 0,
-  asked: {},
+  costReported: 0,
+  pendingRequests: {},
   wasDenied: false,
 };
 
@@ -139,7 +142,7 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
   const { request } = context;
   return {
     open: () => ({
-      state: { ...initial, costTold: request.resume?.usage?.costUsd ?? 0 },
+      state: { ...initial, costReported: request.resume?.usage?.costUsd ?? 0 },
       signals: [
         call(ids.initialize, 'initialize', {
           protocolVersion: 1,
@@ -157,14 +160,14 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
         const text = answer.kind === 'continue' ? (answer.prompt ?? continuePrompt) : continuePrompt;
         return { state, signals: [prompt(state.sessionId ?? '', text)] };
       }
-      const asked = own(state.asked, question.id);
+      const asked = own(state.pendingRequests, question.id);
       if (!asked) return { state, signals: [] };
-      const { [question.id]: _, ...others } = state.asked;
+      const { [question.id]: _, ...others } = state.pendingRequests;
       const decision = decisionOf(question, answer);
       const { id, tool, input } = question;
       const wasDenied = state.wasDenied || decision.kind === 'deny';
       return {
-        state: { ...state, asked: others, wasDenied },
+        state: { ...state, pendingRequests: others, wasDenied },
         signals: [
           event({ type: 'permission', id, tool, input, decision }),
           respond(asked.wireId, decision, asked.options),
@@ -173,7 +176,7 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
     },
     interrupt: state => {
       if (state.sessionId === undefined) return { state, signals: [] };
-      const waiting = Object.values(state.asked).map(({ wireId }) =>
+      const waiting = Object.values(state.pendingRequests).map(({ wireId }) =>
         reply(wireId, { outcome: { outcome: 'cancelled' } }),
       );
       const cancel = send({
@@ -181,7 +184,7 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
         method: 'session/cancel',
         params: { sessionId: state.sessionId },
       });
-      return { state: { ...state, asked: {} }, signals: [cancel, ...waiting] };
+      return { state: { ...state, pendingRequests: {} }, signals: [cancel, ...waiting] };
     },
     ended: () => undefined,
   };
@@ -263,7 +266,10 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
       }
       case 'ask':
         return {
-          state: { ...started.state, asked: { ...state.asked, [id]: { wireId, options } } },
+          state: {
+            ...started.state,
+            pendingRequests: { ...state.pendingRequests, [id]: { wireId, options } },
+          },
           signals,
         };
     }
@@ -302,7 +308,7 @@ const cannot = (what: string): Signal =>
   verdict(failed({ code: 'AGENT_FAILED', message: `the agent cannot ${what}`, hint: 'begin a new session' }));
 
 /** Agents name their options as they like; what counts is the kind. */
-function respond(wireId: RpcId, decision: Decision, options: readonly Json[]) {
+function respond(wireId: RpcId, decision: PermissionDecision, options: readonly Json[]) {
   const kinds = decision.kind === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
   const chosen = kinds.flatMap(kind => options.find(option => textAt(option, 'kind') === kind) ?? [])[0];
   const optionId = textAt(chosen, 'optionId');

@@ -1,5 +1,4 @@
-import { isJsonObject, type Json } from '../../core/json.ts';
-import { actionOf } from '../../core/tools.ts';
+import { actionOf, isJsonObject, type Json } from '../../core/index.ts';
 import {
   at,
   event,

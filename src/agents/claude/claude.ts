@@ -1,4 +1,4 @@
-import type { Json } from '../../core/json.ts';
+import type { Json } from '../../core/index.ts';
 import { failed, protocolError, resetFromEpoch } from '../driver/failures.ts';
 import { processSessions } from '../driver/process-session.ts';
 import { commandOf } from '../driver/program.ts';
@@ -18,7 +18,7 @@ import {
   verdict,
 } from '../driver/protocol.ts';
 import { continuePrompt, systemPromptOf } from '../driver/result.ts';
-import { type Decision, decisionOf, permissionSignals } from '../permissions/permissions.ts';
+import { decisionOf, type PermissionDecision, permissionSignals } from '../permissions/permissions.ts';
 import type { SessionRequest, Usage } from '../session.ts';
 import { claudeEvents, claudeResult } from './stream.ts';
 
@@ -72,7 +72,7 @@ export interface ClaudeState {
   /** When the limit resets that was reported last. */
   readonly resetsAt: string | undefined;
   /** Inputs of the permissions that it waits for, by request. */
-  readonly asked: Readonly<Record<string, Json>>;
+  readonly pendingRequests: Readonly<Record<string, Json>>;
 }
 
 const initial: ClaudeState = {
@@ -80,10 +80,10 @@ const initial: ClaudeState = {
   costUsd: 0,
   before: undefined,
   resetsAt: undefined,
-  asked: {},
+  pendingRequests: {},
 };
 
-type Message = NonNullable<ReturnType<typeof parseObject>>;
+type ClaudeMessage = NonNullable<ReturnType<typeof parseObject>>;
 
 /** Claude Code's stream-json, both ways. */
 export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> {
@@ -110,13 +110,13 @@ export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> 
         const prompt = answer.kind === 'continue' ? (answer.prompt ?? continuePrompt) : continuePrompt;
         return { state, signals: [send(userMessage(prompt))] };
       }
-      const input = own(state.asked, question.id);
+      const input = own(state.pendingRequests, question.id);
       if (input === undefined) return { state, signals: [] };
       const decision = decisionOf(question, answer);
       const { id, tool } = question;
-      const { [id]: _, ...asked } = state.asked;
+      const { [id]: _, ...pendingRequests } = state.pendingRequests;
       return {
-        state: { ...state, asked },
+        state: { ...state, pendingRequests },
         signals: [event({ type: 'permission', id, tool, input, decision }), respond(id, decision, input)],
       };
     },
@@ -130,13 +130,13 @@ export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> 
   };
 }
 
-interface Taken {
-  readonly message: Message;
+interface ReceivedMessage {
+  readonly message: ClaudeMessage;
   readonly line: string;
   readonly context: ProtocolContext;
 }
 
-function takeMessage(state: ClaudeState, taken: Taken): Step<ClaudeState> {
+function takeMessage(state: ClaudeState, taken: ReceivedMessage): Step<ClaudeState> {
   const { message, context } = taken;
   switch (message['type']) {
     case 'result':
@@ -147,8 +147,8 @@ function takeMessage(state: ClaudeState, taken: Taken): Step<ClaudeState> {
       return { state, signals: responseSignals(message) };
     case 'control_cancel_request': {
       const id = textAt(message, 'request_id') ?? '';
-      const { [id]: _, ...asked } = state.asked;
-      return { state: { ...state, asked }, signals: [{ kind: 'withdraw', id }] };
+      const { [id]: _, ...pendingRequests } = state.pendingRequests;
+      return { state: { ...state, pendingRequests }, signals: [{ kind: 'withdraw', id }] };
     }
     case 'rate_limit_event': {
       const resets = at(message, 'rate_limit_info', 'resetsAt');
@@ -162,7 +162,7 @@ function takeMessage(state: ClaudeState, taken: Taken): Step<ClaudeState> {
 }
 
 /** Anything else than a permission is refused at once: an unanswered request would stop it for ever. */
-function takeRequest(state: ClaudeState, { message, line, context }: Taken): Step<ClaudeState> {
+function takeRequest(state: ClaudeState, { message, line, context }: ReceivedMessage): Step<ClaudeState> {
   const id = textAt(message, 'request_id') ?? '';
   const request = at(message, 'request');
   if (textAt(request, 'subtype') !== 'can_use_tool') {
@@ -177,11 +177,11 @@ function takeRequest(state: ClaudeState, { message, line, context }: Taken): Ste
     case 'decided':
       return { state, signals: [...signals, respond(id, ruling.decision, input)] };
     case 'ask':
-      return { state: { ...state, asked: { ...state.asked, [id]: input } }, signals };
+      return { state: { ...state, pendingRequests: { ...state.pendingRequests, [id]: input } }, signals };
   }
 }
 
-function respond(requestId: string, decision: Decision, input: Json) {
+function respond(requestId: string, decision: PermissionDecision, input: Json) {
   const response =
     decision.kind === 'allow'
       ? { behavior: 'allow', updatedInput: input }
@@ -192,7 +192,7 @@ function respond(requestId: string, decision: Decision, input: Json) {
   });
 }
 
-function responseSignals(message: Message) {
+function responseSignals(message: ClaudeMessage) {
   const isRefused = textAt(message, 'response', 'subtype') === 'error';
   if (!isRefused || textAt(message, 'response', 'request_id') !== 'initialize') return [];
   const reason = textAt(message, 'response', 'error') ?? 'no reason was given';

@@ -1,7 +1,7 @@
-import type { ErrorData } from '../../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
+import { type ErrorData, isJsonObject, type Json, type JsonObject } from '../../core/index.ts';
 import { failed, reportedFailure } from '../driver/failures.ts';
 import {
+  type AgentVerdict,
   at,
   event,
   listAt,
@@ -10,39 +10,38 @@ import {
   rawEvent,
   type Step,
   textAt,
-  type Verdict,
   verdict,
 } from '../driver/protocol.ts';
 import type { AgentEvent, Usage } from '../session.ts';
 import type { ClaudeState } from './claude.ts';
 
-interface Taken {
+interface StreamMessage {
   readonly message: JsonObject;
   readonly line: string;
 }
 
 /** Lines that only tell what happens. What nobody knows is handed on as it is. */
-export function claudeEvents(state: ClaudeState, taken: Taken): Step<ClaudeState> {
+export function claudeEvents(state: ClaudeState, taken: StreamMessage): Step<ClaudeState> {
   const { message, line } = taken;
-  const tell = (...events: readonly AgentEvent[]) => ({ state, signals: events.map(event) });
+  const emit = (...events: readonly AgentEvent[]) => ({ state, signals: events.map(event) });
   switch (message['type']) {
     case 'system':
       return systemStep(state, taken);
     case 'assistant':
-      return tell(...assistantEvents(message, line));
+      return emit(...assistantEvents(message, line));
     case 'user':
-      return tell(...userEvents(message, line));
+      return emit(...userEvents(message, line));
     case 'stream_event':
     case 'keep_alive':
     case 'tool_progress':
-      return tell();
+      return emit();
     default:
-      return tell(rawEvent(line));
+      return emit(rawEvent(line));
   }
 }
 
-function systemStep(state: ClaudeState, { message, line }: Taken): Step<ClaudeState> {
-  const tell = (...events: readonly AgentEvent[]) => ({ state, signals: events.map(event) });
+function systemStep(state: ClaudeState, { message, line }: StreamMessage): Step<ClaudeState> {
+  const emit = (...events: readonly AgentEvent[]) => ({ state, signals: events.map(event) });
   switch (message['subtype']) {
     case 'init':
       return takeInit(state, message);
@@ -50,12 +49,12 @@ function systemStep(state: ClaudeState, { message, line }: Taken): Step<ClaudeSt
       const tool = textAt(message, 'tool_name') ?? '';
       const reason = textAt(message, 'message') ?? `${tool} was denied by claude itself.`;
       const id = textAt(message, 'tool_use_id') ?? '';
-      return tell({ type: 'permission', id, tool, input: null, decision: { kind: 'deny', message: reason } });
+      return emit({ type: 'permission', id, tool, input: null, decision: { kind: 'deny', message: reason } });
     }
     case 'api_retry': {
       const status = numberAt(message, 'error_status');
       const reason = textAt(message, 'error') ?? 'the model did not answer';
-      return tell({
+      return emit({
         type: 'retry',
         attempt: numberAt(message, 'attempt') ?? 1,
         reason: status === undefined ? reason : `${reason} (HTTP ${status})`,
@@ -66,9 +65,9 @@ function systemStep(state: ClaudeState, { message, line }: Taken): Step<ClaudeSt
     case 'thinking_tokens':
     case 'informational':
     case 'ui_invalidate':
-      return tell();
+      return emit();
     default:
-      return tell(rawEvent(line));
+      return emit(rawEvent(line));
   }
 }
 
@@ -185,7 +184,7 @@ function usageOf(message: JsonObject): Omit<Usage, 'costUsd'> {
   };
 }
 
-function verdictOf(state: ClaudeState, message: JsonObject, now: number): Verdict {
+function verdictOf(state: ClaudeState, message: JsonObject, now: number): AgentVerdict {
   const reason = textAt(message, 'terminal_reason') ?? '';
   if (reason.startsWith('aborted')) return { kind: 'stopped' };
   const text = textAt(message, 'result') ?? '';

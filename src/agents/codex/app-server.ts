@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../core/json.ts';
+import { isJsonObject, type Json } from '../../core/index.ts';
 import { failed, protocolError, reportedFailure, resetFromEpoch } from '../driver/failures.ts';
 import { processSessions } from '../driver/process-session.ts';
 import { commandOf } from '../driver/program.ts';
@@ -23,11 +23,11 @@ import {
   verdict,
 } from '../driver/protocol.ts';
 import { continuePrompt, wholePrompt } from '../driver/result.ts';
-import { type Decision, decisionOf, permissionSignals } from '../permissions/permissions.ts';
+import { decisionOf, type PermissionDecision, permissionSignals } from '../permissions/permissions.ts';
 import { type SessionRequest, type Usage, usageSince } from '../session.ts';
 import { approvalPolicyOf, codexTool, commandText, itemEvents, refuseFork, sandboxOf } from './items.ts';
 
-interface TakenNotification {
+interface ReceivedNotification {
   readonly message: Extract<RpcMessage, { kind: 'notification' }>;
   readonly line: string;
   readonly context: ProtocolContext;
@@ -37,7 +37,7 @@ const noise =
   /^(thread\/(started|status\/changed|name\/updated|settings\/updated)|turn\/(diff|plan)\/updated|item\/.*([dD]elta|summaryPartAdded|progress)$|serverRequest\/resolved|configWarning|remoteControl\/|mcpServer\/|skills\/|account\/updated)/;
 
 /** What the server tells without being asked. */
-function appServerNotification(state: AppServerState, taken: TakenNotification): Step<AppServerState> {
+function appServerNotification(state: AppServerState, taken: ReceivedNotification): Step<AppServerState> {
   const { params, method } = taken.message;
   switch (method) {
     case 'turn/started':
@@ -66,7 +66,7 @@ function retryOf(params: Json) {
   return { type: 'retry', attempt, reason: textAt(params, 'error', 'additionalDetails') ?? message } as const;
 }
 
-function takeItem(state: AppServerState, { message, line }: TakenNotification): Step<AppServerState> {
+function takeItem(state: AppServerState, { message, line }: ReceivedNotification): Step<AppServerState> {
   const item = at(message.params, 'item');
   const id = textAt(item, 'id') ?? '';
   const isOver = message.method === 'item/completed';
@@ -159,7 +159,7 @@ interface AppServerState {
   readonly used: Usage | undefined;
   readonly resetsAt: string | undefined;
   /** Requests that wait for the host: their ids on the wire. */
-  readonly asked: Readonly<Record<string, RpcId>>;
+  readonly pendingRequests: Readonly<Record<string, RpcId>>;
 }
 
 const initial: AppServerState = {
@@ -170,7 +170,7 @@ const initial: AppServerState = {
   items: {},
   used: undefined,
   resetsAt: undefined,
-  asked: {},
+  pendingRequests: {},
 };
 
 const ids = { initialize: 1, thread: 2, turn: 3 } as const;
@@ -200,13 +200,13 @@ export function appServerProtocol(context: ProtocolContext): Protocol<AppServerS
         const prompt = answer.kind === 'continue' ? (answer.prompt ?? continuePrompt) : continuePrompt;
         return { state, signals: [startTurn(request, state.threadId ?? '', prompt)] };
       }
-      const wireId = own(state.asked, question.id);
+      const wireId = own(state.pendingRequests, question.id);
       if (wireId === undefined) return { state, signals: [] };
-      const { [question.id]: _, ...asked } = state.asked;
+      const { [question.id]: _, ...pendingRequests } = state.pendingRequests;
       const decision = decisionOf(question, answer);
       const { id, tool, input } = question;
-      const told = event({ type: 'permission', id, tool, input, decision });
-      return { state: { ...state, asked }, signals: [told, respond(wireId, decision)] };
+      const reported = event({ type: 'permission', id, tool, input, decision });
+      return { state: { ...state, pendingRequests }, signals: [reported, respond(wireId, decision)] };
     },
     interrupt: state => {
       const { threadId, turnId } = state;
@@ -219,7 +219,7 @@ export function appServerProtocol(context: ProtocolContext): Protocol<AppServerS
     ended: () => undefined,
   };
 
-  function takeMessage(state: AppServerState, taken: Taken): Step<AppServerState> {
+  function takeMessage(state: AppServerState, taken: ReceivedRpc): Step<AppServerState> {
     const { message } = taken;
     switch (message.kind) {
       case 'notification':
@@ -262,7 +262,7 @@ export function appServerProtocol(context: ProtocolContext): Protocol<AppServerS
   }
 }
 
-interface Taken {
+interface ReceivedRpc {
   readonly message: RpcMessage;
   readonly line: string;
   readonly context: ProtocolContext;
@@ -270,7 +270,7 @@ interface Taken {
 
 function takeRequest(
   state: AppServerState,
-  { message, line, context }: Taken & { readonly message: Extract<RpcMessage, { kind: 'request' }> },
+  { message, line, context }: ReceivedRpc & { readonly message: Extract<RpcMessage, { kind: 'request' }> },
 ): Step<AppServerState> {
   const { id: wireId, method, params } = message;
   const itemId = textAt(params, 'itemId') ?? '';
@@ -287,7 +287,7 @@ function takeRequest(
     case 'decided':
       return { state, signals: [...signals, respond(wireId, ruling.decision)] };
     case 'ask':
-      return { state: { ...state, asked: { ...state.asked, [id]: wireId } }, signals };
+      return { state: { ...state, pendingRequests: { ...state.pendingRequests, [id]: wireId } }, signals };
   }
 }
 
@@ -333,7 +333,7 @@ const startTurn = ({ outputSchema }: SessionRequest, threadId: string, text: str
   return send({ id: ids.turn, method: 'turn/start', params });
 };
 
-const respond = (id: RpcId, decision: Decision) =>
+const respond = (id: RpcId, decision: PermissionDecision) =>
   send({ id, result: { decision: decision.kind === 'allow' ? 'accept' : 'decline' } });
 
 const appServerAdapter: Adapter<AppServerState> = {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/index.ts';
 import { reportedFailure } from '../driver/failures.ts';
 import { processSessions } from '../driver/process-session.ts';
 import { commandOf } from '../driver/program.ts';

@@ -1,5 +1,4 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
+import { type Json, RepriseError } from '../../core/index.ts';
 import { at, listAt, numberAt, rawEvent, textAt } from '../driver/protocol.ts';
 import { insideShell } from '../permissions/shell-commands.ts';
 import type { AgentEvent, SessionRequest } from '../session.ts';
@@ -17,23 +16,23 @@ export function itemEvents({ item, isOver, open, line }: Item): {
   readonly events: readonly AgentEvent[];
   readonly open: readonly string[];
 } {
-  const tell = (...events: readonly AgentEvent[]) => ({ events, open });
+  const emit = (...events: readonly AgentEvent[]) => ({ events, open });
   switch (textAt(item, 'type')) {
     case 'agent_message':
     case 'agentMessage':
-      return isOver ? tell({ type: 'text', text: textAt(item, 'text') ?? '' }) : tell();
+      return isOver ? emit({ type: 'text', text: textAt(item, 'text') ?? '' }) : emit();
     case 'reasoning': {
       const summary = listAt(item, 'summary').filter(part => typeof part === 'string');
       const text = textAt(item, 'text') ?? summary.join('\n');
-      return isOver && text !== '' ? tell({ type: 'thought', text }) : tell();
+      return isOver && text !== '' ? emit({ type: 'thought', text }) : emit();
     }
     case 'userMessage':
     case 'todo_list':
     case 'plan':
-      return tell();
+      return emit();
     default: {
       const tool = codexTool(item);
-      return tool ? toolEvents(tool, { item, isOver, open }) : tell(...(isOver ? [rawEvent(line)] : []));
+      return tool ? toolEvents(tool, { item, isOver, open }) : emit(...(isOver ? [rawEvent(line)] : []));
     }
   }
 }

@@ -1,15 +1,14 @@
-import type { ErrorData } from '../../core/errors.ts';
-import { type Timestamp, toTimestamp } from '../../core/time.ts';
+import { type ErrorData, type Timestamp, toTimestamp } from '../../core/index.ts';
 import type { AgentKind } from '../agent.ts';
 import type { Denial } from '../session.ts';
-import type { Verdict } from './protocol.ts';
+import type { AgentVerdict } from './protocol.ts';
 
 const longestMessage = 2000;
 
 const shortened = (text: string): string =>
   text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text;
 
-export const failed = (error: ErrorData): Verdict => ({ kind: 'failed', error });
+export const failed = (error: ErrorData): AgentVerdict => ({ kind: 'failed', error });
 
 export const protocolError = (message: string, hint?: string): ErrorData => ({
   code: 'AGENT_PROTOCOL',
@@ -46,7 +45,7 @@ interface ReportedFailure {
 }
 
 /** A failure in the agent's words: a limit, a refused key, or simply a failure. */
-export function reportedFailure(failure: ReportedFailure): Verdict {
+export function reportedFailure(failure: ReportedFailure): AgentVerdict {
   const { kind, status, now } = failure;
   const message = shortened(failure.message.trim() || 'the agent failed without saying why');
   if (status === 429 || (status === undefined && isLimitText(message))) {

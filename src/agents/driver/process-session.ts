@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { toErrorData } from '../../core/errors.ts';
-import { type RunningProcess, startProcess } from '../../process/start.ts';
+import { toErrorData } from '../../core/index.ts';
+import { type RunningProcess, startProcess } from '../../process/index.ts';
 import { applyPolicy } from '../permissions/permissions.ts';
 import type {
   HostAnswer,
@@ -12,13 +12,13 @@ import type {
   SessionHost,
   SessionRequest,
   SessionResult,
-  Turn,
+  TurnEnd,
 } from '../session.ts';
 import { failed } from './failures.ts';
 import { locateProgram } from './program.ts';
-import type { Adapter, Launch, Protocol, Signal, Step, Verdict } from './protocol.ts';
+import type { Adapter, AgentVerdict, Launch, Protocol, Signal, Step } from './protocol.ts';
 import { judge, silentEnd } from './result.ts';
-import { endAgent, Listener, longestLine, Progress, Turns, within } from './turns.ts';
+import { endAgent, HostReporter, longestLine, OutputListener, TurnQueue, within } from './turns.ts';
 
 /** How long an agent whose work is done, or whose output is closed, may take to end by itself. */
 const patienceMs = 1000;
@@ -34,9 +34,9 @@ class ProcessSession<State> implements Session {
   readonly #request: SessionRequest;
   readonly #host: SessionHost;
   readonly #protocol: Protocol<State>;
-  readonly #progress: Progress;
-  readonly #turns = new Turns();
-  readonly #listener: Listener;
+  readonly #progress: HostReporter;
+  readonly #turns = new TurnQueue();
+  readonly #listener: OutputListener;
   readonly #reported: Promise<void>;
   readonly #onAbort = () => void this.cancel();
   #report = () => {};
@@ -55,12 +55,12 @@ class ProcessSession<State> implements Session {
     this.#adapter = adapter;
     this.#request = request;
     this.#host = host;
-    this.#progress = new Progress(request, host);
+    this.#progress = new HostReporter(request, host);
     this.#protocol = adapter.protocol({ request, rule: applyPolicy(request), now: () => this.#now() });
     this.#state = this.#protocol.open().state;
-    this.#listener = new Listener({
+    this.#listener = new OutputListener({
       onLine: line => this.#apply(this.#protocol.take(this.#state, line)),
-      onCut: event => this.#progress.tell(event),
+      onCut: event => this.#progress.report(event),
       onStall: () => void this.#onStall(),
       stallMs: request.agent.stallTimeoutMs,
     });
@@ -69,7 +69,7 @@ class ProcessSession<State> implements Session {
     });
   }
 
-  async next(answer?: HostAnswer): Promise<Turn> {
+  async next(answer?: HostAnswer): Promise<TurnEnd> {
     this.#beginning ??= this.#begin();
     await this.#beginning;
     if (!this.#isSettled) this.#listener.expectWords();
@@ -157,7 +157,7 @@ class ProcessSession<State> implements Session {
   #perform(signal: Signal): void {
     switch (signal.kind) {
       case 'event':
-        this.#progress.tell(signal.event);
+        this.#progress.report(signal.event);
         break;
       case 'send':
         this.#running?.write(`${JSON.stringify(signal.message)}\n`);
@@ -178,7 +178,7 @@ class ProcessSession<State> implements Session {
     this.#turns.ask(question, answer => this.#apply(this.#protocol.answer(this.#state, question, answer)));
   }
 
-  #settle(verdict: Verdict): void {
+  #settle(verdict: AgentVerdict): void {
     this.#report();
     if (this.#isSettled || this.#isCancelled) return;
     this.#isSettled = true;
@@ -186,10 +186,10 @@ class ProcessSession<State> implements Session {
     else void this.#finish(verdict);
   }
 
-  #onLimit(verdict: Extract<Verdict, { kind: 'limit' }>): void {
+  #onLimit(verdict: Extract<AgentVerdict, { kind: 'limit' }>): void {
     const { resetsAt, error } = verdict;
     const when = resetsAt === undefined ? {} : { resetsAt };
-    this.#progress.tell({ type: 'limit', reason: error.message, ...when });
+    this.#progress.report({ type: 'limit', reason: error.message, ...when });
     if (this.#request.onLimit !== 'ask' || !this.#adapter.canGoOn) return void this.#finish(verdict);
     const question = { kind: 'limit', error, ...when } as const;
     this.#turns.ask(question, answer => {
@@ -199,7 +199,7 @@ class ProcessSession<State> implements Session {
     });
   }
 
-  async #finish(verdict: Verdict): Promise<void> {
+  async #finish(verdict: AgentVerdict): Promise<void> {
     this.#running?.endInput();
     const result = await judge(verdict, { request: this.#request, progress: this.#progress });
     if (!this.#isCancelled) this.#end(result);
@@ -208,7 +208,7 @@ class ProcessSession<State> implements Session {
   #end(result: SessionResult): void {
     this.#listener.stopWaiting();
     this.#host.signal?.removeEventListener('abort', this.#onAbort);
-    this.#progress.tell({ type: 'done', outcome: result.kind });
+    this.#progress.report({ type: 'done', outcome: result.kind });
     this.#turns.end(result);
   }
 
@@ -231,7 +231,7 @@ class ProcessSession<State> implements Session {
   }
 
   /** Ends an agent that has not ended itself, and only then says so. */
-  async #fail(verdict: Verdict): Promise<void> {
+  async #fail(verdict: AgentVerdict): Promise<void> {
     if (this.#isSettled || this.#isCancelled) return;
     this.#isSettled = true;
     await this.#stop();
@@ -278,8 +278,8 @@ class ProcessSession<State> implements Session {
   }
 
   #whatIsKnown() {
-    const circumstances = { request: this.#request, now: this.#now(), logFile: this.#host.logFile };
-    return { ...circumstances, ...this.#listener.lastWords() };
+    const context = { request: this.#request, now: this.#now(), logFile: this.#host.logFile };
+    return { ...context, ...this.#listener.lastWords() };
   }
 
   #now(): number {

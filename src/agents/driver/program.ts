@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import type { AgentDefinition, AgentKind } from '../agent.ts';
 
 const usual: Readonly<Record<AgentKind, string | undefined>> = {
@@ -36,7 +36,7 @@ export const howToInstall = (program: string): string => {
 };
 
 /** The file to start for the first word of an argument list. Throws AGENT_NOT_FOUND. */
-export function locateProgram(agent: AgentDefinition, argv: readonly string[], where: WhereToLook): string {
+export function locateProgram(agent: AgentDefinition, argv: readonly string[], where: ProgramSearch): string {
   const name = argv[0] ?? '';
   const found = findProgram(name, where);
   if (found === undefined) {
@@ -51,13 +51,16 @@ export function locateProgram(agent: AgentDefinition, argv: readonly string[], w
   return agent.kind === 'codex' ? (nativeCodex(found) ?? found) : found;
 }
 
-interface WhereToLook {
+interface ProgramSearch {
   readonly path: string | undefined;
   readonly cwd: string;
 }
 
 /** The file that a name means: looked up on `PATH`, or in `cwd` if it holds a slash; `undefined` if there is none. */
-export function findProgram(name: string, { path = '/usr/bin:/bin', cwd }: WhereToLook): string | undefined {
+export function findProgram(
+  name: string,
+  { path = '/usr/bin:/bin', cwd }: ProgramSearch,
+): string | undefined {
   if (isAbsolute(name) || name.includes('/')) return onlyIfProgram(resolve(cwd, name));
   for (const folder of path.split(delimiter)) {
     const found = onlyIfProgram(join(folder === '' ? cwd : folder, name));

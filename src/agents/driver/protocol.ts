@@ -1,6 +1,10 @@
-import type { ErrorData } from '../../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { Timestamp } from '../../core/time.ts';
+import {
+  type ErrorData,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Timestamp,
+} from '../../core/index.ts';
 import type { Ruling } from '../permissions/permissions.ts';
 import type { AgentEvent, HostAnswer, HostQuestion, SessionRequest } from '../session.ts';
 
@@ -16,7 +20,7 @@ export interface Protocol<State> {
   /** What to say to stop the work; nothing if only a signal helps. */
   readonly interrupt: (state: State) => Step<State>;
   /** The agent has ended without a verdict. `undefined`: that is a failure, described by how it ended. */
-  readonly ended: (state: State, exitCode: number | undefined) => Verdict | undefined;
+  readonly ended: (state: State, exitCode: number | undefined) => AgentVerdict | undefined;
 }
 
 export interface Step<State> {
@@ -30,10 +34,10 @@ export type Signal =
   | { readonly kind: 'question'; readonly question: HostQuestion }
   /** The agent no longer waits for the answer. */
   | { readonly kind: 'withdraw'; readonly id: string }
-  | { readonly kind: 'verdict'; readonly verdict: Verdict };
+  | { readonly kind: 'verdict'; readonly verdict: AgentVerdict };
 
 /** How the agent itself says that it ended, before we look at what it gave. */
-export type Verdict =
+export type AgentVerdict =
   | { readonly kind: 'ok'; readonly text: string; readonly structured?: Json | undefined }
   | { readonly kind: 'failed'; readonly error: ErrorData }
   | { readonly kind: 'limit'; readonly resetsAt?: Timestamp | undefined; readonly error: ErrorData }
@@ -67,7 +71,7 @@ export interface Adapter<State> {
 
 export const event = (given: AgentEvent): Signal => ({ kind: 'event', event: given });
 export const send = (message: JsonObject): Signal => ({ kind: 'send', message });
-export const verdict = (given: Verdict): Signal => ({ kind: 'verdict', verdict: given });
+export const verdict = (given: AgentVerdict): Signal => ({ kind: 'verdict', verdict: given });
 
 /** An id is any text or number; 0 is one, too. */
 export type RpcId = string | number;

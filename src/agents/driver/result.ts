@@ -1,15 +1,14 @@
-import { type ErrorData, toErrorData } from '../../core/errors.ts';
-import { type Json, type JsonObject, toJson } from '../../core/json.ts';
-import type { ProcessEnd } from '../../process/start.ts';
+import { type ErrorData, type Json, type JsonObject, toErrorData, toJson } from '../../core/index.ts';
+import type { ProcessEnd } from '../../process/index.ts';
 import type { SessionRequest, SessionResult } from '../session.ts';
 import { failed, protocolError, reportedFailure, withDenials } from './failures.ts';
-import type { Verdict } from './protocol.ts';
-import type { Progress } from './turns.ts';
+import type { AgentVerdict } from './protocol.ts';
+import type { HostReporter } from './turns.ts';
 
 /** The result of a session: what the agent says of itself, and what we find. Never rejects. */
 export async function judge(
-  verdict: Verdict,
-  { request, progress }: { readonly request: SessionRequest; readonly progress: Progress },
+  verdict: AgentVerdict,
+  { request, progress }: { readonly request: SessionRequest; readonly progress: HostReporter },
 ): Promise<SessionResult> {
   const soFar = () => progress.soFar();
   const fail = (error: ErrorData): SessionResult => ({
@@ -39,7 +38,7 @@ export async function judge(
   }
 }
 
-const given = ({ structured }: Extract<Verdict, { kind: 'ok' }>) =>
+const given = ({ structured }: Extract<AgentVerdict, { kind: 'ok' }>) =>
   structured === undefined ? {} : { structured };
 
 /** What is known of an agent that ended before it said how. */
@@ -54,35 +53,35 @@ interface SilentEnd {
 }
 
 /** The failure of an agent that ended without a result. */
-export function silentEnd(end: ProcessEnd | 'closed its output', known: SilentEnd): Verdict {
+export function silentEnd(end: ProcessEnd | 'closed its output', known: SilentEnd): AgentVerdict {
   const { request, stderr, lastLine, cutLines, now, logFile } = known;
   const details = [
     cutLines > 0 && `${cutLines} of its lines were too long to be read.`,
     stderr || (lastLine !== undefined && `Its last words: ${lastLine}`),
   ].filter(Boolean);
-  const tell = (what: string) => [`the agent ${what} without a result`, ...details].join('\n');
+  const messageFor = (what: string) => [`the agent ${what} without a result`, ...details].join('\n');
   const log = logFile ? `The whole output is in ${logFile}` : undefined;
   const byHand = `run \`${request.agent.command?.join(' ') ?? request.agent.kind}\` by hand to see what it says. ${log ?? ''}`;
-  if (end === 'closed its output') return failed(protocolError(tell(end), byHand.trim()));
+  if (end === 'closed its output') return failed(protocolError(messageFor(end), byHand.trim()));
   switch (end.kind) {
     case 'couldNotStart':
       return failed(end.error);
     case 'signalled':
       return failed({
         code: 'KILLED',
-        message: tell(`was ended by ${end.signal}`),
+        message: messageFor(`was ended by ${end.signal}`),
         hint: ['somebody killed it, or memory ran out; run the step again.', log].filter(Boolean).join(' '),
       });
     case 'exited': {
-      if (end.exitCode === 0) return failed(protocolError(tell('ended'), byHand.trim()));
-      const message = tell(`exited with code ${end.exitCode}`);
+      if (end.exitCode === 0) return failed(protocolError(messageFor('ended'), byHand.trim()));
+      const message = messageFor(`exited with code ${end.exitCode}`);
       const verdict = reportedFailure({ kind: request.agent.kind, message, now, hint: byHand.trim() });
       return verdict.kind === 'failed' ? failed({ ...verdict.error, exitCode: end.exitCode }) : verdict;
     }
   }
 }
 
-type Structured =
+type StructuredResult =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly error: ErrorData };
 
@@ -96,7 +95,7 @@ export async function structuredAnswer(options: {
   readonly schema: JsonObject;
   readonly given: Json | undefined;
   readonly text: string;
-}): Promise<Structured> {
+}): Promise<StructuredResult> {
   // Loading the schema library takes a tenth of a second, and most sessions need none.
   const { compileOutputSchema } = await import('../../workflow/yaml/schema-parts.ts');
   const compiled = compileOutputSchema(options.schema);
@@ -142,7 +141,7 @@ function parse(text: string): readonly Json[] {
   }
 }
 
-const invalid = (message: string): Structured => ({
+const invalid = (message: string): StructuredResult => ({
   ok: false,
   error: { code: 'OUTPUT_INVALID', message: message.trim(), hint },
 });

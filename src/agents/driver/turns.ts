@@ -1,7 +1,9 @@
-import type { OutputStream } from '../../process/output.ts';
-import type { RunningProcess } from '../../process/start.ts';
-import { isSameProcess } from '../../process/table.ts';
-import type { EndedTrees } from '../../process/tree.ts';
+import {
+  type EndedTrees,
+  isSameProcess,
+  type OutputStream,
+  type RunningProcess,
+} from '../../process/index.ts';
 import {
   type AgentEvent,
   addUsage,
@@ -13,21 +15,21 @@ import {
   type SessionHost,
   type SessionRequest,
   type SessionResult,
-  type Turn,
+  type TurnEnd,
   type Usage,
 } from '../session.ts';
 import { rawEvent } from './protocol.ts';
 
-interface Asked {
+interface PendingQuestion {
   readonly question: HostQuestion;
   readonly onAnswer: (answer: HostAnswer) => void;
 }
 
 /** The questions of a session, one after another, and its end. */
-export class Turns {
-  readonly #asked: Asked[] = [];
-  #handedOut: Asked | undefined;
-  #end: Turn | undefined;
+export class TurnQueue {
+  readonly #pending: PendingQuestion[] = [];
+  #handedOut: PendingQuestion | undefined;
+  #end: TurnEnd | undefined;
   #wake = () => {};
 
   get isOver(): boolean {
@@ -35,15 +37,15 @@ export class Turns {
   }
 
   ask(question: HostQuestion, onAnswer: (answer: HostAnswer) => void): void {
-    this.#asked.push({ question, onAnswer });
+    this.#pending.push({ question, onAnswer });
     this.#wake();
   }
 
   /** The answer would come too late. */
   withdraw(id: string): void {
-    const isThis = ({ question }: Asked) => question.kind === 'permission' && question.id === id;
-    const index = this.#asked.findIndex(isThis);
-    if (index >= 0) this.#asked.splice(index, 1);
+    const isThis = ({ question }: PendingQuestion) => question.kind === 'permission' && question.id === id;
+    const index = this.#pending.findIndex(isThis);
+    if (index >= 0) this.#pending.splice(index, 1);
     if (this.#handedOut && isThis(this.#handedOut)) this.#handedOut = undefined;
   }
 
@@ -53,11 +55,11 @@ export class Turns {
     this.#wake();
   }
 
-  async next(answer?: HostAnswer): Promise<Turn> {
+  async next(answer?: HostAnswer): Promise<TurnEnd> {
     if (answer) this.#takeAnswer(answer);
     for (;;) {
       if (this.#end) return this.#end;
-      const [first] = this.#asked;
+      const [first] = this.#pending;
       if (first) {
         this.#handedOut = first;
         return { kind: 'question', question: first.question };
@@ -72,7 +74,7 @@ export class Turns {
     const answered = this.#handedOut;
     if (!answered) return;
     this.#handedOut = undefined;
-    this.#asked.splice(this.#asked.indexOf(answered), 1);
+    this.#pending.splice(this.#pending.indexOf(answered), 1);
     answered.onAnswer(answer);
   }
 }
@@ -92,7 +94,7 @@ interface ListenerOptions {
 }
 
 /** Hears what an agent prints: hands on its lines, keeps its last words, and notices silence. */
-export class Listener {
+export class OutputListener {
   readonly #options: ListenerOptions;
   readonly #complaints: string[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -151,7 +153,7 @@ const shortened = (line: string): string =>
 const mostDenials = 100;
 
 /** Hands events on to the host, and remembers what the result will have to say. */
-export class Progress {
+export class HostReporter {
   readonly #host: SessionHost;
   readonly #price: SessionRequest['agent']['price'];
   #sessionId: string | undefined;
@@ -165,11 +167,11 @@ export class Progress {
   }
 
   /** Nothing is told after `done`. */
-  tell(event: AgentEvent): void {
+  report(event: AgentEvent): void {
     if (this.#isDone) return;
-    const told = event.type === 'usage' ? { ...event, ...priced(event, this.#price) } : event;
-    this.#remember(told);
-    this.#host.onEvent(told);
+    const pricedEvent = event.type === 'usage' ? { ...event, ...priced(event, this.#price) } : event;
+    this.#remember(pricedEvent);
+    this.#host.onEvent(pricedEvent);
   }
 
   soFar() {
@@ -209,7 +211,7 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<voi
   clearTimeout(timer);
 }
 
-interface Ending {
+interface AgentShutdown {
   readonly running: RunningProcess;
   /** Says so in the agent's own words; `false` if there are none. */
   readonly interrupt: () => boolean;
@@ -222,7 +224,12 @@ interface Ending {
  * Ends an agent with all that it started: by its own protocol, so that it can end its tools and keep its session;
  * then by SIGINT, SIGTERM and SIGKILL. Takes little more than the grace period.
  */
-export async function endAgent({ running, interrupt, reported, graceMs }: Ending): Promise<EndedTrees> {
+export async function endAgent({
+  running,
+  interrupt,
+  reported,
+  graceMs,
+}: AgentShutdown): Promise<EndedTrees> {
   const shareMs = graceMs / 4;
   if (interrupt()) {
     await within(Promise.race([reported, running.ended]), shareMs);

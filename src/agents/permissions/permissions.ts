@@ -1,5 +1,4 @@
-import type { Json } from '../../core/json.ts';
-import { actionOf, parseRule, type Rule } from '../../core/tools.ts';
+import { actionOf, type Json, parseRule, type ToolRule } from '../../core/index.ts';
 import type { Preset } from '../agent.ts';
 import { event, type Signal, textAt } from '../driver/protocol.ts';
 import type { HostAnswer, HostQuestion, SessionRequest } from '../session.ts';
@@ -27,7 +26,7 @@ export interface PermissionRequest {
   readonly workspace: string;
 }
 
-export type Decision =
+export type PermissionDecision =
   | { readonly kind: 'allow' }
   | {
       readonly kind: 'deny';
@@ -37,7 +36,7 @@ export type Decision =
     };
 
 /** Decides by the rules alone, the same for the same request. Denying comes first, then allowing, then the preset. */
-export function decide(policy: PermissionPolicy, request: PermissionRequest): Decision {
+export function decide(policy: PermissionPolicy, request: PermissionRequest): PermissionDecision {
   const denying = policy.deny.find(text => someRule([text], rule => covers(rule, request, 'to deny')));
   if (denying !== undefined) {
     const message = `${describe(request)} is denied by \`deny: ["${denying}"]\` of the agent \`${policy.agent}\`.`;
@@ -68,7 +67,7 @@ function isAllowedByRules(policy: PermissionPolicy, request: PermissionRequest):
   return isCheck(line) || (parts.length > 0 && parts.every(isAllowed));
 }
 
-const someRule = (texts: readonly string[], test: (rule: Rule) => boolean): boolean =>
+const someRule = (texts: readonly string[], test: (rule: ToolRule) => boolean): boolean =>
   texts.some(text => {
     const rule = parseRule(text);
     return typeof rule !== 'string' && test(rule);
@@ -134,7 +133,7 @@ function describe(request: PermissionRequest): string {
 
 /** What becomes of a wish: decided here, or for the host to decide. */
 export type Ruling =
-  | { readonly kind: 'decided'; readonly decision: Decision }
+  | { readonly kind: 'decided'; readonly decision: PermissionDecision }
   | { readonly kind: 'ask'; readonly lineToAdd?: string | undefined };
 
 interface Wish {
@@ -160,7 +159,7 @@ export function permissionSignals(wish: Wish, ruling: Ruling): readonly Signal[]
 export function decisionOf(
   question: Extract<HostQuestion, { kind: 'permission' }>,
   answer: HostAnswer,
-): Decision {
+): PermissionDecision {
   if (answer.kind === 'allow') return { kind: 'allow' };
   const message = (answer.kind === 'deny' && answer.message) || `${question.tool} was not allowed.`;
   return { kind: 'deny', message, ...(question.lineToAdd ? { lineToAdd: question.lineToAdd } : {}) };

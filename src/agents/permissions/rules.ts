@@ -1,7 +1,6 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import type { Json } from '../../core/json.ts';
-import { actionOf, type Rule } from '../../core/tools.ts';
+import { actionOf, type Json, type ToolRule } from '../../core/index.ts';
 import { listAt, textAt } from '../driver/protocol.ts';
 import type { PermissionRequest } from './permissions.ts';
 import { possibleCommands, simpleCommands } from './shell-commands.ts';
@@ -9,7 +8,7 @@ import { possibleCommands, simpleCommands } from './shell-commands.ts';
 type RuleUse = 'to allow' | 'to deny';
 
 /** Whether a rule covers a request. To allow, it must cover all of it; to deny, any part is enough. */
-export function covers(rule: Rule, request: PermissionRequest, use: RuleUse): boolean {
+export function covers(rule: ToolRule, request: PermissionRequest, use: RuleUse): boolean {
   if (!coversTool(rule, request.tool)) return false;
   const action = actionOf(request.tool);
   switch (action) {
@@ -26,7 +25,7 @@ export function covers(rule: Rule, request: PermissionRequest, use: RuleUse): bo
   }
 }
 
-function coversTool(rule: Rule, tool: string): boolean {
+function coversTool(rule: ToolRule, tool: string): boolean {
   if (rule.tool === tool || (rule.tool.endsWith('*') && fitsWildcard(rule.tool, tool))) return true;
   if (rule.tool.startsWith('mcp__') && tool.startsWith(`${rule.tool}__`)) return true;
   // As in Claude Code, these two stand for all that read and all that edit.

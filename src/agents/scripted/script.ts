@@ -1,6 +1,6 @@
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 
 const path = z.string().min(1).describe('A path inside the workspace.');
 const only = <Shape extends z.ZodRawShape>(shape: Shape, description: string) =>

@@ -1,12 +1,11 @@
 import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { type ErrorData, RepriseError, toErrorData } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
-import { startProcess } from '../../process/start.ts';
+import { type ErrorData, type Json, RepriseError, toErrorData } from '../../core/index.ts';
+import { startProcess } from '../../process/index.ts';
 import { failed, limitError, permissionDenied } from '../driver/failures.ts';
-import type { Verdict } from '../driver/protocol.ts';
+import type { AgentVerdict } from '../driver/protocol.ts';
 import { judge } from '../driver/result.ts';
-import { Progress, Turns } from '../driver/turns.ts';
+import { HostReporter, TurnQueue } from '../driver/turns.ts';
 import { applyPolicy, decisionOf } from '../permissions/permissions.ts';
 import { pathInside, realPathOf } from '../permissions/rules.ts';
 import {
@@ -18,7 +17,7 @@ import {
   type SessionHost,
   type SessionRequest,
   type SessionResult,
-  type Turn,
+  type TurnEnd,
 } from '../session.ts';
 import type { Script, ScriptStep } from './script.ts';
 
@@ -156,8 +155,8 @@ export const scriptedSessions: SessionFactory = (request, host) => new ScriptedS
 class ScriptedSession implements Session {
   readonly #request: SessionRequest;
   readonly #host: SessionHost;
-  readonly #progress: Progress;
-  readonly #turns = new Turns();
+  readonly #progress: HostReporter;
+  readonly #turns = new TurnQueue();
   readonly #abort = new AbortController();
   readonly #hands: ScriptHands;
   readonly #onAbort = () => void this.cancel();
@@ -168,11 +167,11 @@ class ScriptedSession implements Session {
   constructor(request: SessionRequest, host: SessionHost) {
     this.#request = request;
     this.#host = host;
-    this.#progress = new Progress(request, host);
+    this.#progress = new HostReporter(request, host);
     this.#hands = new ScriptHands(request, host, this.#abort.signal);
   }
 
-  next(answer?: HostAnswer): Promise<Turn> {
+  next(answer?: HostAnswer): Promise<TurnEnd> {
     this.#work ??= this.#perform();
     return this.#turns.next(answer);
   }
@@ -194,17 +193,17 @@ class ScriptedSession implements Session {
     if (signal?.aborted) this.#abort.abort();
     signal?.addEventListener('abort', this.#onAbort);
     const verdict = await this.#play().catch(error => failed(toErrorData(error)));
-    this.#progress.tell({ type: 'usage', ...noUsage, costUsd: 0 });
+    this.#progress.report({ type: 'usage', ...noUsage, costUsd: 0 });
     const context = { request: this.#request, progress: this.#progress };
     const result = await judge(verdict, context);
     this.#end(this.#abort.signal.aborted ? { kind: 'cancelled', ...this.#progress.soFar() } : result);
   }
 
-  async #play(): Promise<Verdict> {
+  async #play(): Promise<AgentVerdict> {
     const script = await this.#script();
     const { sessionId, resume, cwd } = this.#request;
     const id = sessionId ?? resume?.sessionId ?? 'scripted';
-    this.#progress.tell({ type: 'started', sessionId: id, model: 'scripted', cwd });
+    this.#progress.report({ type: 'started', sessionId: id, model: 'scripted', cwd });
     for (const step of script) {
       if (this.#abort.signal.aborted) return { kind: 'stopped' };
       const verdict = await this.#play1(step);
@@ -234,11 +233,11 @@ class ScriptedSession implements Session {
   }
 
   /** `undefined`: the script goes on. */
-  async #play1(step: ScriptStep): Promise<Verdict | undefined> {
+  async #play1(step: ScriptStep): Promise<AgentVerdict | undefined> {
     if ('say' in step) {
       this.#said = step.say;
-      this.#progress.tell({ type: 'text', text: step.say });
-    } else if ('think' in step) this.#progress.tell({ type: 'thought', text: step.think });
+      this.#progress.report({ type: 'text', text: step.say });
+    } else if ('think' in step) this.#progress.report({ type: 'thought', text: step.think });
     else if ('fail' in step) return failed({ ...scriptFailure, message: step.fail });
     else if ('limit' in step) return this.#limit(step.limit);
     else if ('ask' in step) return this.#ask(step.ask.tool, step.ask.input ?? {});
@@ -252,9 +251,9 @@ class ScriptedSession implements Session {
 
   async #use(step: Parameters<ScriptHands['use']>[0]): Promise<void> {
     const id = `tool-${++this.#tools}`;
-    this.#progress.tell({ type: 'tool-start', id, ...this.#hands.describe(step) });
+    this.#progress.report({ type: 'tool-start', id, ...this.#hands.describe(step) });
     const end = (ok: boolean, output: string) =>
-      this.#progress.tell({ type: 'tool-end', id, ok, ...(output === '' ? {} : { output }) });
+      this.#progress.report({ type: 'tool-end', id, ok, ...(output === '' ? {} : { output }) });
     try {
       end(true, await this.#hands.use(step));
     } catch (error) {
@@ -266,26 +265,26 @@ class ScriptedSession implements Session {
   async #ask(
     tool: string,
     input: Parameters<ReturnType<typeof applyPolicy>>[1],
-  ): Promise<Verdict | undefined> {
+  ): Promise<AgentVerdict | undefined> {
     const id = `ask-${++this.#tools}`;
     const wish = { type: 'permission', id, tool, input } as const;
     const ruling = applyPolicy(this.#request)(tool, input);
     let decision = ruling.kind === 'decided' ? ruling.decision : undefined;
     if (ruling.kind === 'ask') {
-      this.#progress.tell(wish);
+      this.#progress.report(wish);
       const question = { kind: 'permission', id, tool, input, lineToAdd: ruling.lineToAdd } as const;
       decision = decisionOf(question, await this.#question(question));
     }
     if (!decision || this.#abort.signal.aborted) return undefined;
-    this.#progress.tell({ ...wish, decision });
+    this.#progress.report({ ...wish, decision });
     return decision.kind === 'allow' ? undefined : failed(permissionDenied({ tool, ...decision }));
   }
 
-  async #limit(limit: Extract<ScriptStep, { limit: unknown }>['limit']): Promise<Verdict | undefined> {
+  async #limit(limit: Extract<ScriptStep, { limit: unknown }>['limit']): Promise<AgentVerdict | undefined> {
     const reason = limit.reason ?? 'the script says that a limit is reached';
     const when = limit.resets_at === undefined ? {} : { resetsAt: limit.resets_at };
     const error: ErrorData = limitError(reason, limit.resets_at);
-    this.#progress.tell({ type: 'limit', reason, ...when });
+    this.#progress.report({ type: 'limit', reason, ...when });
     const verdict = { kind: 'limit', error, ...when } as const;
     if (this.#request.onLimit !== 'ask') return verdict;
     const answer = await this.#question(verdict);
@@ -302,7 +301,7 @@ class ScriptedSession implements Session {
 
   #end(result: SessionResult): void {
     this.#host.signal?.removeEventListener('abort', this.#onAbort);
-    this.#progress.tell({ type: 'done', outcome: result.kind });
+    this.#progress.report({ type: 'done', outcome: result.kind });
     this.#turns.end(result);
   }
 }

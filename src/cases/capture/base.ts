@@ -1,40 +1,37 @@
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Redactor } from '../../effects/redact/redact.ts';
-import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
-import type { PinnedBase } from '../../engine/step/base.ts';
-import { type BasePack, packBase } from '../../git/delta/pack.ts';
-import { objectEnvironment } from '../../git/delta/shadow.ts';
-import type { WorktreeState } from '../../git/delta/state.ts';
-import { openRepository, type Repository } from '../../git/repository.ts';
-import type { CommandIo } from '../../project/host.ts';
-import type { DefinitionFiles } from '../../project/journal/run-journal.ts';
-import type { Project } from '../../project/project.ts';
+import type { Redactor } from '../../effects/redact/index.ts';
+import type { RecordedActivity } from '../../engine/recording/index.ts';
+import type { PinnedBase } from '../../engine/step/index.ts';
+import { type BasePack, objectEnvironment, packBase, type WorktreeState } from '../../git/delta/index.ts';
+import { openRepository, type Repository } from '../../git/index.ts';
+import type { CommandIo, Project } from '../../project/index.ts';
+import type { DefinitionFiles } from '../../project/journal/index.ts';
 import type { CaseBase } from '../manifest/manifest.ts';
 import { sha256 } from '../record/case-files.ts';
-import { refused, runAgain } from './legs.ts';
+import { refused, runAgain } from './segments.ts';
 
 export interface BaseRequest {
   readonly repository: Repository;
-  /** Objects that were kept beside the journal. */
+  /** Folder of git objects that were saved with the journal. */
   readonly objectsDir: string;
   readonly base: PinnedBase;
   readonly activities: readonly RecordedActivity[];
-  /** Where others moved the branch meanwhile, in this order. */
+  /** Commits that other processes moved the branch to during the run, in order. */
   readonly moves?: readonly string[] | undefined;
 }
 
-/** The repository of a project that a case can be made of. Throws CAPTURE_REFUSED, NOT_A_REPOSITORY. */
+/** Opens the repository of a project. Throws CAPTURE_REFUSED if the project is in a subfolder, and NOT_A_REPOSITORY. */
 export async function repositoryOf({ root }: Project, { env }: CommandIo): Promise<Repository> {
   const repository = await openRepository({ cwd: root, inheritEnv: env });
   if (repository.root === root) return repository;
   throw refused(
-    'the project is not at the top of its repository, where a case has it',
-    'run the workflow at the top of the repository, or in a clone of its own, and capture that run',
+    'the project is in a subfolder of its repository; only a project at the top of its repository can be captured',
+    'run the workflow at the top of a repository, for example in a separate clone, and capture that run',
   );
 }
 
-/** Writes what a case begins from, and gives what its file says of it. Throws CAPTURE_REFUSED. */
+/** Writes the pack of the base commit and returns the `[base]` table of the case. Throws CAPTURE_REFUSED. */
 export async function writeBase(
   folder: string,
   request: BaseRequest,
@@ -48,12 +45,12 @@ export async function writeBase(
   return { base: { commit, branch, pack: file, shallow }, packed: { [file]: sha } };
 }
 
-/** The commit that the run began from, with its files. Throws CAPTURE_REFUSED. */
+/** Packs the commit that the run started from, with its files. Throws CAPTURE_REFUSED. */
 async function captureBase(request: BaseRequest): Promise<BasePack> {
   const { repository, base, activities, moves = [] } = request;
   if (base.ref === 'HEAD') {
     throw refused(
-      'no branch was checked out when the run began, and a case begins on one',
+      'no branch was checked out when the run started, and a case needs one',
       `check out a branch: git switch --create work; then ${runAgain}`,
     );
   }
@@ -78,10 +75,10 @@ async function refuseMissing({
   const missing = found.split('\n').filter(line => line.endsWith(' missing'));
   const [first] = missing;
   if (first === undefined) return;
-  const names = missing.length > 1 ? ` and ${missing.length - 1} more` : '';
+  const others = missing.length > 1 ? ` and ${missing.length - 1} more` : '';
   throw refused(
-    `objects of the run are no longer in the repository: ${first.replace(' missing', '').slice(0, 12)}${names}`,
-    `they were removed, as \`git gc\` does with what no branch holds; ${runAgain} before the branches of its workspaces are removed`,
+    `git objects of the run are missing from the repository: ${first.replace(' missing', '').slice(0, 12)}${others}`,
+    `\`git gc\` removes objects that no branch reaches; ${runAgain} before the branches of its workspaces are deleted`,
   );
 }
 
@@ -97,7 +94,7 @@ const namesOf = (state: WorktreeState): readonly string[] => [
   state.index.tree,
 ];
 
-/** The definitions that are not in the commit as they were when the run began. */
+/** Returns the definition files whose text at the start of the run differs from that in the base commit. */
 export async function filesBesideBase(
   files: DefinitionFiles,
   { repository, base, redactor }: Pick<BaseRequest, 'repository' | 'base'> & { readonly redactor: Redactor },
@@ -110,7 +107,7 @@ export async function filesBesideBase(
   return Object.fromEntries(differing);
 }
 
-/** Of a journal: what sessions made that no branch may hold any more. */
+/** Copies the git objects saved with a journal; a session may have made some that no branch reaches any more. */
 export function copyObjects(journal: string, to: string): void {
   const from = join(journal, 'objects');
   if (existsSync(from)) cpSync(from, to, { recursive: true });

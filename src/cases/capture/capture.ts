@@ -11,18 +11,25 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { HistoryEvent } from '../../core/events.ts';
-import { secretsOf } from '../../effects/redact/secrets.ts';
-import { withoutThoughts } from '../../engine/recording/encode.ts';
-import type { PinnedBase } from '../../engine/step/base.ts';
-import { createGit } from '../../git/git.ts';
-import { exitCodes } from '../../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../../project/host.ts';
-import { projectRedactor } from '../../project/journal/run-journal.ts';
-import { findProject, type Project, type ProjectOptions } from '../../project/project.ts';
-import { ownershipOf, selectRun, standingStatus, withStoredRuns } from '../../project/runs.ts';
-import type { EventStore } from '../../store/port.ts';
+import { type HistoryEvent, RepriseError } from '../../core/index.ts';
+import { secretsOf } from '../../effects/redact/index.ts';
+import { withoutThoughts } from '../../engine/recording/index.ts';
+import type { PinnedBase } from '../../engine/step/index.ts';
+import { createGit } from '../../git/index.ts';
+import {
+  type CommandIo,
+  exitCodes,
+  findProject,
+  ownershipOf,
+  type Project,
+  type ProjectOptions,
+  selectRun,
+  shownStatus,
+  withStoredRuns,
+  writeLines,
+} from '../../project/index.ts';
+import { projectRedactor } from '../../project/journal/index.ts';
+import type { EventStore } from '../../store/index.ts';
 import { madeNow, type TestContext } from '../context.ts';
 import { type FoundCase, idOf } from '../manifest/find.ts';
 import { readCase } from '../manifest/load.ts';
@@ -34,28 +41,29 @@ import { failureLines } from '../reporters/default.ts';
 import type { CaseFailure } from '../result.ts';
 import { copyObjects, filesBesideBase, repositoryOf, writeBase } from './base.ts';
 import { caseText } from './case-text.ts';
-import { landingsOf, refuseOthers, withWhatWasDone, withWhatWasLeft } from './checks.ts';
+import { landingsOf, refuseOthers, withLaterEvents, withLeftovers } from './checks.ts';
 import {
-  type CutLeg,
-  cutLeg,
+  type CutSegment,
+  cutSegment,
   joinActivities,
-  joinLegs,
-  type Leg,
+  joinSegments,
   type Lineage,
-  legsOfRun,
+  type RunSegment,
   refused,
-} from './legs.ts';
+  runAgain,
+  segmentsOfRun,
+} from './segments.ts';
 import { writeWorkerCase } from './worker.ts';
 
 interface CaptureCommandOptions extends ProjectOptions {
-  /** The id or its beginning. */
+  /** Run id, or a prefix of it. */
   readonly run: string;
   /** `name` or `group/name`. */
   readonly name: string;
   readonly force?: boolean | undefined;
 }
 
-/** Makes a test case of a run that was journalled. Leaves nothing behind if it cannot. */
+/** Turns a journalled run into a test case. Leaves no files behind if it fails. */
 export async function captureCommand(
   { io, context }: { readonly io: CommandIo; readonly context: TestContext },
   { run: reference, name, force = false, ...options }: CaptureCommandOptions,
@@ -66,20 +74,20 @@ export async function captureCommand(
     const run = await selectRun(store, reference);
     if (ownershipOf(run, io.now()).kind === 'held') {
       throw refused(
-        `run ${run.runId} is still going on`,
-        `wait for its end, or end it: reprise cancel ${run.runId}${project.commandSuffix}`,
+        `run ${run.runId} is still running`,
+        `wait for it to end, or cancel it: reprise cancel ${run.runId}${project.commandSuffix}`,
       );
     }
     return { run, history: await store.read(run.runId), lineage: await lineageOf(store, run.runId) };
   });
-  const legs = await legsOfRun(project.stateDir, lineage);
-  const description = `Run ${run.runId} of ${run.workflow}, which was ${standingStatus(run, io.now())}.`;
+  const segments = await segmentsOfRun(project.stateDir, lineage);
+  const description = `Run ${run.runId} of ${run.workflow}, status ${shownStatus(run, io.now())}.`;
   const made = mkdirSync(dirname(place.folder), { recursive: true });
   const workplace = mkdtempSync(join(dirname(place.folder), '.capturing-'));
   try {
     const folder = join(workplace, place.name);
     mkdirSync(folder);
-    await captureInto(folder, { io, context, project, legs, history, description, place });
+    await captureInto(folder, { io, context, project, segments, history, description, place });
     if (existsSync(place.folder)) rmSync(place.folder, { recursive: true });
     renameSync(folder, place.folder);
   } finally {
@@ -89,7 +97,7 @@ export async function captureCommand(
   const id = idOf(place);
   writeLines(
     io.err,
-    `captured run ${run.runId} as ${dirname(place.displayFile)}; play it: reprise test ${id}`,
+    `captured run ${run.runId} as ${dirname(place.displayFile)}; replay it: reprise test ${id}`,
   );
   return exitCodes.ok;
 }
@@ -100,7 +108,7 @@ async function lineageOf(store: EventStore, runId: string): Promise<Lineage> {
   return { runId, ...(source === undefined ? {} : { forkedFrom: await lineageOf(store, source) }) };
 }
 
-/** The folders from `folder` up to `top`, as far as nothing is in them. */
+/** Removes the empty folders from `folder` up to `top`. */
 function removeEmpty(folder: string, top: string): void {
   for (let at = folder; at.startsWith(top) && readdirSync(at).length === 0; at = dirname(at)) rmdirSync(at);
 }
@@ -109,19 +117,19 @@ export interface Capture {
   readonly io: CommandIo;
   readonly context: TestContext;
   readonly project: Project;
-  readonly legs: readonly Leg[];
-  /** Of the run that is captured. */
+  readonly segments: readonly RunSegment[];
+  /** History of the captured run. */
   readonly history: readonly HistoryEvent[];
   readonly description: string;
-  /** Where the case will be, if all goes well. */
+  /** Location of the new case. */
   readonly place: FoundCase;
 }
 
-/** Makes a case in a folder of its own and replays it there. Throws CAPTURE_REFUSED, SECRET_LEAKED. */
+/** Writes the case into `folder` and replays it there. Throws CAPTURE_REFUSED, SECRET_LEAKED. */
 async function captureInto(folder: string, capture: Capture): Promise<void> {
   const objectsDir = mkdtempSync(join(tmpdir(), 'reprise-capture-'));
   try {
-    const write = capture.legs[0]?.command === 'worker' ? writeWorkerCase : writeCase;
+    const write = capture.segments[0]?.command === 'worker' ? writeWorkerCase : writeCase;
     await write(folder, { ...capture, objectsDir });
   } finally {
     rmSync(objectsDir, { recursive: true, force: true });
@@ -134,20 +142,25 @@ async function writeCase(
   { objectsDir, ...capture }: Capture & { readonly objectsDir: string },
 ): Promise<void> {
   const { io, context, project, history, description, place } = capture;
-  const base = baseOf(capture.legs);
+  const base = baseOf(capture.segments);
   const repository = base ? await repositoryOf(project, io) : undefined;
   const resolved = await Promise.all(
-    capture.legs.map((leg, index) =>
-      withWhatWasDone(leg, { later: capture.legs.slice(index + 1), events: history.length, repository }),
+    capture.segments.map((segment, index) =>
+      withLaterEvents(segment, {
+        later: capture.segments.slice(index + 1),
+        events: history.length,
+        repository,
+      }),
     ),
   );
-  const cut = resolved.map(cutLeg).filter(leg => leg !== undefined);
-  const legs = await withWhatWasLeft(cut, repository);
-  const [first] = legs;
-  if (!first) throw refused('the process died before it had done anything', 'there is nothing to capture');
-  refuseOthers(legs, { base, history });
-  for (const { folder: journal } of legs) copyObjects(journal, objectsDir);
-  const activities = joinActivities(legs).map(withoutThoughts);
+  const cut = resolved.map(cutSegment).filter(segment => segment !== undefined);
+  const segments = await withLeftovers(cut, repository);
+  const [first] = segments;
+  if (!first)
+    throw refused('the process died before its first effect ended, so there is nothing to capture', runAgain);
+  refuseOthers(segments, { base, history });
+  for (const { folder: journal } of segments) copyObjects(journal, objectsDir);
+  const activities = joinActivities(segments).map(withoutThoughts);
   const redactor = projectRedactor(project, io);
   let packed: Readonly<Record<string, string>> = {};
   let caseBase: CaseBase | undefined;
@@ -161,22 +174,22 @@ async function writeCase(
   await distil(
     {
       case: place.name,
-      recording: joinLegs(legs),
+      recording: joinSegments(segments),
       activities,
       objectsDir,
       repository,
       base: base?.commit ?? '',
       redactor,
       made: await madeNow(createGit({ cwd: project.root, inheritEnv: io.env }), context),
-      main: base ? { ref: `refs/heads/${base.ref}`, commit: lastLanded(legs) ?? base.commit } : null,
-      steps: legs.map(({ step }) => step),
+      main: base ? { ref: `refs/heads/${base.ref}`, commit: lastLanded(segments) ?? base.commit } : null,
+      steps: segments.map(({ step }) => step),
       files: packed,
     },
     folder,
   );
   writeFileSync(
     join(folder, `${place.name}.toml`),
-    redactor.text(caseText({ description, legs, base: caseBase, files })),
+    redactor.text(caseText({ description, segments, base: caseBase, files })),
   );
   const leaks = await scanForLeaks({
     folder,
@@ -187,14 +200,14 @@ async function writeCase(
   if (leaks.length > 0) throw leakError(leaks);
 }
 
-/** What was checked out when the run began, if it worked with git. */
-const baseOf = (legs: readonly Leg[]): PinnedBase | undefined => {
-  const outcome = legs[0]?.entries.find(({ op }) => op === 'git.base')?.outcome;
+/** Returns the branch and commit that were checked out when the run started, if the run used git. */
+const baseOf = (segments: readonly RunSegment[]): PinnedBase | undefined => {
+  const outcome = segments[0]?.entries.find(({ op }) => op === 'git.base')?.outcome;
   return outcome?.kind === 'ok' ? (outcome.value as PinnedBase) : undefined;
 };
 
-const lastLanded = (legs: readonly CutLeg[]): string | undefined =>
-  legs.flatMap(landingsOf).findLast(({ kind }) => kind === 'moved')?.commit;
+const lastLanded = (segments: readonly CutSegment[]): string | undefined =>
+  segments.flatMap(landingsOf).findLast(({ kind }) => kind === 'moved')?.commit;
 
 async function takeSnapshot(found: FoundCase, { context }: Capture): Promise<void> {
   const { failures, snapshot } = await replayCase(found, readCase(found), context);
@@ -217,22 +230,23 @@ function doesNotReplay({ name, group }: FoundCase, failures: readonly CaseFailur
     failureLines(result, failure, (_colour, text) => text).filter(line => !/^\s*hint: /.test(line)),
   );
   return refused(
-    ['the run does not replay as it went, so no case was made of it', ...shown.map(line => `  ${line}`)].join(
-      '\n',
-    ),
-    'what a run does outside of its workspaces, its store and git is not in its journal; keep such things in a step that a case can serve',
+    [
+      'the recording of the run does not replay, so no case was written',
+      ...shown.map(line => `  ${line}`),
+    ].join('\n'),
+    'a journal only records what a run does in its workspaces, its store and git; move anything else into a script or agent step, whose result is recorded',
   );
 }
 
-/** Where the case will be. Throws USAGE, and CAPTURE_REFUSED if something is there. */
+/** Returns the location of the new case. Throws USAGE for an invalid name, and CAPTURE_REFUSED if it is taken. */
 function placeOfCase(
   id: string,
   { cwd, force }: { readonly cwd: string; readonly force: boolean },
 ): FoundCase {
   const segments = id.split('/');
   if (!segments.every(segment => /^[A-Za-z0-9_][\w-]*$/.test(segment))) {
-    throw new RepriseError('USAGE', `a case cannot be named ${JSON.stringify(id)}`, {
-      hint: 'use letters, digits, - and _, with a group before it if you like: landing/lost_race',
+    throw new RepriseError('USAGE', `invalid case name ${JSON.stringify(id)}`, {
+      hint: 'use letters, digits, - and _, optionally after a group: landing/lost_race',
     });
   }
   const root = resolve(cwd, 'cases');
@@ -242,15 +256,15 @@ function placeOfCase(
     const outer = segments.slice(0, length);
     if (isCase(join(root, ...outer)))
       throw refused(
-        `cases/${outer.join('/')} is a case itself, and cannot hold others`,
+        `cases/${outer.join('/')} is a case itself and cannot contain other cases`,
         'choose another name',
       );
   }
   const display = `cases/${id}`;
   if (existsSync(folder) && !isCase(folder) && !isEmpty(folder))
-    throw refused(`${display} is there already, and is no case`, 'choose another name');
+    throw refused(`${display} already exists and is not a case`, 'choose another name');
   if (isCase(folder) && !force)
-    throw refused(`there is a case ${id} already`, 'choose another name, or replace it with --force');
+    throw refused(`case ${id} already exists`, 'choose another name, or pass --force to replace it');
   return {
     name,
     group: segments.slice(0, -1).join('/'),

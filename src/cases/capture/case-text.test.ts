@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RecordedEntry } from '../../effects/recording/recording.ts';
 import { loadCase } from '../manifest/load.ts';
 import { caseText } from './case-text.ts';
-import { type CutLeg, cutLeg, joinLegs, type Leg } from './legs.ts';
+import { type CutSegment, cutSegment, joinSegments, type RunSegment } from './segments.ts';
 
 const entry = (n: number, op: string, rest: Partial<RecordedEntry> = {}): RecordedEntry => ({
   n,
@@ -14,7 +14,7 @@ const entry = (n: number, op: string, rest: Partial<RecordedEntry> = {}): Record
 
 const done = { outcome: { kind: 'ok', value: null } } as const;
 
-const legOf = (given: Partial<Leg>): Leg => ({
+const legOf = (given: Partial<RunSegment>): RunSegment => ({
   folder: '/journal',
   step: 'run',
   command: 'run',
@@ -28,7 +28,7 @@ const legOf = (given: Partial<Leg>): Leg => ({
 
 const parsed = (text: string) => loadCase({ file: '/a/a.toml', displayFile: 'a.toml', text });
 
-test('texts of any kind survive in the file of a case', () => {
+test('a case file preserves arbitrary text in files and arguments', () => {
   const files = {
     'plain.yaml': 'name: plain\n',
     "it's.yaml": "a: 'b'''\n\\ \"\t\n",
@@ -38,14 +38,14 @@ test('texts of any kind survive in the file of a case', () => {
   };
   const args = ['a b.yaml', '--prompt=-x "y"\n\\'];
   const manifest = parsed(
-    caseText({ description: 'A "run".', legs: [legOf({ args }) as CutLeg], base: undefined, files }),
+    caseText({ description: 'A "run".', segments: [legOf({ args }) as CutSegment], base: undefined, files }),
   );
   expect(manifest.files).toEqual(files);
   expect(manifest.steps).toMatchObject([{ name: 'run', command: 'run', args, expect: { exit: 0 } }]);
 });
 
-test('a leg whose process died is killed after the last effect that was done', () => {
-  const leg = cutLeg(
+test('a case kills the process after the last effect that finished before the crash', () => {
+  const segment = cutSegment(
     legOf({
       exit: undefined,
       entries: [
@@ -58,15 +58,15 @@ test('a leg whose process died is killed after the last effect that was done', (
       ],
     }),
   );
-  expect(leg?.killedAfter).toEqual({ effect: 'clock.now', nth: 2 });
-  expect(leg?.entries.map(({ n }) => n)).toEqual([0, 1, 2, 3]);
-  expect(cutLeg(legOf({ exit: undefined, entries: [entry(0, 'git.base')] }))).toBeUndefined();
-  const text = caseText({ description: 'x', legs: [leg as CutLeg], base: undefined, files: {} });
+  expect(segment?.killedAfter).toEqual({ effect: 'clock.now', nth: 2 });
+  expect(segment?.entries.map(({ n }) => n)).toEqual([0, 1, 2, 3]);
+  expect(cutSegment(legOf({ exit: undefined, entries: [entry(0, 'git.base')] }))).toBeUndefined();
+  const text = caseText({ description: 'x', segments: [segment as CutSegment], base: undefined, files: {} });
   expect(parsed(text).steps[0]?.killAfter).toEqual({ kind: 'effect', effect: 'clock.now', nth: 2 });
 });
 
-test('a signal becomes a trigger at the work that it interrupted', () => {
-  const legs = [
+test('a case turns a signal into a trigger at the work that it interrupted', () => {
+  const segments = [
     legOf({
       exit: 1,
       entries: [
@@ -76,22 +76,22 @@ test('a signal becomes a trigger at the work that it interrupted', () => {
         entry(3, 'clock.now', done),
         entry(4, 'keyboard.interrupt.end', { outcome: { kind: 'ok', value: 'ended by SIGTERM' } }),
       ],
-    }) as CutLeg,
-    legOf({ step: 'resume', command: 'resume', args: ['abc'] }) as CutLeg,
+    }) as CutSegment,
+    legOf({ step: 'resume', command: 'resume', args: ['abc'] }) as CutSegment,
   ];
-  const manifest = parsed(caseText({ description: 'x', legs, base: undefined, files: {} }));
+  const manifest = parsed(caseText({ description: 'x', segments, base: undefined, files: {} }));
   expect(manifest.triggers).toMatchObject([
     { step: 'run', label: 'session.next', nth: 2, action: { kind: 'signal', signal: 'SIGTERM' } },
   ]);
   expect(manifest.steps.map(({ expect: { exit } }) => exit)).toEqual([143, 0]);
 });
 
-test('legs are numbered through, each below its step', () => {
+test('joined recordings are numbered consecutively, with the lanes of each below its command', () => {
   const entries = [
     entry(0, 'clock.now', done),
     entry(1, 'lane.join', { args: ['engine#0/0', 'engine#0/1'], ...done }),
   ];
-  const joined = joinLegs([legOf({ entries }), legOf({ step: 'resume', entries })] as CutLeg[]);
+  const joined = joinSegments([legOf({ entries }), legOf({ step: 'resume', entries })] as CutSegment[]);
   expect(joined.entries.map(({ n, lane, i }) => [n, lane, i])).toEqual([
     [0, 'run/engine#0', 0],
     [1, 'run/engine#0', 1],

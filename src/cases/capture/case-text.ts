@@ -1,37 +1,37 @@
-import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import type { DefinitionFiles } from '../../project/journal/run-journal.ts';
+import type { RecordedEntry } from '../../effects/recording/index.ts';
+import type { DefinitionFiles } from '../../project/journal/index.ts';
 import type { CaseBase, CaseClaim, CaseSignal } from '../manifest/manifest.ts';
 import { exitCodeOfSignal, signalOfReason } from '../perform/step-io.ts';
-import { type CutLeg, effectOf } from './legs.ts';
-import type { Move } from './worker.ts';
+import { type CutSegment, effectOf } from './segments.ts';
+import type { MainMove } from './worker.ts';
 
 export interface CapturedCase {
   readonly description: string;
-  readonly legs: readonly CutLeg[];
+  readonly segments: readonly CutSegment[];
   readonly base: CaseBase | undefined;
   readonly files: DefinitionFiles;
-  /** What others did with tasks before. */
+  /** Claims that other workers had made before the run. */
   readonly claims?: readonly CaseClaim[] | undefined;
-  /** What others did to the branch meanwhile. */
-  readonly moves?: readonly Move[] | undefined;
+  /** Moves of the branch by other processes during the run. */
+  readonly moves?: readonly MainMove[] | undefined;
 }
 
-/** The file of a captured case. */
+/** Renders the TOML file of a captured case. */
 export function caseText(captured: CapturedCase): string {
-  const { description, legs, base, files, claims = [], moves = [] } = captured;
-  const [only, ...more] = legs;
+  const { description, segments, base, files, claims = [], moves = [] } = captured;
+  const [only, ...more] = segments;
   const steps =
     only && more.length === 0
       ? ['[run]', ...fieldsOf(only, { isAlone: true }).map(([name, value]) => `${name} = ${value}`)]
       : [
           '[multi]',
           'steps = [',
-          ...legs.map(leg => `  ${inlineTable(fieldsOf(leg, { isAlone: false }))},`),
+          ...segments.map(segment => `  ${inlineTable(fieldsOf(segment, { isAlone: false }))},`),
           ']',
         ];
   const triggers = [
     ...moves.map(move => triggerLines(move, `move_main = ${quoted(move.commit)}`)),
-    ...legs
+    ...segments
       .map(interruptionOf)
       .filter(found => found !== undefined)
       .map(found => triggerLines(found, `signal = ${quoted(found.signal)}`)),
@@ -48,7 +48,7 @@ export function caseText(captured: CapturedCase): string {
 }
 
 const triggerLines = (
-  { step, label, nth }: Pick<Move, 'step' | 'label' | 'nth'>,
+  { step, label, nth }: Pick<MainMove, 'step' | 'label' | 'nth'>,
   action: string,
 ): readonly string[] => [
   '[[triggers]]',
@@ -66,11 +66,11 @@ const claimLines = ({ task, state, version, by }: CaseClaim): readonly string[] 
   `by = ${quoted(by)}`,
 ];
 
-type Field = readonly [name: string, value: string];
+type TomlField = readonly [name: string, value: string];
 
-function fieldsOf(leg: CutLeg, { isAlone }: { readonly isAlone: boolean }): readonly Field[] {
-  const { step, command, args, killedAfter } = leg;
-  const exit = exitOf(leg);
+function fieldsOf(segment: CutSegment, { isAlone }: { readonly isAlone: boolean }): readonly TomlField[] {
+  const { step, command, args, killedAfter } = segment;
+  const exit = exitOf(segment);
   return [
     ...(isAlone ? [] : [['name', quoted(step)] as const]),
     ...(isAlone && command === 'run' ? [] : [['command', quoted(command)] as const]),
@@ -82,7 +82,7 @@ function fieldsOf(leg: CutLeg, { isAlone }: { readonly isAlone: boolean }): read
   ];
 }
 
-const inlineTable = (fields: readonly Field[]): string =>
+const inlineTable = (fields: readonly TomlField[]): string =>
   `{ ${fields.map(([name, value]) => `${name} = ${value}`).join(', ')} }`;
 
 const baseLines = ({ commit, branch, pack, shallow }: CaseBase): readonly string[] => [
@@ -98,25 +98,26 @@ const fileLines = (files: DefinitionFiles): readonly string[] => [
   ...Object.entries(files).map(([path, text]) => `${quoted(path)} = ${multiline(text)}`),
 ];
 
-/** JSON is TOML here, but for one character. */
+/** A JSON string is a valid TOML string, except that TOML requires U+007F to be escaped. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f');
 
-/** As people would write it, if nothing in it has to be escaped. */
+/** Uses a multi-line literal string, which is easier to read, unless the text needs escapes. */
 const multiline = (text: string): string =>
   text.includes('\n') && !/'''|'$|[^\t\n\u0020-\u007e\u0080-\u{10ffff}]/u.test(text)
     ? `'''\n${text}'''`
     : quoted(text);
 
-/** That a process was told to stop, and what it was doing then. */
+/** A signal that stopped a process, and the effect that the process had reached. */
 interface Interruption {
   readonly step: string;
   readonly signal: CaseSignal;
-  /** The effect that it had reached; `nth` counts from 1. */
+  /** Name of the effect. */
   readonly label: string;
+  /** Occurrence of the effect in the step, from 1. */
   readonly nth: number;
 }
 
-function interruptionOf({ step, entries, killedAfter }: CutLeg): Interruption | undefined {
+function interruptionOf({ step, entries, killedAfter }: CutSegment): Interruption | undefined {
   if (killedAfter) return undefined;
   const at = entries.findIndex(
     ({ op, outcome }) => op === 'keyboard.interrupt.end' && outcome?.kind === 'ok',
@@ -132,14 +133,14 @@ function interruptionOf({ step, entries, killedAfter }: CutLeg): Interruption | 
   return { step, signal, label, nth };
 }
 
-/** So that a new recording is interrupted in the same situation. */
+/** The trigger is tied to the last unit of work, so that a new recording is interrupted in the same situation. */
 const isWork = ({ op }: RecordedEntry): boolean =>
   /^(session\.next|shell\.run|function\.next)\.begin$/.test(op);
 
-/** What the shell was told. */
-function exitOf(leg: CutLeg): number | undefined {
-  const { exit } = leg;
+/** Exit code that the shell saw. */
+function exitOf(segment: CutSegment): number | undefined {
+  const { exit } = segment;
   if (exit === undefined || exit === 0) return exit;
-  const interruption = interruptionOf(leg);
+  const interruption = interruptionOf(segment);
   return interruption ? exitCodeOfSignal(interruption.signal) : exit;
 }

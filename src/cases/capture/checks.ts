@@ -1,114 +1,117 @@
-import type { HistoryEvent, NewEvent } from '../../core/events.ts';
-import { toEpochMs } from '../../core/time.ts';
-import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
-import { unitOf } from '../../engine/state/graph.ts';
-import type { PinnedBase } from '../../engine/step/base.ts';
-import type { WorktreeState } from '../../git/delta/state.ts';
-import type { MoveEnd, Prepared } from '../../git/landing/landing.ts';
-import type { MoveOrder, PrepareOrder } from '../../git/orders.ts';
-import type { Repository } from '../../git/repository.ts';
-import { type CutLeg, type Leg, refused, runAgain } from './legs.ts';
+import { type HistoryEvent, type NewEvent, toEpochMs } from '../../core/index.ts';
+import type { RecordedEntry } from '../../effects/recording/index.ts';
+import type { RecordedActivity } from '../../engine/recording/index.ts';
+import { unitOf } from '../../engine/state/index.ts';
+import type { PinnedBase } from '../../engine/step/index.ts';
+import type { WorktreeState } from '../../git/delta/index.ts';
+import type { MoveOrder, PrepareOrder, Repository } from '../../git/index.ts';
+import type { MoveEnd, PrepareResult } from '../../git/landing/index.ts';
+import { type CutSegment, type RunSegment, refused, runAgain } from './segments.ts';
 
 /**
- * Nobody saw what was left in a workspace by the last that a process did there before it died; but the next process saw
- * what it found there, or committed it. That is what is taken to have been left.
+ * Adds the final workspace state to work that a dying process left unfinished. Its journal does not hold that state, so
+ * it is taken from the next process, which found it in the workspace or committed it.
  */
-export async function withWhatWasLeft(
-  legs: readonly CutLeg[],
+export async function withLeftovers(
+  segments: readonly CutSegment[],
   repository: Repository | undefined,
-): Promise<readonly CutLeg[]> {
-  if (!repository) return legs;
+): Promise<readonly CutSegment[]> {
+  if (!repository) return segments;
   return Promise.all(
-    legs.map(async (leg, index) => {
-      const next = legs[index + 1];
-      if (!leg.killedAfter) return leg;
-      const left = leg.activities.map(async activity => {
+    segments.map(async (segment, index) => {
+      const next = segments[index + 1];
+      if (!segment.killedAfter) return segment;
+      const left = segment.activities.map(async activity => {
         const { before, after } = activity;
         if (after !== null || before === null) return activity;
         const found =
-          foundIn(next, activity) ?? (await committedBy([leg, next], activity, { before, repository }));
+          foundIn(next, activity) ?? (await committedBy([segment, next], activity, { before, repository }));
         return found ? { ...activity, after: found } : activity;
       });
-      return { ...leg, activities: await Promise.all(left) };
+      return { ...segment, activities: await Promise.all(left) };
     }),
   );
 }
 
-/** The same role comes first: others find what that one has left by then. */
-function foundIn(leg: Leg | undefined, { role, task }: RecordedActivity): WorktreeState | undefined {
-  const ofTask = (leg?.activities ?? [])
+/** Prefers the recording of the same role: other roles start later and see what that role has changed by then. */
+function foundIn(
+  segment: RunSegment | undefined,
+  { role, task }: RecordedActivity,
+): WorktreeState | undefined {
+  const ofTask = (segment?.activities ?? [])
     .filter(each => each.task === task && each.before !== null)
     .toSorted((a, b) => a.order - b.order || (a.role < b.role ? -1 : 1));
   return (ofTask.find(each => each.role === role) ?? ofTask[0])?.before ?? undefined;
 }
 
 async function committedBy(
-  legs: readonly (Leg | undefined)[],
+  segments: readonly (RunSegment | undefined)[],
   { task }: RecordedActivity,
   { before, repository }: { readonly before: WorktreeState; readonly repository: Repository },
 ): Promise<WorktreeState | undefined> {
-  const entries = legs.flatMap(leg => leg?.entries ?? []);
+  const entries = segments.flatMap(segment => segment?.entries ?? []);
   const path = pathOf(entries, task);
   const outcome =
-    path === undefined ? undefined : legs.map(leg => savedIn(leg?.entries ?? [], path)).find(Boolean);
+    path === undefined
+      ? undefined
+      : segments.map(segment => savedIn(segment?.entries ?? [], path)).find(Boolean);
   if (outcome?.kind !== 'ok') return undefined;
   const { commit } = outcome.value as { readonly commit: string };
   const { code, stdout } = await repository.git.run(['show', '--no-patch', '--format=%T %P', commit, '--']);
   const [tree, parent] = stdout.trim().split(' ');
   if (code !== 0 || tree === undefined) return undefined;
-  // What was left uncommitted became that commit; or else it was all committed, and that is the commit.
+  // Either the commit holds the changes that were left uncommitted, or the work had been committed before the crash.
   if (parent === before.head.commit) return { ...before, tree };
   return { ...before, tree, head: { ...before.head, commit }, index: { tree, intentToAdd: [] } };
 }
 
-interface Order {
+interface WorkspaceTarget {
   readonly path: string;
   readonly unit: { readonly step: string; readonly worker?: number | undefined };
 }
 
-const pathOf = (entries: Leg['entries'], task: string): string | undefined =>
+const pathOf = (entries: RunSegment['entries'], task: string): string | undefined =>
   entries
     .filter(({ op }) => op === 'workspace.create.begin')
-    .map(({ args }) => args as Order)
+    .map(({ args }) => args as WorkspaceTarget)
     .find(({ unit }) => unitOf(unit.step, unit.worker) === task)?.path;
 
 /**
- * A case has its processes one after another and knows nothing of any other, so nobody else may have changed what they
- * share: the branches that the run landed on, and its history. Throws CAPTURE_REFUSED.
+ * Checks that no other process changed the target branch or the history of the run: a case only plays the processes of
+ * the run, one after another. Throws CAPTURE_REFUSED.
  */
 export function refuseOthers(
-  legs: readonly CutLeg[],
+  segments: readonly CutSegment[],
   { base, history }: { readonly base: PinnedBase | undefined; readonly history: readonly HistoryEvent[] },
 ): void {
-  if (base) refuseMovedBranch(legs, base);
-  refuseUnknownEvents(legs, history);
+  if (base) refuseMovedBranch(segments, base);
+  refuseUnknownEvents(segments, history);
 }
 
-function refuseMovedBranch(legs: readonly CutLeg[], base: PinnedBase): void {
+function refuseMovedBranch(segments: readonly CutSegment[], base: PinnedBase): void {
   let tip = base.commit;
-  for (const { kind, onto, commit } of legs.flatMap(landingsOf)) {
+  for (const { kind, onto, commit } of segments.flatMap(landingsOf)) {
     if (onto !== base.ref) {
       throw refused(
-        `the run landed on ${onto}, while ${base.ref} was checked out`,
-        `check out ${onto} first; then ${runAgain}`,
+        `the run landed on ${onto}, but ${base.ref} was checked out`,
+        `check out ${onto}: git switch ${onto}; then ${runAgain}`,
       );
     }
     if (kind === 'found' && commit !== tip)
-      throw halfLanded(legs, commit) ?? movedByOthers(onto, tip, commit);
+      throw halfLanded(segments, commit) ?? movedByOthers(onto, tip, commit);
     if (kind === 'moved') tip = commit;
   }
 }
 
-/** The branch moves before anybody is told, and whether it did cannot be done again by a replay. */
-function halfLanded(legs: readonly CutLeg[], found: string): Error | undefined {
-  const wasItsOwn = legs
+/** A process that dies after moving the branch leaves no record of the move, so a replay cannot repeat it. */
+function halfLanded(segments: readonly CutSegment[], found: string): Error | undefined {
+  const wasItsOwn = segments
     .filter(({ killedAfter }) => killedAfter !== undefined)
     .flatMap(landingsOf)
     .some(({ kind, commit }) => kind === 'prepared' && commit === found);
   return wasItsOwn
     ? refused(
-        'the process died in the middle of a landing, and what it had done of it by then is in no journal',
+        'the process died during a landing, and its journal does not show how far the landing got',
         runAgain,
       )
     : undefined;
@@ -116,34 +119,36 @@ function halfLanded(legs: readonly CutLeg[], found: string): Error | undefined {
 
 const movedByOthers = (onto: string, tip: string, found: string): Error =>
   refused(
-    `${onto} was moved by somebody else while the run was under way: it was at ${short(tip)}, and the landing found ${short(found)}`,
-    `a case knows of no other process; run the workflow again while nothing else changes ${onto}, and capture that run`,
+    `another process moved ${onto} during the run: it was at ${short(tip)}, and the landing found it at ${short(found)}`,
+    `a case does not record other processes; run the workflow again while nothing else changes ${onto}, and capture that run`,
   );
 
-/** What landings saw and did of the branch that they land on, in order. */
+/** One observation or move of the target branch by a landing. */
 export interface LandingTrace {
-  /** `found`: the branch was there; `prepared`: it would go there; `moved`: it went there. */
+  /** `found`: the branch was at the commit; `prepared`: the landing was about to move it there; `moved`: it did. */
   readonly kind: 'found' | 'prepared' | 'moved';
   readonly onto: string;
   readonly commit: string;
 }
 
-export const landingsOf = ({ entries }: CutLeg): readonly LandingTrace[] => entries.flatMap(landingTraces);
+export const landingsOf = ({ entries }: CutSegment): readonly LandingTrace[] =>
+  entries.flatMap(landingTraces);
 
-/** What one entry says of it. */
+/** Traces in one recorded effect. */
 export function landingTraces({
   op,
   args,
   outcome,
 }: Pick<RecordedEntry, 'op' | 'args' | 'outcome'>): readonly LandingTrace[] {
   if (outcome?.kind !== 'ok') return [];
-  if (op === 'land.prepare') return preparedTraces((args as PrepareOrder).onto, outcome.value as Prepared);
+  if (op === 'land.prepare')
+    return preparedTraces((args as PrepareOrder).onto, outcome.value as PrepareResult);
   if (op !== 'land.move' || (outcome.value as MoveEnd).kind !== 'moved') return [];
   const { onto, ready } = args as MoveOrder;
   return [{ kind: 'moved', onto, commit: ready.commit }];
 }
 
-function preparedTraces(onto: string, prepared: Prepared): readonly LandingTrace[] {
+function preparedTraces(onto: string, prepared: PrepareResult): readonly LandingTrace[] {
   switch (prepared.kind) {
     case 'ready':
       return [
@@ -161,72 +166,75 @@ function preparedTraces(onto: string, prepared: Prepared): readonly LandingTrace
 
 const short = (commit: string): string => commit.slice(0, 10);
 
-interface Appended {
+interface AppendedEvents {
   readonly runId: string;
   readonly events: readonly NewEvent[];
 }
 
-function refuseUnknownEvents(legs: readonly CutLeg[], history: readonly HistoryEvent[]): void {
+function refuseUnknownEvents(segments: readonly CutSegment[], history: readonly HistoryEvent[]): void {
   const [first] = history;
   if (!first) return;
-  const known = legs
+  const known = segments
     .flatMap(({ entries }) => entries)
     .filter(({ op, outcome }) => /^store\.(create|append)$/.test(op) && outcome?.kind === 'ok')
-    .map(({ args }) => args as Appended)
+    .map(({ args }) => args as AppendedEvents)
     .filter(({ runId }) => runId === first.runId)
     .reduce((sum, { events }) => sum + events.length, 0);
   const unknown = history.length - known;
   if (unknown <= 0) return;
   throw refused(
-    `${unknown} of the ${history.length} events of run ${first.runId} are in no journal of it`,
-    `another process wrote them, such as \`reprise cancel\` or a program of your own, or its process died in that moment; ${runAgain}`,
+    `${unknown} of the ${history.length} events of run ${first.runId} are missing from its journals`,
+    `another process wrote them, such as \`reprise cancel\`, or the process of the run died while writing them; ${runAgain}`,
   );
 }
 
-/** What is known of the time after a process died. */
-interface Afterwards {
-  /** What other processes did for the run, in their order. */
-  readonly later: readonly Leg[];
-  /** How many events the run has by now. */
+/** Evidence of what happened after a process died. */
+interface AftermathContext {
+  /** Recordings of the processes that continued the run, in order. */
+  readonly later: readonly RunSegment[];
+  /** Number of events in the history of the run. */
   readonly events: number;
   readonly repository: Repository | undefined;
 }
 
 /**
- * What was under way when a process died may have been done all the same, without its knowing. Commits to the store,
- * workspaces and commits of work leave a trace by which that can be told; they are made again in a replay.
+ * Adds the outcomes of effects that took place although the process died before recording them. Store writes, workspace
+ * creations and commits leave traces that prove it; a replay performs them again.
  */
-export async function withWhatWasDone(leg: Leg, afterwards: Afterwards): Promise<Leg> {
-  if (leg.exit !== undefined) return leg;
-  const entries = leg.entries.map(entry => withCommittedEvents(entry, afterwards));
-  for (const begin of openWork(leg.entries)) {
+export async function withLaterEvents(
+  segment: RunSegment,
+  afterwards: AftermathContext,
+): Promise<RunSegment> {
+  if (segment.exit !== undefined) return segment;
+  const entries = segment.entries.map(entry => withCommittedEvents(entry, afterwards));
+  for (const begin of openWork(segment.entries)) {
     const outcome = await outcomeOfWork(begin, afterwards);
     const { lane } = begin;
     const i = entries.filter(entry => entry.lane === lane).length;
     const op = begin.op.replace(/begin$/, 'end');
     if (outcome) entries.push({ n: entries.length, lane, i, op, outcome });
   }
-  return { ...leg, entries };
+  return { ...segment, entries };
 }
 
-interface Asked {
+interface AppendRequest {
   readonly runId: string;
   readonly owner: string;
   readonly expectedSeq: number;
   readonly events: readonly NewEvent[];
 }
 
-function withCommittedEvents(entry: RecordedEntry, { later, events }: Afterwards): RecordedEntry {
+function withCommittedEvents(entry: RecordedEntry, { later, events }: AftermathContext): RecordedEntry {
   if (entry.outcome || !/^store\.(create|append)$/.test(entry.op)) return entry;
-  const { expectedSeq = 0, events: asked, owner } = entry.args as Asked;
-  const seen = later.flatMap(leg => leg.entries).find(({ op }) => op === 'store.read')?.outcome;
+  const { expectedSeq = 0, events: requested, owner } = entry.args as AppendRequest;
+  const seen = later.flatMap(segment => segment.entries).find(({ op }) => op === 'store.read')?.outcome;
   const count = seen?.kind === 'ok' ? Number(seen.value) : events;
-  if (expectedSeq + asked.length > count) return entry;
+  if (expectedSeq + requested.length > count) return entry;
   const value = entry.op === 'store.create' ? { epoch: 1, incarnation: owner } : null;
   return { ...entry, outcome: { kind: 'ok', value } };
 }
 
-/** Workspaces and commits of work that were begun to be made, and not known to be there. */
+/** Workspace creations and commits that began and have no recorded end. */
 function openWork(entries: readonly RecordedEntry[]): readonly RecordedEntry[] {
   const ended = new Set(
     entries.filter(({ op }) => op.endsWith('.end')).map(({ lane, i }) => `${lane}:${i - 1}`),
@@ -236,16 +244,19 @@ function openWork(entries: readonly RecordedEntry[]): readonly RecordedEntry[] {
   );
 }
 
-interface InFolder {
+interface FolderTarget {
   readonly path: string;
 }
 
-/** The process that went on found a workspace, or a commit; by the time of a commit it is known who made it. */
+/**
+ * Looks in later recordings for proof that a workspace or commit was made. A commit belongs to the process that died if
+ * its timestamp is the one that the process asked for.
+ */
 async function outcomeOfWork(
   { op, args }: RecordedEntry,
-  { later, repository }: Afterwards,
+  { later, repository }: AftermathContext,
 ): Promise<RecordedEntry['outcome']> {
-  const { path } = args as InFolder;
+  const { path } = args as FolderTarget;
   const outcome = later
     .map(({ entries }) => firstIn(entries, { op, path }))
     .find(found => found !== undefined);
@@ -261,7 +272,7 @@ async function outcomeOfWork(
   return isIts ? outcome : undefined;
 }
 
-/** What the first commit of the work in that folder gave. */
+/** Outcome of the first commit in the folder. */
 const savedIn = (entries: readonly RecordedEntry[], path: string): RecordedEntry['outcome'] =>
   firstIn(entries, { op: 'workspace.commit.begin', path });
 
@@ -269,6 +280,6 @@ function firstIn(
   entries: readonly RecordedEntry[],
   { op, path }: { readonly op: string; readonly path: string },
 ): RecordedEntry['outcome'] {
-  const begin = entries.find(entry => entry.op === op && (entry.args as InFolder).path === path);
+  const begin = entries.find(entry => entry.op === op && (entry.args as FolderTarget).path === path);
   return entries.find(({ lane, i }) => begin && lane === begin.lane && i === begin.i + 1)?.outcome;
 }

@@ -1,37 +1,34 @@
 import { join } from 'node:path';
-import { lazySessions } from '../../agents/open-session.ts';
-import { RepriseError } from '../../core/errors.ts';
-import type { HistoryEvent } from '../../core/events.ts';
-import type { Ids } from '../../core/time.ts';
-import { createConductedWorld } from '../../effects/conductor/conductor.ts';
-import type { Asked, PlayerFactory } from '../../effects/conductor/scheduler.ts';
-import type { Outcome } from '../../effects/effect.ts';
-import { openJournal } from '../../effects/recording/journal.ts';
-import { createRedactor, type Redactor } from '../../effects/redact/redact.ts';
-import { secretsOf } from '../../effects/redact/secrets.ts';
-import { freePlayer } from '../../effects/schedulers/round-robin.ts';
-import { allTracers } from '../../effects/tracer.ts';
-import { createSessionRecorder } from '../../engine/recording/recorder.ts';
-import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
-import { unitOf } from '../../engine/state/graph.ts';
-import { openRepository, type Repository } from '../../git/repository.ts';
-import { runShellStep } from '../../process/shell-step.ts';
-import type { Host } from '../../project/host.ts';
-import { openStore } from '../../project/open-engine.ts';
+import { lazySessions } from '../../agents/index.ts';
+import { type HistoryEvent, type Ids, RepriseError } from '../../core/index.ts';
+import {
+  createConductedWorld,
+  type PendingEffect,
+  type SchedulerFactory,
+} from '../../effects/conductor/index.ts';
+import { allTracers, type EffectOutcome } from '../../effects/index.ts';
+import { openJournal } from '../../effects/recording/index.ts';
+import { createRedactor, type Redactor, secretsOf } from '../../effects/redact/index.ts';
+import { roundRobinScheduler } from '../../effects/schedulers/index.ts';
+import { createSessionRecorder, type RecordedActivity } from '../../engine/recording/index.ts';
+import { unitOf } from '../../engine/state/index.ts';
+import { openRepository, type Repository } from '../../git/index.ts';
+import { runShellStep } from '../../process/index.ts';
+import { type Host, openStore } from '../../project/index.ts';
 import { settled, stagePaths, type TestContext } from '../context.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 import { countedIds, virtualClock } from '../perform/clock.ts';
-import { Player } from '../perform/perform.ts';
+import { CasePerformance } from '../perform/perform.ts';
 import type { Stage } from '../perform/stage.ts';
 import { environmentOf } from '../record/record.ts';
 import { firstMoment, taskOf } from '../replay/replay.ts';
 import { createVcr } from '../replay/serve.ts';
 import { orStopped } from '../snapshot/snapshot.ts';
-import { refused } from './legs.ts';
+import { captureAnother, refused } from './segments.ts';
 import type { WorkerRun } from './worker.ts';
 
-/** What sessions and scripts did, as it can be served. */
-export interface Draft {
+/** Recorded sessions and scripts, ready to be replayed. */
+export interface RecordedWork {
   readonly sessions: readonly RecordedActivity[];
   blob(sha: string): Uint8Array;
 }
@@ -40,13 +37,13 @@ export interface Reenactment {
   readonly manifest: CaseManifest;
   readonly context: TestContext;
   readonly run: WorkerRun;
-  readonly draft: Draft;
-  /** A folder for what is written down. */
+  readonly draft: RecordedWork;
+  /** Temporary folder in which the journal is written. */
   readonly workplace: string;
 }
 
 export interface Reenacted {
-  /** The folder of what was written down. */
+  /** Folder of the journal. */
   readonly journal: string;
   readonly history: readonly HistoryEvent[];
   readonly exit: number;
@@ -56,7 +53,7 @@ export interface Reenacted {
 
 const defaultTimeoutMs = 10 * 60_000;
 
-/** Has a task done again by a worker of its own, with what its agents and scripts did. Throws CAPTURE_REFUSED. */
+/** Runs a task again with a single worker, replaying its recorded agents and scripts. Throws CAPTURE_REFUSED. */
 export async function reenact(
   stage: Stage,
   { manifest, context, run, draft, workplace }: Reenactment,
@@ -69,8 +66,15 @@ export async function reenact(
   const problems: string[] = [];
   const note = (message: string) => void problems.push(message);
   const repository = await openRepository({ cwd: stage.repo, env });
-  const clock = virtualClock(firstMoment(run.leg.entries));
-  const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
+  const clock = virtualClock(firstMoment(run.segment.entries));
+  const performance = new CasePerformance({
+    manifest,
+    stage,
+    program: context.program,
+    env,
+    clock,
+    defaultTimeoutMs,
+  });
   const vcr = createVcr({
     sessions: draft.sessions,
     task: ({ step: name, worker }) => unitOf(name, worker),
@@ -97,8 +101,8 @@ export async function reenact(
   const file = join(journal, 'entries.jsonl');
   const entries = openJournal({ file, redactor, header: {}, onNotice: note });
   const world = createConductedWorld({
-    player: guided(run, freePlayer(clock), time => clock.advanceTo(time)),
-    tracer: allTracers([entries.tracer, recorder.tracer, player.tracer]),
+    scheduler: guided(run, roundRobinScheduler(clock), time => clock.advanceTo(time)),
+    tracer: allTracers([entries.tracer, recorder.tracer, performance.tracer]),
   });
   const host: Host = {
     world,
@@ -109,15 +113,15 @@ export async function reenact(
   };
   try {
     const [played] = await orStopped(
-      player.play({ world, hostOf: () => host, onLeft: async () => {} }),
+      performance.play({ world, hostOf: () => host, onLeft: async () => {} }),
       world,
     );
     await world.finish();
     const troubles = [
       ...problems,
       ...vcr.problems().map(({ message }) => message),
-      ...vcr.leftOver().map(left => `${left} was never asked for`),
-      ...(played?.end.kind === 'exited' ? [] : ['the worker did not come to its end']),
+      ...vcr.leftOver().map(left => `${left} was recorded but not used`),
+      ...(played?.end.kind === 'exited' ? [] : ['the worker did not exit']),
     ];
     if (troubles.length > 0 || played?.end.kind !== 'exited') throw cannotBeDoneAgain(troubles);
     const store = await openStore(join(stage.repo, '.reprise', 'state'), { readonly: true });
@@ -135,24 +139,27 @@ export async function reenact(
 
 const cannotBeDoneAgain = (troubles: readonly string[]): RepriseError =>
   refused(
-    ['the task cannot be done again by one worker alone', ...troubles.map(each => `  ${each}`)].join('\n'),
-    'capture another run of the same kind',
+    ['the task cannot be replayed with a single worker', ...troubles.map(each => `  ${each}`)].join('\n'),
+    captureAnother,
   );
 
-type Answers = (asked: Asked) => Outcome | undefined;
+type EffectAnswers = (pending: PendingEffect) => EffectOutcome | undefined;
 
 /**
- * What the project's own command and other machines said, which nobody asks again; and what the clock said in the same
- * place, so that commits get the ids that they had: conflicts are laid out with them, and agents name them.
+ * Recorded answers of the project's task command, of the push and of the clock. The times make commits get their
+ * original ids, which occur in conflict markers and in agent replies.
  */
-function answersOf({ leg, listed, pushed }: WorkerRun, setClock: (epochMs: number) => void): Answers {
+function answersOf(
+  { segment, listed, pushed }: WorkerRun,
+  setClock: (epochMs: number) => void,
+): EffectAnswers {
   const times = new Map<string, number[]>();
-  for (const { op, lane, outcome } of leg.entries) {
+  for (const { op, lane, outcome } of segment.entries) {
     if (op !== 'clock.now' || outcome?.kind !== 'ok') continue;
     const place = placeInRun(lane);
     times.set(place, [...(times.get(place) ?? []), Number(outcome.value)]);
   }
-  const timeIn = (lane: string): Outcome | undefined => {
+  const timeIn = (lane: string): EffectOutcome | undefined => {
     const place = placeInRun(lane);
     const time = times.get(place)?.shift();
     if (time === undefined) return undefined;
@@ -173,36 +180,38 @@ function answersOf({ leg, listed, pushed }: WorkerRun, setClock: (epochMs: numbe
   };
 }
 
-/** What was under way when somebody wanted to stop: nothing but that ends it. */
-function cancelledIn({ leg }: WorkerRun): (asked: Asked) => boolean {
-  const ends = leg.entries.filter(({ op, outcome }) => op.endsWith('.end') && outcome?.kind === 'cancelled');
+/** Tells whether an effect was cancelled by a stop request in the recorded run. Only a cancellation may end it again. */
+function cancelledIn({ segment }: WorkerRun): (pending: PendingEffect) => boolean {
+  const ends = segment.entries.filter(
+    ({ op, outcome }) => op.endsWith('.end') && outcome?.kind === 'cancelled',
+  );
   const places = new Set(ends.map(({ lane, i }) => `${placeInRun(lane)}:${i}`));
   return ({ lane, i, nextPhase }) => nextPhase === 'end' && places.has(`${placeInRun(lane.name)}:${i}`);
 }
 
-/** `/0/2`: where a lane is below that of its run. A lane of the worker itself has no such place. */
+/** Path of a lane below the lane of its run, such as `/0/2`; `elsewhere` for a lane of the worker itself. */
 const placeInRun = (lane: string): string => /worker#\d+\/engine#\d+(.*)$/.exec(lane)?.[1] ?? 'elsewhere';
 
-/** Another player, but for what is known of this run. */
+/** Wraps a scheduler so that it gives the recorded answers of the run. */
 const guided =
-  (run: WorkerRun, other: PlayerFactory, setClock: (epochMs: number) => void): PlayerFactory =>
+  (run: WorkerRun, other: SchedulerFactory, setClock: (epochMs: number) => void): SchedulerFactory =>
   view => {
-    const player = other(view);
+    const performance = other(view);
     const answers = answersOf(run, setClock);
     const neverEnds = cancelledIn(run);
     return {
-      next: () => player.next(),
-      performs: asked => player.performs(asked),
-      canEnd: asked => !neverEnds(asked) && player.canEnd(asked),
-      answerOf: (asked, place) =>
-        (asked.isDoomed ? undefined : answers(asked)) ?? player.answerOf(asked, place),
-      judge: (asked, place, outcome) => player.judge(asked, place, outcome),
-      laneEnded: (lane, count) => player.laneEnded(lane, count),
-      finished: witness => player.finished(witness),
+      next: () => performance.next(),
+      performs: pending => performance.performs(pending),
+      canEnd: pending => !neverEnds(pending) && performance.canEnd(pending),
+      answerOf: (pending, place) =>
+        (pending.isCancelling ? undefined : answers(pending)) ?? performance.answerOf(pending, place),
+      judge: (pending, place, outcome) => performance.judge(pending, place, outcome),
+      laneEnded: (lane, count) => performance.laneEnded(lane, count),
+      finished: witness => performance.finished(witness),
     };
   };
 
-/** Folders are named after runs, and agents name folders. */
+/** Keeps the original run id: folders are named after it, and agents mention folders. */
 function idsOf({ runId, incarnations }: WorkerRun): Ids {
   const counted = countedIds();
   const left = [...incarnations];

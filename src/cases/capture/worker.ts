@@ -1,21 +1,18 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { HistoryEvent } from '../../core/events.ts';
-import type { Outcome } from '../../effects/effect.ts';
-import { readJournal } from '../../effects/recording/journal-reader.ts';
-import { type RecordedEntry, witnessOf } from '../../effects/recording/recording.ts';
-import { secretsOf } from '../../effects/redact/secrets.ts';
-import { digestsOf } from '../../engine/history/digest.ts';
-import { parseSessionFile } from '../../engine/recording/decode.ts';
-import { withoutThoughts } from '../../engine/recording/encode.ts';
-import { createGit } from '../../git/git.ts';
-import type { ConfirmEnd, MoveEnd } from '../../git/landing/landing.ts';
-import type { Repository } from '../../git/repository.ts';
-import { projectRedactor } from '../../project/journal/run-journal.ts';
-import { type Claim, isHeld } from '../../store/claims.ts';
-import type { Claims } from '../../worker/effects/tasks.ts';
-import type { TaskFiles } from '../../worker/tasks/read.ts';
+import type { HistoryEvent } from '../../core/index.ts';
+import type { EffectOutcome } from '../../effects/index.ts';
+import { type RecordedEntry, readJournal, witnessOf } from '../../effects/recording/index.ts';
+import { secretsOf } from '../../effects/redact/index.ts';
+import { digestsOf } from '../../engine/history/index.ts';
+import { parseSessionFile, withoutThoughts } from '../../engine/recording/index.ts';
+import { createGit, type Repository } from '../../git/index.ts';
+import type { ConfirmEnd, MoveEnd } from '../../git/landing/index.ts';
+import { projectRedactor } from '../../project/journal/index.ts';
+import { type Claim, isHeld } from '../../store/index.ts';
+import type { Claims } from '../../worker/index.ts';
+import type { TaskFiles } from '../../worker/tasks/index.ts';
 import { madeNow } from '../context.ts';
 import { readCase } from '../manifest/load.ts';
 import type { CaseClaim } from '../manifest/manifest.ts';
@@ -26,14 +23,14 @@ import { copyObjects, filesBesideBase, repositoryOf, writeBase } from './base.ts
 import type { Capture } from './capture.ts';
 import { type CapturedCase, caseText } from './case-text.ts';
 import { type LandingTrace, landingTraces } from './checks.ts';
-import { type Leg, refused } from './legs.ts';
-import { type Draft, reenact } from './reenact.ts';
+import { type RecordedWork, reenact } from './reenact.ts';
+import { captureAnother, type RunSegment, refused } from './segments.ts';
 
 /**
- * Makes a case of what a worker did with one task. A worker lives among others, and does many things before and after;
- * so its tape is no tape of a case. The task is done once more in a repository of its own, by a worker that takes this
- * task only: others are there as far as it saw them, and agents and scripts do what they did. That is what is taped.
- * Throws CAPTURE_REFUSED, SECRET_LEAKED.
+ * Makes a case of one task of a worker. The journal of a worker cannot serve as the tape: it also holds other tasks and
+ * depends on other workers. So the task is run again and recorded in a fresh repository, by a worker that takes only
+ * this task. It sees the claims and branch moves of other workers that it saw originally, and its agents and scripts are
+ * replayed. Throws CAPTURE_REFUSED, SECRET_LEAKED.
  */
 export async function writeWorkerCase(
   folder: string,
@@ -41,18 +38,18 @@ export async function writeWorkerCase(
 ): Promise<void> {
   const { io, project, place, objectsDir, description } = capture;
   const repository = await repositoryOf(project, io);
-  const run = await workerRunOf(capture.legs, repository);
-  const { leg, main, branch, moves, claims } = run;
-  copyObjects(leg.folder, objectsDir);
-  const activities = leg.activities.map(withoutThoughts);
+  const run = await workerRunOf(capture.segments, repository);
+  const { segment, main, branch, moves, claims } = run;
+  copyObjects(segment.folder, objectsDir);
+  const activities = segment.activities.map(withoutThoughts);
   const base = { commit: main, ref: branch };
   const written = await writeBase(folder, {
     ...{ repository, objectsDir, base, activities },
     moves: moves.map(({ commit }) => commit),
   });
   const redactor = projectRedactor(project, io);
-  const files = await filesBesideBase(leg.files, { repository, base, redactor });
-  const text: CapturedCase = { description, legs: [leg], base: written.base, files, claims, moves };
+  const files = await filesBesideBase(segment.files, { repository, base, redactor });
+  const text: CapturedCase = { description, segments: [segment], base: written.base, files, claims, moves };
   const writeText = (captured: CapturedCase) =>
     writeFileSync(join(folder, `${place.name}.toml`), redactor.text(caseText(captured)));
   writeText(text);
@@ -79,13 +76,13 @@ export async function writeWorkerCase(
       { ...capture, folder, run, packed: written.packed, workplace },
       draftOf(draft),
     );
-    writeText({ ...text, legs: [{ ...leg, exit }] });
+    writeText({ ...text, segments: [{ ...segment, exit }] });
   } finally {
     rmSync(workplace, { recursive: true, force: true });
   }
 }
 
-const draftOf = (folder: string): Draft => {
+const draftOf = (folder: string): RecordedWork => {
   const blob = (sha: string) => readFileSync(join(folder, 'blobs', sha));
   const sessions = join(folder, 'sessions');
   const files = readdirSync(folder).includes('sessions') ? readdirSync(sessions) : [];
@@ -98,17 +95,17 @@ const draftOf = (folder: string): Draft => {
   };
 };
 
-interface Taping extends Capture {
+interface TapingContext extends Capture {
   readonly folder: string;
   readonly run: WorkerRun;
   readonly packed: Readonly<Record<string, string>>;
   readonly workplace: string;
 }
 
-/** Gives the exit code of the worker. */
+/** Runs the task again, writes the tape of the case, and returns the exit code of the worker. */
 async function tapeAgain(
-  { io, context, project, place, folder, run, packed, workplace, history }: Taping,
-  draft: Draft,
+  { io, context, project, place, folder, run, packed, workplace, history }: TapingContext,
+  draft: RecordedWork,
 ): Promise<number> {
   const found = { ...place, folder, file: join(folder, `${place.name}.toml`) };
   const manifest = readCase(found);
@@ -146,83 +143,83 @@ async function tapeAgain(
   }
 }
 
-/** What was done again must have come to the same. */
+/** Throws CAPTURE_REFUSED if the history of the second run differs from the original one. */
 function refuseDifference(before: readonly HistoryEvent[], after: readonly HistoryEvent[]): void {
   if (digestsOf(before).history === digestsOf(after).history) return;
   const [was, is] = [before, after].map(history => history.map(({ type }) => type));
   const at = was?.findIndex((type, index) => type !== is?.[index]) ?? -1;
   const differs =
-    at < 0
-      ? ''
-      : `: its event ${at + 1} was ${was?.[at]}, and is ${is?.[at] ?? 'not there'} when it is done again`;
+    at < 0 ? '' : `: event ${at + 1} was ${was?.[at]}, and is ${is?.[at] ?? 'missing'} in the replay`;
   throw refused(
-    `the task does not come to the same when it is done again by one worker alone${differs}`,
-    'what a worker sees of others beside main and their claims is not in its journal; capture another run of the same kind',
+    `replaying the task with a single worker has a different result${differs}`,
+    `a journal records only the claims and the commits of other workers; ${captureAnother}`,
   );
 }
 
-/** That somebody else had moved the branch when the run reached an effect; `nth` counts from 1. */
-export interface Move {
+/** A move of the branch by another process, noticed when the run reached an effect. */
+export interface MainMove {
   readonly step: string;
+  /** Name of the effect. */
   readonly label: string;
+  /** Occurrence of the effect in the run, from 1. */
   readonly nth: number;
   readonly commit: string;
 }
 
-/** One task of a worker, with all that it saw of others. */
+/** One task of a worker, with everything that it saw of other workers. */
 export interface WorkerRun {
-  readonly leg: Leg;
+  readonly segment: RunSegment;
   readonly runId: string;
-  /** Of the worker, and of the run's owner. */
+  /** Incarnation of the worker, then that of the run's owner. */
   readonly incarnations: readonly string[];
   readonly branch: string;
-  /** Where the branch was when the task was dispatched. */
+  /** Commit of the branch when the task was dispatched. */
   readonly main: string;
   readonly claims: readonly CaseClaim[];
-  readonly moves: readonly Move[];
-  /** What the project's command printed as tasks, if one lists them. */
-  readonly listed: Outcome | undefined;
-  /** What came of pushing, if that was done. */
-  readonly pushed: Outcome | undefined;
+  readonly moves: readonly MainMove[];
+  /** Output of the project's task command, if it has one. */
+  readonly listed: EffectOutcome | undefined;
+  /** Outcome of the push, if there was one. */
+  readonly pushed: EffectOutcome | undefined;
 }
 
 /** Reads the journal of a run of a worker. Throws CAPTURE_REFUSED. */
-async function workerRunOf(legs: readonly Leg[], repository: Repository): Promise<WorkerRun> {
-  const [leg, ...others] = legs;
-  if (!leg || others.length > 0)
+async function workerRunOf(segments: readonly RunSegment[], repository: Repository): Promise<WorkerRun> {
+  const [segment, ...others] = segments;
+  if (!segment || others.length > 0)
     throw refused(
-      'a worker died in the middle of this run, and another one took it over',
-      'a case has what one worker did with one task: capture another run of the same kind',
+      'a worker died during this run, and another worker took it over',
+      `only a run that a single worker finished can be captured; ${captureAnother}`,
     );
-  if (leg.exit === undefined)
+  if (segment.exit === undefined)
     throw refused(
-      'the worker died in the middle of this run, and nobody has gone on with it',
-      'let a worker go on with it: reprise worker --once; then capture another run of the same kind',
+      'the worker died during this run, and the run has not been resumed',
+      `resume it: reprise worker --once; then ${captureAnother}`,
     );
-  const { entries } = leg;
+  const { entries } = segment;
   const claimed = entries.findLastIndex(({ op }) => op === 'claim.take');
   const before = entries.slice(0, claimed);
-  const created = entries.find(({ op }) => op === 'store.create')?.args as Created | undefined;
+  const created = entries.find(({ op }) => op === 'store.create')?.args as CreatedRun | undefined;
   const read = answerOf<TaskFiles>(before.findLast(({ op }) => op === 'tasks.read'));
   const seen = answerOf<Claims>(before.findLast(({ op }) => op === 'claims.list'));
-  const branch = leg.args[leg.args.indexOf('--branch') + 1];
+  const branch = segment.args[segment.args.indexOf('--branch') + 1];
   if (!created || !read?.main || !seen || branch === undefined)
-    throw refused('the journal does not say which task was taken', 'capture another run of the same kind');
+    throw refused('the journal does not show which task the worker took', captureAnother);
   const { runId, owner, events } = created;
   return {
-    leg,
+    segment,
     runId,
     incarnations: [events[0]?.data.input.incarnation ?? '', owner],
     branch,
     main: read.main,
     claims: seen.claims.map(toCaseClaim),
-    moves: await movesOf(leg, { repository, branch, main: read.main }),
+    moves: await movesOf(segment, { repository, branch, main: read.main }),
     listed: before.findLast(({ op }) => op === 'tasks.list.end')?.outcome,
     pushed: entries.findLast(({ op }) => op === 'git.push.end')?.outcome,
   };
 }
 
-interface Created {
+interface CreatedRun {
   readonly runId: string;
   readonly owner: string;
   readonly events: readonly { readonly data: { readonly input: { readonly incarnation: string } } }[];
@@ -231,31 +228,39 @@ interface Created {
 const answerOf = <T>(entry: RecordedEntry | undefined): T | undefined =>
   entry?.outcome?.kind === 'ok' ? (entry.outcome.value as T) : undefined;
 
-/** A claim of a run that has ended is held by nobody, and can be taken. */
+/** Converts a claim; one whose run has ended counts as released, because it can be taken. */
 const toCaseClaim = (claim: Claim): CaseClaim => {
   const { task, state, version, by } = claim;
   return { task, state: state === 'held' && !isHeld(claim) ? 'released' : state, version, by };
 };
 
-interface Where {
+interface RepositoryContext {
   readonly repository: Repository;
   readonly branch: string;
   readonly main: string;
 }
 
-/** Where a run learns where the branch is, or that it has moved. */
-const looks: ReadonlySet<string> = new Set(['workspace.base', 'land.prepare', 'land.move', 'land.confirm']);
+/** Effects by which a run sees the commit of the branch, or that the branch has moved. */
+const branchReads: ReadonlySet<string> = new Set([
+  'workspace.base',
+  'land.prepare',
+  'land.move',
+  'land.confirm',
+]);
 
-/** Each time that the run looked where the branch is, and it was elsewhere. */
-async function movesOf({ step, entries }: Leg, where: Where): Promise<readonly Move[]> {
-  const moves: Move[] = [];
+/** Collects the moves of the branch by other processes, from the effects that read the branch. */
+async function movesOf(
+  { step, entries }: RunSegment,
+  where: RepositoryContext,
+): Promise<readonly MainMove[]> {
+  const moves: MainMove[] = [];
   let tip = where.main;
-  /** Where the branch had gone that was about to be moved: where to is known from the next look. */
-  let lost: Pick<Move, 'label' | 'nth'> | undefined;
+  /** Effect that found the branch moved. Only the next effect that reads the branch shows its commit. */
+  let lost: Pick<MainMove, 'label' | 'nth'> | undefined;
   const reached = new Map<string, number>();
   for (const entry of entries) {
     const { op: label } = entry;
-    if (!looks.has(label)) continue;
+    if (!branchReads.has(label)) continue;
     const nth = (reached.get(label) ?? 0) + 1;
     reached.set(label, nth);
     if (isLost(entry)) lost = { label, nth };
@@ -286,13 +291,13 @@ const isLost = (entry: RecordedEntry): boolean =>
   /^land\.(move|confirm)$/.test(entry.op) && answerOf<MoveEnd | ConfirmEnd>(entry)?.kind === 'lost';
 
 async function refuseSetBack(
-  { repository, branch }: Where,
+  { repository, branch }: RepositoryContext,
   { tip, found }: { readonly tip: string; readonly found: string },
 ): Promise<void> {
   if (await isAncestor(repository, tip, found)) return;
   throw refused(
-    `${branch} was set back by somebody while the run was under way, from ${tip.slice(0, 10)} to ${found.slice(0, 10)}`,
-    'capture a run during which nothing but new commits came onto it',
+    `another process reset ${branch} during the run, from ${tip.slice(0, 10)} to ${found.slice(0, 10)}`,
+    `capture a run during which ${branch} only received new commits`,
   );
 }
 

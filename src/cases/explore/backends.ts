@@ -1,58 +1,55 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import { modelOf } from '../../git/model/load.ts';
-import { branchRef, type Model } from '../../git/model/repository.ts';
-import { openRepository } from '../../git/repository.ts';
-import { worktreeEntries } from '../../git/workspace/entries.ts';
-import { noLog, type OpenLog } from '../../process/log.ts';
-import type { Host, OpenStore } from '../../project/host.ts';
-import { openStore as openSqlite, storeFile } from '../../project/open-engine.ts';
-import { memoryStore } from '../../store/memory.ts';
-import type { EventStore } from '../../store/port.ts';
+import { RepriseError } from '../../core/index.ts';
+import { openRepository } from '../../git/index.ts';
+import { branchRef, type Model, modelOf } from '../../git/model/index.ts';
+import { worktreeEntries } from '../../git/workspace/index.ts';
+import { noLog, type OpenLog } from '../../process/index.ts';
+import { type Host, type OpenStore, openStore as openSqlite, storeFile } from '../../project/index.ts';
+import { type EventStore, memoryStore } from '../../store/index.ts';
 import type { Invariant } from '../manifest/manifest.ts';
 import { onStage, type Stage, stageHistory } from '../perform/stage.ts';
 import type { DeltaOptions } from '../replay/serve-session.ts';
 import type { Violation } from './contract.ts';
-import type { RepositoryEnd } from './endings.ts';
-import type { SharedState } from './key-check/check.ts';
+import type { SharedFacts } from './key-check/check.ts';
 import { GitState, modelFacts, StoreFacts, StoreRows } from './key-check/states.ts';
 import { applyInModel, inModel, learnRecordings } from './model-handlers.ts';
+import type { RepositoryEnd } from './outcomes.ts';
 import type { PreparedCase } from './prepare.ts';
 
-/** Where schedules are played: on real git, or on a model of it in memory. */
-export interface Theatre {
+/** Runs schedules of a case: on real git, or on an in-memory model of it. */
+export interface Backend {
   readonly kind: 'memory' | 'git';
   readonly prepared: PreparedCase;
-  /** Everything as it is before the first step that is explored. One scene at a time. */
-  open(): Promise<Scene>;
-  /** One like it, to play there at the same time, if that brings something forward. */
-  another?(): Promise<Theatre>;
+  /** Restores the state before the first explored command. Only one session may be open at a time. */
+  open(): Promise<BackendSession>;
+  /** Creates an independent copy, so that schedules can run in parallel. Absent where that would not be faster. */
+  another?(): Promise<Backend>;
 }
 
-/** The surroundings of one schedule. */
-export interface Scene {
+/** The state that one schedule runs on. */
+export interface BackendSession {
   readonly surround?: Host['surround'];
   readonly openStore: OpenStore;
-  /** Where what scripts print goes; into files unless it is said. */
+  /** Opens the log for script output. Defaults to files. */
   readonly openLog?: OpenLog | undefined;
   readonly deltas: DeltaOptions;
-  /** Names the files that are checked out in a folder. */
+  /** Returns the id of the tree that is checked out in a folder. */
   readonly filesAt: (folder: string) => string | undefined | Promise<string | undefined>;
-  /** To be asked when all steps are over. */
+  /** Final state of the repository. Only valid once every command has ended. */
   repository(): Promise<RepositoryEnd>;
   store(): EventStore | undefined;
-  /** What steps share, as it is now. */
-  look(): Promise<SharedState>;
-  /** What it cannot do, although it was asked to. */
+  /** Current state that the commands share. */
+  look(): Promise<SharedFacts>;
+  /** Errors of effects that the backend does not support. */
   problems(): readonly RepriseError[];
-  /** Checks what the case says of its repository. */
+  /** Checks the `[[invariants]]` of the case. */
   violation(): Promise<Violation | undefined>;
   close(): Promise<void>;
 }
 
-/** All commits that one leads to, itself among them. */
+/** Returns the ancestors of a commit and the commit itself. */
 function reachable(
   tip: string | undefined,
   parentsOf: (commit: string) => readonly string[],
@@ -67,18 +64,18 @@ function reachable(
   return found;
 }
 
-/** Real git, real files and SQLite, in the folder of the case. */
-export const gitTheatre = (prepared: PreparedCase): Theatre => ({
+/** A backend with real git, real files and SQLite, in the folder of the case. */
+export const gitBackend = (prepared: PreparedCase): Backend => ({
   kind: 'git',
   prepared,
   open: async () => {
     prepared.restore();
-    return gitScene(prepared);
+    return gitBackendSession(prepared);
   },
-  another: async () => gitTheatre(await prepared.another()),
+  another: async () => gitBackend(await prepared.another()),
 });
 
-function gitScene({ stage, env, manifest, loaded }: PreparedCase): Scene {
+function gitBackendSession({ stage, env, manifest, loaded }: PreparedCase): BackendSession {
   let opened: Promise<EventStore> | undefined;
   let store: EventStore | undefined;
   const repository = openRepository({ cwd: stage.repo, env, runProgram: stage.runProgram });
@@ -87,7 +84,7 @@ function gitScene({ stage, env, manifest, loaded }: PreparedCase): Scene {
   const rows = new StoreRows(storeFile(join(stage.repo, '.reprise', 'state')));
   return {
     surround: onStage(stage),
-    // One for all: whoever is cut off in the middle never closes his own.
+    // All commands share one connection: a killed command would never close its own.
     openStore: async stateDir => {
       opened ??= openSqlite(stateDir, { durable: false });
       store = await opened;
@@ -136,22 +133,28 @@ function brokenInvariant(
       encoding: 'utf8',
     });
     if (status === 0) continue;
-    const said = `${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}`.trim();
-    return { what: `invariant ${name}`, message: `${name} does not hold${said === '' ? '' : `:\n${said}`}` };
+    const output = `${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}`.trim();
+    return {
+      what: `invariant ${name}`,
+      message: `${name} does not hold${output === '' ? '' : `:\n${output}`}`,
+    };
   }
   return undefined;
 }
 
-/** Git and files as a model of them, all but the places of agents, and a store in memory. Throws CANNOT_EXPLORE for what only git can do. */
-export async function memoryTheatre(prepared: PreparedCase): Promise<Theatre> {
+/**
+ * A backend with a model of git and files, and a store in memory; only agent slots are real lock files. Throws
+ * CANNOT_EXPLORE for a case that needs real git.
+ */
+export async function memoryBackend(prepared: PreparedCase): Promise<Backend> {
   const { stage, env, manifest, loaded } = prepared;
   const script = manifest.steps.find(step => step.script !== undefined);
-  if (script) throw onlyOnGit(prepared, `step ${script.name} is a shell script`);
-  if (manifest.live.length > 0) throw onlyOnGit(prepared, `${manifest.live.join(', ')} run for real`);
+  if (script) throw onlyOnGit(prepared, `command ${script.name} is a shell script`);
+  if (manifest.live.length > 0) throw onlyOnGit(prepared, `it runs ${manifest.live.join(', ')} for real`);
   if (existsSync(storeFile(join(stage.repo, '.reprise', 'state'))))
-    throw onlyOnGit(prepared, 'there are runs or claims before the first step that is explored');
+    throw onlyOnGit(prepared, 'runs or claims exist before the first explored command');
   if (manifest.triggers.some(({ action }) => action.kind === 'move_main'))
-    throw onlyOnGit(prepared, 'a trigger moves its branch');
+    throw onlyOnGit(prepared, 'a trigger moves the branch');
   const repository = await openRepository({ cwd: stage.repo, env, runProgram: stage.runProgram });
   const template = await modelOf(repository);
   await learnRecordings(template, { repository, recordings: loaded.sessions, blob: loaded.blob });
@@ -160,17 +163,17 @@ export async function memoryTheatre(prepared: PreparedCase): Promise<Theatre> {
     prepared,
     open: async () => {
       rmSync(join(stage.repo, '.reprise', 'state', 'locks'), { recursive: true, force: true });
-      return memoryScene(template.clone(), prepared);
+      return memoryBackendSession(template.clone(), prepared);
     },
   };
 }
 
 const onlyOnGit = ({ found }: PreparedCase, why: string): RepriseError =>
   new RepriseError('CANNOT_EXPLORE', `${found.name} cannot be explored in memory: ${why}`, {
-    hint: `explore it on real git: reprise explore ${found.name} --on git`,
+    hint: `use real git: reprise explore ${found.name} --on git`,
   });
 
-function memoryScene(model: Model, { stage, manifest, loaded }: PreparedCase): Scene {
+function memoryBackendSession(model: Model, { stage, manifest, loaded }: PreparedCase): BackendSession {
   const store = memoryStore();
   const problems: RepriseError[] = [];
   const stored = new StoreFacts(store);
@@ -190,7 +193,7 @@ function memoryScene(model: Model, { stage, manifest, loaded }: PreparedCase): S
     store: () => store,
     look: async () => new Map([...modelFacts(model, stage.repo), ...(await stored.facts())]),
     problems: () => problems,
-    // Commands of the case need files: they are asked on real git.
+    // The checks need real files, so they only run on real git.
     violation: async () => undefined,
     close: async () => {},
   };

@@ -1,17 +1,22 @@
 import { relative } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { PolicyName } from '../../effects/explore/policies.ts';
-import { exitCodes } from '../../project/exit-codes.ts';
-import { type CommandIo, lookOf, writeLines } from '../../project/host.ts';
-import { glyphsFor } from '../../terminal/glyphs.ts';
-import { painter } from '../../terminal/text.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { PolicyName } from '../../effects/explore/index.ts';
+import { type CommandIo, exitCodes, styleOf, writeLines } from '../../project/index.ts';
+import { glyphsFor, painter } from '../../terminal/index.ts';
 import type { TestContext } from '../context.ts';
 import { type FoundCase, findCases } from '../manifest/find.ts';
 import { readCase } from '../manifest/load.ts';
 import { type FaultKind, faultKinds } from '../manifest/manifest.ts';
 import { opensLanes } from '../perform/step-io.ts';
 import { caseTitle } from '../result.ts';
-import { aboutOf, type ExploreOptions, type Failure, isTooMuch, mostDoubt, sumOf } from './contract.ts';
+import {
+  aboutOf,
+  type CaseExploreOptions,
+  type Failure,
+  isTooMuch,
+  mostInconclusive,
+  sumOf,
+} from './contract.ts';
 import { type CaseExploration, exploreCase } from './explore.ts';
 import { keepRace, type Race } from './race-file.ts';
 import { playRaces, raceFailure } from './races.ts';
@@ -24,23 +29,23 @@ export interface ExploreCommandOptions {
   readonly schedules?: number | undefined;
   readonly seed?: number | undefined;
   readonly crashes?: boolean | undefined;
-  /** Every crash of the recorded order, and nothing else. */
+  /** Tries only the crashes of the recorded schedule. */
   readonly crashPoints?: boolean | undefined;
-  /** All kinds if only `true` is said. */
+  /** Fault kinds to inject; `true` means all kinds. */
   readonly faults?: boolean | readonly FaultKind[] | undefined;
   readonly checkKeys?: boolean | undefined;
   readonly twice?: boolean | undefined;
   readonly on?: 'memory' | 'git' | undefined;
-  /** Plays this race again, and nothing else. */
+  /** Name of a saved race to replay, without exploring. */
   readonly race?: string | undefined;
   readonly json?: boolean | undefined;
-  /** Keeps no file of what is found. */
+  /** Does not save the race that is found. */
   readonly dryRun?: boolean | undefined;
 }
 
 const defaultForMs = 60_000;
 
-/** Plays cases in orders that have not happened yet. */
+/** Plays test cases in schedules that differ from the recorded one. Returns the exit code. */
 export async function exploreCommand(
   { io, context }: { readonly io: CommandIo; readonly context: TestContext },
   options: ExploreCommandOptions,
@@ -48,8 +53,8 @@ export async function exploreCommand(
   const { cases } = findCases({ names: options.names, cwd: io.cwd });
   const explored = options.names.length > 0 ? cases : cases.filter(hasLanes);
   if (explored.length === 0)
-    throw new RepriseError('CASE_NOT_FOUND', 'there are no test cases with lanes in cases/', {
-      hint: 'make one of a run: reprise capture <run> <name>',
+    throw new RepriseError('CASE_NOT_FOUND', 'no test case in cases/ runs a workflow or a worker', {
+      hint: 'capture a run as a test case: reprise capture <run> <name>',
     });
   if (options.race !== undefined) return replayRace({ io, context }, explored, options.race);
   let worst = 0;
@@ -63,7 +68,7 @@ export async function exploreCommand(
 const hasLanes = (found: FoundCase): boolean =>
   readCase(found).steps.some(({ command }) => opensLanes(command));
 
-/** Among all cases, one that cannot be explored is no reason to leave the others out. */
+/** Explores a case; if no case was named, one that cannot be explored is skipped with a note. */
 async function exploreOrPass(
   given: { readonly io: CommandIo; readonly context: TestContext },
   found: FoundCase,
@@ -72,10 +77,10 @@ async function exploreOrPass(
   try {
     return await exploreOne(given, found, options);
   } catch (error) {
-    const isPassedOver =
+    const isSkipped =
       options.names.length === 0 && error instanceof RepriseError && error.code === 'CANNOT_EXPLORE';
-    if (!isPassedOver) throw error;
-    writeLines(given.io.err, `${caseTitle(found)} is not explored: ${error.message}`);
+    if (!isSkipped) throw error;
+    writeLines(given.io.err, `skipped ${caseTitle(found)}: ${error.message}`);
     return exitCodes.ok;
   }
 }
@@ -97,8 +102,8 @@ async function exploreOne(
   return isPassed(result) ? exitCodes.ok : exitCodes.failed;
 }
 
-/** What was typed goes before what the case says. */
-function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: CommandIo): ExploreOptions {
+/** Options of the command line take precedence over the `[explore]` table of the case. */
+function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: CommandIo): CaseExploreOptions {
   const { explore } = readCase(found);
   const faults = options.faults === true ? faultKinds : options.faults || explore?.faults || [];
   const crashes = options.crashPoints || (options.crashes ?? explore?.crashes ?? false);
@@ -116,11 +121,11 @@ function settingsOf(found: FoundCase, options: ExploreCommandOptions, io: Comman
   };
 }
 
-type Budget = Pick<ExploreOptions, 'forMs' | 'schedules'>;
-type SomeBudget = { readonly [Limit in keyof Budget]?: Budget[Limit] | undefined };
+type ExploreBudget = Pick<CaseExploreOptions, 'forMs' | 'schedules'>;
+type SomeBudget = { readonly [Limit in keyof ExploreBudget]?: ExploreBudget[Limit] | undefined };
 
-/** Who types a limit means that one, and not a smaller one that the case has for whenever it is tested. */
-export function budgetOf(typed: SomeBudget, ofCase: SomeBudget | undefined): Budget {
+/** Any limit on the command line replaces all limits of the case, which are meant for `reprise test` and are smaller. */
+export function budgetOf(typed: SomeBudget, ofCase: SomeBudget | undefined): ExploreBudget {
   const isTyped = typed.forMs !== undefined || typed.schedules !== undefined;
   const { forMs = defaultForMs, schedules = Number.POSITIVE_INFINITY } = isTyped ? typed : (ofCase ?? {});
   return { forMs, schedules };
@@ -150,7 +155,7 @@ function resultLines(
   result: CaseExploration,
   { io, kept }: { readonly io: CommandIo; readonly kept: string | undefined },
 ): readonly string[] {
-  const { color, columns, unicode } = lookOf(io, 'out');
+  const { color, columns, unicode } = styleOf(io, 'out');
   const paint = painter(color);
   const glyphs = glyphsFor(unicode);
   const { worlds, failure, drift, note } = result;
@@ -164,23 +169,25 @@ function resultLines(
     ...(note === undefined ? [] : [`  ${paint('dim', note)}`]),
     ...worlds.flatMap(world => summaryLines(world).map(line => `  ${line}`)),
     ...(isTooMuch(sumOf(worlds))
-      ? [`  too many are inconclusive: more than ${100 * mostDoubt} % show nothing`]
+      ? [
+          `  failed: more than ${100 * mostInconclusive} % of the schedules are inconclusive, so the result proves nothing`,
+        ]
       : []),
     ...(failure ? ['', ...failureLines(failure, { columns: columns - 2, replay }).map(indented)] : []),
-    ...(kept ? [`  kept as ${kept}: reprise test plays it from now on`] : []),
+    ...(kept ? [`  saved as ${kept}; \`reprise test\` replays it from now on`] : []),
     ...(drift
       ? [
           '',
-          '  the model of git and git itself do not agree; on git the same schedule came to this:',
+          '  the in-memory model and real git disagree; on real git this schedule gives:',
           `  ${drift.onGit}`,
-          '  in memory it came to this:',
+          '  in memory it gives:',
           ...failureLines(drift.failure, { columns: columns - 2, replay }).map(indented),
         ]
       : []),
   ];
 }
 
-/** What has to be asked for to see such a failure. */
+/** Returns the option without which the failure does not show. */
 function optionFor(failure: Failure | undefined): string {
   switch (failure && aboutOf(failure)) {
     case 'keys':
@@ -199,7 +206,7 @@ const asData = ({ failure, drift, ...result }: CaseExploration) => ({
   ...(drift ? { drift: { ...drift, failure: withSwitches(drift.failure) } } : {}),
 });
 
-/** With how often the schedule goes from one step to another. */
+/** Adds the number of switches between commands. */
 const withSwitches = (failure: Failure) => ({
   ...failure,
   switches: switchesBetweenSteps(failure.trace, failure.waits),
@@ -207,7 +214,7 @@ const withSwitches = (failure: Failure) => ({
 
 const indented = (line: string): string => (line === '' ? '' : `  ${line}`);
 
-/** One line that is written over and over, on a terminal; nothing elsewhere. */
+/** A progress line that is rewritten in place on a terminal. Prints nothing elsewhere. */
 function liveLine(io: CommandIo, title: string) {
   let shown = 0;
   const isShown = io.isTTY.stderr;
@@ -231,15 +238,15 @@ async function replayRace(
 ): Promise<number> {
   const [played] = found ? await playRaces(found, context, name) : [];
   if (!played)
-    throw new RepriseError('CASE_NOT_FOUND', `there is no race ${name} of that case`, {
-      hint: 'see what is in the folder `races` of the case',
+    throw new RepriseError('CASE_NOT_FOUND', `the case has no race named ${name}`, {
+      hint: 'the races of a case are the files in its `races` folder',
     });
   const failure = raceFailure(played.race, played.outcome);
   if (!failure) {
-    writeLines(io.out, `${played.race.displayFile}: it does not happen any more`);
+    writeLines(io.out, `${played.race.displayFile}: no longer reproduces`);
     return exitCodes.ok;
   }
-  const { columns } = lookOf(io, 'out');
+  const { columns } = styleOf(io, 'out');
   const lines = diagramOf({ ...played, adversity: played.race }, columns - 2).map(indented);
   writeLines(io.out, [failure.message, '', ...lines, '', failure.hint ?? ''].join('\n'));
   return exitCodes.failed;

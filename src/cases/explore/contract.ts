@@ -1,73 +1,80 @@
-import type { Coverage } from '../../effects/explore/coverage.ts';
-import type { PolicyName } from '../../effects/explore/policies.ts';
-import type { Move, Policy, Verdict } from '../../effects/explore/schedule.ts';
-import { notDeterministic } from '../../effects/explore/search.ts';
+import {
+  type Coverage,
+  type Move,
+  notDeterministic,
+  type Policy,
+  type PolicyName,
+  type ScheduleVerdict,
+} from '../../effects/explore/index.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
-import type { Theatre } from './backends.ts';
+import type { Backend } from './backends.ts';
 import type { CrashCoverage } from './crash-points.ts';
 import type { Crash } from './crashes.ts';
-import type { Forms } from './endings.ts';
 import type { Fault } from './faults.ts';
 import { isAboutKeys } from './key-check/check.ts';
+import type { OutcomeForms } from './outcomes.ts';
 import type { PerformedCase } from './perform.ts';
 
-/** Something that must never be. */
+/** A broken rule. */
 export interface Violation {
-  /** A few words that stay the same from schedule to schedule: two failures with the same words are the same failure. */
+  /** Name of the rule. Failures of two schedules with the same name count as the same failure. */
   readonly what: string;
-  /** One sentence for people. */
+  /** Sentence for people. */
   readonly message: string;
 }
 
-export interface ExploreOptions {
+export interface CaseExploreOptions {
   readonly policy: PolicyName;
   readonly forMs: number;
-  /** At most so many. */
+  /** Maximum number of schedules. */
   readonly schedules: number;
   readonly seed: number;
   readonly crashes: boolean;
-  /** Every crash of the recorded order comes before anything else, or there is nothing else. Unless it is said, they take turns with other orders. */
+  /**
+   * Whether the crashes of the recorded schedule come before all other schedules, or are the only ones. By default, they
+   * alternate with other schedules.
+   */
   readonly crashPoints?: 'first' | 'only' | undefined;
   readonly faults: readonly FaultKind[];
-  /** What effects change is compared with what they say that they write. */
+  /** Checks that effects only change what their keys declare as written. */
   readonly checkKeys?: boolean | undefined;
-  /** Every schedule is played twice, and has to come to the same. */
+  /** Plays every schedule twice and fails if the outcomes differ. */
   readonly twice?: boolean | undefined;
-  /** Both, one after the other, unless it is said. */
+  /** Backend to use. Defaults to both in turn. */
   readonly on?: 'memory' | 'git' | undefined;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly onProgress?: ((progress: ExplorationProgress) => void) | undefined;
   readonly interrupt?: AbortSignal | undefined;
 }
 
-export interface Progress extends Coverage {
-  readonly on: Theatre['kind'];
+export interface ExplorationProgress extends Coverage {
+  readonly on: Backend['kind'];
   readonly schedules: number;
   readonly entries: number;
   readonly elapsedMs: number;
-  /** If crashes are tried. */
+  /** Coverage of crash points, if crashes are tried. */
   readonly crashPoints?: CrashCoverage | undefined;
 }
 
-/** Why no more was played. */
+/** Reason why exploration stopped. */
 export type EndedBy = 'failure' | 'interrupt' | 'schedules' | 'time';
 
-/** What came of exploring a case. */
-export interface Exploration extends Progress {
-  /** Every order was played in which things that conflict can happen while time stands still unless all wait. */
+/** Result of exploring a case on one backend. */
+export interface Exploration extends ExplorationProgress {
+  /** Whether every order of conflicting effects was played, with time passing only while all lanes wait. */
   readonly isComplete: boolean;
-  /** Steps which are the same but for their names, so that which of them is which was not tried out. */
+  /** Groups of commands that differ only in their names. Schedules that only swap them are not played. */
   readonly alike: readonly (readonly string[])[];
-  /** Schedules of which nothing can be said, because a session was not recorded for what it was asked there. */
+  /** Number of schedules without a verdict, because no recorded session fits the prompt or base there. */
   readonly inconclusive: number;
-  /** Why, of the first of them. */
+  /** Why the first inconclusive schedule has no verdict. */
   readonly doubt?: string | undefined;
-  /** Schedules in which a session was told on another base, or to another prompt, than it was recorded with. */
+  /** Number of schedules in which a recorded session was replayed on another base commit or prompt. */
   readonly counterfactual: number;
-  /** Whether it can be told what all one-after-another orders come to, of those that were played. */
+  /** Whether outcomes were compared with those of sequential schedules. False if one of these did not pass. */
   readonly isComparedWithOrders: boolean;
-  /** Every crash of the recorded order was tried, and most of so many other orders said nothing: more were not played. */
-  readonly givenUp?: Doubt | undefined;
-  /** Nothing if there was nothing more to be played. */
+  /** Set if no more schedules were tried after the crash points, because most of them were inconclusive. */
+  readonly givenUp?: InconclusiveCount | undefined;
+  /** Limit or event that stopped exploration; unset if there was no schedule left. */
   readonly endedBy?: EndedBy | undefined;
   readonly failure?: Failure | undefined;
 }
@@ -75,17 +82,17 @@ export interface Exploration extends Progress {
 export interface Failure {
   readonly what: string;
   readonly message: string;
-  readonly attempt: Pick<Attempt, 'by' | 'seed'>;
-  readonly adversity: Adversity;
+  readonly attempt: Pick<ScheduleAttempt, 'by' | 'seed'>;
+  readonly adversity: Faults;
   readonly isCalm: boolean;
-  /** What comes after it comes by itself, with no interruption. */
+  /** Moves up to the failure. The rest of the schedule runs without preemption. */
   readonly trace: readonly Move[];
-  /** Where nobody can go on: what lanes wait for. */
+  /** Moves that lanes wait for, in a deadlock. */
   readonly waits: readonly Move[];
 }
 
 export const failureOf = (
-  { by, seed, adversity, policy }: Attempt,
+  { by, seed, adversity, policy }: ScheduleAttempt,
   { trace, verdict, left }: PerformedCase,
   { what, message }: Pick<Failure, 'what' | 'message'>,
 ): Failure => ({
@@ -98,68 +105,68 @@ export const failureOf = (
   waits: waitsOf(verdict, left),
 });
 
-export const waitsOf = (verdict: Verdict, left: readonly Move[]): readonly Move[] =>
+export const waitsOf = (verdict: ScheduleVerdict, left: readonly Move[]): readonly Move[] =>
   verdict.kind === 'failed' && verdict.what === 'deadlock' ? left : [];
 
-/** What befalls a schedule beside its order. */
-export interface Adversity {
+/** Crashes and faults injected into a schedule. */
+export interface Faults {
   readonly crashes: readonly Crash[];
   readonly faults: readonly Fault[];
 }
 
-export const noAdversity: Adversity = { crashes: [], faults: [] };
+export const noFaults: Faults = { crashes: [], faults: [] };
 
-/** One schedule that is to be played. */
-export interface Attempt {
+/** One schedule to play. */
+export interface ScheduleAttempt {
   readonly policy: Policy;
-  readonly adversity: Adversity;
-  /** How its order is chosen, for people. */
+  readonly adversity: Faults;
+  /** Name of the policy or source, for people. */
   readonly by: string;
   readonly seed: number;
-  /** If it is the recorded order with a crash: what it comes to without one. */
-  readonly recorded?: Forms | undefined;
+  /** Outcome of the recorded schedule without a crash, if this is the recorded schedule with one. */
+  readonly recorded?: OutcomeForms | undefined;
 }
 
-/** Where attempts come from. */
-export interface Source {
-  /** `undefined` when there is nothing to try, before what is under way is learned. */
-  next(): Attempt | undefined;
-  /** How an attempt went that was given. They are learned in the order in which they were. */
-  learn(performed: PerformedCase, attempt: Attempt): void;
+/** A supply of schedules. */
+export interface ScheduleSource {
+  /** Returns the next schedule; `undefined` if there is none until the running ones have been learned from. */
+  next(): ScheduleAttempt | undefined;
+  /** Takes the result of a schedule. Results arrive in the order in which `next` returned the schedules. */
+  learn(performed: PerformedCase, attempt: ScheduleAttempt): void;
 }
 
-/** Of how many schedules nothing can be said. */
-export interface Doubt {
+/** Number of inconclusive schedules out of all that were played. */
+export interface InconclusiveCount {
   readonly inconclusive: number;
   readonly schedules: number;
 }
 
-/** Above this share of doubt, nothing was shown of a case. */
-export const mostDoubt = 0.2;
+/** Share of inconclusive schedules above which an exploration proves nothing and fails. */
+export const mostInconclusive = 0.2;
 
-export const isTooMuch = (doubt: Doubt): boolean => shareOf(doubt) > mostDoubt;
+export const isTooMuch = (count: InconclusiveCount): boolean => shareOf(count) > mostInconclusive;
 
-/** More of them say nothing than something. */
-export const isMost = (doubt: Doubt): boolean => shareOf(doubt) > 0.5;
+/** Whether more than half of the schedules are inconclusive. */
+export const isMost = (count: InconclusiveCount): boolean => shareOf(count) > 0.5;
 
-export const shareOf = ({ inconclusive, schedules }: Doubt): number =>
+export const shareOf = ({ inconclusive, schedules }: InconclusiveCount): number =>
   schedules === 0 ? 0 : inconclusive / schedules;
 
-/** In all worlds together. */
-export const sumOf = (all: readonly Doubt[]): Doubt => ({
+/** Adds up the counts of several backends. */
+export const sumOf = (all: readonly InconclusiveCount[]): InconclusiveCount => ({
   inconclusive: all.reduce((sum, { inconclusive }) => sum + inconclusive, 0),
   schedules: all.reduce((sum, { schedules }) => sum + schedules, 0),
 });
 
-/** What a failure is about: an order of steps, an effect by itself, or that the same order comes to different things. */
+/** Cause of a failure: the order of effects, the keys of one effect, or an outcome that is not deterministic. */
 export function aboutOf(violation: Pick<Violation, 'what'>): 'order' | 'keys' | 'chance' {
   if (isAboutKeys(violation)) return 'keys';
   return violation.what === notDeterministic ? 'chance' : 'order';
 }
 
-/** `worker_a` of `worker_a~2`, which was started in its place. */
+/** Name of the command in the case: `worker_a` for `worker_a~2`, which is its first restart. */
 export const firstName = (step: string): string => step.split('~', 1)[0] ?? step;
 
-/** `worker_a~2` after `worker_a`. */
+/** Name of the next restart: `worker_a~2` for `worker_a`. */
 export const nextLife = (step: string): string =>
   `${firstName(step)}~${Number(step.split('~')[1] ?? '1') + 1}`;

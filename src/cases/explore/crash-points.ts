@@ -1,24 +1,23 @@
-import { scatter, whoeverHasTheBaton } from '../../effects/explore/policies.ts';
-import type { Move, Point, Policy } from '../../effects/explore/schedule.ts';
-import { topLane } from '../../effects/recording/recording.ts';
-import { type Adversity, type Attempt, firstName, noAdversity, type Source } from './contract.ts';
-import type { Forms } from './endings.ts';
+import { continueLast, type Move, type Point, type Policy, scatter } from '../../effects/explore/index.ts';
+import { topLane } from '../../effects/recording/index.ts';
+import { type Faults, firstName, noFaults, type ScheduleAttempt, type ScheduleSource } from './contract.ts';
+import type { OutcomeForms } from './outcomes.ts';
 import type { PerformedCase } from './perform.ts';
 import type { PreparedCase } from './prepare.ts';
-import type { Turn } from './race-file.ts';
-import { everyMishap } from './sources.ts';
+import type { RaceMove } from './race-file.ts';
+import { everyFault } from './sources.ts';
 
-/** Whose turn it was when the case was recorded, of all that a schedule decides about, as a trial shows. */
-function recordedTurns({ loaded }: PreparedCase, { trace }: PerformedCase): readonly Turn[] {
+/** Returns the recorded moves whose order a schedule decides. A trial schedule shows which effects these are. */
+function recordedMoves({ loaded }: PreparedCase, { trace }: PerformedCase): readonly RaceMove[] {
   const ops = new Set(trace.map(({ op }) => op));
   return loaded.recording.entries.filter(({ op }) => ops.has(op)).map(({ lane, op }) => ({ lane, op }));
 }
 
 /**
- * The order in which a case was recorded, as far as it can be kept: what steps do to each other comes as it came then. Who
- * does something else than in the recording, or was killed and started again, catches up when it is the turn of its step.
+ * A policy that follows the recorded order as far as possible. A lane that deviates from the recording, or was killed and
+ * restarted, catches up at the next recorded move of its command.
  */
-function asRecorded(turns: readonly Turn[]): Policy {
+function asRecorded(turns: readonly RaceMove[]): Policy {
   const left = [...turns];
   const owners = new Owners();
   const choose = (point: Point): string => {
@@ -33,29 +32,29 @@ function asRecorded(turns: readonly Turn[]): Policy {
         left.shift();
         return move.lane;
       }
-      const behind = move ? leftOut(left, move) : 1;
-      if (move && behind === 0) return move.lane;
+      const skipped = move ? skippedBefore(left, move) : 1;
+      if (move && skipped === 0) return move.lane;
       left.shift();
     }
-    return whoeverHasTheBaton(point);
+    return continueLast(point);
   };
   return { isCalm: true, choose };
 }
 
 /**
- * Who is at work on a run. Whoever was killed at it and is started again comes first, in the order in which the runs were
- * begun, until it has it back: otherwise another takes it over, and one of them does what two did.
+ * Tracks which commands own a run. A restarted owner goes first until it has its run back. Otherwise another command
+ * would take the run over and do the work of both, which is a different order from the recorded one.
  */
 class Owners {
-  /** The first names of steps. */
+  /** Owners by their name in the case, in the order in which their runs began. */
   readonly #owners = new Set<string>();
-  /** Lives that have begun or taken over something. */
+  /** Processes that have created or taken over a run. */
   readonly #settled = new Set<string>();
 
   returning(point: Point): string | undefined {
     for (const owner of this.#owners) {
       const enabled = point.enabled.filter(({ lane }) => this.#isBack(topLane(lane), owner));
-      if (enabled.length > 0) return whoeverHasTheBaton({ ...point, enabled });
+      if (enabled.length > 0) return continueLast({ ...point, enabled });
     }
     return undefined;
   }
@@ -74,25 +73,25 @@ class Owners {
   }
 }
 
-/** What the lane could do now, or else another of its step. */
-function moveFor({ lane, op }: Turn, point: Point): Move | undefined {
+/** Returns the next move of the lane, or of another lane of its command. */
+function moveFor({ lane, op }: RaceMove, point: Point): Move | undefined {
   const step = stepOf(lane);
   const own = point.enabled.find(each => each.lane === lane);
   if (own) return own;
   const enabled = point.enabled.filter(each => stepOf(each.lane) === step);
   if (enabled.length === 0) return undefined;
   const same = enabled.find(each => each.op === op);
-  const baton = whoeverHasTheBaton({ ...point, enabled });
-  return same ?? enabled.find(each => each.lane === baton);
+  const last = continueLast({ ...point, enabled });
+  return same ?? enabled.find(each => each.lane === last);
 }
 
 const stepOf = (lane: string): string => firstName(topLane(lane));
 
-/** How far ahead it is looked whether a lane has left something out. */
+/** Number of recorded moves of a lane that are searched for its current one. */
 const lookAhead = 4;
 
-/** How many of the next turns of the lane come before what it does now. */
-function leftOut(left: readonly Turn[], { lane, op }: Move): number {
+/** Number of recorded moves that the lane has skipped. */
+function skippedBefore(left: readonly RaceMove[], { lane, op }: Move): number {
   const own = left.filter(turn => turn.lane === lane).slice(0, lookAhead);
   return Math.max(
     0,
@@ -100,34 +99,35 @@ function leftOut(left: readonly Turn[], { lane, op }: Move): number {
   );
 }
 
-/** How many of the moments at which somebody could be killed in the recorded order have been tried. */
+/** Coverage of the points in the recorded schedule at which a command can be killed. */
 export interface CrashCoverage {
   readonly tried: number;
-  /** Not known before the recorded order has been played without a crash. */
+  /** Number of crash points. Unknown until the recorded schedule has been played without a crash. */
   readonly of?: number | undefined;
-  /** Of those that were tried, the ones about which nothing can be said. */
+  /** Number of tried crash points without a verdict. */
   readonly inconclusive: number;
-  /** Of those that were tried, the ones that came to something else than without a crash, as another order would. */
+  /** Number of tried crash points with a different outcome, one that another order without a crash has as well. */
   readonly otherEnds: number;
 }
 
 /**
- * The recorded order, and then the same with a crash: of each step after each of its entries, and of all of them after
- * each entry of all. If it ends early, moments of all of it were tried.
+ * Supplies the recorded schedule, and then the same schedule with one crash: of each command after each of its effects,
+ * and of all commands together after each effect. The crash points are scattered, so that an exploration that is cut
+ * short has tried points of the whole schedule.
  */
-export class CrashPoints implements Source {
-  readonly #turns: readonly Turn[];
-  #points: readonly Adversity[] | undefined;
-  #recorded: Forms | undefined;
+export class CrashPoints implements ScheduleSource {
+  readonly #turns: readonly RaceMove[];
+  #points: readonly Faults[] | undefined;
+  #recorded: OutcomeForms | undefined;
   #hasBegun = false;
   #given = 0;
   #tried = 0;
   #inconclusive = 0;
   #otherEnds = 0;
 
-  /** The trial is any schedule: it tells what is decided about. */
+  /** `trial` is any finished schedule: it shows which effects are scheduled. */
   constructor(prepared: PreparedCase, trial: PerformedCase) {
-    this.#turns = recordedTurns(prepared, trial);
+    this.#turns = recordedMoves(prepared, trial);
   }
 
   get coverage(): CrashCoverage {
@@ -139,16 +139,16 @@ export class CrashPoints implements Source {
     };
   }
 
-  next(): Attempt | undefined {
+  next(): ScheduleAttempt | undefined {
     if (!this.#hasBegun) {
       this.#hasBegun = true;
-      return this.#attempt(noAdversity, 0);
+      return this.#attempt(noFaults, 0);
     }
     const adversity = this.#points?.[this.#given];
     return adversity && this.#attempt(adversity, ++this.#given);
   }
 
-  #attempt(adversity: Adversity, seed: number): Attempt {
+  #attempt(adversity: Faults, seed: number): ScheduleAttempt {
     const policy = asRecorded(this.#turns);
     return { policy, adversity, by: 'the recorded order', seed, recorded: this.#recorded };
   }
@@ -156,7 +156,7 @@ export class CrashPoints implements Source {
   learn(performed: PerformedCase): void {
     const { verdict, forms } = performed;
     if (!this.#points) {
-      this.#points = scatter(everyMishap(performed, { crashes: true, faults: [] }));
+      this.#points = scatter(everyFault(performed, { crashes: true, faults: [] }));
       if (verdict.kind === 'passed') this.#recorded = forms;
       return;
     }

@@ -1,22 +1,23 @@
-import type { NewEvent } from '../../core/events.ts';
-import { topLane } from '../../effects/recording/recording.ts';
-import type { Tracer } from '../../effects/tracer.ts';
+import type { NewEvent } from '../../core/index.ts';
+import type { Tracer } from '../../effects/index.ts';
+import { topLane } from '../../effects/recording/index.ts';
 import type { CaseStep } from '../manifest/manifest.ts';
 import { firstName, nextLife } from './contract.ts';
 
-/** That the process of a step is killed right after so many of its entries have ended, before it hears of the last. */
+/** A kill of a process right after an effect, before the process sees the outcome of that effect. */
 export interface Crash {
-  /** `worker_a`, and `worker_a~2` for what was started in its place; `*` is all of them, after so many entries of all. */
+  /** Name of the command: `worker_a`, `worker_a~2` for its first restart, or `*` for all processes. */
   readonly step: string;
+  /** Number of effects that finish before the kill: those of the command, or for `*` those of all commands. */
   readonly after: number;
 }
 
-/** Sees to crashes, and knows how to go on after one. */
+/** Kills processes at the given points, and decides how to restart them. */
 export interface CrashWatch {
   readonly tracer: Tracer;
-  /** How many entries each step has had, and with it how many moments to crash at. */
+  /** Number of finished effects per command, which is also its number of crash points. */
   readonly entries: ReadonlyMap<string, number>;
-  /** What a person would start after the step was killed; nothing if all that it had begun has ended. */
+  /** Returns the command that a user would start after the kill; `undefined` if every run of the command has ended. */
   restart(killed: CaseStep): CaseStep | undefined;
 }
 
@@ -27,23 +28,23 @@ export const endsRun = (events: readonly NewEvent[]): boolean => events.some(({ 
 export interface CrashWatchOptions {
   readonly crashes: readonly Crash[];
   readonly kill: (step: string) => void;
-  /** The steps that are being played. */
+  /** Names of the commands that are running. */
   readonly alive: () => readonly string[];
 }
 
-/** In the place of a step: the whole machine. */
-export const everybody = '*';
+/** Stands for all commands: the whole machine crashes. */
+export const allSteps = '*';
 
 export function watchForCrashes({ crashes, kill, alive }: CrashWatchOptions): CrashWatch {
   let total = 0;
-  /** Whom nobody but a crash has killed: what a case kills, it wants to be gone. */
+  /** Commands killed by a crash. A command that the case itself kills is not restarted. */
   const struck = new Set<string>();
   const strike = (step: string) => {
     struck.add(step);
     kill(step);
   };
   const entries = new Map<string, number>();
-  /** By the first name of the step; whether they have ended. */
+  /** Whether each run has ended, by run id, for each command by its name in the case. */
   const runs = new Map<string, Map<string, boolean>>();
   const runsOf = (step: string) => {
     const known = runs.get(firstName(step)) ?? new Map<string, boolean>();
@@ -67,14 +68,15 @@ export function watchForCrashes({ crashes, kill, alive }: CrashWatchOptions): Cr
         entries.set(step, count);
         total += 1;
         if (crashes.some(crash => crash.step === step && crash.after === count)) strike(step);
-        if (crashes.some(crash => crash.step === everybody && crash.after === total))
+        if (crashes.some(crash => crash.step === allSteps && crash.after === total))
           for (const each of alive()) strike(each);
       },
     },
     restart: killed => {
       if (!struck.has(killed.name)) return undefined;
       const name = nextLife(killed.name);
-      // Somebody whom the case kills sooner or later may never end by itself; but what it is to begin, others go on with.
+      // A command that the case kills anyway might never end when restarted. It is only restarted to create the run that
+      // later commands resume.
       if (killed.killAfter !== undefined)
         return killed.command === 'run' && runsOf(killed.name).size === 0 ? { ...killed, name } : undefined;
       if (killed.command !== 'run' && killed.command !== 'resume')

@@ -1,36 +1,41 @@
-import { RepriseError } from '../../core/errors.ts';
-import { followLeniently, followStrictly, minimise } from '../../effects/explore/minimise.ts';
-import type { Policy, Verdict } from '../../effects/explore/schedule.ts';
-import { topLane } from '../../effects/recording/recording.ts';
+import { RepriseError } from '../../core/index.ts';
+import {
+  followLeniently,
+  followStrictly,
+  minimise,
+  type Policy,
+  type ScheduleVerdict,
+} from '../../effects/explore/index.ts';
+import { topLane } from '../../effects/recording/index.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import { readCase } from '../manifest/load.ts';
-import { gitTheatre, memoryTheatre, type Theatre } from './backends.ts';
+import { type Backend, gitBackend, memoryBackend } from './backends.ts';
 import {
-  type Adversity,
   aboutOf,
+  type CaseExploreOptions,
   type Exploration,
-  type ExploreOptions,
   type Failure,
+  type Faults,
   waitsOf,
 } from './contract.ts';
-import { isAboutOrders } from './endings.ts';
 import { CaseExplorer } from './explorer.ts';
+import { isAboutOrders } from './outcomes.ts';
 import type { PerformedCase } from './perform.ts';
 import { type PreparedCase, prepareCase } from './prepare.ts';
 import { switchesBetweenSteps } from './text.ts';
 
-/** How many schedules may be tried, and for how long: on git one takes a second. */
+/** Budget for minimizing a failure. A schedule on real git takes about a second. */
 const limits = {
   memory: { most: 400, forMs: 8_000 },
   git: { most: 30, forMs: 10_000 },
 } as const;
 
-/** The same failure with less of everything: crashes and faults, time that passes, switches between steps. */
+/** Minimizes a failure: fewer crashes and faults, no time passing if possible, fewer switches between commands. */
 async function shorten(explorer: CaseExplorer, failure: Failure): Promise<Failure> {
   const { most, forMs } = limits[explorer.kind];
   const ends = performance.now() + forMs;
-  const adversity = await leastAdversity(explorer, failure);
+  const adversity = await leastFaults(explorer, failure);
   const calm = failure.isCalm ? undefined : await calmer(explorer, { ...failure, adversity });
   const isCalm = failure.isCalm || calm !== undefined;
   const found = calm ?? (await play(explorer, failure, { adversity, isCalm }));
@@ -51,7 +56,7 @@ async function shorten(explorer: CaseExplorer, failure: Failure): Promise<Failur
   return { ...failure, message, adversity, isCalm, trace: schedule, waits };
 }
 
-/** Whether the same schedule, as far as it goes, fails there in the same way. */
+/** Whether the schedule, followed as far as possible, fails in the same way. */
 async function failsToo(explorer: CaseExplorer, failure: Failure): Promise<boolean> {
   return isSame(await play(explorer, failure, failure), failure);
 }
@@ -64,24 +69,24 @@ const play = (explorer: CaseExplorer, failure: Failure, { adversity, isCalm }: V
 const retry = (
   explorer: CaseExplorer,
   { what }: Failure,
-  attempt: { readonly policy: Policy; readonly adversity: Adversity },
+  attempt: { readonly policy: Policy; readonly adversity: Faults },
 ): Promise<PerformedCase> => explorer.retry(attempt, { comparesOrders: isAboutOrders(what) });
 
 const isSame = ({ verdict }: PerformedCase, { what }: Failure): boolean =>
   verdict.kind === 'failed' && verdict.what === what;
 
-/** The same without time that passes while somebody could go on, if it fails as well. */
+/** Plays the failure with time passing only while all lanes wait. Returns `undefined` if it does not fail then. */
 async function calmer(explorer: CaseExplorer, failure: Failure): Promise<PerformedCase | undefined> {
   const calm = await play(explorer, failure, { ...failure, isCalm: true });
   return isSame(calm, failure) ? calm : undefined;
 }
 
-/** Without those crashes and faults that it would fail without. */
-async function leastAdversity(explorer: CaseExplorer, failure: Failure): Promise<Adversity> {
+/** Removes the crashes and faults that the failure does not need. */
+async function leastFaults(explorer: CaseExplorer, failure: Failure): Promise<Faults> {
   let least = failure.adversity;
   const { isCalm } = failure;
   const { crashes, faults } = least;
-  const tryWith = async (fewer: Adversity) => {
+  const tryWith = async (fewer: Faults) => {
     if (isSame(await play(explorer, failure, { adversity: fewer, isCalm }), failure)) least = fewer;
   };
   for (const crash of crashes)
@@ -91,12 +96,12 @@ async function leastAdversity(explorer: CaseExplorer, failure: Failure): Promise
   return least;
 }
 
-/** What came of exploring a case, in one world after the other. */
+/** Result of exploring a case on one or both backends. */
 export interface CaseExploration {
   readonly worlds: readonly Exploration[];
-  /** Seen on real git. */
+  /** Failure that was reproduced on real git. */
   readonly failure?: Failure | undefined;
-  /** The model said that it fails, and git does not. */
+  /** Failure of the in-memory model that real git does not show. */
   readonly drift?: Drift | undefined;
   /** Why it was not explored in memory. */
   readonly note?: string | undefined;
@@ -104,14 +109,14 @@ export interface CaseExploration {
 
 interface Drift {
   readonly failure: Failure;
-  /** What the same schedule came to on git. */
+  /** Result of the same schedule on real git. */
   readonly onGit: string;
 }
 
-/** Explores a case in memory, where it is fast, and on real git, which has the last word. */
+/** Explores a case in memory, which is fast, and on real git, which decides whether a failure is real. */
 export async function exploreCase(
   found: FoundCase,
-  options: ExploreOptions,
+  options: CaseExploreOptions,
   context: TestContext,
 ): Promise<CaseExploration> {
   const prepared = await prepareCase(found, readCase(found), context);
@@ -122,10 +127,13 @@ export async function exploreCase(
   }
 }
 
-async function explorePrepared(prepared: PreparedCase, options: ExploreOptions): Promise<CaseExploration> {
+async function explorePrepared(
+  prepared: PreparedCase,
+  options: CaseExploreOptions,
+): Promise<CaseExploration> {
   const { on } = options;
   const model = on === 'git' ? undefined : await inMemory(prepared, on);
-  const git = new CaseExplorer(gitTheatre(prepared), options);
+  const git = new CaseExplorer(gitBackend(prepared), options);
   if (!model || 'note' in model) {
     await exploreAlone(git, options);
     const failure = git.failure && (await shortest(git, git.failure));
@@ -138,26 +146,32 @@ async function explorePrepared(prepared: PreparedCase, options: ExploreOptions):
   return { worlds, ...(await reported({ memory, git })) };
 }
 
-async function exploreAlone(explorer: CaseExplorer, { forMs, crashPoints }: ExploreOptions): Promise<void> {
+async function exploreAlone(
+  explorer: CaseExplorer,
+  { forMs, crashPoints }: CaseExploreOptions,
+): Promise<void> {
   const ends = performance.now() + forMs;
   if (crashPoints) await explorer.tryCrashPoints(forMs);
   if (crashPoints !== 'only' && !explorer.isSpent) await explorer.explore(ends - performance.now());
 }
 
-interface Both {
+interface ExplorerPair {
   readonly memory: CaseExplorer;
   readonly git: CaseExplorer;
 }
 
-/** In how many parts the time is shared out, and how long one is at the least. */
+/** Number of time slices, and the minimum length of one. */
 const parts = 8;
 const shortestPartMs = 3_000;
 
 /**
- * They take turns: what git does by itself, the model does not show. Crashes that come first do so in memory, where there
- * is time for all of them.
+ * Alternates between the backends, because the model does not show everything that git does. Crash points that come first
+ * are tried in memory, where there is time for all of them.
  */
-async function exploreBoth({ memory, git }: Both, { forMs, crashPoints }: ExploreOptions): Promise<void> {
+async function exploreBoth(
+  { memory, git }: ExplorerPair,
+  { forMs, crashPoints }: CaseExploreOptions,
+): Promise<void> {
   const partMs = Math.max(forMs / parts, shortestPartMs);
   const ends = performance.now() + forMs;
   const isOver = () => Boolean(memory.failure ?? git.failure) || performance.now() >= ends;
@@ -167,19 +181,19 @@ async function exploreBoth({ memory, git }: Both, { forMs, crashPoints }: Explor
     if (!isOver()) await git.tryCrashPoints(ends - performance.now());
     return;
   }
-  const goesOn = ({ isSpent }: CaseExplorer) => !isSpent && !isOver() && !memory.hasGivenUp;
-  while (goesOn(memory) || goesOn(git))
+  const canContinue = ({ isSpent }: CaseExplorer) => !isSpent && !isOver() && !memory.hasGivenUp;
+  while (canContinue(memory) || canContinue(git))
     for (const explorer of [memory, git])
-      if (goesOn(explorer)) await explorer.explore(Math.min(partMs, ends - performance.now()));
+      if (canContinue(explorer)) await explorer.explore(Math.min(partMs, ends - performance.now()));
   if (memory.hasGivenUp && !isOver()) await git.tryCrashPoints(ends - performance.now());
 }
 
 async function inMemory(
   prepared: PreparedCase,
-  on: ExploreOptions['on'],
-): Promise<Theatre | { readonly note: string }> {
+  on: CaseExploreOptions['on'],
+): Promise<Backend | { readonly note: string }> {
   try {
-    return await memoryTheatre(prepared);
+    return await memoryBackend(prepared);
   } catch (error) {
     const isOnlyOnGit = error instanceof RepriseError && error.code === 'CANNOT_EXPLORE';
     if (!isOnlyOnGit || on === 'memory') throw error;
@@ -187,8 +201,8 @@ async function inMemory(
   }
 }
 
-/** Nothing is said to fail that does not fail on real git. */
-async function reported({ memory, git }: Both): Promise<Pick<CaseExploration, 'failure' | 'drift'>> {
+/** Reports a failure of the model only if real git confirms it; otherwise reports drift. */
+async function reported({ memory, git }: ExplorerPair): Promise<Pick<CaseExploration, 'failure' | 'drift'>> {
   if (git.failure) return { failure: await shortenInMemory({ memory, git }, git.failure) };
   if (!memory.failure) return {};
   if (aboutOf(memory.failure) === 'chance') return { failure: memory.failure };
@@ -197,15 +211,15 @@ async function reported({ memory, git }: Both): Promise<Pick<CaseExploration, 'f
   if (isTrue) return { failure };
   const long = await isConfirmed(git, memory.failure);
   if (long.isTrue) return { failure: await shortest(git, memory.failure) };
-  return { drift: { failure, onGit: wordsOf(verdict) } };
+  return { drift: { failure, onGit: describeVerdict(verdict) } };
 }
 
-/** What is not about an order is as plain in any schedule. */
+/** Minimizes failures that depend on the order. Other failures show equally well in any schedule. */
 const shortest = async (explorer: CaseExplorer, failure: Failure): Promise<Failure> =>
   aboutOf(failure) === 'order' ? shorten(explorer, failure) : failure;
 
-/** Many more schedules can be tried there, if what fails on git fails in memory too. */
-async function shortenInMemory({ memory, git }: Both, failure: Failure): Promise<Failure> {
+/** Minimizes a failure of real git in memory if it fails there too, because memory can try many more schedules. */
+async function shortenInMemory({ memory, git }: ExplorerPair, failure: Failure): Promise<Failure> {
   if (aboutOf(failure) !== 'order') return failure;
   if (await failsToo(memory, failure)) {
     const short = await shorten(memory, failure);
@@ -217,7 +231,7 @@ async function shortenInMemory({ memory, git }: Both, failure: Failure): Promise
 async function isConfirmed(
   explorer: CaseExplorer,
   { trace, isCalm, adversity, what }: Failure,
-): Promise<{ readonly isTrue: boolean; readonly verdict: Verdict }> {
+): Promise<{ readonly isTrue: boolean; readonly verdict: ScheduleVerdict }> {
   const { verdict } = await explorer.retry(
     { policy: followStrictly(trace, { isCalm, goesOn: true }), adversity },
     { comparesOrders: isAboutOrders(what) },
@@ -225,7 +239,7 @@ async function isConfirmed(
   return { isTrue: verdict.kind === 'failed' && verdict.what === what, verdict };
 }
 
-const wordsOf = (verdict: Verdict): string => {
+const describeVerdict = (verdict: ScheduleVerdict): string => {
   switch (verdict.kind) {
     case 'failed':
       return verdict.message;

@@ -1,101 +1,98 @@
-import { ClassCount } from '../../effects/explore/coverage.ts';
-import type { Policy } from '../../effects/explore/schedule.ts';
-import { twice } from '../../effects/explore/search.ts';
-import type { Theatre } from './backends.ts';
+import { CoverageCounter, type Policy, twice } from '../../effects/explore/index.ts';
+import type { Backend } from './backends.ts';
 import {
-  type Attempt,
-  type Doubt,
+  type CaseExploreOptions,
   type EndedBy,
   type Exploration,
-  type ExploreOptions,
+  type ExplorationProgress,
   type Failure,
   failureOf,
+  type InconclusiveCount,
   isMost,
-  type Progress,
-  type Source,
+  type ScheduleAttempt,
+  type ScheduleSource,
 } from './contract.ts';
 import { type CrashCoverage, CrashPoints } from './crash-points.ts';
-import { Endings, type Forms, OneAfterAnother } from './endings.ts';
+import { type OutcomeForms, SequentialOutcomes, SequentialSource } from './outcomes.ts';
 import { type PerformedCase, performCase } from './perform.ts';
 import { EveryOrder, oneAfterAnother, sourcesFor } from './sources.ts';
-import { alikeSteps } from './symmetry.ts';
+import { symmetricSteps } from './symmetry.ts';
 
 /**
- * How many schedules are played at once at most: the same on every machine, so that the same come next. With more, the one
- * thread that does all else than git would be what they wait for.
+ * Maximum number of schedules played in parallel. It is the same on every machine, so that every machine plays the same
+ * schedules. With more, they would all wait for the single thread that does everything except git.
  */
 const mostAtOnce = 3;
 
-/** Theatres of one case, in each of which a schedule can be played while others are played in the others. */
-export class Theatres {
-  readonly #first: Theatre;
-  readonly #all: Promise<Theatre>[];
-  readonly #free: Promise<Theatre>[];
+/** The backends of one case. Each can play a schedule in parallel with the others. */
+export class Backends {
+  readonly #first: Backend;
+  readonly #all: Promise<Backend>[];
+  readonly #free: Promise<Backend>[];
 
-  constructor(first: Theatre) {
+  constructor(first: Backend) {
     this.#first = first;
     this.#all = [Promise.resolve(first)];
     this.#free = [...this.#all];
   }
 
-  /** Begins to prepare the others. */
+  /** Starts preparing the other backends. */
   prepare(): void {
     while (this.#first.another && this.#all.length < mostAtOnce) {
       const other = this.#first.another();
-      // Whoever wants to play there hears of it.
+      // The schedule that takes this backend gets the error.
       other.catch(() => {});
       this.#all.push(other);
       this.#free.push(other);
     }
   }
 
-  /** One in which nothing is played. The first comes first: it is ready. */
-  take(): Promise<Theatre> | undefined {
+  /** Takes a free backend. The first one goes first, because it is ready. */
+  take(): Promise<Backend> | undefined {
     return this.#free.shift();
   }
 
-  giveBack(theatre: Theatre): void {
-    this.#free.unshift(Promise.resolve(theatre));
+  giveBack(backend: Backend): void {
+    this.#free.unshift(Promise.resolve(backend));
   }
 
-  /** Nothing is prepared any more. */
+  /** Waits until all backends are prepared or have failed. */
   async settle(): Promise<void> {
     await Promise.allSettled(this.#all);
   }
 }
 
 interface PlayOptions<T> {
-  /** What is to be played next. `undefined` when there is nothing, before what is under way is learned. */
+  /** Returns the next schedule; `undefined` if there is none until the running ones have been learned from. */
   next(underWay: readonly T[]): T | undefined;
-  perform(what: T, theatre: Theatre): Promise<PerformedCase>;
-  /** How it went. */
+  perform(what: T, backend: Backend): Promise<PerformedCase>;
   learn(what: T, performed: PerformedCase): void;
 }
 
-interface UnderWay<T> {
+interface RunningAttempt<T> {
   readonly what: T;
-  readonly theatre: Theatre;
+  readonly backend: Backend;
   readonly performing: Promise<PerformedCase>;
 }
 
 /**
- * Plays as many at once as there are theatres. They are learned in the order in which they were begun, so that chance has
- * no part in which come next.
+ * Plays as many schedules in parallel as there are backends. Learns from them in the order in which they began, so that
+ * the choice of the next schedules does not depend on timing.
  */
 export async function playAtOnce<T>(
-  theatres: Theatres,
+  backends: Backends,
   { next, perform, learn }: PlayOptions<T>,
 ): Promise<void> {
-  const underWay: UnderWay<T>[] = [];
+  const underWay: RunningAttempt<T>[] = [];
   const begin = async (): Promise<boolean> => {
-    const theatre = await theatres.take();
-    const what = theatre && next(underWay.map(each => each.what));
-    if (theatre && what === undefined) theatres.giveBack(theatre);
-    if (!theatre || what === undefined) return false;
-    const performing = perform(what, theatre);
-    // Whoever waits for another one first hears of it later.
+    const backend = await backends.take();
+    const what = backend && next(underWay.map(each => each.what));
+    if (backend && what === undefined) backends.giveBack(backend);
+    if (!backend || what === undefined) return false;
+    const performing = perform(what, backend);
+    // The loop below awaits it later; until then, a failure must not count as unhandled.
     performing.catch(() => {});
-    underWay.push({ what, theatre, performing });
+    underWay.push({ what, backend, performing });
     return true;
   };
   try {
@@ -105,80 +102,80 @@ export async function playAtOnce<T>(
       if (!first) return;
       learn(first.what, await first.performing);
       underWay.shift();
-      // Not as soon as it has ended: how many are begun before one is learned is not up to which ends first.
-      theatres.giveBack(first.theatre);
+      // The backend is only free after learning: otherwise timing would decide how many schedules begin before that.
+      backends.giveBack(first.backend);
     }
   } finally {
-    await Promise.allSettled([...underWay.map(({ performing }) => performing), theatres.settle()]);
+    await Promise.allSettled([...underWay.map(({ performing }) => performing), backends.settle()]);
   }
 }
 
-/** With fewer, it takes longer to prepare other places for them. */
+/** Minimum number of schedules for which preparing more backends pays off. */
 const fewestAtOnce = 5;
 
-/** A schedule that is to be played, and whoever learns from it. */
-interface Planned {
-  readonly source: Source;
-  readonly attempt: Attempt;
+/** A schedule to play, and the source that learns from it. */
+interface PlannedSchedule {
+  readonly source: ScheduleSource;
+  readonly attempt: ScheduleAttempt;
 }
 
-/** How many other orders are played before it is said that they show nothing. */
+/** Number of schedules to play before giving up because most are inconclusive. */
 const fewestOthers = 50;
 
 const formOf = ({ forms }: PerformedCase): string => (forms ? `: ${forms.all}` : '');
 
-/** Explores a case in one world, in as many goes as there is time for. */
+/** Explores a case on one backend. Exploring may be paused and continued. */
 export class CaseExplorer {
-  readonly #theatre: Theatre;
-  readonly #theatres: Theatres;
-  readonly #options: ExploreOptions;
-  readonly #classes = new ClassCount();
-  readonly #endings = new Endings();
-  /** Tells what a schedule may come to. */
-  readonly #oneAfterAnother: OneAfterAnother;
-  readonly #alike: readonly (readonly string[])[];
+  readonly #backend: Backend;
+  readonly #backends: Backends;
+  readonly #options: CaseExploreOptions;
+  readonly #classes = new CoverageCounter();
+  readonly #outcomes = new SequentialOutcomes();
+  /** Sequential schedules. Their outcomes are the allowed ones. */
+  readonly #oneAfterAnother: SequentialSource;
+  readonly #symmetric: readonly (readonly string[])[];
   readonly #everyOrder: EveryOrder;
   #goBegan = 0;
   #goEnds = Number.POSITIVE_INFINITY;
   #spentMs = 0;
-  /** The order of the case, which nobody interrupts: all others are found from it. */
+  /** The commands of the case in their order, without preemption. Other schedules are derived from this one. */
   #trial: PerformedCase | undefined;
   #crashPoints: CrashPoints | undefined;
-  #sources: Source[] | undefined;
+  #sources: ScheduleSource[] | undefined;
   #turn = 0;
   #schedules = 0;
   #entries = 0;
   #inconclusive = 0;
   #counterfactual = 0;
-  #others: Doubt = { inconclusive: 0, schedules: 0 };
+  #others: InconclusiveCount = { inconclusive: 0, schedules: 0 };
   #doubt: string | undefined;
   #failure: Failure | undefined;
 
-  constructor(theatre: Theatre, options: ExploreOptions) {
-    this.#theatre = theatre;
-    this.#theatres = new Theatres(theatre);
+  constructor(backend: Backend, options: CaseExploreOptions) {
+    this.#backend = backend;
+    this.#backends = new Backends(backend);
     this.#options = options;
-    this.#alike = alikeSteps(theatre.prepared.manifest);
+    this.#symmetric = symmetricSteps(backend.prepared.manifest);
     const [first, ...others] = this.#orders();
-    this.#everyOrder = new EveryOrder({ alike: this.#alike, first: first.policy });
+    this.#everyOrder = new EveryOrder({ symmetric: this.#symmetric, first: first.policy });
     const trial = { ...first, ...this.#everyOrder.next(), by: first.by };
-    this.#oneAfterAnother = new OneAfterAnother([trial, ...others], this.#endings);
+    this.#oneAfterAnother = new SequentialSource([trial, ...others], this.#outcomes);
   }
 
-  get kind(): Theatre['kind'] {
-    return this.#theatre.kind;
+  get kind(): Backend['kind'] {
+    return this.#backend.kind;
   }
 
   get failure(): Failure | undefined {
     return this.#failure;
   }
 
-  /** Nothing is left to be played, however much time there is. */
+  /** Whether nothing is left to play, no matter how much time there is. */
   get isSpent(): boolean {
     return this.#limit !== undefined || this.#sources?.length === 0;
   }
 
-  /** What keeps it from going on, beside the time. */
+  /** Reason to stop other than the time limit. */
   get #limit(): Exclude<EndedBy, 'time'> | undefined {
     const { schedules, interrupt } = this.#options;
     if (this.#failure) return 'failure';
@@ -189,20 +186,20 @@ export class CaseExplorer {
   get result(): Exploration {
     return {
       ...this.#progress(),
-      // Of what is in doubt nothing was shown.
+      // An inconclusive schedule proves nothing.
       isComplete: this.#everyOrder.isComplete && this.#inconclusive === 0 && !this.#failure,
-      alike: this.#alike,
+      alike: this.#symmetric,
       inconclusive: this.#inconclusive,
       doubt: this.#doubt,
       counterfactual: this.#counterfactual,
-      isComparedWithOrders: this.#endings.areKnown || !this.#endings.areClosed,
+      isComparedWithOrders: this.#outcomes.areKnown || !this.#outcomes.areClosed,
       givenUp: this.hasGivenUp ? this.#others : undefined,
       endedBy: this.#sources?.length === 0 ? undefined : (this.#limit ?? 'time'),
       failure: this.#failure,
     };
   }
 
-  /** The order of the case, which nobody interrupts: that tells how long a schedule is. */
+  /** Plays the first sequential schedule, which shows how long a schedule takes. */
   begin(): Promise<void> {
     return this.#timed(async () => {
       const source = this.#oneAfterAnother;
@@ -211,7 +208,7 @@ export class CaseExplorer {
     });
   }
 
-  /** Goes on from where it stopped the last time. */
+  /** Explores for `forMs`, continuing where the last call stopped. */
   explore(forMs: number): Promise<void> {
     return this.#timed(async () => {
       this.#goEnds = performance.now() + forMs;
@@ -219,7 +216,7 @@ export class CaseExplorer {
     });
   }
 
-  /** Every crash of the recorded order, and nothing else. */
+  /** Plays only the crash points of the recorded schedule. */
   tryCrashPoints(forMs: number): Promise<void> {
     return this.#timed(async () => {
       this.#goEnds = performance.now() + forMs;
@@ -227,23 +224,23 @@ export class CaseExplorer {
     });
   }
 
-  /** Plays one schedule, and judges it as those are judged that are explored. */
+  /** Plays one schedule outside of the search, with the same checks. */
   async retry(
-    attempt: Pick<Attempt, 'policy' | 'adversity'>,
+    attempt: Pick<ScheduleAttempt, 'policy' | 'adversity'>,
     { comparesOrders = true }: { readonly comparesOrders?: boolean } = {},
   ): Promise<PerformedCase> {
-    if (comparesOrders && !this.#endings.areClosed) await this.#learnOrders();
+    if (comparesOrders && !this.#outcomes.areClosed) await this.#learnOrders();
     return this.#judge(attempt, await this.#perform(attempt));
   }
 
-  /** Without a word about those that fail: it is not they that are asked about. */
+  /** Learns the outcomes of the sequential schedules without reporting their failures. */
   async #learnOrders(): Promise<void> {
-    for (const attempt of this.#orders()) this.#endings.learn(await this.#perform(attempt));
-    this.#endings.close();
+    for (const attempt of this.#orders()) this.#outcomes.learn(await this.#perform(attempt));
+    this.#outcomes.close();
   }
 
-  #orders(): readonly [Attempt, ...Attempt[]] {
-    return oneAfterAnother(this.#theatre.prepared.manifest.steps.map(({ name }) => name));
+  #orders(): readonly [ScheduleAttempt, ...ScheduleAttempt[]] {
+    return oneAfterAnother(this.#backend.prepared.manifest.steps.map(({ name }) => name));
   }
 
   async #timed(go: () => Promise<void>): Promise<void> {
@@ -253,7 +250,7 @@ export class CaseExplorer {
     this.#goBegan = 0;
   }
 
-  #sourcesFor(trial: PerformedCase): Source[] {
+  #sourcesFor(trial: PerformedCase): ScheduleSource[] {
     const { crashes, policy } = this.#options;
     const orders = policy === 'auto' || policy === 'dpor' ? [this.#everyOrder] : [];
     const crashPoints = crashes ? [this.#crashPointsOf(trial)] : [];
@@ -261,26 +258,26 @@ export class CaseExplorer {
   }
 
   #crashPointsOf(trial: PerformedCase): CrashPoints {
-    this.#crashPoints ??= new CrashPoints(this.#theatre.prepared, trial);
+    this.#crashPoints ??= new CrashPoints(this.#backend.prepared, trial);
     return this.#crashPoints;
   }
 
-  /** One schedule of each, again and again: what one of them would find late, another finds soon. */
-  async #takeTurns(sourcesFor: (trial: PerformedCase) => Source[]): Promise<void> {
-    if (this.#options.schedules >= fewestAtOnce) this.#theatres.prepare();
-    let left: Source[] | undefined;
-    await playAtOnce<Planned>(this.#theatres, {
+  /** Takes one schedule of each source in turn, because a bug that one source finds late, another may find early. */
+  async #takeTurns(sourcesFor: (trial: PerformedCase) => ScheduleSource[]): Promise<void> {
+    if (this.#options.schedules >= fewestAtOnce) this.#backends.prepare();
+    let left: ScheduleSource[] | undefined;
+    await playAtOnce<PlannedSchedule>(this.#backends, {
       next: underWay => {
         left ??= this.#trial && sourcesFor(this.#trial);
         return this.#next(left, underWay);
       },
-      perform: ({ attempt }, theatre) => this.#perform(attempt, theatre),
+      perform: ({ attempt }, backend) => this.#perform(attempt, backend),
       learn: (planned, performed) => this.#learn(planned, performed),
     });
   }
 
-  /** What nobody interrupts comes first, whether or not there is time for more. */
-  #next(left: Source[] = [], underWay: readonly Planned[]): Planned | undefined {
+  /** Sequential schedules come first and are played even if the time is up. */
+  #next(left: ScheduleSource[] = [], underWay: readonly PlannedSchedule[]): PlannedSchedule | undefined {
     if (this.#failure || this.#options.interrupt?.aborted) return undefined;
     const source = this.#oneAfterAnother;
     const attempt = source.next();
@@ -290,7 +287,7 @@ export class CaseExplorer {
     return isEnough || performance.now() >= this.#goEnds ? undefined : this.#nextInTurn(left, underWay);
   }
 
-  #learn({ attempt, source }: Planned, performed: PerformedCase): void {
+  #learn({ attempt, source }: PlannedSchedule, performed: PerformedCase): void {
     const judged = this.#account(attempt, performed);
     source.learn(judged, attempt);
     if (this.#trial) return;
@@ -298,7 +295,7 @@ export class CaseExplorer {
     this.#everyOrder.learn(judged, attempt);
   }
 
-  #nextInTurn(left: Source[], underWay: readonly Planned[]): Planned | undefined {
+  #nextInTurn(left: ScheduleSource[], underWay: readonly PlannedSchedule[]): PlannedSchedule | undefined {
     for (let tries = left.length; tries > 0; tries--) {
       const at = this.#turn++ % left.length;
       const source = left[at];
@@ -309,13 +306,16 @@ export class CaseExplorer {
     return undefined;
   }
 
-  /** What was recorded for one order may say nothing of others, while every crash of that order says something. */
+  /**
+   * Whether to stop trying other schedules. If sessions were recorded for one order only, most others are inconclusive,
+   * while every crash of the recorded schedule still gives a verdict.
+   */
   get hasGivenUp(): boolean {
     const { tried = 0, of } = this.#crashPoints?.coverage ?? {};
     return tried === of && this.#others.schedules >= fewestOthers && isMost(this.#others);
   }
 
-  #account(attempt: Attempt, played: PerformedCase): PerformedCase {
+  #account(attempt: ScheduleAttempt, played: PerformedCase): PerformedCase {
     const performed = this.#judge(attempt, played);
     this.#entries += performed.entries;
     if (performed.verdict.kind === 'cut') return performed;
@@ -338,31 +338,31 @@ export class CaseExplorer {
   }
 
   async #perform(
-    { policy, adversity }: Pick<Attempt, 'policy' | 'adversity'>,
-    theatre = this.#theatre,
+    { policy, adversity }: Pick<ScheduleAttempt, 'policy' | 'adversity'>,
+    backend = this.#backend,
   ): Promise<PerformedCase> {
     const { checkKeys } = this.#options;
-    const once = (each: Policy) => performCase({ theatre, adversity, policy: each, checkKeys });
+    const once = (each: Policy) => performCase({ backend, adversity, policy: each, checkKeys });
     return (this.#options.twice ? twice(once, formOf) : once)(policy);
   }
 
-  /** Compares what it came to with what the steps come to one after another. */
+  /** Compares the outcome with those of the sequential schedules. */
   #judge(
-    { policy, adversity, recorded }: Pick<Attempt, 'policy' | 'adversity' | 'recorded'>,
+    { policy, adversity, recorded }: Pick<ScheduleAttempt, 'policy' | 'adversity' | 'recorded'>,
     performed: PerformedCase,
   ): PerformedCase {
     const { verdict, forms } = performed;
     if (verdict.kind !== 'passed' || adversity.faults.length > 0 || !forms) return performed;
     const isCalm = (policy.isCalm ?? false) && adversity.crashes.length === 0;
-    const odd = this.#endings.violation(forms, isCalm);
-    if (odd) return { ...performed, verdict: { kind: 'failed', ...odd } };
-    const doubt = recorded && !this.#endings.areKnown ? anotherEnd(forms, recorded) : undefined;
-    return doubt === undefined ? performed : { ...performed, verdict: { kind: 'inconclusive', why: doubt } };
+    const violation = this.#outcomes.violation(forms, isCalm);
+    if (violation) return { ...performed, verdict: { kind: 'failed', ...violation } };
+    const why = recorded && !this.#outcomes.areKnown ? changedOutcome(forms, recorded) : undefined;
+    return why === undefined ? performed : { ...performed, verdict: { kind: 'inconclusive', why } };
   }
 
-  #progress(): Progress {
+  #progress(): ExplorationProgress {
     return {
-      on: this.#theatre.kind,
+      on: this.#backend.kind,
       schedules: this.#schedules,
       entries: this.#entries,
       elapsedMs: this.#spentMs + (this.#goBegan === 0 ? 0 : performance.now() - this.#goBegan),
@@ -374,8 +374,8 @@ export class CaseExplorer {
 
 const noneTried: CrashCoverage = { tried: 0, inconclusive: 0, otherEnds: 0 };
 
-/** By right, if a crash lets another step come first. */
-const anotherEnd = ({ work }: Forms, recorded: Forms): string | undefined =>
+/** A crash may change the outcome legitimately, if it lets another command go first. */
+const changedOutcome = ({ work }: OutcomeForms, recorded: OutcomeForms): string | undefined =>
   work === recorded.work
     ? undefined
-    : `with a crash it comes to ${work}, without to ${recorded.work}, and what other orders come to is not known`;
+    : `the outcome with a crash is ${work}, and without ${recorded.work}; whether another order of the commands gives the former is unknown`;

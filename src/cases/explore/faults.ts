@@ -3,18 +3,18 @@ import {
   type Session,
   type SessionFactory,
   type SessionResult,
-  type Turn,
-} from '../../agents/session.ts';
-import { RepriseError } from '../../core/errors.ts';
-import type { Effect, EffectDefinition } from '../../effects/effect.ts';
-import type { World } from '../../effects/world.ts';
+  type TurnEnd,
+} from '../../agents/index.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Effect, EffectDefinition, World } from '../../effects/index.ts';
 import { type FaultKind, faultKinds } from '../manifest/manifest.ts';
 import type { VirtualClock } from '../perform/clock.ts';
 
-/** That something fails once. `nth` counts, from 1, the chances that the step gives it. */
+/** A single injected failure. */
 export interface Fault {
   readonly kind: FaultKind;
   readonly step: string;
+  /** Number of the fault point at which it strikes: the points of this kind in the command count from 1. */
   readonly nth: number;
 }
 
@@ -22,7 +22,7 @@ const gitEffects = ['workspace.create', 'workspace.commit', 'workspace.remove', 
 const diskEffects = ['workspace.create', 'workspace.commit', 'task.mark', 'scratch.write', 'store.append'];
 const storeEffects = ['store.create', 'store.append', 'claim.take', 'claim.settle'];
 
-/** Which effects each can hit; agents are hit where their sessions are opened. */
+/** Effects that each kind can strike. Faults of agents strike when a session is opened. */
 const targets: Readonly<Record<FaultKind, ReadonlySet<string>>> = {
   'git-lock': new Set(gitEffects),
   'push-rejected': new Set(['git.push']),
@@ -50,14 +50,14 @@ const errorOf = (kind: FaultKind, effect: string): RepriseError => {
   }
 };
 
-/** How often each kind could have struck a step: what there is to choose from. */
-export type Chances = Readonly<Record<FaultKind, number>>;
+/** Number of points in one command at which each kind of fault can strike. */
+export type FaultPoints = Readonly<Record<FaultKind, number>>;
 
-/** Lets things fail where they are told to, for one step. */
-export class Misfortune {
+/** Injects faults into one command, and counts its fault points. */
+export class FaultInjector {
   readonly #faults: readonly Fault[];
   readonly #clock: VirtualClock;
-  readonly #chances: Record<FaultKind, number> = {
+  readonly #faultPoints: Record<FaultKind, number> = {
     'git-lock': 0,
     'push-rejected': 0,
     'disk-full': 0,
@@ -72,8 +72,8 @@ export class Misfortune {
     this.#clock = clock;
   }
 
-  get chances(): Chances {
-    return this.#chances;
+  get faultPoints(): FaultPoints {
+    return this.#faultPoints;
   }
 
   world(world: World): World {
@@ -111,7 +111,7 @@ export class Misfortune {
   }
 
   #strikes(kind: FaultKind): boolean {
-    const nth = ++this.#chances[kind];
+    const nth = ++this.#faultPoints[kind];
     return this.#faults.some(fault => fault.kind === kind && fault.nth === nth);
   }
 }
@@ -125,12 +125,12 @@ const cancelled: SessionResult = { kind: 'cancelled', ...nothingUsed };
 
 const died: SessionResult = {
   kind: 'failed',
-  error: { code: 'AGENT_PROTOCOL', message: 'the agent was killed by SIGKILL before it had a result' },
+  error: { code: 'AGENT_PROTOCOL', message: 'the agent was killed by SIGKILL before it returned a result' },
   ...nothingUsed,
 };
 
-/** One that is over before it has done anything. */
-const endedSession = (turn: Turn): Session => ({
+/** A session that ends before doing anything. */
+const endedSession = (turn: TurnEnd): Session => ({
   next: async () => turn,
   cancel: async () => {},
   close: async () => {},

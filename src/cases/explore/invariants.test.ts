@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { Outcome } from '../../effects/effect.ts';
-import { openLedger } from './invariants.ts';
+import type { EffectOutcome } from '../../effects/effect.ts';
+import { createInvariantMonitor } from './invariants.ts';
 
 const lease = (epoch: number) => ({ epoch, incarnation: 'x' });
 
-function book(verifies = false) {
-  const ledger = openLedger({ verifies });
+function openMonitor(verifies = false) {
+  const monitor = createInvariantMonitor({ verifies });
   let n = 0;
   const note = (lane: string, name: string, args: unknown, value: unknown = undefined) => {
     const effect = { name, span: 'short', perform: () => undefined } as const;
-    const outcome: Outcome = { kind: 'ok', value };
-    ledger.tracer.settled(
+    const outcome: EffectOutcome = { kind: 'ok', value };
+    monitor.tracer.settled(
       { lane: { name: lane }, effect, args, keys: {} },
       { n, i: n, phase: 'short' },
       outcome,
@@ -33,12 +33,12 @@ function book(verifies = false) {
       },
       { kind: 'moved' },
     );
-  return { ledger, note, claims, moves };
+  return { monitor, note, claims, moves };
 }
 
-describe('the ledger', () => {
-  it('has nothing against two workers that do one after the other', () => {
-    const { ledger, note, claims, moves } = book();
+describe('the invariant monitor', () => {
+  it('accepts two workers that work one after the other', () => {
+    const { monitor, note, claims, moves } = openMonitor();
     for (const [lane, run] of [
       ['a/worker', 'r1'],
       ['b/worker', 'r2'],
@@ -53,7 +53,7 @@ describe('the ledger', () => {
       note(lane, 'claim.settle', { task: 't' }, true);
       note(lane, 'store.release', { runId: run, lease: lease(1) });
     }
-    expect(ledger.violation).toBeUndefined();
+    expect(monitor.violation).toBeUndefined();
   });
 
   it.each([
@@ -109,52 +109,52 @@ describe('the ledger', () => {
         moves('a/w', 'r1');
       },
     ],
-  ] as const satisfies readonly (readonly [string, (of: ReturnType<typeof book>) => void])[])(
-    'sees what is %s',
+  ] as const satisfies readonly (readonly [string, (of: ReturnType<typeof openMonitor>) => void])[])(
+    'reports a violation: %s',
     (what, happens) => {
-      const opened = book();
+      const opened = openMonitor();
       happens(opened);
-      expect(opened.ledger.violation?.what).toBe(what);
+      expect(opened.monitor.violation?.what).toBe(what);
     },
   );
 
-  it('wants what lands to be verified, where anything is', () => {
-    const { ledger, note, claims, moves } = book(true);
+  it('reports a landing of an unverified commit, if the case verifies landings', () => {
+    const { monitor, note, claims, moves } = openMonitor(true);
     note('a/w', 'store.create', { runId: 'r1' }, lease(1));
     claims('a/w', 'r1', 1);
     note('a/w', 'land.lock', { key: 'r1' });
     note('a/w', 'land.verify', { commit: 'c' }, { passed: true });
     moves('a/w', 'r1');
-    expect(ledger.violation).toBeUndefined();
+    expect(monitor.violation).toBeUndefined();
     moves('a/w', 'r1', { commit: 'd' });
-    expect(ledger.violation?.what).toBe('landed unverified');
+    expect(monitor.violation?.what).toBe('landed unverified');
   });
 
-  it('has nothing against taking over what has run out', () => {
-    const { ledger, note } = book();
+  it('accepts the takeover of a run whose lease has expired', () => {
+    const { monitor, note } = openMonitor();
     const soon = '2026-01-01T00:00:30.000Z';
     note('a/w', 'store.create', { runId: 'r1', expiresAt: soon }, lease(1));
     note('b/w', 'store.acquire', { runId: 'r1', now: soon }, { kind: 'acquired', lease: lease(2) });
-    expect(ledger.violation).toBeUndefined();
+    expect(monitor.violation).toBeUndefined();
   });
 
-  it('has nothing against claiming what a run had that is over', () => {
-    const { ledger, note, claims } = book();
+  it('accepts a claim of a task whose run has ended', () => {
+    const { monitor, note, claims } = openMonitor();
     note('a/w', 'store.create', { runId: 'r1' }, lease(1));
     claims('a/w', 'r1', 1);
     note('a/w', 'store.append', { runId: 'r1', events: [{ type: 'run.failed' }] });
     claims('b/w', 'r2', 2);
-    expect(ledger.violation).toBeUndefined();
+    expect(monitor.violation).toBeUndefined();
   });
 
-  it('forgets what a process held that was killed', () => {
-    const { ledger, note, claims } = book();
+  it('forgets the locks, runs and claims of a killed process', () => {
+    const { monitor, note, claims } = openMonitor();
     note('a/w', 'store.create', { runId: 'r1' }, lease(1));
     claims('a/w', 'r1', 1);
     note('a/w', 'land.lock', { key: 'r1' });
-    ledger.crashed('a');
+    monitor.crashed('a');
     note('b/w', 'land.lock', { key: 'r2' });
     claims('b/w', 'r2', 2);
-    expect(ledger.violation).toBeUndefined();
+    expect(monitor.violation).toBeUndefined();
   });
 });

@@ -1,63 +1,70 @@
-import { type Timestamp, toEpochMs } from '../../core/time.ts';
-import type { Outcome } from '../../effects/effect.ts';
-import { topLane } from '../../effects/recording/recording.ts';
-import type { TracedRequest, Tracer } from '../../effects/tracer.ts';
-import type { MoveEnd, Verified } from '../../git/landing/landing.ts';
-import type { MoveOrder, VerifyOrder } from '../../git/orders.ts';
-import type { ClaimRequest, ClaimResult, Settlement } from '../../store/claims.ts';
-import type { AcquireRequest, AcquireResult, Batch, Lease, NewRun } from '../../store/port.ts';
+import { type Timestamp, toEpochMs } from '../../core/index.ts';
+import type { EffectOutcome, TracedRequest, Tracer } from '../../effects/index.ts';
+import { topLane } from '../../effects/recording/index.ts';
+import type { MoveOrder, VerifyOrder } from '../../git/index.ts';
+import type { MoveEnd, VerifyResult } from '../../git/landing/index.ts';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  Batch,
+  ClaimRequest,
+  ClaimResult,
+  Lease,
+  NewRun,
+  Settlement,
+} from '../../store/index.ts';
 import type { Violation } from './contract.ts';
 import { endsRun } from './crashes.ts';
 
-/** Who has what, as the effects say while they happen: what breaks a rule is seen at once, and not only at the end. */
-export interface Ledger {
+/** Watches effects as they happen and reports the first broken rule at once, rather than at the end of the schedule. */
+export interface InvariantMonitor {
   readonly tracer: Tracer;
-  /** The first rule that was broken, with the number of entries granted before. */
+  /** First broken rule, with the number of the effect that broke it. */
   readonly violation: (Violation & { readonly n: number }) | undefined;
-  /** A process was killed: what it held is held by nobody. */
+  /** Forgets the locks, slots and runs of a killed process. */
   crashed(step: string): void;
 }
 
-interface Hold {
+interface LockHold {
   readonly lane: string;
   readonly by: string;
 }
 
-interface Claimed {
+interface TrackedClaim {
   readonly token: number;
   readonly runId: string;
   readonly by: string;
 }
 
-type Note = (request: TracedRequest, value: unknown) => Violation | undefined;
+type NoteEffect = (request: TracedRequest, value: unknown) => Violation | undefined;
 
-export interface LedgerOptions {
-  /** Whether what lands has to be verified before. */
+export interface InvariantMonitorOptions {
+  /** Whether a commit must be verified before it lands. */
   readonly verifies: boolean;
 }
 
-/** Follows claims, locks and landings. */
-export function openLedger({ verifies }: LedgerOptions): Ledger {
-  const book = new Book(verifies);
-  const notes: Readonly<Record<string, Note>> = {
-    'store.create': (request, value) => book.owns(request, value as Lease),
+/** Creates a monitor of claims, locks, run ownership and landings. */
+export function createInvariantMonitor({ verifies }: InvariantMonitorOptions): InvariantMonitor {
+  const state = new MonitorState(verifies);
+  const notes: Readonly<Record<string, NoteEffect>> = {
+    'store.create': (request, value) => state.owns(request, value as Lease),
     'store.acquire': (request, value) => {
       const result = value as AcquireResult;
-      return result.kind === 'acquired' ? book.takesOver(request, result.lease) : undefined;
+      return result.kind === 'acquired' ? state.takesOver(request, result.lease) : undefined;
     },
-    'store.renew': (request, value) => (value === true ? book.renews(request) : undefined),
-    'store.append': ({ args }) => book.appends(args as Batch),
-    'store.release': ({ args }) => book.leaves(args as Owned),
-    'claim.take': (request, value) => book.claims(request, value as ClaimResult),
-    'claim.settle': (request, value) => (value === true ? book.settles(request) : undefined),
-    'agent.take-slot': request => book.takes(request, slotOf(request)),
-    'agent.release-slot': request => book.gives(request),
-    'land.lock': request => book.takes(request, { lock: 'land', places: 1 }),
-    'land.unlock': request => book.gives(request),
-    'land.verify': (request, value) => book.verifies(request, value as Verified),
-    'land.move': (request, value) => book.moves(request, value as MoveEnd),
+    'store.renew': (request, value) => (value === true ? state.renews(request) : undefined),
+    'store.append': ({ args }) => state.appends(args as Batch),
+    'store.release': ({ args }) => state.leaves(args as OwnedRun),
+    'claim.take': (request, value) => state.claims(request, value as ClaimResult),
+    'claim.settle': (request, value) => (value === true ? state.settles(request) : undefined),
+    'agent.take-slot': request => state.takes(request, slotOf(request)),
+    'agent.release-slot': request => state.gives(request),
+    'land.lock': request => state.takes(request, { lock: 'land', places: 1 }),
+    'land.unlock': request => state.gives(request),
+    'land.verify': (request, value) => state.verifies(request, value as VerifyResult),
+    'land.move': (request, value) => state.moves(request, value as MoveEnd),
   };
-  let violation: Ledger['violation'];
+  let violation: InvariantMonitor['violation'];
   return {
     tracer: {
       granted: () => {},
@@ -69,44 +76,44 @@ export function openLedger({ verifies }: LedgerOptions): Ledger {
     get violation() {
       return violation;
     },
-    crashed: step => book.forgets(step),
+    crashed: step => state.forgets(step),
   };
 }
 
 const noted = (
-  notes: Readonly<Record<string, Note>>,
+  notes: Readonly<Record<string, NoteEffect>>,
   request: TracedRequest,
-  outcome: Outcome,
+  outcome: EffectOutcome,
 ): Violation | undefined =>
   outcome.kind === 'ok' ? notes[request.effect.name]?.(request, outcome.value) : undefined;
 
-interface Owned {
+interface OwnedRun {
   readonly runId: string;
   readonly lease: Lease;
 }
 
-interface RunOwner {
+interface TrackedOwner {
   readonly by: string;
   readonly expiresAt: Timestamp | undefined;
 }
 
-interface Places {
+interface SlotLimit {
   readonly lock: string;
   readonly places: number;
 }
 
-const slotOf = ({ args }: TracedRequest): Places => {
+const slotOf = ({ args }: TracedRequest): SlotLimit => {
   const { agent, places } = args as { readonly agent: string; readonly places: number };
   return { lock: `places of ${agent}`, places };
 };
 
-class Book {
+class MonitorState {
   readonly #epochs = new Map<string, number>();
-  readonly #owners = new Map<string, RunOwner>();
-  /** Runs that are over, although whoever had them may not have let go yet: nobody is at work on their tasks. */
+  readonly #owners = new Map<string, TrackedOwner>();
+  /** Runs that have ended. Their tasks are free even if the owner has not released the run yet. */
   readonly #over = new Set<string>();
-  readonly #claims = new Map<string, Claimed>();
-  readonly #holds = new Map<string, Hold[]>();
+  readonly #claims = new Map<string, TrackedClaim>();
+  readonly #holds = new Map<string, LockHold[]>();
   readonly #held = new Map<string, string>();
   readonly #verified = new Set<string>();
   readonly #verifies: boolean;
@@ -122,7 +129,7 @@ class Book {
     this.#owners.set(runId, { by: topLane(lane.name), expiresAt });
   }
 
-  /** Of an owner that has died, or has let go, nothing is known any more. */
+  /** An owner that died or released the run is not tracked any more, so the takeover is allowed. */
   takesOver(request: TracedRequest, lease: Lease): Violation | undefined {
     const { runId, now } = request.args as AcquireRequest;
     const before = this.#owners.get(runId);
@@ -131,7 +138,7 @@ class Book {
     if (!before?.expiresAt || toEpochMs(before.expiresAt) <= toEpochMs(now)) return undefined;
     return {
       what: 'taken from the living',
-      message: `${by} took over run ${runId} from ${before.by}, whose lease had not run out`,
+      message: `${by} took over run ${runId} from ${before.by}, whose lease had not expired`,
     };
   }
 
@@ -145,7 +152,7 @@ class Book {
     if (endsRun(events)) this.#over.add(runId);
   }
 
-  leaves({ runId, lease }: Owned): undefined {
+  leaves({ runId, lease }: OwnedRun): undefined {
     if (this.#epochs.get(runId) === lease.epoch) this.#owners.delete(runId);
   }
 
@@ -159,7 +166,7 @@ class Book {
     if (!this.#owners.has(before.runId) || this.#over.has(before.runId)) return undefined;
     return {
       what: 'claimed twice',
-      message: `${by} claimed ${task} while ${before.by} was at work on it`,
+      message: `${by} claimed ${task} while ${before.by} was working on it`,
     };
   }
 
@@ -167,7 +174,7 @@ class Book {
     this.#claims.delete((args as Settlement).task);
   }
 
-  takes({ lane, args }: TracedRequest, { lock, places }: Places): Violation | undefined {
+  takes({ lane, args }: TracedRequest, { lock, places }: SlotLimit): Violation | undefined {
     const { key } = args as { readonly key: string };
     const holds = this.#holds.get(lock) ?? [];
     this.#holds.set(lock, [...holds, { lane: lane.name, by: topLane(lane.name) }]);
@@ -175,7 +182,7 @@ class Book {
     if (holds.length < places) return undefined;
     return {
       what: `${lock} held twice`,
-      message: `${topLane(lane.name)} took ${lockWords(lock)} while ${holds.map(({ by }) => by).join(' and ')} held it`,
+      message: `${topLane(lane.name)} took ${lockWords(lock)} while ${holds.map(({ by }) => by).join(' and ')} held ${places === 1 ? 'it' : 'all of them'}`,
     };
   }
 
@@ -192,7 +199,7 @@ class Book {
     );
   }
 
-  verifies({ args }: TracedRequest, { passed }: Verified): undefined {
+  verifies({ args }: TracedRequest, { passed }: VerifyResult): undefined {
     if (passed) this.#verified.add((args as VerifyOrder).commit);
   }
 
@@ -202,19 +209,22 @@ class Book {
     const by = topLane(lane.name);
     const holds = this.#holds.get('land') ?? [];
     if (!holds.some(hold => hold.lane === lane.name))
-      return { what: 'landed without the lock', message: `${by} moved ${onto} without the lock for landing` };
+      return {
+        what: 'landed without the lock',
+        message: `${by} moved ${onto} without holding the landing lock`,
+      };
     if (this.#verifies && !this.#verified.has(ready.commit))
       return { what: 'landed unverified', message: `${by} moved ${onto} to a commit that was not verified` };
     if (this.#epochs.get(runId) !== lease.epoch)
       return {
         what: 'landed by a former owner',
-        message: `${by} moved ${onto} for a run that somebody else had taken over`,
+        message: `${by} moved ${onto} for a run that another process had taken over`,
       };
     const now = claim && this.#claims.get(claim.task);
     if (claim && (now?.token !== claim.token || now.runId !== runId))
       return {
         what: 'landed without the claim',
-        message: `${by} landed ${claim.task}, which was no longer its own`,
+        message: `${by} landed ${claim.task}, which it no longer had claimed`,
       };
     return undefined;
   }
@@ -233,4 +243,5 @@ class Book {
 const keyOf = (args: unknown): string =>
   typeof args === 'string' ? args : (args as { readonly key: string }).key;
 
-const lockWords = (lock: string): string => (lock === 'land' ? 'the lock for landing' : `one of the ${lock}`);
+const lockWords = (lock: string): string =>
+  lock === 'land' ? 'the landing lock' : lock.replace(/^places of /, 'a slot of agent ');

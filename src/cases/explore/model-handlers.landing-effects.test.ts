@@ -15,7 +15,7 @@ const processOf = (model: Model) => {
   };
 };
 
-it('a process that went on with the landing of another one keeps its lock when the other gives its own back', () => {
+it('a process that takes over a landing keeps its lock when the former owner unlocks', () => {
   const model = new Model();
   const [former, present] = [processOf(model), processOf(model)];
   former.lock('run:land', 'former');

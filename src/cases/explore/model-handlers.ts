@@ -1,67 +1,71 @@
 import { relative } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { Cancellation, EffectDefinition } from '../../effects/effect.ts';
-import type { World } from '../../effects/world.ts';
-import type { EngineEffects } from '../../engine/effects.ts';
-import type { Environment } from '../../engine/environment.ts';
-import type { Recording } from '../../engine/recording/session-file.ts';
-import { artifactFile } from '../../engine/step/artifacts.ts';
-import { artifactFolder, scratchFolder, type WorkEffects } from '../../engine/step/effects.ts';
-import type { Work } from '../../engine/step/index.ts';
-import { mayLand, verificationOf } from '../../engine/step/landing-effects.ts';
-import { giveUp, layOut, takeSolution } from '../../git/model/conflicts.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Cancellation, EffectDefinition, World } from '../../effects/index.ts';
+import type { EngineEffects, Environment } from '../../engine/index.ts';
+import type { RecordedActivity } from '../../engine/recording/index.ts';
 import {
-  confirmLanding,
-  isLandingFree,
-  lockLanding,
-  moveLanding,
-  prepareLanding,
-  unlockLanding,
-  verifyLanding,
-} from '../../git/model/landing.ts';
-import { loadPacks } from '../../git/model/load.ts';
-import { branchesIn, type Model, takePorts } from '../../git/model/repository.ts';
+  artifactFile,
+  artifactFolder,
+  mayLand,
+  type StepWork,
+  scratchFolder,
+  verificationOf,
+  type WorkEffects,
+} from '../../engine/step/index.ts';
+import type { MoveOrder, Repository } from '../../git/index.ts';
 import {
+  branchesIn,
   changesIn,
+  confirmLanding,
   createWorkspace,
+  giveUp,
+  isLandingFree,
   keepOnBranch,
+  layOut,
+  loadPacks,
+  lockLanding,
+  type Model,
   markSetUp,
+  moveLanding,
   patchOf,
+  prepareLanding,
   removeWorkspace,
   resetWorkspace,
   resolveBase,
   saveWork,
+  takePorts,
+  takeSolution,
   thereAt,
-} from '../../git/model/workspaces.ts';
-import type { MoveOrder } from '../../git/orders.ts';
-import type { Repository } from '../../git/repository.ts';
-import { noLog } from '../../process/log.ts';
-import type { Lease } from '../../store/port.ts';
-import type { WorkerEffects } from '../../worker/effects/index.ts';
-import { withState } from '../../worker/tasks/parse.ts';
+  unlockLanding,
+  verifyLanding,
+} from '../../git/model/index.ts';
+import { noLog } from '../../process/index.ts';
+import type { Lease } from '../../store/index.ts';
+import type { WorkerEffects } from '../../worker/index.ts';
+import { withState } from '../../worker/tasks/index.ts';
 import type { ApplyRecorded } from '../replay/serve-session.ts';
 import { carryOut } from './model-sessions.ts';
 
 type AnyEffect = (args: never) => Promise<unknown>;
 type Result<E extends AnyEffect> = Awaited<ReturnType<E>>;
 
-/** The compiler sees to it that the model takes and gives what the effect itself does. */
+/** Types a model handler with the arguments and the result of the real effect. */
 const like = <E extends AnyEffect>(
   perform: (args: Parameters<E>[0], cancellation: Cancellation) => Result<E> | Promise<Result<E>>,
   isOver?: (args: Parameters<E>[0]) => boolean,
 ): PerformOnModel => ({ perform, ...(isOver ? { isOver } : {}) });
 
-/** What engines do with git and files, done to a model. */
+/** Engine effects on git and files, performed on a model. */
 const engineOnModel = (
   model: Model,
   environment: Pick<Environment, 'projectRoot' | 'stateDir'>,
 ): ModelEffects => ({
-  'git.base': like<Work['pinBase']>(() => {
+  'git.base': like<StepWork['pinBase']>(() => {
     const root = thereAt(model, environment.projectRoot);
     const commit = resolveBase(model, 'HEAD');
     return { ref: root.head.kind === 'branch' ? root.head.branch : 'HEAD', commit };
   }),
-  /** No process of this world is left behind. */
+  /** A model starts no processes, so there are no orphans. */
   'process.end-orphans': like<EngineEffects['endOrphans']>(() => 0),
   'workspace.base': like<WorkEffects['resolveBase']>(name => resolveBase(model, name)),
   'workspace.tip': like<WorkEffects['tipOfBranch']>(branch => model.tip(branch) ?? null),
@@ -82,7 +86,7 @@ const engineOnModel = (
       if (!model.trees.fileAt(worktree.files, rule.path))
         throw new RepriseError(
           'ARTIFACT_INVALID',
-          `the artifact \`${rule.name}\` is missing: there is no ${rule.path} in ${folder}`,
+          `artifact \`${rule.name}\` is missing: no file ${rule.path} in ${folder}`,
         );
       const file = artifactFile(artifactFolder(environment, { runId, unit }), rule);
       return { name: rule.name, path: relative(environment.projectRoot, file) };
@@ -92,13 +96,16 @@ const engineOnModel = (
   'scratch.remove': like<WorkEffects['removeScratch']>(() => {}),
 });
 
-/** The steps of a landing, done to a model. What has to pass is run as ever, in a checkout of the model. */
+/** Landing effects, performed on a model. Verification really runs, in a checkout of the model. */
 export function landingOnModel(model: Model, environment: Environment): ModelEffects {
   const { self, isAlive, store } = environment;
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
-  /** Of this process: another one that goes on with the same landing has a lock of its own. */
+  /** Lock tokens of this process, by landing. A process that takes over the same landing has its own token. */
   const locks = new Map<string, number>();
-  const asked = (order: MoveOrder) => ({ held: locks.get(order.key), mayLand: () => mayLand(store, order) });
+  const checksOf = (order: MoveOrder) => ({
+    held: locks.get(order.key),
+    mayLand: () => mayLand(store, order),
+  });
   return {
     'land.lock': like<WorkEffects['lockLanding']>(
       order => {
@@ -112,8 +119,10 @@ export function landingOnModel(model: Model, environment: Environment): ModelEff
     'land.verify': like<WorkEffects['verifyLanding']>((order, { signal }) =>
       verifyLanding(model, order, verificationOf({ environment, observe: () => {}, order, signal })),
     ),
-    'land.move': like<WorkEffects['moveLanding']>(order => moveLanding(model, order, asked(order))),
-    'land.confirm': like<WorkEffects['confirmLanding']>(order => confirmLanding(model, order, asked(order))),
+    'land.move': like<WorkEffects['moveLanding']>(order => moveLanding(model, order, checksOf(order))),
+    'land.confirm': like<WorkEffects['confirmLanding']>(order =>
+      confirmLanding(model, order, checksOf(order)),
+    ),
     'land.unlock': like<WorkEffects['unlockLanding']>(key => {
       unlockLanding(model, locks.get(key));
       locks.delete(key);
@@ -121,7 +130,7 @@ export function landingOnModel(model: Model, environment: Environment): ModelEff
   };
 }
 
-/** What workers do with git and files, done to a model. */
+/** Worker effects on git and files, performed on a model. */
 const workersOnModel = (model: Model): ModelEffects => ({
   'task.mark': like<WorkerEffects['markTask']>(({ folder, file, state }) => {
     const worktree = thereAt(model, folder);
@@ -144,8 +153,8 @@ const workersOnModel = (model: Model): ModelEffects => ({
   'git.push': like<WorkerEffects['push']>(({ branch, commit }) => void model.pushed.set(branch, commit)),
   'workspace.remove': like<WorkerEffects['removeWorkspace']>(order => removeWorkspace(model, order)),
   'tasks.list': like<WorkerEffects['listTasks']>(() => {
-    throw new RepriseError('INTERNAL', 'the model of a repository runs no command that lists tasks', {
-      hint: 'explore the case on real git: --on git',
+    throw new RepriseError('INTERNAL', 'the in-memory model cannot run the command that lists tasks', {
+      hint: 'explore the case on real git: pass --on git',
     });
   }),
 });
@@ -155,19 +164,19 @@ function hasChanged(model: Model, path: string, files: readonly string[]): boole
   return worktree !== undefined && model.uncommitted(worktree).some(file => files.includes(file));
 }
 
-/** What an effect does in a model. Its arguments and its result are those of the real one. */
+/** Handler of an effect on a model, with the arguments and the result of the real effect. */
 interface PerformOnModel {
   readonly perform: (args: never, cancellation: Cancellation) => unknown;
-  /** Of one that waits: whether what it waits for has come. */
+  /** For an effect that waits: whether its condition holds. */
   readonly isOver?: ((args: never) => boolean) | undefined;
 }
 
 type ModelEffects = Readonly<Record<string, PerformOnModel>>;
 
 /**
- * Their names begin like this: behind them there is nothing of git or files, or only what something stands in for that the
- * surroundings of a command give: the store, sessions, shells, and what is read of branches. The places of agents are
- * files all the same: they are few and small, and who may take one from whom is better asked of the real thing.
+ * Name prefixes of effects that need no model: they touch neither git nor files, or the host replaces what they use (the
+ * store, sessions, shells and branch reads). Agent slots remain real files: they are few and small, and the real code
+ * decides best who may take one over.
  */
 const withoutFiles = [
   ...['clock.', 'ids.', 'keyboard.', 'mail.', 'lane.', 'receipt.', 'function.'],
@@ -178,8 +187,8 @@ const withoutFiles = [
 export const needsModel = (name: string): boolean => !withoutFiles.some(start => name.startsWith(start));
 
 /**
- * A world in which everything that touches git or files is done to a model instead. Who asks cannot tell. `onMissing` is
- * told of an effect that the model does not have: whoever asked for it may go on regardless.
+ * Wraps a world so that effects on git and files are performed on a model. An effect without a model handler throws;
+ * `onMissing` receives the error as well, because the caller may ignore it.
  */
 export const modelled = (
   world: World,
@@ -202,12 +211,12 @@ function onModel<Args, Result>(
   }: { readonly effects: ModelEffects; readonly onMissing: (error: RepriseError) => void },
 ): EffectDefinition<Args, Result> {
   const { name, awaits } = definition;
-  const instead = effects[name];
-  if (instead) {
-    const { isOver } = instead;
+  const handler = effects[name];
+  if (handler) {
+    const { isOver } = handler;
     return {
       ...definition,
-      perform: instead.perform as EffectDefinition<Args, Result>['perform'],
+      perform: handler.perform as EffectDefinition<Args, Result>['perform'],
       ...(awaits && isOver ? { awaits: { ...awaits, isOver: isOver as typeof awaits.isOver } } : {}),
     };
   }
@@ -223,17 +232,17 @@ function onModel<Args, Result>(
 }
 
 const notModelled = (name: string): RepriseError =>
-  new RepriseError('INTERNAL', `the effect ${name} touches git or files, and the model does not have it`, {
-    hint: 'explore the case on real git: --on git',
+  new RepriseError('INTERNAL', `the in-memory model does not support the effect ${name}`, {
+    hint: 'explore the case on real git: pass --on git',
   });
 
 interface InModelOptions {
   readonly model: Model;
-  /** Told of what the model does not have, which whoever asked for it may have swallowed. */
+  /** Receives the error of each effect that the model does not support, because its caller may ignore the error. */
   readonly onMissing: (error: RepriseError) => void;
 }
 
-/** The surroundings of a command that works in a model: all that it does to git is done there. For `Host.surround`. */
+/** Returns a `Host.surround` that redirects the git and file effects of a command to a model. */
 export const inModel =
   ({ model, onMissing }: InModelOptions) =>
   (environment: Environment): Environment => {
@@ -243,14 +252,14 @@ export const inModel =
     return { ...environment, world, branches, openLog: noLog };
   };
 
-/** All that a model does in place of git and files. */
+/** All effects that are performed on a model. */
 export const effectsOnModel = (model: Model, environment: Environment): ModelEffects => ({
   ...engineOnModel(model, environment),
   ...landingOnModel(model, environment),
   ...workersOnModel(model),
 });
 
-/** Makes all known to the model that recordings name, so that what they did can be done there. Once for each case. */
+/** Loads the git objects of all recordings into the model, so that recorded changes can be applied. Once per case. */
 export const learnRecordings = (
   model: Model,
   {
@@ -259,7 +268,7 @@ export const learnRecordings = (
     blob,
   }: {
     readonly repository: Repository;
-    readonly recordings: readonly Recording[];
+    readonly recordings: readonly RecordedActivity[];
     readonly blob: (sha256: string) => Uint8Array;
   },
 ): Promise<void> => {
@@ -267,7 +276,7 @@ export const learnRecordings = (
   return loadPacks(repository, [...names].map(blob), model.objects);
 };
 
-/** For `DeltaOptions.applyInstead`. */
+/** Applies recorded changes to a model; used as `DeltaOptions.applyInstead`. */
 export const applyInModel =
   (model: Model): ApplyRecorded =>
   ({ before, after }, folder) =>

@@ -4,15 +4,15 @@ import { apply, type Checkout, furnished, record } from '../../git/delta/test-su
 import { loadPacks, modelOf } from '../../git/model/load.ts';
 import { carryOut } from './model-sessions.ts';
 
-/** A change of a whole file, and whether a commit is made of it. */
+/** A write of a whole file, which is left, staged or committed. */
 interface Deed {
   readonly path: string;
   readonly text: string;
   readonly then: 'leave' | 'stage' | 'commit';
 }
 
-/** Never the same text in two places: git would take that for a file that moved. */
-const deed = fc
+/** Each path gets its own text, so that git never detects a rename. */
+const delta = fc
   .tuple(
     fc.constantFrom('src/a.txt', 'README.md', 'new/one.txt', 'two.txt'),
     fc.constantFrom('1', '2'),
@@ -20,8 +20,8 @@ const deed = fc
   )
   .map(([path, word, then]): Deed => ({ path, text: `${path} ${word}\n`, then }));
 
-function doAll(checkout: Checkout, deeds: readonly Deed[]): void {
-  for (const { path, text, then } of deeds) {
+function doAll(checkout: Checkout, deltas: readonly Deed[]): void {
+  for (const { path, text, then } of deltas) {
     checkout.write(path, text);
     if (then === 'stage') checkout.git('add', '--all');
     if (then !== 'commit') continue;
@@ -30,9 +30,9 @@ function doAll(checkout: Checkout, deeds: readonly Deed[]): void {
   }
 }
 
-describe('what a session did', () => {
-  it('is done to a model as it is done on git, also on another base', { timeout: 300_000 }, async () => {
-    const some = fc.array(deed, { maxLength: 4 });
+describe('changes of a recorded session', () => {
+  it('are applied to a model as on git, also on another base', { timeout: 300_000 }, async () => {
+    const some = fc.array(delta, { maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(some, some, async (session, before) => {
         const { checkout } = furnished();
@@ -53,7 +53,7 @@ describe('what a session did', () => {
     );
   });
 
-  it('is known also if somebody else has come to the same before, and gone on', async () => {
+  it('are applied to a base that already contains them', async () => {
     const { checkout } = furnished();
     const other = checkout.clone('the second');
     const write = (path: string, then: Deed['then']): Deed => ({ path, text: `${path} 1\n`, then });
@@ -65,7 +65,7 @@ describe('what a session did', () => {
     expect(carryOut(model, other.root, recorded)).toEqual({ kind: 'counterfactual' });
   });
 
-  it('is not done at all where it does not fit', async () => {
+  it('leave the model untouched if they conflict with the base', async () => {
     const { checkout } = furnished();
     const other = checkout.clone('the second');
     const model = await modelOf(await other.open());
@@ -77,14 +77,14 @@ describe('what a session did', () => {
     const before = model.change(worktree, { files: model.trees.with(worktree.files, 'README.md', entry) });
     expect(carryOut(model, other.root, recorded)).toEqual({
       kind: 'inconclusive',
-      why: 'what it did not commit conflicts with the other base: README.md',
+      why: 'its uncommitted changes conflict with the other base in README.md',
     });
     expect(model.worktrees.get(other.root)).toEqual(before);
   });
 });
 
 describe('a copy of a model', () => {
-  it('goes its own way', async () => {
+  it('does not share changes with the original', async () => {
     const { checkout } = furnished();
     const model = await modelOf(await checkout.open());
     const copy = model.clone();

@@ -1,37 +1,47 @@
-import { isSameConflict } from '../../git/delta/apply.ts';
-import { carryRest, isSameBase, newStashes, type WorktreeState } from '../../git/delta/state.ts';
-import type { Clash, ThreeTrees } from '../../git/model/history.ts';
-import { branchRef, type Model, type Worktree } from '../../git/model/repository.ts';
-import { printable } from '../../git/names.ts';
+import {
+  carryRest,
+  isSameBase,
+  isSameConflict,
+  newStashes,
+  type WorktreeState,
+} from '../../git/delta/index.ts';
+import { printable } from '../../git/index.ts';
+import {
+  branchRef,
+  type FileClash,
+  type Model,
+  type ModelWorktree,
+  type ThreeTrees,
+} from '../../git/model/index.ts';
 import type { AppliedMark } from '../replay/serve-session.ts';
 
-/** What a recorded session or script did to its worktree. All that the states name is in the model. */
-export interface Deed {
+/** Worktree states before and after a recorded session or script. The model has all their objects. */
+export interface SessionDelta {
   readonly before: WorktreeState;
   readonly after: WorktreeState;
 }
 
-class CannotCarry extends Error {}
+class ModelCarryFailed extends Error {}
 
 /**
- * Does to a worktree what was done to the one of the recording, like `applyDelta`: as it was if the worktree stands as that
- * did, merged by whole files if it does not, and not at all if that cannot be.
+ * Applies recorded changes to a worktree, like `applyDelta`: exactly if the worktree is in the recorded state, otherwise
+ * merged by whole files. Changes nothing if they cannot be merged.
  */
-export function carryOut(model: Model, folder: string, deed: Deed): Omit<AppliedMark, 'file'> {
+export function carryOut(model: Model, folder: string, delta: SessionDelta): Omit<AppliedMark, 'file'> {
   const worktree = model.worktreeAt(folder);
-  if (!worktree) return { kind: 'inconclusive', why: `${folder} is in no worktree` };
+  if (!worktree) return { kind: 'inconclusive', why: `${folder} is not a worktree` };
   const current = stateOf(model, worktree);
   try {
-    const wanted = carried(model, { ...deed, current });
+    const wanted = carried(model, { ...delta, current });
     install(model, worktree, wanted);
-    return { kind: isSameBase(deed.before, current) ? 'exact' : 'counterfactual' };
+    return { kind: isSameBase(delta.before, current) ? 'exact' : 'counterfactual' };
   } catch (error) {
-    if (error instanceof CannotCarry) return { kind: 'inconclusive', why: error.message };
+    if (error instanceof ModelCarryFailed) return { kind: 'inconclusive', why: error.message };
     throw error;
   }
 }
 
-const stateOf = (model: Model, worktree: Worktree): WorktreeState => ({
+const stateOf = (model: Model, worktree: ModelWorktree): WorktreeState => ({
   head: {
     commit: model.headOf(worktree) ?? null,
     branch: worktree.head.kind === 'branch' ? worktree.head.branch : null,
@@ -43,38 +53,38 @@ const stateOf = (model: Model, worktree: Worktree): WorktreeState => ({
   refs: {},
 });
 
-interface Carrying extends Deed {
+interface ModelCarryRequest extends SessionDelta {
   readonly current: WorktreeState;
 }
 
-function carried(model: Model, states: Carrying): WorktreeState {
+function carried(model: Model, states: ModelCarryRequest): WorktreeState {
   const { before, after, current } = states;
   const [from, onto, tip] = [before, current, after].map(({ head }) => head.commit);
   if (from == null || onto == null || tip == null)
-    throw new CannotCarry('the session, or what it should be carried over to, has no commit');
+    throw new ModelCarryFailed('the session started, ended or is replayed on a branch without commits');
   if (newStashes(before, after).length > 0)
-    throw new CannotCarry('the session stashed something, which the model of a repository does not have');
+    throw new ModelCarryFailed('the session created a stash, which the in-memory model does not support');
   if (!model.history.isAncestor(from, tip))
-    throw new CannotCarry(
-      `the session left the commit that it began with (${from.slice(0, 12)}) out of its branch, which means nothing on another base`,
+    throw new ModelCarryFailed(
+      `the session dropped its base commit (${from.slice(0, 12)}) from the branch, so it cannot be replayed on another base`,
     );
   const tips = [tip, ...Object.values(after.refs)].filter(commit => commit !== null);
   const commits = carryCommits(model, { from, onto, tips });
   const rest = carryRest(states, commit => commits.get(commit) ?? commit);
   const trees = new Map([...commits].map(([was, is]) => [model.treeOf(was), model.treeOf(is)]));
-  const merged = (part: (state: WorktreeState) => string, subject: string) => {
-    // What was committed has become what its commits have, one after another.
+  const merged = (part: (state: WorktreeState) => string, conflict: string) => {
+    // A fully committed tree was merged commit by commit above; take the tree of its new commit.
     const isCommitted = part(before) === model.treeOf(from) && part(current) === model.treeOf(onto);
     const known = isCommitted ? trees.get(part(after)) : undefined;
-    return known ?? merge(model, { base: part(before), ours: part(current), theirs: part(after) }, subject);
+    return known ?? merge(model, { base: part(before), ours: part(current), theirs: part(after) }, conflict);
   };
-  const tree = merged(state => state.tree, 'what it did not commit');
+  const tree = merged(state => state.tree, 'its uncommitted changes conflict');
   const isAllStaged = [before, after, current].every(state => state.index.tree === state.tree);
-  const staged = isAllStaged ? tree : merged(state => state.index.tree, 'what it staged');
+  const staged = isAllStaged ? tree : merged(state => state.index.tree, 'its staged changes conflict');
   return { ...rest, tree, index: { tree: staged, intentToAdd: [] } };
 }
 
-/** What the commits of the session become on top of another. */
+/** Rebases the commits of the session. Maps each recorded commit to its new one. */
 function carryCommits(
   model: Model,
   { from, onto, tips }: { readonly from: string; readonly onto: string; readonly tips: readonly string[] },
@@ -92,14 +102,14 @@ function carryCommits(
         : merge(
             model,
             { base: model.treeOf(first), ours: model.treeOf(now), theirs: commit.tree },
-            `commit "${commit.subject}"`,
+            `commit "${commit.subject}" conflicts`,
           );
     commits.set(commit.id, model.objects.addCommit({ ...commit, tree, parents }));
   }
   return commits;
 }
 
-function merge(model: Model, trees: ThreeTrees, subject: string): string {
+function merge(model: Model, trees: ThreeTrees, conflict: string): string {
   const merged = model.merging.merge(trees);
   if (merged.kind === 'clean') return merged.tree;
   const { clashes } = merged;
@@ -109,17 +119,17 @@ function merge(model: Model, trees: ThreeTrees, subject: string): string {
       clashes.map(({ path, theirs }) => [path, theirs] as const),
     );
   const files = clashes.map(({ path }) => printable(path)).join(', ');
-  throw new CannotCarry(`${subject} conflicts with the other base: ${files}`);
+  throw new ModelCarryFailed(`${conflict} with the other base in ${files}`);
 }
 
-/** The same conflict lay in the file when the session solved it. */
-const isSolvedAsBefore = ({ objects }: Model, { base, ours, theirs }: Clash): boolean =>
+/** Whether the recorded session resolved this very conflict. */
+const isSolvedAsBefore = ({ objects }: Model, { base, ours, theirs }: FileClash): boolean =>
   base !== undefined &&
   ours !== undefined &&
   theirs !== undefined &&
   isSameConflict(objects.text(base.id), objects.text(ours.id));
 
-function install(model: Model, worktree: Worktree, { head, tree, index, refs }: WorktreeState): void {
+function install(model: Model, worktree: ModelWorktree, { head, tree, index, refs }: WorktreeState): void {
   for (const [name, value] of Object.entries(refs)) {
     if (value === null) model.refs.delete(name);
     else model.refs.set(name, value);

@@ -1,90 +1,95 @@
-import { createConductedWorld } from '../../effects/conductor/conductor.ts';
-import { verdictOf } from '../../effects/explore/fairness.ts';
-import type { Performed, Policy, Verdict } from '../../effects/explore/schedule.ts';
-import { exploringPlayer } from '../../effects/explore/scheduler.ts';
-import { allTracers } from '../../effects/tracer.ts';
+import { createConductedWorld } from '../../effects/conductor/index.ts';
+import {
+  exploringScheduler,
+  type Performed,
+  type Policy,
+  type ScheduleVerdict,
+  verdictOf,
+} from '../../effects/explore/index.ts';
+import { allTracers } from '../../effects/index.ts';
 import type { CaseStep } from '../manifest/manifest.ts';
 import { advancingClock } from '../perform/clock.ts';
-import { type PlayedStep, Player } from '../perform/perform.ts';
+import { CasePerformance, type PlayedStep } from '../perform/perform.ts';
 import { orStopped } from '../snapshot/snapshot.ts';
-import type { Scene, Theatre } from './backends.ts';
-import { type Adversity, firstName, noAdversity, type Violation } from './contract.ts';
+import type { Backend, BackendSession } from './backends.ts';
+import { type Faults, firstName, noFaults, type Violation } from './contract.ts';
 import { watchForCrashes } from './crashes.ts';
-import { brokenIn, endingOf, type Forms, formsOf } from './endings.ts';
-import type { Chances } from './faults.ts';
-import { openLedger } from './invariants.ts';
+import type { FaultPoints } from './faults.ts';
+import { createInvariantMonitor } from './invariants.ts';
 import { KeyCheck } from './key-check/check.ts';
+import { brokenIn, formsOf, type OutcomeForms, scheduleOutcomeOf } from './outcomes.ts';
 import type { PreparedCase } from './prepare.ts';
-import { Cast } from './serve.ts';
+import { RecordedPorts } from './recorded-ports.ts';
 
-/** A schedule of a case as it went, with what more is known of it than of any other program. */
+/** Result of playing one schedule of a case. */
 export interface PerformedCase extends Performed {
-  /** What it came to, if all steps came to their end. */
-  readonly forms?: Forms | undefined;
-  /** A session was told where another one might have been held. */
+  /** Outcome, if every command ended. */
+  readonly forms?: OutcomeForms | undefined;
+  /** Whether a recorded session was replayed on another base commit or prompt. */
   readonly isCounterfactual: boolean;
-  /** How many entries each step had: the moments at which it could be killed. */
+  /** Number of effects of each command, which is also its number of crash points. */
   readonly entriesOf: ReadonlyMap<string, number>;
-  readonly chances: ReadonlyMap<string, Chances>;
+  /** Number of fault points of each command. */
+  readonly faultPoints: ReadonlyMap<string, FaultPoints>;
 }
 
 export interface PerformOptions {
-  readonly theatre: Theatre;
+  readonly backend: Backend;
   readonly policy: Policy;
-  readonly adversity?: Adversity | undefined;
-  /** Whether what effects change is compared with what they say that they write. */
+  readonly adversity?: Faults | undefined;
+  /** Checks that effects only change what their keys declare as written. */
   readonly checkKeys?: boolean | undefined;
 }
 
 const stepTimeoutMs = 30_000;
 
-/** Plays one schedule of a case, from the first step that is explored to the end. */
+/** Plays one schedule of a case, from the first explored command to the end. */
 export async function performCase({
-  theatre,
+  backend,
   policy,
-  adversity = noAdversity,
+  adversity = noFaults,
   checkKeys = false,
 }: PerformOptions): Promise<PerformedCase> {
-  const scene = await theatre.open();
+  const backendSession = await backend.open();
   try {
-    return await performOn(scene, { prepared: theatre.prepared, policy, adversity, checkKeys });
+    return await performOn(backendSession, { prepared: backend.prepared, policy, adversity, checkKeys });
   } finally {
-    await scene.close();
+    await backendSession.close();
   }
 }
 
-interface Performance {
+interface SchedulePerformance {
   readonly prepared: PreparedCase;
   readonly policy: Policy;
-  readonly adversity: Adversity;
+  readonly adversity: Faults;
   readonly checkKeys: boolean;
 }
 
 async function performOn(
-  scene: Scene,
-  { prepared, policy, adversity, checkKeys }: Performance,
+  backendSession: BackendSession,
+  { prepared, policy, adversity, checkKeys }: SchedulePerformance,
 ): Promise<PerformedCase> {
   const { manifest, stage, context, env, startMs } = prepared;
   const clock = advancingClock(startMs);
-  const ledger = openLedger({ verifies: prepared.verifies });
-  const keyCheck = checkKeys ? new KeyCheck(() => scene.look()) : undefined;
-  const brokenRule = () => ledger.violation ?? keyCheck?.violation;
+  const monitor = createInvariantMonitor({ verifies: prepared.verifies });
+  const keyCheck = checkKeys ? new KeyCheck(() => backendSession.look()) : undefined;
+  const brokenRule = () => monitor.violation ?? keyCheck?.violation;
   const crashes = watchForCrashes({
     crashes: adversity.crashes,
-    kill: step => player.kill(step),
-    alive: () => player.alive(),
+    kill: step => performance.kill(step),
+    alive: () => performance.alive(),
   });
-  const player = new Player({
+  const performance = new CasePerformance({
     manifest,
     stage,
     program: context.program,
     env,
     clock,
     defaultTimeoutMs: stepTimeoutMs,
-    onKill: step => ledger.crashed(step),
+    onKill: step => monitor.crashed(step),
     restart: killed => crashes.restart(killed),
   });
-  const exploring = exploringPlayer({
+  const exploring = exploringScheduler({
     policy: untilBroken(policy, brokenRule),
     time: clock,
     startMs,
@@ -92,45 +97,46 @@ async function performOn(
     commutes: isListOfWorktrees,
     nameOf: key => withoutPlace(key, prepared),
   });
-  const cast = new Cast(prepared, scene, { clock, faults: adversity.faults, keyCheck });
+  const ports = new RecordedPorts(prepared, backendSession, { clock, faults: adversity.faults, keyCheck });
   const world = createConductedWorld({
-    player: exploring.player,
+    scheduler: exploring.scheduler,
     pace: 'microtask',
     remembersOrigins: false,
-    tracer: allTracers([ledger.tracer, player.tracer, cast.tracer, crashes.tracer]),
+    tracer: allTracers([monitor.tracer, performance.tracer, ports.tracer, crashes.tracer]),
   });
-  const hostOf = (step: CaseStep) => cast.hostOf(step, world);
+  const hostOf = (step: CaseStep) => ports.hostOf(step, world);
   const ended = await settle(
-    orStopped(player.play({ world, hostOf, onLeft: step => cast.leave(step) }), world),
+    orStopped(performance.play({ world, hostOf, onLeft: step => ports.leave(step) }), world),
   );
-  player.forget();
+  performance.forget();
   const left = exploring.left();
-  // Why it was stopped is known. A world that is left open goes on being told of every promise of the process.
+  // The error is known already. An unfinished world would keep tracking every promise of the process.
   await world.finish().catch(() => {});
   const performed = {
     trace: exploring.trace,
     left,
     entries: exploring.entries(),
-    isCounterfactual: cast.isCounterfactual,
+    isCounterfactual: ports.isCounterfactual,
     entriesOf: crashes.entries,
-    chances: cast.chances,
+    faultPoints: ports.faultPoints,
   };
-  const judged = 'error' in ended ? { verdict: verdictOf(ended.error) } : await judge(scene, ended.value);
+  const judged =
+    'error' in ended ? { verdict: verdictOf(ended.error) } : await judge(backendSession, ended.value);
   return {
     ...performed,
     ...judged,
-    verdict: weigh(judged.verdict, { violation: brokenRule(), doubt: cast.doubt }),
+    verdict: weigh(judged.verdict, { violation: brokenRule(), doubt: ports.doubt }),
   };
 }
 
-/** Folders and incarnations are called otherwise wherever a schedule is played, and are the same in all of them. */
+/** Removes the folder of the backend from a key, so that keys are equal on every copy of a backend. */
 const withoutPlace = (key: string, { stage, place }: PreparedCase): string =>
   /^(wt|worker):/.test(key) ? key.replace(stage.folder, '').replace(place, '') : key;
 
-/** Git cannot add two at once, but each is found by its own folder, whichever came first. */
+/** Whether the key is the worktree list. Adding two worktrees conflicts in git, but their order does not matter. */
 const isListOfWorktrees = (key: string): boolean => key === 'gitworktrees';
 
-/** What comes after a rule was broken is of no interest. */
+/** Stops the schedule once a rule is broken. */
 const untilBroken = (policy: Policy, brokenRule: () => Violation | undefined): Policy => ({
   ...policy,
   choose: point => {
@@ -148,40 +154,40 @@ const settle = <T>(promise: Promise<T>): Promise<Settled<T>> =>
     (error: unknown) => ({ error }),
   );
 
-/** What is to be said of how it ended. */
+/** Checks the outcome of a schedule. */
 async function judge(
-  scene: Scene,
+  backendSession: BackendSession,
   played: readonly PlayedStep[],
-): Promise<{ readonly verdict: Verdict; readonly forms?: Forms }> {
+): Promise<{ readonly verdict: ScheduleVerdict; readonly forms?: OutcomeForms }> {
   const stuck = played.find(({ end }) => end.kind === 'timed-out');
   if (stuck)
     return failed({
       what: 'stuck outside',
-      message: `${stuck.step.name} waits for something that is no effect`,
+      message: `${stuck.step.name} does not end: it waits for something that is not an effect`,
     });
-  const ending = await endingOf(scene.store(), {
-    repository: await scene.repository(),
+  const outcome = await scheduleOutcomeOf(backendSession.store(), {
+    repository: await backendSession.repository(),
     exitCode: worstOf(played),
   });
-  const broken = brokenIn(ending) ?? (await scene.violation());
-  return { ...(broken ? failed(broken) : { verdict: { kind: 'passed' } }), forms: formsOf(ending) };
+  const broken = brokenIn(outcome) ?? (await backendSession.violation());
+  return { ...(broken ? failed(broken) : { verdict: { kind: 'passed' } }), forms: formsOf(outcome) };
 }
 
-const failed = (violation: Violation): { readonly verdict: Verdict } => ({
+const failed = (violation: Violation): { readonly verdict: ScheduleVerdict } => ({
   verdict: { kind: 'failed', ...violation },
 });
 
-/** Of each step the last life counts. */
+/** Highest exit code. Only the last restart of each command counts. */
 function worstOf(played: readonly PlayedStep[]): number {
   const last = new Map(played.map(({ step, end }) => [firstName(step.name), end]));
   return Math.max(0, ...[...last.values()].map(end => (end.kind === 'exited' ? end.code : 0)));
 }
 
-/** A rule that was broken before anything was in doubt is broken; what comes after a doubt says nothing. */
+/** A broken rule counts in any case; any other verdict is inconclusive once a recorded session did not fit. */
 function weigh(
-  verdict: Verdict,
+  verdict: ScheduleVerdict,
   { violation, doubt }: { readonly violation: Violation | undefined; readonly doubt: string | undefined },
-): Verdict {
+): ScheduleVerdict {
   if (verdict.kind === 'cut') return verdict;
   if (violation) return { kind: 'failed', what: violation.what, message: violation.message };
   return doubt === undefined ? verdict : { kind: 'inconclusive', why: doubt };

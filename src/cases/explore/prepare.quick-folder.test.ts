@@ -20,18 +20,18 @@ function memory(): string {
   return folder;
 }
 
-it('is the one in memory, if there is one', () => {
+it('uses a file system in memory if there is one', () => {
   const folder = memory();
   expect(quickFolder({}, folder)).toBe(folder);
   expect(readdirSync(folder)).toEqual([]);
   expect(quickFolder({}, join(folder, 'none'))).toBe(tmpdir());
 });
 
-it('is the one that was chosen', () => {
+it('uses TMPDIR if that is set', () => {
   expect(quickFolder({ TMPDIR: '/somewhere' }, memory())).toBe(tmpdir());
 });
 
-it('is rid of what is of processes that have ended, and of nothing that is in use', () => {
+it('removes folders of processes that have ended, and keeps those in use', () => {
   const folder = memory();
   const self = thisProcess();
   const owners = {
@@ -48,7 +48,7 @@ it('is rid of what is of processes that have ended, and of nothing that is in us
   expect(readdirSync(folder).sort()).toEqual(['reprise-case-alive', 'reprise-case-elsewhere']);
 });
 
-it('is rid of what was left there a day ago, and of nothing else', () => {
+it('removes folders without a known owner after a day, and keeps all others', () => {
   const folder = memory();
   for (const name of ['reprise-case-old', 'reprise-case-new', 'of-others']) mkdirSync(join(folder, name));
   const longAgo = new Date('2020-01-01');

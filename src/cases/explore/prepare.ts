@@ -12,51 +12,50 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { lazySessions } from '../../agents/open-session.ts';
-import { RepriseError } from '../../core/errors.ts';
-import { createConductedWorld } from '../../effects/conductor/conductor.ts';
-import { freePlayer } from '../../effects/schedulers/round-robin.ts';
-import { runShellStep } from '../../process/shell-step.ts';
-import { isSameProcess, type ProcessIdentity, thisProcess } from '../../process/table.ts';
-import { type Once, rememberOnce } from '../../project/host.ts';
+import { lazySessions } from '../../agents/index.ts';
+import { RepriseError } from '../../core/index.ts';
+import { createConductedWorld } from '../../effects/conductor/index.ts';
+import { roundRobinScheduler } from '../../effects/schedulers/index.ts';
+import { isSameProcess, type ProcessIdentity, runShellStep, thisProcess } from '../../process/index.ts';
+import { type Once, rememberOnce } from '../../project/index.ts';
 import type { TestContext } from '../context.ts';
 import { groupsOf } from '../manifest/fields.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
 import { advancingClock, stableIds } from '../perform/clock.ts';
-import { Player } from '../perform/perform.ts';
+import { CasePerformance } from '../perform/perform.ts';
 import { fixedEnvironment, ownerFile, type Stage, stageOf, stagePrefix } from '../perform/stage.ts';
 import { opensLanes } from '../perform/step-io.ts';
 import { type LoadedRecording, loadRecording } from '../replay/load.ts';
 import { firstMoment } from '../replay/replay.ts';
 
-/** A case that is ready to be played many times from the same moment on. */
+/** A case that can be played many times from the same starting point. */
 export interface PreparedCase {
   readonly found: FoundCase;
-  /** Of what is played in every schedule; what comes before the first of it has been played. */
+  /** Manifest with the explored commands only. The commands before them have already run. */
   readonly manifest: CaseManifest;
   readonly context: TestContext;
   readonly loaded: LoadedRecording;
   readonly stage: Stage;
-  /** What tells it from others of this process that are played at the same time. */
+  /** Suffix that distinguishes it from copies that are played in parallel. */
   readonly place: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** When the recording began. */
+  /** Start of the recording, in epoch milliseconds. */
   readonly startMs: number;
-  /** What is the same in every schedule is made once. */
+  /** Cache for values that are the same in every schedule. */
   readonly once: Once;
-  /** What lands has to be verified before. */
+  /** Whether a commit must be verified before it lands. */
   readonly verifies: boolean;
-  /** Whether a key is touched inside of one step only. */
+  /** Whether a key is only used within one command. */
   readonly isPrivate: (key: string) => boolean;
-  /** Brings the repository back to how it is before every schedule. */
+  /** Restores the repository to its state before the first explored command. */
   restore(): void;
-  /** The same in another folder, which is closed with this one. */
+  /** Prepares a copy in another folder. Closing this case closes the copy too. */
   another(): Promise<PreparedCase>;
   close(): void;
 }
 
-/** Plays what comes before the first step with lanes, once. Throws what keeps a case from being explored. */
+/** Runs the commands before the first explored one, once. Throws USAGE or CANNOT_EXPLORE. */
 export async function prepareCase(
   found: FoundCase,
   manifest: CaseManifest,
@@ -66,20 +65,24 @@ export async function prepareCase(
   const loaded = loadRecording(found, manifest, context.cwd);
   const cut = loaded.sessions.find(session => session.cut !== undefined);
   if (cut)
-    throw new RepriseError('CANNOT_EXPLORE', `${cut.file} was interrupted when it was recorded`, {
-      hint: 'nobody knows how it would have gone on: explore a case whose sessions came to their end',
-    });
+    throw new RepriseError(
+      'CANNOT_EXPLORE',
+      `the session ${cut.file} was interrupted while it was recorded`,
+      {
+        hint: 'its ending is unknown; explore a case in which every session finished',
+      },
+    );
   return prepareOn(quickFolder(context.env), { found, manifest, context, loaded, before, explored });
 }
 
-interface Split {
+interface SplitSteps {
   readonly before: readonly CaseStep[];
   readonly explored: readonly CaseStep[];
 }
 
-interface Opened extends Split, Pick<PreparedCase, 'found' | 'manifest' | 'context' | 'loaded'> {}
+interface OpenedCase extends SplitSteps, Pick<PreparedCase, 'found' | 'manifest' | 'context' | 'loaded'> {}
 
-async function prepareOn(within: string, opened: Opened): Promise<PreparedCase> {
+async function prepareOn(within: string, opened: OpenedCase): Promise<PreparedCase> {
   const { found, manifest, context, loaded, before, explored } = opened;
   const stage = await stageOf(found, manifest, context, { within });
   try {
@@ -128,26 +131,26 @@ async function prepareOn(within: string, opened: Opened): Promise<PreparedCase> 
 }
 
 /**
- * What lanes of one process do to each other is not what is explored between several: mail, receipts, a run's own
- * history and workspace. Whoever takes over a run of another touches its lease first, which is no such key.
+ * Whether only lanes of one command use a key: mailboxes, receipts, the history and the workspace of a run. Their order
+ * is not explored between commands. A command that takes over a run first writes its lease, which is not private.
  */
 const isInsideAStep = (key: string): boolean => /^(mailbox|receipts|inbox|store|wt|ports)\b/.test(key);
 
 const copying = { recursive: true, verbatimSymlinks: true, preserveTimestamps: true } as const;
 
-/** The steps before the first that has lanes, and the rest without shell steps at its end, which only look. */
-function splitSteps(manifest: CaseManifest): Split {
+/** Splits off the commands before the first explored one, and drops trailing shell commands, which only check results. */
+function splitSteps(manifest: CaseManifest): SplitSteps {
   const groups = groupsOf(manifest);
   const first = groups.findIndex(group => group.some(({ command }) => opensLanes(command)));
   if (first < 0)
-    throw new RepriseError('USAGE', `${manifest.name} has no step whose order could be another one`, {
-      hint: 'steps with lanes are run, resume and worker',
+    throw new RepriseError('USAGE', `${manifest.name} has no command that can be explored`, {
+      hint: 'a case to explore needs a run, resume, replay, cancel or worker command',
     });
   const last = groups.findLastIndex(group => group.some(({ command }) => opensLanes(command)));
   return { before: groups.slice(0, first).flat(), explored: groups.slice(first, last + 1).flat() };
 }
 
-interface Before {
+interface BeforeContext {
   readonly manifest: CaseManifest;
   readonly stage: Stage;
   readonly context: TestContext;
@@ -155,11 +158,18 @@ interface Before {
   readonly startMs: number;
 }
 
-async function playBefore({ manifest, stage, context, env, startMs }: Before): Promise<void> {
+async function playBefore({ manifest, stage, context, env, startMs }: BeforeContext): Promise<void> {
   const clock = advancingClock(startMs);
-  const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
-  const world = createConductedWorld({ player: freePlayer(clock), tracer: player.tracer });
-  const played = await player.play({
+  const performance = new CasePerformance({
+    manifest,
+    stage,
+    program: context.program,
+    env,
+    clock,
+    defaultTimeoutMs,
+  });
+  const world = createConductedWorld({ scheduler: roundRobinScheduler(clock), tracer: performance.tracer });
+  const played = await performance.play({
     world,
     hostOf: ({ name }) => ({
       world,
@@ -175,10 +185,13 @@ async function playBefore({ manifest, stage, context, env, startMs }: Before): P
     if (end.kind !== 'exited' || end.code !== (step.expect.exit ?? 0))
       throw new RepriseError(
         'CANNOT_EXPLORE',
-        `step ${step.name} of ${manifest.name} failed:\n${output.trimEnd()}`,
+        `command ${step.name} of ${manifest.name} failed:\n${output.trimEnd()}`,
       );
   if (!existsSync(join(stage.repo, '.git')))
-    throw new RepriseError('CANNOT_EXPLORE', `${manifest.name} has no repository after its first steps`);
+    throw new RepriseError(
+      'CANNOT_EXPLORE',
+      `${manifest.name} has no git repository before its first explored command`,
+    );
 }
 
 const defaultTimeoutMs = 120_000;
@@ -188,15 +201,15 @@ const leastRoom = 1 << 30;
 const longestLifeMs = 24 * 60 * 60_000;
 
 /**
- * Where repositories come and go by the hundred: a file system in memory, if there is one that has room and from which
- * programs can be run. On a disk most of the time would go into making and removing small files.
+ * Returns the folder for repositories: a file system in memory, if there is one with enough room that allows execution.
+ * On a disk, most of the time would go into creating and removing small files.
  */
 export function quickFolder(env: TestContext['env'], memory = inMemory): string {
   if (env['TMPDIR'] !== undefined) return tmpdir();
   try {
     const { bavail, bsize } = statfsSync(memory);
     if (bavail * bsize < leastRoom || !canRunPrograms(memory)) return tmpdir();
-    removeForgotten(memory);
+    removeOrphaned(memory);
     return memory;
   } catch {
     return tmpdir();
@@ -214,21 +227,21 @@ function canRunPrograms(folder: string): boolean {
   }
 }
 
-/** What a killed process left behind takes memory until somebody removes it. */
-function removeForgotten(folder: string): void {
+/** Removes folders of killed processes, which would occupy memory. */
+function removeOrphaned(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (!name.startsWith(stagePrefix)) continue;
     const path = join(folder, name);
     try {
-      if (isForgotten(path)) rmSync(path, { recursive: true, force: true });
+      if (isOrphaned(path)) rmSync(path, { recursive: true, force: true });
     } catch {
-      // It is of another user, or somebody else removes it.
+      // The folder belongs to another user, or another process is removing it.
     }
   }
 }
 
-/** If nobody can tell whether its owner lives, because it is of another machine or container, its age says it. */
-function isForgotten(stage: string): boolean {
+/** Whether the owner of a folder is dead. An owner on another machine or in a container cannot be checked: age decides. */
+function isOrphaned(stage: string): boolean {
   const owner = ownerOf(stage);
   if (owner?.host === thisProcess().host) return !isSameProcess(owner);
   return Date.now() - statSync(stage).mtimeMs > longestLifeMs;

@@ -7,7 +7,7 @@ import { keepRace, parseRace, type Race, racesFolder, racesOf, writeRace } from 
 const race: Race = {
   case: 'workers/two',
   what: 'claimed twice',
-  message: 'worker_b claimed one while worker_a was at work on it',
+  message: 'worker_b claimed one while worker_a was working on it',
   policy: 'pct 3',
   seed: 7,
   isCalm: true,
@@ -20,20 +20,20 @@ const race: Race = {
   ],
 };
 
-describe('a race in a file', () => {
+describe('a race file', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'reprise-race-'));
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('is read as it was written, with the moves of a lane in a row on one line', () => {
+  it('survives a round trip, with consecutive moves of a lane on one line', () => {
     const text = writeRace(race);
     expect(parseRace({ file: 'x.score', text })).toEqual(race);
     expect(text.trim().split('\n')).toHaveLength(3);
   });
 
-  it('has a name of its own; the same race is kept once', () => {
+  it('gets a unique name, and the same race is saved once', () => {
     const first = keepRace(folder, race);
     const again = keepRace(folder, race);
     const other = keepRace(folder, { ...race, seed: 8 });
@@ -48,7 +48,7 @@ describe('a race in a file', () => {
     ]);
   });
 
-  it('says at which line it cannot be read', () => {
+  it('is rejected with the line of the problem', () => {
     keepRace(folder, race);
     const [header = ''] = writeRace(race).split('\n');
     writeFileSync(join(racesFolder(folder), 'broken.score'), `${header}\n{"lane":"a"}\n`);

@@ -9,55 +9,55 @@ import {
   name,
   names,
   oneOf,
-  type Rule,
+  type SchemaRule,
   text,
   truth,
   wholeFrom,
-} from '../../core/schema.ts';
+} from '../../core/index.ts';
 import {
   invalidLine,
   linesOf,
   parseHeader,
   parseLine,
   type SourceFile,
-} from '../../effects/recording/json-lines.ts';
+} from '../../effects/recording/index.ts';
 import { faultKinds } from '../manifest/manifest.ts';
 import type { Crash } from './crashes.ts';
 import type { Fault } from './faults.ts';
 
-/** A schedule that broke something, kept so that it is played for ever after. */
+/** A failing schedule, saved as a regression test. */
 export interface Race {
   readonly case: string;
-  /** The kind of the failure, in a few words. */
+  /** Name of the broken rule. */
   readonly what: string;
-  /** What happened, in a sentence. */
+  /** Description of the failure, in one sentence. */
   readonly message: string;
-  /** How it was found. */
+  /** Name of the policy or source that found it. */
   readonly policy: string;
   readonly seed: number;
-  /** Whether time stood still while somebody could go on. */
+  /** Whether time only passes while all lanes wait. */
   readonly isCalm: boolean;
   readonly crashes: readonly Crash[];
   readonly faults: readonly Fault[];
-  /** Whose turn it was: one entry for each move. */
-  readonly turns: readonly Turn[];
+  /** Moves in order. */
+  readonly turns: readonly RaceMove[];
 }
 
-export interface Turn {
+export interface RaceMove {
   readonly lane: string;
   readonly op: string;
 }
 
 export interface RaceFile extends Race {
-  /** Without `.score`. */
+  /** File name without `.score`. */
   readonly name: string;
-  /** For messages. */
+  /** Path for messages. */
   readonly displayFile: string;
 }
 
 const raceFormat = 1;
 
-/** Equal races give equal bytes. */
+/** Renders a race file. Equal races give equal bytes. */
 export function writeRace({ turns, crashes, faults, ...race }: Race): string {
   const { what, message, policy, seed, isCalm } = race;
   const header = {
@@ -75,8 +75,8 @@ export function writeRace({ turns, crashes, faults, ...race }: Race): string {
   return `${[header, ...stretchesOf(turns)].map(line => JSON.stringify(line)).join('\n')}\n`;
 }
 
-/** Moves of one lane that come right after each other are one line. */
-function stretchesOf(turns: readonly Turn[]): readonly { lane: string; op: string | string[] }[] {
+/** Groups consecutive moves of one lane into one line. */
+function stretchesOf(turns: readonly RaceMove[]): readonly { lane: string; op: string | string[] }[] {
   const stretches: { lane: string; op: string[] }[] = [];
   for (const { lane, op } of turns) {
     const last = stretches.at(-1);
@@ -99,13 +99,13 @@ const headerFields = fields({
   faults: list(map(fields({ kind: oneOf(...faultKinds), step: name, nth: wholeFrom(1) }))),
 });
 
-const ops: Rule = {
-  expected: 'a text, or a list of texts',
+const ops: SchemaRule = {
+  expected: 'a string or a list of strings',
   holds: value => isName(value) || names.holds(value),
 };
-const turnFields = fields({ lane: name, op: ops });
+const moveFields = fields({ lane: name, op: ops });
 
-/** Throws TAPE_INVALID with the line, or REPLAY_DIVERGED if it is of another format. */
+/** Parses a race file. Throws TAPE_INVALID with the line, or REPLAY_DIVERGED for another format version. */
 export function parseRace(source: SourceFile): Race {
   const {
     format: _format,
@@ -117,10 +117,10 @@ export function parseRace(source: SourceFile): Race {
     again: ({ case: of }) => `reprise explore ${String(of)}`,
     known: headerFields,
   });
-  const turns: Turn[] = [];
+  const turns: RaceMove[] = [];
   for (const line of linesOf(source).slice(1)) {
     const value = parseLine(source.file, line);
-    const problem = firstProblem(turnFields, value);
+    const problem = firstProblem(moveFields, value);
     if (problem !== undefined) throw invalidLine(source.file, line.line, problem);
     for (const op of [value['op'] as string | string[]].flat())
       turns.push({ lane: String(value['lane']), op });
@@ -128,7 +128,7 @@ export function parseRace(source: SourceFile): Race {
   return { ...(header as unknown as Omit<Race, 'turns'>), turns };
 }
 
-/** The races that were kept of a case, by name. */
+/** Reads the saved races of a case, sorted by file name. Throws as `parseRace` does. */
 export function racesOf(caseFolder: string, cwd: string): readonly RaceFile[] {
   const folder = racesFolder(caseFolder);
   if (!existsSync(folder)) return [];
@@ -143,7 +143,7 @@ export function racesOf(caseFolder: string, cwd: string): readonly RaceFile[] {
     });
 }
 
-/** Keeps a race under a name of its own, or under that of the same one if it is there already. Gives the path. */
+/** Saves a race under a free name, unless the same race is already saved. Returns the path. */
 export function keepRace(caseFolder: string, race: Race): string {
   const folder = racesFolder(caseFolder);
   mkdirSync(folder, { recursive: true });
@@ -160,7 +160,7 @@ export function keepRace(caseFolder: string, race: Race): string {
   }
 }
 
-/** Where schedules of a case are kept that broke something. */
+/** Folder of the saved races of a case. */
 export const racesFolder = (caseFolder: string): string => join(caseFolder, 'races');
 
 export const hasRaces = (caseFolder: string): boolean => existsSync(racesFolder(caseFolder));

@@ -14,8 +14,8 @@ const point = (n: number, enabled: readonly string[], waiting: readonly string[]
   last: undefined,
 });
 
-describe('following a schedule that was kept', () => {
-  it('lets everybody do what the schedule says', () => {
+describe('replaying a saved schedule', () => {
+  it('follows its moves', () => {
     const { policy, missing } = followRace(['a look', 'b look', 'b take'].map(turn), true);
     expect(policy.choose(point(0, ['a look', 'b look']))).toBe('a');
     expect(policy.choose(point(1, ['a take', 'b look']))).toBe('b');
@@ -24,7 +24,7 @@ describe('following a schedule that was kept', () => {
     expect(policy.isCalm).toBe(true);
   });
 
-  it('leaves out the turn of whoever is held back by now', () => {
+  it('skips the moves of a lane that is blocked now', () => {
     const { policy, missing } = followRace(['a look', 'b look', 'a take'].map(turn), false);
     expect(policy.choose(point(0, ['a lock', 'b lock']))).toBe('a');
     expect(policy.choose(point(1, ['a look'], ['b lock']))).toBe('a');
@@ -32,7 +32,7 @@ describe('following a schedule that was kept', () => {
     expect(missing).toEqual([]);
   });
 
-  it('knows what nobody does any more', () => {
+  it('reports moves that no lane makes any more', () => {
     const { policy, missing } = followRace(['a look', 'a check', 'a take', 'c look'].map(turn), false);
     expect(policy.choose(point(0, ['a look', 'b look']))).toBe('a');
     expect(policy.choose(point(1, ['a take', 'b look']))).toBe('a');
@@ -40,7 +40,7 @@ describe('following a schedule that was kept', () => {
     expect(missing.map(({ lane, op }) => `${lane} ${op}`)).toEqual(['a check', 'c look']);
   });
 
-  it('does not miss what comes by itself once nobody interrupts any more', () => {
+  it('does not report moves after the last switch between commands', () => {
     const { policy, missing } = followRace(['a look', 'b take', 'a go', 'a end'].map(turn), false);
     expect(policy.choose(point(0, ['a look', 'b take']))).toBe('a');
     expect(policy.choose(point(1, ['a go', 'b take']))).toBe('b');

@@ -1,33 +1,33 @@
-import { whoeverHasTheBaton } from '../../effects/explore/policies.ts';
 import {
+  continueLast,
   type Move,
   type Point,
   type Policy,
-  type Verdict,
+  type ScheduleVerdict,
   withoutIdleEnd,
-} from '../../effects/explore/schedule.ts';
-import { topLane } from '../../effects/recording/recording.ts';
+} from '../../effects/explore/index.ts';
+import { topLane } from '../../effects/recording/index.ts';
 import type { TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import { readCase } from '../manifest/load.ts';
-import type { Exploration as Wanted } from '../manifest/manifest.ts';
+import type { ExplorationSettings as Wanted } from '../manifest/manifest.ts';
 import { type CaseFailure, caseTitle } from '../result.ts';
-import { gitTheatre } from './backends.ts';
-import { type ExploreOptions, isTooMuch, sumOf, waitsOf } from './contract.ts';
+import { gitBackend } from './backends.ts';
+import { type CaseExploreOptions, isTooMuch, sumOf, waitsOf } from './contract.ts';
 import { exploreCase } from './explore.ts';
 import { CaseExplorer } from './explorer.ts';
 import { prepareCase } from './prepare.ts';
-import { type Race, type RaceFile, racesOf, type Turn } from './race-file.ts';
+import { type Race, type RaceFile, type RaceMove, racesOf } from './race-file.ts';
 import { failureLines } from './text.ts';
 
-/** What became of a race that was found before. */
+/** Result of replaying a saved race. */
 type RaceOutcome =
-  | { readonly kind: 'mended' }
-  /** It fails as it did. */
+  | { readonly kind: 'fixed' }
+  /** Fails in the same way. */
   | { readonly kind: 'there'; readonly message: string }
-  /** It fails in another way. */
+  /** Fails in another way. */
   | { readonly kind: 'other'; readonly what: string; readonly message: string }
-  /** The code does other things now than the schedule says: whether the race is there cannot be told from it. */
+  /** The code has changed so much that the schedule cannot be followed, so the result proves nothing. */
   | { readonly kind: 'unfit'; readonly missing: readonly string[] }
   | { readonly kind: 'inconclusive'; readonly why: string };
 
@@ -35,11 +35,11 @@ interface PlayedRace {
   readonly race: RaceFile;
   readonly outcome: RaceOutcome;
   readonly trace: readonly Move[];
-  /** What lanes wait for, if nobody can go on. */
+  /** Moves that lanes wait for, in a deadlock. */
   readonly waits: readonly Move[];
 }
 
-/** Plays the races of a case on real git. Throws what keeps the case from being played. */
+/** Replays the races of a case on real git. Throws as `prepareCase` does. */
 export async function playRaces(
   found: FoundCase,
   context: TestContext,
@@ -53,7 +53,7 @@ export async function playRaces(
   try {
     const played: PlayedRace[] = [];
     for (const race of races) {
-      const explorer = new CaseExplorer(gitTheatre(prepared), oneSchedule);
+      const explorer = new CaseExplorer(gitBackend(prepared), oneSchedule);
       played.push({ race, ...(await playRace(explorer, race)) });
     }
     return played;
@@ -62,8 +62,8 @@ export async function playRaces(
   }
 }
 
-/** Nothing is looked for. */
-export const oneSchedule: ExploreOptions = {
+/** Options that explore nothing: a single schedule is played. */
+export const oneSchedule: CaseExploreOptions = {
   policy: 'auto',
   forMs: Number.POSITIVE_INFINITY,
   schedules: Number.POSITIVE_INFINITY,
@@ -72,7 +72,7 @@ export const oneSchedule: ExploreOptions = {
   faults: [],
 };
 
-/** Plays one race, in the world of the explorer. */
+/** Replays one race on the backend of the explorer. */
 export async function playRace(
   explorer: CaseExplorer,
   { turns, isCalm, crashes, faults, what }: Race,
@@ -88,73 +88,78 @@ export async function playRace(
 }
 
 function outcomeOf(
-  verdict: Verdict,
-  { what, missing }: { readonly what: string; readonly missing: readonly Turn[] },
+  verdict: ScheduleVerdict,
+  { what, missing }: { readonly what: string; readonly missing: readonly RaceMove[] },
 ): RaceOutcome {
   if (verdict.kind === 'failed' && verdict.what === what) return { kind: 'there', message: verdict.message };
   if (missing.length > 0) {
-    const said = missing.map(({ lane, op }) => `${op} of ${lane}`);
-    return { kind: 'unfit', missing: [...new Set(said)] };
+    const moves = missing.map(({ lane, op }) => `${op} of ${lane}`);
+    return { kind: 'unfit', missing: [...new Set(moves)] };
   }
   if (verdict.kind === 'failed') return { ...verdict, kind: 'other' };
   if (verdict.kind === 'inconclusive') return { kind: 'inconclusive', why: verdict.why };
-  return { kind: 'mended' };
+  return { kind: 'fixed' };
 }
 
-/** What is to be said about a race in a test run; nothing if it is mended. */
+/** Returns the test failure for a replayed race; `undefined` if the race is fixed. */
 export function raceFailure(
   { displayFile, name, what, case: of }: RaceFile,
   outcome: RaceOutcome,
 ): CaseFailure | undefined {
   const file = displayFile;
   const again = `reprise explore ${of} --race ${name}`;
-  const anew = `find it anew: rm ${displayFile} && reprise explore ${of}`;
+  const findAgain = `delete the file and explore again: rm ${displayFile} && reprise explore ${of}`;
   switch (outcome.kind) {
-    case 'mended':
+    case 'fixed':
       return undefined;
     case 'there':
-      return { kind: 'race', message: `${what}: ${outcome.message}`, hint: `see how: ${again}`, file };
+      return {
+        kind: 'race',
+        message: `${what}: ${outcome.message}`,
+        hint: `show the schedule: ${again}`,
+        file,
+      };
     case 'other':
       return {
         kind: 'race',
-        message: `${outcome.what}: ${outcome.message} (the schedule was kept for: ${what})`,
-        hint: `see how: ${again}`,
+        message: `${outcome.what}: ${outcome.message} (the schedule was saved for another failure: ${what})`,
+        hint: `show the schedule: ${again}`,
         file,
       };
     case 'unfit':
       return {
         kind: 'stale',
-        message: `the schedule of ${name} no longer fits: nobody does ${outcome.missing.slice(0, 3).join(', ')} any more`,
-        hint: anew,
+        message: `race ${name} no longer fits the code: its schedule contains ${outcome.missing.slice(0, 3).join(', ')}, which no longer happens`,
+        hint: findAgain,
         file,
       };
     case 'inconclusive':
       return {
         kind: 'stale',
-        message: `nothing can be said about ${name}: ${outcome.why}`,
-        hint: anew,
+        message: `race ${name} is inconclusive: ${outcome.why}`,
+        hint: findAgain,
         file,
       };
   }
 }
 
-/** Follows a schedule that was found in code that has changed since. */
-interface Following {
+/** A policy that follows a schedule of older code. */
+interface FollowedRace {
   readonly policy: Policy;
-  /** What the schedule says and nobody does any more, as far as it went. */
-  readonly missing: readonly Turn[];
+  /** Moves of the schedule that did not happen, so far. */
+  readonly missing: readonly RaceMove[];
 }
 
 /**
- * Whoever waits where the schedule lets it go on is held back by something that was not there before, which is what mends
- * a race: its turn is left out. What is new is done when its lane has its turn. After the last switch between steps
- * everything comes by itself, and other things where the race is mended: what is not done there is not missed.
+ * Follows a saved schedule in code that may have changed. A lane that waits where the schedule lets it move is blocked by
+ * the fix of the race, so its move is skipped. New moves happen when their lane is due. After the last switch between
+ * commands the rest runs without preemption, and a fix may change it, so missing moves there are not reported.
  */
-export function followRace(turns: readonly Turn[], isCalm: boolean): Following {
-  const missing: Turn[] = [];
+export function followRace(turns: readonly RaceMove[], isCalm: boolean): FollowedRace {
+  const missing: RaceMove[] = [];
   const left = [...turns];
   const after = new Set(turns.slice(lastSwitch(turns) + 1));
-  const miss = (turn: Turn) => {
+  const miss = (turn: RaceMove) => {
     if (!after.has(turn)) missing.push(turn);
   };
   const choose = (point: Point): string => {
@@ -172,30 +177,30 @@ export function followRace(turns: readonly Turn[], isCalm: boolean): Following {
       }
       const later = left.findIndex(each => each.lane === lane && each.op === move.op);
       if (later < 0) return lane;
-      const gone = left.slice(0, later).filter(each => each.lane === lane);
-      for (const each of gone) {
+      const skipped = left.slice(0, later).filter(each => each.lane === lane);
+      for (const each of skipped) {
         miss(each);
         left.splice(left.indexOf(each), 1);
       }
     }
-    return whoeverHasTheBaton(point);
+    return continueLast(point);
   };
   return { policy: { isCalm, choose }, missing };
 }
 
-/** Where a step goes on that did not go on right before; 0 if there is only one. */
-const lastSwitch = (turns: readonly Turn[]): number =>
+/** Index of the last move that switches to another command; 0 if there is only one command. */
+const lastSwitch = (turns: readonly RaceMove[]): number =>
   Math.max(
     0,
     turns.findLastIndex(({ lane }, n) => n > 0 && topLane(lane) !== topLane(turns[n - 1]?.lane ?? '')),
   );
 
-/** What a case is explored with that says nothing else, as part of a test run. */
+/** Default budget for exploring a case in a test run. */
 const small = { schedules: 20, forMs: 5_000 };
 
 const columns = 80;
 
-/** What breaks in another order than the recorded one. Nothing is written. */
+/** Replays the saved races of a case and explores it. Returns the failures; saves nothing. */
 export async function checkOtherOrders(
   found: FoundCase,
   wanted: Wanted | undefined,
@@ -231,8 +236,8 @@ async function explored(
     return [
       {
         kind: 'race',
-        message: `the model of git and git itself do not agree about one order: in memory ${drift.failure.message}; on git ${drift.onGit}`,
-        hint: `see it: ${replay} --on memory`,
+        message: `the in-memory model and real git disagree about one schedule. In memory: ${drift.failure.message}. On git: ${drift.onGit}`,
+        hint: `show the schedule: ${replay} --on memory`,
         file,
       },
     ];
@@ -241,17 +246,17 @@ async function explored(
       {
         kind: 'race',
         message: failureLines(failure, { columns, replay }).join('\n'),
-        hint: `keep it, to have it played from now on: ${replay}`,
+        hint: `save it as a test that is replayed from now on: ${replay}`,
         file,
       },
     ];
-  const doubt = sumOf(worlds);
-  return isTooMuch(doubt)
+  const count = sumOf(worlds);
+  return isTooMuch(count)
     ? [
         {
           kind: 'race',
-          message: `of ${doubt.schedules} orders nothing can be said about ${doubt.inconclusive}: ${worlds.find(world => world.doubt !== undefined)?.doubt ?? ''}`,
-          hint: `see which: ${replay}`,
+          message: `${count.inconclusive} of ${count.schedules} schedules are inconclusive, which is too many: ${worlds.find(world => world.doubt !== undefined)?.doubt ?? ''}`,
+          hint: `show the summary: ${replay}`,
           file,
         },
       ]

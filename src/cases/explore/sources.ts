@@ -1,9 +1,15 @@
-import { Dpor, type DporOptions } from '../../effects/explore/dpor.ts';
 import {
-  batonPolicy,
+  clockLane,
+  continueLast,
+  Dpor,
+  type DporOptions,
   type Expected,
   expectedFrom,
+  type Move,
+  nonPreemptivePolicy,
   oneOf,
+  type Point,
+  type Policy,
   type PolicyName,
   type Random,
   type SamplerName,
@@ -11,59 +17,57 @@ import {
   samplersOf,
   scatter,
   seeded,
-  whoeverHasTheBaton,
-} from '../../effects/explore/policies.ts';
-import { clockLane, type Move, type Point, type Policy } from '../../effects/explore/schedule.ts';
-import { topLane } from '../../effects/recording/recording.ts';
+} from '../../effects/explore/index.ts';
+import { topLane } from '../../effects/recording/index.ts';
 import type { FaultKind } from '../manifest/manifest.ts';
-import { type Adversity, type Attempt, noAdversity, type Source } from './contract.ts';
-import { everybody } from './crashes.ts';
+import { type Faults, noFaults, type ScheduleAttempt, type ScheduleSource } from './contract.ts';
+import { allSteps } from './crashes.ts';
 import type { PerformedCase } from './perform.ts';
 
-interface SourceOptions extends AdversityOptions {
+interface SourceOptions extends FaultOptions {
   readonly policy: PolicyName;
   readonly seed: number;
 }
 
-/** Where schedules come from, beside every order and every crash of the recorded one, as far as a trial shows what there is. */
-export function sourcesFor(trial: PerformedCase, options: SourceOptions): readonly Source[] {
+/** Returns the sources of schedules besides `EveryOrder` and `CrashPoints`. A trial shows which moves and faults exist. */
+export function sourcesFor(trial: PerformedCase, options: SourceOptions): readonly ScheduleSource[] {
   const { policy } = options;
-  const mishaps = everyMishap(trial, options);
+  const faultSets = everyFault(trial, options);
   const stalls = oneStallEach(trial);
   const interruptions = oneStallEach(trial, { isCalm: true });
   return [
     ...(policy === 'auto' ? [stalls, interruptions, stalls] : []),
-    ...(mishaps.length > 0 ? [oneMishapEach(mishaps)] : []),
-    ...samplersFor(trial, { ...options, mishaps }),
+    ...(faultSets.length > 0 ? [oneFaultEach(faultSets)] : []),
+    ...samplersFor(trial, { ...options, faultSets }),
   ];
 }
 
 function samplersFor(
   trial: PerformedCase,
-  { policy, seed, mishaps }: SourceOptions & { readonly mishaps: readonly Adversity[] },
-): readonly Source[] {
+  { policy, seed, faultSets }: SourceOptions & { readonly faultSets: readonly Faults[] },
+): readonly ScheduleSource[] {
   const sampled = policy === 'auto' ? (['urw', 'pct', 'random'] as const) : ([policy] as const);
   return sampled.flatMap(each => {
     if (each === 'dpor') return [];
     const orders = new SomeOrders(each, { seed, trial });
-    if (mishaps.length === 0) return [orders];
-    return [orders, withMishaps(new SomeOrders(each, { seed: seed + 1_000_000, trial }), mishaps, seed)];
+    if (faultSets.length === 0) return [orders];
+    return [orders, withFaults(new SomeOrders(each, { seed: seed + 1_000_000, trial }), faultSets, seed)];
   });
 }
 
-/** No step is interrupted, in each order of the steps: the first of all is that of the case. */
-export function oneAfterAnother(steps: readonly string[]): readonly [Attempt, ...Attempt[]] {
-  const attemptOf = (order: readonly string[], seed: number): Attempt => ({
+/** Returns the sequential schedules, in every order of the commands. The first has the order of the case. */
+export function oneAfterAnother(steps: readonly string[]): readonly [ScheduleAttempt, ...ScheduleAttempt[]] {
+  const attemptOf = (order: readonly string[], seed: number): ScheduleAttempt => ({
     policy: inOrder(order),
-    adversity: noAdversity,
-    by: 'one after another',
+    adversity: noFaults,
+    by: 'sequential order',
     seed,
   });
   const [, ...others] = permutations(steps.slice(0, mostSteps));
   return [attemptOf(steps, 0), ...others.map((order, index) => attemptOf(order, index + 1))];
 }
 
-/** More steps have more orders than are worth playing. */
+/** Maximum number of commands to permute: more have more orders than are worth playing. */
 const mostSteps = 4;
 
 const permutations = (of: readonly string[]): readonly (readonly string[])[] =>
@@ -78,14 +82,14 @@ const inOrder = (order: readonly string[]): Policy => ({
   choose: ({ enabled, last, ...rest }: Point) => {
     for (const step of order) {
       const own = enabled.filter(({ lane }) => topLane(lane) === step);
-      if (own.length > 0) return whoeverHasTheBaton({ ...rest, enabled: own, last });
+      if (own.length > 0) return continueLast({ ...rest, enabled: own, last });
     }
-    return whoeverHasTheBaton({ ...rest, enabled, last });
+    return continueLast({ ...rest, enabled, last });
   },
 });
 
-/** Every order of what conflicts, each once or a few times. The first is one in which nobody is interrupted. */
-export class EveryOrder implements Source {
+/** Supplies every order of conflicting moves, each at least once. The first schedule has no preemption. */
+export class EveryOrder implements ScheduleSource {
   readonly #dpor: Dpor;
 
   constructor(options: DporOptions) {
@@ -96,27 +100,27 @@ export class EveryOrder implements Source {
     return this.#dpor.isComplete;
   }
 
-  next(): Attempt | undefined {
+  next(): ScheduleAttempt | undefined {
     const policy = this.#dpor.next();
-    return policy && { policy, adversity: noAdversity, by: 'dpor', seed: 0 };
+    return policy && { policy, adversity: noFaults, by: 'dpor', seed: 0 };
   }
 
-  learn(performed: PerformedCase, { policy }: Attempt): void {
+  learn(performed: PerformedCase, { policy }: ScheduleAttempt): void {
     this.#dpor.learn(performed, policy);
   }
 }
 
-/** While one step stands still, the others make so many moves before time passes once more. */
+/** Number of moves of other commands between two ticks of the clock, while one command is stalled. */
 const movesATick = 6;
 
 /**
- * One step stands still while the others go on for as long as they can: once before each of its moves. Whoever comes back
- * finds that others have gone on without him; unless time stands still, leases have run out meanwhile.
+ * Supplies schedules in which one command is stalled before one of its moves until the others cannot continue. When it
+ * wakes up, others have taken over its work. Unless `isCalm`, its leases have expired as well.
  */
 function oneStallEach(
   { trace }: PerformedCase,
   { isCalm = false }: { readonly isCalm?: boolean } = {},
-): Source {
+): ScheduleSource {
   const made = new Map<string, number>();
   const all = trace.map(move => {
     const step = topLane(move.lane);
@@ -132,8 +136,8 @@ function oneStallEach(
       return (
         moment && {
           policy: { ...stalling(moment), isCalm },
-          adversity: noAdversity,
-          by: `${isCalm ? 'an interruption' : 'a stall'} of ${moment.step}`,
+          adversity: noFaults,
+          by: `${isCalm ? 'a preemption' : 'a stall'} of ${moment.step}`,
           seed: seed++,
         }
       );
@@ -142,7 +146,7 @@ function oneStallEach(
   };
 }
 
-/** What cannot be undone is best done by somebody who was gone for long. */
+/** Stalls before irreversible moves come first: these reveal most when the command is out of date. */
 const weightOf = ({ keys: { writes = [] } }: Move): number =>
   Math.max(0, ...writes.map(key => (key.startsWith('ref:') ? 2 : /^(claim|lock|slot):/.test(key) ? 1 : 0)));
 
@@ -156,11 +160,11 @@ function stalling({
   let made = 0;
   let others = 0;
   let isOver = false;
-  const goOn = (point: Point): string => {
+  const proceed = (point: Point): string => {
     const enabled = unlessEmpty(point.enabled, move => move.lane !== clockLane);
-    const lane = whoeverHasTheBaton({ ...point, enabled });
+    const lane = continueLast({ ...point, enabled });
     const move = enabled.find(each => each.lane === lane);
-    // In the trial time stood still, so that to look at the clock was no move.
+    // Time did not pass in the trial, so reading the clock was not a move there.
     if (move && topLane(lane) === step && !move.op.startsWith('clock.')) made++;
     return lane;
   };
@@ -168,9 +172,9 @@ function stalling({
     choose: point => {
       if (made < before) {
         const own = point.enabled.filter(({ lane }) => topLane(lane) === step);
-        return goOn(own.length > 0 ? { ...point, enabled: own } : point);
+        return proceed(own.length > 0 ? { ...point, enabled: own } : point);
       }
-      if (isOver) return goOn(point);
+      if (isOver) return proceed(point);
       const awake = point.enabled.filter(({ lane }) => topLane(lane) !== step && lane !== clockLane);
       const canTick = point.enabled.some(({ lane }) => lane === clockLane);
       if (canTick && (awake.length === 0 || others % movesATick === 0)) {
@@ -178,9 +182,9 @@ function stalling({
         return clockLane;
       }
       others++;
-      if (awake.length > 0) return whoeverHasTheBaton({ ...point, enabled: awake });
+      if (awake.length > 0) return continueLast({ ...point, enabled: awake });
       isOver = true;
-      return goOn(point);
+      return proceed(point);
     },
   };
 }
@@ -192,25 +196,25 @@ const unlessEmpty = (moves: readonly Move[], keep: (move: Move) => boolean): rea
 
 type Sampling = Exclude<PolicyName, 'auto' | 'dpor'>;
 
-/** Orders by chance, from a seed on. */
-class SomeOrders implements Source {
+/** Supplies random schedules with consecutive seeds. */
+class SomeOrders implements ScheduleSource {
   readonly #samplers: readonly SamplerName[];
   #seed: number;
   #expected: Expected;
 
-  /** What is known of how long a schedule is comes from a trial. */
+  /** `trial` gives a first estimate of the length of a schedule. */
   constructor(sampling: Sampling, { seed, trial }: { readonly seed: number; readonly trial: PerformedCase }) {
     this.#samplers = samplersOf[sampling];
     this.#seed = seed;
     this.#expected = expectedFrom(trial);
   }
 
-  next(): Attempt {
+  next(): ScheduleAttempt {
     const seed = this.#seed++;
     const by = this.#samplers[seed % this.#samplers.length] ?? 'random';
     const policy = samplers[by](seed, this.#expected);
-    // Every other one without time that passes meanwhile: those are shorter, and most races need no time.
-    return { policy: { ...policy, isCalm: seed % 2 === 0 }, by, adversity: noAdversity, seed };
+    // In every other schedule time passes only while all lanes wait: these are shorter, and most races need no time.
+    return { policy: { ...policy, isCalm: seed % 2 === 0 }, by, adversity: noFaults, seed };
   }
 
   learn({ trace, verdict }: PerformedCase): void {
@@ -220,22 +224,22 @@ class SomeOrders implements Source {
   }
 }
 
-interface AdversityOptions {
+interface FaultOptions {
   readonly crashes: boolean;
   readonly faults: readonly FaultKind[];
 }
 
-/** All that could happen once in a schedule, at every moment at which it could. */
-export function everyMishap(
-  { entriesOf, chances }: Pick<PerformedCase, 'entriesOf' | 'chances'>,
-  { crashes, faults }: AdversityOptions,
-): readonly Adversity[] {
+/** Returns every single crash or fault, at every point at which it can strike. */
+export function everyFault(
+  { entriesOf, faultPoints }: Pick<PerformedCase, 'entriesOf' | 'faultPoints'>,
+  { crashes, faults }: FaultOptions,
+): readonly Faults[] {
   const crashPoints = [...entriesOf].flatMap(([step, entries]) =>
     upTo(entries).map(after => ({ crashes: [{ step, after }], faults: [] })),
   );
   const all = upTo(sum([...entriesOf.values()]));
-  const together = all.map(after => ({ crashes: [{ step: everybody, after }], faults: [] }));
-  const failures = [...chances].flatMap(([step, of]) =>
+  const together = all.map(after => ({ crashes: [{ step: allSteps, after }], faults: [] }));
+  const failures = [...faultPoints].flatMap(([step, of]) =>
     faults.flatMap(kind => upTo(of[kind]).map(nth => ({ crashes: [], faults: [{ kind, step, nth }] }))),
   );
   return [...(crashes ? [...crashPoints, ...together] : []), ...failures];
@@ -244,18 +248,21 @@ export function everyMishap(
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index + 1);
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
-/** Each mishap once, in the order in which no lane is interrupted. If time runs out, moments of all of it were tried. */
-function oneMishapEach(mishaps: readonly Adversity[]): Source {
+/**
+ * Supplies each fault once, in the schedule without preemption. The faults are scattered, so that an exploration that is
+ * cut short has tried points of the whole schedule.
+ */
+function oneFaultEach(faultSets: readonly Faults[]): ScheduleSource {
   let seed = 0;
-  const scattered = scatter(mishaps);
+  const scattered = scatter(faultSets);
   return {
     next: () => {
       const adversity = scattered[seed];
       return (
         adversity && {
-          policy: { ...batonPolicy, isCalm: true },
+          policy: { ...nonPreemptivePolicy, isCalm: true },
           adversity,
-          by: 'no interruption',
+          by: 'no preemption',
           seed: seed++,
         }
       );
@@ -264,25 +271,25 @@ function oneMishapEach(mishaps: readonly Adversity[]): Source {
   };
 }
 
-/** Orders of another source, with one or two mishaps in each. */
-function withMishaps(orders: Source, mishaps: readonly Adversity[], seed: number): Source {
+/** Supplies the schedules of another source with one or two faults in each. */
+function withFaults(orders: ScheduleSource, faultSets: readonly Faults[], seed: number): ScheduleSource {
   const random = seeded(seed);
   return {
     next: () => {
       const attempt = orders.next();
-      return attempt && { ...attempt, adversity: someOf(mishaps, random) };
+      return attempt && { ...attempt, adversity: someOf(faultSets, random) };
     },
     learn: (performed, attempt) => orders.learn(performed, attempt),
   };
 }
 
-function someOf(mishaps: readonly Adversity[], random: Random): Adversity {
-  const chosen = [oneOf(mishaps, random), ...(random() < twice ? [oneOf(mishaps, random)] : [])];
+function someOf(faultSets: readonly Faults[], random: Random): Faults {
+  const chosen = [oneOf(faultSets, random), ...(random() < twice ? [oneOf(faultSets, random)] : [])];
   return {
     crashes: chosen.flatMap(({ crashes }) => crashes),
     faults: chosen.flatMap(({ faults }) => faults),
   };
 }
 
-/** How often there is a second mishap. */
+/** Probability of a second fault. */
 const twice = 0.3;

@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
 
 /**
- * Steps of one group that differ in their name alone: with others in their places, the case is the same. Not if anything
- * in the case speaks of one of them.
+ * Groups the commands of a concurrent group that differ only in their names, so that swapping them gives the same case. A
+ * command that any text of the case mentions by name is left out.
  */
-export function alikeSteps(manifest: CaseManifest): readonly (readonly string[])[] {
-  const spoken = [
+export function symmetricSteps(manifest: CaseManifest): readonly (readonly string[])[] {
+  const texts = [
     ...Object.values(manifest.files),
     ...Object.values(manifest.scripts),
     ...manifest.invariants.map(invariant => JSON.stringify(invariant)),
@@ -14,15 +14,15 @@ export function alikeSteps(manifest: CaseManifest): readonly (readonly string[])
   ].join('\n');
   const groups: CaseStep[][] = [];
   for (const step of manifest.steps) {
-    if (step.concurrentGroup === undefined || namesOf(step).some(name => mentions(spoken, name))) continue;
-    const group = groups.find(([first]) => first && areAlike(manifest, first, step));
+    if (step.concurrentGroup === undefined || namesOf(step).some(name => mentions(texts, name))) continue;
+    const group = groups.find(([first]) => first && areSymmetric(manifest, first, step));
     if (group) group.push(step);
     else groups.push([step]);
   }
   return groups.filter(({ length }) => length > 1).map(group => group.map(({ name }) => name));
 }
 
-function areAlike({ triggers }: CaseManifest, a: CaseStep, b: CaseStep): boolean {
+function areSymmetric({ triggers }: CaseManifest, a: CaseStep, b: CaseStep): boolean {
   const [ours, theirs] = [a, b].map(({ name, position: _, args, ...rest }) => ({
     ...rest,
     args: args.map((arg, at) => (isName(args, at) ? '' : arg)),

@@ -28,61 +28,61 @@ const aboutCrashes = (of: Exploration): readonly string[] =>
     .slice(1)
     .filter(line => line.includes('crash point'));
 
-describe('what is said of crash points', () => {
-  it('is nothing unless crashes are tried', () => {
+describe('crash points in the summary', () => {
+  it('are not mentioned if no crashes are tried', () => {
     expect(progressLine(explored)).not.toContain('crash');
     expect(aboutCrashes(explored)).toEqual([]);
   });
 
-  it('is how many there are and were tried, also while it goes on', () => {
+  it('are counted in the progress line', () => {
     expect(progressLine(withPoints(45))).toBe(
-      'in memory: 130 schedules, 65/s, crash points 45 of 123, 90 different, 20 of 50 pairs in both orders',
+      'in memory: 130 schedules, 65/s, crash points 45 of 123, 90 different, 20 of 50 conflicting pairs in both orders',
     );
   });
 
-  it('is that all of them were tried, with those of which nothing is known', () => {
+  it('are reported as all tried, with the number of inconclusive ones', () => {
     expect(aboutCrashes(withPoints(123))).toEqual([
-      'every crash point of the recorded order was tried: each step, and all at once, after each effect',
+      'every crash point of the recorded schedule was tried: each command, and all of them together, killed after each effect',
     ]);
     const crashPoints = { tried: 123, of: 123, inconclusive: 4, otherEnds: 2 };
     expect(aboutCrashes({ ...explored, crashPoints })).toEqual([
-      'every crash point of the recorded order was tried: each step, and all at once, after each effect (4 inconclusive, 2 with the end of another order)',
+      'every crash point of the recorded schedule was tried: each command, and all of them together, killed after each effect (4 inconclusive, 2 with the outcome of another schedule)',
     ]);
   });
 
   it.each([
-    ['time', 'the time was up before'],
-    ['schedules', 'the limit of schedules was reached before'],
-    ['interrupt', 'it was interrupted before'],
-    ['failure', 'something failed before'],
-  ] as const)('is why some were not: %s', (endedBy, why) => {
-    const line = `not every crash point of the recorded order was tried: ${why}`;
+    ['time', 'reached the time limit'],
+    ['schedules', 'reached the maximum number of schedules'],
+    ['interrupt', 'interrupted'],
+    ['failure', 'a schedule failed first'],
+  ] as const)('are reported as not all tried, with the reason: %s', (endedBy, why) => {
+    const line = `not every crash point of the recorded schedule was tried: ${why}`;
     expect(aboutCrashes(withPoints(45, { endedBy }))).toEqual([line]);
     const crashPoints = { tried: 0, inconclusive: 0, otherEnds: 0 };
     expect(aboutCrashes({ ...explored, endedBy, crashPoints })).toEqual([line]);
   });
 });
 
-describe('what is said of doubt', () => {
+describe('inconclusive schedules in the summary', () => {
   const doubt = 'a session does not fit';
 
-  it('is how much there is, and that other orders were given up for it', () => {
+  it('are counted, with a note if they ended the exploration', () => {
     const givenUp = { schedules: 50, inconclusive: 30 };
     expect(summaryLines({ ...explored, inconclusive: 30, doubt, givenUp })).toEqual(
       expect.arrayContaining([
         '30 inconclusive (23 %): a session does not fit',
-        'other orders were given up after 50: of 30 of them nothing can be said',
+        'stopped trying other schedules after 50: 30 of them were inconclusive',
       ]),
     );
   });
 });
 
-describe('what is said of steps that are alike', () => {
-  const alike = [['worker_a', 'worker_b']];
-  const said = 'worker_a, worker_b are alike: which of them is which was not tried out';
+describe('symmetric commands in the summary', () => {
+  const symmetric = [['worker_a', 'worker_b']];
+  const line = 'worker_a, worker_b are symmetric: schedules that only swap them were not played';
 
-  it('is what `complete` does not claim', () => {
-    expect(summaryLines({ ...explored, alike, isComplete: true })).toContain(said);
-    expect(summaryLines({ ...explored, alike })).not.toContain(said);
+  it('qualify a complete exploration', () => {
+    expect(summaryLines({ ...explored, alike: symmetric, isComplete: true })).toContain(line);
+    expect(summaryLines({ ...explored, alike: symmetric })).not.toContain(line);
   });
 });

@@ -1,89 +1,99 @@
-import { formatDuration } from '../../core/time.ts';
-import { conflicts, type Keys } from '../../effects/effect.ts';
-import { clockLane, type Move, switchesIn } from '../../effects/explore/schedule.ts';
-import { topLane } from '../../effects/recording/recording.ts';
-import { type LaneRow, laneDiagram } from '../../terminal/lane-diagram.ts';
-import { count } from '../../terminal/text.ts';
+import { formatDuration } from '../../core/index.ts';
+import { clockLane, type Move, switchesIn } from '../../effects/explore/index.ts';
+import { conflicts, type Keys } from '../../effects/index.ts';
+import { topLane } from '../../effects/recording/index.ts';
+import { count, type LaneRow, laneDiagram } from '../../terminal/index.ts';
 import {
-  type Adversity,
   type EndedBy,
   type Exploration,
+  type ExplorationProgress,
   type Failure,
-  type Progress,
+  type Faults,
   shareOf,
 } from './contract.ts';
-import { everybody } from './crashes.ts';
+import { allSteps } from './crashes.ts';
 
-/** How far it has come, in one line. */
-export function progressLine({ on, schedules, elapsedMs, classes, pairs, crashPoints }: Progress): string {
+/** Returns the progress in one line. */
+export function progressLine({
+  on,
+  schedules,
+  elapsedMs,
+  classes,
+  pairs,
+  crashPoints,
+}: ExplorationProgress): string {
   const rate = elapsedMs > 0 ? (schedules / elapsedMs) * 1000 : 0;
   return [
     `${on === 'git' ? 'on git' : 'in memory'}: ${count(schedules, 'schedule')}`,
     `${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s`,
     ...(crashPoints?.of === undefined ? [] : [`crash points ${crashPoints.tried} of ${crashPoints.of}`]),
     `${classes} different`,
-    `${pairs.inBothOrders} of ${pairs.seen} pairs in both orders`,
+    `${pairs.inBothOrders} of ${pairs.seen} conflicting pairs in both orders`,
   ].join(', ');
 }
 
-/** What was shown, and what was not. */
+/** Describes what was tried, and what was not. */
 export function summaryLines(explored: Exploration): readonly string[] {
-  const { isComplete, alike, inconclusive, doubt, counterfactual, failure, elapsedMs } = explored;
+  const { isComplete, alike: symmetric, inconclusive, doubt, counterfactual, failure, elapsedMs } = explored;
   const how = failure
     ? 'stopped at the first failure'
     : isComplete
-      ? 'complete: every order of what conflicts, while time stands still unless all wait'
-      : 'sampled: there are orders that were not played';
+      ? 'complete: every order of conflicting effects was played, with time passing only while all commands wait'
+      : 'sampled: not every schedule was played';
   const { givenUp } = explored;
   return [
     `${progressLine(explored)}, in ${formatDuration(Math.round(elapsedMs))}`,
     how,
     ...(isComplete && !failure
-      ? alike.map(steps => `${steps.join(', ')} are alike: which of them is which was not tried out`)
+      ? symmetric.map(
+          steps => `${steps.join(', ')} are symmetric: schedules that only swap them were not played`,
+        )
       : []),
     ...crashLines(explored),
     ...(counterfactual > 0
-      ? [`${counterfactual} counterfactual: a session was told on another base, or to another prompt`]
+      ? [`${counterfactual} counterfactual: a recorded session was replayed on another base commit or prompt`]
       : []),
     ...(inconclusive > 0
       ? [`${inconclusive} inconclusive (${Math.round(100 * shareOf(explored))} %): ${doubt ?? ''}`]
       : []),
     ...(givenUp
       ? [
-          `other orders were given up after ${givenUp.schedules}: of ${givenUp.inconclusive} of them nothing can be said`,
+          `stopped trying other schedules after ${givenUp.schedules}: ${givenUp.inconclusive} of them were inconclusive`,
         ]
       : []),
     ...(explored.isComparedWithOrders
       ? []
-      : ['not compared with one-after-another orders: not all of them come to an end']),
+      : [
+          'outcomes were not compared with running the commands one after another, because not every such order passes',
+        ]),
   ];
 }
 
-/** Whether every crash of the recorded order was tried, and if not, why. */
+/** Says whether every crash point of the recorded schedule was tried, and if not, why. */
 function crashLines({ crashPoints, endedBy }: Exploration): readonly string[] {
   if (!crashPoints) return [];
   const { tried, of, inconclusive, otherEnds } = crashPoints;
-  const but = [
+  const exceptions = [
     ...(inconclusive > 0 ? [`${inconclusive} inconclusive`] : []),
-    ...(otherEnds > 0 ? [`${otherEnds} with the end of another order`] : []),
+    ...(otherEnds > 0 ? [`${otherEnds} with the outcome of another schedule`] : []),
   ];
-  const butFor = but.length > 0 ? ` (${but.join(', ')})` : '';
+  const details = exceptions.length > 0 ? ` (${exceptions.join(', ')})` : '';
   if (tried === of)
     return [
-      `every crash point of the recorded order was tried: each step, and all at once, after each effect${butFor}`,
+      `every crash point of the recorded schedule was tried: each command, and all of them together, killed after each effect${details}`,
     ];
-  const why = endedBy === undefined ? '' : `: ${endings[endedBy]}`;
-  return [`not every crash point of the recorded order was tried${butFor}${why}`];
+  const why = endedBy === undefined ? '' : `: ${outcomeWords[endedBy]}`;
+  return [`not every crash point of the recorded schedule was tried${details}${why}`];
 }
 
-const endings: Readonly<Record<EndedBy, string>> = {
-  failure: 'something failed before',
-  interrupt: 'it was interrupted before',
-  schedules: 'the limit of schedules was reached before',
-  time: 'the time was up before',
+const outcomeWords: Readonly<Record<EndedBy, string>> = {
+  failure: 'a schedule failed first',
+  interrupt: 'interrupted',
+  schedules: 'reached the maximum number of schedules',
+  time: 'reached the time limit',
 };
 
-/** What happened, in which order, and how to see it again. */
+/** Describes a failure, draws its schedule, and says how to replay it. */
 export function failureLines(
   { what, message, attempt, adversity, trace, waits }: Failure,
   { columns, replay }: { readonly columns: number; readonly replay: string },
@@ -94,28 +104,28 @@ export function failureLines(
     '',
     ...diagramOf({ trace, waits, adversity }, columns),
     '',
-    `found by ${attempt.by}, seed ${attempt.seed}; ${switches === 1 ? '1 switch' : `${switches} switches`} between steps`,
-    `see it again: ${replay}`,
+    `found by ${attempt.by}, seed ${attempt.seed}; ${switches === 1 ? '1 switch' : `${switches} switches`} between commands`,
+    `replay it: ${replay}`,
   ];
 }
 
 const mostColumns = 100;
 
-/** What is shown of a schedule. */
-export interface Shown {
+/** A schedule to draw. */
+export interface ShownSchedule {
   readonly trace: readonly Move[];
-  /** What lanes wait for in the end. */
+  /** Moves that lanes wait for at the end. */
   readonly waits?: readonly Move[];
-  readonly adversity: Adversity;
+  readonly adversity: Faults;
 }
 
-/** Who did what to what others touch as well, in its order. */
-export const diagramOf = (shown: Shown, columns: number): readonly string[] =>
+/** Draws the moves that touch state shared by several commands, in order. */
+export const diagramOf = (shown: ShownSchedule, columns: number): readonly string[] =>
   laneDiagram(rowsOf(shown), { columns: Math.min(columns, mostColumns) });
 
 /**
- * How often the schedule goes from one step to another, as far as the other can tell. That time passes is no step's doing,
- * and to wake up, look at the clock and give a sign of life is no part of what steps do to each other.
+ * Number of switches from one command to another, counting only moves that touch shared state. Time passing does not
+ * count, nor do waking up, reading the clock and heartbeats.
  */
 export const switchesBetweenSteps = (trace: readonly Move[], waits: readonly Move[]): number =>
   switchesIn(
@@ -123,7 +133,7 @@ export const switchesBetweenSteps = (trace: readonly Move[], waits: readonly Mov
     topLane,
   );
 
-/** Those moves that touch what another step touches as well. Moves of nobody else's concern are left out. */
+/** Returns the moves that conflict with a move of another command. */
 const sharedIn = (moves: readonly Move[], all: readonly Move[]): readonly Move[] => {
   const others = all.filter(({ isUpkeep }) => !isUpkeep);
   return moves.filter(
@@ -132,18 +142,19 @@ const sharedIn = (moves: readonly Move[], all: readonly Move[]): readonly Move[]
       (!move.isUpkeep &&
         others.some(
           other =>
-            topLane(other.lane) !== topLane(move.lane) && conflicts(toldOf(move.keys), toldOf(other.keys)),
+            topLane(other.lane) !== topLane(move.lane) &&
+            conflicts(describeMove(move.keys), describeMove(other.keys)),
         )),
   );
 };
 
-/** What workers say of themselves decides nothing. */
-const toldOf = ({ reads = [], writes = [] }: Keys): Keys => ({
+/** Leaves out the keys of worker status, which has no influence on other commands. */
+const describeMove = ({ reads = [], writes = [] }: Keys): Keys => ({
   reads: reads.filter(key => !key.startsWith('worker:')),
   writes: writes.filter(key => !key.startsWith('worker:')),
 });
 
-function rowsOf({ trace, waits = [], adversity: { crashes, faults } }: Shown): readonly LaneRow[] {
+function rowsOf({ trace, waits = [], adversity: { crashes, faults } }: ShownSchedule): readonly LaneRow[] {
   const all = [...trace, ...waits];
   const rows = sharedIn(trace, all).map(
     ({ lane, op }): LaneRow => (lane === clockLane ? timePasses : { lane: topLane(lane), text: nameOf(op) }),
@@ -151,10 +162,10 @@ function rowsOf({ trace, waits = [], adversity: { crashes, faults } }: Shown): r
   return [
     ...merged(rows),
     ...sharedIn(waits, all).map(({ lane, op }) => ({ lane: topLane(lane), text: `waits: ${nameOf(op)}` })),
-    ...faults.map(({ kind, step, nth }) => ({ lane: step, text: `${kind}, the ${nth}. time it could` })),
+    ...faults.map(({ kind, step, nth }) => ({ lane: step, text: `${kind} fault (point ${nth})` })),
     ...crashes.map(({ step, after }) => ({
-      lane: step === everybody ? (rows[0]?.lane ?? step) : step,
-      text: `${step === everybody ? 'all are' : 'is'} killed after ${after} effects`,
+      lane: step === allSteps ? (rows[0]?.lane ?? step) : step,
+      text: `${step === allSteps ? 'all ' : ''}killed after ${count(after, 'effect')}`,
     })),
   ];
 }
@@ -163,6 +174,6 @@ const nameOf = (op: string): string => op.replace(/\.end$/, '');
 
 const timePasses: LaneRow = { lane: clockLane, text: 'time passes' };
 
-/** Time that passes several times in a row is one row. */
+/** Merges consecutive rows of passing time into one. */
 const merged = (rows: readonly LaneRow[]): readonly LaneRow[] =>
   rows.filter(({ lane }, at) => lane !== clockLane || rows[at - 1]?.lane !== clockLane);

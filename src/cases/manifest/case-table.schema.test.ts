@@ -1,5 +1,5 @@
 import { parse } from 'smol-toml';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { caseSchema } from './case-table.ts';
 
@@ -7,9 +7,10 @@ const validator = z.fromJSONSchema(caseSchema as Parameters<typeof z.fromJSONSch
 const accepts = (text: string): boolean =>
   validator.safeParse(JSON.parse(JSON.stringify(parse(text)))).success;
 
-it('the JSON Schema of a case file accepts what the loader accepts', () => {
-  expect(
-    accepts(`
+describe('the JSON Schema of a case file', () => {
+  it('accepts a valid case file', () => {
+    expect(
+      accepts(`
       fidelity = "tape"
       live = ["verify"]
       [multi]
@@ -25,17 +26,18 @@ it('the JSON Schema of a case file accepts what the loader accepts', () => {
       [files]
       "README.md" = "x"
     `),
-  ).toBe(true);
-});
+    ).toBe(true);
+  });
 
-it.each([
-  ['an unknown key at the top', 'fidelty = "tape"'],
-  ['an unknown key of a step', 'multi.steps = [{ name = "a", command = "run", stdn = "y" }]'],
-  ['a step without a command', 'multi.steps = [{ name = "a" }]'],
-  ['a name that cannot be', 'multi.steps = [{ name = "a b", command = "run" }]'],
-  ['a wrong type', 'multi.steps = [{ name = "a", command = "run", timeout = true }]'],
-  ['a word that is not among the known ones', 'fidelity = "tapes"'],
-  ['no steps', 'multi.steps = []'],
-])('the JSON Schema of a case file refuses %s', (_, text) => {
-  expect(accepts(text)).toBe(false);
+  it.each([
+    ['an unknown key at the top', 'fidelty = "tape"'],
+    ['an unknown key of a command', 'multi.steps = [{ name = "a", command = "run", stdn = "y" }]'],
+    ['an entry of `steps` without a command', 'multi.steps = [{ name = "a" }]'],
+    ['an invalid name', 'multi.steps = [{ name = "a b", command = "run" }]'],
+    ['a wrong type', 'multi.steps = [{ name = "a", command = "run", timeout = true }]'],
+    ['an unknown value', 'fidelity = "tapes"'],
+    ['empty `steps`', 'multi.steps = []'],
+  ])('rejects %s', (_, text) => {
+    expect(accepts(text)).toBe(false);
+  });
 });

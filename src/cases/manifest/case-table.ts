@@ -1,5 +1,5 @@
-import { policyNames } from '../../effects/explore/policies.ts';
-import { claimStates } from '../../store/claims.ts';
+import { policyNames } from '../../effects/explore/index.ts';
+import { claimStates } from '../../store/index.ts';
 import {
   argumentList,
   checkPathKey,
@@ -15,7 +15,7 @@ import {
   type CaseBase,
   type CaseClaim,
   definitionSources,
-  type Exploration,
+  type ExplorationSettings,
   faultKinds,
   fidelities,
   type Invariant,
@@ -28,67 +28,64 @@ import {
   listOf,
   oneOf,
   optional,
-  type Reader,
   required,
   ruled,
-  type Site,
+  type TomlReader,
+  type TomlSite,
   table,
   text,
   truth,
   type ValuesOf,
   whole,
 } from './reader.ts';
-import { multi, type PlacedStep, placeStep, run, stepFields } from './step.ts';
+import { multi, type ParsedStep, parseStep, run, stepFields } from './step.ts';
 import { trigger } from './trigger.ts';
 
-const session: Reader<ServedSession> = table({
+const session: TomlReader<ServedSession> = table({
   fields: {
-    role: required(
-      described(text, 'What the session is for, such as `dispatch` or the name of an agent.'),
-      '',
-    ),
-    vcr: required(described(text, 'The name of a session file, without its folder and its ending.'), ''),
+    role: required(described(text, 'Role of the session: `dispatch`, or the name of an agent.'), ''),
+    vcr: required(described(text, 'Name of a session file, without folder and extension.'), ''),
   },
   build: (values, site) => ({ ...values, position: site.position }),
 });
 
-interface Worker {
-  readonly placed: PlacedStep;
+interface WorkerCommand {
+  readonly parsed: ParsedStep;
   readonly hasOwnTimeout: boolean;
 }
 
-const worker: Reader<Worker> = table({
+const worker: TomlReader<WorkerCommand> = table({
   fields: {
-    name: required(described(stepName, 'Names the worker in the snapshot.'), ''),
-    sessions: required(described(listOf(session), 'The sessions that it is served, in this order.'), []),
+    name: required(described(stepName, 'Name of the worker in the snapshot.'), ''),
+    sessions: required(described(listOf(session), 'Sessions to serve to the worker, in this order.'), []),
     ...stepFields,
   },
   build: (values, site) => ({
-    placed: placeStep({ ...values, command: '', concurrentGroup: workerGroup }, site),
+    parsed: parseStep({ ...values, command: '', concurrentGroup: workerGroup }, site),
     hasOwnTimeout: site.has('timeout'),
   }),
   hintFor: key =>
-    key === 'command' || key === 'workflow' ? `write \`${key}\` in [worker_test]` : hintForCaseWide(key),
+    key === 'command' || key === 'workflow' ? `move \`${key}\` to [worker_test]` : hintForCaseWide(key),
 });
 
 const workerGroup = 'workers';
 
-/** `[worker_test]`: workers that run at the same time, each with sessions that were made before. */
-const workerTest: Reader<readonly PlacedStep[]> = table({
+/** `[worker_test]`: workers that run in parallel and are served existing sessions. */
+const workerTest: TomlReader<readonly ParsedStep[]> = table({
   fields: {
-    num_workers: required(described(whole(1), 'How many workers there are: checked against the list.'), 0),
-    command: optional(described(text, 'What each worker runs: `worker` unless said otherwise.'), 'worker'),
-    workflow: optional(described(text, 'The workflow, for the command `run`.')),
-    args: optional(described(argumentList, 'For all workers, before their own.'), []),
-    env: optional(described(environment, 'For all workers.'), {}),
-    timeout: optional(described(duration, 'For workers without one of their own.')),
-    workers: required(described(listOf(worker, { least: 1 }), 'They run at the same time.'), []),
+    num_workers: required(described(whole(1), 'Number of workers; must match the length of `workers`.'), 0),
+    command: optional(described(text, 'Command that every worker runs. Defaults to `worker`.'), 'worker'),
+    workflow: optional(described(text, 'Workflow to run, if `command` is `run`.')),
+    args: optional(described(argumentList, 'Arguments of every worker, placed before its own.'), []),
+    env: optional(described(environment, 'Environment variables of every worker.'), {}),
+    timeout: optional(described(duration, 'Timeout of workers that do not set their own.')),
+    workers: required(described(listOf(worker, { min: 1 }), 'Workers to run in parallel.'), []),
   },
-  build: ({ num_workers: said, command, workflow, args, env, timeout, workers }, site) => {
-    checkNumber(site, said);
+  build: ({ num_workers: declared, command, workflow, args, env, timeout, workers }, site) => {
+    checkNumber(site, declared);
     checkCommand(site, command);
     const common = workflow === undefined ? args : [workflow, ...args];
-    return workers.map(({ placed: { step, site }, hasOwnTimeout }) => ({
+    return workers.map(({ parsed: { step, site }, hasOwnTimeout }) => ({
       site,
       step: {
         ...step,
@@ -102,21 +99,23 @@ const workerTest: Reader<readonly PlacedStep[]> = table({
   hintFor: hintForCaseWide,
 });
 
-function checkNumber(site: Site, said: number): void {
+function checkNumber(site: TomlSite, declared: number): void {
   const { value } = site.at('workers');
-  if (said === 0 || !Array.isArray(value) || value.length === said) return;
-  const written = value.length === 1 ? '1 worker is written' : `${value.length} workers are written`;
-  site.at('num_workers').refuse(`is ${said}, but ${written}`, 'write a [[worker_test.workers]] for each');
+  if (declared === 0 || !Array.isArray(value) || value.length === declared) return;
+  const listed = value.length === 1 ? '1 worker' : `${value.length} workers`;
+  site
+    .at('num_workers')
+    .refuse(`is ${declared}, but the case lists ${listed}`, 'add a [[worker_test.workers]] table per worker');
 }
 
-function checkCommand(site: Site, command: string): void {
+function checkCommand(site: TomlSite, command: string): void {
   if (command === 'shell')
     site
       .at('command')
-      .refuse('must be a command of Reprise', 'a shell script has no sessions: write [multi]');
+      .refuse('must be a Reprise command', 'a shell script uses no sessions; use [multi] for it');
   else if (site.has('workflow') && command !== 'run')
     site.at('workflow').object({
-      message: '`workflow` goes with the command `run` only',
+      message: '`workflow` is only allowed with the command `run`',
       hint: 'write command = "run"',
       atKey: true,
     });
@@ -124,42 +123,48 @@ function checkCommand(site: Site, command: string): void {
 
 const casePath = ruled(text, { objection: path => objectToPath(path, 'the folder of the case') });
 
-const base: Reader<CaseBase> = table({
+const base: TomlReader<CaseBase> = table({
   fields: {
-    commit: required(described(commitId, 'The commit that was checked out when the run began.'), ''),
-    branch: optional(described(text, 'The branch that it was on.'), 'main'),
-    pack: required(described(casePath, 'The file with its objects, in the folder of the case.'), ''),
-    shallow: optional(described(listOf(commitId), 'Commits whose parents were left out.'), []),
+    commit: required(described(commitId, 'Commit that was checked out when the run started.'), ''),
+    branch: optional(described(text, 'Branch that was checked out. Defaults to `main`.'), 'main'),
+    pack: required(described(casePath, 'Pack file with the objects of the commit, in the case folder.'), ''),
+    shallow: optional(described(listOf(commitId), 'Commits whose parents are not in the pack.'), []),
   },
   build: values => values,
 });
 
-const claim: Reader<CaseClaim> = table({
+const claim: TomlReader<CaseClaim> = table({
   fields: {
-    task: required(described(text, 'The id of the task.'), ''),
+    task: required(described(text, 'Id of the task.'), ''),
     state: optional(
-      described(oneOf(claimStates), 'What became of it; `held`: somebody else is at work on it.'),
+      described(
+        oneOf(claimStates),
+        'State of the claim. `held`: another worker is working on the task. Defaults to `held`.',
+      ),
       'held',
     ),
     version: optional(
-      described(text, 'Of its text, when it was claimed: a task that has failed waits for another one.'),
+      described(
+        text,
+        'Version of the task text when it was claimed. A failed task is not retried until its version changes.',
+      ),
       '',
     ),
-    by: optional(described(text, 'Who had it.'), 'somebody'),
+    by: optional(described(text, 'Name of the worker that claimed the task.'), 'somebody'),
   },
   build: values => values,
 });
 
-const invariant: Reader<Invariant> = table({
+const invariant: TomlReader<Invariant> = table({
   fields: {
-    name: required(described(text, 'Names it in messages.'), ''),
-    run: optional(described(text, 'A script that must succeed.')),
-    command: optional(described(argumentList, 'A program with its arguments, in place of a script.')),
+    name: required(described(text, 'Name of the invariant in messages.'), ''),
+    run: optional(described(text, 'Shell script that must succeed.')),
+    command: optional(described(argumentList, 'Program with its arguments, instead of a script.')),
   },
   build: ({ name, run, command }, site, hasUnknownKeys) => {
     if (site.has('run') === site.has('command')) {
       if (!hasUnknownKeys)
-        site.refuse('needs either `run`, a script, or `command`, a program with its arguments');
+        site.refuse('needs either `run` (a script) or `command` (a program with its arguments)');
       return undefined;
     }
     const { position } = site;
@@ -169,14 +174,14 @@ const invariant: Reader<Invariant> = table({
   },
 });
 
-const explore: Reader<Exploration> = table({
+const explore: TomlReader<ExplorationSettings> = table({
   fields: {
-    policy: optional(described(oneOf(policyNames), 'How orders are chosen.')),
-    schedules: optional(described(whole(1), 'How many orders at most.')),
-    for: optional(described(duration, 'How long at most.')),
-    seed: optional(described(whole(0), 'Where chance begins: the same seed gives the same orders.')),
-    crashes: optional(described(truth, 'Whether crashes are tried as well.')),
-    faults: optional(described(listOf(oneOf(faultKinds)), 'Which failures are tried as well.')),
+    policy: optional(described(oneOf(policyNames), 'Policy that selects schedules.')),
+    schedules: optional(described(whole(1), 'Maximum number of schedules.')),
+    for: optional(described(duration, 'Maximum duration of the exploration.')),
+    seed: optional(described(whole(0), 'Random seed. The same seed selects the same schedules.')),
+    crashes: optional(described(truth, 'Whether to inject crashes.')),
+    faults: optional(described(listOf(oneOf(faultKinds)), 'Kinds of failures to inject.')),
   },
   build: ({ for: forMs, ...rest }) => ({ ...rest, forMs }),
 });
@@ -184,7 +189,7 @@ const explore: Reader<Exploration> = table({
 const scriptName = (name: string, site: Parameters<typeof checkPathKey>[1]): void => {
   if (!/^[\w.-]+$/.test(name) || /^\.+$/.test(name))
     site.object({
-      message: `a script cannot be named \`${name}\``,
+      message: `invalid script name \`${name}\``,
       hint: 'use letters, digits, `.`, - and _',
       atKey: true,
     });
@@ -193,74 +198,81 @@ const scriptName = (name: string, site: Parameters<typeof checkPathKey>[1]): voi
 export const forms = ['multi', 'run', 'worker_test'] as const;
 
 const fields = {
-  description: optional(described(anyText, 'For people.')),
+  description: optional(described(anyText, 'Description for readers. Reprise ignores it.')),
   recorded_by: optional(
     described(
       text,
-      'The command that records the case, where that takes more than `--record`: it sets REPRISE_RECORDED_BY to this text.',
+      'Command that records the case if `--record` alone is not enough. It must set REPRISE_RECORDED_BY to this text.',
     ),
   ),
-  show_thinking: optional(described(truth, 'Whether the output shows what agents think.'), false),
-  model: optional(described(text, 'Used in place of the model that agents are defined with.')),
+  show_thinking: optional(
+    described(truth, 'Whether the output shows the thoughts of agents. Defaults to `false`.'),
+    false,
+  ),
+  model: optional(described(text, 'Model that replaces the model of every agent.')),
   fidelity: optional(
     described(
       oneOf(fidelities),
-      '`sessions`: git and files are real; `tape`: every effect is answered from the tape.',
+      '`sessions`: git and files are real. `tape`: every effect is answered from the tape. Defaults to `sessions`.',
     ),
     'sessions',
   ),
-  live: optional(described(listOf(oneOf(liveRoles)), 'What runs for real on replay.'), []),
-  env: optional(described(environment, 'Variables of all steps.'), {}),
-  timeline: optional(described(truth, 'Whether the snapshot shows the order of shared effects.'), false),
-  files: optional(described(textsByName(checkPathKey), 'The test repository at first: content by path.'), {}),
+  live: optional(described(listOf(oneOf(liveRoles)), 'Kinds of scripts that run for real on replay.'), []),
+  env: optional(described(environment, 'Environment variables of all commands.'), {}),
+  timeline: optional(
+    described(truth, 'Whether the snapshot shows the order of shared effects. Defaults to `false`.'),
+    false,
+  ),
+  files: optional(
+    described(textsByName(checkPathKey), 'Initial files of the test repository: content by path.'),
+    {},
+  ),
   definitions: optional(
     described(
       oneOf(definitionSources),
-      'Whose workflows, agents and settings are played: those in `files`, or those that the project has now.',
+      'Source of the workflows, agents and settings. `case`: those in `files`. `project`: the current ones of the project. Defaults to `case`.',
     ),
     'case',
   ),
-  scripts: optional(described(textsByName(scriptName), 'For `shell` steps: content by name.'), {}),
-  multi: optional(described(multi, 'A case of several steps.'), []),
-  run: optional(described(run, 'A case of one command.'), []),
-  worker_test: optional(described(workerTest, 'A case of workers with sessions made before.'), []),
-  triggers: optional(described(listOf(trigger), 'What happens when a step reaches an effect.'), []),
-  claims: optional(described(listOf(claim), 'How tasks stand when the case begins.'), []),
-  base: optional(described(base, 'What a captured case starts from.')),
-  invariants: optional(described(listOf(invariant), 'What must hold after every explored order.'), []),
-  explore: optional(
-    described(
-      explore,
-      'How other orders are explored by `reprise test`, and by `reprise explore` unless it is said there.',
-    ),
+  scripts: optional(described(textsByName(scriptName), 'Scripts of `shell` commands: content by name.'), {}),
+  multi: optional(described(multi, 'Several commands.'), []),
+  run: optional(described(run, 'A single command.'), []),
+  worker_test: optional(described(workerTest, 'Parallel workers that are served existing sessions.'), []),
+  triggers: optional(described(listOf(trigger), 'Actions to perform when a command reaches an effect.'), []),
+  claims: optional(described(listOf(claim), 'Task claims of other workers when the case starts.'), []),
+  base: optional(described(base, 'Commit that a captured case starts from.')),
+  invariants: optional(
+    described(listOf(invariant), 'Checks that must succeed after every explored schedule.'),
+    [],
   ),
+  explore: optional(described(explore, 'Exploration by `reprise test`, and defaults for `reprise explore`.')),
 } as const;
 
 export type CaseValues = ValuesOf<typeof fields>;
 
-/** The whole case file. */
-export const caseTable: Reader<CaseValues> = table({
+/** Reader of a whole case file. */
+export const caseTable: TomlReader<CaseValues> = table({
   fields,
   build: values => values,
-  hintFor: key => meant.get(key),
+  hintFor: key => keyHints.get(key),
 });
 
-const meant: ReadonlyMap<string, string> = new Map([
-  ['name', 'leave it out: a case is named by its file'],
+const keyHints: ReadonlyMap<string, string> = new Map([
+  ['name', 'remove it; a case is named after its file'],
   ['steps', 'write [[multi.steps]]'],
   ['step', 'write [[multi.steps]]'],
-  ['command', 'write it below [run]'],
-  ['args', 'write it below [run]'],
+  ['command', 'move it below [run]'],
+  ['args', 'move it below [run]'],
   ['workers', 'write [[worker_test.workers]]'],
-  ['num_workers', 'write it below [worker_test]'],
+  ['num_workers', 'move it below [worker_test]'],
   ['trigger', 'write [[triggers]]'],
   ['thinking', 'write `show_thinking`'],
 ]);
 
-/** The JSON Schema of a case file, for editors. */
+/** JSON Schema of a case file, for editors. */
 export const caseSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Reprise test case',
-  description: 'What a test case runs and expects.',
+  description: 'Commands of a test case and their expected results.',
   ...caseTable.schema,
 };

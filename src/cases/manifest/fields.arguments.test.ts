@@ -14,11 +14,11 @@ it.each([
   [`"open`, undefined],
   [`"open\\"`, undefined],
   ['end\\', undefined],
-])('splits %j as a shell would, without expanding anything', (text, words) => {
+])('splits %j like a shell, without expansions', (text, words) => {
   expect(splitArguments(text)).toEqual(words);
 });
 
-it('takes a text between slashes for a regular expression and every other one for itself', () => {
+it('parses a text between slashes as a regular expression, and any other text literally', () => {
   expect(patternOf('/a.c/i')).toEqual(/a.c/i);
   expect(patternOf('/^landed\\n$/m')).toEqual(/^landed\n$/m);
   expect(patternOf('a.c')).toBe('a.c');

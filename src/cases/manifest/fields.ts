@@ -1,4 +1,4 @@
-import { parseDuration } from '../../core/time.ts';
+import { parseDuration } from '../../core/index.ts';
 import type { CaseManifest, CaseStep, Texts } from './manifest.ts';
 import {
   anyText,
@@ -9,13 +9,13 @@ import {
   mapOf,
   mapped,
   positive,
-  type Reader,
-  type Site,
+  type TomlReader,
+  type TomlSite,
   text,
   textOf,
 } from './reader.ts';
 
-/** Splits a text as a shell would, but expands nothing. `undefined` if a quote does not close. */
+/** Splits a text like a shell, without expansions. Returns `undefined` if a quote is not closed. */
 export function splitArguments(text: string): readonly string[] | undefined {
   const words: string[] = [];
   let word: string | undefined;
@@ -39,7 +39,7 @@ export function splitArguments(text: string): readonly string[] | undefined {
     } else if (char === '\\') {
       if (at + 1 === text.length) return undefined;
       at++;
-      // A line that goes on with a backslash is one line.
+      // A backslash at the end of a line joins it with the next one.
       word = text.charAt(at) === '\n' ? word : (word ?? '') + text.charAt(at);
     } else word = (word ?? '') + char;
   }
@@ -47,65 +47,69 @@ export function splitArguments(text: string): readonly string[] | undefined {
   return words;
 }
 
-/** In double quotes a backslash stands for itself unless what follows it would mean something. */
+/** In double quotes a backslash is literal unless a special character follows it. */
 const unescaped = (inner: string): string =>
   inner.replace(/\\([$`"\\\n])/g, (_, char: string) => (char === '\n' ? '' : char));
 
-/** The name of a step: it is part of file names and of the names of lanes. */
-export const stepName: Reader<string> = textOf(
+/** Name of a command of the case. It becomes part of file names and lane names. */
+export const stepName: TomlReader<string> = textOf(
   /^[A-Za-z0-9_-]+$/,
   'must consist of letters, digits, - and _',
 );
 
-/** Milliseconds, from a text such as `1m30s` or a number of seconds. */
-export const duration: Reader<number> = byKind({
+/** Returns milliseconds, from a string such as `1m30s` or a number of seconds. */
+export const duration: TomlReader<number> = byKind({
   text: mapped(text, (written, site) => {
     const ms = parseDuration(written);
     if (ms !== undefined && ms > 0) return ms;
-    site.refuse(`must be a duration, not ${describe(written)}`, 'write it like "30s", "1m30s" or "250ms"');
+    site.refuse(
+      `must be a duration, not ${describe(written)}`,
+      'write "30s", "1m30s" or "250ms", for example',
+    );
     return undefined;
   }),
   number: mapped(positive, seconds => seconds * 1000),
 });
 
-/** All of it: what a shorter one names depends on what else there is. */
-export const commitId: Reader<string> = textOf(
+/** Full commit id. An abbreviated one may become ambiguous. */
+export const commitId: TomlReader<string> = textOf(
   /^([0-9a-f]{40}|[0-9a-f]{64})$/,
-  'must be the whole id of a commit',
+  'must be a full commit id',
 );
 
-/** A list, or one text that is split as a shell would, without expanding anything. */
-export const argumentList: Reader<readonly string[]> = byKind({
+/** A list, or a string that is split like in a shell, without expansions. */
+export const argumentList: TomlReader<readonly string[]> = byKind({
   list: listOf(anyText),
   text: mapped(anyText, (written, site) => {
     const words = splitArguments(written);
-    if (!words) site.refuse('has a quote or a backslash with nothing after it', 'close it, or write a list');
+    if (!words)
+      site.refuse('has an unclosed quote or a trailing backslash', 'close the quote, or write a list');
     return words;
   }),
 });
 
-/** Keys of the case that, below a [table], become entries of that table. */
+/** Keys of the whole case. Below a [table] header they are read as keys of that table. */
 const caseWide = ['description', 'show_thinking', 'model', 'fidelity', 'live', 'timeline'];
 
-/** `README.md = "..."` without quotes is the key `md` in a table `README`. */
-export function hintForDots(site: Site): string | undefined {
+/** Returns a hint for an unquoted `README.md = "..."`, which TOML reads as the key `md` in a table `README`. */
+export function hintForDots(site: TomlSite): string | undefined {
   const [inner] = Object.keys(site.value as object);
   if (inner === undefined || /^[[{]/.test(site.written)) return undefined;
   return `put the name in quotes: "${site.path.at(-1)}.${inner}" = ...`;
 }
 
-const quotedKeys: Reader<string> = {
+const quotedKeys: TomlReader<string> = {
   schema: anyText.schema,
   read: site => {
     const key = String(site.path.at(-1));
     if (kindOf(site.value) === 'table') {
-      site.refuse('must be a text, not a table', hintForDots(site));
+      site.refuse('must be a string, not a table', hintForDots(site));
       return undefined;
     }
     if (caseWide.includes(key) && !site.hasQuotedKey) {
       site.object({
-        message: `\`${key}\` stands inside of a table here`,
-        hint: `move it to the top of the file, before the first [table]; if it is a name, put it in quotes: "${key}"`,
+        message: `\`${key}\` is inside a table here`,
+        hint: `move it to the top of the file, before the first [table]; if it is a file or script name, put it in quotes: "${key}"`,
         atKey: true,
       });
       return undefined;
@@ -114,41 +118,40 @@ const quotedKeys: Reader<string> = {
   },
 };
 
-/** Texts by names of the author's own, such as paths. */
-export const textsByName = (checkName: (name: string, site: Site) => void): Reader<Texts> =>
+/** A table of strings with arbitrary keys, such as paths. */
+export const textsByName = (checkName: (name: string, site: TomlSite) => void): TomlReader<Texts> =>
   mapOf(quotedKeys, checkName);
 
-export const environment: Reader<Texts> = textsByName((name, site) => {
+export const environment: TomlReader<Texts> = textsByName((name, site) => {
   if (name === '' || /[=\0]/.test(name))
-    site.object({ message: `\`${name}\` cannot be the name of a variable`, atKey: true });
+    site.object({ message: `invalid variable name \`${name}\``, atKey: true });
 });
 
 export const hintForCaseWide = (key: string): string | undefined =>
   [...caseWide, 'env', 'files', 'scripts', 'triggers', 'claims'].includes(key)
-    ? `\`${key}\` belongs to the whole case: move it to the top of the file, before the first [table]`
+    ? `\`${key}\` applies to the whole case; move it to the top of the file, before the first [table]`
     : undefined;
 
-/** Why a path cannot be that of a file in a folder, as the rest of a sentence. */
+/** Returns what is wrong with the path of a file in `folder`, as a predicate; `undefined` if it is valid. */
 export function objectToPath(path: string, folder: string): string | undefined {
   if (path.includes('\0')) return 'must not contain a NUL character';
   if (/^(\/|~|[a-z]:)/i.test(path)) return `must be relative to ${folder}`;
-  if (path.includes('\\')) return 'must be written with / between folders';
+  if (path.includes('\\')) return 'must separate folders with /';
   const parts = path.split('/');
   if (parts.includes('..')) return `must stay inside ${folder}`;
-  if (parts.some(part => part.toLowerCase() === '.git')) return 'must not be inside of .git';
-  if (parts.some(part => part === '' || part === '.'))
-    return 'must name a file, with nothing empty between /';
+  if (parts.some(part => part.toLowerCase() === '.git')) return 'must not be inside .git';
+  if (parts.some(part => part === '' || part === '.')) return 'must name a file, without empty or `.` parts';
   return undefined;
 }
 
-/** Objects to a key that is no path. */
-export function checkPathKey(path: string, site: Site): void {
+/** Reports a key that is not a valid path. */
+export function checkPathKey(path: string, site: TomlSite): void {
   const objection = objectToPath(path, 'the test repository');
   if (objection) site.object({ message: `the path \`${path}\` ${objection}`, atKey: true });
 }
 
-/** The first path that another one needs as a folder. */
-export function fileInTheWay(paths: readonly string[]): { file: string; path: string } | undefined {
+/** Returns the first path that has another file of the list as a folder. */
+export function fileUsedAsFolder(paths: readonly string[]): { file: string; path: string } | undefined {
   const files = new Set(paths);
   for (const path of paths) {
     for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) {
@@ -160,8 +163,8 @@ export function fileInTheWay(paths: readonly string[]): { file: string; path: st
 }
 
 /**
- * What output is searched for: a text between slashes is a regular expression, perhaps with flags after it;
- * every other text is itself. Throws a SyntaxError for an expression that is none.
+ * Parses an expected output. A text between slashes, optionally followed by flags, is a regular expression; any other
+ * text is literal. Throws a SyntaxError for an invalid regular expression.
  */
 export function patternOf(written: string): string | RegExp {
   const [, source, flags] = /^\/([\s\S]+)\/([dgimsuvy]*)$/.exec(written) ?? [];
@@ -169,8 +172,8 @@ export function patternOf(written: string): string | RegExp {
 }
 
 /**
- * What runs after what: steps in one group run at the same time. A group is a single step, or neighbours with the same
- * `concurrent_group`; a name that comes again after something else is another group.
+ * Splits the commands into groups that run one after another. The commands of a group run in parallel. A group is a
+ * single command, or adjacent commands with the same `concurrent_group`; a name that recurs later starts a new group.
  */
 export function groupsOf({ steps }: Pick<CaseManifest, 'steps'>): readonly (readonly CaseStep[])[] {
   const groups: CaseStep[][] = [];

@@ -31,7 +31,7 @@ function refusal(name: string): string {
     if (error instanceof RepriseError) return `${error.code}: ${error.message} (${error.hint})`;
     throw error;
   }
-  throw new Error('it was found');
+  throw new Error(`found ${name}`);
 }
 
 const some = [
@@ -43,8 +43,8 @@ const some = [
   'cases/alone/alone.toml',
 ];
 
-describe('cases', () => {
-  it('are all that are named like their folder, by group and name', () => {
+describe('findCases', () => {
+  it('finds all case files that are named like their folder, sorted by group and name', () => {
     write(...some, 'cases/node_modules/x/x.toml', 'cases/.hidden/.hidden.toml', 'elsewhere/other/other.toml');
     const { cases, orphans } = findCases({ cwd });
     expect(cases.map(idOf)).toEqual([
@@ -63,18 +63,18 @@ describe('cases', () => {
     });
   });
 
-  it('are none where there is no folder of cases', () => {
+  it('finds nothing without a folder of cases', () => {
     expect(findCases({ cwd })).toEqual({ cases: [], orphans: [] });
   });
 
-  it('are found by name, in every group', () => {
+  it('finds cases by name in every group', () => {
     write(...some);
     expect(idsOf('alone')).toEqual(['alone']);
     expect(idsOf('conflict')).toEqual(['orchestration/conflict', 'orchestration/deep/conflict']);
     expect(idsOf('orchestration/conflict')).toEqual(['orchestration/conflict']);
   });
 
-  it('are found by group', () => {
+  it('finds cases by group', () => {
     write(...some);
     expect(idsOf('orchestration')).toEqual([
       'orchestration/concurrent_workers',
@@ -84,7 +84,7 @@ describe('cases', () => {
     expect(idsOf('orchestration/deep/')).toEqual(['orchestration/deep/conflict']);
   });
 
-  it('are found by pattern', () => {
+  it('finds cases by pattern', () => {
     write(...some);
     expect(idsOf('orchestration/con*')).toEqual([
       'orchestration/concurrent_workers',
@@ -98,7 +98,7 @@ describe('cases', () => {
     expect(idsOf('**/conflict')).toEqual(['orchestration/conflict', 'orchestration/deep/conflict']);
   });
 
-  it('are found by path, also outside of the folder of cases', () => {
+  it('finds cases by path, even outside of the folder of cases', () => {
     write(...some, 'elsewhere/other/other.toml');
     expect(idsOf('cases/alone')).toEqual(['alone']);
     expect(idsOf('./cases/orchestration/deep')).toEqual(['orchestration/deep/conflict']);
@@ -107,7 +107,7 @@ describe('cases', () => {
     expect(idsOf('cases')).toHaveLength(4);
   });
 
-  it('are given once, sorted, however often they were named', () => {
+  it('returns each case once, in order', () => {
     write(...some);
     expect(idsOf('orchestration/conflict', 'conflict', 'alone', 'cases/alone')).toEqual([
       'alone',
@@ -116,36 +116,36 @@ describe('cases', () => {
     ]);
   });
 
-  it('that are unknown are refused with what was meant', () => {
+  it('refuses an unknown name and suggests others', () => {
     write(...some, 'README/notes.md');
     expect(refusal('conflcit')).toMatchInlineSnapshot(
-      `"CASE_NOT_FOUND: there is no test case \`conflcit\` (did you mean \`conflict\`?)"`,
+      `"CASE_NOT_FOUND: no test case named \`conflcit\` (did you mean \`conflict\`?)"`,
     );
     expect(refusal('orchestration/conflit')).toMatchInlineSnapshot(
-      `"CASE_NOT_FOUND: there is no test case \`orchestration/conflit\` (did you mean \`orchestration/conflict\`?)"`,
+      `"CASE_NOT_FOUND: no test case named \`orchestration/conflit\` (did you mean \`orchestration/conflict\`?)"`,
     );
     expect(refusal('something')).toMatchInlineSnapshot(
-      `"CASE_NOT_FOUND: there is no test case \`something\` (cases: alone, orchestration/concurrent_workers, orchestration/conflict, orchestration/deep/conflict)"`,
+      `"CASE_NOT_FOUND: no test case named \`something\` (cases: alone, orchestration/concurrent_workers, orchestration/conflict, orchestration/deep/conflict)"`,
     );
     expect(refusal('other/*')).toMatchInlineSnapshot(
-      `"CASE_NOT_FOUND: there is no test case \`other/*\` (cases: alone, orchestration/concurrent_workers, orchestration/conflict, orchestration/deep/conflict)"`,
+      `"CASE_NOT_FOUND: no test case named \`other/*\` (cases: alone, orchestration/concurrent_workers, orchestration/conflict, orchestration/deep/conflict)"`,
     );
     expect(refusal('README')).toMatchInlineSnapshot(
-      `"CASE_NOT_FOUND: there is no test case \`README\` (cases: alone, orchestration/concurrent_workers, orchestration/conflict, orchestration/deep/conflict)"`,
+      `"CASE_NOT_FOUND: no test case named \`README\` (cases: alone, orchestration/concurrent_workers, orchestration/conflict, orchestration/deep/conflict)"`,
     );
   });
 
-  it('that are unknown where there are none are refused with how to write one', () => {
+  it('explains how to create the first case', () => {
     expect(refusal('first')).toMatchInlineSnapshot(
-      `"CASE_NOT_FOUND: there is no test case \`first\` (write one as cases/<group>/<name>/<name>.toml)"`,
+      `"CASE_NOT_FOUND: no test case named \`first\` (capture one from a run: reprise capture <run> <name>; or write cases/<group>/<name>/<name>.toml)"`,
     );
   });
 });
 
-describe('orphans', () => {
+describe('the orphans of a search', () => {
   const explained = () => findCases({ cwd }).orphans.map(explainOrphan);
 
-  it('are recordings without a case file', () => {
+  it('include recordings without a case file', () => {
     write(
       ...some,
       'cases/old/gone/gone.score',
@@ -154,42 +154,42 @@ describe('orphans', () => {
     );
     expect(explained()).toMatchInlineSnapshot(`
       [
-        "cases/old/gone has recordings (gone.score, gone__a.vcr) and no case file: write cases/old/gone/gone.toml, or remove them",
+        "cases/old/gone has recordings (gone.score, gone__a.vcr) but no case file; write cases/old/gone/gone.toml, or delete the recordings",
       ]
     `);
     expect(refusal('gone')).toMatchInlineSnapshot(
-      `"CASE_NOT_FOUND: there is no test case \`gone\` (cases/old/gone has recordings (gone.score, gone__a.vcr) and no case file: write cases/old/gone/gone.toml, or remove them)"`,
+      `"CASE_NOT_FOUND: no test case named \`gone\` (cases/old/gone has recordings (gone.score, gone__a.vcr) but no case file; write cases/old/gone/gone.toml, or delete the recordings)"`,
     );
   });
 
-  it('are case files that are not named like their folder', () => {
+  it('include case files that are not named like their folder', () => {
     write('cases/landing/land.toml', 'cases/landing/land.snap', 'cases/loose.toml', 'cases/cases.toml');
     expect(explained()).toMatchInlineSnapshot(`
       [
-        "cases/cases.toml is not where case files are looked for: move it to cases/cases/cases.toml",
-        "cases/landing/land.toml is not where case files are looked for: move it to cases/landing/landing.toml",
+        "cases/cases.toml is not at the path of a case file; move it to cases/cases/cases.toml",
+        "cases/landing/land.toml is not at the path of a case file; move it to cases/landing/landing.toml",
       ]
     `);
   });
 
-  it('are recordings that lie among the folders of cases', () => {
+  it('include recordings next to the case folders', () => {
     write('cases/lost__worker_a.vcr', 'cases/alone/alone.toml');
     expect(explained()).toMatchInlineSnapshot(`
       [
-        "cases has recordings (lost__worker_a.vcr) and no case file: write cases/lost/lost.toml, or remove them",
+        "cases has recordings (lost__worker_a.vcr) but no case file; write cases/lost/lost.toml, or delete the recordings",
       ]
     `);
     expect(idsOf('cases')).toEqual(['alone']);
   });
 
-  it('are reported where a folder of them was named', () => {
+  it('include those in a folder that was searched by path', () => {
     write(...some, 'cases/old/gone/gone.score');
     const { cases, orphans } = findCases({ names: ['cases/old'], cwd });
     expect(cases).toEqual([]);
     expect(orphans.map(({ displayFolder }) => displayFolder)).toEqual(['cases/old/gone']);
   });
 
-  it('are not what has nothing recorded', () => {
+  it('do not include folders without recordings', () => {
     write(...some, 'cases/shared/sessions/a.jsonl', 'cases/orchestration/README.md');
     expect(explained()).toEqual([]);
   });

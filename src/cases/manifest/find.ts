@@ -1,49 +1,48 @@
 import { type Dirent, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { fitsPath } from '../../agents/permissions/rules.ts';
-import { RepriseError } from '../../core/errors.ts';
-import { nearest } from '../../core/suggest.ts';
+import { fitsPath } from '../../agents/index.ts';
+import { nearest, RepriseError } from '../../core/index.ts';
 
-/** A case that was found, not yet read. */
+/** A case file on disk that has not been read yet. */
 export interface FoundCase {
   readonly name: string;
-  /** The folders between `cases/` and the folder of the case; empty without any. */
+  /** Folders between `cases/` and the case folder; empty if there are none. */
   readonly group: string;
   readonly folder: string;
   readonly file: string;
-  /** Relative to where the search began, with `/`. */
+  /** Path of the case file relative to the working directory, separated by `/`. */
   readonly displayFile: string;
 }
 
-/** A folder with recordings that no case file claims. */
+/** A folder with recordings but without a case file. */
 export interface Orphan {
   readonly folder: string;
   readonly displayFolder: string;
-  /** Recordings in it, sorted. */
+  /** Names of the recordings in the folder, sorted. */
   readonly files: readonly string[];
-  /** A case file that looks as if it should be the folder's. */
+  /** Name of a case file that may have been meant for this folder. */
   readonly misnamed: string | undefined;
-  /** Where its case file should be. */
+  /** Path where the case file should be. */
   readonly expected: string;
 }
 
 export interface FoundCases {
-  /** Sorted by group and name, each once. */
+  /** Cases without duplicates, sorted by group and name. */
   readonly cases: readonly FoundCase[];
-  /** In what was searched: for names, only where they were found. */
+  /** Orphans in the searched folders. A search by name reports only those in folders it was given. */
   readonly orphans: readonly Orphan[];
 }
 
-interface Search {
-  /** Names, `group/name`, patterns such as `orchestration/*`, and paths of files or folders. None: all cases. */
+interface CaseSearch {
+  /** Names, groups, `group/name`, patterns such as `orchestration/*`, or paths. Empty means all cases. */
   readonly names?: readonly string[];
   readonly cwd: string;
-  /** Where cases are, relative to `cwd`. */
+  /** Folder of the cases, relative to `cwd`. Defaults to `cases`. */
   readonly folder?: string;
 }
 
-/** Finds cases: `cases/**\/<name>/<name>.toml`. Throws CASE_NOT_FOUND for a name that is none. */
-export function findCases({ names = [], cwd, folder = 'cases' }: Search): FoundCases {
+/** Finds cases, which are files `cases/**\/<name>/<name>.toml`. Throws CASE_NOT_FOUND for a name that matches none. */
+export function findCases({ names = [], cwd, folder = 'cases' }: CaseSearch): FoundCases {
   const root = resolve(cwd, folder);
   const all = searchFolder({ root, from: root, cwd });
   if (names.length === 0) return all;
@@ -54,13 +53,13 @@ export function findCases({ names = [], cwd, folder = 'cases' }: Search): FoundC
   };
 }
 
-interface Known {
+interface KnownCases {
   readonly all: FoundCases;
   readonly root: string;
   readonly cwd: string;
 }
 
-function select(name: string, { all, root, cwd }: Known): FoundCases {
+function select(name: string, { all, root, cwd }: KnownCases): FoundCases {
   const wanted = name.replace(/^\.\//, '').replace(/\/+$/, '');
   const byName = all.cases.filter(found => found.name === wanted || idOf(found) === wanted);
   if (byName.length > 0) return { cases: byName, orphans: [] };
@@ -69,15 +68,15 @@ function select(name: string, { all, root, cwd }: Known): FoundCases {
   const byPath = selectPath(name, { all, root, cwd });
   if (byPath) return byPath;
   if (wanted.includes('*')) {
-    const fitting = all.cases.filter(
+    const matching = all.cases.filter(
       found => fitsPath(wanted, idOf(found)) || fitsPath(wanted, dirname(found.displayFile)),
     );
-    if (fitting.length > 0) return { cases: fitting, orphans: [] };
+    if (matching.length > 0) return { cases: matching, orphans: [] };
   }
   throw unknownCase(name, all);
 }
 
-function selectPath(name: string, { root, cwd }: Known): FoundCases | undefined {
+function selectPath(name: string, { root, cwd }: KnownCases): FoundCases | undefined {
   const path = resolve(cwd, name);
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats?.isFile() && path.endsWith('.toml'))
@@ -99,41 +98,41 @@ function unknownCase(name: string, { cases, orphans }: FoundCases): RepriseError
       ? `did you mean \`${guess}\`?`
       : cases.length > 0
         ? `cases: ${listed(cases.map(idOf))}`
-        : 'write one as cases/<group>/<name>/<name>.toml';
-  return new RepriseError('CASE_NOT_FOUND', `there is no test case \`${name}\``, { hint });
+        : 'capture one from a run: reprise capture <run> <name>; or write cases/<group>/<name>/<name>.toml';
+  return new RepriseError('CASE_NOT_FOUND', `no test case named \`${name}\``, { hint });
 }
 
-const mostListed = 10;
+const maxListed = 10;
 
 const listed = (ids: readonly string[]): string =>
-  ids.length > mostListed
-    ? `${ids.slice(0, mostListed).join(', ')} and ${ids.length - mostListed} more`
+  ids.length > maxListed
+    ? `${ids.slice(0, maxListed).join(', ')} and ${ids.length - maxListed} more`
     : ids.join(', ');
 
-/** What is wrong with a folder of recordings, and what to do. */
+/** Returns a message that says what is wrong with the folder and how to fix it. */
 export const explainOrphan = ({ displayFolder, files, misnamed, expected }: Orphan): string =>
   misnamed
-    ? `${displayFolder}/${misnamed} is not where case files are looked for: move it to ${expected}`
-    : `${displayFolder} has recordings (${listed(files)}) and no case file: write ${expected}, or remove them`;
+    ? `${displayFolder}/${misnamed} is not at the path of a case file; move it to ${expected}`
+    : `${displayFolder} has recordings (${listed(files)}) but no case file; write ${expected}, or delete the recordings`;
 
-/** `group/name`: a case as people name it. */
+/** Returns `group/name`, or the name alone for a case without a group. */
 export const idOf = ({ group, name }: Pick<FoundCase, 'group' | 'name'>): string =>
   group === '' ? name : `${group}/${name}`;
 
-interface Place {
-  /** The folder that groups are named from. */
+interface SearchRoot {
+  /** Folder that group names are relative to. */
   readonly root: string;
   readonly cwd: string;
 }
 
-function searchFolder({ from, ...place }: Place & { readonly from: string }): FoundCases {
+function searchFolder({ from, ...place }: SearchRoot & { readonly from: string }): FoundCases {
   const cases: FoundCase[] = [];
   const orphans: Orphan[] = [];
   const visit = (folder: string): void => {
     const entries = entriesOf(folder);
     const names = entries.filter(entry => !entry.isDirectory()).map(entry => entry.name);
     const own = `${basename(folder)}.toml`;
-    // What is in the root belongs to no case, or it would hide all the others.
+    // A `cases/cases.toml` is not a case: it would hide all the others.
     if (folder !== place.root && names.includes(own)) {
       cases.push(caseAt({ ...place, file: join(folder, own) }));
       return;
@@ -156,7 +155,7 @@ function searchFolder({ from, ...place }: Place & { readonly from: string }): Fo
   return { cases: sorted(cases), orphans: orphans.toSorted((a, b) => order(a.folder, b.folder)) };
 }
 
-function caseAt({ file, root, cwd }: Place & { readonly file: string }): FoundCase {
+function caseAt({ file, root, cwd }: SearchRoot & { readonly file: string }): FoundCase {
   const folder = dirname(file);
   const group = relative(root, dirname(folder)).split(sep).join('/');
   return {
@@ -168,7 +167,7 @@ function caseAt({ file, root, cwd }: Place & { readonly file: string }): FoundCa
   };
 }
 
-/** A folder that is not there holds nothing. */
+/** Returns an empty list if the folder does not exist. */
 function entriesOf(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
@@ -184,7 +183,7 @@ const display = (path: string, cwd: string): string => {
   return short.startsWith('../') ? path : short;
 };
 
-/** Not by locale: the order must be the same everywhere. */
+/** Compares without the locale, so that the order is the same on every machine. */
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 const sorted = (cases: readonly FoundCase[]): readonly FoundCase[] =>

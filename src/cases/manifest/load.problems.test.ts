@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { load, problemsIn, shortProblemsIn } from './test-support.ts';
 
-/** What people get to read, for every mistake we could think of. */
-
-/** Lines without the indentation of the test. */
+/** Removes the indentation of the test. */
 const toml = ({ raw: [text = ''] }: TemplateStringsArray): string => text.replace(/^ {6}/gm, '').trim();
 
-describe('a case file with mistakes', () => {
-  it('shows where, what and what to do', () => {
+describe('an invalid case file', () => {
+  it('is reported with positions, messages and hints', () => {
     const text = toml`
       fidelty = "tape"
       [multi]
@@ -32,16 +30,16 @@ describe('a case file with mistakes', () => {
            |                                      ^^^^
         hint: did you mean \`stdin\`?
 
-      small.toml:5:3: a step with the command \`shell\` needs \`script\`
+      small.toml:5:3: the command \`shell\` needs a \`script\`
          5 |   { name = "init", command = "shell" },
            |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-        hint: write the script in [scripts] and name it here
+        hint: define the script in [scripts], and set \`script\` to its name
 
-      small.toml:5:12: there is a step \`init\` already
+      small.toml:5:12: the name \`init\` is already used
          5 |   { name = "init", command = "shell" },
            |            ^^^^^^
 
-      small.toml:8:8: there is no step \`inti\`
+      small.toml:8:8: the case has no command named \`inti\`
          8 | step = "inti"
            |        ^^^^^^
         hint: did you mean "init"?
@@ -49,7 +47,7 @@ describe('a case file with mistakes', () => {
     `);
   });
 
-  it('keeps the position of what is no TOML', () => {
+  it('is reported with the position of a TOML syntax error', () => {
     const text = toml`
       [multi]
       steps = [
@@ -58,35 +56,35 @@ describe('a case file with mistakes', () => {
     `;
     expect(problemsIn(text)).toMatchInlineSnapshot(`
       "
-      small.toml:3:27: this is not TOML: invalid value
+      small.toml:3:27: invalid TOML: invalid value
          3 |   { name = "a", command = run },
            |                           ^
-        hint: put text in quotes
+        hint: put strings in quotes
       "
     `);
   });
 });
 
-describe('mistakes in TOML itself', () => {
-  it('a text that does not end', () => {
+describe('the TOML syntax check', () => {
+  it('reports an unclosed string', () => {
     const text = 'description = "open\n';
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"1:20 [] this is not TOML: control characters are not allowed in strings (close the quote; text of several lines stands between """ or three of ')"`,
+      `"1:20 [] invalid TOML: control characters are not allowed in strings (close the quote; for a multi-line string use """ or ''')"`,
     );
   });
 
-  it('a list that does not end', () => {
+  it('reports an unclosed list', () => {
     const text = toml`
       [multi]
       steps = [
         { name = "a", command = "run" }
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"3:34 [] this is not TOML: expected comma or end of structure (a list or a table inside of a line is not closed, or a comma is missing)"`,
+      `"3:34 [] invalid TOML: expected comma or end of structure (close the list or inline table, or add the missing comma)"`,
     );
   });
 
-  it('a table twice', () => {
+  it('reports a duplicate table', () => {
     const text = toml`
       [run]
       args = []
@@ -94,58 +92,58 @@ describe('mistakes in TOML itself', () => {
       args = []
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"3:2 [r] this is not TOML: trying to redefine an already defined table or value (a key or a [table] can be written only once: join the two)"`,
+      `"3:2 [r] invalid TOML: trying to redefine an already defined table or value (a key or [table] can be defined only once; merge the two)"`,
     );
   });
 
-  it('a key twice', () => {
+  it('reports a duplicate key', () => {
     const text = toml`
       [run]
       args = []
       args = []
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"3:1 [a] this is not TOML: trying to redefine an already defined table or value (a key or a [table] can be written only once: join the two)"`,
+      `"3:1 [a] invalid TOML: trying to redefine an already defined table or value (a key or [table] can be defined only once; merge the two)"`,
     );
   });
 
-  it('a key that needs quotes', () => {
+  it('reports a key that needs quotes', () => {
     const text = toml`
       [files]
       src/a.txt = "x"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"2:4 [/] this is not TOML: illegal character in key (put a key that holds more than letters, digits, - and _ in quotes)"`,
+      `"2:4 [/] invalid TOML: illegal character in key (put keys with characters other than letters, digits, - and _ in quotes)"`,
     );
   });
 
-  it('a mistake after line ends of Windows', () => {
+  it('finds the position in a file with CRLF line endings', () => {
     const text = 'model = "x"\r\n[run]\r\nargs = yes\r\n';
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"3:8 [y] this is not TOML: invalid value (put text in quotes)"`,
+      `"3:8 [y] invalid TOML: invalid value (put strings in quotes)"`,
     );
   });
 });
 
-describe('mistakes in the form of a case', () => {
-  it('an empty file', () => {
+describe('the check of `[multi]`, `[run]` and `[worker_test]`', () => {
+  it('reports an empty file', () => {
     const text = '';
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"1:1 [] the case has no steps (write [multi] with \`steps\`, [run] for a single command, or [worker_test])"`,
+      `"1:1 [] the case has no commands (add [run] for a single command, [multi] with \`steps\` for several, or [worker_test])"`,
     );
   });
 
-  it('a file with only files', () => {
+  it('reports a case with files but no commands', () => {
     const text = toml`
       [files]
       "a.txt" = "a"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"1:1 [[] the case has no steps (write [multi] with \`steps\`, [run] for a single command, or [worker_test])"`,
+      `"1:1 [[] the case has no commands (add [run] for a single command, [multi] with \`steps\` for several, or [worker_test])"`,
     );
   });
 
-  it('two forms', () => {
+  it('reports two forms', () => {
     const text = toml`
       [run]
       args = []
@@ -153,11 +151,11 @@ describe('mistakes in the form of a case', () => {
       steps = [{ name = "a", command = "run" }]
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"3:2 [multi] a case has either [run] or [multi], not both (put [multi] into a case of its own)"`,
+      `"3:2 [multi] a case cannot have both [run] and [multi] (move [multi] into a separate case)"`,
     );
   });
 
-  it('three forms', () => {
+  it('reports the second and the third form', () => {
     const text = toml`
       [worker_test]
       num_workers = 1
@@ -168,13 +166,13 @@ describe('mistakes in the form of a case', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      4:2 [run] a case has either [worker_test] or [run], not both (put [run] into a case of its own)
-      5:2 [multi] a case has either [worker_test] or [multi], not both (put [multi] into a case of its own)
+      4:2 [run] a case cannot have both [worker_test] and [run] (move [run] into a separate case)
+      5:2 [multi] a case cannot have both [worker_test] and [multi] (move [multi] into a separate case)
       "
     `);
   });
 
-  it('a form that is misspelt', () => {
+  it('suggests the name of a misspelled form', () => {
     const text = toml`
       [mutli]
       steps = []
@@ -184,12 +182,12 @@ describe('mistakes in the form of a case', () => {
     );
   });
 
-  it('no steps', () => {
+  it('reports missing `steps`', () => {
     const text = '[multi]\n';
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"1:1 [[multi]] \`multi\` needs \`steps\`"`);
   });
 
-  it('an empty list of steps', () => {
+  it('reports an empty list of `steps`', () => {
     const text = toml`
       [multi]
       steps = []
@@ -197,7 +195,7 @@ describe('mistakes in the form of a case', () => {
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"2:9 [[]] \`multi.steps\` must not be empty"`);
   });
 
-  it('steps that are a table', () => {
+  it('reports `steps` that is a table', () => {
     const text = toml`
       [multi.steps]
       name = "a"
@@ -207,7 +205,7 @@ describe('mistakes in the form of a case', () => {
     );
   });
 
-  it('steps at the top', () => {
+  it('reports `steps` at the top of the file', () => {
     const text = toml`
       [[steps]]
       name = "a"
@@ -218,22 +216,24 @@ describe('mistakes in the form of a case', () => {
     );
   });
 
-  it('a step that is a text', () => {
+  it('reports an entry of `steps` that is a string', () => {
     const text = toml`
       [multi]
       steps = ["init", { name = "a", command = "run" }]
     `;
-    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"2:10 ["init"] a step must be a table, not "init""`);
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(
+      `"2:10 ["init"] an entry of \`steps\` must be a table, not "init""`,
+    );
   });
 
-  it('a form that is a text', () => {
+  it('reports a form that is a string', () => {
     const text = 'run = "fix"\n';
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"1:7 ["fix"] \`run\` must be a table, not "fix""`);
   });
 });
 
-describe('unknown keys', () => {
-  it('at the top', () => {
+describe('the check for unknown keys', () => {
+  it('reports unknown keys at the top of the file', () => {
     const text = toml`
       name = "x"
       overrides = {}
@@ -241,13 +241,13 @@ describe('unknown keys', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      1:1 [name] unknown key \`name\` (leave it out: a case is named by its file)
+      1:1 [name] unknown key \`name\` (remove it; a case is named after its file)
       2:1 [overrides] unknown key \`overrides\` (known keys: description, recorded_by, show_thinking, model, fidelity, live, env, timeline, files, definitions, scripts, multi, run, worker_test, triggers, claims, base, invariants, explore)
       "
     `);
   });
 
-  it('of a step', () => {
+  it('reports unknown keys of a command', () => {
     const text = toml`
       [[multi.steps]]
       name = "a"
@@ -258,7 +258,7 @@ describe('unknown keys', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      1:1 [[[multi.steps]]] a step needs \`command\`
+      1:1 [[[multi.steps]]] an entry of \`steps\` needs \`command\`
       3:1 [cmd] unknown key \`cmd\` (write \`command\`)
       4:1 [group] unknown key \`group\` (write \`concurrent_group\`)
       5:1 [timeuot] unknown key \`timeuot\` (did you mean \`timeout\`?)
@@ -267,7 +267,7 @@ describe('unknown keys', () => {
     `);
   });
 
-  it('of a single command', () => {
+  it('reports unknown keys of `[run]`', () => {
     const text = toml`
       [run]
       concurrent_group = "x"
@@ -275,13 +275,13 @@ describe('unknown keys', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      2:1 [concurrent_group] unknown key \`concurrent_group\` (a single command has no neighbours: write [[multi.steps]] for several)
-      3:1 [workflow] unknown key \`workflow\` (write its name as the first of \`args\`)
+      2:1 [concurrent_group] unknown key \`concurrent_group\` ([run] is a single command; write [[multi.steps]] for several)
+      3:1 [workflow] unknown key \`workflow\` (pass the workflow as the first of \`args\`)
       "
     `);
   });
 
-  it('of what is expected', () => {
+  it('reports unknown keys of `expect`', () => {
     const text = toml`
       [run]
       expect = { exit_code = 1, fles = {}, stdout = "x" }
@@ -295,7 +295,7 @@ describe('unknown keys', () => {
     `);
   });
 
-  it('of the whole case below a table', () => {
+  it('reports keys of the whole case below a table', () => {
     const text = toml`
       [multi]
       steps = [{ name = "a", command = "run", env = { A = "1" } }]
@@ -304,13 +304,13 @@ describe('unknown keys', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:1 [fidelity] unknown key \`fidelity\` (\`fidelity\` belongs to the whole case: move it to the top of the file, before the first [table])
-      4:1 [env] unknown key \`env\` (\`env\` belongs to the whole case: move it to the top of the file, before the first [table])
+      3:1 [fidelity] unknown key \`fidelity\` (\`fidelity\` applies to the whole case; move it to the top of the file, before the first [table])
+      4:1 [env] unknown key \`env\` (\`env\` applies to the whole case; move it to the top of the file, before the first [table])
       "
     `);
   });
 
-  it('written as dotted and as quoted keys', () => {
+  it('reports unknown dotted and quoted keys', () => {
     const text = toml`
       "sho thinking" = true
       run.expect.ext = 1
@@ -325,7 +325,7 @@ describe('unknown keys', () => {
     `);
   });
 
-  it('in inline tables in lists in tables', () => {
+  it('reports unknown keys of nested inline tables', () => {
     const text = toml`
       [[worker_test.workers]]
       name = "a"
@@ -345,7 +345,7 @@ describe('unknown keys', () => {
     `);
   });
 
-  it('named like methods of objects', () => {
+  it('reports keys with the names of object methods', () => {
     const text = toml`
       __proto__ = 1
       constructor = {}
@@ -362,8 +362,8 @@ describe('unknown keys', () => {
   });
 });
 
-describe('mistakes in a step', () => {
-  it('without a name and a command', () => {
+describe('the check of a command', () => {
+  it('reports a missing name and command', () => {
     const text = toml`
       [multi]
       steps = [
@@ -372,13 +372,13 @@ describe('mistakes in a step', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:3 [{}] a step needs \`name\`
-      3:3 [{}] a step needs \`command\`
+      3:3 [{}] an entry of \`steps\` needs \`name\`
+      3:3 [{}] an entry of \`steps\` needs \`command\`
       "
     `);
   });
 
-  it('with names that cannot be', () => {
+  it('reports invalid names', () => {
     const text = toml`
       [multi]
       steps = [
@@ -393,15 +393,15 @@ describe('mistakes in a step', () => {
       "
       3:12 ["a b"] \`name\` must consist of letters, digits, - and _, not "a b"
       4:12 [""] \`name\` must not be empty
-      5:12 [1] \`name\` must be a text, not \`1\` (put it in quotes)
+      5:12 [1] \`name\` must be a string, not \`1\` (put it in quotes)
       6:12 ["a/../b"] \`name\` must consist of letters, digits, - and _, not "a/../b"
       6:32 [""] \`command\` must not be empty
-      7:12 ["result"] no step can be named \`result\`: the snapshot has a section of that name
+      7:12 ["result"] \`result\` is reserved for a section of the snapshot (choose another name)
       "
     `);
   });
 
-  it('with a name that is taken', () => {
+  it('reports duplicate names', () => {
     const text = toml`
       [multi]
       steps = [
@@ -415,14 +415,14 @@ describe('mistakes in a step', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      5:12 ["a"] there is a step \`a\` already
-      6:12 ["B"] \`B\` and \`b\` differ in upper and lower case only
-      8:12 ["c"] \`c\` and \`C\` differ in upper and lower case only
+      5:12 ["a"] the name \`a\` is already used
+      6:12 ["B"] the names \`B\` and \`b\` differ only in case
+      8:12 ["c"] the names \`c\` and \`C\` differ only in case
       "
     `);
   });
 
-  it('with arguments that cannot be', () => {
+  it('reports invalid arguments', () => {
     const text = toml`
       [multi]
       steps = [
@@ -434,16 +434,16 @@ describe('mistakes in a step', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:47 [1] \`args[1]\` must be a text, not \`1\` (put it in quotes)
-      3:50 [true] \`args[2]\` must be a text, not \`true\` (put it in quotes)
-      4:41 ["it's"] \`args\` has a quote or a backslash with nothing after it (close it, or write a list)
-      5:41 [1979-05-27] \`args\` must be a list or a text, not a date
-      6:41 [{ x = 1 }] \`args\` must be a list or a text, not a table
+      3:47 [1] \`args[1]\` must be a string, not \`1\` (put it in quotes)
+      3:50 [true] \`args[2]\` must be a string, not \`true\` (put it in quotes)
+      4:41 ["it's"] \`args\` has an unclosed quote or a trailing backslash (close the quote, or write a list)
+      5:41 [1979-05-27] \`args\` must be a list or a string, not a date
+      6:41 [{ x = 1 }] \`args\` must be a list or a string, not a table
       "
     `);
   });
 
-  it('with variables that cannot be', () => {
+  it('reports invalid environment variables', () => {
     const text = toml`
       [run]
       stdin = 1
@@ -451,16 +451,16 @@ describe('mistakes in a step', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      2:9 [1] \`stdin\` must be a text, not \`1\` (put it in quotes)
-      3:13 [1] \`env.A\` must be a text, not \`1\` (put it in quotes)
-      3:16 ["B=C"] \`B=C\` cannot be the name of a variable
-      3:29 [""] \`\` cannot be the name of a variable
-      3:43 [{ E = "z" }] \`env.D\` must be a text, not a table
+      2:9 [1] \`stdin\` must be a string, not \`1\` (put it in quotes)
+      3:13 [1] \`env.A\` must be a string, not \`1\` (put it in quotes)
+      3:16 ["B=C"] invalid variable name \`B=C\`
+      3:29 [""] invalid variable name \`\`
+      3:43 [{ E = "z" }] \`env.D\` must be a string, not a table
       "
     `);
   });
 
-  it('with durations that cannot be', () => {
+  it('reports invalid durations', () => {
     const text = toml`
       [multi]
       steps = [
@@ -474,27 +474,27 @@ describe('mistakes in a step', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:44 ["soon"] \`timeout\` must be a duration, not "soon" (write it like "30s", "1m30s" or "250ms")
+      3:44 ["soon"] \`timeout\` must be a duration, not "soon" (write "30s", "1m30s" or "250ms", for example)
       4:44 [0] \`timeout\` must be a number above 0, not \`0\`
-      5:44 ["0s"] \`timeout\` must be a duration, not "0s" (write it like "30s", "1m30s" or "250ms")
+      5:44 ["0s"] \`timeout\` must be a duration, not "0s" (write "30s", "1m30s" or "250ms", for example)
       6:44 [-1.5] \`timeout\` must be a number above 0, not \`-1.5\`
-      7:44 [true] \`timeout\` must be a text or a number, not \`true\`
+      7:44 [true] \`timeout\` must be a string or a number, not \`true\`
       8:44 [nan] \`timeout\` must be a number above 0, not \`NaN\`
       "
     `);
   });
 
-  it('of a single command that cannot give its name', () => {
+  it('asks for a `name` if the command is not a valid one', () => {
     const text = toml`
       [run]
       command = "my command"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"1:1 [[run]] a step cannot be named \`my command\` (give it a \`name\`)"`,
+      `"1:1 [[run]] the command needs a \`name\`, because \`my command\` is not a valid one (add a \`name\` of letters, digits, - and _)"`,
     );
   });
 
-  it('in a group without a name', () => {
+  it('reports an empty group name', () => {
     const text = toml`
       [multi]
       steps = [{ name = "a", command = "run", concurrent_group = "" }]
@@ -503,18 +503,18 @@ describe('mistakes in a step', () => {
   });
 });
 
-describe('mistakes in a shell step', () => {
-  it('without a script', () => {
+describe('the check of a shell command', () => {
+  it('reports a missing script', () => {
     const text = toml`
       [multi]
       steps = [{ name = "a", command = "shell" }]
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"2:10 [{ name = "a", command = "shell" }] a step with the command \`shell\` needs \`script\` (write the script in [scripts] and name it here)"`,
+      `"2:10 [{ name = "a", command = "shell" }] the command \`shell\` needs a \`script\` (define the script in [scripts], and set \`script\` to its name)"`,
     );
   });
 
-  it('whose script is not there', () => {
+  it('reports an unknown script', () => {
     const text = toml`
       [multi]
       steps = [{ name = "a", command = "shell", script = "setup.hs" }]
@@ -522,21 +522,21 @@ describe('mistakes in a shell step', () => {
       "setup.sh" = "ls"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"2:52 ["setup.hs"] there is no script \`setup.hs\` in [scripts] (did you mean "setup.sh"?)"`,
+      `"2:52 ["setup.hs"] [scripts] has no script named \`setup.hs\` (did you mean "setup.sh"?)"`,
     );
   });
 
-  it('whose script is not a text', () => {
+  it('reports a script that is not a string', () => {
     const text = toml`
       [multi]
       steps = [{ name = "a", command = "shell", script = 1 }]
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"2:52 [1] \`script\` must be a text, not \`1\` (put it in quotes)"`,
+      `"2:52 [1] \`script\` must be a string, not \`1\` (put it in quotes)"`,
     );
   });
 
-  it('that is none but has a script', () => {
+  it('reports a script of another command', () => {
     const text = toml`
       [multi]
       steps = [{ name = "a", command = "run", script = "x.sh" }]
@@ -544,11 +544,11 @@ describe('mistakes in a shell step', () => {
       "x.sh" = "ls"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"2:41 [script] \`script\` goes with the command \`shell\` only (write command = "shell")"`,
+      `"2:41 [script] \`script\` is only allowed with the command \`shell\` (write command = "shell")"`,
     );
   });
 
-  it('that is killed', () => {
+  it('reports `kill_after`', () => {
     const text = toml`
       [multi]
       steps = [{ name = "a", command = "shell", script = "x.sh", kill_after = "store.append" }]
@@ -556,11 +556,11 @@ describe('mistakes in a shell step', () => {
       "x.sh" = "ls"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"2:60 [kill_after] a \`shell\` step cannot be killed after an effect: it has none (end the script where it should stop)"`,
+      `"2:60 [kill_after] \`kill_after\` is not supported by \`shell\` commands, which have no effects (exit in the script instead)"`,
     );
   });
 
-  it('whose script has a name without quotes', () => {
+  it('reports an unquoted script name', () => {
     const text = toml`
       [multi]
       steps = [{ name = "a", command = "shell", script = "x.sh" }]
@@ -569,13 +569,13 @@ describe('mistakes in a shell step', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      2:52 ["x.sh"] there is no script \`x.sh\` in [scripts]
-      4:1 [x] \`scripts.x\` must be a text, not a table (put the name in quotes: "x.sh" = ...)
+      2:52 ["x.sh"] [scripts] has no script named \`x.sh\`
+      4:1 [x] \`scripts.x\` must be a string, not a table (put the name in quotes: "x.sh" = ...)
       "
     `);
   });
 
-  it('whose script has a path for a name', () => {
+  it('reports a script name that is a path', () => {
     const text = toml`
       [run]
       [scripts]
@@ -584,15 +584,15 @@ describe('mistakes in a shell step', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:1 ["a/b.sh"] a script cannot be named \`a/b.sh\` (use letters, digits, \`.\`, - and _)
-      4:1 [".."] a script cannot be named \`..\` (use letters, digits, \`.\`, - and _)
+      3:1 ["a/b.sh"] invalid script name \`a/b.sh\` (use letters, digits, \`.\`, - and _)
+      4:1 [".."] invalid script name \`..\` (use letters, digits, \`.\`, - and _)
       "
     `);
   });
 });
 
-describe('mistakes in what is expected', () => {
-  it('of exit codes', () => {
+describe('the check of `expect`', () => {
+  it('reports invalid exit codes', () => {
     const text = toml`
       [multi]
       steps = [
@@ -605,14 +605,14 @@ describe('mistakes in what is expected', () => {
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
       3:52 ["0"] \`expect.exit\` must be a number, not "0"
-      4:52 [256] \`expect.exit\` must be a whole number from 0 to 255, not \`256\`
-      5:52 [0.5] \`expect.exit\` must be a whole number from 0 to 255, not \`0.5\`
+      4:52 [256] \`expect.exit\` must be an integer from 0 to 255, not \`256\`
+      5:52 [0.5] \`expect.exit\` must be an integer from 0 to 255, not \`0.5\`
       6:43 [0] \`expect\` must be a table, not \`0\`
       "
     `);
   });
 
-  it('of files', () => {
+  it('reports invalid expected files', () => {
     const text = toml`
       [run.expect.files]
       "a" = 1
@@ -627,10 +627,10 @@ describe('mistakes in what is expected', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      2:7 [1] \`expect.files.a\` must be a text or a table, not \`1\`
+      2:7 [1] \`expect.files.a\` must be a string or a table, not \`1\`
       3:7 [{}] \`expect.files.b\` needs either \`contains\` or \`absent\` (write "the whole content", { contains = "a part" } or { absent = true })
       4:7 [{ contains = "x", absent = true }] \`expect.files.c\` needs either \`contains\` or \`absent\` (write "the whole content", { contains = "a part" } or { absent = true })
-      5:18 [false] \`expect.files.d.absent\` must be true (leave the file out to expect nothing of it)
+      5:18 [false] \`expect.files.d.absent\` must be true (remove the entry to expect nothing of this file)
       6:20 [""] \`expect.files.e.contains\` must not be empty
       7:9 [contians] unknown key \`contians\` (did you mean \`contains\`?)
       8:1 ["/g"] the path \`/g\` must be relative to the test repository
@@ -640,7 +640,7 @@ describe('mistakes in what is expected', () => {
     `);
   });
 
-  it('of main and of output', () => {
+  it('reports invalid `main`, `output` and `not_output`', () => {
     const text = toml`
       [run.expect]
       main = "one"
@@ -650,36 +650,36 @@ describe('mistakes in what is expected', () => {
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
       2:8 ["one"] \`expect.main\` must be a list, not "one"
-      3:11 ["/a(/"] \`expect.output[0]\` is no regular expression: Unterminated group (a text that does not begin and end with / is searched for as it is)
+      3:11 ["/a(/"] \`expect.output[0]\` is not a valid regular expression: Unterminated group (to search for literal text, leave out the slashes)
       3:19 [""] \`expect.output[1]\` must not be empty
-      4:15 [1] \`expect.not_output[0]\` must be a text, not \`1\` (put it in quotes)
+      4:15 [1] \`expect.not_output[0]\` must be a string, not \`1\` (put it in quotes)
       "
     `);
   });
 });
 
-describe('mistakes in killing', () => {
-  it('after an event that is written like an effect', () => {
+describe('the check of `kill_after`', () => {
+  it('reports an event that is given as an effect', () => {
     const text = toml`
       [run]
       kill_after = "step.completed"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"2:14 ["step.completed"] \`kill_after\` names the event \`step.completed\` as if it were an effect (write { event = "step.completed" })"`,
+      `"2:14 ["step.completed"] \`kill_after\` must name an effect, but \`step.completed\` is an event (write { event = "step.completed" })"`,
     );
   });
 
-  it('after an event that is none', () => {
+  it('reports an unknown event', () => {
     const text = toml`
       [run]
       kill_after = { event = "step.complete" }
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"2:24 ["step.complete"] \`kill_after.event\` must be an event of a history, not \`step.complete\` (did you mean "step.completed"?)"`,
+      `"2:24 ["step.complete"] \`kill_after.event\` must be a type of event, not \`step.complete\` (did you mean "step.completed"?)"`,
     );
   });
 
-  it('after nothing, or after two things', () => {
+  it('reports missing, contradictory and invalid values', () => {
     const text = toml`
       [multi]
       steps = [
@@ -695,16 +695,16 @@ describe('mistakes in killing', () => {
       "
       3:47 [{}] \`kill_after\` needs either \`effect\` or \`event\`
       4:47 [{ effect = "x", event = "step.completed" }] \`kill_after\` needs either \`effect\` or \`event\`
-      5:63 [step] \`step\` goes with \`event\` only
-      6:69 [0] \`kill_after.nth\` must be a whole number from 1, not \`0\`
-      7:47 [3] \`kill_after\` must be a text or a table, not \`3\`
+      5:63 [step] \`step\` is only allowed with \`event\`
+      6:69 [0] \`kill_after.nth\` must be an integer of at least 1, not \`0\`
+      7:47 [3] \`kill_after\` must be a string or a table, not \`3\`
       8:47 [""] \`kill_after\` must not be empty
       "
     `);
   });
 });
 
-it('a choice that is misspelt is one mistake', () => {
+it('reports only the misspelled key of a table that needs one of several keys', () => {
   expect(shortProblemsIn('[run]\nkill_after = { efect = "x" }\n')).toMatchInlineSnapshot(
     `"2:16 [efect] unknown key \`efect\` (did you mean \`effect\`?)"`,
   );
@@ -716,8 +716,8 @@ it('a choice that is misspelt is one mistake', () => {
   );
 });
 
-describe('mistakes in triggers', () => {
-  it('of a step that is not there', () => {
+describe('the check of triggers', () => {
+  it('reports an unknown command', () => {
     const text = toml`
       [run]
       [[triggers]]
@@ -731,13 +731,13 @@ describe('mistakes in triggers', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:8 ["rum"] there is no step \`rum\` (did you mean "run"?)
-      7:8 ["something"] there is no step \`something\` (steps: run)
+      3:8 ["rum"] the case has no command named \`rum\` (did you mean "run"?)
+      7:8 ["something"] the case has no command named \`something\` (commands of the case: run)
       "
     `);
   });
 
-  it('of a shell step', () => {
+  it('reports a trigger of a shell command', () => {
     const text = toml`
       [multi]
       steps = [{ name = "a", command = "shell", script = "x" }]
@@ -749,11 +749,11 @@ describe('mistakes in triggers', () => {
       action = "exit"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"6:8 ["a"] \`a\` is a shell step: it has no effects that could fire a trigger"`,
+      `"6:8 ["a"] \`a\` is a shell command, and has no effects that could fire a trigger"`,
     );
   });
 
-  it('that say too little', () => {
+  it('reports missing keys', () => {
     const text = toml`
       [run]
       [[triggers]]
@@ -778,7 +778,7 @@ describe('mistakes in triggers', () => {
     `);
   });
 
-  it('that say too much', () => {
+  it('reports contradictory keys', () => {
     const text = toml`
       [run]
       [[triggers]]
@@ -798,14 +798,14 @@ describe('mistakes in triggers', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      6:1 [input] \`input\` does not go with this action
+      6:1 [input] \`input\` is not allowed with this action
       10:10 [{ input = "y", signal = "SIGINT" }] \`action\` needs exactly one of \`exit\`, \`input\`, \`signal\`, \`advance_clock\` and \`move_main\`
-      15:1 [signal] \`signal\` does not go with this action
+      15:1 [signal] \`signal\` is not allowed with this action
       "
     `);
   });
 
-  it('with values that cannot be', () => {
+  it('reports invalid values', () => {
     const text = toml`
       [run]
       [[triggers]]
@@ -815,7 +815,7 @@ describe('mistakes in triggers', () => {
       fields = { at = 1979-05-27 }
       action = "exti"
       [[triggers]]
-      step = "nobody"
+      step = "unknown"
       label = "x"
       fields = "x"
       action = { signal = "SIGIN" }
@@ -830,19 +830,19 @@ describe('mistakes in triggers', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      5:7 [0] \`nth\` must be a whole number from 1, not \`0\`
-      6:17 [1979-05-27] \`fields.at\` must be a text, not a date (put it in quotes)
+      5:7 [0] \`nth\` must be an integer of at least 1, not \`0\`
+      6:17 [1979-05-27] \`fields.at\` must be a string, not a date (put it in quotes)
       7:10 ["exti"] \`action\` must be "exit", "input", "signal", "advance_clock" or "move_main", not "exti" (did you mean "exit"?)
-      9:8 ["nobody"] there is no step \`nobody\` (steps: run)
+      9:8 ["unknown"] the case has no command named \`unknown\` (commands of the case: run)
       11:10 ["x"] \`fields\` must be a table, not "x"
       12:21 ["SIGIN"] \`action.signal\` must be "SIGINT", "SIGTERM" or "SIGHUP", not "SIGIN" (did you mean "SIGINT"?)
-      16:28 ["later"] \`action.advance_clock\` must be a duration, not "later" (write it like "30s", "1m30s" or "250ms")
+      16:28 ["later"] \`action.advance_clock\` must be a duration, not "later" (write "30s", "1m30s" or "250ms", for example)
       20:19 [false] \`action.exit\` must be true
       "
     `);
   });
 
-  it('that are a table', () => {
+  it('reports `triggers` that is a table', () => {
     const text = toml`
       [run]
       [triggers]
@@ -854,8 +854,8 @@ describe('mistakes in triggers', () => {
   });
 });
 
-describe('mistakes in workers', () => {
-  it('of another number than is said', () => {
+describe('the check of `[worker_test]`', () => {
+  it('reports a number of workers that differs from `num_workers`', () => {
     const text = toml`
       [worker_test]
       num_workers = 3
@@ -867,11 +867,11 @@ describe('mistakes in workers', () => {
       sessions = []
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"2:15 [3] \`worker_test.num_workers\` is 3, but 2 workers are written (write a [[worker_test.workers]] for each)"`,
+      `"2:15 [3] \`worker_test.num_workers\` is 3, but the case lists 2 workers (add a [[worker_test.workers]] table per worker)"`,
     );
   });
 
-  it('without a number, names and sessions', () => {
+  it('reports missing keys', () => {
     const text = toml`
       [worker_test]
       [[worker_test.workers]]
@@ -885,7 +885,7 @@ describe('mistakes in workers', () => {
     `);
   });
 
-  it('with names that are taken', () => {
+  it('reports duplicate names', () => {
     const text = toml`
       [worker_test]
       num_workers = 2
@@ -894,10 +894,10 @@ describe('mistakes in workers', () => {
         { name = "a", sessions = [] },
       ]
     `;
-    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"5:12 ["a"] there is a step \`a\` already"`);
+    expect(shortProblemsIn(text)).toMatchInlineSnapshot(`"5:12 ["a"] the name \`a\` is already used"`);
   });
 
-  it('with sessions that cannot be', () => {
+  it('reports invalid sessions', () => {
     const text = toml`
       [worker_test]
       num_workers = 1
@@ -911,12 +911,12 @@ describe('mistakes in workers', () => {
       4:45 [{ vcr = "y" }] \`sessions[1]\` needs \`role\`
       4:60 ["z"] \`sessions[2]\` must be a table, not "z"
       4:74 [""] \`sessions[3].role\` must not be empty
-      4:84 [1] \`sessions[3].vcr\` must be a text, not \`1\` (put it in quotes)
+      4:84 [1] \`sessions[3].vcr\` must be a string, not \`1\` (put it in quotes)
       "
     `);
   });
 
-  it('with commands of their own', () => {
+  it('reports a command of a single worker', () => {
     const text = toml`
       [worker_test]
       num_workers = 1
@@ -925,13 +925,13 @@ describe('mistakes in workers', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:1 [workflow] \`workflow\` goes with the command \`run\` only (write command = "run")
-      4:41 [command] unknown key \`command\` (write \`command\` in [worker_test])
+      3:1 [workflow] \`workflow\` is only allowed with the command \`run\` (write command = "run")
+      4:41 [command] unknown key \`command\` (move \`command\` to [worker_test])
       "
     `);
   });
 
-  it('that run a shell', () => {
+  it('reports the command `shell`', () => {
     const text = toml`
       [worker_test]
       num_workers = 0
@@ -940,16 +940,16 @@ describe('mistakes in workers', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      2:15 [0] \`worker_test.num_workers\` must be a whole number from 1, not \`0\`
-      3:11 ["shell"] \`worker_test.command\` must be a command of Reprise (a shell script has no sessions: write [multi])
+      2:15 [0] \`worker_test.num_workers\` must be an integer of at least 1, not \`0\`
+      3:11 ["shell"] \`worker_test.command\` must be a Reprise command (a shell script uses no sessions; use [multi] for it)
       4:11 [[]] \`worker_test.workers\` must not be empty
       "
     `);
   });
 });
 
-describe('mistakes in the whole case', () => {
-  it('words that are not among the known ones', () => {
+describe('the check of the whole case', () => {
+  it('reports unknown and invalid values', () => {
     const text = toml`
       fidelity = "tapes"
       live = ["verfy", 1]
@@ -967,31 +967,31 @@ describe('mistakes in the whole case', () => {
       3:17 ["yes"] \`show_thinking\` must be true or false, not "yes"
       4:12 [1] \`timeline\` must be true or false, not \`1\`
       5:9 [""] \`model\` must not be empty
-      6:15 [3] \`description\` must be a text, not \`3\` (put it in quotes)
+      6:15 [3] \`description\` must be a string, not \`3\` (put it in quotes)
       "
     `);
   });
 
-  it('paths of files', () => {
+  it('reports invalid paths', () => {
     const text =
       '[run]\n[files]\n"/etc/passwd" = ""\n"a/../../b" = ""\n".git/config" = ""\n"sub/.GIT/hooks/x" = ""\n"C:/x" = ""\n"a\\\\b" = ""\n"" = ""\n"x/" = ""\n"./y" = ""\n"~/z" = ""\n".gitignore" = ""\n';
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
       3:1 ["/etc/passwd"] the path \`/etc/passwd\` must be relative to the test repository
       4:1 ["a/../../b"] the path \`a/../../b\` must stay inside the test repository
-      5:1 [".git/config"] the path \`.git/config\` must not be inside of .git
-      6:1 ["sub/.GIT/hooks/x"] the path \`sub/.GIT/hooks/x\` must not be inside of .git
+      5:1 [".git/config"] the path \`.git/config\` must not be inside .git
+      6:1 ["sub/.GIT/hooks/x"] the path \`sub/.GIT/hooks/x\` must not be inside .git
       7:1 ["C:/x"] the path \`C:/x\` must be relative to the test repository
-      8:1 ["a\\\\b"] the path \`a\\b\` must be written with / between folders
-      9:1 [""] the path \`\` must name a file, with nothing empty between /
-      10:1 ["x/"] the path \`x/\` must name a file, with nothing empty between /
-      11:1 ["./y"] the path \`./y\` must name a file, with nothing empty between /
+      8:1 ["a\\\\b"] the path \`a\\b\` must separate folders with /
+      9:1 [""] the path \`\` must name a file, without empty or \`.\` parts
+      10:1 ["x/"] the path \`x/\` must name a file, without empty or \`.\` parts
+      11:1 ["./y"] the path \`./y\` must name a file, without empty or \`.\` parts
       12:1 ["~/z"] the path \`~/z\` must be relative to the test repository
       "
     `);
   });
 
-  it('a file where a folder should be', () => {
+  it('reports a file that is also used as a folder', () => {
     const text = toml`
       [run]
       [files]
@@ -999,22 +999,22 @@ describe('mistakes in the whole case', () => {
       "a/b" = ""
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"4:1 ["a/b"] \`a\` is a file, so \`a/b\` cannot be inside of it"`,
+      `"4:1 ["a/b"] \`a\` is a file, so it cannot contain \`a/b\`"`,
     );
   });
 
-  it('a path without quotes', () => {
+  it('reports an unquoted path', () => {
     const text = toml`
       [run]
       [files]
       README.md = "x"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"3:1 [README] \`files.README\` must be a text, not a table (put the name in quotes: "README.md" = ...)"`,
+      `"3:1 [README] \`files.README\` must be a string, not a table (put the name in quotes: "README.md" = ...)"`,
     );
   });
 
-  it('content that is not a text', () => {
+  it('reports content that is not a string', () => {
     const text = toml`
       [run]
       [files]
@@ -1024,14 +1024,14 @@ describe('mistakes in the whole case', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:7 [1] \`files.a\` must be a text, not \`1\` (put it in quotes)
-      4:7 [["x"]] \`files.b\` must be a text, not a list
-      5:7 [{}] \`files.c\` must be a text, not a table
+      3:7 [1] \`files.a\` must be a string, not \`1\` (put it in quotes)
+      4:7 [["x"]] \`files.b\` must be a string, not a list
+      5:7 [{}] \`files.c\` must be a string, not a table
       "
     `);
   });
 
-  it('a key of the case among the files', () => {
+  it('reports a key of the case among the files', () => {
     const text = toml`
       [run]
       [files]
@@ -1039,11 +1039,11 @@ describe('mistakes in the whole case', () => {
       model = "opus"
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(
-      `"4:1 [model] \`model\` stands inside of a table here (move it to the top of the file, before the first [table]; if it is a name, put it in quotes: "model")"`,
+      `"4:1 [model] \`model\` is inside a table here (move it to the top of the file, before the first [table]; if it is a file or script name, put it in quotes: "model")"`,
     );
   });
 
-  it('what a captured case starts from', () => {
+  it('reports an invalid `[base]`', () => {
     const text = toml`
       [run]
       [base]
@@ -1054,7 +1054,7 @@ describe('mistakes in the whole case', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      3:10 ["abc"] \`base.commit\` must be the whole id of a commit, not "abc"
+      3:10 ["abc"] \`base.commit\` must be a full commit id, not "abc"
       4:10 [""] \`base.branch\` must not be empty
       5:8 ["../x"] \`base.pack\` must stay inside the folder of the case
       6:11 ["y"] \`base.shallow\` must be a list, not "y"
@@ -1062,7 +1062,7 @@ describe('mistakes in the whole case', () => {
     `);
   });
 
-  it('invariants', () => {
+  it('reports invalid invariants', () => {
     const text = toml`
       [run]
       [[invariants]]
@@ -1076,15 +1076,15 @@ describe('mistakes in the whole case', () => {
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
-      2:1 [[[invariants]]] an invariant needs either \`run\`, a script, or \`command\`, a program with its arguments
+      2:1 [[[invariants]]] an invariant needs either \`run\` (a script) or \`command\` (a program with its arguments)
       4:1 [[[invariants]]] an invariant needs \`name\`
-      4:1 [[[invariants]]] an invariant needs either \`run\`, a script, or \`command\`, a program with its arguments
+      4:1 [[[invariants]]] an invariant needs either \`run\` (a script) or \`command\` (a program with its arguments)
       9:11 [[]] \`command\` must not be empty
       "
     `);
   });
 
-  it('exploration', () => {
+  it('reports invalid `[explore]` settings', () => {
     const text = toml`
       [run]
       [explore]
@@ -1099,9 +1099,9 @@ describe('mistakes in the whole case', () => {
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
       "
       3:10 [1] \`explore.policy\` must be "auto", "dpor", "urw", "pct" or "random", not \`1\`
-      4:13 [0] \`explore.schedules\` must be a whole number from 1, not \`0\`
-      5:7 ["x"] \`explore.for\` must be a duration, not "x" (write it like "30s", "1m30s" or "250ms")
-      6:8 [-1] \`explore.seed\` must be a whole number from 0, not \`-1\`
+      4:13 [0] \`explore.schedules\` must be an integer of at least 1, not \`0\`
+      5:7 ["x"] \`explore.for\` must be a duration, not "x" (write "30s", "1m30s" or "250ms", for example)
+      6:8 [-1] \`explore.seed\` must be an integer of at least 0, not \`-1\`
       7:11 ["y"] \`explore.crashes\` must be true or false, not "y"
       8:10 ["z"] \`explore.faults\` must be a list, not "z"
       9:1 [runs] unknown key \`runs\` (known keys: policy, schedules, for, seed, crashes, faults)
@@ -1110,7 +1110,7 @@ describe('mistakes in the whole case', () => {
   });
 });
 
-it('a file with the name of a key of the case is fine in quotes', () => {
+it('accepts a quoted file name that is also a key of the case', () => {
   expect(load('[run]\n[files]\n"model" = "x"\n"README" = ""\nMakefile = "all:"\n').files).toEqual({
     model: 'x',
     README: '',

@@ -19,7 +19,7 @@ steps = [
 const namesOf = (groups: ReturnType<typeof groupsOf>) => groups.map(group => group.map(({ name }) => name));
 
 describe('a case file', () => {
-  it('has steps, files and scripts', () => {
+  it('has commands, files and scripts', () => {
     const manifest = load(concurrentWorkers);
     expect(manifest).toMatchObject({
       name: 'small',
@@ -69,11 +69,11 @@ describe('a case file', () => {
       [scripts]
       "create-issues.sh" = "..."
     `);
-    const withoutPlaces = ({ steps }: typeof inTables) => steps.map(({ position: _, ...step }) => step);
-    expect(withoutPlaces(inTables)).toEqual(withoutPlaces(load(concurrentWorkers)));
+    const withoutPositions = ({ steps }: typeof inTables) => steps.map(({ position: _, ...step }) => step);
+    expect(withoutPositions(inTables)).toEqual(withoutPositions(load(concurrentWorkers)));
   });
 
-  it('keeps everything that a step can say', () => {
+  it('supports every key of a command', () => {
     const { steps } = load(`
       [[multi.steps]]
       name = "fix"
@@ -127,7 +127,7 @@ describe('a case file', () => {
     expect(steps[2]?.killAfter).toEqual({ kind: 'effect', effect: 'git.land', nth: 1 });
   });
 
-  it('keeps what holds for the whole case', () => {
+  it('supports every key of the whole case', () => {
     const manifest = load(`
       description = "Two lanes, one main."
       recorded_by = "make tapes"
@@ -175,13 +175,13 @@ describe('a case file', () => {
     });
   });
 
-  it('of a single command names its step after the command', () => {
+  it('names a single command after itself by default', () => {
     expect(load('[run]\n').steps).toMatchObject([{ name: 'run', command: 'run' }]);
     expect(load('[run]\ncommand = "status"\n').steps).toMatchObject([{ name: 'status', command: 'status' }]);
     expect(load('[run]\nname = "first"\n').steps).toMatchObject([{ name: 'first', command: 'run' }]);
   });
 
-  it('says what happens when a step reaches an effect, in either form', () => {
+  it('accepts both notations of trigger actions', () => {
     const { triggers } = load(`
       run.args = []
       [[triggers]]
@@ -223,7 +223,7 @@ describe('a case file', () => {
     });
   });
 
-  it('of workers serves each its sessions, all at the same time', () => {
+  it('runs the workers of a `[worker_test]` in parallel, each with its own sessions', () => {
     const manifest = load(`
       [worker_test]
       num_workers = 2
@@ -249,7 +249,7 @@ describe('a case file', () => {
     expect(namesOf(groupsOf(manifest))).toEqual([['worker-a', 'worker-b']]);
   });
 
-  it('of workers that run a workflow gives each its own arguments after those of all', () => {
+  it('puts the arguments of a worker after the common ones', () => {
     const { steps } = load(`
       [worker_test]
       num_workers = 2
@@ -275,8 +275,8 @@ describe('a case file', () => {
   });
 });
 
-describe('groups', () => {
-  it('are neighbours: a name that comes again after something else is another group', () => {
+describe('groupsOf', () => {
+  it('starts a new group when a name recurs after other commands', () => {
     const grouped = (...steps: readonly (readonly [name: string, group?: string])[]) => {
       const lines = steps.map(([name, group]) =>
         group

@@ -1,43 +1,42 @@
-import type { Position } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
-import type { PolicyName } from '../../effects/explore/policies.ts';
-import type { Claim } from '../../store/claims.ts';
+import type { JsonObject, Position } from '../../core/index.ts';
+import type { PolicyName } from '../../effects/explore/index.ts';
+import type { Claim } from '../../store/index.ts';
 
-/** A test case as its file says it, read and checked. */
+/** Validated content of a case file. */
 export interface CaseManifest {
-  /** The name of the file without `.toml`; the tapes, the score and the snapshot are named after it. */
+  /** Name of the file without `.toml`. The tapes, the score and the snapshot are named after it. */
   readonly name: string;
   readonly file: string;
   readonly displayFile: string;
-  /** How the steps were written. The workers of a `worker_test` are steps of one concurrent group. */
+  /** Table that defines the commands. The workers of a `worker_test` form one concurrent group. */
   readonly form: 'multi' | 'run' | 'worker_test';
-  /** In the order of the file, which is the order of the snapshot. */
+  /** Commands of the case, in the order of the file and of the snapshot. */
   readonly steps: readonly CaseStep[];
   readonly description: string | undefined;
-  /** The command that records the case, if `--record` alone cannot. */
+  /** Command that records the case, if `--record` alone is not enough. */
   readonly recordedBy: string | undefined;
   readonly showThinking: boolean;
-  /** Used in place of the model that agents are defined with. */
+  /** Model that replaces the model of every agent. */
   readonly model: string | undefined;
   readonly fidelity: Fidelity;
-  /** What runs for real on replay, such as `verify`. */
+  /** Kinds of scripts that run for real on replay, such as `verify`. */
   readonly live: readonly LiveRole[];
-  /** For every step; the `env` of a step goes before it. */
+  /** Environment of every command. The `env` of a command takes precedence. */
   readonly env: Texts;
   /** Whether the snapshot shows the order of the effects that lanes share. */
   readonly timeline: boolean;
-  /** What the test repository holds at first: content by path. */
+  /** Initial files of the test repository: content by path. */
   readonly files: Texts;
   readonly scripts: Texts;
-  /** Whose workflows, agents and settings are played: those in `files`, or those that the project has now. */
+  /** Source of the workflows, agents and settings: `files`, or the current project. */
   readonly definitions: Definitions;
   readonly triggers: readonly Trigger[];
-  /** What others have done with tasks before the case begins. */
+  /** Claims that other workers hold or held when the case starts. */
   readonly claims: readonly CaseClaim[];
-  /** What a captured case starts from. */
+  /** Commit that a captured case starts from. */
   readonly base: CaseBase | undefined;
   readonly invariants: readonly Invariant[];
-  readonly explore: Exploration | undefined;
+  readonly explore: ExplorationSettings | undefined;
 }
 
 export type Texts = Readonly<Record<string, string>>;
@@ -51,32 +50,33 @@ export type Definitions = (typeof definitionSources)[number];
 export const liveRoles = ['run', 'setup', 'checks', 'gates', 'rank', 'verify', 'functions'] as const;
 export type LiveRole = (typeof liveRoles)[number];
 
+/** One command of a case. */
 export interface CaseStep {
   readonly name: string;
-  /** A command of Reprise such as `run`, not yet known to exist; `shell` runs `script`. */
+  /** Reprise command such as `run`, not checked yet; `shell` runs `script`. */
   readonly command: string;
   readonly args: readonly string[];
   readonly stdin: string | undefined;
   readonly env: Texts;
   readonly concurrentGroup: string | undefined;
-  /** A name in `scripts`. Set exactly for the command `shell`. */
+  /** Name in `scripts`. Set if and only if the command is `shell`. */
   readonly script: string | undefined;
   readonly expect: Expectation;
   readonly timeoutMs: number | undefined;
   readonly killAfter: KillAfter | undefined;
-  /** Sessions written by hand or recorded elsewhere, served in this order. Set for workers of a `worker_test` only. */
+  /** Existing sessions to serve, in this order. Set only for workers of a `worker_test`. */
   readonly sessions: readonly ServedSession[] | undefined;
   readonly position: Position;
 }
 
-/** What must hold after a step. What is not set is not checked. */
+/** Conditions that must hold after a command. Unset ones are not checked. */
 export interface Expectation {
   readonly exit: number | undefined;
-  /** By path in the test repository. */
+  /** Expected files by path in the test repository. */
   readonly files: Readonly<Record<string, ExpectedFile>>;
-  /** The subjects of the commits on main, oldest first, all of them. */
+  /** Subjects of all commits on main, oldest first. */
   readonly main: readonly string[] | undefined;
-  /** Each is a text, or a regular expression between slashes (`patternOf`). */
+  /** Texts, or regular expressions between slashes (`patternOf`). */
   readonly output: readonly string[];
   readonly notOutput: readonly string[];
 }
@@ -86,26 +86,26 @@ export type ExpectedFile =
   | { readonly kind: 'contains'; readonly text: string }
   | { readonly kind: 'absent' };
 
-/** After what a step is killed. `nth` counts from 1. */
+/** Effect or event after which a command is killed. `nth` counts from 1. */
 export type KillAfter =
   | { readonly kind: 'effect'; readonly effect: string; readonly nth: number }
   | {
       readonly kind: 'event';
       readonly event: string;
-      /** The step of the workflow that the event is about; `undefined` is any. */
+      /** Step of the workflow that the event is about; `undefined` matches any. */
       readonly step: string | undefined;
       readonly nth: number;
     };
 
-/** Fires when a step reaches an effect; one that never fires fails the case. */
+/** Fires when a command reaches an effect. A trigger that never fires fails the case. */
 export interface Trigger {
-  /** The step of the case. */
+  /** Name of the command. */
   readonly step: string;
-  /** The name of the effect. */
+  /** Name of the effect. */
   readonly label: string;
-  /** Arguments that the effect must have; others may be anything. */
+  /** Arguments that the effect must have. Other arguments are ignored. */
   readonly fields: JsonObject;
-  /** Which of the effects that fit, counted from 1. */
+  /** Index of the matching effect, counted from 1. */
   readonly nth: number;
   readonly action: TriggerAction;
   readonly position: Position;
@@ -116,7 +116,7 @@ export type TriggerAction =
   | { readonly kind: 'input'; readonly text: string }
   | { readonly kind: 'signal'; readonly signal: CaseSignal }
   | { readonly kind: 'advance_clock'; readonly ms: number }
-  /** Somebody who is not in the case moves the branch that it is about. */
+  /** A process outside of the case moves the target branch. */
   | { readonly kind: 'move_main'; readonly commit: string };
 
 export const caseSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -124,23 +124,23 @@ export type CaseSignal = (typeof caseSignals)[number];
 
 export interface ServedSession {
   readonly role: string;
-  /** The session's name, which is looked for among the files of the case and its neighbours. */
+  /** Name of the session file in the case folder or in its parent folder. */
   readonly vcr: string;
   readonly position: Position;
 }
 
-/** A task that somebody has or had, who is not in the case. */
+/** A task that a worker outside of the case has claimed. */
 export interface CaseClaim extends Pick<Claim, 'task' | 'state' | 'version' | 'by'> {}
 
 export interface CaseBase {
   readonly commit: string;
   readonly branch: string;
-  /** The file of the pack, relative to the case folder. */
+  /** Path of the pack file, relative to the case folder. */
   readonly pack: string;
   readonly shallow: readonly string[];
 }
 
-/** A command that must succeed after every explored order. */
+/** A check that must succeed after every explored schedule. */
 export interface Invariant {
   readonly name: string;
   readonly check:
@@ -149,7 +149,7 @@ export interface Invariant {
   readonly position: Position;
 }
 
-/** What can fail on the outside. */
+/** Failures of the environment that exploration can inject. */
 export const faultKinds = [
   'git-lock',
   'push-rejected',
@@ -161,8 +161,8 @@ export const faultKinds = [
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-/** How other orders of the case are explored. */
-export interface Exploration {
+/** Settings for exploring other schedules of the case. */
+export interface ExplorationSettings {
   readonly policy: PolicyName | undefined;
   readonly schedules: number | undefined;
   readonly forMs: number | undefined;

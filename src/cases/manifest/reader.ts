@@ -1,22 +1,18 @@
-import type { Position } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { isRecord } from '../../core/schema.ts';
-import { nearest } from '../../core/suggest.ts';
-import type { ProblemList } from '../../workflow/yaml/source/problem-list.ts';
-import type { Path } from '../../workflow/yaml/source/yaml-source.ts';
+import { isRecord, type JsonObject, nearest, type Position } from '../../core/index.ts';
+import type { Path, ProblemList } from '../../workflow/yaml/source/index.ts';
 import type { TomlSource } from './toml.ts';
 
-/** Reads a value of one shape, and says what that shape is. */
-export interface Reader<T> {
+/** Reads a value of one shape, and describes the shape as a JSON Schema. */
+export interface TomlReader<T> {
   readonly schema: JsonObject;
-  /** `undefined` after it has objected, at the site, to what does not fit. */
-  read(site: Site): T | undefined;
+  /** Returns `undefined` if the value is invalid, after it has reported a problem at the site. */
+  read(site: TomlSite): T | undefined;
 }
 
-type Kind = 'text' | 'number' | 'truth' | 'list' | 'table' | 'date';
+type ValueKind = 'text' | 'number' | 'truth' | 'list' | 'table' | 'date';
 
-const kindNames: Readonly<Record<Kind, string>> = {
-  text: 'a text',
+const kindNames: Readonly<Record<ValueKind, string>> = {
+  text: 'a string',
   number: 'a number',
   truth: 'true or false',
   list: 'a list',
@@ -24,7 +20,7 @@ const kindNames: Readonly<Record<Kind, string>> = {
   date: 'a date',
 };
 
-export function kindOf(value: unknown): Kind {
+export function kindOf(value: unknown): ValueKind {
   if (typeof value === 'string') return 'text';
   if (typeof value === 'number') return 'number';
   if (typeof value === 'boolean') return 'truth';
@@ -32,7 +28,7 @@ export function kindOf(value: unknown): Kind {
   return value instanceof Date ? 'date' : 'table';
 }
 
-/** A value as a person would name it. */
+/** Describes a value in a message. */
 export function describe(value: unknown): string {
   const kind = kindOf(value);
   if (kind === 'list' || kind === 'table' || kind === 'date') return kindNames[kind];
@@ -41,7 +37,7 @@ export function describe(value: unknown): string {
   return `"${shown.length > 40 ? `${shown.slice(0, 40)}…` : shown}"`;
 }
 
-export function refuseKind(site: Site, ...expected: readonly Kind[]): undefined {
+export function refuseKind(site: TomlSite, ...expected: readonly ValueKind[]): undefined {
   const found = kindOf(site.value);
   site.refuse(
     `must be ${alternatives(expected.map(kind => kindNames[kind]))}, not ${describe(site.value)}`,
@@ -50,8 +46,8 @@ export function refuseKind(site: Site, ...expected: readonly Kind[]): undefined 
 }
 
 function hintForKind(
-  site: Site,
-  { expected, found }: { expected: Kind | undefined; found: Kind },
+  site: TomlSite,
+  { expected, found }: { expected: ValueKind | undefined; found: ValueKind },
 ): string | undefined {
   if (expected === 'text' && ['number', 'truth', 'date'].includes(found)) return 'put it in quotes';
   const hasHeader = found === 'table' && site.written.startsWith('[');
@@ -61,30 +57,33 @@ function hintForKind(
 const alternatives = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 
-interface Rule<T> {
-  /** `undefined` if the value is right, else the rest of a sentence that begins with its name. */
+interface ValueRule<T> {
+  /** Returns `undefined` for a valid value, else a predicate such as `must not be empty`. */
   readonly objection: (value: T) => string | undefined;
   readonly hint?: string | undefined;
   readonly schema?: JsonObject | undefined;
 }
 
-/** Asks more of a value than its kind. */
-export const ruled = <T>(reader: Reader<T>, { objection, hint, schema }: Rule<T>): Reader<T> => ({
+/** Adds a rule to a reader. */
+export const ruled = <T>(
+  reader: TomlReader<T>,
+  { objection, hint, schema }: ValueRule<T>,
+): TomlReader<T> => ({
   schema: { ...reader.schema, ...schema },
   read: site => {
     const value = reader.read(site);
-    const wrong = value === undefined ? undefined : objection(value);
-    if (wrong === undefined) return value;
-    site.refuse(wrong, hint);
+    const problem = value === undefined ? undefined : objection(value);
+    if (problem === undefined) return value;
+    site.refuse(problem, hint);
     return undefined;
   },
 });
 
-/** Makes something else of what was read; `undefined` if it objects. */
+/** Converts the value that a reader returns. `convert` returns `undefined` after it has reported a problem. */
 export const mapped = <From, To>(
-  reader: Reader<From>,
-  convert: (value: From, site: Site) => To | undefined,
-): Reader<To> => ({
+  reader: TomlReader<From>,
+  convert: (value: From, site: TomlSite) => To | undefined,
+): TomlReader<To> => ({
   schema: reader.schema,
   read: site => {
     const value = reader.read(site);
@@ -92,59 +91,59 @@ export const mapped = <From, To>(
   },
 });
 
-export const described = <T>(reader: Reader<T>, description: string): Reader<T> => ({
+export const described = <T>(reader: TomlReader<T>, description: string): TomlReader<T> => ({
   ...reader,
   schema: { ...reader.schema, description },
 });
 
-export const anyText: Reader<string> = {
+export const anyText: TomlReader<string> = {
   schema: { type: 'string' },
   read: site => (typeof site.value === 'string' ? site.value : refuseKind(site, 'text')),
 };
 
-export const truth: Reader<boolean> = {
+export const truth: TomlReader<boolean> = {
   schema: { type: 'boolean' },
   read: site => (typeof site.value === 'boolean' ? site.value : refuseKind(site, 'truth')),
 };
 
-const anyNumber: Reader<number> = {
+const anyNumber: TomlReader<number> = {
   schema: { type: 'number' },
   read: site => (typeof site.value === 'number' ? site.value : refuseKind(site, 'number')),
 };
 
-export const text: Reader<string> = ruled(anyText, {
+export const text: TomlReader<string> = ruled(anyText, {
   objection: value => (value.trim() === '' ? 'must not be empty' : undefined),
   schema: { minLength: 1 },
 });
 
-/** `says` is what the name of a value that does not fit is followed by. */
-export const textOf = (pattern: RegExp, says: string): Reader<string> =>
+/** Reads a string that matches `pattern`. `requirement` is the predicate of the message, such as `must be a commit`. */
+export const textOf = (pattern: RegExp, requirement: string): TomlReader<string> =>
   ruled(anyText, {
     objection: value => {
       if (value === '') return 'must not be empty';
-      return pattern.test(value) ? undefined : `${says}, not ${describe(value)}`;
+      return pattern.test(value) ? undefined : `${requirement}, not ${describe(value)}`;
     },
     schema: { pattern: pattern.source },
   });
 
-export function whole(least: number, most?: number): Reader<number> {
-  const range = most === undefined ? `from ${least}` : `from ${least} to ${most}`;
+export function whole(min: number, max?: number): TomlReader<number> {
+  const range = max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
   return ruled(anyNumber, {
     objection: value =>
-      Number.isSafeInteger(value) && value >= least && value <= (most ?? value)
+      Number.isSafeInteger(value) && value >= min && value <= (max ?? value)
         ? undefined
-        : `must be a whole number ${range}, not ${describe(value)}`,
-    schema: { type: 'integer', minimum: least, ...(most === undefined ? {} : { maximum: most }) },
+        : `must be an integer ${range}, not ${describe(value)}`,
+    schema: { type: 'integer', minimum: min, ...(max === undefined ? {} : { maximum: max }) },
   });
 }
 
-export const positive: Reader<number> = ruled(anyNumber, {
+export const positive: TomlReader<number> = ruled(anyNumber, {
   objection: value =>
     Number.isFinite(value) && value > 0 ? undefined : `must be a number above 0, not ${describe(value)}`,
   schema: { exclusiveMinimum: 0 },
 });
 
-export const oneOf = <const T extends string>(values: readonly T[]): Reader<T> => ({
+export const oneOf = <const T extends string>(values: readonly T[]): TomlReader<T> => ({
   schema: { enum: values },
   read: site => {
     const found = values.find(value => value === site.value);
@@ -158,21 +157,21 @@ export const oneOf = <const T extends string>(values: readonly T[]): Reader<T> =
   },
 });
 
-/** Items that were objected to are left out. */
-export const listOf = <T>(item: Reader<T>, { least = 0 } = {}): Reader<readonly T[]> => ({
-  schema: { type: 'array', items: item.schema, ...(least > 0 ? { minItems: least } : {}) },
+/** Reads a list of at least `min` items, and leaves out invalid items. */
+export const listOf = <T>(item: TomlReader<T>, { min = 0 } = {}): TomlReader<readonly T[]> => ({
+  schema: { type: 'array', items: item.schema, ...(min > 0 ? { minItems: min } : {}) },
   read: site => {
     if (!Array.isArray(site.value)) return refuseKind(site, 'list');
-    if (site.value.length < least) site.refuse('must not be empty');
+    if (site.value.length < min) site.refuse('must not be empty');
     return site.value.map((_, index) => item.read(site.at(index))).filter(value => value !== undefined);
   },
 });
 
-/** A table with keys of the author's own. `checkKey` objects to keys. */
+/** Reads a table with arbitrary keys. `checkKey` reports invalid ones. */
 export const mapOf = <T>(
-  entry: Reader<T>,
-  checkKey: (key: string, site: Site) => void = () => {},
-): Reader<Readonly<Record<string, T>>> => ({
+  entry: TomlReader<T>,
+  checkKey: (key: string, site: TomlSite) => void = () => {},
+): TomlReader<Readonly<Record<string, T>>> => ({
   schema: { type: 'object', additionalProperties: entry.schema },
   read: site => {
     if (kindOf(site.value) !== 'table') return refuseKind(site, 'table');
@@ -187,49 +186,56 @@ export const mapOf = <T>(
   },
 });
 
-/** Chooses a reader by what was written. */
-export const byKind = <T>(readers: Partial<Record<Kind, Reader<T>>>): Reader<T> => ({
+/** Selects a reader by the kind of the value. */
+export const byKind = <T>(readers: Partial<Record<ValueKind, TomlReader<T>>>): TomlReader<T> => ({
   schema: { anyOf: Object.values(readers).map(({ schema }) => schema) },
   read: site => {
     const reader = readers[kindOf(site.value)];
-    return reader ? reader.read(site) : refuseKind(site, ...(Object.keys(readers) as Kind[]));
+    return reader ? reader.read(site) : refuseKind(site, ...(Object.keys(readers) as ValueKind[]));
   },
 });
 
-export interface Field<T> {
-  readonly reader: Reader<T>;
+export interface TableField<T> {
+  readonly reader: TomlReader<T>;
   readonly isRequired: boolean;
-  /** Stands for what was not written, or objected to, so that the rest is checked as well. */
-  readonly otherwise: T;
+  /** Value of a missing or invalid field. It lets the remaining fields be checked too. */
+  readonly fallback: T;
 }
 
-export const required = <T>(reader: Reader<T>, otherwise: T): Field<T> => ({
+export const required = <T>(reader: TomlReader<T>, fallback: T): TableField<T> => ({
   reader,
   isRequired: true,
-  otherwise,
+  fallback,
 });
 
-export function optional<T>(reader: Reader<T>): Field<T | undefined>;
-export function optional<T>(reader: Reader<T>, otherwise: T): Field<T>;
-export function optional<T>(reader: Reader<T>, otherwise?: T): Field<T | undefined> {
-  return { reader, isRequired: false, otherwise };
+export function optional<T>(reader: TomlReader<T>): TableField<T | undefined>;
+export function optional<T>(reader: TomlReader<T>, fallback: T): TableField<T>;
+export function optional<T>(reader: TomlReader<T>, fallback?: T): TableField<T | undefined> {
+  return { reader, isRequired: false, fallback };
 }
 
-export type Fields = Readonly<Record<string, Field<unknown>>>;
-export type ValuesOf<F extends Fields> = {
-  readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never;
+export type TableFields = Readonly<Record<string, TableField<unknown>>>;
+export type ValuesOf<F extends TableFields> = {
+  readonly [K in keyof F]: F[K] extends TableField<infer T> ? T : never;
 };
 
-interface TableOptions<F extends Fields, T> {
+interface TableShape<F extends TableFields, T> {
   readonly fields: F;
-  /** Makes of the fields what the table stands for; `undefined` if it objects. What is missing may be what was misspelt. */
-  readonly build: (values: ValuesOf<F>, site: Site, hasUnknownKeys: boolean) => T | undefined;
-  /** What to do about a key that people write here and that is none. */
+  /**
+   * Converts the fields; returns `undefined` after it has reported a problem. With `hasUnknownKeys` a missing key is
+   * probably misspelled, which has been reported already.
+   */
+  readonly build: (values: ValuesOf<F>, site: TomlSite, hasUnknownKeys: boolean) => T | undefined;
+  /** Returns a hint for an unknown key that users are likely to write here. */
   readonly hintFor?: ((key: string) => string | undefined) | undefined;
 }
 
-/** A table whose every key is known. */
-export function table<const F extends Fields, T>({ fields, build, hintFor }: TableOptions<F, T>): Reader<T> {
+/** Reads a table with fixed keys, and reports all others. */
+export function table<const F extends TableFields, T>({
+  fields,
+  build,
+  hintFor,
+}: TableShape<F, T>): TomlReader<T> {
   const entries = Object.entries(fields);
   const needed = entries.filter(([, { isRequired }]) => isRequired).map(([key]) => key);
   return {
@@ -249,10 +255,14 @@ export function table<const F extends Fields, T>({ fields, build, hintFor }: Tab
   };
 }
 
-function readField(site: Site, key: string, { reader, isRequired, otherwise }: Field<unknown>): unknown {
-  if (site.has(key)) return reader.read(site.at(key)) ?? otherwise;
+function readField(
+  site: TomlSite,
+  key: string,
+  { reader, isRequired, fallback }: TableField<unknown>,
+): unknown {
+  if (site.has(key)) return reader.read(site.at(key)) ?? fallback;
   if (isRequired) site.object({ message: `${site.name} needs \`${key}\`` });
-  return otherwise;
+  return fallback;
 }
 
 interface UnknownKey {
@@ -261,21 +271,21 @@ interface UnknownKey {
   readonly hintFor: ((key: string) => string | undefined) | undefined;
 }
 
-function refuseUnknownKey(site: Site, { key, known, hintFor }: UnknownKey): void {
+function refuseUnknownKey(site: TomlSite, { key, known, hintFor }: UnknownKey): void {
   const guess = nearest(key, known);
   const hint = hintFor?.(key) ?? (guess ? `did you mean \`${guess}\`?` : `known keys: ${known.join(', ')}`);
   site.object({ message: `unknown key \`${key}\``, hint, atKey: true });
 }
 
-interface Objection {
+interface TomlObjection {
   readonly message: string;
   readonly hint?: string | undefined;
-  /** Points at the key and not at the value. */
+  /** Whether the carets point at the key instead of the value. */
   readonly atKey?: boolean | undefined;
 }
 
-/** A value at its place in a case file. */
-export class Site {
+/** A value of a case file with its position. Collects problems. */
+export class TomlSite {
   readonly value: unknown;
   readonly path: Path;
   readonly #source: TomlSource;
@@ -288,8 +298,8 @@ export class Site {
     this.path = path;
   }
 
-  at(key: string | number): Site {
-    return new Site(this.#source, this.#problems, this.#inner(key), [...this.path, key]);
+  at(key: string | number): TomlSite {
+    return new TomlSite(this.#source, this.#problems, this.#inner(key), [...this.path, key]);
   }
 
   has(key: string): boolean {
@@ -300,28 +310,28 @@ export class Site {
     return this.#source.positionOf(this.#source.range(this.path).start);
   }
 
-  /** Whether the key that the path ends with stands in quotes. */
+  /** Whether the last key of the path is quoted in the file. */
   get hasQuotedKey(): boolean {
     return /["']/.test(this.#source.text.charAt(this.#source.keyRange(this.path).start));
   }
 
-  /** The value as it stands in the file; of a table below a header, the header, and of dotted keys, the key. */
+  /** Source text of the value; for a table with a header, the header; for dotted keys, the key. */
   get written(): string {
     const { start, end } = this.#source.range(this.path);
     return this.#source.text.slice(start, end);
   }
 
-  /** `what` follows the name of the value: `must be a text`. */
-  refuse(what: string, hint?: string): void {
-    this.object({ message: `${this.name} ${what}`, hint });
+  /** Reports a problem with the name of the value as its subject: `predicate` is `must be a string`, for example. */
+  refuse(predicate: string, hint?: string): void {
+    this.object({ message: `${this.name} ${predicate}`, hint });
   }
 
-  object({ message, hint, atKey = false }: Objection): void {
+  object({ message, hint, atKey = false }: TomlObjection): void {
     const range = atKey ? this.#source.keyRange(this.path) : this.#source.range(this.path);
     this.#problems.addText(this.#source, [{ ...range, message, hint }]);
   }
 
-  /** The way to the value as a person would say it: `expect.exit`, `args[1]`; what has a place of its own is not numbered. */
+  /** Name of the value in messages: `expect.exit`, `args[1]`, or `a trigger` for an entry that the position identifies. */
   get name(): string {
     const { owner, inner } = this.#split();
     if (inner.length === 0) return owner;
@@ -347,7 +357,7 @@ export class Site {
 const anyIndex = Symbol('any index');
 
 const owners = [
-  { table: ['multi', 'steps', anyIndex], name: 'a step' },
+  { table: ['multi', 'steps', anyIndex], name: 'an entry of `steps`' },
   { table: ['worker_test', 'workers', anyIndex], name: 'a worker' },
   { table: ['triggers', anyIndex], name: 'a trigger' },
   { table: ['invariants', anyIndex], name: 'an invariant' },

@@ -1,5 +1,5 @@
+import { nearest } from '../../core/index.ts';
 import { knownType, knownTypes } from '../../core/parse-event.ts';
-import { nearest } from '../../core/suggest.ts';
 import {
   argumentList,
   checkPathKey,
@@ -15,14 +15,14 @@ import {
   anyText,
   byKind,
   described,
-  type Fields,
   listOf,
   mapOf,
   mapped,
   optional,
-  type Reader,
   required,
-  type Site,
+  type TableFields,
+  type TomlReader,
+  type TomlSite,
   table,
   text,
   truth,
@@ -30,27 +30,27 @@ import {
   whole,
 } from './reader.ts';
 
-const pattern: Reader<string> = mapped(text, (written, site) => {
+const pattern: TomlReader<string> = mapped(text, (written, site) => {
   try {
     patternOf(written);
     return written;
   } catch (error) {
     site.refuse(
-      `is no regular expression: ${reasonOf(error)}`,
-      'a text that does not begin and end with / is searched for as it is',
+      `is not a valid regular expression: ${reasonOf(error)}`,
+      'to search for literal text, leave out the slashes',
     );
     return undefined;
   }
 });
 
-/** Engines differ in how they begin the message. */
+/** Returns the end of the message; its beginning differs between JavaScript engines. */
 const reasonOf = (error: unknown): string =>
   (/[^:]*$/.exec(error instanceof Error ? error.message : '')?.[0] ?? '').trim();
 
-const fileState: Reader<ExpectedFile> = table({
+const fileState: TomlReader<ExpectedFile> = table({
   fields: {
-    contains: optional(described(text, 'A text that the file must hold.')),
-    absent: optional(described(truth, '`true`: there must be no such file.')),
+    contains: optional(described(text, 'Text that the file must contain.')),
+    absent: optional(described(truth, '`true`: the file must not exist.')),
   },
   build: ({ contains, absent }, site, hasUnknownKeys) => {
     if (site.has('contains') === site.has('absent')) {
@@ -63,12 +63,12 @@ const fileState: Reader<ExpectedFile> = table({
     }
     if (contains !== undefined) return { kind: 'contains', text: contains };
     if (absent === false)
-      site.at('absent').refuse('must be true', 'leave the file out to expect nothing of it');
+      site.at('absent').refuse('must be true', 'remove the entry to expect nothing of this file');
     return { kind: 'absent' };
   },
 });
 
-const stateUnlessDotted: Reader<ExpectedFile> = {
+const stateUnlessDotted: TomlReader<ExpectedFile> = {
   schema: fileState.schema,
   read: site => {
     const hint = site.has('contains') || site.has('absent') ? undefined : hintForDots(site);
@@ -78,7 +78,7 @@ const stateUnlessDotted: Reader<ExpectedFile> = {
   },
 };
 
-const expectedFile: Reader<ExpectedFile> = byKind({
+const expectedFile: TomlReader<ExpectedFile> = byKind({
   text: mapped(anyText, content => ({ kind: 'exact', content })),
   table: stateUnlessDotted,
 });
@@ -91,34 +91,38 @@ const nothingExpected: Expectation = {
   notOutput: [],
 };
 
-const expectation: Reader<Expectation> = table({
+const expectation: TomlReader<Expectation> = table({
   fields: {
     exit: optional(
-      described(whole(0, 255), 'The exit code: 0 unless it is set, but in a `worker_test` any.'),
+      described(whole(0, 255), 'Exit code. Defaults to 0; in a `worker_test`, any exit code is accepted.'),
     ),
     files: optional(
       described(
         mapOf(expectedFile, checkPathKey),
-        'Files by path in the test repository: a text is the whole content.',
+        'Expected files by path in the test repository. A string is the whole content.',
       ),
       {},
     ),
-    main: optional(described(listOf(text), 'The subjects of all commits on the main branch, oldest first.')),
+    main: optional(described(listOf(text), 'Subjects of all commits on the main branch, oldest first.')),
     output: optional(
-      described(patterns(), 'What the step prints: a text, or a regular expression between slashes.'),
+      described(patterns(), 'Text that the output must contain, or a regular expression between slashes.'),
       [],
     ),
-    not_output: optional(described(patterns(), 'What it does not print.'), []),
+    not_output: optional(
+      described(patterns(), 'Text that the output must not contain, or a regular expression.'),
+      [],
+    ),
   },
   build: ({ not_output: notOutput, ...rest }) => ({ ...rest, notOutput }),
-  hintFor: key => (Object.hasOwn(expectationMeant, key) ? `write \`${expectationMeant[key]}\`` : undefined),
+  hintFor: key => (Object.hasOwn(expectationKeys, key) ? `write \`${expectationKeys[key]}\`` : undefined),
 });
 
-function patterns(): Reader<readonly string[]> {
+function patterns(): TomlReader<readonly string[]> {
   return byKind({ list: listOf(pattern), text: mapped(pattern, written => [written]) });
 }
 
-const expectationMeant: Readonly<Record<string, string>> = {
+/** Valid key by a key that users write instead. */
+const expectationKeys: Readonly<Record<string, string>> = {
   exit_code: 'exit',
   code: 'exit',
   log: 'main',
@@ -127,32 +131,33 @@ const expectationMeant: Readonly<Record<string, string>> = {
   contains: 'output',
 };
 
-const byName: Reader<KillAfter> = mapped(text, (effect, site) => {
+const byName: TomlReader<KillAfter> = mapped(text, (effect, site) => {
   if (knownType(effect) === undefined) return { kind: 'effect', effect, nth: 1 };
-  site.refuse(`names the event \`${effect}\` as if it were an effect`, `write { event = "${effect}" }`);
+  site.refuse(`must name an effect, but \`${effect}\` is an event`, `write { event = "${effect}" }`);
   return undefined;
 });
 
-const event: Reader<string> = mapped(text, (name, site) => {
+const event: TomlReader<string> = mapped(text, (name, site) => {
   if (knownType(name) !== undefined) return name;
   const guess = nearest(name, knownTypes);
   site.refuse(
-    `must be an event of a history, not \`${name}\``,
+    `must be a type of event, not \`${name}\``,
     guess
       ? `did you mean "${guess}"?`
-      : '`reprise history <run>` shows events; for an effect write { effect = "..." }',
+      : 'list the events of a run: reprise history <run>; for an effect write { effect = "..." }',
   );
   return undefined;
 });
 
-const inDetail: Reader<KillAfter> = table({
+const inDetail: TomlReader<KillAfter> = table({
   fields: {
-    effect: optional(described(text, 'The name of an effect, as it is on the tape.')),
-    event: optional(described(event, 'The type of an event of the history.')),
-    step: optional(
-      described(text, 'The step of the workflow that the event is about; any unless it is set.'),
+    effect: optional(described(text, 'Name of an effect on the tape.')),
+    event: optional(described(event, 'Type of an event in the history.')),
+    step: optional(described(text, 'Step of the workflow that the event is about. Defaults to any step.')),
+    nth: optional(
+      described(whole(1), 'Occurrence of the effect or event, counted from 1. Defaults to 1.'),
+      1,
     ),
-    nth: optional(described(whole(1), 'Which of them, counted from 1.'), 1),
   },
   build: ({ effect, event, step, nth }, site, hasUnknownKeys) => {
     if (site.has('effect') === site.has('event')) {
@@ -161,45 +166,48 @@ const inDetail: Reader<KillAfter> = table({
     }
     if (event !== undefined) return { kind: 'event', event, step, nth };
     if (effect === undefined) return undefined;
-    if (site.has('step')) site.at('step').object({ message: '`step` goes with `event` only', atKey: true });
+    if (site.has('step'))
+      site.at('step').object({ message: '`step` is only allowed with `event`', atKey: true });
     return { kind: 'effect', effect, nth };
   },
 });
 
-/** The name of an effect, or a table that says which effect or event. */
-const killAfter: Reader<KillAfter> = byKind({ text: byName, table: inDetail });
+/** The name of an effect, or a table that selects an effect or event. */
+const killAfter: TomlReader<KillAfter> = byKind({ text: byName, table: inDetail });
 
-/** A step with its place, so that what it names can be looked for. */
-export interface PlacedStep {
+/** A command with its position, which later checks report problems at. */
+export interface ParsedStep {
   readonly step: CaseStep;
-  readonly site: Site;
+  readonly site: TomlSite;
 }
 
-/** What a step of any form may have. */
+/** Keys of a command in `[multi]`, `[run]` and `[worker_test]`. */
 export const stepFields = {
   args: optional(
-    described(argumentList, 'Arguments of the command: a list, or one text that is split like in a shell.'),
+    described(argumentList, 'Arguments of the command: a list, or a string that is split like in a shell.'),
     [],
   ),
-  stdin: optional(described(anyText, 'What the command reads from its input.')),
-  env: optional(described(environment, 'Variables of this step.'), {}),
-  expect: optional(described(expectation, 'What must hold after the step.'), nothingExpected),
-  timeout: optional(described(duration, 'How long the step may take: seconds, or a text such as "1m30s".')),
-  kill_after: optional(described(killAfter, 'The effect or event after which the step is killed.')),
-} as const satisfies Fields;
+  stdin: optional(described(anyText, 'Standard input of the command.')),
+  env: optional(described(environment, 'Environment variables of the command.'), {}),
+  expect: optional(described(expectation, 'Conditions that must hold after the command.'), nothingExpected),
+  timeout: optional(described(duration, 'Timeout of the command: seconds, or a string such as "1m30s".')),
+  kill_after: optional(described(killAfter, 'Effect or event after which the command is killed.')),
+} as const satisfies TableFields;
 
 const commandFields = {
   ...stepFields,
-  script: optional(described(text, 'The name of a script of [scripts], for the command `shell`.')),
-} as const satisfies Fields;
+  script: optional(described(text, 'Name of a script in [scripts], for the command `shell`.')),
+} as const satisfies TableFields;
 
-const name = described(stepName, 'Names the step in the snapshot and its tape.');
-const command = described(text, 'A command of Reprise such as `run`, or `shell` with a `script`.');
+const name = described(stepName, 'Name of the command in the snapshot and of its tape.');
+const command = described(text, 'Reprise command such as `run`, or `shell` to run a `script`.');
 
 type StepValues = ValuesOf<typeof stepFields> & Pick<CaseStep, 'name' | 'command'> & Partial<CaseStep>;
 
-/** Makes a step of its fields. */
-export function placeStep({ kill_after: killAfter, timeout, ...values }: StepValues, site: Site): PlacedStep {
+export function parseStep(
+  { kill_after: killAfter, timeout, ...values }: StepValues,
+  site: TomlSite,
+): ParsedStep {
   const step: CaseStep = {
     concurrentGroup: undefined,
     script: undefined,
@@ -212,25 +220,27 @@ export function placeStep({ kill_after: killAfter, timeout, ...values }: StepVal
   return { step, site };
 }
 
-const groupedStep: Reader<PlacedStep> = table({
+const groupedStep: TomlReader<ParsedStep> = table({
   fields: {
     name: required(name, ''),
     command: required(command, ''),
-    concurrent_group: optional(described(text, 'Neighbours of the same group run at the same time.')),
+    concurrent_group: optional(
+      described(text, 'Group name. Adjacent commands of the same group run in parallel.'),
+    ),
     ...commandFields,
   },
   build: ({ concurrent_group: concurrentGroup, ...values }, site) => {
     checkShell(site, values.command);
-    return placeStep({ ...values, concurrentGroup }, site);
+    return parseStep({ ...values, concurrentGroup }, site);
   },
-  hintFor: key => meant.get(key) ?? hintForCaseWide(key),
+  hintFor: key => keyHints.get(key) ?? hintForCaseWide(key),
 });
 
-/** `[multi]`: any number of steps. */
-export const multi: Reader<readonly PlacedStep[]> = table({
+/** `[multi]`: several commands. */
+export const multi: TomlReader<readonly ParsedStep[]> = table({
   fields: {
     steps: required(
-      described(listOf(groupedStep, { least: 1 }), 'Run one after another, but for groups.'),
+      described(listOf(groupedStep, { min: 1 }), 'Commands. They run one after another, except in groups.'),
       [],
     ),
   },
@@ -239,46 +249,49 @@ export const multi: Reader<readonly PlacedStep[]> = table({
 });
 
 /** `[run]`: one command. */
-export const run: Reader<readonly PlacedStep[]> = mapped(
+export const run: TomlReader<readonly ParsedStep[]> = mapped(
   table({
     fields: { name: optional(name), command: optional(command, 'run'), ...commandFields },
     build: (values, site) => {
       checkShell(site, values.command);
       if (!site.has('name') && !/^[A-Za-z0-9_-]+$/.test(values.command))
-        site.object({ message: `a step cannot be named \`${values.command}\``, hint: 'give it a `name`' });
-      return placeStep({ ...values, name: values.name ?? values.command }, site);
+        site.object({
+          message: `the command needs a \`name\`, because \`${values.command}\` is not a valid one`,
+          hint: 'add a `name` of letters, digits, - and _',
+        });
+      return parseStep({ ...values, name: values.name ?? values.command }, site);
     },
-    hintFor: key => runMeant.get(key) ?? meant.get(key) ?? hintForCaseWide(key),
+    hintFor: key => runKeyHints.get(key) ?? keyHints.get(key) ?? hintForCaseWide(key),
   }),
   step => [step],
 );
 
-/** A shell step is a script, and a script is a shell step. */
-function checkShell(site: Site, command: string): void {
+/** Checks that the command is `shell` if and only if there is a `script`. */
+function checkShell(site: TomlSite, command: string): void {
   if (command === 'shell') {
     if (!site.has('script'))
       site.object({
-        message: `${site.name} with the command \`shell\` needs \`script\``,
-        hint: 'write the script in [scripts] and name it here',
+        message: 'the command `shell` needs a `script`',
+        hint: 'define the script in [scripts], and set `script` to its name',
       });
     if (site.has('kill_after'))
       site.at('kill_after').object({
-        message: 'a `shell` step cannot be killed after an effect: it has none',
-        hint: 'end the script where it should stop',
+        message: '`kill_after` is not supported by `shell` commands, which have no effects',
+        hint: 'exit in the script instead',
         atKey: true,
       });
   } else if (site.has('script') && command !== '')
     site.at('script').object({
-      message: '`script` goes with the command `shell` only',
+      message: '`script` is only allowed with the command `shell`',
       hint: 'write command = "shell"',
       atKey: true,
     });
 }
 
-const meant: ReadonlyMap<string, string> = new Map([
+const keyHints: ReadonlyMap<string, string> = new Map([
   ['id', 'write `name`'],
   ['cmd', 'write `command`'],
-  ['run', 'write `command`; for a script, command = "shell" and `script`'],
+  ['run', 'write `command`; for a script, write command = "shell" and `script`'],
   ['uses', 'write `command`'],
   ['group', 'write `concurrent_group`'],
   ['concurrent', 'write `concurrent_group`'],
@@ -287,11 +300,11 @@ const meant: ReadonlyMap<string, string> = new Map([
   ['exit_code', 'write expect = { exit = ... }'],
   ['expected', 'write `expect`'],
   ['timeout_seconds', 'write `timeout`'],
-  ['workflow', 'write its name as the first of `args`'],
-  ['sessions', '`sessions` belongs to [[worker_test.workers]]'],
+  ['workflow', 'pass the workflow as the first of `args`'],
+  ['sessions', '`sessions` is only allowed in [[worker_test.workers]]'],
 ]);
 
-const runMeant: ReadonlyMap<string, string> = new Map([
-  ['concurrent_group', 'a single command has no neighbours: write [[multi.steps]] for several'],
-  ['steps', 'write [multi] for several steps'],
+const runKeyHints: ReadonlyMap<string, string> = new Map([
+  ['concurrent_group', '[run] is a single command; write [[multi.steps]] for several'],
+  ['steps', 'write [multi] for several commands'],
 ]);

@@ -13,13 +13,13 @@ function thrownBy(text: string): DefinitionError {
     if (error instanceof DefinitionError) return error;
     throw error;
   }
-  throw new Error('nothing is wrong');
+  throw new Error('the case file has no problems');
 }
 
-/** What people read when they load it; throws if nothing is wrong. */
+/** Returns the message of the loader. Throws if the text is valid. */
 export const problemsIn = (text: string): string => `\n${thrownBy(text).message}\n`;
 
-/** Line and column, what the carets point at, the message and the hint, one problem a line. */
+/** Returns one line per problem: line and column, the text above the carets, the message and the hint. */
 export function shortProblemsIn(text: string): string {
   const lines = thrownBy(text).problems.map(({ message, hint, position, excerpt = '' }) => {
     const [line = '', carets = ''] = excerpt.split('\n');

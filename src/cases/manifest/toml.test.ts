@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { parse, stringify } from 'smol-toml';
 import { describe, expect, it } from 'vitest';
 import type { Path, Range } from '../../workflow/yaml/source/yaml-source.ts';
-import { findPlaces } from './toml.ts';
+import { findPositions } from './toml.ts';
 
 type Visit = (path: Path, value: unknown) => void;
 
@@ -16,34 +16,34 @@ function walk(value: unknown, visit: Visit, path: Path = []): void {
 const isTable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
-/** Of every value and key, what stands at its place must read as that value and that key. */
-function expectTruePlaces(text: string): void {
-  const places = findPlaces(text);
+/** Expects that the text at the position of every key and value parses as that key or value. */
+function expectRightPositions(text: string): void {
+  const positions = findPositions(text);
   const cut = ({ start, end }: Range) => text.slice(start, end);
   walk(parse(text), (path, value) => {
     const last = path.at(-1);
     if (typeof last === 'string')
-      expect(Object.keys(parse(`${cut(places.keyAt(path))} = 0`)), path.join('.')).toEqual([last]);
-    const written = cut(places.valueAt(path));
-    // These may be spread over headers and dotted keys: what is in them is looked at by itself.
+      expect(Object.keys(parse(`${cut(positions.keyAt(path))} = 0`)), path.join('.')).toEqual([last]);
+    const written = cut(positions.valueAt(path));
+    // Headers and dotted keys may spread these over the file; their contents are checked separately.
     const isSpread = Array.isArray(value) ? value.some(isTable) : isTable(value) && !written.startsWith('{');
     if (isSpread) return;
     expect(parse(`v = ${written}`)['v'], path.join('.')).toEqual(value);
   });
 }
 
-describe('places in a TOML file', () => {
+describe('the positions in a TOML file', () => {
   it.each([
-    ['a long text that ends with quotes', 'a = """x ""y"""""\nb = 1\n'],
-    ['a long literal that ends with quotes', "a = '''x ''y'''''\nb = 'z'\n"],
-    ['a text that looks like TOML', 'a = """\n[b]\nc = 1 # "\n"""\nd = "[e] # \\" x = 2"\nf = \'\\\'\n'],
+    ['a multi-line string that ends with quotes', 'a = """x ""y"""""\nb = 1\n'],
+    ['a multi-line literal that ends with quotes', "a = '''x ''y'''''\nb = 'z'\n"],
+    ['a string that looks like TOML', 'a = """\n[b]\nc = 1 # "\n"""\nd = "[e] # \\" x = 2"\nf = \'\\\'\n'],
     ['comments with brackets and quotes', '# [x] "\na = [ # ] "\n  1, # , }\n  2 # {\n] # "\nb = 1'],
     [
       'quoted keys with dots, spaces and escapes',
       '"a.b" = 1\n"c d".\'e"f\' = 2\n"\\u0041\\"]" = 3\n["g ]"."h=i"]\nj = 1\n',
     ],
     [
-      'dotted keys with blanks around the dots',
+      'dotted keys with spaces around the dots',
       'a . b\t.c = 1\na.d = 2\n[ e . f ]\ng.h = 3\n[ e.f.i ]\nj = 4\n',
     ],
     ['an empty key', '"" = 1\n[x.""]\n\'\' = 2\n'],
@@ -57,23 +57,23 @@ describe('places in a TOML file', () => {
       'a = [\n  { b = 1, c.d = "}" }, # {\n  { b = [ { e = "]" }, ], },\n]\n',
     ],
     [
-      'dates, numbers and truths',
+      'dates, numbers and booleans',
       'a = 1979-05-27 07:32:00Z\nb = [07:32:00, 1979-05-27]\nc = [-inf,+1_000,0xDEAD]\nd = {e=true,f=1e3}\n',
     ],
-    ['keys that look like other things', '1979-05-27 = 1\ntrue = 2\n3.14 = 3\n-- = 4\n'],
+    ['keys that look like values', '1979-05-27 = 1\ntrue = 2\n3.14 = 3\n-- = 4\n'],
     [
       'names of object methods',
       'constructor = 1\n__proto__ = { toString = 2 }\n[hasOwnProperty]\n__proto__ = 3\n',
     ],
-    ['line ends of Windows', 'a = 1\r\n# b\r\n[c]\r\nd = """x\r\ny"""\r\ne = [\r\n1,\r\n2]\r\n'],
+    ['CRLF line endings', 'a = 1\r\n# b\r\n[c]\r\nd = """x\r\ny"""\r\ne = [\r\n1,\r\n2]\r\n'],
     ['a byte order mark', '\uFEFFa = 1\n[b]\nc = 2\n'],
-    ['no line end at the end', '[a]\nb = """\n"""'],
+    ['no newline at the end', '[a]\nb = """\n"""'],
     ['wide characters', '"ключ" = "👍"\n"漢" = { b = "é" }\n'],
     ['an escaped backslash before the end', 'a = "\\\\"\nb = """\\\\"""\nc = 3\n'],
-    ['nothing', ''],
+    ['an empty file', ''],
     ['only a comment', '# a = 1'],
   ])('are right with %s', (_, text) => {
-    expectTruePlaces(text);
+    expectRightPositions(text);
   });
 
   const nasty = fc.oneof(
@@ -93,23 +93,23 @@ describe('places in a TOML file', () => {
     table: fc.dictionary(nasty, tie('value'), { maxKeys: 4 }),
   }));
 
-  it('are right in whatever can be written as TOML', () => {
+  it('are right in any value written as TOML', () => {
     fc.assert(
-      fc.property(table, value => expectTruePlaces(stringify(value))),
+      fc.property(table, value => expectRightPositions(stringify(value))),
       { numRuns: 500 },
     );
   });
 
-  it('of a table are those of its header, and of what is not there those of what is around it', () => {
+  it('point at the header of a table, and at the parent of a missing key', () => {
     const text = '[[multi.steps]]\nname = "a"\n[[multi.steps]]\nname = "b"\n';
-    const places = findPlaces(text);
-    expect(places.valueAt(['multi', 'steps', 1])).toEqual({ start: 27, end: 42 });
-    expect(places.keyAt(['multi', 'steps', 1])).toEqual({ start: 35, end: 40 });
-    expect(places.valueAt(['multi', 'steps', 1, 'command', 'x'])).toEqual({ start: 27, end: 42 });
-    expect(places.valueAt(['files'])).toEqual({ start: 0, end: 1 });
+    const positions = findPositions(text);
+    expect(positions.valueAt(['multi', 'steps', 1])).toEqual({ start: 27, end: 42 });
+    expect(positions.keyAt(['multi', 'steps', 1])).toEqual({ start: 35, end: 40 });
+    expect(positions.valueAt(['multi', 'steps', 1, 'command', 'x'])).toEqual({ start: 27, end: 42 });
+    expect(positions.valueAt(['files'])).toEqual({ start: 0, end: 1 });
   });
 
-  it('are right in any mixture of lines that is TOML', () => {
+  it('are right in any valid mixture of lines', () => {
     const keys = ['a', 'b.c', '"d.e"', "a . 'b'", '"\\u0041"'];
     const values = [
       '1',
@@ -132,7 +132,7 @@ describe('places in a TOML file', () => {
       fc.property(mixture, text => {
         if (!isToml(text)) return;
         accepted++;
-        expectTruePlaces(text);
+        expectRightPositions(text);
       }),
       { numRuns: 1000 },
     );

@@ -1,18 +1,17 @@
 import { parse, TomlError } from 'smol-toml';
-import type { Position } from '../../core/errors.ts';
-import type { Fault } from '../../workflow/expression/parse.ts';
-import { LineIndex } from '../../workflow/yaml/source/problem-list.ts';
-import type { Path, Range } from '../../workflow/yaml/source/yaml-source.ts';
+import type { Position } from '../../core/index.ts';
+import type { ParseFault } from '../../workflow/expression/index.ts';
+import { LineIndex, type Path, type Range } from '../../workflow/yaml/source/index.ts';
 
-/** Where a value of a TOML file stands. */
-interface Place {
-  /** The last part of its key; for what is in a list, the value itself. */
+/** Position of a value in a TOML file, and of the values inside it. */
+interface TomlNode {
+  /** Last part of the key; for a list item, the value itself. */
   key: Range;
-  /** A value as it is written; for a table with a header, the header. */
+  /** Text of the value; for a table with a header, the header. */
   value: Range;
-  readonly fields: Map<string, Place>;
-  readonly items: Place[];
-  /** Made by a longer key, so that a header of its own is still to come. */
+  readonly fields: Map<string, TomlNode>;
+  readonly items: TomlNode[];
+  /** Whether only a longer key has named this table so far: its own header may still follow. */
   isImplied: boolean;
 }
 
@@ -21,33 +20,33 @@ interface KeyPart {
   readonly range: Range;
 }
 
-/** The way from a path in a TOML file to its place in the text. */
-interface Places {
-  /** Of the key that the path ends with, or of the nearest one around it that is known. */
+/** Maps paths in a TOML file to positions in its text. */
+interface TomlPositions {
+  /** Returns the range of the key that the path ends with, or of the nearest existing key above it. */
   keyAt(path: Path): Range;
   valueAt(path: Path): Range;
 }
 
-/** For text that the TOML parser accepts: nothing is checked again. */
-export function findPlaces(text: string): Places {
-  const root = new PlaceFinder(text).find();
+/** Finds the positions in a text that the TOML parser has accepted; it reports no errors. */
+export function findPositions(text: string): TomlPositions {
+  const root = new PositionFinder(text).find();
   return {
     keyAt: path => lookUp(root, path).key,
     valueAt: path => lookUp(root, path).value,
   };
 }
 
-function lookUp(root: Place, path: Path): Place {
-  let place = root;
+function lookUp(root: TomlNode, path: Path): TomlNode {
+  let node = root;
   for (const part of path) {
-    const inner = typeof part === 'number' ? place.items[part] : place.fields.get(part);
+    const inner = typeof part === 'number' ? node.items[part] : node.fields.get(part);
     if (!inner) break;
-    place = inner;
+    node = inner;
   }
-  return place;
+  return node;
 }
 
-const newPlace = (key: Range, value: Range, isImplied = false): Place => ({
+const newTomlNode = (key: Range, value: Range, isImplied = false): TomlNode => ({
   key,
   value,
   fields: new Map(),
@@ -55,7 +54,7 @@ const newPlace = (key: Range, value: Range, isImplied = false): Place => ({
   isImplied,
 });
 
-class PlaceFinder {
+class PositionFinder {
   readonly #text: string;
   #at = 0;
 
@@ -64,9 +63,9 @@ class PlaceFinder {
     if (text.startsWith('\uFEFF')) this.#at = 1;
   }
 
-  find(): Place {
+  find(): TomlNode {
     const start = { start: this.#at, end: this.#at + 1 };
-    const root = newPlace(start, start);
+    const root = newTomlNode(start, start);
     let table = root;
     for (this.#skipBlanks(); this.#at < this.#text.length; this.#skipBlanks()) {
       if (this.#text[this.#at] === '[') table = this.#header(root);
@@ -75,8 +74,8 @@ class PlaceFinder {
     return root;
   }
 
-  /** `[a.b]` or `[[a.b]]`: gives the table that the lines below it belong to. */
-  #header(root: Place): Place {
+  /** Reads `[a.b]` or `[[a.b]]`, and returns the table that the lines below it belong to. */
+  #header(root: TomlNode): TomlNode {
     const start = this.#at;
     const isList = this.#text.startsWith('[[', start);
     this.#at += isList ? 2 : 1;
@@ -86,19 +85,19 @@ class PlaceFinder {
     const { owner, last } = descend(root, parts);
     const known = owner.fields.get(last.name);
     if (isList) {
-      const list = known ?? newPlace(last.range, whole);
+      const list = known ?? newTomlNode(last.range, whole);
       owner.fields.set(last.name, list);
-      const item = newPlace(last.range, whole);
+      const item = newTomlNode(last.range, whole);
       list.items.push(item);
       return item;
     }
-    const table = known ?? newPlace(last.range, whole);
+    const table = known ?? newTomlNode(last.range, whole);
     if (table.isImplied) Object.assign(table, { key: last.range, value: whole, isImplied: false });
     owner.fields.set(last.name, table);
     return table;
   }
 
-  #assignment(table: Place): void {
+  #assignment(table: TomlNode): void {
     const parts = this.#key('=');
     this.#at++;
     this.#skipBlanks();
@@ -106,7 +105,7 @@ class PlaceFinder {
     owner.fields.set(last.name, this.#value(last.range));
   }
 
-  /** Ends at the character that closes the key. */
+  /** Reads a key and stops at `end`. */
   #key(end: '=' | ']'): readonly KeyPart[] {
     const parts: KeyPart[] = [];
     while (this.#at < this.#text.length && this.#text[this.#at] !== end) {
@@ -121,18 +120,18 @@ class PlaceFinder {
     return parts;
   }
 
-  /** `key` is `undefined` for what is in a list. */
-  #value(key: Range | undefined): Place {
+  /** `key` is `undefined` for a list item. */
+  #value(key: Range | undefined): TomlNode {
     const start = this.#at;
-    const place = newPlace({ start, end: start }, { start, end: start });
+    const node = newTomlNode({ start, end: start }, { start, end: start });
     const first = this.#text[start];
-    if (first === '[') this.#inside(']', () => place.items.push(this.#value(undefined)));
-    else if (first === '{') this.#inside('}', () => this.#assignment(place));
+    if (first === '[') this.#inside(']', () => node.items.push(this.#value(undefined)));
+    else if (first === '{') this.#inside('}', () => this.#assignment(node));
     else if (first === '"' || first === "'") this.#skipString();
     else this.#skipPlainValue();
-    place.value = { start, end: this.#at };
-    place.key = key ?? place.value;
-    return place;
+    node.value = { start, end: this.#at };
+    node.key = key ?? node.value;
+    return node;
   }
 
   #inside(end: ']' | '}', readItem: () => void): void {
@@ -146,7 +145,7 @@ class PlaceFinder {
     this.#at++;
   }
 
-  /** A number, a date or a truth value. A date may have a space before its time. */
+  /** Skips a number, date or boolean. A date may have a space before its time. */
   #skipPlainValue(): void {
     this.#skipWhile(/[^\s,\]}#]/);
     if (/^ \d\d:/.test(this.#text.slice(this.#at, this.#at + 4))) {
@@ -163,11 +162,11 @@ class PlaceFinder {
     while (this.#at < this.#text.length && !this.#text.startsWith(closing, this.#at))
       this.#at += quote === '"' && this.#text[this.#at] === '\\' ? 2 : 1;
     this.#at += closing.length;
-    // A long string may end with one or two quotes of its own.
+    // The content of a multi-line string may end with one or two quotes.
     for (let more = 0; isLong && more < 2 && this.#text[this.#at] === quote; more++) this.#at++;
   }
 
-  /** White space, line ends and comments. */
+  /** Skips white space, line ends and comments. */
   #skipBlanks(): void {
     this.#skipWhile(/\s/);
     while (this.#text[this.#at] === '#') {
@@ -182,12 +181,12 @@ class PlaceFinder {
   }
 }
 
-/** Goes to the table that the last part of a key stands in. In a list of tables, that is the newest one. */
-function descend(from: Place, parts: readonly KeyPart[]): { owner: Place; last: KeyPart } {
+/** Returns the table that contains the last part of a key. Within a list of tables, that is the newest table. */
+function descend(from: TomlNode, parts: readonly KeyPart[]): { owner: TomlNode; last: KeyPart } {
   const last = parts.at(-1) ?? { name: '', range: from.key };
   let owner = from;
   for (const { name, range } of parts.slice(0, -1)) {
-    const inner = owner.fields.get(name) ?? newPlace(range, range, true);
+    const inner = owner.fields.get(name) ?? newTomlNode(range, range, true);
     owner.fields.set(name, inner);
     owner = inner.items.at(-1) ?? inner;
   }
@@ -199,16 +198,16 @@ function keyName(written: string): string {
   return written.includes('\\') ? String(parse(`key = ${written}`)['key']) : written.slice(1, -1);
 }
 
-/** A TOML file: its value, and the way back from a path in it to a place in the text. */
+/** A parsed TOML file that can map a path back to its position in the text. */
 export class TomlSource {
   readonly displayFile: string;
   readonly text: string;
-  /** `undefined` if it is not TOML. */
+  /** `undefined` if the text is not valid TOML. */
   readonly value: Readonly<Record<string, unknown>> | undefined;
-  /** What TOML itself objects to: its parser stops at the first mistake. */
-  readonly fault: Fault | undefined;
+  /** Syntax error, if any. The parser stops at the first one. */
+  readonly fault: ParseFault | undefined;
   #lines: LineIndex | undefined;
-  #places: Places | undefined;
+  #positions: TomlPositions | undefined;
 
   constructor({ displayFile, text }: { readonly displayFile: string; readonly text: string }) {
     this.displayFile = displayFile;
@@ -231,23 +230,23 @@ export class TomlSource {
   }
 
   keyRange(path: Path): Range {
-    return this.#findPlaces().keyAt(path);
+    return this.#findPositions().keyAt(path);
   }
 
   range(path: Path): Range {
-    return this.#findPlaces().valueAt(path);
+    return this.#findPositions().valueAt(path);
   }
 
-  #findPlaces(): Places {
-    this.#places ??= findPlaces(this.text);
-    return this.#places;
+  #findPositions(): TomlPositions {
+    this.#positions ??= findPositions(this.text);
+    return this.#positions;
   }
 }
 
-function faultOf({ message, line, column }: TomlError, text: string): Fault {
-  const [said = ''] = message.replace(/^Invalid TOML document: /, '').split('\n');
+function faultOf({ message, line, column }: TomlError, text: string): ParseFault {
+  const [reason = ''] = message.replace(/^Invalid TOML document: /, '').split('\n');
   const start = lineStart(text, line) + column - 1;
-  return { start, end: start + 1, message: `this is not TOML: ${said}`, hint: hints.get(said) };
+  return { start, end: start + 1, message: `invalid TOML: ${reason}`, hint: hints.get(reason) };
 }
 
 function lineStart(text: string, line: number): number {
@@ -256,19 +255,16 @@ function lineStart(text: string, line: number): number {
   return start;
 }
 
-const redefined = 'a key or a [table] can be written only once: join the two';
+const redefined = 'a key or [table] can be defined only once; merge the two';
 
-const unclosed = 'close the quote; text of several lines stands between """ or three of \'';
+const unclosed = 'close the quote; for a multi-line string use """ or \'\'\'';
 
 const hints: ReadonlyMap<string, string> = new Map([
   ['trying to redefine an already defined table or value', redefined],
   ['trying to redefine an already defined value', redefined],
-  ['invalid value', 'put text in quotes'],
+  ['invalid value', 'put strings in quotes'],
   ['unfinished string', unclosed],
   ['control characters are not allowed in strings', unclosed],
-  [
-    'expected comma or end of structure',
-    'a list or a table inside of a line is not closed, or a comma is missing',
-  ],
-  ['illegal character in key', 'put a key that holds more than letters, digits, - and _ in quotes'],
+  ['expected comma or end of structure', 'close the list or inline table, or add the missing comma'],
+  ['illegal character in key', 'put keys with characters other than letters, digits, - and _ in quotes'],
 ]);

@@ -1,20 +1,20 @@
-import type { Json, JsonObject } from '../../core/json.ts';
+import type { Json, JsonObject } from '../../core/index.ts';
 import { commitId, duration } from './fields.ts';
 import { caseSignals, type Trigger, type TriggerAction } from './manifest.ts';
 import {
   anyText,
   byKind,
   described,
-  type Field,
   kindOf,
   mapOf,
   mapped,
   oneOf,
   optional,
-  type Reader,
   refuseKind,
   required,
-  type Site,
+  type TableField,
+  type TomlReader,
+  type TomlSite,
   table,
   text,
   truth,
@@ -22,23 +22,23 @@ import {
   whole,
 } from './reader.ts';
 
-const words = ['exit', 'input', 'signal', 'advance_clock', 'move_main'] as const;
+const actionWords = ['exit', 'input', 'signal', 'advance_clock', 'move_main'] as const;
 
-type Word = (typeof words)[number];
+type ActionWord = (typeof actionWords)[number];
 
 const exit: TriggerAction = { kind: 'exit' };
 
 const values = {
-  input: optional(described(anyText, 'What somebody types.')),
-  signal: optional(described(oneOf(caseSignals), 'The signal that the step gets.')),
-  advance_clock: optional(described(duration, 'By how much the clock goes forward.')),
+  input: optional(described(anyText, 'Text to type on standard input.')),
+  signal: optional(described(oneOf(caseSignals), 'Signal to send to the command.')),
+  advance_clock: optional(described(duration, 'Duration by which the clock moves forward.')),
   move_main: optional(
-    described(commitId, 'The commit that somebody else moves main, or the branch of [base], to.'),
+    described(commitId, 'Commit that another process moves main, or the branch of [base], to.'),
   ),
-} as const satisfies Readonly<Record<string, Field<unknown>>>;
+} as const satisfies Readonly<Record<string, TableField<unknown>>>;
 
 function actionOf(
-  word: Word,
+  word: ActionWord,
   { input, signal, advance_clock: ms, move_main: commit }: ValuesOf<typeof values>,
 ): TriggerAction | undefined {
   switch (word) {
@@ -55,16 +55,16 @@ function actionOf(
   }
 }
 
-/** What an action is written as: its word, with its value beside it, or a table with both. */
-type Written = { readonly word: Word } | { readonly action: TriggerAction };
+/** An action in the file: its name, with the value in a separate key, or a table with both. */
+type WrittenAction = { readonly word: ActionWord } | { readonly action: TriggerAction };
 
-const inTable: Reader<Written> = table({
+const inTable: TomlReader<WrittenAction> = table({
   fields: {
-    exit: optional(described(truth, '`true`: the step is asked to end, but by no signal.')),
+    exit: optional(described(truth, '`true`: the command is asked to stop, without a signal.')),
     ...values,
   },
   build: (given, site, hasUnknownKeys) => {
-    const [word, ...more] = words.filter(key => site.has(key));
+    const [word, ...more] = actionWords.filter(key => site.has(key));
     if (!word || more.length > 0) {
       if (!hasUnknownKeys)
         site.refuse('needs exactly one of `exit`, `input`, `signal`, `advance_clock` and `move_main`');
@@ -76,12 +76,12 @@ const inTable: Reader<Written> = table({
   },
 });
 
-const written: Reader<Written> = byKind({
-  text: mapped(oneOf(words), word => ({ word })),
+const written: TomlReader<WrittenAction> = byKind({
+  text: mapped(oneOf(actionWords), word => ({ word })),
   table: inTable,
 });
 
-const anyJson: Reader<Json> = {
+const anyJson: TomlReader<Json> = {
   schema: {},
   read: site => {
     switch (kindOf(site.value)) {
@@ -97,46 +97,46 @@ const anyJson: Reader<Json> = {
   },
 };
 
-function jsonTable(): Reader<JsonObject> {
+function jsonTable(): TomlReader<JsonObject> {
   return mapOf(anyJson);
 }
 
-/** A trigger with its place, so that the step that it names can be looked for. */
-export interface PlacedTrigger {
+/** A trigger with its position, which later checks report problems at. */
+export interface ParsedTrigger {
   readonly trigger: Trigger;
-  readonly site: Site;
+  readonly site: TomlSite;
 }
 
-export const trigger: Reader<PlacedTrigger> = table({
+export const trigger: TomlReader<ParsedTrigger> = table({
   fields: {
-    step: required(described(text, 'A step of the case.'), ''),
-    label: required(described(text, 'The name of the effect, as it is on the tape.'), ''),
+    step: required(described(text, 'Name of a command of the case.'), ''),
+    label: required(described(text, 'Name of the effect on the tape.'), ''),
     fields: optional(
-      described(jsonTable(), 'Arguments that the effect must have; others may be anything.'),
+      described(jsonTable(), 'Arguments that the effect must have. Other arguments are ignored.'),
       {},
     ),
-    nth: optional(described(whole(1), 'Which of the effects that fit, counted from 1.'), 1),
-    action: required<Written | undefined>(
-      described(written, 'What happens: a word with its value beside it, or a table with both.'),
+    nth: optional(described(whole(1), 'Index of the matching effect, counted from 1. Defaults to 1.'), 1),
+    action: required<WrittenAction | undefined>(
+      described(written, 'Action: its name, with the value in the key of that name, or a table with both.'),
       undefined,
     ),
     ...values,
   },
   build: ({ step, label, fields, nth, action, ...given }, site) => {
     const word = action && 'word' in action ? action.word : undefined;
-    refuseLooseValues(site, word);
+    checkActionKeys(site, word);
     const chosen = action && ('action' in action ? action.action : actionOf(action.word, given));
     return { site, trigger: { step, label, fields, nth, action: chosen ?? exit, position: site.position } };
   },
 });
 
-/** `action = "input"` needs `input` beside it, and no other value. */
-function refuseLooseValues(site: Site, word: Word | undefined): void {
+/** Checks that `action = "input"` comes with the key `input`, and with no key of another action. */
+function checkActionKeys(site: TomlSite, word: ActionWord | undefined): void {
   if (word && word !== 'exit' && !site.has(word))
     site.at('action').refuse(`"${word}" needs \`${word}\``, `write action = { ${word} = ${samples[word]} }`);
   for (const key of ['input', 'signal', 'advance_clock', 'move_main'])
     if (site.has(key) && site.has('action') && key !== word)
-      site.at(key).object({ message: `\`${key}\` does not go with this action`, atKey: true });
+      site.at(key).object({ message: `\`${key}\` is not allowed with this action`, atKey: true });
 }
 
 const samples = { input: '"y"', signal: '"SIGINT"', advance_clock: '"1h"', move_main: '"<commit>"' } as const;

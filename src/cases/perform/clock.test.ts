@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Clock } from '../../core/time.ts';
 import { recordingClock, replayClock } from './clock.ts';
 
-/** A clock that stands still; whoever waits for it waits for ever. */
+/** A clock that does not move, so that waiting on it never ends. */
 const still: Clock = {
   now: () => 1000,
   endOfTurn: async () => {},
@@ -14,7 +14,7 @@ const still: Clock = {
 
 const never = new AbortController().signal;
 
-it('a clock that is set forward wakes those whose time has come, and nobody else', async () => {
+it('wakes only those waits that are due when the clock is advanced', async () => {
   const clock = recordingClock(still);
   const woken: string[] = [];
   const soon = clock.waitUntil(2000, never).then(() => woken.push('soon'));
@@ -25,7 +25,7 @@ it('a clock that is set forward wakes those whose time has come, and nobody else
   expect(clock.now()).toBe(2500);
 });
 
-it('whoever waits is let go when it is told to stop', async () => {
+it('ends a wait when it is aborted', async () => {
   const clock = recordingClock(still);
   const stop = new AbortController();
   const waiting = clock.waitUntil(2000, stop.signal);
@@ -33,9 +33,9 @@ it('whoever waits is let go when it is told to stop', async () => {
   await expect(waiting).rejects.toThrow('stopped');
 });
 
-it('on replay the clock shows what the tape said last, and never goes back', () => {
+it('shows the last time on the tape during a replay, and never goes back', () => {
   const { now, tracer } = replayClock(5);
-  const tell = (value: number) =>
+  const settle = (value: number) =>
     tracer.settled(
       {
         lane: { name: 'run' },
@@ -47,7 +47,7 @@ it('on replay the clock shows what the tape said last, and never goes back', () 
       { kind: 'ok', value },
     );
   expect(now()).toBe(5);
-  tell(20);
-  tell(10);
+  settle(20);
+  settle(10);
   expect(now()).toBe(20);
 });

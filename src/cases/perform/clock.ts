@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { Clock, Ids } from '../../core/time.ts';
-import type { Tracer } from '../../effects/tracer.ts';
+import type { Clock, Ids } from '../../core/index.ts';
+import type { Tracer } from '../../effects/index.ts';
 
-/** A clock that a trigger can set forward. */
+/** A clock that a trigger can move forward. */
 export interface CaseClock extends Clock {
   advance(ms: number): void;
 }
 
-/** The machine's clock, ahead of it by what it was set forward. */
+/** Wraps the real clock and adds the durations that triggers advanced it by. */
 export function recordingClock(clock: Clock): CaseClock {
   let ahead = 0;
   const sleepers = new Set<() => void>();
@@ -37,8 +37,8 @@ export function recordingClock(clock: Clock): CaseClock {
   };
 }
 
-/** Of clocks that stand still meanwhile: whoever waits is only ever told to stop. */
-const nobodyWaits: Pick<Clock, 'endOfTurn' | 'waitUntil'> = {
+/** Waiting on a clock that does not run: it ends only when it is aborted. */
+const noWaiters: Pick<Clock, 'endOfTurn' | 'waitUntil'> = {
   endOfTurn: () => new Promise(resolve => setImmediate(resolve)),
   waitUntil: (_, signal) =>
     new Promise((_resolve, reject) => {
@@ -48,12 +48,12 @@ const nobodyWaits: Pick<Clock, 'endOfTurn' | 'waitUntil'> = {
     }),
 };
 
-/** Shows what the tape said last. Nothing waits for it: how long things took is on the tape too. */
+/** Returns a clock that shows the last time on the tape. Nothing waits on it, because waits end when the tape says so. */
 export function replayClock(startMs: number): CaseClock & { readonly tracer: Tracer } {
   let now = startMs;
   return {
     now: () => now,
-    ...nobodyWaits,
+    ...noWaiters,
     advance: () => {},
     tracer: {
       granted: () => {},
@@ -64,15 +64,18 @@ export function replayClock(startMs: number): CaseClock & { readonly tracer: Tra
   };
 }
 
-/** A clock that begins at the same moment wherever a case is played, and that nothing but the case moves. */
-export function virtualClock(
-  startMs = Date.UTC(2026, 0, 1),
-): CaseClock & { advanceTo(epochMs: number): void } {
+/** A clock that moves only when it is advanced. */
+export interface VirtualClock extends CaseClock {
+  advanceTo(epochMs: number): void;
+}
+
+/** Returns a clock with a fixed start that only the case moves. */
+export function virtualClock(startMs = Date.UTC(2026, 0, 1)): VirtualClock {
   let now = startMs;
   return {
-    // Two moments are never the same, as on a real clock.
+    // Successive readings differ, as on a real clock.
     now: () => now++,
-    ...nobodyWaits,
+    ...noWaiters,
     advance: ms => {
       now += ms;
     },
@@ -84,7 +87,7 @@ export function virtualClock(
 
 const letters = '23456789bcdfghjkmnpqrstvwxz';
 
-/** Names that nobody else in this case has, in the same order wherever it is played. */
+/** Returns ids that are unique within the case, in the same order in every performance. */
 export function countedIds(): Ids {
   let count = 0;
   const name = (length: number) => {
@@ -103,27 +106,23 @@ export function countedIds(): Ids {
   };
 }
 
-/** Time that goes on only when it is told to. */
-export interface VirtualClock extends CaseClock {
-  advanceTo(epochMs: number): void;
-}
-
+/** Returns a clock that shows the last time it was set to. */
 export function advancingClock(startMs: number): VirtualClock {
   let now = startMs;
   const advanceTo = (epochMs: number) => {
     now = Math.max(now, epochMs);
   };
-  return { ...nobodyWaits, now: () => now, advanceTo, advance: ms => advanceTo(now + ms) };
+  return { ...noWaiters, now: () => now, advanceTo, advance: ms => advanceTo(now + ms) };
 }
 
 /**
- * Names that depend on nothing but who asks, and how often: in every schedule the first run of a step has the same. Whether
- * an incarnation is alive is asked of the whole process: it also has the name of the place in which it is played.
+ * Returns ids that depend only on the command and on the number of previous ids, so they are the same in every schedule.
+ * Liveness of incarnations is tracked per process, so an incarnation also contains `place`, the performance it belongs to.
  */
 export function stableIds(step: string, place = ''): Ids {
-  let asked = 0;
+  let pending = 0;
   const next = (kind: string): string =>
-    createHash('sha256').update(`${kind} ${step} ${asked++}`).digest('hex');
+    createHash('sha256').update(`${kind} ${step} ${pending++}`).digest('hex');
   return {
     runId: () => next('run').slice(0, 10),
     incarnation: () => `${next('incarnation').slice(0, 16)}${place}`,
@@ -136,21 +135,6 @@ export function stableIds(step: string, place = ''): Ids {
         `8${hex.slice(17, 20)}`,
         hex.slice(20, 32),
       ].join('-');
-    },
-  };
-}
-
-/** A clock that shows the last moment that somebody set it to, and goes on only then. */
-export function steppedClock(startMs: number): CaseClock & { advanceTo(epochMs: number): void } {
-  let now = startMs;
-  return {
-    now: () => now,
-    ...nobodyWaits,
-    advance: ms => {
-      now += ms;
-    },
-    advanceTo: epochMs => {
-      now = Math.max(now, epochMs);
     },
   };
 }

@@ -9,7 +9,7 @@ import { checkExpectations } from './expectations.ts';
 const nothing: Expectation = { exit: undefined, files: {}, main: undefined, output: [], notOutput: [] };
 const step = { name: 'worker_a', position: { file: 'cases/two/two.toml', line: 7, column: 3 } };
 
-function scene() {
+function stageWith() {
   const lab = new Lab();
   const git = createGit({ cwd: lab.root, env: plainEnvironment });
   const check = (wanted: Partial<Expectation>, outcome: { exitCode?: number | null; output?: string } = {}) =>
@@ -25,13 +25,13 @@ function scene() {
   return { lab, check, messages };
 }
 
-describe('what must hold after a step', () => {
-  it('is nothing unless something is said', async () => {
-    expect(await scene().check({}, { exitCode: null, output: 'x' })).toEqual([]);
+describe('checkExpectations', () => {
+  it('checks nothing by default', async () => {
+    expect(await stageWith().check({}, { exitCode: null, output: 'x' })).toEqual([]);
   });
 
-  it('says which step and where it is in the case file', async () => {
-    expect(await scene().check({ exit: 0 }, { exitCode: 3 })).toEqual([
+  it('reports the command and its position in the case file', async () => {
+    expect(await stageWith().check({ exit: 0 }, { exitCode: 3 })).toEqual([
       {
         kind: 'expectation',
         step: 'worker_a',
@@ -42,10 +42,10 @@ describe('what must hold after a step', () => {
     ]);
   });
 
-  it('is an exit code', async () => {
-    const { messages } = scene();
+  it('checks the exit code', async () => {
+    const { messages } = stageWith();
     expect(await messages({ exit: 6 }, { exitCode: 6 })).toBe('');
-    expect(await messages({ exit: 0 }, { exitCode: null })).toBe('expected exit code 0, it was killed');
+    expect(await messages({ exit: 0 }, { exitCode: null })).toBe('expected exit code 0, but it was killed');
     const output = '1\n2\n3\n4\n\u001B[31m5\u001B[39m\n6\n\n';
     expect(await messages({ exit: 0 }, { exitCode: 1, output })).toMatchInlineSnapshot(`
       "expected exit code 0, got 1
@@ -59,8 +59,8 @@ describe('what must hold after a step', () => {
     `);
   });
 
-  it('is the content of files', async () => {
-    const { lab, messages } = scene();
+  it('checks the content of files', async () => {
+    const { lab, messages } = stageWith();
     lab.write('long.txt', '1\n2\n3\n4\n5\n6\n7\n');
     lab.write('empty.txt', '');
     lab.write('windows.txt', 'a\r\n');
@@ -78,22 +78,22 @@ describe('what must hold after a step', () => {
         },
       }),
     ).toBe('');
-    expect(await messages({ files: { 'a.txt': absent } })).toBe('expected no file a.txt, but there is one');
+    expect(await messages({ files: { 'a.txt': absent } })).toBe('expected a.txt not to exist, but it does');
     expect(await messages({ files: { folder: exact('') } })).toBe(
-      'expected a file folder, but there is none',
+      'expected the file folder, but it does not exist',
     );
     expect(await messages({ files: { 'empty.txt': contains('x\ny') } })).toBe(
-      'expected "x\\ny" in empty.txt, but it is empty',
+      'expected "x\\ny" in empty.txt, but the file is empty',
     );
     expect(await messages({ files: { 'none.txt': contains('x') } })).toBe(
-      'expected "x" in none.txt, but there is no such file',
+      'expected "x" in none.txt, but the file does not exist',
     );
     expect(await messages({ files: { 'windows.txt': exact('a\n') } })).toBe(
-      'windows.txt has other line ends than expected',
+      'windows.txt differs from the expected content in its line endings',
     );
     expect(await messages({ files: { 'long.txt': contains('x') } })).toMatchInlineSnapshot(`
       "expected "x" in long.txt
-      it has:
+      the file contains:
       | 1
       | 2
       | 3
@@ -104,7 +104,7 @@ describe('what must hold after a step', () => {
     expect(
       await messages({ files: { 'long.txt': exact('1\n2\nthree\n4\n5\n6\n7\n') } }),
     ).toMatchInlineSnapshot(`
-      "long.txt is not what was expected
+      "long.txt differs from the expected content
       @@ -1,6 +1,6 @@
        1
        2
@@ -117,12 +117,12 @@ describe('what must hold after a step', () => {
     `);
   });
 
-  it('is the log of main, oldest first and whole', async () => {
-    const { lab, messages } = scene();
+  it('checks the complete log of main, oldest first', async () => {
+    const { lab, messages } = stageWith();
     lab.git('commit', '--quiet', '--allow-empty', '--message=fix: b');
     expect(await messages({ main: ['Begin', 'fix: b'] })).toBe('');
     expect(await messages({ main: ['Begin', 'fix: a', 'fix: b'] })).toMatchInlineSnapshot(`
-      "the commits on main are not those expected: expected 3 commits, got 2
+      "the commits on main differ: expected 3 commits, got 2
       @@ -1,3 +1,2 @@
        Begin
       -fix: a
@@ -131,11 +131,11 @@ describe('what must hold after a step', () => {
     `);
     expect(await messages({ main: ['Begin'] })).toContain('expected 1 commit, got 2');
     lab.git('branch', '-m', 'other');
-    expect(await messages({ main: [] })).toBe('expected commits on main, but there is no such branch');
+    expect(await messages({ main: [] })).toBe('expected commits on main, but the branch does not exist');
   });
 
-  it('is what the output has and has not', async () => {
-    const { messages } = scene();
+  it('checks expected and forbidden output', async () => {
+    const { messages } = stageWith();
     const output = 'landed 1 commit on main\n\u001B[1mall\u001B[22m done\n';
     expect(
       await messages({ output: ['landed', '/^ALL done$/im'], notOutput: ['a|b', '/x/'] }, { output }),
@@ -159,11 +159,11 @@ describe('what must hold after a step', () => {
       | landed 1 commit on main
       | all done"
     `);
-    expect(await messages({ output: ['x'] })).toBe('expected "x" in the output, but there was none');
+    expect(await messages({ output: ['x'] })).toBe('expected "x" in the output, but it is empty');
   });
 
-  it('is told whole, not only up to the first that does not hold', async () => {
-    const found = await scene().check({ exit: 1, main: [], output: ['x'] });
+  it('reports all unmet expectations, not only the first', async () => {
+    const found = await stageWith().check({ exit: 1, main: [], output: ['x'] });
     expect(found).toHaveLength(3);
   });
 });

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Git } from '../../git/git.ts';
-import { count } from '../../terminal/text.ts';
+import type { Git } from '../../git/index.ts';
+import { count } from '../../terminal/index.ts';
 import { patternOf } from '../manifest/fields.ts';
 import type { CaseStep, Expectation, ExpectedFile } from '../manifest/manifest.ts';
 import type { CaseFailure } from '../result.ts';
@@ -11,20 +11,20 @@ import { outputLines } from '../snapshot/normalise.ts';
 export interface ExpectationCheck {
   readonly step: Pick<CaseStep, 'name' | 'position'>;
   readonly expect: Expectation;
-  /** `null` if it was killed before it had one. */
+  /** `null` if the command was killed. */
   readonly exitCode: number | null;
   readonly output: string;
   readonly repo: {
     /** Runs in the root of the test repository. */
     readonly git: Git;
-    /** The branch that `main` is about; `main` unless it is given. */
+    /** Branch that `expect.main` is compared with. Defaults to `main`. */
     readonly main?: string | undefined;
   };
 }
 
-type Finding = Pick<CaseFailure, 'message' | 'diff'>;
+type UnmetExpectation = Pick<CaseFailure, 'message' | 'diff'>;
 
-/** What of that which must hold after a step does not, all of it. */
+/** Returns all expectations that do not hold after a command. */
 export async function checkExpectations(check: ExpectationCheck): Promise<readonly CaseFailure[]> {
   const { step, expect, output, repo } = check;
   const text = outputLines(output).join('\n');
@@ -35,8 +35,8 @@ export async function checkExpectations(check: ExpectationCheck): Promise<readon
     ...checkExit(check, text),
     ...files.flat(),
     ...(expect.main ? await checkMain(expect.main, repo) : []),
-    ...expect.output.filter(written => !isIn(text, written)).map(written => notSaid(written, text)),
-    ...expect.notOutput.filter(written => isIn(text, written)).map(written => said(written, text)),
+    ...expect.output.filter(written => !isIn(text, written)).map(written => missing(written, text)),
+    ...expect.notOutput.filter(written => isIn(text, written)).map(written => unexpected(written, text)),
   ];
   return findings.map(finding => ({
     kind: 'expectation',
@@ -47,32 +47,37 @@ export async function checkExpectations(check: ExpectationCheck): Promise<readon
   }));
 }
 
-function checkExit({ expect, exitCode }: ExpectationCheck, text: string): readonly Finding[] {
+function checkExit({ expect, exitCode }: ExpectationCheck, text: string): readonly UnmetExpectation[] {
   if (expect.exit === undefined || expect.exit === exitCode) return [];
-  const got = exitCode === null ? 'it was killed' : `got ${exitCode}`;
+  const got = exitCode === null ? 'but it was killed' : `got ${exitCode}`;
   return [{ message: `expected exit code ${expect.exit}, ${got}${endOf(text)}` }];
 }
 
-async function checkFile(root: string, path: string, expected: ExpectedFile): Promise<readonly Finding[]> {
+async function checkFile(
+  root: string,
+  path: string,
+  expected: ExpectedFile,
+): Promise<readonly UnmetExpectation[]> {
   const content = await contentOf(join(root, path));
   switch (expected.kind) {
     case 'absent':
-      return content === undefined ? [] : [{ message: `expected no file ${path}, but there is one` }];
+      return content === undefined ? [] : [{ message: `expected ${path} not to exist, but it does` }];
     case 'contains':
       if (content?.includes(expected.text)) return [];
       return [{ message: `expected ${quoted(expected.text)} in ${path}${stateOf(content)}` }];
     case 'exact': {
-      if (content === undefined) return [{ message: `expected a file ${path}, but there is none` }];
+      if (content === undefined) return [{ message: `expected the file ${path}, but it does not exist` }];
       if (content === expected.content) return [];
       const comparison = compareSnapshot({ expected: expected.content, actual: content });
-      // Carriage returns are the one thing that the comparison of snapshots does not see.
-      if (comparison.equal) return [{ message: `${path} has other line ends than expected` }];
-      return [{ message: `${path} is not what was expected`, diff: comparison.diff }];
+      // The comparison of snapshots ignores carriage returns.
+      if (comparison.equal)
+        return [{ message: `${path} differs from the expected content in its line endings` }];
+      return [{ message: `${path} differs from the expected content`, diff: comparison.diff }];
     }
   }
 }
 
-/** `undefined` if there is nothing; a folder is not taken for a file. */
+/** Returns `undefined` if the file does not exist or is a folder. */
 async function contentOf(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
@@ -84,21 +89,23 @@ async function contentOf(file: string): Promise<string | undefined> {
 }
 
 const stateOf = (content: string | undefined): string => {
-  if (content === undefined) return ', but there is no such file';
-  return content === '' ? ', but it is empty' : `\nit has:${quotedLines(content.trimEnd().split('\n'))}`;
+  if (content === undefined) return ', but the file does not exist';
+  return content === ''
+    ? ', but the file is empty'
+    : `\nthe file contains:${quotedLines(content.trimEnd().split('\n'))}`;
 };
 
 async function checkMain(
   expected: readonly string[],
   { git, main = 'main' }: ExpectationCheck['repo'],
-): Promise<readonly Finding[]> {
+): Promise<readonly UnmetExpectation[]> {
   const log = await git.run(['log', '--format=%s', '--reverse', `refs/heads/${main}`, '--']);
-  if (log.code !== 0) return [{ message: `expected commits on ${main}, but there is no such branch` }];
+  if (log.code !== 0) return [{ message: `expected commits on ${main}, but the branch does not exist` }];
   const actual = log.stdout.split('\n').slice(0, -1);
   const comparison = compareSnapshot({ expected: asText(expected), actual: asText(actual) });
   if (comparison.equal) return [];
   const numbers = `expected ${count(expected.length, 'commit')}, got ${actual.length}`;
-  return [{ message: `the commits on ${main} are not those expected: ${numbers}`, diff: comparison.diff }];
+  return [{ message: `the commits on ${main} differ: ${numbers}`, diff: comparison.diff }];
 }
 
 const asText = (subjects: readonly string[]): string => subjects.map(subject => `${subject}\n`).join('');
@@ -108,17 +115,17 @@ function isIn(text: string, written: string): boolean {
   return typeof pattern === 'string' ? text.includes(pattern) : pattern.test(text);
 }
 
-const notSaid = (written: string, text: string): Finding => ({
-  message: `expected ${shown(written)} in the output${text === '' ? ', but there was none' : endOf(text)}`,
+const missing = (written: string, text: string): UnmetExpectation => ({
+  message: `expected ${shown(written)} in the output${text === '' ? ', but it is empty' : endOf(text)}`,
 });
 
-function said(written: string, text: string): Finding {
+function unexpected(written: string, text: string): UnmetExpectation {
   const line = text.split('\n').find(each => isIn(each, written));
   const where = line === undefined ? endOf(text) : `\ngot:${quotedLines([line])}`;
   return { message: `expected no ${shown(written)} in the output${where}` };
 }
 
-/** A regular expression as it was written, any other text in quotes. */
+/** Returns a regular expression as is, and any other text in quotes. */
 const shown = (written: string): string =>
   typeof patternOf(written) === 'string' ? quoted(written) : written;
 
@@ -126,7 +133,7 @@ const quoted = (text: string): string => JSON.stringify(text);
 
 const shownLines = 5;
 
-/** The last lines, for whoever wonders what it said instead. */
+/** Returns the last lines of the output, to show what the command printed instead. */
 function endOf(text: string): string {
   if (text === '') return '';
   const lines = text.split('\n');

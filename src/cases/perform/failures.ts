@@ -1,5 +1,5 @@
-import { RepriseError } from '../../core/errors.ts';
-import { formatError } from '../../terminal/errors.ts';
+import { RepriseError } from '../../core/index.ts';
+import { formatError } from '../../terminal/index.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 import type { CaseFailure, CaseResult, CaseStatus, FailureKind } from '../result.ts';
@@ -32,7 +32,7 @@ export const resultOfCase = (
 
 const exitCodeOf = ({ end }: PlayedStep): number | null => (end.kind === 'exited' ? end.code : null);
 
-/** What a thrown error is as the failure of a case. */
+/** Converts a RepriseError into the failure of a case. Rethrows any other error. */
 export function failureOfError(error: unknown, file: string): CaseFailure {
   if (!(error instanceof RepriseError)) throw error;
   const { message, hint, position } = error;
@@ -60,18 +60,18 @@ function kindOf({ code }: RepriseError): FailureKind {
   }
 }
 
-/** Whether a replay of the case does to its repository what was done when it was recorded. */
+/** Whether a replay of the case runs git for real. */
 export const isGitReal = ({ fidelity }: Pick<CaseManifest, 'fidelity'>): boolean => fidelity === 'sessions';
 
 interface StepCheck {
   readonly stage: Stage;
   readonly manifest: CaseManifest;
   readonly watch: Watch;
-  /** Whether files and commits are there to be looked at. */
+  /** Whether the test repository has the files and commits of the case. */
   readonly isReal: boolean;
 }
 
-/** What does not hold that the case says of its steps. */
+/** Returns unmet expectations, timeouts, unfired triggers and kills that did not happen. */
 export async function stepFailures(
   played: readonly PlayedStep[],
   { stage, manifest, watch, isReal }: StepCheck,
@@ -101,8 +101,8 @@ export async function stepFailures(
 const timedOut = ({ step, output }: PlayedStep, afterMs: number): CaseFailure => ({
   kind: 'timeout',
   step: step.name,
-  message: `step ${step.name} had not ended after ${afterMs / 1000} s; it had printed:\n${output.trimEnd() || '(nothing)'}`,
-  hint: 'give it more time with `timeout`, or find out what it waits for',
+  message: `command ${step.name} timed out after ${afterMs / 1000} s; its output:\n${output.trimEnd() || '(empty)'}`,
+  hint: 'if it only needs more time, set a longer `timeout` in the case file',
   file: step.position.file,
   line: step.position.line,
 });
@@ -112,8 +112,8 @@ const watchFailures = (watch: Watch): readonly CaseFailure[] => [
     ({ step, label, nth, position }): CaseFailure => ({
       kind: 'trigger',
       step,
-      message: `the trigger on ${label}${nth > 1 ? ` (the ${nth}. time)` : ''} of step ${step} never fired`,
-      hint: 'see which effects a step has in its tape (.vcr)',
+      message: `the trigger on effect ${label}${nth > 1 ? ` (nth = ${nth})` : ''} of command ${step} never fired`,
+      hint: `the effects of the command are on its tape: the file *__${step}.vcr in the case folder`,
       file: position.file,
       line: position.line,
     }),
@@ -122,8 +122,8 @@ const watchFailures = (watch: Watch): readonly CaseFailure[] => [
     (step): CaseFailure => ({
       kind: 'trigger',
       step,
-      message: `step ${step} was to be killed, and ended before that`,
-      hint: 'see which effects and events a step has in its tape (.vcr), and change `kill_after`',
+      message: `command ${step} ended before \`kill_after\` happened`,
+      hint: `correct \`kill_after\`; the effects of the command are on its tape: the file *__${step}.vcr in the case folder`,
     }),
   ),
 ];

@@ -1,13 +1,11 @@
 import { AsyncResource } from 'node:async_hooks';
 import { execFileSync, spawn } from 'node:child_process';
-import { RepriseError } from '../../core/errors.ts';
-import { topLane } from '../../effects/recording/recording.ts';
-import type { Tracer } from '../../effects/tracer.ts';
-import type { AbandonableWorld, World } from '../../effects/world.ts';
-import { abandonIncarnation, readmitIncarnation } from '../../process/table.ts';
-import { exitCodeOfError } from '../../project/exit-codes.ts';
-import { type CommandIo, type Host, writeLines } from '../../project/host.ts';
-import { formatError } from '../../terminal/errors.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { AbandonableWorld, Tracer, World } from '../../effects/index.ts';
+import { topLane } from '../../effects/recording/index.ts';
+import { abandonIncarnation, readmitIncarnation } from '../../process/index.ts';
+import { type CommandIo, exitCodeOfError, type Host, writeLines } from '../../project/index.ts';
+import { formatError } from '../../terminal/index.ts';
 import { groupsOf } from '../manifest/fields.ts';
 import type { CaseManifest, CaseStep, Trigger } from '../manifest/manifest.ts';
 import type { CaseClock } from './clock.ts';
@@ -17,12 +15,12 @@ import { commandEffect, type StepIo, stepIo } from './step-io.ts';
 import { type Watch, watchCase } from './triggers.ts';
 
 /**
- * A world in which nobody goes on as long as it is held: a lane at the top that asks for nothing counts as running.
- * Otherwise whoever is not killed would get ahead of what is started in the place of who is, by as much as that takes.
+ * Suspends all lanes of a world while a killed command is restarted: an open top-level lane without a request counts as
+ * running. Without it, the other commands would get ahead of the restarted one by as much as the restart takes.
  */
 class HeldWorld {
   readonly #world: Pick<World, 'open'>;
-  /** Where it was made: outside of all lanes, in whichever of them somebody is killed. */
+  /** Async context outside of all lanes. A kill happens inside a lane, and `open` needs the top level. */
   readonly #outside = new AsyncResource('reprise.held-world');
   readonly #holds = new Map<string, () => void>();
 
@@ -33,33 +31,33 @@ class HeldWorld {
   hold(name: string): void {
     if (this.#holds.has(name)) return;
     const isOver = new Promise<void>(resolve => this.#holds.set(name, resolve));
-    // That the world is stopped, those are told who play in it.
+    // The commands that run in the world report that it was stopped.
     this.#outside.runInAsyncScope(() => this.#world.open(`${name} is left`, () => isOver)).catch(() => {});
   }
 
-  letGo(name: string): void {
+  release(name: string): void {
     this.#holds.get(name)?.();
     this.#holds.delete(name);
   }
 }
 
 /**
- * Moves the branch that a case is about, with its checkout, as somebody would who is not in the case. At once: whoever
- * is about to look at the branch must find it there. Throws GIT_FAILED.
+ * Moves the target branch and its checkout, as a process outside of the case would. Synchronous, so that the effect that
+ * fired the trigger already finds the branch moved. Throws GIT_FAILED.
  */
-function moveMain({ stage, env }: Pick<Play, 'stage' | 'env'>, commit: string): void {
+function moveMain({ stage, env }: Pick<PerformanceOptions, 'stage' | 'env'>, commit: string): void {
   try {
     execFileSync('git', ['reset', '--quiet', '--keep', commit], { cwd: stage.repo, env, stdio: 'pipe' });
   } catch (cause) {
-    const said = String((cause as { readonly stderr?: Buffer }).stderr ?? cause).trim();
-    throw new RepriseError('GIT_FAILED', `main of the case cannot be moved to ${commit}: ${said}`, {
-      hint: 'the commit must be in the repository of the case: in the pack of [base], or made by a step before',
+    const reason = String((cause as { readonly stderr?: Buffer }).stderr ?? cause).trim();
+    throw new RepriseError('GIT_FAILED', `\`move_main\` cannot move the branch to ${commit}: ${reason}`, {
+      hint: 'the commit must exist in the test repository: in the pack of [base], or made by an earlier command',
       cause,
     });
   }
 }
 
-/** Runs a script of a case for real, in the test repository. Gives its exit code. */
+/** Runs a script of the case for real, in the test repository. Returns its exit code. */
 function runScript({ script, io }: { readonly script: string; readonly io: CommandIo }): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn('bash', ['-e', '-o', 'pipefail', '-s'], {
@@ -76,10 +74,10 @@ function runScript({ script, io }: { readonly script: string; readonly io: Comma
   });
 }
 
-/** Carries out a command line of Reprise, as `main` does, and gives its exit code. */
+/** Runs a Reprise command line, as `main` does, and returns its exit code. */
 export type Program = (args: readonly string[], io: CommandIo) => Promise<number>;
 
-/** How a step came out. */
+/** Result of a command of the case. */
 export interface PlayedStep {
   readonly step: CaseStep;
   readonly output: string;
@@ -89,45 +87,44 @@ export interface PlayedStep {
     | { readonly kind: 'timed-out'; readonly afterMs: number };
 }
 
-interface Play {
+interface PerformanceOptions {
   readonly manifest: CaseManifest;
   readonly stage: Stage;
   readonly program: Program;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: CaseClock;
   readonly defaultTimeoutMs: number;
-  /** Aborting it is Ctrl-C for every step under way. */
+  /** Acts as Ctrl-C for every running command when aborted. */
   readonly interrupt?: AbortSignal | undefined;
-  /** Told at once that a step is killed. */
+  /** Called synchronously when a command is killed. */
   readonly onKill?: ((step: string) => void) | undefined;
-  /** What is started in the place of a step that was killed, at once; without it nothing is. */
+  /** Returns the command that is started immediately after a kill. By default nothing is. */
   readonly restart?: ((killed: CaseStep) => CaseStep | undefined) | undefined;
 }
 
 interface PlayWorld {
   readonly world: AbandonableWorld;
   readonly hostOf: (step: CaseStep) => Host;
-  /** Called when a step has been killed, before anything else goes on there. */
+  /** Called after the effects of a killed command have stopped, before its performance ends. */
   readonly onLeft: (step: string) => Promise<void>;
 }
 
-/** Plays the steps of a case: groups one after another, the steps of a group at once. */
-export class Player {
-  readonly #play: Play;
+/** Performs the commands of a case: groups one after another, the commands of a group in parallel. */
+export class CasePerformance {
+  readonly #play: PerformanceOptions;
   readonly #watch: Watch;
-  readonly #surroundings = new Map<string, StepIo>();
+  readonly #stepContexts = new Map<string, StepIo>();
   readonly #killed = new Map<string, (end: PlayedStep['end']) => void>();
   readonly #incarnations = new Map<string, string[]>();
-  /** What is still to be seen to before a step that was killed is over. */
+  /** Cleanups of killed commands that the group must wait for. */
   readonly #leaving: Promise<void>[] = [];
   #onLeft: (step: string) => Promise<void> = async () => {};
   #world: AbandonableWorld | undefined;
-  /** Nobody goes on while a step is started in the place of another. */
   #held: HeldWorld | undefined;
-  /** What a trigger could not do. */
+  /** Error of a trigger action. */
   #fault: unknown;
 
-  constructor(play: Play) {
+  constructor(play: PerformanceOptions) {
     this.#play = play;
     this.#watch = watchCase({
       manifest: play.manifest,
@@ -136,7 +133,7 @@ export class Player {
     });
   }
 
-  /** To be told of what goes on in the world that the case is played in. */
+  /** Must be attached to the world in which the case is performed. */
   get tracer(): Tracer {
     const { tracer } = this.#watch;
     return {
@@ -168,17 +165,17 @@ export class Player {
     return played;
   }
 
-  /** As if its process were killed now. */
+  /** Simulates a SIGKILL of the command's process. */
   kill(step: string): void {
     this.#kill(step, { kind: 'killed' });
   }
 
-  /** The steps that are being played. */
+  /** Names of the running commands. */
   alive(): readonly string[] {
     return [...this.#killed.keys()];
   }
 
-  /** The performance is over: nobody holds anything any more, and whoever was killed may live again in another. */
+  /** Ends the performance: releases everything that its incarnations hold, and allows another performance to reuse their ids. */
   forget(): void {
     for (const incarnations of this.#incarnations.values())
       for (const incarnation of incarnations) {
@@ -192,15 +189,15 @@ export class Player {
     { world, hostOf }: Pick<PlayWorld, 'world' | 'hostOf'>,
   ): Promise<readonly PlayedStep[]> {
     const played: PlayedStep[] = [];
-    for (let step: CaseStep | undefined = first, former = first; step; ) {
+    for (let step: CaseStep | undefined = first, previous = first; step; ) {
       const playing = this.#playStep(step, { world, host: hostOf(step) });
-      this.#held?.letGo(former.name);
+      this.#held?.release(previous.name);
       const now: PlayedStep = await playing;
       played.push(now);
       const next: CaseStep | undefined = now.end.kind === 'killed' ? this.#play.restart?.(step) : undefined;
       if (next) this.#watch.adopt(next.name, step.name);
-      else this.#held?.letGo(step.name);
-      former = step;
+      else this.#held?.release(step.name);
+      previous = step;
       step = next;
     }
     return played;
@@ -211,44 +208,44 @@ export class Player {
     { world, host }: { readonly world: AbandonableWorld; readonly host: Host },
   ): Promise<PlayedStep> {
     const { manifest, stage, env, defaultTimeoutMs } = this.#play;
-    const toBeTyped = manifest.triggers.filter(
+    const inputTriggers = manifest.triggers.filter(
       trigger => trigger.step === step.name && trigger.action.kind === 'input',
     ).length;
-    const surroundings = stepIo({
+    const stepContext = stepIo({
       host,
       cwd: stage.repo,
       env: { ...env, ...manifest.env, ...step.env },
       stdin: step.stdin,
-      toBeTyped,
+      inputTriggers,
     });
-    this.#surroundings.set(step.name, surroundings);
+    this.#stepContexts.set(step.name, stepContext);
     const { interrupt } = this.#play;
-    const stop = () => surroundings.stop('SIGINT');
+    const stop = () => stepContext.stop('SIGINT');
     if (interrupt?.aborted) stop();
     interrupt?.addEventListener('abort', stop);
     const afterMs = step.timeoutMs ?? defaultTimeoutMs;
     const ended = new Promise<PlayedStep['end']>(resolve => {
       this.#killed.set(step.name, resolve);
     });
-    const patience = setTimeout(() => this.#kill(step.name, { kind: 'timed-out', afterMs }), afterMs);
+    const timeout = setTimeout(() => this.#kill(step.name, { kind: 'timed-out', afterMs }), afterMs);
     try {
       const exited = world
-        .open(step.name, () => this.#carryOut(step, { world, surroundings }))
-        .then((code): PlayedStep['end'] => ({ kind: 'exited', code: surroundings.exitCode(code) }));
+        .open(step.name, () => this.#execute(step, { world, stepContext }))
+        .then((code): PlayedStep['end'] => ({ kind: 'exited', code: stepContext.exitCode(code) }));
       const end = await Promise.race([exited, ended]);
-      return { step, output: surroundings.output(), end };
+      return { step, output: stepContext.output(), end };
     } finally {
       this.#killed.delete(step.name);
-      clearTimeout(patience);
+      clearTimeout(timeout);
       interrupt?.removeEventListener('abort', stop);
     }
   }
 
-  async #carryOut(
+  async #execute(
     step: CaseStep,
-    { world, surroundings }: { readonly world: AbandonableWorld; readonly surroundings: StepIo },
+    { world, stepContext }: { readonly world: AbandonableWorld; readonly stepContext: StepIo },
   ): Promise<number> {
-    const { io } = surroundings;
+    const { io } = stepContext;
     try {
       if (step.script !== undefined)
         return await runScript({ script: this.#play.manifest.scripts[step.script] ?? '', io });
@@ -261,16 +258,16 @@ export class Player {
   }
 
   #fire({ step, action }: Trigger): void {
-    const surroundings = this.#surroundings.get(step);
+    const stepContext = this.#stepContexts.get(step);
     switch (action.kind) {
       case 'exit':
-        surroundings?.stop('exit');
+        stepContext?.stop('exit');
         break;
       case 'signal':
-        surroundings?.stop(action.signal);
+        stepContext?.stop(action.signal);
         break;
       case 'input':
-        surroundings?.type(action.text);
+        stepContext?.type(action.text);
         break;
       case 'advance_clock':
         this.#play.clock.advance(action.ms);
@@ -280,7 +277,7 @@ export class Player {
     }
   }
 
-  /** Whoever watches effects must not disturb them: it is said when all steps are over. */
+  /** Keeps an error for the end of the performance, because a tracer must not throw into the effect it observes. */
   #attempt(move: () => void): void {
     try {
       move();

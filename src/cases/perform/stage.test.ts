@@ -30,7 +30,7 @@ const files = (workflow: string) => `
 ".reprise/workflows/one.yaml" = "${workflow}"
 `;
 
-it('begins with the same commit wherever it is, whatever its workflows say', async () => {
+it('starts from the same commit in every folder and with any workflows', async () => {
   const one = await stageOf(`[run]\nargs = ["one"]\n${files('steps: []')}`);
   const other = await stageOf(`[run]\nargs = ["one"]\n${files('steps: [] # changed')}`);
   expect(other.base).toBe(one.base);
@@ -39,7 +39,7 @@ it('begins with the same commit wherever it is, whatever its workflows say', asy
   expect(readFileSync(join(one.repo, '.reprise/workflows/one.yaml'), 'utf8')).toBe('steps: []');
 });
 
-it('plays the definitions of the project if it is told to, and its own where the project has none', async () => {
+it('uses the definitions of the project if the case says so, and those of the case that the project lacks', async () => {
   const project = folder();
   mkdirSync(join(project, '.reprise/workflows'), { recursive: true });
   writeFileSync(join(project, '.reprise/workflows/one.yaml'), 'steps: [] # of the project');
@@ -55,7 +55,7 @@ it('plays the definitions of the project if it is told to, and its own where the
   expect(existsSync(join(current.repo, 'secret.txt'))).toBe(false);
 });
 
-it('leaves nothing behind', async () => {
+it('deletes its folder when it is removed', async () => {
   const stage = await stageOf('[run]\nargs = ["one"]\n');
   expect(existsSync(join(stage.folder, 'node_modules', 'reprise', 'package.json'))).toBe(true);
   stage.remove();

@@ -11,52 +11,49 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Environment } from '../../engine/environment.ts';
-import { restoreBase } from '../../git/delta/pack.ts';
-import { createGit, type Git } from '../../git/git.ts';
-import { branchTip } from '../../git/refs.ts';
-import { worktreeEntries } from '../../git/workspace/entries.ts';
-import type { RunProgram } from '../../process/program.ts';
-import { Starter } from '../../process/shell-pool.ts';
-import { thisProcess } from '../../process/table.ts';
-import { definitionFiles } from '../../project/journal/run-journal.ts';
-import { openStore } from '../../project/open-engine.ts';
-import { excludeFromGit } from '../../project/project.ts';
-import type { EventStore } from '../../store/port.ts';
+import type { Environment } from '../../engine/index.ts';
+import { restoreBase } from '../../git/delta/index.ts';
+import { branchTip, createGit, type Git } from '../../git/index.ts';
+import { worktreeEntries } from '../../git/workspace/index.ts';
+import { type RunProgram, ShellPool, thisProcess } from '../../process/index.ts';
+import { excludeFromGit, openStore } from '../../project/index.ts';
+import { definitionFiles } from '../../project/journal/index.ts';
+import type { EventStore } from '../../store/index.ts';
 import type { Packages, TestContext } from '../context.ts';
 import type { CaseClaim, CaseManifest } from '../manifest/manifest.ts';
 import type { SnapshotResult } from '../snapshot/snapshot.ts';
 
-/** A folder or a file below `.git`. */
-interface Part {
+/** A file below `.git`, or a folder, which has no content. */
+interface RepositoryPart {
   readonly path: string;
   readonly content: Buffer | undefined;
 }
 
-const made = new Map<string | undefined, readonly Part[]>();
+/** Fresh repositories by `PATH`, which determines the version of git. */
+const templates = new Map<string | undefined, readonly RepositoryPart[]>();
 
 /**
- * An empty repository on `main`. One git makes the same each time: only the first stage of a process asks for it, the
- * others get a copy. Throws GIT_FAILED.
+ * Creates an empty repository on `main`. `git init` always gives the same files, so only the first stage of a process
+ * runs it and the others copy the result. Throws GIT_FAILED.
  */
 async function initRepository(git: Git, searchPath: string | undefined): Promise<void> {
   const folder = join(git.cwd, '.git');
-  const known = made.get(searchPath);
+  const known = templates.get(searchPath);
   if (known) {
     copyTo(folder, known);
     return;
   }
   await git.ok(['init', '--quiet', '--initial-branch=main', '--template=']);
-  made.set(searchPath, partsOf(folder));
+  templates.set(searchPath, partsOf(folder));
 }
 
-const partsOf = (folder: string): readonly Part[] =>
+const partsOf = (folder: string): readonly RepositoryPart[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).map(entry => {
     const file = join(entry.parentPath, entry.name);
     return { path: file.slice(folder.length + 1), content: entry.isFile() ? readFileSync(file) : undefined };
   });
 
-function copyTo(folder: string, parts: readonly Part[]): void {
+function copyTo(folder: string, parts: readonly RepositoryPart[]): void {
   mkdirSync(folder);
   for (const { path, content } of parts) {
     if (content === undefined) mkdirSync(join(folder, path), { recursive: true });
@@ -64,10 +61,10 @@ function copyTo(folder: string, parts: readonly Part[]): void {
   }
 }
 
-/** Before anything that happens in a case. */
+/** Time before the start of every case. */
 const longAgo = '2026-01-01T00:00:00.000Z';
 
-/** Others are not in the case, so whatever they hold is held by a person, who never lets go. */
+/** Stores claims of workers outside of the case. A held one has no run, like the claim of a person, so it is never released. */
 export async function putClaims(
   { claims: store }: Pick<EventStore, 'claims'>,
   claims: readonly CaseClaim[],
@@ -78,21 +75,21 @@ export async function putClaims(
   }
 }
 
-/** A repository in a folder of its own, in which a case is played. */
+/** A temporary repository in which a case is performed. */
 export interface Stage {
-  /** Holds everything; gone when the case is over. */
+  /** Temporary folder of the stage, deleted after the case. */
   readonly folder: string;
   readonly repo: string;
   readonly home: string;
   readonly git: Git;
-  /** Starts git for whoever works here. */
+  /** Starts git processes on the stage. */
   readonly runProgram: RunProgram;
-  /** The commit that the case begins from. */
+  /** Id of the commit that the case starts from. */
   readonly base: string;
   remove(): void;
 }
 
-/** The same names and dates wherever a case is played, so that the same work gives the same commits. */
+/** Fixed names and dates, so that the same work gives the same commits on every machine. */
 export const fixedEnvironment = {
   GIT_AUTHOR_NAME: 'Case',
   GIT_AUTHOR_EMAIL: 'case@localhost',
@@ -111,23 +108,22 @@ export const fixedEnvironment = {
 
 interface StageOptions {
   readonly manifest: CaseManifest;
-  /** The folder of the case. */
   readonly caseFolder: string;
-  /** The project that the case belongs to. */
+  /** Folder of the project that the case belongs to. */
   readonly project: string;
   readonly packages: Packages;
   readonly path: string | undefined;
-  /** Where its folder is made: that for temporary files unless it is said. */
+  /** Parent folder of the stage. Defaults to the folder for temporary files. */
   readonly within?: string | undefined;
 }
 
-/** What the folder of a stage is called, up to what makes it unique. */
+/** Prefix of the name of a stage folder. */
 export const stagePrefix = 'reprise-case-';
 
-/** Says which process made the stage: without it, the stage is of no use any more. */
+/** Path of the file that identifies the process of a stage. After that process has ended, the stage is a leftover. */
 export const ownerFile = (stageFolder: string): string => join(stageFolder, 'owner.json');
 
-/** The stage of a case in the project that it belongs to. Throws GIT_FAILED. */
+/** Creates the stage of a case in the project that it belongs to. Throws GIT_FAILED. */
 export const stageOf = (
   { folder }: { readonly folder: string },
   manifest: CaseManifest,
@@ -136,11 +132,11 @@ export const stageOf = (
 ): Promise<Stage> =>
   setStage({ manifest, caseFolder: folder, project: cwd, packages, path: env['PATH'], within });
 
-/** Makes the repository that a case begins with. Throws GIT_FAILED. */
+/** Creates the repository that a case starts from. Throws GIT_FAILED. */
 export async function setStage(options: StageOptions): Promise<Stage> {
   const { packages, path, within = tmpdir() } = options;
   const folder = realpathSync(mkdtempSync(join(within, stagePrefix)));
-  const starter = new Starter(folder);
+  const starter = new ShellPool(folder);
   const remove = () => {
     starter.close();
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
@@ -154,7 +150,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     linkPackages(join(folder, 'node_modules'), packages);
     const { run: runProgram } = starter;
     const git = createGit({ cwd: repo, env: { ...fixedEnvironment, PATH: path, HOME: home }, runProgram });
-    const base = await furnish(git, options);
+    const base = await populate(git, options);
     await seedClaims(repo, options.manifest.claims);
     return { folder, repo, home, git, runProgram, base, remove };
   } catch (error) {
@@ -163,12 +159,12 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   }
 }
 
-/** The surroundings of a command that is played there. */
+/** Makes the commands of a case start their programs through the stage. */
 export const onStage =
   ({ runProgram }: Stage) =>
   (environment: Environment): Environment => ({ ...environment, runProgram });
 
-/** The store is made only if there is something to put in. */
+/** Creates the store only if the case has claims. */
 async function seedClaims(repo: string, claims: CaseManifest['claims']): Promise<void> {
   if (claims.length === 0) return;
   excludeFromGit(repo);
@@ -191,7 +187,7 @@ function linkPackages(target: string, { installed, reprise }: Packages): void {
   for (const name of others) symlinkSync(join(installed ?? '', name), join(target, name));
 }
 
-async function furnish(git: Git, { manifest, caseFolder, project, path }: StageOptions): Promise<string> {
+async function populate(git: Git, { manifest, caseFolder, project, path }: StageOptions): Promise<string> {
   const { base, files, definitions } = manifest;
   const own = Object.fromEntries(Object.entries(files).filter(([name]) => isDefinition(name)));
   const chosen = definitions === 'project' ? { ...own, ...definitionFiles(project) } : own;
@@ -212,10 +208,7 @@ async function furnish(git: Git, { manifest, caseFolder, project, path }: StageO
 
 const isDefinition = (name: string): boolean => name === 'reprise.yaml' || name.startsWith('.reprise/');
 
-/**
- * Workflows and agents are no part of what the case begins from: otherwise whoever changes a word of a prompt would
- * change every commit, and nothing would fit any more.
- */
+/** Keeps workflows and agents out of the first commit. Otherwise editing a prompt would change every SHA of the recording. */
 function hideDefinitions(repo: string): void {
   mkdirSync(join(repo, '.git', 'info'), { recursive: true });
   writeFileSync(join(repo, '.git', 'info', 'exclude'), '/reprise.yaml\n/.reprise/\n');
@@ -229,10 +222,10 @@ function writeFiles(repo: string, files: Readonly<Record<string, string>>): void
   }
 }
 
-/** The commits of a stage, by their ids, and the branches. */
 interface StageHistory {
+  /** Commits by id. */
   readonly commits: ReadonlyMap<string, StageCommit>;
-  /** With their tips. */
+  /** Tips by branch. */
   readonly branches: ReadonlyMap<string, string>;
 }
 
@@ -241,7 +234,7 @@ interface StageCommit {
   readonly subject: string;
 }
 
-/** Everything that refs lead to, with one process. */
+/** Reads all reachable commits and all branches with a single git process. */
 export async function stageHistory({ git }: Stage): Promise<StageHistory> {
   const args = ['log', '--all', '--decorate=full', '--decorate-refs=refs/heads', '--format=%H %P%n%D%n%s'];
   const lines = (await git.ok(args)).split('\n');
@@ -257,20 +250,20 @@ export async function stageHistory({ git }: Stage): Promise<StageHistory> {
   return { commits, branches };
 }
 
-/** What is there after the last step. */
+/** Returns the state of the repository after the last command. */
 export async function stageResult(
   stage: Stage,
   { main, history }: { readonly main: string; readonly history: StageHistory },
 ): Promise<SnapshotResult> {
   return {
-    main: (lineOf(history, main) ?? (await askForLine(stage, main))).filter(subject => subject !== ''),
+    main: (linearLog(history, main) ?? (await readLog(stage, main))).filter(subject => subject !== ''),
     worktrees: worktreeEntries(repositoryOf(stage)).map(({ path }) => path),
     branches: [...history.branches.keys()].filter(branch => branch !== main),
   };
 }
 
-/** Subjects from the first commit of a branch to its tip; `undefined` if there is a merge among them. */
-function lineOf({ commits, branches }: StageHistory, branch: string): readonly string[] | undefined {
+/** Returns the subjects from the first commit of a branch to its tip; `undefined` if there is a merge. */
+function linearLog({ commits, branches }: StageHistory, branch: string): readonly string[] | undefined {
   const subjects: string[] = [];
   for (let id = branches.get(branch); id !== undefined; ) {
     const commit = commits.get(id);
@@ -281,14 +274,14 @@ function lineOf({ commits, branches }: StageHistory, branch: string): readonly s
   return subjects;
 }
 
-async function askForLine({ git }: Stage, branch: string): Promise<readonly string[]> {
+async function readLog({ git }: Stage, branch: string): Promise<readonly string[]> {
   const log = await git.ok(['log', '--reverse', '--format=%s', `refs/heads/${branch}`, '--']);
   return log.split('\n');
 }
 
 const repositoryOf = ({ git, repo }: Stage) => ({ git, root: repo, commonDir: join(repo, '.git') });
 
-/** Where the main branch is. */
+/** Returns the tip of the main branch; `null` if the branch does not exist. */
 export async function mainOf(stage: Stage, main: string): Promise<{ ref: string; commit: string } | null> {
   const commit = await branchTip(repositoryOf(stage), main);
   return commit === undefined ? null : { ref: `refs/heads/${main}`, commit };

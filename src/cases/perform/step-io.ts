@@ -1,18 +1,16 @@
-import type { Keys } from '../../effects/effect.ts';
-import type { World } from '../../effects/world.ts';
-import { isLockFree } from '../../git/lock.ts';
-import { plainRepositoryAt } from '../../git/repository.ts';
-import type { CommandIo, Host } from '../../project/host.ts';
+import type { Keys, World } from '../../effects/index.ts';
+import { isLockFree, plainRepositoryAt } from '../../git/index.ts';
+import type { CommandIo, Host } from '../../project/index.ts';
 import type { CaseSignal } from '../manifest/manifest.ts';
 import type { Program } from './perform.ts';
 
-/** The surroundings of one step: no terminal, a keyboard that a trigger can type on, and one buffer for all it prints. */
+/** Input and output of one command of a case: no terminal, a standard input that triggers can type on, one output buffer. */
 export interface StepIo {
   readonly io: CommandIo;
   readonly output: () => string;
   type(text: string): void;
   stop(signal: CaseSignal | 'exit'): void;
-  /** What a process says that ended with this code after what it was told. */
+  /** Returns the exit code of the process, given the code of the command and the signal sent to it. */
   exitCode(code: number): number;
 }
 
@@ -21,8 +19,8 @@ interface StepIoOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: string | undefined;
-  /** How often a trigger is going to type something. */
-  readonly toBeTyped: number;
+  /** Number of triggers that will type something. Input ends after the last one. */
+  readonly inputTriggers: number;
 }
 
 const reasons: Readonly<Record<CaseSignal | 'exit', readonly [number, string]>> = {
@@ -32,16 +30,16 @@ const reasons: Readonly<Record<CaseSignal | 'exit', readonly [number, string]>> 
   exit: [0, 'told to end'],
 };
 
-/** What a process is told to stop by, from what history says of it. */
+/** Returns the signal for a cancellation reason in the history; `undefined` for any other reason. */
 export const signalOfReason = (reason: string): CaseSignal | undefined =>
   (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).find(signal => reasons[signal][1] === reason);
 
 export const exitCodeOfSignal = (signal: CaseSignal): number => reasons[signal][0];
 
-export function stepIo({ host, cwd, env, stdin, toBeTyped }: StepIoOptions): StepIo {
+export function stepIo({ host, cwd, env, stdin, inputTriggers }: StepIoOptions): StepIo {
   const printed: string[] = [];
   const interrupt = new AbortController();
-  const keyboard = new Keyboard(stdin, toBeTyped);
+  const keyboard = new Keyboard(stdin, inputTriggers);
   let stoppedBy: CaseSignal | 'exit' | undefined;
   const write = (text: string) => void printed.push(text);
   return {
@@ -50,7 +48,7 @@ export function stepIo({ host, cwd, env, stdin, toBeTyped }: StepIoOptions): Ste
       err: write,
       stdin: keyboard,
       isTTY: { stdin: false, stdout: false, stderr: false },
-      // Wide, so that nothing is cut off whose length differs from one machine to another.
+      // Wide enough that no line is truncated: lengths differ between machines.
       columns: 400,
       color: { out: false, err: false },
       env,
@@ -67,26 +65,26 @@ export function stepIo({ host, cwd, env, stdin, toBeTyped }: StepIoOptions): Ste
     },
     exitCode: code => {
       if (stoppedBy === undefined || code === 0) return code;
-      // Whoever is asked to end, and ends, has done what it was asked for.
+      // A command that stops because the trigger `exit` asked it to has succeeded.
       return stoppedBy === 'exit' ? 0 : reasons[stoppedBy][0];
     },
   };
 }
 
-/** Standard input: what is there from the beginning, and then what triggers type. */
+/** Standard input: the `stdin` of the command, then the text that triggers type. */
 class Keyboard implements AsyncIterable<string> {
   readonly #typed: string[];
-  #toCome: number;
+  #pending: number;
   #wake = () => {};
 
-  constructor(text: string | undefined, toCome: number) {
+  constructor(text: string | undefined, pending: number) {
     this.#typed = text === undefined ? [] : [text];
-    this.#toCome = toCome;
+    this.#pending = pending;
   }
 
   type(text: string): void {
     this.#typed.push(text.endsWith('\n') ? text : `${text}\n`);
-    this.#toCome -= 1;
+    this.#pending -= 1;
     this.#wake();
   }
 
@@ -94,7 +92,7 @@ class Keyboard implements AsyncIterable<string> {
     for (;;) {
       const next = this.#typed.shift();
       if (next !== undefined) yield next;
-      else if (this.#toCome <= 0) return;
+      else if (this.#pending <= 0) return;
       else
         await new Promise<void>(resolve => {
           this.#wake = resolve;
@@ -103,12 +101,12 @@ class Keyboard implements AsyncIterable<string> {
   }
 }
 
-/** Commands that open lanes of their own, and whose every effect is on the tape. */
+/** Commands that open their own lanes, with every effect on the tape. */
 const commandsWithLanes = new Set(['run', 'resume', 'replay', 'cancel', 'worker']);
 
 export const opensLanes = (command: string): boolean => commandsWithLanes.has(command);
 
-/** What every command may look at. */
+/** Keys that every command may read. */
 const runs = ['store:', 'lease:', 'status:'];
 
 const keysOf: Readonly<Record<string, Keys>> = {
@@ -120,27 +118,27 @@ const keysOf: Readonly<Record<string, Keys>> = {
   signal: { reads: runs, writes: ['inbox:'] },
 };
 
-/** Commands that wait for the lock themselves, and would wait for ever for a lane that cannot go on meanwhile. */
+/** Commands that wait for the landing lock inside one effect. They would deadlock with a suspended lane that holds it. */
 const lands = new Set(['land', 'gc']);
 
-interface Printed {
+interface PrintedOutput {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** A command as one effect, so that it has its place in the order, unless its own effects have theirs. */
+/** Wraps a command into a single effect, so that it takes part in the recorded order. Commands with lanes need no wrapper. */
 export function commandEffect(world: World, command: string, program: Program): Program {
   if (opensLanes(command)) return program;
   return async (args, io) => {
-    const carryOut = world.effect<readonly string[], Printed>({
+    const perform = world.effect<readonly string[], PrintedOutput>({
       name: `command.${command}`,
       span: 'short',
       keys: () => keysOf[command] ?? { reads: runs },
       ...(lands.has(command) && { enabled: () => canLand(io.cwd) }),
       perform: () => printedBy(program, args, io),
     });
-    const { code, out, err } = await carryOut(args);
+    const { code, out, err } = await perform(args);
     io.out(out);
     io.err(err);
     return code;
@@ -152,7 +150,7 @@ const canLand = (root: string): boolean => {
   return repository === undefined || isLockFree(repository, 'land');
 };
 
-async function printedBy(program: Program, args: readonly string[], io: CommandIo): Promise<Printed> {
+async function printedBy(program: Program, args: readonly string[], io: CommandIo): Promise<PrintedOutput> {
   let out = '';
   let err = '';
   const code = await program(args, {

@@ -1,7 +1,6 @@
-import type { NewEvent } from '../../core/events.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { topLane } from '../../effects/recording/recording.ts';
-import { type TracedRequest, type Tracer, tapedArgs } from '../../effects/tracer.ts';
+import type { JsonObject, NewEvent } from '../../core/index.ts';
+import { type TracedRequest, type Tracer, tapedArgs } from '../../effects/index.ts';
+import { topLane } from '../../effects/recording/index.ts';
 import type { CaseManifest, KillAfter, Trigger } from '../manifest/manifest.ts';
 
 export interface WatchOptions {
@@ -10,14 +9,14 @@ export interface WatchOptions {
   readonly onKill: (step: string) => void;
 }
 
-/** Sees to it that triggers fire and steps are killed where the case says so, recording and replaying alike. */
+/** Fires triggers and kills commands where the case says so, both when recording and when replaying. */
 export interface Watch {
   readonly tracer: Tracer;
-  /** Those that have not fired. */
+  /** Returns the triggers that have not fired. */
   unfired(): readonly Trigger[];
-  /** What was to happen to one step happens, from its beginning, to the one that was started in its place. */
-  adopt(step: string, inPlaceOf: string): void;
-  /** Steps that were to be killed, and ended before. */
+  /** Applies the triggers and the `kill_after` of `replaced`, counted from the start, to the command that replaces it. */
+  adopt(step: string, replaced: string): void;
+  /** Returns the commands with a `kill_after` that has not happened. */
   unkilled(): readonly string[];
 }
 
@@ -48,12 +47,12 @@ export function watchCase({ manifest, onTrigger, onKill }: WatchOptions): Watch 
         onKill(step);
       },
     },
-    adopt: (step, inPlaceOf) => {
-      for (const { trigger } of triggers.filter(each => each.trigger.step === inPlaceOf))
+    adopt: (step, replaced) => {
+      for (const { trigger } of triggers.filter(each => each.trigger.step === replaced))
         triggers.push({ trigger: { ...trigger, step }, left: trigger.nth });
-      const kill = kills.get(inPlaceOf);
+      const kill = kills.get(replaced);
       if (!kill) return;
-      kills.delete(inPlaceOf);
+      kills.delete(replaced);
       kills.set(step, { ...kill, left: kill.killAfter.nth });
     },
     unfired: () => triggers.filter(({ left }) => left > 0).map(({ trigger }) => trigger),
@@ -72,12 +71,12 @@ const holdsFields = (args: unknown, fields: readonly (readonly [string, unknown]
   args !== null &&
   fields.every(([name, value]) => JSON.stringify((args as JsonObject)[name]) === JSON.stringify(value));
 
-/** How often what a step is killed after happened in this effect. */
+/** Counts the occurrences of the effect or event of `kill_after` in one effect. */
 function occurrences(kill: KillAfter, { effect, args }: TracedRequest): number {
   if (kill.kind === 'effect') return effect.name === kill.effect ? 1 : 0;
   if (effect.name !== 'store.append' && effect.name !== 'store.create') return 0;
   const { events } = args as { readonly events: readonly NewEvent[] };
-  const isMeant = ({ type, step }: NewEvent) =>
+  const matches = ({ type, step }: NewEvent) =>
     type === kill.event && (kill.step === undefined || step === kill.step);
-  return events.filter(isMeant).length;
+  return events.filter(matches).length;
 }

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RepriseError } from '../../core/errors.ts';
-import type { Outcome } from '../../effects/effect.ts';
+import type { EffectOutcome } from '../../effects/effect.ts';
 import { type RecordedEntry, type Recording, witnessOf } from '../../effects/recording/recording.ts';
 import { type CaseFiles, fromCaseFiles, sha256, toCaseFiles } from './case-files.ts';
 
 const made = { reprise: '0.1.0', git: '2.39.5', node: '20.19.0', recorded_at: '2026-01-02T03:04:05.000Z' };
 const main = { ref: 'refs/heads/main', commit: '0123456789abcdef0123456789abcdef01234567' };
 
-/** An order of lanes, and what each asks, numbered as a world does it. */
-function recordingOf(asked: readonly Omit<RecordedEntry, 'n' | 'i'>[]): Recording {
+/** Numbers the entries as a world does. */
+function recordingOf(pending: readonly Omit<RecordedEntry, 'n' | 'i'>[]): Recording {
   const next = new Map<string, number>();
-  const entries = asked.map((entry, n): RecordedEntry => {
+  const entries = pending.map((entry, n): RecordedEntry => {
     const i = next.get(entry.lane) ?? 0;
     next.set(entry.lane, i + 1);
     return { ...entry, n, i };
@@ -50,7 +50,7 @@ const problemOf = (given: CaseFiles, others?: Readonly<Record<string, string>>):
   }
 };
 
-/** The files with one of them changed. */
+/** Returns the files with one of them changed. */
 const changed = (name: string, change: (text: string) => string): CaseFiles => {
   const given = files();
   const text = change(given[name] ?? '');
@@ -59,7 +59,7 @@ const changed = (name: string, change: (text: string) => string): CaseFiles => {
 };
 
 describe('the files of a case', () => {
-  it('are a tape a step, lane by lane, and a score', () => {
+  it('are one tape per command, sorted by lane, and a score', () => {
     const { 'two__b.vcr': _, 'two.score': score = '', ...rest } = files();
     expect(Object.keys(rest)).toEqual(['two__a.vcr']);
     expect(rest['two__a.vcr']).toBe(
@@ -85,7 +85,7 @@ describe('the files of a case', () => {
     expect(more).toHaveLength(8);
   });
 
-  it('give the recording back', () => {
+  it('are joined to the same recording', () => {
     const others = { 'sessions/x.jsonl': sha256('x') };
     const joined = read(files(twoLanes, { files: others, steps: ['a', 'b', 'quiet'] }), others);
     expect(joined.entries).toEqual(twoLanes.entries);
@@ -97,18 +97,18 @@ describe('the files of a case', () => {
     expect(joined.placeOf({ lane: 'c', i: 0 })).toBeUndefined();
   });
 
-  it('say nothing twice: lanes, keys, and values that are long', () => {
-    const said = { text: 'It works now. '.repeat(20) };
+  it('do not repeat lanes, keys and long values', () => {
+    const reply = { text: 'It works now. '.repeat(20) };
     const keys = { writes: ['store'] };
     const recording = recordingOf([
-      step('a', 'store.append', { keys, args: { output: said }, ...ok(null) }),
+      step('a', 'store.append', { keys, args: { output: reply }, ...ok(null) }),
       step('a', 'store.append', { keys, args: { seq: 2 }, ...ok(null) }),
-      step('a', 'store.append', { args: { event: said }, ...ok(said) }),
+      step('a', 'store.append', { args: { event: reply }, ...ok(reply) }),
       step('a', 'store.append', { keys, args: { same: 'as before' }, ...ok(null) }),
     ]);
     const given = files(recording);
     expect(given['two__a.vcr']?.split('\n').slice(1)).toEqual([
-      `{"lane":"","i":0,"op":"store.append","keys":{"writes":["store"]},"args":{"output":${JSON.stringify(said)}},"ok":null}`,
+      `{"lane":"","i":0,"op":"store.append","keys":{"writes":["store"]},"args":{"output":${JSON.stringify(reply)}},"ok":null}`,
       '{"i":1,"op":"store.append","args":{"seq":2},"ok":null}',
       '{"i":2,"op":"store.append","keys":{},"args":{"event":{"same":":0/args/output"}},"ok":{"same":":0/args/output"}}',
       '{"i":3,"op":"store.append","keys":{"writes":["store"]},"args":{"same":[{"same":"as before"}]},"ok":null}',
@@ -120,7 +120,7 @@ describe('the files of a case', () => {
     expect(read(given).entries).toEqual(recording.entries);
   });
 
-  it('keep the bytes of other tapes when one lane is recorded again', () => {
+  it('keep the other tapes unchanged when one command is recorded again', () => {
     const again = recordingOf([
       step('b', 'clock.now', ok(7)),
       step('b', 'git.land', ok('done')),
@@ -133,7 +133,7 @@ describe('the files of a case', () => {
 });
 
 const long = {
-  text: 'so long a text that it is not written twice, '.repeat(5),
+  text: 'a text that is too long to be written twice, '.repeat(5),
   path: { 'a/b~c': ['x', 'y'] },
 };
 const repeated = fc.constantFrom<unknown>(
@@ -147,18 +147,18 @@ const repeated = fc.constantFrom<unknown>(
 const json = fc
   .oneof(fc.jsonValue({ maxDepth: 2 }), repeated)
   .map(value => JSON.parse(JSON.stringify(value)) as unknown);
-const outcome: fc.Arbitrary<Outcome> = fc.oneof(
-  json.map((value): Outcome => ({ kind: 'ok', value })),
-  fc.constant<Outcome>({ kind: 'cancelled' }),
+const outcome: fc.Arbitrary<EffectOutcome> = fc.oneof(
+  json.map((value): EffectOutcome => ({ kind: 'ok', value })),
+  fc.constant<EffectOutcome>({ kind: 'cancelled' }),
   fc
     .record(
       { code: fc.string(), message: fc.string(), hint: fc.string(), name: fc.string(), exitCode: fc.nat() },
       { requiredKeys: ['code', 'message'] },
     )
-    .map((error): Outcome => ({ kind: 'failed', error: { ...error } })),
+    .map((error): EffectOutcome => ({ kind: 'failed', error: { ...error } })),
 );
 const keyNames = fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 3 });
-const asked = fc
+const anyEntry = fc
   .record(
     {
       lane: fc.constantFrom(
@@ -183,9 +183,9 @@ const asked = fc
     { requiredKeys: ['lane', 'op'] },
   )
   .map(entry => ({ ...entry }));
-const recordings = fc.array(asked, { maxLength: 20 }).map(recordingOf);
+const recordings = fc.array(anyEntry, { maxLength: 20 }).map(recordingOf);
 
-describe('taking a recording apart and joining it again', () => {
+describe('splitting a recording and joining it again', () => {
   it('loses nothing', () => {
     fc.assert(
       fc.property(recordings, recording => {
@@ -197,7 +197,7 @@ describe('taking a recording apart and joining it again', () => {
     );
   });
 
-  it('gives the same tapes whatever the order between lanes was', () => {
+  it('gives the same tapes for every interleaving of the lanes', () => {
     const byLane = ({ entries }: Recording) => [...new Set(entries.map(({ lane }) => lane))];
     fc.assert(
       fc.property(recordings, recording => {
@@ -214,7 +214,7 @@ describe('taking a recording apart and joining it again', () => {
   });
 });
 
-describe('files that do not fit together are refused', () => {
+describe('fromCaseFiles', () => {
   const replace = (from: string, to: string) => (text: string) => text.replace(from, to);
   const dropLine = (line: number) => (text: string) =>
     text
@@ -224,12 +224,12 @@ describe('files that do not fit together are refused', () => {
 
   it.each([
     [
-      'unknown field',
+      'an unknown field',
       changed('two__a.vcr', replace('"ok":5', '"ok":5,"took":3')),
       'cases/two/two__a.vcr:2: took: unknown field',
     ],
     [
-      'field of a wrong kind',
+      'a field of the wrong type',
       changed('two__a.vcr', replace('"writes":["w"]', '"writes":"w"')),
       'cases/two/two__a.vcr:6: keys: expected a map',
     ],
@@ -239,95 +239,95 @@ describe('files that do not fit together are refused', () => {
       'cases/two/two__a.vcr:2: ok and cancelled',
     ],
     [
-      'gap in a lane',
+      'a gap in a lane',
       changed('two__b.vcr', dropLine(3)),
-      'cases/two/two__b.vcr:3: entry 2 of lane "", expected its entry 1',
+      'cases/two/two__b.vcr:3: found entry 2 of lane "", expected entry 1',
     ],
-    ['gap in the order', changed('two.score', dropLine(4)), 'cases/two/two.score:4: n is 3, expected 2'],
+    ['a gap in the order', changed('two.score', dropLine(4)), 'cases/two/two.score:4: n is 3, expected 2'],
     [
-      'gap in a lane of the score',
+      'a gap in a lane of the score',
       changed('two.score', replace('"lane":"b","i":0', '"lane":"b","i":1')),
-      'cases/two/two.score:3: entry 1 of lane "b", expected its entry 0',
+      'cases/two/two.score:3: found entry 1 of lane "b", expected entry 0',
     ],
     [
-      'unknown field of the score',
+      'an unknown field of the score',
       changed('two.score', replace('"n":0', '"n":0,"t":1')),
       'cases/two/two.score:2: t: unknown field',
     ],
     [
-      'other op',
+      'a different op',
       changed('two.score', replace('"op":"git.land"', '"op":"git.push"')),
-      'cases/two/two.score:5: the score says git.push, and the tape cases/two/two__a.vcr:6 says git.land',
+      'cases/two/two.score:5: the score has git.push here, but the tape has git.land (cases/two/two__a.vcr:6)',
     ],
     [
-      'entry on no tape',
+      'an entry that is on no tape',
       changed('two__b.vcr', dropLine(4)),
-      'cases/two/two.score:9: entry 2 of lane "b" (git.commit) is on no tape',
+      'cases/two/two.score:9: no tape has entry 2 of lane "b" (git.commit)',
     ],
     [
-      'entry on no score',
+      'an entry that is not on the score',
       changed('two.score', dropLine(9)),
-      'cases/two/two__b.vcr:4: git.commit is not on the score cases/two/two.score',
+      'cases/two/two__b.vcr:4: git.commit is missing from the score cases/two/two.score',
     ],
     [
-      'tape of another case',
+      'a tape of another case',
       changed('two__b.vcr', replace('"case":"two"', '"case":"one"')),
-      'cases/two/two__b.vcr:1: the tape says that it is of case "one", step "b"',
+      'cases/two/two__b.vcr:1: this is the tape of case "one", command "b"',
     ],
     [
-      'header without a field',
+      'a header without a field',
       changed('two.score', replace('"main":', '"mane":')),
       'cases/two/two.score:1: main: expected a map',
     ],
-    ['not JSON', changed('two__b.vcr', replace('{"lane"', '{lane"')), 'cases/two/two__b.vcr:2: not JSON'],
+    ['invalid JSON', changed('two__b.vcr', replace('{"lane"', '{lane"')), 'cases/two/two__b.vcr:2: not JSON'],
     [
-      'edited by hand',
+      'a tape that was edited by hand',
       changed('two__b.vcr', replace('"ok":6', '"ok":7')),
-      'cases/two/two__b.vcr was changed after it was recorded',
+      'cases/two/two__b.vcr has changed since it was recorded',
     ],
-    ['empty tape', changed('two__b.vcr', () => ''), 'cases/two/two__b.vcr:1: the file is empty'],
-  ])('%s', (_, given, expected) => expect(problemOf(given)).toContain(`TAPE_INVALID: ${expected}`));
+    ['an empty tape', changed('two__b.vcr', () => ''), 'cases/two/two__b.vcr:1: the file is empty'],
+  ])('refuses %s', (_, given, expected) => expect(problemOf(given)).toContain(`TAPE_INVALID: ${expected}`));
 
-  it('references that lead nowhere, or round in a circle', () => {
+  it('refuses dangling and circular references', () => {
     const pointing = (to: string) =>
       changed('two__a.vcr', replace('"ok":{"exit":0}', `"ok":{"same":"${to}"}`));
-    const nowhere = 'TAPE_INVALID: cases/two/two__a.vcr:4: same: nothing stands at';
+    const dangling = 'TAPE_INVALID: cases/two/two__a.vcr:4: same: no earlier value at';
     for (const to of ['engine#0:0/args/no', 'engine#0:7/args', 'engine#0:1/ok', 'x', 'engine#0:0'])
-      expect(problemOf(pointing(to))).toContain(`${nowhere} "${to}" before`);
+      expect(problemOf(pointing(to))).toContain(`${dangling} "${to}"`);
   });
 
-  it('missing and orphaned files', () => {
+  it('refuses missing and orphaned files', () => {
     const { 'two__b.vcr': tape = '', ...rest } = files();
     expect(problemOf(rest)).toBe(
-      'TAPE_INVALID: cases/two/two__b.vcr is missing\nhint: record the case: reprise test two --record',
+      'TAPE_INVALID: cases/two/two__b.vcr is missing\nhint: restore the file from git, or record the case again: reprise test two --record',
     );
     expect(problemOf({})).toContain('cases/two/two.score is missing');
     expect(problemOf({ ...rest, 'two__b.vcr': tape, 'two__c.vcr': tape })).toContain(
-      'cases/two/two__c.vcr belongs to no recording',
+      'cases/two/two__c.vcr is not part of the recording',
     );
     const withSession = files(twoLanes, { files: { 'sessions/x.jsonl': sha256('x') } });
     expect(problemOf(withSession)).toBe('no problem');
     expect(problemOf(withSession, {})).toContain('cases/two/sessions/x.jsonl is missing');
-    expect(problemOf(withSession, { 'sessions/x.jsonl': sha256('y') })).toContain('was changed');
+    expect(problemOf(withSession, { 'sessions/x.jsonl': sha256('y') })).toContain('has changed');
     expect(problemOf(files(), { 'blobs/0': sha256('y') })).toContain(
-      'cases/two/blobs/0 belongs to no recording',
+      'cases/two/blobs/0 is not part of the recording',
     );
   });
 
-  it('another version of the format, before anything else', () => {
+  it('refuses another format version before it checks anything else', () => {
     const newer = (text: string) => text.replace('{"format":2', '{"new":[],"format":3');
     expect(problemOf(changed('two__a.vcr', newer))).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: format version: cases/two/two__a.vcr:1 is a tape of format 3, and this Reprise reads format 2
-      hint: use the Reprise that made it, or record it again: reprise test two --record"
+      "REPLAY_DIVERGED: format version: cases/two/two__a.vcr:1 is a tape with format 3, but this version of Reprise reads format 2
+      hint: upgrade Reprise, or record it again: reprise test two --record"
     `);
     expect(problemOf(changed('two.score', newer))).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: format version: cases/two/two.score:1 is a score of format 3, and this Reprise reads format 2
-      hint: use the Reprise that made it, or record it again: reprise test two --record"
+      "REPLAY_DIVERGED: format version: cases/two/two.score:1 is a score with format 3, but this version of Reprise reads format 2
+      hint: upgrade Reprise, or record it again: reprise test two --record"
     `);
     expect(
       problemOf(changed('two__a.vcr', replace('"redaction":1', '"redaction":0'))),
     ).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: format version: cases/two/two__a.vcr:1 is a tape of redaction 0, and this Reprise reads redaction 1
+      "REPLAY_DIVERGED: format version: cases/two/two__a.vcr:1 is a tape with redaction 0, but this version of Reprise reads redaction 1
       hint: record it again: reprise test two --record"
     `);
   });

@@ -1,24 +1,25 @@
 import { createHash } from 'node:crypto';
-import { RepriseError } from '../../core/errors.ts';
-import { invalidLine, placeText } from '../../effects/recording/json-lines.ts';
-import { type RecordedEntry, type Recording, topLane } from '../../effects/recording/recording.ts';
+import { RepriseError } from '../../core/index.ts';
 import {
+  invalidLine,
   type ParsedScore,
+  type ParsedTape,
   parseScore,
+  parseTape,
+  placeText,
+  type RecordedEntry,
+  type Recording,
   type ScoreHeader,
   scoreFileName,
-  writeScore,
-} from '../../effects/recording/score-file.ts';
-import {
-  type ParsedTape,
-  parseTape,
   type TapeEntry,
   type TapeHeader,
   tapeFileName,
+  topLane,
+  writeScore,
   writeTape,
-} from '../../effects/recording/tape-file.ts';
+} from '../../effects/recording/index.ts';
 
-/** Texts by file name, relative to the folder of the case. */
+/** File contents by path relative to the case folder. */
 export type CaseFiles = Readonly<Record<string, string>>;
 
 export interface ToCaseFilesOptions {
@@ -27,13 +28,13 @@ export interface ToCaseFilesOptions {
   /** Versions and time of the recording. */
   readonly made: Omit<TapeHeader, 'case' | 'step'>;
   readonly main: ScoreHeader['main'];
-  /** SHA-256 of what else was recorded (sessions, blobs), by path in the folder of the case. */
+  /** SHA-256 of the other recorded files (sessions, blobs), by path in the case folder. */
   readonly files?: Readonly<Record<string, string>> | undefined;
-  /** Steps that have a tape even if nothing is on it. */
+  /** Commands that get a tape even if it is empty. */
   readonly steps?: readonly string[] | undefined;
 }
 
-/** Takes order and content apart: one tape a lane at the top, and one score. */
+/** Splits a recording into content and order: one tape per command, and one score. */
 export function toCaseFiles(options: ToCaseFilesOptions): CaseFiles {
   const { case: caseName, recording, made, main, files = {}, steps = [] } = options;
   const ofStep = new Map<string, TapeEntry[]>(steps.map(step => [step, []]));
@@ -62,24 +63,24 @@ export const sha256 = (content: string | Uint8Array): string =>
 
 export interface FromCaseFilesOptions {
   readonly case: string;
-  /** The score and all tapes of the case. */
+  /** Score and tapes of the case. */
   readonly files: CaseFiles;
-  /** SHA-256 of the other recorded files that are there; they are not looked at unless it is given. */
+  /** SHA-256 of the other recorded files that exist. Without it, these files are not checked. */
   readonly others?: Readonly<Record<string, string>> | undefined;
-  /** How a file is to be called in messages. */
+  /** Returns the path of a file for messages. Defaults to its name. */
   readonly display?: ((file: string) => string) | undefined;
 }
 
 export interface CaseRecording extends Recording {
   readonly score: ScoreHeader;
   readonly tapes: ReadonlyMap<string, TapeHeader>;
-  /** `x__worker_a.vcr:12`: where an entry is, for messages. */
+  /** Returns the position of an entry for messages, such as `x__worker_a.vcr:12`. */
   readonly placeOf: (entry: { readonly lane: string; readonly i: number }) => string | undefined;
 }
 
 /**
- * Joins order and content again. Throws TAPE_INVALID, with the line, for whatever does not fit together, and
- * REPLAY_DIVERGED for files of another format.
+ * Joins tapes and score to a recording. Throws TAPE_INVALID, with the line, if they are inconsistent, and
+ * REPLAY_DIVERGED for files of another format version.
  */
 export function fromCaseFiles(options: FromCaseFilesOptions): CaseRecording {
   const { case: caseName, files, display = file => file } = options;
@@ -115,15 +116,15 @@ interface NamedTape extends ParsedTape {
   readonly file: string;
 }
 
-interface Placed {
+interface PlacedEntry {
   readonly place: string;
   readonly file: string;
   readonly line: number;
   readonly entry: TapeEntry;
 }
 
-function placesOf(tapes: readonly NamedTape[]): Map<string, Placed> {
-  const places = new Map<string, Placed>();
+function placesOf(tapes: readonly NamedTape[]): Map<string, PlacedEntry> {
+  const places = new Map<string, PlacedEntry>();
   for (const { file, header, entries, lines } of tapes) {
     for (const [at, entry] of entries.entries()) {
       const line = lines[at] ?? 0;
@@ -134,50 +135,50 @@ function placesOf(tapes: readonly NamedTape[]): Map<string, Placed> {
   return places;
 }
 
-interface Parts {
+interface CaseParts {
   readonly scoreFile: string;
   readonly tapes: readonly NamedTape[];
   readonly caseName: string;
 }
 
-function join(score: ParsedScore, { scoreFile, tapes, caseName }: Parts): readonly RecordedEntry[] {
+function join(score: ParsedScore, { scoreFile, tapes, caseName }: CaseParts): readonly RecordedEntry[] {
   for (const { name, file, header } of tapes) {
     if (header.case !== caseName || name !== tapeFileName(caseName, header.step)) {
-      throw invalidLine(file, 1, `the tape says that it is of case "${header.case}", step "${header.step}"`);
+      throw invalidLine(file, 1, `this is the tape of case "${header.case}", command "${header.step}"`);
     }
   }
   const left = placesOf(tapes);
   const entries = score.entries.map(({ n, lane, i, op }, at): RecordedEntry => {
     const found = left.get(`${lane}:${i}`);
     const line = score.lines[at] ?? 0;
-    if (!found) throw invalidLine(scoreFile, line, `entry ${i} of lane "${lane}" (${op}) is on no tape`);
+    if (!found) throw invalidLine(scoreFile, line, `no tape has entry ${i} of lane "${lane}" (${op})`);
     if (found.entry.op !== op) {
       throw invalidLine(
         scoreFile,
         line,
-        `the score says ${op}, and the tape ${found.place} says ${found.entry.op}`,
+        `the score has ${op} here, but the tape has ${found.entry.op} (${found.place})`,
       );
     }
     left.delete(`${lane}:${i}`);
     return { ...found.entry, n, lane };
   });
   for (const { file, line, entry } of left.values()) {
-    throw invalidLine(file, line, `${entry.op} is not on the score ${scoreFile}`);
+    throw invalidLine(file, line, `${entry.op} is missing from the score ${scoreFile}`);
   }
   return entries;
 }
 
-/** Orphans are refused too: nobody would ever look at them. */
+/** Refuses missing files, and orphaned ones, which no replay would ever use. */
 function checkPresence(recorded: ScoreHeader['files'], options: FromCaseFilesOptions): void {
   const { case: caseName, others, display = file => file } = options;
   const found = hashesOf(options);
   for (const name of Object.keys(recorded)) {
-    const isLookedAt = others !== undefined || name.endsWith('.vcr');
-    if (isLookedAt && !found.has(name)) throw missing(display(name), caseName);
+    const isChecked = others !== undefined || name.endsWith('.vcr');
+    if (isChecked && !found.has(name)) throw missing(display(name), caseName);
   }
   for (const name of found.keys()) {
     if (!Object.hasOwn(recorded, name)) {
-      throw unfit(`${display(name)} belongs to no recording: the score does not know it`, caseName);
+      throw unfit(`${display(name)} is not part of the recording: the score does not list it`, caseName);
     }
   }
 }
@@ -185,7 +186,7 @@ function checkPresence(recorded: ScoreHeader['files'], options: FromCaseFilesOpt
 function checkHashes(recorded: ScoreHeader['files'], options: FromCaseFilesOptions): void {
   const { case: caseName, display = file => file } = options;
   for (const [name, hash] of hashesOf(options)) {
-    if (recorded[name] !== hash) throw unfit(`${display(name)} was changed after it was recorded`, caseName);
+    if (recorded[name] !== hash) throw unfit(`${display(name)} has changed since it was recorded`, caseName);
   }
 }
 
@@ -196,5 +197,7 @@ function hashesOf({ case: caseName, files, others = {} }: FromCaseFilesOptions):
 
 const missing = (file: string, caseName: string) => unfit(`${file} is missing`, caseName);
 
-const unfit = (what: string, caseName: string) =>
-  new RepriseError('TAPE_INVALID', what, { hint: `record the case: reprise test ${caseName} --record` });
+const unfit = (message: string, caseName: string) =>
+  new RepriseError('TAPE_INVALID', message, {
+    hint: `restore the file from git, or record the case again: reprise test ${caseName} --record`,
+  });

@@ -1,42 +1,38 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Recording } from '../../effects/recording/recording.ts';
-import type { ScoreHeader } from '../../effects/recording/score-file.ts';
-import type { TapeHeader } from '../../effects/recording/tape-file.ts';
-import type { Redactor } from '../../effects/redact/redact.ts';
-import { parseSessionFile } from '../../engine/recording/decode.ts';
-import { withShownOutputs } from '../../engine/recording/encode.ts';
-import { setTextsApart } from '../../engine/recording/long-texts.ts';
+import type { Recording, ScoreHeader, TapeHeader } from '../../effects/recording/index.ts';
+import type { Redactor } from '../../effects/redact/index.ts';
 import {
   formatRecording,
-  type Recording as RecordedActivity,
+  parseSessionFile,
+  type RecordedActivity,
   sessionFileName,
-} from '../../engine/recording/session-file.ts';
-import { packDelta } from '../../git/delta/pack.ts';
-import { patchOf } from '../../git/delta/patch.ts';
-import { isSameBase, isSameStashes, type WorktreeState } from '../../git/delta/state.ts';
-import type { Repository } from '../../git/repository.ts';
+  setTextsApart,
+  withShownOutputs,
+} from '../../engine/recording/index.ts';
+import { isSameBase, isSameStashes, packDelta, patchOf, type WorktreeState } from '../../git/delta/index.ts';
+import type { Repository } from '../../git/index.ts';
 import { sha256, toCaseFiles } from './case-files.ts';
 
 export interface Distillation {
   readonly case: string;
   readonly recording: Recording;
-  /** What sessions and scripts did, with the names of their tasks in the case. */
+  /** Sessions and scripts, with the task names that they have in the case. */
   readonly activities: readonly RecordedActivity[];
-  /** Where the objects of git are that the states of their folders name, and the repository may not have. */
+  /** Folder of the git objects of the recorded worktree states. The repository may lack them. */
   readonly objectsDir: string;
   readonly repository: Repository | undefined;
-  /** The commit that whoever replays the case begins with. */
+  /** Commit that a replay of the case starts from. */
   readonly base: string;
   readonly redactor: Redactor;
   readonly made: Omit<TapeHeader, 'case' | 'step'>;
   readonly main: ScoreHeader['main'];
   readonly steps: readonly string[];
-  /** Other files of the recording that are written already, by path in the case. */
+  /** SHA-256 of files of the recording that already exist, by path in the case folder. */
   readonly files?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Makes the files of a case from what was written down while it happened: tapes, score, sessions and packs. */
+/** Writes the recording of a case from a journal: tapes, score, sessions and packs. */
 export async function distil(request: Distillation, target: string): Promise<void> {
   const hashes: Record<string, string> = { ...request.files };
   const write = (name: string, content: string | Uint8Array) => {
@@ -70,7 +66,7 @@ export async function distil(request: Distillation, target: string): Promise<voi
   for (const [name, text] of Object.entries(files)) write(name, text);
 }
 
-/** The sessions and scripts of which the files are in a journal. Throws TAPE_INVALID. */
+/** Reads the sessions and scripts of a journal. Throws TAPE_INVALID. */
 export function readActivities(journal: string): readonly RecordedActivity[] {
   const folder = join(journal, 'sessions');
   if (!existsSync(folder)) return [];

@@ -4,61 +4,65 @@ import { delimiter, join } from 'node:path';
 import {
   beginsAt,
   endsHere,
+  formsOf,
+  isSecretValue,
+  mayHoldToken,
   type NamedPath,
   pathForms,
   placeholderName,
-} from '../../effects/redact/redact.ts';
-import { mayHoldToken, tokenPatterns } from '../../effects/redact/secret-patterns.ts';
-import { formsOf, isSecretValue, type Secret } from '../../effects/redact/secrets.ts';
-import { createGit, type Git } from '../../git/git.ts';
+  type Secret,
+  tokenPatterns,
+} from '../../effects/redact/index.ts';
+import { createGit, type Git } from '../../git/index.ts';
 
-/** What was found, and where in the text. */
-interface Finding {
+/** A secret or a path in a text. */
+interface LeakFinding {
   readonly kind: 'secret' | 'path';
   readonly name: string;
-  /** Counts from 1. */
+  /** Line number, counted from 1. */
   readonly line: number;
 }
 
-/** Looks through bytes, each of which is one character of the text. */
-export type Detect = (bytes: string) => readonly Finding[];
+/** Searches a text of bytes, with one character per byte. */
+export type Detect = (bytes: string) => readonly LeakFinding[];
 
 interface DetectorOptions {
   readonly secrets: readonly Secret[];
   readonly paths: readonly NamedPath[];
-  /** Looked for as a whole word. */
+  /** User name, found as a whole word. */
   readonly user?: string | undefined;
 }
 
-type Spot = Omit<Finding, 'line'> & { readonly at: number };
-type Look = (text: string) => readonly Spot[];
+type Match = Omit<LeakFinding, 'line'> & { readonly at: number };
+type LeakSearch = (text: string) => readonly Match[];
 
 export function createDetector({ secrets, paths, user }: DetectorOptions): Detect {
-  const looks = [lookForSecrets(secrets), lookForTokens, lookForPaths(paths), lookForUser(user)];
-  const ours = new Set([...secrets, ...tokenPatterns].map(({ name }) => placeholderName(name)));
-  const holdsSecret = (name: string) =>
-    !ours.has(name) && looks.slice(0, 2).some(look => look(name).length > 0);
+  const secretSearches = [searchSecrets(secrets), searchTokens];
+  const searches = [...secretSearches, searchPaths(paths), searchUser(user)];
+  const knownNames = new Set([...secrets, ...tokenPatterns].map(({ name }) => placeholderName(name)));
+  const containsSecret = (name: string) =>
+    !knownNames.has(name) && secretSearches.some(search => search(name).length > 0);
   return bytes => {
     const text = bytes.replace(/<(?:PATH|SECRET):([\w.-]+)>/g, (placeholder, name: string) =>
-      holdsSecret(name) ? placeholder : blank(placeholder),
+      containsSecret(name) ? placeholder : blank(placeholder),
     );
-    const found = looks.flatMap(look => look(text)).map(spot => withLine(text, spot));
-    return withoutRepeats([...found, ...hiddenByEscapes(text, looks)]);
+    const found = searches.flatMap(search => search(text)).map(match => withLine(text, match));
+    return withoutRepeats([...found, ...hiddenByEscapes(text, searches)]);
   };
 }
 
-/** What is redacted is not looked at, and everything else stays where it is. */
+/** Hides a placeholder from the searches, and keeps the positions of the text after it. */
 const blank = (placeholder: string): string => `<${' '.repeat(placeholder.length - 2)}>`;
 
-function lookForSecrets(secrets: readonly Secret[]): Look {
+function searchSecrets(secrets: readonly Secret[]): LeakSearch {
   const names = new Map<string, string>();
   for (const { name, value } of secrets.filter(secret => isSecretValue(secret.value))) {
     for (const form of formsOf(value)) names.set(asBytes(form), name);
   }
-  return lookForAny(names, found => ({ kind: 'secret', name: found }));
+  return searchAny(names, name => ({ kind: 'secret', name }));
 }
 
-const lookForTokens: Look = text =>
+const searchTokens: LeakSearch = text =>
   (mayHoldToken(text) ? tokenPatterns : []).flatMap(({ name, pattern }) =>
     [...text.matchAll(pattern)].map(match => ({
       kind: 'secret' as const,
@@ -67,24 +71,27 @@ const lookForTokens: Look = text =>
     })),
   );
 
-function lookForPaths(paths: readonly NamedPath[]): Look {
+function searchPaths(paths: readonly NamedPath[]): LeakSearch {
   const names = new Map([...pathForms(paths)].map(([form, name]) => [asBytes(form), name]));
-  const look = lookForAny(names, name => ({ kind: 'path', name }), endsHere);
-  return text => look(text).filter(({ at }) => beginsAt(text, at));
+  const search = searchAny(names, name => ({ kind: 'path', name }), endsHere);
+  return text => search(text).filter(({ at }) => beginsAt(text, at));
 }
 
-function lookForUser(user: string | undefined): Look {
+/** Name of the leak of a user name. */
+export const userNameLeak = 'user name';
+
+function searchUser(user: string | undefined): LeakSearch {
   if (user === undefined) return () => [];
   const word = new RegExp(`(?<![A-Za-z0-9_])${escaped(asBytes(user))}(?![A-Za-z0-9_])`, 'g');
   return text =>
-    [...text.matchAll(word)].map(({ index }) => ({ kind: 'path', name: 'user name', at: index }));
+    [...text.matchAll(word)].map(({ index }) => ({ kind: 'path', name: userNameLeak, at: index }));
 }
 
-function lookForAny(
+function searchAny(
   names: ReadonlyMap<string, string>,
-  describe: (name: string) => Omit<Finding, 'line'>,
+  describe: (name: string) => Omit<LeakFinding, 'line'>,
   after = '',
-): Look {
+): LeakSearch {
   if (names.size === 0) return () => [];
   const longestFirst = [...names.keys()].sort((a, b) => b.length - a.length);
   const any = new RegExp(`(?:${longestFirst.map(escaped).join('|')})${after}`, 'g');
@@ -96,24 +103,24 @@ const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, 
 
 const asBytes = (text: string): string => Buffer.from(text).toString('latin1');
 
-function withLine(text: string, { kind, name, at }: Spot): Finding {
+function withLine(text: string, { kind, name, at }: Match): LeakFinding {
   let line = 1;
   for (let next = text.indexOf('\n'); next >= 0 && next < at; next = text.indexOf('\n', next + 1)) line++;
   return { kind, name, line };
 }
 
-/** JSON inside of JSON inside of JSON. */
-const deepest = 3;
+/** Levels of JSON inside JSON to decode. */
+const maxDepth = 3;
 
-/** `\u0073ecret` is a secret as well. Line by line, because undoing an escape may make a new line. */
-function hiddenByEscapes(text: string, looks: readonly Look[]): readonly Finding[] {
+/** Finds secrets that are escaped, such as `\u0073ecret`. Works line by line, because a decoded escape may be a newline. */
+function hiddenByEscapes(text: string, searches: readonly LeakSearch[]): readonly LeakFinding[] {
   if (!text.includes('\\')) return [];
   return text.split('\n').flatMap((content, index) => {
-    const findings: Finding[] = [];
+    const findings: LeakFinding[] = [];
     let inner = content;
-    for (let depth = 0; depth < deepest && inner.includes('\\'); depth++) {
+    for (let depth = 0; depth < maxDepth && inner.includes('\\'); depth++) {
       inner = withoutEscapes(inner);
-      for (const { kind, name } of looks.flatMap(look => look(inner)))
+      for (const { kind, name } of searches.flatMap(search => search(inner)))
         findings.push({ kind, name, line: index + 1 });
     }
     return findings;
@@ -135,14 +142,14 @@ const unicode = (escapes: string): string =>
       .map(code => Number.parseInt(code, 16)),
   );
 
-function withoutRepeats(findings: readonly Finding[]): readonly Finding[] {
+function withoutRepeats(findings: readonly LeakFinding[]): readonly LeakFinding[] {
   const unique = new Map(
     findings.map(finding => [`${finding.line} ${finding.kind} ${finding.name}`, finding]),
   );
   return [...unique.values()].sort((a, b) => a.line - b.line);
 }
 
-/** A git pack that is in a recorded file. */
+/** A git pack in a recorded file. */
 export interface Pack {
   readonly file: string;
   readonly content: Buffer;
@@ -151,14 +158,15 @@ export interface Pack {
 interface PackedObject {
   readonly id: string;
   readonly type: string;
-  /** One character a byte. */
+  /** Content, with one character per byte. */
   readonly bytes: string;
 }
 
 interface OpenedPacks {
-  /** Those that no object could be read of. */
+  /** Packs that git could not index. */
   readonly unreadable: readonly Pack[];
   objects(): AsyncGenerator<PackedObject>;
+  /** Returns the recorded file that contains an object. */
   fileOf(id: string): Promise<string | undefined>;
 }
 
@@ -166,11 +174,11 @@ export const isPack = (content: Buffer): boolean => content.subarray(0, 4).toStr
 
 interface PackOptions {
   readonly packs: readonly Pack[];
-  /** Folders of objects on which packs may be based without having them. */
+  /** Object folders with the base objects of thin packs. */
   readonly objects: readonly string[];
 }
 
-/** Unpacks into a repository of its own, which is gone afterwards. */
+/** Unpacks into a temporary repository, and deletes it afterwards. */
 export async function withPacks<T>(
   options: PackOptions,
   use: (opened: OpenedPacks) => Promise<T>,
@@ -192,7 +200,7 @@ async function openPacks(git: Git, { packs, objects }: PackOptions): Promise<Ope
   for (let before = -1; left.length > 0 && left.length !== before; ) {
     before = left.length;
     const failed: Pack[] = [];
-    // What one pack is based on may be in another, so those that fail are tried again as long as any succeeds.
+    // One pack may be based on another, so failed ones are retried as long as any succeeds.
     for (const pack of left) {
       const name = await indexPack(indexing, pack);
       if (name === undefined) failed.push(pack);
@@ -219,7 +227,7 @@ async function indexPack(git: Git, { content }: Pack): Promise<string | undefine
   return result.code === 0 ? result.stdout.trim().split('\t').at(-1) : undefined;
 }
 
-/** So much is held in memory at once, unless a single object is larger. */
+/** Size of the objects that are held in memory together, unless a single object is larger. */
 const portionBytes = 64 * 2 ** 20;
 
 async function* objectsOf(git: Git): AsyncGenerator<PackedObject> {
@@ -265,7 +273,7 @@ async function filesOfObjects(
   return files;
 }
 
-/** What the trees that were seen call an object: `src/key.pem`. */
+/** Paths of objects, such as `src/key.pem`, collected from tree objects. */
 export class ObjectNames {
   readonly #parents = new Map<string, { readonly tree: string; readonly name: string }>();
 

@@ -34,8 +34,8 @@ const scan = async (more: Partial<LeakScanOptions> = {}) => {
   return leaks;
 };
 
-describe('a case without leaks', () => {
-  it('may hold placeholders, SHAs, short values and bytes of any kind', async () => {
+describe('a recording without leaks', () => {
+  it('may contain placeholders, SHAs, short values and arbitrary bytes', async () => {
     write('a.score', '{"main":"0123456789abcdef0123456789abcdef01234567"}\n');
     write(
       'sessions/a.jsonl',
@@ -49,15 +49,15 @@ describe('a case without leaks', () => {
 describe('a planted secret', () => {
   const json = JSON.stringify;
   it.each([
-    ['plain', `x\ny${value}z\n`, 2],
+    ['in plain text', `x\ny${value}z\n`, 2],
     ['in JSON', json({ value }), 1],
-    ['in JSON inside of JSON', json({ text: json({ text: json({ value }) }) }), 1],
-    ['with other escapes than ours', `{"v":"c\\u006frrect\\u002dhorse\\/\\"battery\\""}`, 1],
-    ['in an address', `\n\nhttps://x.org/${encodeURIComponent(value)}`, 3],
-    ['where a placeholder should be', `<SECRET:${Buffer.from(value).toString('base64url')}>`, 1],
+    ['in JSON inside JSON', json({ text: json({ text: json({ value }) }) }), 1],
+    ['with unusual escapes', `{"v":"c\\u006frrect\\u002dhorse\\/\\"battery\\""}`, 1],
+    ['in a URL', `\n\nhttps://x.org/${encodeURIComponent(value)}`, 3],
+    ['inside a placeholder', `<SECRET:${Buffer.from(value).toString('base64url')}>`, 1],
     ['in base64', Buffer.from(`user:${value}`).toString('base64'), 1],
-    ['beside broken text', Buffer.concat([Buffer.from([0xff, 0xfe, 0]), Buffer.from(value)]), 1],
-    ['compressed', gzipSync(value), 1],
+    ['next to invalid UTF-8', Buffer.concat([Buffer.from([0xff, 0xfe, 0]), Buffer.from(value)]), 1],
+    ['in gzipped data', gzipSync(value), 1],
   ])('is found %s', async (_, content, line) => {
     write('sessions/agent.a.0.jsonl', content);
     expect(await scan()).toEqual([
@@ -65,19 +65,19 @@ describe('a planted secret', () => {
     ]);
   });
 
-  it('is found in the name of a file, which is then not told', async () => {
+  it('is found in a file name, which is then redacted', async () => {
     write(`blobs/${github}`, 'x');
     expect(await scan()).toEqual([
       { kind: 'secret', name: 'GITHUB_TOKEN', file: 'blobs/<SECRET:GITHUB_TOKEN>' },
     ]);
   });
 
-  it('is found where a link leads, and the link is not followed', async () => {
+  it('is found in the target of a link, which is not followed', async () => {
     symlinkSync(`/nowhere/${github}`, join(folder, 'link'));
     expect(await scan()).toMatchObject([{ name: 'GITHUB_TOKEN', file: 'link' }]);
   });
 
-  it('that nobody knows is found by its looks', async () => {
+  it('is found by its format if it is in no variable', async () => {
     write('x__a.vcr', `{}\n{"args":{"url":"https://x:${'hunter22'}@x.org"},"ok":"${github}"}\n`);
     expect(await scan({ secrets: [] })).toEqual([
       { kind: 'secret', name: 'GITHUB_TOKEN', file: 'x__a.vcr', line: 2 },
@@ -87,7 +87,7 @@ describe('a planted secret', () => {
 });
 
 describe('a path of this machine', () => {
-  it('is a leak, and so is the name of its user', async () => {
+  it('is a leak, and so is the user name', async () => {
     write('a.snap', 'at /home/lovelace/x\nby lovelace\nlovelaces /home/lovelaces\n/srv/work/x\n');
     expect(await scan({ paths: [{ name: 'repo', path: '/srv/work' }] })).toEqual([
       { kind: 'path', name: 'home', file: 'a.snap', line: 1 },
@@ -97,7 +97,7 @@ describe('a path of this machine', () => {
     ]);
   });
 
-  it('counts as a user only if the name is not everybody’s', async () => {
+  it('is a leak without its user name if that is a common one', async () => {
     write('a.snap', 'the root of it all, in /root/x');
     expect(await scan({ user: 'root', home: '/root' })).toEqual([
       { kind: 'path', name: 'home', file: 'a.snap', line: 1 },
@@ -105,7 +105,7 @@ describe('a path of this machine', () => {
   });
 });
 
-describe('packs', () => {
+describe('the search of packs', () => {
   const env = {
     PATH: process.env['PATH'],
     ...{ GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
@@ -125,7 +125,7 @@ describe('packs', () => {
     git(['commit', '--quiet', '-m', `change ${path.length}`]);
     return git(['rev-parse', 'HEAD']).toString().trim();
   };
-  /** Puts the objects of a range into a file as a thin pack. */
+  /** Writes the objects of a range into a file as a thin pack. */
   const pack = (range: string, file = 'blobs/0') => {
     const revisions = `${range.replaceAll(' ', '\n')}\n`;
     write(file, git(['pack-objects', '--quiet', '--revs', '--thin', '--stdout'], revisions));
@@ -138,10 +138,10 @@ describe('packs', () => {
     git(['init', '--quiet', '-b', 'main']);
   });
 
-  it('are looked through object by object', async () => {
+  it('covers every object', async () => {
     const base = commit('src/deep/config.txt', long);
     const tip = commit('src/deep/config.txt', `${long}\ntoken ${github}\n`);
-    // What the first pack is based on comes after it.
+    // The first pack is based on the second.
     const file = pack(`${tip} ^${base}`, 'blobs/0');
     pack(base, 'blobs/1');
     const leaks = await scan();
@@ -149,11 +149,11 @@ describe('packs', () => {
       { kind: 'secret', name: 'GITHUB_TOKEN', file, line: 401, path: 'src/deep/config.txt' },
     ]);
     expect(leaks.map(describeLeak).join()).toMatch(
-      /^blobs\/0 \(object [0-9a-f]{12}, src\/deep\/config\.txt\):401: the secret GITHUB_TOKEN$/,
+      /^blobs\/0 \(object [0-9a-f]{12}, src\/deep\/config\.txt\):401: secret GITHUB_TOKEN$/,
     );
   });
 
-  it('have secrets also in messages, names of files and what is not reachable by a name', async () => {
+  it('covers commit messages and file names', async () => {
     commit(`${github}.txt`, 'x');
     git(['commit', '--quiet', '--allow-empty', '-m', `use ${value}`]);
     pack('HEAD');
@@ -163,7 +163,7 @@ describe('packs', () => {
     ]);
   });
 
-  it('that need objects from elsewhere are unreadable without them', async () => {
+  it('reports a thin pack as unreadable without its base objects', async () => {
     const base = commit('config.txt', long);
     const tip = commit('config.txt', `${long}\n${value}\n`);
     const file = pack(`${tip} ^${base}`);
@@ -173,14 +173,14 @@ describe('packs', () => {
     ]);
   });
 
-  it('that are damaged are unreadable', async () => {
+  it('reports a damaged pack as unreadable', async () => {
     write('blobs/x', 'PACK and nothing else');
     expect(await scan()).toEqual([{ kind: 'unreadable', name: 'pack', file: 'blobs/x' }]);
   });
 });
 
-describe('the error', () => {
-  it('says where each leak is, and what to do', () => {
+describe('the error for leaks', () => {
+  it('lists the position of each leak and the fix', () => {
     const { code, message, hint } = leakError([
       { kind: 'secret', name: 'DEPLOY_TOKEN', file: 'sessions/a.jsonl', line: 3 },
       { kind: 'path', name: 'home', file: 'a.snap', line: 1 },
@@ -190,12 +190,12 @@ describe('the error', () => {
     expect(
       `${message.split('\n').slice(0, 4).join('\n')}\n${message.split('\n').at(-1)}\n${hint}`,
     ).toMatchInlineSnapshot(`
-      "the recording holds what must not leave this machine:
-        sessions/a.jsonl:3: the secret DEPLOY_TOKEN
-        a.snap:1: a path of this machine (home)
-        blobs/x: a pack that cannot be looked through, because what it is based on is missing
+      "the recording contains secrets or paths of this machine:
+        sessions/a.jsonl:3: secret DEPLOY_TOKEN
+        a.snap:1: path of this machine (home)
+        blobs/x: git pack that cannot be searched, because the objects it is based on are missing
         and 2 more
-      keep the secret out of what is printed and written; if these files have been shared, replace the secret"
+      keep the secret out of the files and the output of agents and scripts, and try again; if these files have been shared, revoke the secret"
     `);
   });
 });

@@ -2,44 +2,53 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { RepriseError } from '../../core/errors.ts';
-import { createRedactor, type NamedPath } from '../../effects/redact/redact.ts';
-import type { Secret } from '../../effects/redact/secrets.ts';
-import { createDetector, type Detect, isPack, ObjectNames, type Pack, withPacks } from './leak-detectors.ts';
+import { RepriseError } from '../../core/index.ts';
+import { createRedactor, type NamedPath, type Secret } from '../../effects/redact/index.ts';
+import {
+  createDetector,
+  type Detect,
+  isPack,
+  ObjectNames,
+  type Pack,
+  userNameLeak,
+  withPacks,
+} from './leak-detectors.ts';
 
-/** Something that must not be in a recorded file. Its value is nowhere in here. */
+/** A secret or path in a recorded file. Never contains its value. */
 export interface Leak {
-  /** `unreadable`: a pack that could not be looked through, because what it is based on is not there. */
+  /** `unreadable`: a pack that could not be searched, because its base objects are missing. */
   readonly kind: 'secret' | 'path' | 'unreadable';
-  /** Of the variable, of the kind of token, or of the path. */
+  /** Name of the variable, of the kind of token, or of the path. */
   readonly name: string;
-  /** Relative to the folder. */
+  /** Path of the recorded file, relative to the scanned folder. */
   readonly file: string;
   readonly line?: number | undefined;
-  /** In a pack: the object, and how trees call it. */
+  /** Id of the git object, for a leak in a pack. */
   readonly object?: string | undefined;
+  /** Path of the git object. */
   readonly path?: string | undefined;
 }
 
 export interface LeakScanOptions {
-  /** Of a finished case. */
+  /** Folder of the finished recording. */
   readonly folder: string;
   readonly secrets: readonly Secret[];
-  /** Paths of this machine, beside its home folder. */
+  /** Paths of this machine, in addition to its home folder. */
   readonly paths?: readonly NamedPath[] | undefined;
-  /** Folders of git objects on which packs are based. */
+  /** Folders of git objects that packs are based on. */
   readonly objects?: readonly string[] | undefined;
-  /** Those of this machine unless they are said. */
+  /** Home folder. Defaults to that of the current user. */
   readonly home?: string | undefined;
+  /** User name. Defaults to the current user. */
   readonly user?: string | undefined;
 }
 
-/** Looks through every file of a recorded case, and through every object in its packs. */
+/** Searches every file of a recording, and every object in its packs. */
 export async function scanForLeaks(options: LeakScanOptions): Promise<readonly Leak[]> {
   const { folder, secrets, objects = [] } = options;
   const machine = machineOf(options);
   const inFiles = createDetector({ secrets, paths: machine.paths, user: machine.user });
-  // Authors of commits have names, and these cannot be changed without changing the commits.
+  // Objects are not searched for the user name: commits name their authors, and cannot be redacted.
   const inObjects = createDetector({ secrets, paths: machine.ownPaths });
   const { text: redact } = createRedactor({ paths: machine.paths, secrets });
   const leaks: Leak[] = [];
@@ -81,20 +90,20 @@ const scanPacks = ({ packs, objects, detect, redact }: PackScan): Promise<readon
     return [...unreadable, ...(await Promise.all(leaks))];
   });
 
-/** So many machines have such a user that the name says nothing, and so many texts have the word. */
-const everybody = new Set(
+/** Common user names, which identify no one and occur as ordinary words. */
+const sharedUserNames = new Set(
   'root user admin administrator ubuntu debian runner node dev developer git test tester build builder ci jenkins vscode codespace app docker vagrant nobody home main guest'.split(
     ' ',
   ),
 );
 
 function machineOf({ paths = [], home = homedir(), user = userName() }: LeakScanOptions) {
-  const says = user.length > 2 && !everybody.has(user);
+  const isIdentifying = user.length > 2 && !sharedUserNames.has(user);
   const homePath = { name: 'home', path: home };
   return {
     paths: [...paths, homePath],
-    ownPaths: says ? [...paths, homePath] : paths,
-    user: says ? user : undefined,
+    ownPaths: isIdentifying ? [...paths, homePath] : paths,
+    user: isIdentifying ? user : undefined,
   };
 }
 
@@ -118,7 +127,7 @@ async function filesIn(folder: string, below = ''): Promise<readonly { path: str
   return (await Promise.all(found)).flat();
 }
 
-/** A link is not followed: where it leads is what is recorded. */
+/** Returns the target of a link, and the content of a file, uncompressed if it is gzipped. */
 async function contentOf(path: string, isLink: boolean): Promise<Buffer> {
   if (isLink) return Buffer.from(await readlink(path));
   const content = await readFile(path);
@@ -132,16 +141,15 @@ async function contentOf(path: string, isLink: boolean): Promise<Buffer> {
 
 const asText = (content: Buffer): string => content.toString('latin1');
 
-/** So many are listed. */
-const mostListed = 20;
+const maxListed = 20;
 
-/** What fails a recording, or a capture. */
+/** Returns the error that fails a recording or a capture. */
 export function leakError(leaks: readonly Leak[]): RepriseError {
-  const listed = leaks.slice(0, mostListed).map(leak => `  ${describeLeak(leak)}`);
-  const more = leaks.length > mostListed ? [`  and ${leaks.length - mostListed} more`] : [];
+  const listed = leaks.slice(0, maxListed).map(leak => `  ${describeLeak(leak)}`);
+  const more = leaks.length > maxListed ? [`  and ${leaks.length - maxListed} more`] : [];
   return new RepriseError(
     'SECRET_LEAKED',
-    ['the recording holds what must not leave this machine:', ...listed, ...more].join('\n'),
+    ['the recording contains secrets or paths of this machine:', ...listed, ...more].join('\n'),
     { hint: leakHint(leaks) },
   );
 }
@@ -152,16 +160,16 @@ export function describeLeak({ kind, name, file, line, object, path }: Leak): st
   const where = line === undefined ? place : `${place}:${line}`;
   switch (kind) {
     case 'secret':
-      return `${where}: the secret ${name}`;
+      return `${where}: secret ${name}`;
     case 'path':
-      return `${where}: a path of this machine (${name})`;
+      return name === userNameLeak ? `${where}: your user name` : `${where}: path of this machine (${name})`;
     case 'unreadable':
-      return `${where}: a pack that cannot be looked through, because what it is based on is missing`;
+      return `${where}: git pack that cannot be searched, because the objects it is based on are missing`;
   }
 }
 
 function leakHint(leaks: readonly Leak[]): string {
   if (leaks.some(({ kind }) => kind === 'secret'))
-    return 'keep the secret out of what is printed and written; if these files have been shared, replace the secret';
-  return 'let commands print paths that are relative to the repository, and record again';
+    return 'keep the secret out of the files and the output of agents and scripts, and try again; if these files have been shared, revoke the secret';
+  return 'make agents and scripts print paths relative to the repository, and try again';
 }

@@ -1,35 +1,39 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lazySessions } from '../../agents/open-session.ts';
-import type { SessionFactory } from '../../agents/session.ts';
-import { nearest } from '../../core/suggest.ts';
-import { createConductedWorld } from '../../effects/conductor/conductor.ts';
-import { openJournal } from '../../effects/recording/journal.ts';
-import { readJournal } from '../../effects/recording/journal-reader.ts';
-import { parseScore, scoreFileName, writeScore } from '../../effects/recording/score-file.ts';
-import { tapeFileName } from '../../effects/recording/tape-file.ts';
-import { createRedactor, type Redactor } from '../../effects/redact/redact.ts';
-import { type Secret, secretsOf } from '../../effects/redact/secrets.ts';
-import { pinnedPlayer } from '../../effects/schedulers/rerecord.ts';
-import { systemIds } from '../../effects/system.ts';
-import { allTracers } from '../../effects/tracer.ts';
-import { createSessionRecorder, type SessionRecorder } from '../../engine/recording/recorder.ts';
-import { sessionFileName } from '../../engine/recording/session-file.ts';
-import { openRepository, type Repository } from '../../git/repository.ts';
-import { runShellStep } from '../../process/shell-step.ts';
-import type { Host } from '../../project/host.ts';
+import { lazySessions, type SessionFactory } from '../../agents/index.ts';
+import { nearest } from '../../core/index.ts';
+import { createConductedWorld } from '../../effects/conductor/index.ts';
+import { allTracers, systemIds } from '../../effects/index.ts';
+import {
+  openJournal,
+  parseScore,
+  readJournal,
+  scoreFileName,
+  tapeFileName,
+  writeScore,
+} from '../../effects/recording/index.ts';
+import { createRedactor, type Redactor, type Secret, secretsOf } from '../../effects/redact/index.ts';
+import { rerecordScheduler } from '../../effects/schedulers/index.ts';
+import {
+  createSessionRecorder,
+  type SessionRecorder,
+  sessionFileName,
+} from '../../engine/recording/index.ts';
+import { openRepository, type Repository } from '../../git/index.ts';
+import { runShellStep } from '../../process/index.ts';
+import type { Host } from '../../project/index.ts';
 import { madeNow, settled, stagePaths, type TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
-import { steppedClock } from '../perform/clock.ts';
+import { advancingClock } from '../perform/clock.ts';
 import { failureOfError, stepFailures } from '../perform/failures.ts';
-import { type PlayedStep, Player } from '../perform/perform.ts';
+import { CasePerformance, type PlayedStep } from '../perform/perform.ts';
 import { mainOf, type Stage, stageOf } from '../perform/stage.ts';
 import { Shelf } from '../replay/library.ts';
 import { type LoadedRecording, loadRecording, recordedFiles } from '../replay/load.ts';
 import {
   firstMoment,
-  type Replayed,
+  type ReplayOutcome,
   replayCase,
   sessionsOf,
   sharedSessions,
@@ -41,14 +45,14 @@ import { orStopped } from '../snapshot/snapshot.ts';
 import { sha256 } from './case-files.ts';
 import { distil, readActivities } from './distil.ts';
 import { leakError, scanForLeaks } from './leak-scan.ts';
-import { environmentOf, replaceRecording } from './record.ts';
+import { defaultTimeoutMs, environmentOf, replaceRecording } from './record.ts';
 
 /**
- * Records one step of a case again: it is played for real, while all others are held to what was recorded of them. What
- * came of it is then replayed as a whole, and that replay is given back. The files of the step, and the score, are
- * replaced only if everything that the case expects holds, and nothing leaked.
+ * Records one command of a case again: it runs for real, while all others follow their recording. Then replays the whole
+ * case and returns the outcome of that replay. Replaces the files of the command and the score only if all expectations
+ * hold, no secret leaked, and the new recording replays.
  */
-export async function recordStep(recording: StepRecording): Promise<Replayed> {
+export async function recordStep(recording: StepRecording): Promise<ReplayOutcome> {
   const { found, manifest, context } = recording;
   const problem = problemOf(recording);
   if (problem) return { failures: [problem], played: [] };
@@ -56,11 +60,11 @@ export async function recordStep(recording: StepRecording): Promise<Replayed> {
   let folder: string | undefined;
   try {
     const loaded = loadRecording(found, manifest, context.cwd);
-    // Beside the case, so that what a crash leaves can be found; on the same disk, so that it can be moved.
+    // In the case folder, so that leftovers of a crash are noticed.
     folder = mkdtempSync(join(found.folder, '.recording-'));
     stage = await stageOf(found, manifest, context);
     const journal = join(folder, 'journal');
-    const played = await playOneLive(stage, { ...recording, loaded, journal });
+    const played = await performOneLive(stage, { ...recording, loaded, journal });
     if (played.failures.length > 0) return played;
     const target = join(folder, 'case');
     mkdirSync(target);
@@ -82,7 +86,7 @@ export async function recordStep(recording: StepRecording): Promise<Replayed> {
   }
 }
 
-/** Why a step cannot be recorded alone, as far as the case file tells. */
+/** Returns the reason why the command cannot be recorded alone, as far as the case file shows. */
 function problemOf({ found, manifest, step }: Omit<StepRecording, 'context'>): CaseFailure | undefined {
   const { displayFile: file, name } = found;
   const refused = (message: string, hint: string): CaseFailure => ({
@@ -92,37 +96,37 @@ function problemOf({ found, manifest, step }: Omit<StepRecording, 'context'>): C
     file,
   });
   if (manifest.form === 'worker_test') {
-    const message = `${file} is put together by hand, and nothing of it is recorded`;
-    return refused(message, 'change the sessions that it names');
+    const message = `${file} is a [worker_test] case, which has no recording`;
+    return refused(message, 'edit the session files that it names instead');
   }
   const recorded = manifest.steps.filter(({ script }) => script === undefined).map(each => each.name);
   const command = `reprise test ${name} --record --step`;
-  const choice = `steps that can be recorded: ${recorded.join(', ')}\n${command} ${recorded[0] ?? '<step>'}`;
+  const choice = `commands that can be recorded: ${recorded.join(', ')}\n${command} ${recorded[0] ?? '<command>'}`;
   const chosen = manifest.steps.find(each => each.name === step);
   if (!chosen) {
-    const meant = nearest(step, recorded);
-    const hint = meant === undefined ? choice : `did you mean: ${command} ${meant}`;
-    return refused(`${file} has no step ${step}`, hint);
+    const guess = nearest(step, recorded);
+    const hint = guess === undefined ? choice : `did you mean: ${command} ${guess}`;
+    return refused(`${file} has no command named ${step}`, hint);
   }
   if (chosen.script === undefined) return undefined;
-  return refused(`step ${step} of ${file} is a script, which runs for real each time`, choice);
+  return refused(`command ${step} of ${file} is a shell script, which is never recorded`, choice);
 }
 
 interface StepRecording {
   readonly found: FoundCase;
   readonly manifest: CaseManifest;
-  /** The step that is played for real. */
+  /** Name of the command to record. */
   readonly step: string;
   readonly context: TestContext;
 }
 
-interface OneLive extends StepRecording {
+interface LiveStepContext extends StepRecording {
   readonly loaded: LoadedRecording;
-  /** The folder to which everything is written down while it happens. */
+  /** Folder of the journal. */
   readonly journal: string;
 }
 
-interface PlayedOneLive {
+interface LivePerformance {
   readonly failures: readonly CaseFailure[];
   readonly played: readonly PlayedStep[];
   readonly redactor: Redactor;
@@ -130,11 +134,8 @@ interface PlayedOneLive {
   readonly repository: Repository;
 }
 
-/** Generous: agents are at work. */
-const defaultTimeoutMs = 30 * 60_000;
-
-/** Plays a case with one of its steps for real. Throws REPLAY_DIVERGED if another does not fit any more. */
-async function playOneLive(stage: Stage, options: OneLive): Promise<PlayedOneLive> {
+/** Performs a case with one command for real. Throws REPLAY_DIVERGED if another command does not follow its recording. */
+async function performOneLive(stage: Stage, options: LiveStepContext): Promise<LivePerformance> {
   const { found, manifest, step, context, loaded, journal: folder } = options;
   const env = environmentOf(context);
   const secrets = secretsOf({ ...env, ...manifest.env });
@@ -146,9 +147,16 @@ async function playOneLive(stage: Stage, options: OneLive): Promise<PlayedOneLiv
   const problems: string[] = [];
   const note = (message: string) => void problems.push(message);
   const repository = await openRepository({ cwd: stage.repo, inheritEnv: env });
-  const clock = steppedClock(firstMoment(loaded.recording.entries));
+  const clock = advancingClock(firstMoment(loaded.recording.entries));
   const journal = openJournal({ file: join(folder, 'entries.jsonl'), redactor, header: {}, onNotice: note });
-  const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
+  const performance = new CasePerformance({
+    manifest,
+    stage,
+    program: context.program,
+    env,
+    clock,
+    defaultTimeoutMs,
+  });
   const recorder = createSessionRecorder({
     folder,
     redactor,
@@ -161,7 +169,7 @@ async function playOneLive(stage: Stage, options: OneLive): Promise<PlayedOneLiv
     onProblem: note,
   });
   const world = createConductedWorld({
-    player: pinnedPlayer({
+    scheduler: rerecordScheduler({
       recording: loaded.recording,
       live: step,
       time: clock,
@@ -170,16 +178,16 @@ async function playOneLive(stage: Stage, options: OneLive): Promise<PlayedOneLiv
       where: loaded.recording.placeOf,
       rerecord: `reprise test ${found.name} --record`,
     }),
-    tracer: allTracers([journal.tracer, recorder.tracer, player.tracer]),
+    tracer: allTracers([journal.tracer, recorder.tracer, performance.tracer]),
   });
   const ports = portsOfSteps({ ...options, redactor, repository, recorder });
   const hostOf = ({ name }: CaseStep): Host => ({ world, clock, ids: systemIds, ...ports.of(name) });
   try {
-    const played = await orStopped(player.play({ world, hostOf, onLeft: ports.close }), world);
+    const played = await orStopped(performance.play({ world, hostOf, onLeft: ports.close }), world);
     await world.finish();
     const failures = [
       ...problems.map((message): CaseFailure => ({ kind: 'error', message, file: found.displayFile })),
-      ...(await stepFailures(played, { stage, manifest, watch: player.watch, isReal: true })),
+      ...(await stepFailures(played, { stage, manifest, watch: performance.watch, isReal: true })),
     ];
     return { failures, played, redactor, secrets, repository };
   } catch (error) {
@@ -192,13 +200,13 @@ async function playOneLive(stage: Stage, options: OneLive): Promise<PlayedOneLiv
   }
 }
 
-interface PortsOptions extends OneLive {
+interface PortsOptions extends LiveStepContext {
   readonly redactor: Redactor;
   readonly repository: Repository;
   readonly recorder: SessionRecorder;
 }
 
-/** Where sessions and scripts are started: real ones for the live step, recorded ones for all others. */
+/** Provides sessions and scripts: real ones for the command being recorded, recorded ones for all others. */
 function portsOfSteps({ found, manifest, step, loaded, redactor, repository, recorder }: PortsOptions) {
   const open = new Map<string, OpenSessions>();
   const shared = new Shelf(sharedSessions(manifest, loaded.sessions));
@@ -233,18 +241,18 @@ function portsOfSteps({ found, manifest, step, loaded, redactor, repository, rec
   };
 }
 
-interface Composition extends StepRecording {
+interface CompositionContext extends StepRecording {
   readonly stage: Stage;
   readonly loaded: LoadedRecording;
   readonly journal: string;
   readonly redactor: Redactor;
   readonly repository: Repository;
-  /** An empty folder. */
+  /** Path of an empty folder for the recording. */
   readonly target: string;
 }
 
-/** Writes a whole recording: new files of one step, a new score, and the files of all others as they are. */
-async function composeRecording(composition: Composition): Promise<void> {
+/** Writes a complete recording: new files of one command, a new score, and unchanged files of all other commands. */
+async function composeRecording(composition: CompositionContext): Promise<void> {
   const { found, manifest, step, context, stage, journal, redactor, repository, target } = composition;
   const steps = manifest.steps.filter(({ script }) => script === undefined).map(({ name }) => name);
   const kept = keptFiles(composition);
@@ -270,8 +278,8 @@ async function composeRecording(composition: Composition): Promise<void> {
   rewriteScore(join(target, scoreFileName(found.name)), hashesOf(target, tapes));
 }
 
-/** Sessions of the other steps, what was written by hand, and all that these need. */
-function keptFiles({ found: { folder }, manifest, step, loaded }: Composition): readonly string[] {
+/** Returns the sessions of the other commands, hand-written sessions, and the blobs that they use. */
+function keptFiles({ found: { folder }, manifest, step, loaded }: CompositionContext): readonly string[] {
   const replaced = new Set(
     loaded.sessions
       .filter(({ task }) => task.startsWith(`${step}.`))

@@ -1,24 +1,19 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { lazySessions } from '../../agents/open-session.ts';
-import { createLiveWorld } from '../../effects/live-world.ts';
-import { openJournal } from '../../effects/recording/journal.ts';
-import { readJournal } from '../../effects/recording/journal-reader.ts';
-import { createRedactor } from '../../effects/redact/redact.ts';
-import { secretsOf } from '../../effects/redact/secrets.ts';
-import { systemClock, systemIds } from '../../effects/system.ts';
-import { allTracers } from '../../effects/tracer.ts';
-import { SeriesNumbers } from '../../engine/recording/activity.ts';
-import { createSessionRecorder, type SessionRecorder } from '../../engine/recording/recorder.ts';
-import { openRepository } from '../../git/repository.ts';
-import { runShellStep } from '../../process/shell-step.ts';
-import type { Host } from '../../project/host.ts';
+import { lazySessions } from '../../agents/index.ts';
+import { allTracers, createLiveWorld, systemClock, systemIds } from '../../effects/index.ts';
+import { openJournal, readJournal } from '../../effects/recording/index.ts';
+import { createRedactor, secretsOf } from '../../effects/redact/index.ts';
+import { createSessionRecorder, SeriesNumbers, type SessionRecorder } from '../../engine/recording/index.ts';
+import { openRepository } from '../../git/index.ts';
+import { runShellStep } from '../../process/index.ts';
+import type { Host } from '../../project/index.ts';
 import { madeNow, settled, stagePaths, type TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 import { recordingClock } from '../perform/clock.ts';
 import { failureOfError, stepFailures } from '../perform/failures.ts';
-import { type PlayedStep, Player } from '../perform/perform.ts';
+import { CasePerformance, type PlayedStep } from '../perform/perform.ts';
 import { fixedEnvironment, mainOf, type Stage, stageOf } from '../perform/stage.ts';
 import { taskOf } from '../replay/replay.ts';
 import type { CaseFailure } from '../result.ts';
@@ -26,27 +21,33 @@ import { sha256 } from './case-files.ts';
 import { distil, readActivities } from './distil.ts';
 import { leakError, scanForLeaks } from './leak-scan.ts';
 
-export interface Recorded {
+export interface RecordingOutcome {
   readonly failures: readonly CaseFailure[];
   readonly played: readonly PlayedStep[];
 }
 
-const defaultTimeoutMs = 30 * 60_000;
+/** Timeout of a command without a `timeout`. Real agents take long. */
+export const defaultTimeoutMs = 30 * 60_000;
 
-/** Settings of whoever records that would change what is recorded. */
-const unwanted = new Set(['REPRISE_STATE_DIR', 'REPRISE_MAX_CONCURRENT_WORKERS', 'CI', 'FORCE_COLOR']);
+/** Variables of the user's environment that would change the recording. */
+const ignoredVariables = new Set([
+  'REPRISE_STATE_DIR',
+  'REPRISE_MAX_CONCURRENT_WORKERS',
+  'CI',
+  'FORCE_COLOR',
+]);
 
 /**
- * Plays a case for real and keeps what happened as its tapes. The recording that was there is replaced only if
- * everything that the case expects holds, and nothing leaked.
+ * Performs a case for real and records it. Replaces an existing recording only if all expectations hold and no secret
+ * leaked.
  */
 export async function recordCase(
   found: FoundCase,
   manifest: CaseManifest,
   context: TestContext,
-): Promise<Recorded> {
+): Promise<RecordingOutcome> {
   let stage: Stage | undefined;
-  // Beside the case, so that what a crash leaves can be found; on the same disk, so that it can be moved.
+  // In the case folder, so that leftovers of a crash are noticed.
   const folder = mkdtempSync(join(found.folder, '.recording-'));
   try {
     stage = await stageOf(found, manifest, context);
@@ -59,14 +60,17 @@ export async function recordCase(
   }
 }
 
-interface Taking {
+interface RecordingContext {
   readonly found: FoundCase;
   readonly manifest: CaseManifest;
   readonly context: TestContext;
   readonly folder: string;
 }
 
-async function recordOn(stage: Stage, { found, manifest, context, folder }: Taking): Promise<Recorded> {
+async function recordOn(
+  stage: Stage,
+  { found, manifest, context, folder }: RecordingContext,
+): Promise<RecordingOutcome> {
   const journalFolder = join(folder, 'journal');
   const env = environmentOf(context);
   const secrets = secretsOf({ ...env, ...manifest.env });
@@ -80,7 +84,7 @@ async function recordOn(stage: Stage, { found, manifest, context, folder }: Taki
   const file = join(journalFolder, 'entries.jsonl');
   const journal = openJournal({ file, redactor, header: {}, onNotice: note });
   const clock = recordingClock(systemClock);
-  const player = new Player({
+  const performance = new CasePerformance({
     manifest,
     stage,
     program: context.program,
@@ -113,10 +117,10 @@ async function recordOn(stage: Stage, { found, manifest, context, folder }: Taki
     tracer: allTracers([
       journal.tracer,
       ...[...recorders.values()].map(({ tracer }) => tracer),
-      player.tracer,
+      performance.tracer,
     ]),
   });
-  const played = await player.play({
+  const played = await performance.play({
     world,
     hostOf: ({ name }): Host => ({
       world,
@@ -132,7 +136,9 @@ async function recordOn(stage: Stage, { found, manifest, context, folder }: Taki
 
   const failures = [
     ...problems.map((message): CaseFailure => ({ kind: 'error', message, file: found.displayFile })),
-    ...(await stepFailures(played, { stage, manifest, watch: player.watch, isReal: true })).map(asRefusal),
+    ...(await stepFailures(played, { stage, manifest, watch: performance.watch, isReal: true })).map(
+      asRefusal,
+    ),
   ];
   if (failures.length > 0) return { failures, played };
 
@@ -165,7 +171,7 @@ async function recordOn(stage: Stage, { found, manifest, context, folder }: Taki
   return { failures: [], played };
 }
 
-/** What a captured case begins from stays, however often it is recorded. */
+/** Copies the pack of `[base]`, which recording never changes, and returns its hash. */
 function copyBasePack(
   { folder }: FoundCase,
   { base }: CaseManifest,
@@ -176,22 +182,24 @@ function copyBasePack(
   return { [base.pack]: sha256(readFileSync(join(folder, base.pack))) };
 }
 
-/** A recording of a failure that nobody wanted would pass from then on. */
+/** Explains how to record an intended failure. Recording it silently would make an unintended one pass from then on. */
 const asRefusal = (failure: CaseFailure): CaseFailure => {
   const [, code] = /expected exit code \d+, got (\d+)/.exec(failure.message) ?? [];
   if (failure.kind !== 'expectation' || code === undefined) return failure;
   return {
     ...failure,
-    hint: `nothing was recorded; if the step is to end so, say it: expect = { exit = ${code} }`,
+    hint: `nothing was recorded; if this exit code is intended, add to the case file: expect = { exit = ${code} }`,
   };
 };
 
 export const environmentOf = ({ env }: TestContext): Readonly<Record<string, string | undefined>> => ({
-  ...Object.fromEntries(Object.entries(env).filter(([name]) => !unwanted.has(name) && !/^GIT_/.test(name))),
+  ...Object.fromEntries(
+    Object.entries(env).filter(([name]) => !ignoredVariables.has(name) && !/^GIT_/.test(name)),
+  ),
   ...fixedEnvironment,
 });
 
-/** Puts the files of a new recording in the place of the old one. What people wrote, and races that were found, stay. */
+/** Replaces the recorded files of a case. Keeps the case file, the snapshot and the races. */
 export function replaceRecording({ folder }: Pick<FoundCase, 'folder'>, from: string): void {
   for (const file of readdirSync(folder)) {
     const isRecorded = /\.(vcr|score)$/.test(file) || file === 'sessions' || file === 'blobs';

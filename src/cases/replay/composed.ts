@@ -1,27 +1,31 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { scriptedSessions } from '../../agents/scripted/scripted.ts';
-import type { Session, SessionFactory, SessionHost, SessionRequest } from '../../agents/session.ts';
-import { RepriseError } from '../../core/errors.ts';
-import { createConductedWorld } from '../../effects/conductor/conductor.ts';
-import { createRedactor, type Redactor } from '../../effects/redact/redact.ts';
-import { freePlayer } from '../../effects/schedulers/round-robin.ts';
-import { allTracers, createRecorder } from '../../effects/tracer.ts';
-import { parseSessionFile } from '../../engine/recording/decode.ts';
-import type { SessionFile } from '../../engine/recording/session-file.ts';
-import { openRepository } from '../../git/repository.ts';
-import { runShellStep } from '../../process/shell-step.ts';
-import type { Host } from '../../project/host.ts';
+import {
+  type Session,
+  type SessionFactory,
+  type SessionHost,
+  type SessionRequest,
+  scriptedSessions,
+} from '../../agents/index.ts';
+import { RepriseError } from '../../core/index.ts';
+import { createConductedWorld } from '../../effects/conductor/index.ts';
+import { allTracers, createRecorder } from '../../effects/index.ts';
+import { createRedactor, type Redactor } from '../../effects/redact/index.ts';
+import { roundRobinScheduler } from '../../effects/schedulers/index.ts';
+import { parseSessionFile, type SessionFile } from '../../engine/recording/index.ts';
+import { openRepository } from '../../git/index.ts';
+import { runShellStep } from '../../process/index.ts';
+import type { Host } from '../../project/index.ts';
 import { settled, stagePaths, type TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 import { countedIds, virtualClock } from '../perform/clock.ts';
 import { failureOfError, stepFailures } from '../perform/failures.ts';
-import { Player } from '../perform/perform.ts';
+import { CasePerformance } from '../perform/perform.ts';
 import { fixedEnvironment, onStage, type Stage, stageOf } from '../perform/stage.ts';
 import type { CaseFailure } from '../result.ts';
 import { composeCase, orStopped } from '../snapshot/snapshot.ts';
-import type { Replayed } from './replay.ts';
+import type { ReplayOutcome } from './replay.ts';
 import { sessionThatFails } from './serve.ts';
 import { type AppliedMark, type DeltaOptions, Deltas, VcrSession } from './serve-session.ts';
 
@@ -35,7 +39,7 @@ export async function playComposed(
   found: FoundCase,
   manifest: CaseManifest,
   context: TestContext,
-): Promise<Replayed> {
+): Promise<ReplayOutcome> {
   let stage: Stage | undefined;
   try {
     stage = await stageOf(found, manifest, context);
@@ -47,13 +51,13 @@ export async function playComposed(
   }
 }
 
-interface Composed {
+interface ComposedContext {
   readonly found: FoundCase;
   readonly manifest: CaseManifest;
   readonly context: TestContext;
 }
 
-async function playOn(stage: Stage, { found, manifest, context }: Composed): Promise<Replayed> {
+async function playOn(stage: Stage, { found, manifest, context }: ComposedContext): Promise<ReplayOutcome> {
   const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };
   const clock = virtualClock();
   const ids = countedIds();
@@ -66,11 +70,18 @@ async function playOn(stage: Stage, { found, manifest, context }: Composed): Pro
     blobs: blobsOf(found),
     applyDeltas: true,
   });
-  const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
+  const performance = new CasePerformance({
+    manifest,
+    stage,
+    program: context.program,
+    env,
+    clock,
+    defaultTimeoutMs,
+  });
   const recorder = createRecorder();
   const world = createConductedWorld({
-    player: freePlayer(clock),
-    tracer: allTracers([recorder.tracer, player.tracer]),
+    scheduler: roundRobinScheduler(clock),
+    tracer: allTracers([recorder.tracer, performance.tracer]),
   });
   const hostOf = ({ name }: { readonly name: string }): Host => ({
     world,
@@ -80,7 +91,7 @@ async function playOn(stage: Stage, { found, manifest, context }: Composed): Pro
     runShell: runShellStep,
     surround: onStage(stage),
   });
-  const played = await orStopped(player.play({ world, hostOf, onLeft: async () => {} }), world);
+  const played = await orStopped(performance.play({ world, hostOf, onLeft: async () => {} }), world);
   await world.finish();
   const failures: readonly CaseFailure[] = [
     ...sessions.problems().map(error => failureOfError(error, found.displayFile)),
@@ -92,7 +103,7 @@ async function playOn(stage: Stage, { found, manifest, context }: Composed): Pro
         file: found.displayFile,
       }),
     ),
-    ...(await stepFailures(played, { stage, manifest, watch: player.watch, isReal: true })),
+    ...(await stepFailures(played, { stage, manifest, watch: performance.watch, isReal: true })),
   ];
   const { entries } = recorder.recording();
   return { failures, played, snapshot: await composeCase(stage, { manifest, played, entries }) };
@@ -189,13 +200,13 @@ export function createVcrSessionFactory(options: VcrSessionFactoryOptions): VcrS
 /** A role that any agent may have. */
 const anyAgent = 'agent';
 
-interface Queued {
+interface QueuedSession {
   readonly role: string;
   readonly vcr: string;
   readonly file: SessionFile;
 }
 
-const queueOf = ({ sessions }: ServedWorker, { load }: VcrSessionFactoryOptions): Queued[] =>
+const queueOf = ({ sessions }: ServedWorker, { load }: VcrSessionFactoryOptions): QueuedSession[] =>
   sessions.map(({ role, vcr }) => ({ role, vcr, file: load(vcr) }));
 
 const asScripted = (
@@ -212,7 +223,15 @@ const noneLeft = (worker: string, role: string, isKnown: boolean): RepriseError 
     { hint: `add { role = "${role}", vcr = "..." } to the sessions of ${worker}` },
   );
 
-const otherRole = ({ worker, role, next }: { worker: string; role: string; next: Queued }): RepriseError =>
+const otherRole = ({
+  worker,
+  role,
+  next,
+}: {
+  worker: string;
+  role: string;
+  next: QueuedSession;
+}): RepriseError =>
   new RepriseError(
     'REPLAY_DIVERGED',
     `${worker} opens a session of the agent ${role}, and the next one for it is ${next.vcr}, of ${next.role}`,

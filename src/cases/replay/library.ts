@@ -1,20 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { SessionRequest } from '../../agents/session.ts';
-import type { Redactor } from '../../effects/redact/redact.ts';
-import type { WorkScript } from '../../engine/environment.ts';
-import { commandOf, promptOf } from '../../engine/recording/recorder.ts';
-import type { RecordedSession, RecordedShell, Recording } from '../../engine/recording/session-file.ts';
+import type { SessionRequest } from '../../agents/index.ts';
+import type { Redactor } from '../../effects/redact/index.ts';
+import type { WorkScript } from '../../engine/index.ts';
+import {
+  commandOf,
+  promptOf,
+  type RecordedActivity,
+  type RecordedSession,
+  type RecordedShell,
+} from '../../engine/recording/index.ts';
 import { compareSnapshot } from '../snapshot/diff.ts';
 
-export interface Wanted {
-  readonly kind: Recording['kind'];
+export interface WantedRecording {
+  readonly kind: RecordedActivity['kind'];
   readonly role: string;
   readonly task: string;
 }
 
 /** Recordings of one role and task. */
-interface Series {
-  readonly recordings: Recording[];
+interface RecordingSeries {
+  readonly recordings: RecordedActivity[];
   opened: number;
   results: number;
 }
@@ -27,11 +32,11 @@ interface ShelfOptions {
 /** The recordings of a case; each is taken once, unless it is said otherwise. */
 export class Shelf {
   readonly #again: boolean;
-  readonly #series = new Map<string, Series>();
-  readonly #taken = new Set<Recording>();
-  readonly #said = new Map<string, Recording>();
+  readonly #series = new Map<string, RecordingSeries>();
+  readonly #taken = new Set<RecordedActivity>();
+  readonly #said = new Map<string, RecordedActivity>();
 
-  constructor(recordings: readonly Recording[], { again = false }: ShelfOptions = {}) {
+  constructor(recordings: readonly RecordedActivity[], { again = false }: ShelfOptions = {}) {
     this.#again = again;
     for (const recording of recordings) this.#of(recording).recordings.push(recording);
   }
@@ -40,7 +45,7 @@ export class Shelf {
    * By the order of opening; if there is none, by the number of results before it. `undefined` if there is nothing
    * more.
    */
-  take(wanted: Wanted): Recording | undefined {
+  take(wanted: WantedRecording): RecordedActivity | undefined {
     const series = this.#of(wanted);
     const found = this.peek(wanted);
     series.opened++;
@@ -51,7 +56,7 @@ export class Shelf {
   }
 
   /** Whoever took it was killed before it had come to anything: it is there for the next one. */
-  putBack(recording: Recording): void {
+  putBack(recording: RecordedActivity): void {
     const series = this.#of(recording);
     series.opened--;
     if (recording.cut === undefined) series.results--;
@@ -62,7 +67,7 @@ export class Shelf {
    * What was said of the same thing before is said again, and only of another thing something else: a verification, of the
    * same files.
    */
-  takeAbout(wanted: Wanted, subject: string | undefined): Recording | undefined {
+  takeAbout(wanted: WantedRecording, subject: string | undefined): RecordedActivity | undefined {
     if (!this.#again || subject === undefined) return this.take(wanted);
     const key = JSON.stringify([wanted.role, wanted.task, subject]);
     const said = this.#said.get(key) ?? this.take(wanted);
@@ -71,7 +76,7 @@ export class Shelf {
   }
 
   /** What would be taken. */
-  peek(wanted: Wanted): Recording | undefined {
+  peek(wanted: WantedRecording): RecordedActivity | undefined {
     const { recordings, opened, results } = this.#of(wanted);
     const left = recordings.filter(each => !this.#taken.has(each));
     return (
@@ -81,7 +86,7 @@ export class Shelf {
     );
   }
 
-  get left(): readonly Recording[] {
+  get left(): readonly RecordedActivity[] {
     return [...this.#series.values()].flatMap(({ recordings }) =>
       recordings.filter(each => !this.#taken.has(each)),
     );
@@ -93,7 +98,7 @@ export class Shelf {
     return [...new Set(recordings.filter(each => each.task === task).map(each => each.role))];
   }
 
-  #of({ kind, role, task }: Wanted): Series {
+  #of({ kind, role, task }: WantedRecording): RecordingSeries {
     const key = JSON.stringify([kind, role, task]);
     const series = this.#series.get(key) ?? { recordings: [], opened: 0, results: 0 };
     this.#series.set(key, series);

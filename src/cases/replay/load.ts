@@ -1,10 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import { scoreFileName } from '../../effects/recording/score-file.ts';
-import { tapeFileName } from '../../effects/recording/tape-file.ts';
-import { parseSessionFile } from '../../engine/recording/decode.ts';
-import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
+import { RepriseError } from '../../core/index.ts';
+import { scoreFileName, tapeFileName } from '../../effects/recording/index.ts';
+import { parseSessionFile, type RecordedActivity } from '../../engine/recording/index.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 import { type CaseRecording, fromCaseFiles, sha256 } from '../record/case-files.ts';

@@ -1,21 +1,20 @@
 import { join } from 'node:path';
-import { lazySessions } from '../../agents/open-session.ts';
-import { RepriseError } from '../../core/errors.ts';
-import { createConductedWorld } from '../../effects/conductor/conductor.ts';
-import { createRedactor } from '../../effects/redact/redact.ts';
-import { scorePlayer } from '../../effects/schedulers/replay.ts';
-import { systemIds } from '../../effects/system.ts';
-import { allTracers } from '../../effects/tracer.ts';
-import { openRepository } from '../../git/repository.ts';
-import { runShellStep } from '../../process/shell-step.ts';
-import type { Host } from '../../project/host.ts';
-import { memoryStore } from '../../store/memory.ts';
+import { lazySessions } from '../../agents/index.ts';
+import { RepriseError } from '../../core/index.ts';
+import { createConductedWorld } from '../../effects/conductor/index.ts';
+import { allTracers, systemIds } from '../../effects/index.ts';
+import { createRedactor } from '../../effects/redact/index.ts';
+import { replayScheduler } from '../../effects/schedulers/index.ts';
+import { openRepository } from '../../git/index.ts';
+import { runShellStep } from '../../process/index.ts';
+import type { Host } from '../../project/index.ts';
+import { memoryStore } from '../../store/index.ts';
 import { settled, stagePaths, type TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
 import { replayClock } from '../perform/clock.ts';
 import { failureOfError, isGitReal, stepFailures } from '../perform/failures.ts';
-import { type PlayedStep, Player } from '../perform/perform.ts';
+import { CasePerformance, type PlayedStep } from '../perform/perform.ts';
 import { fixedEnvironment, mainOf, onStage, putClaims, type Stage, stageOf } from '../perform/stage.ts';
 import type { CaseFailure } from '../result.ts';
 import { composeCase, orStopped } from '../snapshot/snapshot.ts';
@@ -24,7 +23,7 @@ import { loadRecording } from './load.ts';
 import { createVcr, leftOn, type OpenSessions, openSessions, type Vcr } from './serve.ts';
 
 /** What a replay came to. */
-export interface Replayed {
+export interface ReplayOutcome {
   readonly failures: readonly CaseFailure[];
   readonly played: readonly PlayedStep[];
   /** Absent if it did not get to its end. */
@@ -38,7 +37,7 @@ export async function replayCase(
   found: FoundCase,
   manifest: CaseManifest,
   context: TestContext,
-): Promise<Replayed> {
+): Promise<ReplayOutcome> {
   let stage: Stage | undefined;
   try {
     const loaded = loadRecording(found, manifest, context.cwd);
@@ -58,12 +57,12 @@ interface Replay {
   readonly loaded: ReturnType<typeof loadRecording>;
 }
 
-async function replayOn(stage: Stage, { found, manifest, context, loaded }: Replay): Promise<Replayed> {
+async function replayOn(stage: Stage, { found, manifest, context, loaded }: Replay): Promise<ReplayOutcome> {
   const { recording, sessions, blob } = loaded;
   const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };
   const redactor = createRedactor({ paths: stagePaths(stage), secrets: [] });
   const clock = replayClock(firstMoment(recording.entries));
-  const player = new Player({
+  const performance = new CasePerformance({
     manifest,
     stage,
     program: context.program,
@@ -72,7 +71,7 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
     defaultTimeoutMs,
   });
   const world = createConductedWorld({
-    player: scorePlayer({
+    scheduler: replayScheduler({
       recording,
       fidelity: manifest.fidelity,
       normalise: value => redactor.json(value),
@@ -81,7 +80,7 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
       rerecord: `reprise test ${found.name} --record`,
       sourceRoot: context.packages.reprise,
     }),
-    tracer: allTracers([clock.tracer, player.tracer]),
+    tracer: allTracers([clock.tracer, performance.tracer]),
   });
   const repository = await openRepository({ cwd: stage.repo, env, runProgram: stage.runProgram });
   const applyDeltas = isGitReal(manifest);
@@ -123,10 +122,15 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
     };
   };
   const onLeft = async (step: string) => open.get(step)?.closeAll();
-  const played = await orStopped(player.play({ world, hostOf, onLeft }), world);
+  const played = await orStopped(performance.play({ world, hostOf, onLeft }), world);
   await world.finish();
   const failures = [
-    ...(await stepFailures(played, { stage, manifest, watch: player.watch, isReal: isGitReal(manifest) })),
+    ...(await stepFailures(played, {
+      stage,
+      manifest,
+      watch: performance.watch,
+      isReal: isGitReal(manifest),
+    })),
     ...[...vcrs.values()].flatMap(vcr => vcrFailures(vcr, found)),
     ...leftOverFailures(leftOn(shared, { ...manifest, applyDeltas }), found.name),
     ...(isGitReal(manifest) ? await mainFailures(stage, loaded, found) : []),

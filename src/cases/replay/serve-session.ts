@@ -8,12 +8,12 @@ import {
   type Session,
   type SessionHost,
   type SessionResult,
-  type Turn,
-} from '../../agents/session.ts';
-import { RepriseError, toErrorData } from '../../core/errors.ts';
-import type { RecordedSession, Recording } from '../../engine/recording/session-file.ts';
-import { applyDelta } from '../../git/delta/apply.ts';
-import type { Repository } from '../../git/repository.ts';
+  type TurnEnd,
+} from '../../agents/index.ts';
+import { RepriseError, toErrorData } from '../../core/index.ts';
+import type { RecordedActivity, RecordedSession } from '../../engine/recording/index.ts';
+import { applyDelta } from '../../git/delta/index.ts';
+import type { Repository } from '../../git/index.ts';
 
 interface VcrSessionOptions {
   /** Paths are those of this machine. */
@@ -38,7 +38,7 @@ export class VcrSession implements Session {
   #isCancelled = false;
   #at = 0;
   #question: HostQuestion | undefined;
-  #ending: Promise<Turn> | undefined;
+  #ending: Promise<TurnEnd> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: VcrSessionOptions) {
@@ -50,7 +50,7 @@ export class VcrSession implements Session {
     if (options.host.signal?.aborted) void this.cancel();
   }
 
-  async next(answer?: HostAnswer): Promise<Turn> {
+  async next(answer?: HostAnswer): Promise<TurnEnd> {
     if (this.#ending) return this.#ending;
     if (this.#question) {
       if (!answer) return { kind: 'question', question: this.#question };
@@ -108,11 +108,11 @@ export class VcrSession implements Session {
     const line = recording.lines[this.#at];
     const recorded = line?.kind === 'answer' ? line.answer : undefined;
     if (isDeepStrictEqual(data(recorded), data(answer))) return;
-    const asked = question.kind === 'permission' ? `may it use ${question.tool}?` : 'what about the limit?';
+    const pending = question.kind === 'permission' ? `may it use ${question.tool}?` : 'what about the limit?';
     const error = new RepriseError(
       'REPLAY_DIVERGED',
       [
-        `${recording.file}: the question of the session (${asked}) is answered in another way`,
+        `${recording.file}: the question of the session (${pending}) is answered in another way`,
         `  recorded: ${recorded ? JSON.stringify(recorded) : 'no answer'}`,
         `  now:      ${JSON.stringify(answer)}`,
       ].join('\n'),
@@ -122,7 +122,7 @@ export class VcrSession implements Session {
     throw error;
   }
 
-  async #end(): Promise<Turn> {
+  async #end(): Promise<TurnEnd> {
     const { recording } = this.#options;
     if (this.#isInterrupted) {
       await this.#cancelled;
@@ -162,7 +162,7 @@ export interface AppliedMark {
 
 /** Does to a folder what a recording did to its own, and says how that fared. */
 export type ApplyRecorded = (
-  recording: Recording,
+  recording: RecordedActivity,
   folder: string,
 ) => Omit<AppliedMark, 'file'> | Promise<Omit<AppliedMark, 'file'>>;
 
@@ -185,7 +185,7 @@ export class Deltas {
   }
 
   /** Never rejects: what could not be done is a mark. */
-  async apply(recording: Recording, folder: string): Promise<void> {
+  async apply(recording: RecordedActivity, folder: string): Promise<void> {
     const { file, before, after } = recording;
     if (!this.#options.applyDeltas || !before || !after || isDeepStrictEqual(before, after)) return;
     const apply = this.#options.applyInstead ?? applyOnDisk(this.#options);

@@ -1,18 +1,23 @@
-import type { Session, SessionFactory } from '../../agents/session.ts';
-import { RepriseError } from '../../core/errors.ts';
-import type { Redactor } from '../../effects/redact/redact.ts';
-import type { ShellRunner, WorkScript } from '../../engine/environment.ts';
-import type { TaskUnit } from '../../engine/recording/recorder.ts';
+import type { Session, SessionFactory } from '../../agents/index.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Redactor } from '../../effects/redact/index.ts';
+import type { ShellRunner, WorkScript } from '../../engine/index.ts';
 import {
+  type RecordedActivity,
   type RecordedSession,
   type RecordedShell,
-  type Recording,
   sessionFileName,
   shellRole,
-} from '../../engine/recording/session-file.ts';
-import { type Log, type OpenLog, openLogFile } from '../../process/log.ts';
-import type { ShellEnd } from '../../process/shell-step.ts';
-import { Shelf, type StaleSession, stalenessOfSession, stalenessOfShell, type Wanted } from './library.ts';
+  type TaskUnit,
+} from '../../engine/recording/index.ts';
+import { type Log, type OpenLog, openLogFile, type ShellEnd } from '../../process/index.ts';
+import {
+  Shelf,
+  type StaleSession,
+  stalenessOfSession,
+  stalenessOfShell,
+  type WantedRecording,
+} from './library.ts';
 import { type AppliedMark, type DeltaOptions, Deltas, VcrSession } from './serve-session.ts';
 
 /** What `live` may say for a script: what it is, exactly or as one of several, or the step that it belongs to. */
@@ -39,7 +44,7 @@ const groups: Readonly<Record<string, string>> = {
 };
 
 export interface VcrOptions extends DeltaOptions {
-  readonly sessions: readonly Recording[];
+  readonly sessions: readonly RecordedActivity[];
   readonly redactor: Redactor;
   /** Recordings are served as often as they are asked for. */
   readonly again?: boolean | undefined;
@@ -86,14 +91,17 @@ export function createVcr(options: VcrOptions): Vcr {
   const shelfOf = (unit: TaskUnit) => (unit.task === undefined ? own : (options.shared ?? own));
   const deltas = new Deltas(options);
   const stale: StaleSession[] = [];
-  const unused = new Map<Recording, { readonly shelf: Shelf; readonly isClosed: boolean }>();
+  const unused = new Map<RecordedActivity, { readonly shelf: Shelf; readonly isClosed: boolean }>();
   const problems: RepriseError[] = [];
   const report = (error: RepriseError): RepriseError => {
     problems.push(error);
     return error;
   };
 
-  const noteStale = (recording: Recording, difference: Pick<StaleSession, 'what' | 'diff'> | undefined) => {
+  const noteStale = (
+    recording: RecordedActivity,
+    difference: Pick<StaleSession, 'what' | 'diff'> | undefined,
+  ) => {
     if (!difference) return;
     const { file, role, task: on } = recording;
     const found = { file, role, task: on, ...difference, command: rerecord };
@@ -159,7 +167,7 @@ export const leftOn = (shelf: Shelf, options: Pick<VcrOptions, 'live' | 'applyDe
 
 /** What runs for real needs no recording; nor does what belongs to a landing that a tape answers for. */
 function isExpected(
-  { role, task }: Recording,
+  { role, task }: RecordedActivity,
   { live, applyDeltas }: Pick<VcrOptions, 'live' | 'applyDeltas'>,
 ): boolean {
   const steps = [task, task.slice(task.indexOf('.') + 1)];
@@ -167,11 +175,11 @@ function isExpected(
   return applyDeltas || !isVerification(role);
 }
 
-const expanded = <T extends Recording>(recording: T, redactor: Redactor): T =>
+const expanded = <T extends RecordedActivity>(recording: T, redactor: Redactor): T =>
   redactor.expand(recording) as T;
 
 function missing(
-  wanted: Wanted,
+  wanted: WantedRecording,
   { shelf, rerecord }: { readonly shelf: Shelf; readonly rerecord: string },
 ): RepriseError {
   const { kind, role, task } = wanted;

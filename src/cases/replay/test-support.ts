@@ -19,7 +19,7 @@ import {
 import { unitFileName } from '../../engine/log-files.ts';
 import { parseSessionFile } from '../../engine/recording/decode.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
-import { formatRecording, type Recording } from '../../engine/recording/session-file.ts';
+import { formatRecording, type RecordedActivity } from '../../engine/recording/session-file.ts';
 import { packDelta } from '../../git/delta/pack.ts';
 import { Lab, plainEnvironment } from '../../git/test-support.ts';
 import { runShellStep } from '../../process/shell-step.ts';
@@ -151,12 +151,12 @@ export class Stage {
     const played = await this.play(play, { ...recorder, world: options.wrap?.(recorder.tracer) });
     await recorder.close();
     const blobs = new Map<string, Uint8Array>();
-    const recordings: Recording[] = [];
+    const recordings: RecordedActivity[] = [];
     for (const recording of this.files()) recordings.push(await this.#packed(recording, base, blobs));
     return { played, problems, recordings, blobs };
   }
 
-  files(): readonly Recording[] {
+  files(): readonly RecordedActivity[] {
     const sessions = join(this.recordingFolder, 'sessions');
     mkdirSync(sessions, { recursive: true });
     return readdirSync(sessions)
@@ -192,7 +192,11 @@ export class Stage {
     return { ...(await this.play(play, { ...vcr, world })), vcr };
   }
 
-  async #packed(recording: Recording, base: string, blobs: Map<string, Uint8Array>): Promise<Recording> {
+  async #packed(
+    recording: RecordedActivity,
+    base: string,
+    blobs: Map<string, Uint8Array>,
+  ): Promise<RecordedActivity> {
     const { before, after } = recording;
     let pack: string | undefined;
     if (before && after && JSON.stringify(before) !== JSON.stringify(after)) {
@@ -202,7 +206,7 @@ export class Stage {
       blobs.set(pack, bytes);
     }
     const text = formatRecording({ ...recording, pack }, this.redactor);
-    return parseSessionFile(recording.file, text) as Recording;
+    return parseSessionFile(recording.file, text) as RecordedActivity;
   }
 }
 
@@ -215,7 +219,7 @@ export interface RecordOptions {
 export interface RecordedPlay {
   readonly played: Played;
   readonly problems: readonly string[];
-  readonly recordings: readonly Recording[];
+  readonly recordings: readonly RecordedActivity[];
   readonly blobs: ReadonlyMap<string, Uint8Array>;
 }
 

@@ -1,18 +1,19 @@
-import { formatDuration } from '../../core/time.ts';
-import { hintLines } from '../../terminal/errors.ts';
-import { type Glyphs, glyphsFor } from '../../terminal/glyphs.ts';
+import { formatDuration } from '../../core/index.ts';
 import {
   type Colour,
   count,
   displayWidth,
   filled,
   filledBefore,
+  type Glyphs,
+  glyphsFor,
+  hintLines,
   type Paint,
   painter,
+  shellWord,
   truncate,
-} from '../../terminal/text.ts';
-import { shellWord } from '../../terminal/words.ts';
-import { firstLine, safeLine, safeOutput } from '../../view/safe-text.ts';
+} from '../../terminal/index.ts';
+import { firstLine, safeLine, safeOutput } from '../../view/index.ts';
 import {
   type CaseFailure,
   type CaseName,
@@ -73,9 +74,9 @@ const remedies: Readonly<Record<FailureKind, readonly [options: string, why: str
   stale: [' --record', 'record it again'],
   leak: [' --record', 'once it is out of what the case prints and writes'],
   snapshot: [' --accept', 'if the new one is right'],
-  expectation: ['', 'once it is mended'],
-  trigger: ['', 'once it is mended'],
-  definition: ['', 'once it is mended'],
+  expectation: ['', 'after fixing the problem'],
+  trigger: ['', 'after fixing the problem'],
+  definition: ['', 'after fixing the problem'],
   timeout: ['', 'give the step a longer `timeout`, or mend what hangs, and run it again'],
   race: ['', 'to see it once more'],
   error: ['', 'to run it again'],
@@ -93,9 +94,9 @@ export function hintOf(result: Pick<CaseResult, 'name' | 'group'>, failure: Case
 const durationWidth = 7;
 const narrowestNote = 16;
 
-type Mark = 'completed' | 'failed' | 'running' | 'skipped';
+type StatusMark = 'completed' | 'failed' | 'running' | 'skipped';
 
-const marks: Readonly<Record<CaseStatus, readonly [Mark, Colour]>> = {
+const marks: Readonly<Record<CaseStatus, readonly [StatusMark, Colour]>> = {
   passed: ['completed', 'green'],
   failed: ['failed', 'red'],
   recorded: ['running', 'cyan'],

@@ -23,7 +23,7 @@ describe('for CI servers', () => {
         the output ends with:
         | not landed
         at cases/orchestration/landing_conflict/landing_conflict.toml:7
-        hint: once it is mended: reprise test orchestration/landing_conflict]]></failure><system-out><![CDATA[--- worker_a ---
+        hint: after fixing the problem: reprise test orchestration/landing_conflict]]></failure><system-out><![CDATA[--- worker_a ---
       landed
 
       --- worker_b ---

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
-import { painter } from '../../terminal/text.ts';
-import { firstLine, safeLine } from '../../view/safe-text.ts';
+import { painter } from '../../terminal/index.ts';
+import { firstLine, safeLine } from '../../view/index.ts';
 import type { CaseResult, TestReporter, TestSummary } from '../result.ts';
 import { outputLines } from '../snapshot/normalise.ts';
 import { failureLines, type TestReporterOptions } from './default.ts';

@@ -1,6 +1,6 @@
 import { type CaseResult, summaryOf, type TestReporter } from '../result.ts';
 import type { TestReporterOptions } from './default.ts';
-import { createTestReporter, type ReporterName } from './index.ts';
+import { createTestReporter, type ReporterName } from './reporters.ts';
 
 export const caseResult = (changes: Partial<CaseResult>): CaseResult => ({
   name: 'two_workers',
@@ -63,11 +63,11 @@ export function reported(
   const write = (more: string) => {
     text += more;
   };
-  tell(createTestReporter(name, { write, color: false, columns: 80, ...options }), results);
+  reportTo(createTestReporter(name, { write, color: false, columns: 80, ...options }), results);
   return text;
 }
 
-function tell(reporter: TestReporter, results: readonly CaseResult[]): void {
+function reportTo(reporter: TestReporter, results: readonly CaseResult[]): void {
   reporter.onStart?.(results);
   for (const result of results) reporter.onCase?.(result);
   reporter.onEnd?.(summaryOf(results));

@@ -1,4 +1,4 @@
-import { type DiffLine, diffLines } from '../../core/line-diff.ts';
+import { type DiffLine, diffLines } from '../../core/index.ts';
 
 export type Comparison =
   | { readonly equal: true }

@@ -12,7 +12,7 @@ describe('a snapshot has nothing in it that another recording would change', () 
       '03:36:38 reproduce  failed (attempt 1 of 3), again in 500ms: exited with code 1',
       '03:36:40 fix:0      saved 1 file, +5 -1 on reprise/fix/xkkv978qrf/fix/worker_0',
       '03:36:40 fix:0      ok 1.0s, >= $0.0042',
-      '03:36:41 fix        note: waiting for process 4711, which is landing',
+      '03:36:41 fix        note: waiting for process 4711 to finish its landing',
       '03:36:46 land       landed 1 commit on main (c07b3f055d)',
       '03:36:46 land_docs  landed 1 commit on main (8c24a0c0fe)',
       '03:38:52 fix        completed in 2m 05s',
@@ -26,7 +26,7 @@ describe('a snapshot has nothing in it that another recording would change', () 
       <TIME> reproduce  failed (attempt 1 of 3), again in <DURATION>: exited with code 1
       <TIME> fix:0      saved 1 file, +5 -1 on reprise/fix/<RUN:1>/fix/worker_0
       <TIME> fix:0      ok <DURATION>, >= <COST>
-      <TIME> fix        note: waiting for process <PID>, which is landing
+      <TIME> fix        note: waiting for process <PID> to finish its landing
       <TIME> land       landed 1 commit on main (<SHA:1>)
       <TIME> land_docs  landed 1 commit on main (<SHA:2>)
       <TIME> fix        completed in <DURATION>
@@ -79,7 +79,7 @@ describe('a snapshot has nothing in it that another recording would change', () 
     ['(3 ms) [1h30m]', '(<DURATION>) [<DURATION>]'],
     ['listening on http://localhost:41234/', 'listening on http://localhost:<PORT:1>/'],
     ['PORT=3000 REPRISE_PORT=3001 port 3000', 'PORT=<PORT:1> REPRISE_PORT=<PORT:2> port <PORT:1>'],
-    ['no signal could end process 7, 12', 'no signal could end process <PID>'],
+    ['could not stop process 7, 12', 'could not stop process <PID>'],
     ['pid: 12', 'pid: <PID>'],
     ['cd /tmp/reprise-demo-nLJPAL/a && ls /tmp/x.1.', 'cd <PATH:1>/a && ls <PATH:2>.'],
     ['/home/ann/.cache and /Users/ann.b/x', '<PATH:1>/.cache and <PATH:2>/x'],

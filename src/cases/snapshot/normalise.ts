@@ -1,7 +1,7 @@
-import { displayWidth } from '../../terminal/text.ts';
-import { safeOutput } from '../../view/safe-text.ts';
+import { displayWidth } from '../../terminal/index.ts';
+import { safeOutput } from '../../view/index.ts';
 
-interface Rule {
+interface NormaliseRule {
   readonly pattern: string | undefined;
   readonly placeholder: (match: string) => string;
 }
@@ -20,7 +20,7 @@ export function normaliseSnapshot(text: string, known: KnownValues = {}): string
   return steadyColumns(replaced);
 }
 
-function rulesFor(text: string, known: KnownValues): readonly Rule[] {
+function rulesFor(text: string, known: KnownValues): readonly NormaliseRule[] {
   const { paths = [], ports = [], hosts = [] } = known;
   const names = namesByPath(paths);
   const numbered = numbering(text);

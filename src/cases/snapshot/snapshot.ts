@@ -1,10 +1,9 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { ConductedWorld } from '../../effects/conductor/conductor.ts';
-import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import { tableLines } from '../../terminal/table.ts';
-import { shellWord } from '../../terminal/words.ts';
-import { safeLine } from '../../view/safe-text.ts';
+import type { ConductedWorld } from '../../effects/conductor/index.ts';
+import type { RecordedEntry } from '../../effects/recording/index.ts';
+import { shellWord, tableLines } from '../../terminal/index.ts';
+import { safeLine } from '../../view/index.ts';
 import { stagePaths } from '../context.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 import { isGitReal } from '../perform/failures.ts';

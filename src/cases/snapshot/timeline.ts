@@ -1,6 +1,6 @@
-import { conflicts, type Keys } from '../../effects/effect.ts';
-import { type RecordedEntry, topLane } from '../../effects/recording/recording.ts';
-import { filled, filledBefore, truncate } from '../../terminal/text.ts';
+import { conflicts, type Keys } from '../../effects/index.ts';
+import { type RecordedEntry, topLane } from '../../effects/recording/index.ts';
+import { filled, filledBefore, truncate } from '../../terminal/index.ts';
 
 const columns = 80;
 const gap = 2;

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { openStore } from '../../project/open-engine.ts';
+import { openStore } from '../../project/index.ts';
 import {
   begunIn,
-  type Files,
+  type DemoFiles,
+  type DemoScript,
   logOf,
   makeRepository,
-  type Play,
   perform,
   performAndKill,
   say,
@@ -14,8 +14,8 @@ import {
 } from './stage.ts';
 
 /**
- * A test fails; three copies of one agent try to mend it, each in a worktree of its own, while two others write
- * documentation; the smallest change that passes is landed, and then what was written.
+ * A test fails. Three copies of one agent try to fix it, each in its own worktree, while two copies of another write
+ * documentation. The smallest change that passes the test lands, then the documentation.
  */
 const fix = `name: fix
 steps:
@@ -28,7 +28,7 @@ steps:
     concurrency: 3
     prompt: |
       The test says: \${{ steps.reproduce.outputs.failure }}
-      Mend greet.mjs.
+      Fix greet.mjs.
     select:
       gates: [node test.mjs]
       rank: node demo/size-of-change.mjs
@@ -51,7 +51,7 @@ outputs:
   landed: \${{ steps.land.outputs.outcome }}
 `;
 
-/** Both agents are scripts that Reprise plays itself: they need no account, and cost nothing. */
+/** Both agents are scripts that Reprise runs itself, so they need no account and cost nothing. */
 const config = `agents:
   coder:
     kind: scripted
@@ -59,7 +59,7 @@ const config = `agents:
     script:
       - think: There is more than one way to do this.
       - run: node demo/coder.mjs
-      - say: The greeting is mended.
+      - say: The greeting is fixed.
   writer:
     kind: scripted
     allow: ["Bash(node demo/writer.mjs)"]
@@ -69,22 +69,22 @@ const config = `agents:
 `;
 
 /**
- * The first copy mends it with much ado, the second not at all. The third is not done before it has been killed once, so
- * that the same is left to do every time.
+ * The first copy writes a long fix, the second a wrong one, the third a short one. The third waits until it has been killed
+ * once, so that a resume always has the same work left.
  */
 const coder = `import { writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { begin, until } from './stage.mjs';
 
 const worker = process.env.REPRISE_WORKER;
-const ways = [
+const fixes = [
   "export function greet(name) {\\n  const words = ['Hello', name];\\n  const text = words.join(', ');\\n  return text + '!';\\n}\\n",
   "export const greet = name => 'Hallo, ' + name + '!';\\n",
   "export const greet = name => 'Hello, ' + name + '!';\\n",
 ];
 if (begin(\`fix:\${worker}\`) === 1 && worker === '2') await until(() => false);
 await setTimeout(700);
-writeFileSync('greet.mjs', ways[worker]);
+writeFileSync('greet.mjs', fixes[worker]);
 `;
 
 const writer = `import { writeFileSync } from 'node:fs';
@@ -98,7 +98,7 @@ await setTimeout(900);
 writeFileSync(file, \`# \${file.slice(0, -3)}\\n\\nCall greet(name).\\n\`);
 `;
 
-/** The first time something is not there yet, as things are. */
+/** Fails on the first attempt, like a service that is not up yet. */
 const reproduce = `import { spawnSync } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { begin } from './stage.mjs';
@@ -126,7 +126,7 @@ if (greet('world') !== 'Hello, world!') {
 }
 `;
 
-const files: Files = {
+const files: DemoFiles = {
   'README.md': '# A small project\n',
   'greet.mjs': "export const greet = name => 'Hello, ' + name;\n",
   'test.mjs': test,
@@ -139,23 +139,24 @@ const files: Files = {
   '.reprise/workflows/fix.yaml': fix,
 };
 
-/** A repository with a test that fails, two agents and a workflow. */
+/** Creates a repository with a failing test, two agents and a workflow. */
 const makeFanOutProject = (folder: string): void => makeRepository(folder, files);
 
 /**
- * Five agents work at once in workspaces of their own, the process is killed in the middle, and a resume goes on without
- * doing finished work again, picks the best result and lands it.
+ * Runs five agents in parallel, each in its own workspace, and kills the process. A resume keeps the finished work, selects
+ * the best result and lands it.
  */
-export const playFanOut: Play = async stage => {
+export const playFanOut: DemoScript = async stage => {
   const { root, scene } = stage;
   makeFanOutProject(root);
   say(
     stage,
     [
-      `Five agents at once and one kill -9, in a new repository:\n${root}`,
-      '\nIts test fails. Three copies of one agent try to mend it, each in a worktree of',
-      'its own, while two others write documentation. The smallest change that passes',
-      'lands, then what was written. Scripts play the agents, so no account is needed.',
+      `Five parallel agents and one kill -9, in a new repository:\n${root}`,
+      '\nIts test fails. Three copies of one agent try to fix it, each in its own',
+      'worktree, while two others write documentation. The smallest change that passes',
+      'the test lands, then the documentation. The agents are scripts, so you need no',
+      'account.',
     ].join('\n'),
   );
   await performAndKill(
@@ -163,28 +164,28 @@ export const playFanOut: Play = async stage => {
     ['run', 'fix'],
     async () => begunIn(scene, 'fix:2') > 0 && (await areFourDone(root)),
   );
-  say(stage, '\nkill -9: four agents were done, and one was in the middle of its work.');
+  say(stage, '\nkill -9: four agents were done, and one was still working.');
   if (!(await perform(stage, ['resume']))) return undefined;
   say(
     stage,
     [
-      '\nHow often each really ran:',
+      '\nHow often each step and copy ran:',
       ...timesBegun(stage, {
-        reproduce: 'its first attempt failed, and it was tried again',
+        reproduce: 'the first attempt failed and was retried',
         'fix:0': undefined,
         'fix:1': undefined,
-        'fix:2': 'killed in the middle, then done',
+        'fix:2': 'killed, then completed',
         'docs:0': undefined,
         'docs:1': undefined,
       }),
-      'What is on main now:',
+      'Commits on main:',
       ...logOf(root),
     ].join('\n'),
   );
   return 'history';
 };
 
-/** By the history, which is what a resume goes by: an agent that has ended may not be in it yet. */
+/** Whether four copies have completed according to the history, which is what a resume reads. */
 async function areFourDone(root: string): Promise<boolean> {
   const store = await openStore(join(root, '.reprise', 'state'), { readonly: true }).catch(() => undefined);
   if (!store) return false;

@@ -3,42 +3,42 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { RepriseError } from '../../core/errors.ts';
-import { type CommandIo, writeLines } from '../../project/host.ts';
+import { RepriseError } from '../../core/index.ts';
+import { type CommandIo, writeLines } from '../../project/index.ts';
 
-/** Where a demo plays. */
-export interface Stage {
+/** Surroundings of a demo. */
+export interface DemoStage {
   readonly io: CommandIo;
-  /** The program that runs now. */
+  /** Path of the Reprise program that runs the demo. */
   readonly cli: string;
-  /** A repository that nobody else uses. */
+  /** Temporary repository of the demo. */
   readonly root: string;
-  /** Where the agents leave marks. */
+  /** Folder where the scripted agents record each start. */
   readonly scene: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Gives what to type to look around afterwards, or `undefined` if it did not come to its end. Throws CANCELLED. */
-export type Play = (stage: Stage) => Promise<string | undefined>;
+/** Runs a demo. Resolves with a Reprise command to try next, or `undefined` if a command failed. Throws CANCELLED. */
+export type DemoScript = (stage: DemoStage) => Promise<string | undefined>;
 
-/** All of it is for people. */
-export const say = ({ io }: Pick<Stage, 'io'>, text: string): void => writeLines(io.err, text);
+/** Writes text to standard error. */
+export const say = ({ io }: Pick<DemoStage, 'io'>, text: string): void => writeLines(io.err, text);
 
 export const interrupted = () =>
-  new RepriseError('CANCELLED', 'the demo was interrupted, and its folder removed');
+  new RepriseError('CANCELLED', 'the demo was interrupted; its folder has been removed');
 
-/** Runs a command of this program to its end; false if it did not do what it should. */
-export async function perform(stage: Stage, args: readonly string[]): Promise<boolean> {
+/** Runs a Reprise command and waits for it. Resolves with whether it exited with 0. */
+export async function perform(stage: DemoStage, args: readonly string[]): Promise<boolean> {
   say(stage, `\n$ reprise ${args.join(' ')}`);
   return (await endOf(stage, start(stage, args))) === 0;
 }
 
-/** By then a live view shows what has happened, so that what it leaves behind and what is said of it agree. */
+/** Time for the live view to draw the last change before the kill, so that it agrees with the text below it. */
 const drawnMs = 300;
 
-/** Runs a command of this program, and kills it as soon as it holds. */
+/** Runs a Reprise command and kills it as soon as `holds` resolves with true. */
 export async function performAndKill(
-  stage: Stage,
+  stage: DemoStage,
   args: readonly string[],
   holds: () => boolean | Promise<boolean>,
 ): Promise<void> {
@@ -56,30 +56,30 @@ export async function performAndKill(
 const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode === null && signalCode === null;
 
-/** In a group of its own: what is typed at the terminal reaches this process, which hands it on once. */
-const start = ({ cli, root, env }: Stage, args: readonly string[]): ChildProcess =>
+/** Starts a Reprise command in its own process group, so that it gets Ctrl-C once, from this process. */
+const start = ({ cli, root, env }: DemoStage, args: readonly string[]): ChildProcess =>
   spawn(process.execPath, [cli, ...args], {
     cwd: root,
     env,
-    // In one stream it stays in order.
+    // A single stream keeps the output in order.
     stdio: ['ignore', 2, 2],
     detached: true,
   });
 
-async function endOf({ io }: Stage, child: ChildProcess): Promise<number | null> {
+async function endOf({ io }: DemoStage, child: ChildProcess): Promise<number | null> {
   const onInterrupt = () => child.kill('SIGINT');
   if (io.interrupt.aborted) onInterrupt();
   io.interrupt.addEventListener('abort', onInterrupt);
   const [code] = (await once(child, 'exit')) as [number | null];
   io.interrupt.removeEventListener('abort', onInterrupt);
-  // A live view that was killed has left the cursor hidden.
+  // A killed live view leaves the cursor hidden.
   if (code === null && io.isTTY.stderr) io.err('\u001B[?25h\n');
   return code;
 }
 
-/** One line for each: how often it was begun, from the marks that it left itself, and why more than once. */
+/** One line per name: how often it was started, and why if more than once. */
 export function timesBegun(
-  { scene }: Stage,
+  { scene }: DemoStage,
   why: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
   const names = Object.keys(why);
@@ -90,22 +90,22 @@ export function timesBegun(
   });
 }
 
-/** How often it was begun. */
+/** Number of times that an agent was started. */
 export function begunIn(scene: string, name: string): number {
   const marks = join(scene, name);
   return existsSync(marks) ? readFileSync(marks, 'utf8').length : 0;
 }
 
-/** What the programs share that play agents: marks of what was begun, and waiting that ends with the demo. */
+/** Module of the scripted agents. It records starts, and waits in a way that ends with the demo. */
 export const stageText = `import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 
 const stage = process.env.DEMO_STAGE;
 
-/** How often it was begun. */
+/** Number of times that it was started. */
 export const times = name => (existsSync(\`\${stage}/\${name}\`) ? readFileSync(\`\${stage}/\${name}\`, 'utf8').length : 0);
 
-/** The how manieth time it is. */
+/** Records a start and returns the number of starts so far. */
 export function begin(name) {
   appendFileSync(\`\${stage}/\${name}\`, '.');
   return times(name);
@@ -119,10 +119,10 @@ export async function until(holds) {
 }
 `;
 
-export type Files = Readonly<Record<string, string>>;
+export type DemoFiles = Readonly<Record<string, string>>;
 
-/** Makes a real repository with these files. Throws SPAWN_FAILED. */
-export function makeRepository(folder: string, files: Files): void {
+/** Creates a repository with these files. Throws SPAWN_FAILED. */
+export function makeRepository(folder: string, files: DemoFiles): void {
   const git = gitIn(folder);
   git('init', '--quiet', '--initial-branch=main');
   git('config', 'user.name', 'Demo');
@@ -133,7 +133,7 @@ export function makeRepository(folder: string, files: Files): void {
 /** Writes the files and commits everything. Throws SPAWN_FAILED. */
 export function commitFiles(
   folder: string,
-  { files, message }: { readonly files: Files; readonly message: string },
+  { files, message }: { readonly files: DemoFiles; readonly message: string },
 ): void {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -144,7 +144,7 @@ export function commitFiles(
   git('-c', 'commit.gpgsign=false', 'commit', '--quiet', '--no-verify', '-m', message);
 }
 
-/** What is on main, the newest first: a line for each commit. */
+/** Commits on main, newest first, one line each. */
 export const logOf = (folder: string): readonly string[] =>
   gitIn(folder)('log', '--format=  %h %s', 'main').trimEnd().split('\n');
 
@@ -154,7 +154,7 @@ const gitIn =
     try {
       return execFileSync('git', args, { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
     } catch (cause) {
-      throw new RepriseError('SPAWN_FAILED', 'the demo needs git, which could not be run', {
+      throw new RepriseError('SPAWN_FAILED', 'the demo needs git, but git could not be run', {
         cause,
         hint: 'install git, then try again',
       });

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import {
   begunIn,
   commitFiles,
-  type Files,
+  type DemoFiles,
+  type DemoScript,
   logOf,
   makeRepository,
-  type Play,
   perform,
   performAndKill,
   say,
@@ -15,9 +15,8 @@ import {
 } from './stage.ts';
 
 /**
- * The program that plays the agent of the workers. It is told of a task as a real one is, and changes real files. What it
- * waits for makes the same things happen every time: `say-hello` is not done before `exclaim` was begun, so that both begin
- * with the same line; and whoever else is at work when the process is killed had not come to its end.
+ * Script of the agent. It gets a task like a real agent and changes real files. Its waits make every demo alike: `say-hello`
+ * waits until `exclaim` has started, so that both change the same line, and the other two tasks wait to be killed once.
  */
 const workersAgent = `import { readFileSync, writeFileSync } from 'node:fs';
 import { begin, times, until } from './stage.mjs';
@@ -37,7 +36,7 @@ const change = (from, to) => {
   writeFileSync('greet.mjs', text.replace(from, to));
 };
 
-/** What main says there; what this task is about is then done again. */
+/** A conflict. Its first side is the text on main, to which this task applies its change again. */
 const conflict = /^<<<<<<< .*\\n([\\s\\S]*?)^=======\\n[\\s\\S]*?^>>>>>>> .*\\n/m;
 
 const work = {
@@ -49,9 +48,9 @@ const work = {
   exclaim: async () => {
     if (session === 1) await never();
     if (conflict.test(readFileSync('greet.mjs', 'utf8'))) {
-      say('main says Hello by now; both changes are wanted.');
+      say('main says Hello now; keeping both changes.');
       change(conflict, '$1');
-    } else say('One exclamation mark more.');
+    } else say('Adding an exclamation mark.');
     change(/ name;/, " name + '!';");
   },
   'write-guide': async () => {
@@ -66,20 +65,20 @@ await work[task]();
 tell({ type: 'result', text: 'Done.\\n\\n<next>land</next>' });
 `;
 
-const project: Files = {
+const project: DemoFiles = {
   'README.md': '# A small project\n',
   'greet.mjs': "export const greet = name => 'Hi, ' + name;\n",
   'test.mjs': `import { greet } from './greet.mjs';
 
 if (!/^\\w+, world!?$/.test(greet('world'))) {
-  console.error('that is no greeting: ' + greet('world'));
+  console.error('not a greeting: ' + greet('world'));
   process.exit(1);
 }
 `,
 };
 
-/** Instead of a model: a program that needs no account, and costs nothing. */
-const agent: Files = {
+/** The agent is a program instead of a model, so it needs no account and costs nothing. */
+const agent: DemoFiles = {
   'demo/agent.mjs': workersAgent,
   'demo/stage.mjs': stageText,
   '.reprise/agents/implement.md': `---
@@ -106,10 +105,10 @@ const demoTasks: readonly DemoTask[] = [
 const taskText = ({ title, priority }: DemoTask): string =>
   `---\npriority: ${priority}\nstate: ready\n---\n\n# ${title}\n`;
 
-/** A small project, before `reprise init`. */
+/** Creates a small project, before `reprise init`. */
 const makeWorkersProject = (folder: string): void => makeRepository(folder, project);
 
-/** What somebody does after `reprise init`: says who the agent is and what tests the project, and writes tasks. */
+/** Does what a user does after `reprise init`: defines the agent, sets the test command and writes tasks. */
 function equipWorkersProject(folder: string): void {
   const settings = readFileSync(join(folder, 'reprise.yaml'), 'utf8');
   const files = {
@@ -117,14 +116,14 @@ function equipWorkersProject(folder: string): void {
     'reprise.yaml': settings.replace('# verify: npm test', 'verify: node test.mjs'),
     ...Object.fromEntries(demoTasks.map(task => [`issues/${task.id}.md`, taskText(task)])),
   };
-  commitFiles(folder, { files, message: 'Write down what is to be done' });
+  commitFiles(folder, { files, message: 'Add tasks' });
 }
 
 /**
- * Two workers do three tasks at once, are killed in the middle, go on where they were, and one solves the conflict that it
- * has with the other before its work lands.
+ * Runs two workers on three tasks and kills their process. When started again, they resume both tasks, and one of them
+ * resolves a conflict before its work lands.
  */
-export const playWorkers: Play = async stage => {
+export const playWorkers: DemoScript = async stage => {
   const { root, scene } = stage;
   const worker = ['worker', '--workers', '2', '--until-idle'];
   makeWorkersProject(root);
@@ -134,27 +133,27 @@ export const playWorkers: Play = async stage => {
   say(
     stage,
     [
-      '\nThree tasks are on main. A script plays the agent, so no account is needed.',
+      '\nThree tasks are on main. The agent is a script, so you need no account.',
       ...demoTasks.map(
         ({ id, priority, title }) => `  issues/${`${id}.md`.padEnd(15)} ${priority}  ${title}`,
       ),
       'The first two change the same line.',
     ].join('\n'),
   );
-  // Whoever has landed the first takes the last: by then one has landed, and both are in the middle of another.
+  // The worker that lands the first task takes the last one. From then on, one task has landed and two are in progress.
   await performAndKill(stage, worker, () => begunIn(scene, 'write-guide') > 0);
-  say(stage, '\nkill -9: one task has landed, and the workers were busy with the others.');
+  say(stage, '\nkill -9: one task has landed, and the workers were working on the other two.');
   if (!(await perform(stage, worker))) return undefined;
   say(
     stage,
     [
-      '\nHow often the agent was at work on each:',
+      '\nHow often the agent was started for each task:',
       ...timesBegun(stage, {
         'say-hello': undefined,
-        exclaim: 'killed in the middle, done, then the conflict',
-        'write-guide': 'killed in the middle, then done',
+        exclaim: 'killed, completed, then resolved the conflict',
+        'write-guide': 'killed, then completed',
       }),
-      'What is on main now, and the line that two of them changed:',
+      'Commits on main, and the line that two tasks changed:',
       ...logOf(root),
       `  ${readFileSync(join(root, 'greet.mjs'), 'utf8').trimEnd()}`,
     ].join('\n'),

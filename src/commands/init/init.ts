@@ -1,19 +1,24 @@
 import { chmodSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import { openRepository, type Repository, resolveCommit } from '../../git/repository.ts';
-import { type ExitCode, exitCodes } from '../../project/exit-codes.ts';
-import { type CommandIo, writeLines } from '../../project/host.ts';
-import { displayPath, excludeFromGit } from '../../project/project.ts';
-import { jsonText } from '../../terminal/text.ts';
-import { codeOf, type Decision, decideAll, type InitOptions, type Plan } from './plan.ts';
+import { RepriseError } from '../../core/index.ts';
+import { openRepository, type Repository, resolveCommit } from '../../git/index.ts';
+import {
+  type CommandIo,
+  displayPath,
+  type ExitCode,
+  excludeFromGit,
+  exitCodes,
+  writeLines,
+} from '../../project/index.ts';
+import { jsonText } from '../../terminal/index.ts';
+import { codeOf, decideAll, type FileDecision, type InitOptions, type InitPlan } from './plan.ts';
 import { type InitReport, nextSteps, reportJson, reportLines } from './report.ts';
 
-type Top = Repository & { readonly root: string };
+type InitRepository = Repository & { readonly root: string };
 
 /**
- * Sets a repository up, at its top, for workers: settings, agents, an example of a workflow and of a task. What is there
- * is changed only if somebody says so, and all questions are put before anything is written. Throws INIT_FAILED.
+ * Sets up the repository around the current folder: settings, agents, an example workflow and an example task. Existing
+ * files are overwritten only with consent, and all questions are asked before anything is written. Throws INIT_FAILED.
  */
 export async function initCommand(
   { io }: { readonly io: CommandIo },
@@ -27,7 +32,7 @@ export async function initCommand(
   }
   const plan = await decideAll(repository.root, io, options);
   if (plan === 'interrupted') {
-    writeLines(io.err, 'interrupted: nothing was made and nothing was changed');
+    writeLines(io.err, 'interrupted: nothing was created or changed');
     return exitCodes.failed;
   }
   if (!options.dryRun) writeAll(plan.decisions, repository.root);
@@ -42,7 +47,7 @@ export async function initCommand(
   return exitCodes.ok;
 }
 
-async function topOf(io: CommandIo): Promise<Top | RepriseError> {
+async function topOf(io: CommandIo): Promise<InitRepository | RepriseError> {
   try {
     const repository = await openRepository({ cwd: io.cwd, inheritEnv: io.env });
     const { root } = repository;
@@ -51,34 +56,34 @@ async function topOf(io: CommandIo): Promise<Top | RepriseError> {
     return isBare
       ? new RepriseError(
           'NOT_A_REPOSITORY',
-          `${repository.commonDir} is a bare repository: it has no files to add to`,
+          `${repository.commonDir} is a bare repository, which has no working tree`,
           {
-            hint: 'clone it, and type in the clone: reprise init',
+            hint: 'clone it and run this in the clone: reprise init',
           },
         )
-      : new RepriseError('NOT_A_REPOSITORY', `${io.cwd} is inside of the folder that git keeps for itself`, {
-          hint: 'go to the top of the repository, and type there: reprise init',
+      : new RepriseError('NOT_A_REPOSITORY', `${io.cwd} is inside the .git folder of a repository`, {
+          hint: 'go to the root of the repository and run: reprise init',
         });
   } catch (error) {
     if (!(error instanceof RepriseError) || error.code !== 'NOT_A_REPOSITORY') throw error;
     return new RepriseError('NOT_A_REPOSITORY', `${io.cwd} is not in a git repository`, {
-      hint: 'make one, then set it up: git init -b main && reprise init',
+      hint: 'create one first: git init -b main && reprise init',
     });
   }
 }
 
-/** Carries the decisions out. Throws INIT_FAILED with what was written before something could not be. */
-export function writeAll(decisions: readonly Decision[], root: string): void {
+/** Writes the files. Throws INIT_FAILED, naming the files written before the failure. */
+export function writeAll(decisions: readonly FileDecision[], root: string): void {
   const done: string[] = [];
   for (const { file, outcome } of decisions) {
     if (outcome !== 'made' && outcome !== 'overwritten') continue;
     try {
       (outcome === 'made' ? makeFile : replaceFile)(join(root, file.path), file.text);
     } catch (cause) {
-      const before = done.length === 0 ? 'Nothing was changed' : `Written before that: ${done.join(', ')}`;
+      const before = done.length === 0 ? 'Nothing was changed' : `Already written: ${done.join(', ')}`;
       throw new RepriseError('INIT_FAILED', `${file.path} cannot be written: ${codeOf(cause)}. ${before}`, {
         cause,
-        hint: 'what has been written is kept; go on with: reprise init',
+        hint: 'written files are kept; after fixing the problem, run again: reprise init',
       });
     }
     done.push(file.path);
@@ -86,9 +91,9 @@ export function writeAll(decisions: readonly Decision[], root: string): void {
 }
 
 async function reportOn(
-  { root, git }: Top,
+  { root, git }: InitRepository,
   io: CommandIo,
-  { decisions, notes, isDryRun }: Plan & { readonly isDryRun: boolean },
+  { decisions, notes, isDryRun }: InitPlan & { readonly isDryRun: boolean },
 ): Promise<InitReport> {
   const files = decisions.map(({ path, outcome, why }) => ({ path, outcome, why }));
   const paths = files.filter(({ outcome }) => outcome !== 'skipped').map(({ path }) => path);
@@ -107,7 +112,7 @@ async function reportOn(
   };
 }
 
-/** Makes a file with its folders. One that has come into being meanwhile is not overwritten, and none is left half written. */
+/** Creates a file and its folders. Throws if the file exists by now, and removes a partly written file. */
 function makeFile(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, '', { flag: 'wx' });
@@ -119,7 +124,7 @@ function makeFile(file: string, text: string): void {
   }
 }
 
-/** Puts another text into a file at once: there is always one of the two. A link stays a link. */
+/** Replaces the text of a file atomically. A symbolic link stays a link. */
 function replaceFile(file: string, text: string): void {
   const target = realpathSync(file);
   const beside = `${target}.reprise-new`;

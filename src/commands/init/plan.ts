@@ -9,41 +9,40 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { CommandIo } from '../../project/host.ts';
-import { displayPath, findUpwards } from '../../project/project.ts';
-import { safeLine } from '../../view/safe-text.ts';
-import type { Config } from '../../workflow/yaml/config.ts';
+import { RepriseError } from '../../core/index.ts';
+import { type CommandIo, displayPath, findUpwards } from '../../project/index.ts';
+import { safeLine } from '../../view/index.ts';
+import type { Config } from '../../workflow/yaml/index.ts';
 import type { FileOutcome } from './report.ts';
 import { configInitFile, type InitAgent, type InitFile, otherInitFiles } from './templates.ts';
 
 export interface InitOptions {
-  /** The program that plays the agents; `claude` unless given. */
+  /** Program that runs the agents. Defaults to `claude`. */
   readonly agent?: InitAgent | undefined;
-  /** Every question is answered with yes. */
+  /** Whether to answer every question with yes. */
   readonly yes?: boolean | undefined;
-  /** Only say what would be done. */
+  /** Whether to only report what would be done. */
   readonly dryRun?: boolean | undefined;
-  /** Nobody is asked. */
+  /** Whether to print JSON and ask no questions. */
   readonly json?: boolean | undefined;
 }
 
-export interface Decision extends FileOutcome {
+export interface FileDecision extends FileOutcome {
   readonly file: InitFile;
 }
 
-export interface Plan {
-  readonly decisions: readonly Decision[];
+export interface InitPlan {
+  readonly decisions: readonly FileDecision[];
   readonly notes: readonly string[];
 }
 
-/** Finds out about each file what is to become of it. Writes nothing. */
+/** Decides what to do with each file, and asks about those that differ. Writes nothing. */
 export async function decideAll(
   root: string,
   io: CommandIo,
   { agent = 'claude', ...options }: InitOptions,
-): Promise<Plan | 'interrupted'> {
-  const answers = !options.json && !options.dryRun && canBeAsked(io) ? answersFrom(io) : undefined;
+): Promise<InitPlan | 'interrupted'> {
+  const answers = !options.json && !options.dryRun && canPrompt(io) ? answersFrom(io) : undefined;
   const decide = (file: InitFile) => decision(file, { root, io, options, answers });
   const config = await decide(configInitFile);
   if (config === 'interrupted') return config;
@@ -53,34 +52,34 @@ export async function decideAll(
   const decisions = [config];
   for (const file of otherInitFiles(agent, tasks.kind === 'folder' ? tasks.folder : undefined)) {
     const isDefined = file.agent !== undefined && Object.hasOwn(settings.agents ?? {}, file.agent);
-    const made = isDefined
+    const decided = isDefined
       ? skipped(file, `reprise.yaml defines the agent ${file.agent}`)
       : await decide(file);
-    if (made === 'interrupted') return made;
-    decisions.push(made);
+    if (decided === 'interrupted') return decided;
+    decisions.push(decided);
   }
   return { decisions, notes: [...notes, ...nearerProject(root, io)] };
 }
 
-const skipped = (file: InitFile, why: string): Decision => ({
+const skipped = (file: InitFile, why: string): FileDecision => ({
   file,
   path: file.path,
   outcome: 'skipped',
   why,
 });
 
-interface Circumstances {
+interface InitContext {
   readonly root: string;
   readonly io: CommandIo;
   readonly options: InitOptions;
-  /** Absent if nobody can be asked. */
-  readonly answers: Answers | undefined;
+  /** Absent if no answer can be read. */
+  readonly answers: Confirmation | undefined;
 }
 
 async function decision(
   file: InitFile,
-  { root, io, options, answers }: Circumstances,
-): Promise<Decision | 'interrupted'> {
+  { root, io, options, answers }: InitContext,
+): Promise<FileDecision | 'interrupted'> {
   const found = survey(file, root);
   const decided = (outcome: FileOutcome['outcome'], why?: string) => ({
     file,
@@ -92,22 +91,22 @@ async function decision(
     case 'missing':
       return decided('made');
     case 'not-needed':
-      return skipped(file, 'there are others in its folder');
+      return skipped(file, 'its folder already has other files');
     case 'same':
       return decided('same');
     case 'blocked':
       throw new RepriseError(
         'INIT_FAILED',
-        `${file.path} cannot be made: ${found.why}. Nothing was changed`,
+        `${file.path} cannot be created: ${found.why}. Nothing was changed`,
         {
-          hint: 'move it away or mend it, then try again: reprise init',
+          hint: 'move or fix it, then run again: reprise init',
         },
       );
     case 'different': {
-      if (file.isExample) return decided('kept', 'it is no longer the example');
+      if (file.isExample) return decided('kept', 'you have changed the example');
       if (options.yes) return decided('overwritten');
       if (options.dryRun) return decided('differs');
-      const kept = decided('kept', 'it differs; to overwrite everything that does: reprise init --yes');
+      const kept = decided('kept', 'it differs; to overwrite all files that differ: reprise init --yes');
       if (!answers) return kept;
       const shown = displayPath(io, join(root, file.path));
       const answer = await answers.confirm(`overwrite ${safeLine(shown)}?`);
@@ -117,9 +116,9 @@ async function decision(
   }
 }
 
-/** The settings that will hold: those in a file that stays, or else those of the one that is made. */
+/** Settings after the command: those of the existing file if it is kept, or else those of the new one. */
 async function settingsAfter(
-  { file, outcome }: Decision,
+  { file, outcome }: FileDecision,
   root: string,
 ): Promise<{ readonly settings: Config; readonly notes: readonly string[] }> {
   const isKept = outcome === 'kept' || outcome === 'differs';
@@ -133,26 +132,26 @@ async function settingsAfter(
   }
 }
 
-/** Commands in a folder below work with what is nearest. */
+/** Notes that commands in the current folder use a project nested below the root. */
 function nearerProject(root: string, { cwd }: CommandIo): readonly string[] {
   const nearer = findUpwards(
     cwd,
     folder => folder === root || ['.reprise', 'reprise.yaml'].some(mark => existsSync(join(folder, mark))),
   );
   if (nearer === undefined || nearer === root) return [];
-  return [`commands in ${relative(root, nearer)} use the project there, not this one`];
+  return [`commands in ${relative(root, nearer)} use the project in that folder, not this one`];
 }
 
-/** Answers to questions, one a line, from a person or from whoever wrote them to standard input. */
-interface Answers {
-  /** Puts the question. Nothing more to read means no; `undefined` if the command was interrupted. */
+/** Yes-or-no answers from standard input, one per line. */
+interface Confirmation {
+  /** Asks a question. The end of the input means no; `undefined` means that the command was interrupted. */
   confirm(question: string): Promise<boolean | undefined>;
 }
 
-/** Whether anybody could answer: a person who is there, or an input that is not a terminal, be it empty. */
-const canBeAsked = ({ ask, isTTY }: CommandIo): boolean => ask !== undefined || !isTTY.stdin;
+/** Whether questions can be answered: by a user at the keyboard, or from a pipe. */
+const canPrompt = ({ ask, isTTY }: CommandIo): boolean => ask !== undefined || !isTTY.stdin;
 
-function answersFrom({ stdin, err, isTTY, interrupt }: CommandIo): Answers {
+function answersFrom({ stdin, err, isTTY, interrupt }: CommandIo): Confirmation {
   const lines = linesOf(stdin);
   return {
     async confirm(question) {
@@ -163,7 +162,7 @@ function answersFrom({ stdin, err, isTTY, interrupt }: CommandIo): Answers {
         return undefined;
       }
       const answer = line.done ? '' : line.value.trim();
-      // What is typed at a terminal stands there already.
+      // A terminal has echoed the answer already.
       if (!isTTY.stdin || line.done) err(`${answer}\n`);
       return /^y(es)?$/i.test(answer);
     },
@@ -192,18 +191,18 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | 
   });
 }
 
-/** How a file that is to be made is found. */
-type Found =
+/** What exists at the path of a file. */
+type FileSurvey =
   | { readonly kind: 'missing' }
-  /** An example that is not needed: its folder holds others. */
+  /** The file is an example, and its folder already has other files. */
   | { readonly kind: 'not-needed' }
   | { readonly kind: 'same' }
   | { readonly kind: 'different' }
-  /** It can be neither made nor read. */
+  /** The file can be neither created nor read. */
   | { readonly kind: 'blocked'; readonly why: string };
 
-/** Looks at the place of a file below the top of a repository, and changes nothing. */
-function survey({ path, text, isExample = false }: InitFile, root: string): Found {
+/** Checks what exists at the path of a file. Changes nothing. */
+function survey({ path, text, isExample = false }: InitFile, root: string): FileSurvey {
   const blocked = blockedOnTheWay(path, root);
   if (blocked !== undefined) return { kind: 'blocked', why: blocked };
   const file = join(root, path);
@@ -216,7 +215,7 @@ function survey({ path, text, isExample = false }: InitFile, root: string): Foun
   }
 }
 
-/** What stands where a folder of the path should be, or makes it impossible to write there. */
+/** Reason why the folders of the path cannot be created or written to; `undefined` if they can. */
 function blockedOnTheWay(path: string, root: string): string | undefined {
   const folders = path.split('/').slice(0, -1);
   let deepest = root;
@@ -227,9 +226,9 @@ function blockedOnTheWay(path: string, root: string): string | undefined {
     try {
       if (!statSync(folder).isDirectory()) return `${shown} is not a folder`;
       if (isOutside(realpathSync(folder), realpathSync(root)))
-        return `${shown} leads to another place, outside of the repository`;
+        return `${shown} is a link to a folder outside the repository`;
     } catch (error) {
-      return `${shown} cannot be followed: ${codeOf(error)}`;
+      return `${shown} is a broken link: ${codeOf(error)}`;
     }
     deepest = folder;
   }
@@ -237,13 +236,13 @@ function blockedOnTheWay(path: string, root: string): string | undefined {
     accessSync(deepest, constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
-    return `nothing can be written into ${relative(root, deepest) || 'the top of the repository'}: ${codeOf(error)}`;
+    return `${relative(root, deepest) || 'the root of the repository'} is not writable: ${codeOf(error)}`;
   }
 }
 
 const isOutside = (folder: string, root: string): boolean => /^\.\.(\/|$)/.test(relative(root, folder));
 
-/** Also a link that leads nowhere is in the way. */
+/** Whether anything exists at the path, a broken link included. */
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 function hasOthers(file: string): boolean {
@@ -251,6 +250,6 @@ function hasOthers(file: string): boolean {
   return readdirSync(dirname(file)).some(name => !name.startsWith('.') && name !== basename(file));
 }
 
-/** `EACCES`, or whatever else there is to say. */
+/** Error code such as `EACCES`, or else the error as text. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : String(error);

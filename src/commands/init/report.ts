@@ -1,25 +1,25 @@
-import { ignoredFolders } from '../../project/project.ts';
-import { shellWord } from '../../terminal/words.ts';
-import { safeLine } from '../../view/safe-text.ts';
+import { ignoredFolders } from '../../project/index.ts';
+import { shellWord } from '../../terminal/index.ts';
+import { safeLine } from '../../view/index.ts';
 
-/** What became of one file. */
+/** Outcome for one file. */
 export interface FileOutcome {
-  /** Relative to the top of the repository. */
+  /** Path relative to the root of the repository. */
   readonly path: string;
   readonly outcome: 'made' | 'overwritten' | 'same' | 'kept' | 'differs' | 'skipped';
   readonly why?: string | undefined;
 }
 
 export interface InitReport {
-  /** Top of the repository. */
+  /** Root of the repository. */
   readonly root: string;
   readonly isDryRun: boolean;
   readonly files: readonly FileOutcome[];
-  /** The file that keeps git from seeing what Reprise writes; absent if it could not be written, or was not tried. */
+  /** File that makes git ignore the folders of Reprise. Absent on a dry run, or if it could not be written. */
   readonly excludedBy?: string | undefined;
-  /** Files that git would not add. */
+  /** Files that git ignores. */
   readonly ignored: readonly string[];
-  /** Files that have changes which no commit has. */
+  /** Whether all files are committed. */
   readonly isCommitted: boolean;
   readonly hasCommit: boolean;
   readonly notes: readonly string[];
@@ -35,7 +35,7 @@ export const reportJson = (report: InitReport, next: readonly string[]): object 
   next,
 });
 
-/** `shown` is a path below the top as somebody in the current folder would type it. */
+/** `shown` turns a path relative to the root into one relative to the current folder. */
 export function reportLines(
   report: InitReport,
   { shown, next }: { readonly shown: (path: string) => string; readonly next: readonly string[] },
@@ -45,16 +45,16 @@ export function reportLines(
   const top = shown('.');
   const folders = ignoredFolders.join(' and ');
   const exclusion = excludedBy
-    ? `git ignores ${folders} through ${safeLine(excludedBy)}; .gitignore was not touched`
-    : `git could not be told to ignore ${folders}: add them to .git/info/exclude or .gitignore`;
+    ? `git ignores ${folders} through ${safeLine(excludedBy)}; .gitignore was not changed`
+    : `could not make git ignore ${folders}: add them to .git/info/exclude or .gitignore`;
   return [
-    ...(top === '.' ? [] : [safeLine(`at the top of the repository, ${top}:`)]),
+    ...(top === '.' ? [] : [safeLine(`in the root of the repository, ${top}:`)]),
     ...files.map(file => safeLine(fileLine(file, { shown, isDryRun }))),
-    ...(isDone ? ['there is nothing to make'] : []),
+    ...(isDone ? ['nothing to create'] : []),
     ...(isDryRun ? [] : [exclusion]),
     ...ignoredNote(ignored.map(shown)),
     ...notes.map(note => safeLine(`note: ${note}`)),
-    ...(isDryRun && !isDone ? ['nothing was changed; do it: reprise init'] : []),
+    ...(isDryRun && !isDone ? ['nothing was changed; to create the files: reprise init'] : []),
     ...(isDryRun ? [] : ['', 'Next:', ...next.map((line, index) => `  ${index + 1}. ${line}`)]),
   ];
 }
@@ -62,7 +62,7 @@ export function reportLines(
 function ignoredNote(paths: readonly string[]): readonly string[] {
   const [first] = paths;
   if (first === undefined) return [];
-  const verdict = `so ${paths.length === 1 ? 'it' : 'they'} cannot be committed as usual`;
+  const verdict = `so \`git add\` skips ${paths.length === 1 ? 'it' : 'them'}`;
   const why = `git check-ignore -v --no-index ${shellWord(first)}`;
   return [safeLine(`note: git ignores ${paths.join(', ')}, ${verdict}; see why: ${why}`)];
 }
@@ -74,20 +74,20 @@ function fileLine(
   const name = shown(path);
   switch (outcome) {
     case 'made':
-      return `${isDryRun ? 'would make' : 'made'} ${name}`;
+      return `${isDryRun ? 'would create' : 'created'} ${name}`;
     case 'overwritten':
       return `${isDryRun ? 'would overwrite' : 'overwrote'} ${name}`;
     case 'same':
-      return `skipped ${name}: it is there already`;
+      return `skipped ${name}: it exists already`;
     case 'differs':
-      return `would ask about ${name}: it is there, and differs`;
+      return `would ask about ${name}: it exists and differs`;
     case 'kept':
     case 'skipped':
       return `${outcome} ${name}: ${why}`;
   }
 }
 
-/** What to do now, in the words to type where there are any. */
+/** Next steps for the user, with the commands to type. */
 export function nextSteps(
   { files, isCommitted, hasCommit }: Pick<InitReport, 'files' | 'isCommitted' | 'hasCommit'>,
   { shown, task }: { readonly shown: (path: string) => string; readonly task: string | undefined },
@@ -102,14 +102,12 @@ export function nextSteps(
   const add = `git add ${tops.map(top => shellWord(shown(top))).join(' ')} && git commit -m "Set up Reprise"`;
   return [
     ...(isWritten('reprise.yaml')
-      ? [`say in ${safeLine(shown('reprise.yaml'))} what tests this project: \`verify\` under \`workers\``]
+      ? [`set your test command in ${safeLine(shown('reprise.yaml'))}: \`verify\` under \`workers\``]
       : []),
-    ...(task === undefined
-      ? []
-      : [`write a task: edit ${safeLine(shown(task))}, and set \`state: ready\` once it can be done`]),
+    ...(task === undefined ? [] : [`write a task: edit ${safeLine(shown(task))} and set \`state: ready\``]),
     ...(isCommitted
       ? []
-      : [hasCommit ? `commit it: ${add}` : `make the first commit, which workers begin from: ${add}`]),
+      : [hasCommit ? `commit the files: ${add}` : `make the first commit, which workers start from: ${add}`]),
     'start a worker: reprise worker',
   ];
 }

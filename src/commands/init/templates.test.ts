@@ -20,10 +20,10 @@ const agentsFor = (agent: InitAgent) =>
     files: otherInitFiles(agent, 'issues').flatMap(({ agent: name, text }) => (name ? [{ name, text }] : [])),
   });
 
-describe.each(initAgents)('agents played by %s', program => {
+describe.each(initAgents)('agents run by %s', program => {
   const agents = agentsFor(program);
 
-  it('load, say what they are for, and have a prompt', () => {
+  it('load, and have a description and a prompt', () => {
     expect([...agents.keys()]).toEqual(['dispatch', 'implement', 'review']);
     for (const { description, systemPrompt } of agents.values()) {
       expect(description).toMatch(/\.$/);
@@ -40,7 +40,7 @@ describe.each(initAgents)('agents played by %s', program => {
     });
   });
 
-  it('hand over to agents that are there, with the inputs that those have', () => {
+  it('hand over to existing agents with the inputs that those declare', () => {
     for (const { name, systemPrompt = '' } of agents.values()) {
       const endings = [...systemPrompt.matchAll(/^<next>([\s\S]*?)<\/next>$/gm)].map(([, next = '']) => next);
       expect(endings.length).toBeGreaterThan(1);
@@ -48,19 +48,19 @@ describe.each(initAgents)('agents played by %s', program => {
         const next: unknown = parse(ending);
         if (typeof next === 'string') expect(['land', 'sleep']).toContain(next);
         else if (typeof next === 'object' && next !== null && 'agent' in next) {
-          const { agent, task, ...given } = next as Record<string, string>;
+          const { agent, task, ...context } = next as Record<string, string>;
           const inputs = agents.get(agent ?? '')?.inputs ?? {};
-          expect(task !== undefined, 'only who dispatches names a task').toBe(name === 'dispatch');
-          expect(Object.keys(inputs)).toEqual(expect.arrayContaining(Object.keys(given)));
+          expect(task !== undefined, 'only the dispatcher names a task').toBe(name === 'dispatch');
+          expect(Object.keys(inputs)).toEqual(expect.arrayContaining(Object.keys(context)));
           for (const [input, { required }] of Object.entries(inputs))
-            if (required) expect(Object.keys(given)).toContain(input);
+            if (required) expect(Object.keys(context)).toContain(input);
         } else expect(next).toEqual({ 'give-up': expect.any(String) });
       }
     }
   });
 });
 
-it('agents that ask before each command may run the commands that their prompts name, and none that write', () => {
+it('allows agents that ask before each command to run the commands in their prompts, and none that write', () => {
   for (const program of ['claude', 'gemini', 'opencode'] as const)
     for (const name of ['implement', 'review']) {
       const { permissions, allow = [], deny = [], systemPrompt = '' } = agentsFor(program).get(name) ?? {};
@@ -82,15 +82,15 @@ it('agents that ask before each command may run the commands that their prompts 
     }
 });
 
-describe('the settings', () => {
-  it('say what holds without them', () => {
+describe('the settings template', () => {
+  it('sets only the defaults and the agent', () => {
     expect(loadConfig({ file: 'reprise.yaml', text: configText })).toEqual({
       tasks: { kind: 'folder', folder: 'issues' },
       workers: { ...defaultWorkerSettings, agent: 'implement' },
     });
   });
 
-  it('can be said as they stand in comments', () => {
+  it('has valid settings in its comments', () => {
     const text = configText.replace(/^( *)# ( *[a-z_]+:($| .*))$/gm, '$1$2');
     expect(loadConfig({ file: 'reprise.yaml', text })).toMatchObject({
       workers: {
@@ -106,12 +106,12 @@ describe('the settings', () => {
   });
 });
 
-it('the example of a workflow loads, and calls no agent', () => {
+it('has an example workflow that loads and calls no agent', () => {
   const { steps } = loadWorkflow({ file: 'example.yaml', text: workflowText });
   expect(steps.map(({ body }) => body.kind)).toEqual(['run', 'run', 'run']);
 });
 
-it('the example of a task is a draft, which nobody takes', () => {
+it('has an example task in the state draft, so that no worker takes it', () => {
   const { yaml = '', body } = splitFrontMatter(taskText);
   expect(parse(yaml)).toEqual({ priority: 'P2', state: 'draft' });
   expect(parse(yaml.replace(/^# ([a-z]+: \S+)$/gm, '$1'))).toMatchObject({

@@ -1,9 +1,9 @@
-import { type AgentText, agentTexts } from './agent-texts.ts';
+import { type AgentTemplate, agentTexts } from './agent-texts.ts';
 
-/** How the agents are started that `reprise init` can write, by the word for them on the command line. */
+/** Settings of the programs that can run the agents, by the value of `--agent`. */
 const kinds = {
   claude: { settings: 'kind: claude', asksForCommands: true },
-  // Its sandbox lets it look at the repository.
+  // The sandbox of Codex allows commands that read the repository.
   codex: { settings: 'kind: codex', asksForCommands: false },
   gemini: { settings: 'kind: acp\ncommand: [gemini, --acp]', asksForCommands: true },
   opencode: { settings: 'kind: acp\ncommand: [opencode, acp]', asksForCommands: true },
@@ -13,8 +13,8 @@ export type InitAgent = keyof typeof kinds;
 
 export const initAgents = Object.keys(kinds) as readonly InitAgent[];
 
-/** Nothing that could be told to write a file, or to read one elsewhere. */
-const looking = [
+/** Commands that can neither write a file nor read one outside the repository. */
+const readingCommands = [
   'git status',
   'git diff HEAD',
   'git diff HEAD -- *',
@@ -24,54 +24,54 @@ const looking = [
 
 export const configText = `# yaml-language-server: $schema=./node_modules/reprise/schemas/config.schema.json
 
-# How Reprise works in this repository. What is commented out shows what else can be said here.
-# Check it with: reprise validate
+# Settings of Reprise for this repository. Lines that are commented out show further options.
+# Check this file with: reprise validate
 
-# Tasks for workers: one markdown file each. They are read from the branch, so they count once they are committed.
-# Instead of a folder, a command may print them: command: scripts/tasks.sh
+# Tasks for workers, one Markdown file each. Workers read them from the branch, so commit them first.
+# Instead of a folder, you can set a command that prints tasks: command: scripts/tasks.sh
 tasks:
   folder: issues
 
 workers:
-  # The branch that is worked on and landed on. Without it: main, or else the one that is checked out.
+  # Branch to work on and land on. Defaults to main, or else to the branch that is checked out.
   # branch: main
 
-  # Who takes tasks that name nobody: .reprise/agents/implement.md
+  # Agent for tasks that name none: .reprise/agents/implement.md
   agent: implement
 
-  # Who picks the next task. built-in: Reprise, by priority. agent: .reprise/agents/dispatch.md
+  # How the next task is picked. built-in: by priority. agent: by .reprise/agents/dispatch.md
   dispatch: built-in
 
-  # What becomes of finished work. main: it lands on the branch above. branch: it is left on reprise/task/<id>.
-  # With pr, that branch is pushed to the remote, and pr_command makes a pull request of it.
+  # Where finished work goes. main: it lands on the branch above. branch: it stays on reprise/task/<id>.
+  # With pr, that branch is pushed to the remote, and pr_command opens a pull request.
   land: main
   # remote: origin
   # pr_command: gh pr create --fill --head "$REPRISE_BRANCH"
 
-  # Must pass on the result before anything lands. Set it to what tests this project.
+  # Command that must pass before work lands. Set it to the tests of this project.
   # verify: npm test
 
-  # How often an agent is asked to solve the conflicts of one task, before its work is parked on a branch.
+  # Number of times an agent may try to resolve conflicts or fix failed verification before the work is parked.
   # resolve: 2
 
-# Every task is done in a fresh checkout: what makes it ready, and which ignored files are copied into it.
+# Every task is done in a fresh checkout. Set the commands that prepare it and the ignored files to copy into it.
 # worktrees:
 #   setup: [npm ci]
 #   include: [.env]
 
-# What one task may use up.
+# Limits for one task.
 # runtime:
 #   budget: { cost_usd: 5, minutes: 60 }
 `;
 
 export const workflowText = `# yaml-language-server: $schema=../../node_modules/reprise/schemas/workflow.schema.json
 
-# A small workflow that needs no agent. Run it with: reprise run example
+# A small workflow without an agent. Run it with: reprise run example
 name: example
 inputs:
   greeting: { default: Hello }
 steps:
-  # These two do not need each other, so they run at the same time.
+  # These two steps do not depend on each other, so they run in parallel.
   - id: files
     run: echo "count=$(git ls-files | wc -l | tr -d ' ')" >> "$REPRISE_OUTPUT"
   - id: branch
@@ -88,26 +88,26 @@ outputs:
 export const taskText = `---
 # P0 is the most urgent, P3 the least.
 priority: P2
-# draft: nobody takes it. ready: the next free worker does. Also: review, blocked, done.
+# draft: no worker takes it. ready: the next free worker takes it. Other values: review, blocked, done.
 state: draft
-# Tasks that have to be done before, by the names of their files without .md:
+# Tasks that must be done first, by file name without .md:
 # needs: [another-task]
-# Who is to do it, instead of the agent that reprise.yaml names:
+# Agent for this task, instead of the one in reprise.yaml:
 # agent: implement
 ---
 
-# Say in the README how to run the tests
+# Explain in the README how to run the tests
 
-Somebody who has just cloned the repository should find out within a minute how to run its tests.
+After cloning the repository, a new contributor should find out within a minute how to run the tests.
 
 Done when:
 
-- the README has a section "Tests" with the command, and what it needs to be installed;
-- the command works as it is written there.
+- the README has a section "Tests" with the command and everything that has to be installed first;
+- the command works exactly as written.
 `;
 
-/** The file of an agent, for the program that is to play it. */
-function agentText({ settings, looksWithGit, prompt }: AgentText, agent: InitAgent): string {
+/** Text of an agent file for the given program. */
+function agentText({ settings, looksWithGit, prompt }: AgentTemplate, agent: InitAgent): string {
   const kind = kinds[agent];
   return [
     '---',
@@ -123,28 +123,28 @@ function agentText({ settings, looksWithGit, prompt }: AgentText, agent: InitAge
 
 function allowed({ asksForCommands }: { readonly asksForCommands: boolean }): string {
   const example = '"Bash(npm test)", "Bash(npm run *)"';
-  if (!asksForCommands) return `# What it may run outside of its sandbox:\n# allow: [${example}]`;
+  if (!asksForCommands) return `# Commands that it may run outside its sandbox:\n# allow: [${example}]`;
   return [
-    `# What it may run. Add what builds and tests this project, such as ${example}.`,
+    `# Commands that it may run. Add those that build and test this project, such as ${example}.`,
     'allow:',
-    ...looking.map(command => `  - "Bash(${command})"`),
+    ...readingCommands.map(command => `  - "Bash(${command})"`),
   ].join('\n');
 }
 
-/** A file that `reprise init` makes. */
+/** A file that `reprise init` creates. */
 export interface InitFile {
-  /** Relative to the top of the repository, with `/`. */
+  /** Path relative to the root of the repository, with `/`. */
   readonly path: string;
   readonly text: string;
-  /** The agent that it defines. */
+  /** Name of the agent that the file defines. */
   readonly agent?: string | undefined;
-  /** Only shows how it is done: not made beside others, and never put back as it was. */
+  /** Whether the file is an example. An example is not created next to other files, and never overwritten. */
   readonly isExample?: boolean | undefined;
 }
 
 export const configInitFile: InitFile = { path: 'reprise.yaml', text: configText };
 
-/** All but the settings. Without a folder for tasks there is none for an example. */
+/** All files except reprise.yaml. Without a folder of tasks, there is no example task. */
 export const otherInitFiles = (agent: InitAgent, taskFolder: string | undefined): readonly InitFile[] => [
   ...agentTexts.map(each => ({
     path: `.reprise/agents/${each.name}.md`,

@@ -3,20 +3,20 @@ import { RepriseError } from '../../core/errors.ts';
 import { Cancelled } from '../effect.ts';
 import { createLiveWorld } from '../live-world.ts';
 import type { Recording } from '../recording/recording.ts';
-import { scorePlayer } from '../schedulers/replay.ts';
+import { replayScheduler } from '../schedulers/replay.ts';
 import { codeOf, note, turn } from '../test-support.ts';
 import { allTracers, createRecorder, type Tracer } from '../tracer.ts';
 import type { AbandonableWorld, World } from '../world.ts';
 import { createConductedWorld } from './conductor.ts';
-import type { PlayerFactory } from './scheduler.ts';
+import type { SchedulerFactory } from './scheduler.ts';
 import { type Program, record, replay } from './test-support.ts';
 
-/** Grants whoever is first by name, and performs everything. */
-const firstByName: PlayerFactory = view => ({
+/** Grants the first lane by name that can continue, and performs every effect. */
+const firstByName: SchedulerFactory = view => ({
   next: () => {
-    for (const standing of view.standings())
-      if (standing.kind === 'parked' && !standing.obstacle) return standing.asked;
-    throw new RepriseError('DEADLOCK', 'nobody can go on');
+    for (const status of view.statuses())
+      if (status.kind === 'parked' && !status.obstacle) return status.pending;
+    throw new RepriseError('DEADLOCK', 'no lane can continue');
   },
   performs: () => true,
   canEnd: () => true,
@@ -26,10 +26,10 @@ const firstByName: PlayerFactory = view => ({
   finished: () => {},
 });
 
-const freely = (tracer?: Tracer) => createConductedWorld({ player: firstByName, tracer });
+const freely = (tracer?: Tracer) => createConductedWorld({ scheduler: firstByName, tracer });
 
 describe('lanes of a conducted world', () => {
-  it('run up to their first effect when they are forked, one goes on at a time, and a join waits', async () => {
+  it('run to their first effect when forked, then one at a time, and a join waits for them', async () => {
     const world = freely();
     const order: string[] = [];
     const say = note(world, order);
@@ -50,7 +50,7 @@ describe('lanes of a conducted world', () => {
     expect(order).toEqual(['a begins', 'b begins', 'forked', 'a says', 'a ends', 'b says', 'b ends']);
   });
 
-  it('wait for a lane inside of them, and go on when it has ended', async () => {
+  it('wait for an inner lane and continue when it has ended', async () => {
     const world = freely();
     const say = note(world, []);
     const inside = async () => {
@@ -78,7 +78,7 @@ describe('lanes of a conducted world', () => {
     await world.finish();
   });
 
-  it('may await anything at the top, and nobody goes on meanwhile', async () => {
+  it('may await anything if they are root lanes, and no other lane continues meanwhile', async () => {
     const world = freely();
     const order: string[] = [];
     const say = note(world, order);
@@ -99,7 +99,7 @@ describe('lanes of a conducted world', () => {
 const slow = (world: World) => world.effect<void, void>({ name: 'test.slow', span: 'long', perform: turn });
 
 const misuses: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
-  'lane run asked for test.note while test.note is under way; await it first, or use fork() instead of Promise.all':
+  'lane run called test.note while test.note is still running; await it first, or use fork() instead of Promise.all':
     world => {
       const say = note(world, []);
       return Promise.all([say('a'), say('b')]);
@@ -118,7 +118,7 @@ const misuses: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
     const say = note(world, []);
     return Promise.all([1, 2].map(() => world.open('engine', () => say('a'))));
   },
-  "lane run/0 awaits something that is not an effect (a timer, I/O, another lane's promise) after test.note":
+  "lane run/0 awaits a promise that is not an effect (a timer, I/O, another lane's promise) after test.note":
     async world => {
       const say = note(world, []);
       const child = world.fork(async () => {
@@ -129,10 +129,10 @@ const misuses: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
     },
 };
 
-describe('what breaks the rules', () => {
-  it.each(Object.entries(misuses))('stops everything: %s', async (message, body) => {
+describe('misuse in a conducted world', () => {
+  it.each(Object.entries(misuses))('stops the world: %s', async (message, body) => {
     for (const pace of ['turn', 'microtask'] as const) {
-      const world = createConductedWorld({ player: firstByName, pace });
+      const world = createConductedWorld({ scheduler: firstByName, pace });
       const caught: unknown[] = [];
       const opened = world.open('run', () => body(world).catch((error: unknown) => caught.push(error)));
       const error = await world.stopped;
@@ -143,14 +143,14 @@ describe('what breaks the rules', () => {
     }
   });
 
-  it('has the words of a live world', async () => {
+  it('has the same messages as in a live world', async () => {
     for (const [message, body] of Object.entries(misuses)) {
       const live = createLiveWorld({ refuseStrays: true });
       expect(await codeOf(live.open('run', () => body(live)))).toBe(`LANE_MISUSE: ${message}`);
     }
   });
 
-  it('is an effect outside any lane, and finish before the end', async () => {
+  it('includes an effect outside any lane, and finish with an open lane', async () => {
     const outside = freely();
     expect(await codeOf(note(outside, [])('a'))).toBe('LANE_MISUSE: test.note was called outside any lane');
     expect(await codeOf(outside.open('run', async () => {}))).toContain('outside any lane');
@@ -159,11 +159,11 @@ describe('what breaks the rules', () => {
     expect(await codeOf(early.finish())).toBe('LANE_MISUSE: finish was called while lane run is open');
   });
 
-  it('ends what is performed, and finish waits for that', async () => {
+  it('cancels the effect in progress, and finish waits for its end', async () => {
     const world = freely();
     let isOver = false;
-    const heeding = world.effect<void, void>({
-      name: 'test.heeding',
+    const cancellable = world.effect<void, void>({
+      name: 'test.cancellable',
       span: 'long',
       perform: async (_, cancellation) => {
         await new Promise<void>(resolve => cancellation.onCancel(resolve));
@@ -171,7 +171,7 @@ describe('what breaks the rules', () => {
         isOver = true;
       },
     });
-    const opened = codeOf(world.open('run', () => heeding()));
+    const opened = codeOf(world.open('run', () => cancellable()));
     for (let turns = 0; turns < 3; turns++) await turn();
     await codeOf(note(world, [])('outside'));
     expect(isOver).toBe(false);
@@ -188,7 +188,7 @@ const after = (turns: number, signal: AbortSignal) =>
     count(turns);
   });
 
-/** Three steps and somebody at the keyboard; the first to fail, or the keyboard, cancels all others. */
+/** Three steps and a keyboard. The first failed step, or Ctrl-C, cancels the other steps. */
 const failFast =
   (turns: readonly number[], failing: number, interruptAfter: number): Program =>
   world => {
@@ -231,12 +231,12 @@ const failFast =
       const history: unknown[] = [];
       const lanes = [0, 1, 2].map(index => world.fork(step(index)));
       const watcher = world.fork(keyboard);
-      let [left, isCancelled, heard] = [3, false, false];
+      let [left, isCancelled, hasKeyboardEnded] = [3, false, false];
       while (left > 0) {
         const batch = await mail.receiveAll();
         history.push(batch);
         left -= batch.filter(({ from }) => from.startsWith('step')).length;
-        heard ||= batch.some(({ from }) => from === 'keyboard');
+        hasKeyboardEnded ||= batch.some(({ from }) => from === 'keyboard');
         if (!isCancelled && batch.some(({ error }) => error !== undefined)) {
           isCancelled = true;
           await world.cancel(lanes);
@@ -244,13 +244,13 @@ const failFast =
       }
       await world.cancel([watcher]);
       await world.join([...lanes, watcher]);
-      if (!heard) history.push(await mail.receiveAll());
+      if (!hasKeyboardEnded) history.push(await mail.receiveAll());
       return history;
     };
     return { run: () => world.open('engine#0', engine) };
   };
 
-/** Whoever ends first, the work or the timer, cancels the other. */
+/** A race between work and a timer: the first to end cancels the other. */
 const timed =
   (workTurns: number, timerTurns: number): Program =>
   world => {
@@ -282,16 +282,16 @@ describe('cancelled work', () => {
   it.each([
     ['fail-fast', failFast([40, 5, 60], 1, 1000)],
     ['Ctrl-C', failFast([40, 50, 60], -1, 5)],
-    ['nobody fails', failFast([3, 1, 2], -1, 1000)],
-    ['a timeout that is met', timed(2, 60)],
-    ['a timeout that is not met', timed(60, 2)],
-  ])('replays as it was: %s', async (_, program) => {
+    ['no failure', failFast([3, 1, 2], -1, 1000)],
+    ['work within its timeout', timed(2, 60)],
+    ['work that exceeds its timeout', timed(60, 2)],
+  ])('replays identically: %s', async (_, program) => {
     const recorded = await record(program);
     for (const pace of ['turn', 'microtask'] as const)
       expect(await replay(program, { recording: recorded.recording, pace })).toEqual(recorded);
   });
 
-  it('is performed with a cancellation that has happened, if it had begun and is real', async () => {
+  it('is performed with an aborted signal if it had begun and is real', async () => {
     const states: string[] = [];
     const program: Program = world => {
       const build = world.effect<void, void>({
@@ -300,7 +300,7 @@ describe('cancelled work', () => {
         perform: async (_, { signal }) => {
           states.push(signal.aborted ? 'aborted' : 'begun');
           await after(50, signal);
-          states.push('left its files');
+          states.push('wrote its files');
         },
       });
       const say = note(world, []);
@@ -314,25 +314,25 @@ describe('cancelled work', () => {
       };
     };
     const recorded = await record(program);
-    expect(states.splice(0)).toEqual(['begun', 'left its files']);
+    expect(states.splice(0)).toEqual(['begun', 'wrote its files']);
     expect(await replay(program, recorded)).toEqual(recorded);
-    expect(states).toEqual(['aborted', 'left its files']);
+    expect(states).toEqual(['aborted', 'wrote its files']);
   });
 });
 
-/** Leaves `run` behind at the given grant or end, in whichever world, and opens `again`. */
+/** Abandons the lane `run` at the given moment, then opens `again`. */
 async function killed(
   make: (tracer: Tracer) => AbandonableWorld,
-  at: { readonly told: 'granted' | 'settled'; readonly n: number },
+  at: { readonly call: 'granted' | 'settled'; readonly n: number },
 ): Promise<{ readonly recording: Recording; readonly notes: readonly string[] }> {
   const { tracer, recording } = createRecorder();
   const notes: string[] = [];
-  let left: () => void = () => {};
+  let resolveAbandoned: () => void = () => {};
   const abandoned = new Promise<void>(resolve => {
-    left = resolve;
+    resolveAbandoned = resolve;
   });
-  const kill = (told: 'granted' | 'settled', n: number) => {
-    if (told === at.told && n === at.n) void world.abandon('run').then(left);
+  const kill = (call: 'granted' | 'settled', n: number) => {
+    if (call === at.call && n === at.n) void world.abandon('run').then(resolveAbandoned);
   };
   const world: AbandonableWorld = make(
     allTracers([
@@ -360,12 +360,13 @@ async function killed(
   return { recording: recording(), notes };
 }
 
-describe('a lane that is left behind', () => {
-  const moments = (['granted', 'settled'] as const).flatMap(told => [0, 1, 2, 3].map(n => ({ told, n })));
-  // The begin of the build is granted first, and nothing has settled there.
-  it.each(moments.filter(({ told, n }) => told === 'granted' || n > 0))('at $n, $told, replays', async at => {
+describe('an abandoned lane', () => {
+  const moments = (['granted', 'settled'] as const).flatMap(call => [0, 1, 2, 3].map(n => ({ call, n })));
+  // Entry 0 is the begin of the build, which does not settle.
+  const reached = moments.filter(({ call, n }) => call === 'granted' || n > 0);
+  it.each(reached)('replays identically if it is abandoned when entry $n is $call', async at => {
     const live = await killed(tracer => createLiveWorld({ tracer }), at);
-    const player = scorePlayer({
+    const scheduler = replayScheduler({
       recording: live.recording,
       fidelity: 'sessions',
       normalise: value => value,
@@ -373,14 +374,14 @@ describe('a lane that is left behind', () => {
     });
     let world: ReturnType<typeof createConductedWorld> | undefined;
     const again = await killed(tracer => {
-      world = createConductedWorld({ player, tracer });
+      world = createConductedWorld({ scheduler, tracer });
       return world;
     }, at);
     await world?.finish();
     expect(again).toEqual(live);
   });
 
-  it('stays at what a crash cut off, and the others go on', async () => {
+  it('stays at the effect that a crash interrupted, while the others continue', async () => {
     const program: Program = world => {
       const say = note(world, []);
       return { a: () => say('a'), b: () => say('b') };
@@ -393,7 +394,7 @@ describe('a lane that is left behind', () => {
       ),
     };
     const world = createConductedWorld({
-      player: scorePlayer({ recording: cut, fidelity: 'sessions', normalise: v => v, expand: v => v }),
+      scheduler: replayScheduler({ recording: cut, fidelity: 'sessions', normalise: v => v, expand: v => v }),
     });
     const { a, b } = program(world);
     let hasEnded = false;
@@ -409,11 +410,11 @@ describe('a lane that is left behind', () => {
 });
 
 const fail = (): never => {
-  throw new Error('there is no such lane');
+  throw new Error('no such lane');
 };
 
-describe('answers', () => {
-  it('come from the tape as copies, expanded, and requests are compared normalised', async () => {
+describe('answers on replay', () => {
+  it('are expanded copies from the tape, and requests are normalized before the comparison', async () => {
     const seen: unknown[] = [];
     const program =
       (root: string, now: () => unknown): Program =>
@@ -442,7 +443,7 @@ describe('answers', () => {
     expect(seen.slice(1)).toEqual(Array(2).fill({ path: '/new/a', list: [7] }));
   });
 
-  it('do not wait for conditions that only real effects would change, if all comes from the tape', async () => {
+  it('ignore conditions that only real effects would change, with the fidelity tape', async () => {
     const program: Program = world => {
       let isOpen = false;
       const open = world.effect<void, void>({

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import { Origin, unknownOrigin } from '../divergence/explain.ts';
 import { type Effect, type EffectDefinition, errorOf } from '../effect.ts';
 import {
@@ -27,11 +27,11 @@ import {
   type MailboxOptions,
   type World,
 } from '../world.ts';
-import { createPacer, Grants, type Pace, type Pacer, Stop, WitnessCount } from './grants.ts';
-import { AskedEntry, ConductedLane, createView } from './requests.ts';
-import type { Happening, Player, PlayerFactory } from './scheduler.ts';
+import { createPacer, Grants, type Pace, type Pacer, StopSignal, WitnessCount } from './grants.ts';
+import { ConductedLane, createView, PendingEntry } from './pending.ts';
+import type { Happening, Scheduler, SchedulerFactory } from './scheduler.ts';
 
-/** The lanes alive, by name and in the order of their names, so that nothing depends on who came first. */
+/** The live lanes, by name and sorted by name, so that nothing depends on the order of arrival. */
 export class LaneTable {
   readonly #byName = new Map<string, ConductedLane>();
   #inOrder: readonly ConductedLane[] | undefined;
@@ -61,27 +61,27 @@ export class LaneTable {
 }
 
 interface ConductedWorldOptions {
-  readonly player: PlayerFactory;
-  /** `turn` unless it is said. */
+  readonly scheduler: SchedulerFactory;
+  /** Defaults to `turn`. */
   readonly pace?: Pace;
-  /** Whether it is remembered where in the source something was asked for, which messages tell; it is unless it is said. */
+  /** Whether to capture the source position of every call, for messages. Defaults to true. */
   readonly remembersOrigins?: boolean;
-  /** Told of every effect, in the order in which they are granted, as the tracer of a live world is. */
+  /** Receives every effect, in the order in which they are granted, like the tracer of a live world. */
   readonly tracer?: Tracer | undefined;
 }
 
 /**
- * A world in which one lane goes on at a time, and a player says which. A lane that asks for an effect is parked;
- * when no lane runs, all are, and one is granted what it asks for. Lanes at the top may await anything, and count as
- * running meanwhile; all others may await effects only.
+ * A world in which a scheduler decides which lane continues, one at a time. A lane that calls an effect is parked. When
+ * no lane runs, all are parked, and the scheduler grants the effect of one. Root lanes may await anything, and count as
+ * running meanwhile; all others may await only effects.
  */
 export interface ConductedWorld extends AbandonableWorld {
   /**
-   * Resolves with the first divergence, deadlock or misuse. No lane can catch it: from then on nothing that a lane
-   * asks for ends. What was opened at the top rejects with it.
+   * Resolves with the first divergence, deadlock or misuse. No lane can catch it: from then on no effect returns.
+   * Root lanes reject with it.
    */
   readonly stopped: Promise<Error>;
-  /** To be called when all lanes have ended. Throws what stopped it, or what the player misses. */
+  /** Call it when all lanes have ended. Throws the error that stopped the world, or a final one of the scheduler. */
   finish(): Promise<void>;
   witness(): Witness;
 }
@@ -90,25 +90,25 @@ export const createConductedWorld = (options: ConductedWorldOptions): ConductedW
   new Conductor(options);
 
 class Conductor implements ConductedWorld {
-  readonly #context = new AsyncLocalStorage<ConductedLane | AskedEntry | undefined>();
+  readonly #context = new AsyncLocalStorage<ConductedLane | PendingEntry | undefined>();
   readonly #lanes = new LaneTable();
   readonly #keys = new KeyTable();
-  readonly #player: Player;
+  readonly #scheduler: Scheduler;
   readonly #grants: Grants;
   readonly #pacer: Pacer;
-  readonly #stop = new Stop();
+  readonly #stop = new StopSignal();
   readonly #count = new WitnessCount();
-  /** Lanes whose own code runs, or awaits what is no effect. */
+  /** Lanes whose own code runs or awaits something other than an effect. */
   readonly #running = new Set<ConductedLane>();
   readonly #originOf: (above: (args: never) => unknown) => Origin;
   #endedLanes: ConductedLane[] = [];
-  /** Something outside of all lanes is under way. */
+  /** Whether an event outside all lanes is in progress. */
   #happens = false;
 
   readonly join: World['join'];
   readonly cancel: World['cancel'];
 
-  constructor({ player, pace = 'turn', remembersOrigins = true, tracer }: ConductedWorldOptions) {
+  constructor({ scheduler, pace = 'turn', remembersOrigins = true, tracer }: ConductedWorldOptions) {
     this.#originOf = remembersOrigins ? above => new Origin(above) : () => unknownOrigin;
     this.#pacer = createPacer({
       pace,
@@ -117,22 +117,22 @@ class Conductor implements ConductedWorld {
     });
     this.join = this.effect(joinLanes);
     this.cancel = this.effect(cancelLanes(root => this.#cancelTree(root)));
-    this.#player = player(
+    this.#scheduler = scheduler(
       createView({
         lanes: this.#lanes,
         keys: this.#keys,
         granted: () => this.#grants.granted,
-        player: () => this.#player,
+        scheduler: () => this.#scheduler,
       }),
     );
     this.#grants = new Grants({
-      player: this.#player,
+      scheduler: this.#scheduler,
       tracer,
       keys: this.#keys,
       stop: this.#stop,
       count: this.#count,
-      // A context of its own: otherwise the work would run as whichever lane happened to make it possible.
-      perform: asked => this.#context.run(asked, performEntry, asked),
+      // Without its own context, the effect would run as the lane whose entry happened to unblock it.
+      perform: pending => this.#context.run(pending, performEntry, pending),
       resume: lane => this.#resume(lane),
       landed: () => this.#pacer.arm(),
     });
@@ -206,16 +206,16 @@ class Conductor implements ConductedWorld {
   }
 
   async finish(): Promise<void> {
-    // What the last lane did wrong is seen at the end of its turn.
+    // Misuse by the last lane is detected at the end of its turn.
     await new Promise(resolve => setImmediate(resolve));
     const [left] = this.#lanes.inOrder;
     if (left)
       this.#stop.because(
         new RepriseError('LANE_MISUSE', `finish was called while lane ${left.name} is open`),
       );
-    this.#stop.guard(() => this.#player.finished(this.#count.witness));
+    this.#stop.guard(() => this.#scheduler.finished(this.#count.witness));
     await this.#grants.performance;
-    // Otherwise every promise of the process goes on being told of a world that nobody is in, for each that there was.
+    // Without this, every promise of the process would keep tracking each empty world that ever existed.
     this.#context.disable();
     if (this.#stop.error) throw this.#stop.error;
   }
@@ -254,7 +254,7 @@ class Conductor implements ConductedWorld {
     this.#rest(lane);
   }
 
-  /** An effect that is misused inside of another gets an error, so that the other ends; its lane hears of neither. */
+  /** An effect called inside another one gets an error, so that the outer one ends. The lane sees neither result. */
   #here(what: string): ConductedLane | 'misused' {
     const context = this.#context.getStore();
     if (context instanceof ConductedLane) return context;
@@ -272,13 +272,13 @@ class Conductor implements ConductedWorld {
     args: unknown,
     ask: (args: never) => unknown,
   ): Promise<unknown> {
-    // A new promise each time: one for all that never end would keep every lane that was left behind.
+    // A new promise each time: a shared one that never settles would keep every abandoned lane in memory.
     return new Promise((resolve, reject) => {
       const lane = this.#here(effect.name);
       if (lane === 'misused') return reject(this.#stop.error);
       if (lane.abandoned || this.#stop.error) return;
       if (lane.entry) return this.#stop.because(secondEffect(effect.name, lane.entry));
-      lane.entry = new AskedEntry(lane, effect, args, this.#originOf(ask), outcome => {
+      lane.entry = new PendingEntry(lane, effect, args, this.#originOf(ask), outcome => {
         lane.entry = undefined;
         if (outcome.kind === 'ok') resolve(outcome.value);
         else reject(errorOf(effect.name, outcome));
@@ -288,7 +288,7 @@ class Conductor implements ConductedWorld {
     });
   }
 
-  /** Its own code goes on now; unless it does nothing but wait for a lane inside of it. */
+  /** Marks the lane as running, unless it waits for a lane inside it. */
   #resume(lane: ConductedLane): void {
     if (lane.inner === 0) this.#running.add(lane);
     this.#pacer.lanesRun();
@@ -300,20 +300,20 @@ class Conductor implements ConductedWorld {
   }
 
   #decide(): void {
-    if (this.#endedLanes.length > 0) this.#tellOfEndedLanes();
-    // Exact: nothing runs, so every lane alive is parked. A begin leaves it so, hence the loop.
+    if (this.#endedLanes.length > 0) this.#reportEndedLanes();
+    // No lane runs, so every live lane is parked. After a begin that is still true, hence the loop.
     while (this.#running.size === 0 && this.#grants.canDecide && !this.#happens && !this.#stop.error)
-      this.#stop.guard(() => this.#goOn());
+      this.#stop.guard(() => this.#continue());
   }
 
-  #goOn(): void {
-    const next = this.#player.next();
-    if (typeof next === 'function') this.#letHappen(next);
-    else this.#grants.grant(next as AskedEntry);
+  #continue(): void {
+    const next = this.#scheduler.next();
+    if (typeof next === 'function') this.#trigger(next);
+    else this.#grants.grant(next as PendingEntry);
   }
 
-  /** In the context of no lane, and nobody goes on before it is over. */
-  #letHappen(happening: Happening): void {
+  /** Runs an event outside the context of any lane. No lane continues before it is over. */
+  #trigger(happening: Happening): void {
     const result = this.#context.run(undefined, happening);
     if (!(result instanceof Promise)) return;
     this.#happens = true;
@@ -332,13 +332,13 @@ class Conductor implements ConductedWorld {
     this.#pacer.arm();
   }
 
-  #tellOfEndedLanes(): void {
+  #reportEndedLanes(): void {
     const ended = this.#endedLanes;
     this.#endedLanes = [];
-    for (const { name, entries } of ended) this.#stop.guard(() => this.#player.laneEnded(name, entries));
+    for (const { name, entries } of ended) this.#stop.guard(() => this.#scheduler.laneEnded(name, entries));
   }
 
-  /** Microtasks are exhausted before an immediate runs, so a lane that still runs awaits something else. */
+  /** Microtasks are exhausted before an immediate runs, so a lane that still runs does not await an effect. */
   #reportStrays(): void {
     for (const lane of this.#running) if (lane.birth !== 'top') this.#stop.because(strayLane(lane));
   }
@@ -346,7 +346,7 @@ class Conductor implements ConductedWorld {
   #cancelTree(root: Lane): void {
     for (const lane of root.subtree()) {
       lane.cancelled = true;
-      if (lane.entry?.isDoomed) lane.entry.cancel();
+      if (lane.entry?.isCancelling) lane.entry.cancel();
     }
   }
 }

@@ -1,33 +1,33 @@
-import { RepriseError } from '../../core/errors.ts';
-import { failed, type Outcome } from '../effect.ts';
+import { RepriseError } from '../../core/index.ts';
+import { type EffectOutcome, failed } from '../effect.ts';
 import { type KeyTable, ok } from '../lane.ts';
 import { topLane, type Witness } from '../recording/recording.ts';
 import type { EntryPlace, Phase, Tracer } from '../tracer.ts';
-import type { AskedEntry, ConductedLane } from './requests.ts';
-import type { Player } from './scheduler.ts';
+import type { ConductedLane, PendingEntry } from './pending.ts';
+import type { Scheduler } from './scheduler.ts';
 
 interface GrantsOptions {
-  readonly player: Player;
+  readonly scheduler: Scheduler;
   readonly tracer: Tracer | undefined;
   readonly keys: KeyTable;
-  readonly stop: Stop;
+  readonly stop: StopSignal;
   readonly count: WitnessCount;
-  readonly perform: (asked: AskedEntry) => Outcome | Promise<unknown>;
-  /** The lane was told how its effect ended, and goes on. */
+  readonly perform: (pending: PendingEntry) => EffectOutcome | Promise<unknown>;
+  /** Called after an outcome was delivered to the lane, which continues. */
   readonly resume: (lane: ConductedLane) => void;
-  /** A performance that took time has ended. */
+  /** Called when an asynchronous effect has ended. */
   readonly landed: () => void;
 }
 
-const cancelled: Outcome = { kind: 'cancelled' };
+const cancelled: EffectOutcome = { kind: 'cancelled' };
 
-/** Grants what lanes ask for, one thing at a time. */
+/** Grants pending effects, one at a time. */
 export class Grants {
   readonly #options: GrantsOptions;
   #granted = 0;
-  /** How many lanes wait to be granted something. */
+  /** Number of lanes with a pending effect. */
   #waiting = 0;
-  #performing: AskedEntry | undefined;
+  #performing: PendingEntry | undefined;
   #performance: Promise<void> = Promise.resolve();
 
   constructor(options: GrantsOptions) {
@@ -35,7 +35,7 @@ export class Grants {
     options.stop.addListener(() => this.#performing?.cancel());
   }
 
-  /** The place of the next entry. */
+  /** Position of the next entry. */
   get granted(): number {
     return this.#granted;
   }
@@ -44,7 +44,7 @@ export class Grants {
     return this.#waiting > 0 && !this.#performing;
   }
 
-  /** Resolves when nothing is performed any more. */
+  /** Resolves when no effect is being performed. */
   get performance(): Promise<void> {
     return this.#performance;
   }
@@ -53,124 +53,128 @@ export class Grants {
     this.#waiting++;
   }
 
-  /** Its lane is left behind. Resolves when nothing is performed for it any more. */
-  async abandon(asked: AskedEntry): Promise<void> {
-    if (asked.phase === 'granted') {
-      asked.cancel();
-      await asked.performed;
+  /** Drops the pending effect of an abandoned lane. Resolves when it is no longer being performed. */
+  async abandon(pending: PendingEntry): Promise<void> {
+    if (pending.phase === 'granted') {
+      pending.cancel();
+      await pending.performed;
       return;
     }
     this.#waiting--;
-    if (asked.hasBegun) this.#options.keys.give(asked.keys, 'long');
+    if (pending.hasBegun) this.#options.keys.give(pending.keys, 'long');
   }
 
-  grant(asked: AskedEntry): void {
-    asked.lane.lastEffect = asked.effect.name;
-    const phase = asked.nextPhase;
-    if (phase !== 'end' && asked.isDoomed) this.#cancel(asked, phase);
-    else if (phase === 'begin') this.#begin(asked);
-    else this.#play(asked, phase);
+  grant(pending: PendingEntry): void {
+    pending.lane.lastEffect = pending.effect.name;
+    const phase = pending.nextPhase;
+    if (phase !== 'end' && pending.isCancelling) this.#cancel(pending, phase);
+    else if (phase === 'begin') this.#begin(pending);
+    else this.#play(pending, phase);
   }
 
-  #cancel(asked: AskedEntry, phase: Phase): void {
+  #cancel(pending: PendingEntry, phase: Phase): void {
     this.#waiting--;
-    asked.phase = 'granted';
-    asked.wasPerformed();
-    const place = this.#nextPlace(asked, phase);
-    this.#hand(asked, place, this.#options.player.judge(asked, place, cancelled));
+    pending.phase = 'granted';
+    pending.wasPerformed();
+    const position = this.#nextPlace(pending, phase);
+    this.#hand(pending, position, this.#options.scheduler.judge(pending, position, cancelled));
   }
 
-  /** Nothing is performed before the end is granted, so that no two performances overlap. */
-  #begin(asked: AskedEntry): void {
+  /** The effect is performed only when its end is granted, so that no two effects overlap. */
+  #begin(pending: PendingEntry): void {
     const { keys, count, tracer } = this.#options;
-    keys.take(asked.keys, 'long');
+    keys.take(pending.keys, 'long');
     count.began();
-    asked.place = this.#nextPlace(asked, 'begin');
-    tracer?.granted(asked, asked.place);
+    pending.place = this.#nextPlace(pending, 'begin');
+    tracer?.granted(pending, pending.place);
   }
 
-  #play(asked: AskedEntry, phase: Phase): void {
-    const { keys, count, tracer, player } = this.#options;
+  #play(pending: PendingEntry, phase: Phase): void {
+    const { keys, count, tracer, scheduler } = this.#options;
     this.#waiting--;
-    asked.phase = 'granted';
-    const place = this.#nextPlace(asked, phase);
+    pending.phase = 'granted';
+    const position = this.#nextPlace(pending, phase);
     if (phase === 'short') {
-      asked.place = place;
-      keys.take(asked.keys, 'short');
-      tracer?.granted(asked, place);
+      pending.place = position;
+      keys.take(pending.keys, 'short');
+      tracer?.granted(pending, position);
     } else count.ended();
-    const answer = player.answerOf(asked, place);
-    if (answer === 'perform' || (answer === 'cut off' && this.#isPerformedAllTheSame(asked)))
-      this.#perform(asked, place);
+    const answer = scheduler.answerOf(pending, position);
+    if (answer === 'perform' || (answer === 'cut off' && this.#isPerformedAnyway(pending)))
+      this.#perform(pending, position);
     else {
-      this.#release(asked);
-      if (answer !== 'cut off') this.#hand(asked, place, answer);
+      this.#release(pending);
+      if (answer !== 'cut off') this.#hand(pending, position, answer);
     }
   }
 
-  /** What a lane asked for that is left behind at the grant is performed in a live world; the lane never hears of it. */
-  #isPerformedAllTheSame(asked: AskedEntry): boolean {
-    return asked.lane.abandoned && this.#options.player.performs(asked);
+  /** Like a live world, performs the effect of a lane that is abandoned at the grant. The lane never sees the outcome. */
+  #isPerformedAnyway(pending: PendingEntry): boolean {
+    return pending.lane.abandoned && this.#options.scheduler.performs(pending);
   }
 
-  #perform(asked: AskedEntry, place: EntryPlace): void {
-    const result = this.#options.perform(asked);
+  #perform(pending: PendingEntry, position: EntryPlace): void {
+    const result = this.#options.perform(pending);
     if (result instanceof Promise) {
-      this.#performing = asked;
+      this.#performing = pending;
       this.#performance = result.then(
-        value => this.#landLater(asked, place, ok(value)),
-        (thrown: unknown) => this.#landLater(asked, place, failed(thrown)),
+        value => this.#landLater(pending, position, ok(value)),
+        (thrown: unknown) => this.#landLater(pending, position, failed(thrown)),
       );
-    } else this.#land(asked, place, result);
+    } else this.#land(pending, position, result);
   }
 
-  #landLater(asked: AskedEntry, place: EntryPlace, outcome: Outcome): void {
+  #landLater(pending: PendingEntry, position: EntryPlace, outcome: EffectOutcome): void {
     const { stop, landed } = this.#options;
     this.#performing = undefined;
-    stop.guard(() => this.#land(asked, place, outcome));
+    stop.guard(() => this.#land(pending, position, outcome));
     landed();
   }
 
-  #land(asked: AskedEntry, place: EntryPlace, outcome: Outcome): void {
-    const { stop, player } = this.#options;
-    this.#release(asked);
-    if (asked.lane.abandoned || stop.error) return;
-    // Whatever it answered: the cancel was granted before its end.
-    this.#hand(asked, place, player.judge(asked, place, asked.isDoomed ? cancelled : outcome));
+  #land(pending: PendingEntry, position: EntryPlace, outcome: EffectOutcome): void {
+    const { stop, scheduler } = this.#options;
+    this.#release(pending);
+    if (pending.lane.abandoned || stop.error) return;
+    // The cancel was granted before the end of the effect, so its result does not count.
+    this.#hand(
+      pending,
+      position,
+      scheduler.judge(pending, position, pending.isCancelling ? cancelled : outcome),
+    );
   }
 
-  #release(asked: AskedEntry): void {
-    this.#options.keys.give(asked.keys, asked.effect.span);
-    asked.wasPerformed();
+  #release(pending: PendingEntry): void {
+    this.#options.keys.give(pending.keys, pending.effect.span);
+    pending.wasPerformed();
   }
 
-  #hand(asked: AskedEntry, place: EntryPlace, outcome: Outcome): void {
+  #hand(pending: PendingEntry, position: EntryPlace, outcome: EffectOutcome): void {
     const { tracer, resume } = this.#options;
-    const { lane } = asked;
+    const { lane } = pending;
     if (lane.abandoned) return;
-    tracer?.settled(asked, place, outcome);
-    // The tracer may have been what was waiting for this to leave the lane behind.
+    tracer?.settled(pending, position, outcome);
+    // The tracer may have abandoned the lane.
     if (lane.abandoned) return;
-    asked.settle(outcome);
+    pending.settle(outcome);
     resume(lane);
   }
 
-  #nextPlace({ lane }: AskedEntry, phase: Phase): EntryPlace {
+  #nextPlace({ lane }: PendingEntry, phase: Phase): EntryPlace {
     this.#options.count.granted(lane.name);
     return { n: this.#granted++, i: lane.entries++, phase };
   }
 }
 
-/** The first error that stops everything. Whoever has to end with it is told; lanes are not. */
-export class Stop {
+/** The first error, which stops the world. Listeners are notified; lanes never see it. */
+export class StopSignal {
   #error: Error | undefined;
-  #tell: (error: Error) => void = () => {};
+  #resolve: (error: Error) => void = () => {};
   readonly #listeners = new Set<(error: Error) => void>();
   readonly happened: Promise<Error>;
 
   constructor() {
     this.happened = new Promise(resolve => {
-      this.#tell = resolve;
+      this.#resolve = resolve;
     });
   }
 
@@ -178,16 +182,16 @@ export class Stop {
     return this.#error;
   }
 
-  /** Only the first counts: what comes after it is its consequence. */
+  /** Stops the world. Later errors are ignored, because they are consequences of the first. */
   because(error: Error): void {
     if (this.#error) return;
     this.#error = error;
-    this.#tell(error);
+    this.#resolve(error);
     for (const listener of this.#listeners) listener(error);
     this.#listeners.clear();
   }
 
-  /** What it throws stops everything. */
+  /** Stops the world if the action throws. */
   guard(action: () => void): void {
     try {
       action();
@@ -206,32 +210,32 @@ export class Stop {
 }
 
 /**
- * When it is decided who goes on. `turn`: when no microtask is left, so that every misuse of a lane is seen.
- * `microtask`: faster, and sees most.
+ * Moment of the next decision. `turn` decides when no microtask is left, so that every misuse by a lane is detected.
+ * `microtask` is faster and detects most.
  */
 export type Pace = 'turn' | 'microtask';
 
 export interface Pacer {
-  /** Somebody may go on now. */
+  /** Schedules a decision. */
   arm(): void;
-  /** A lane runs: it must be parked again when no microtask is left. */
+  /** Schedules the check that the running lanes are parked again when no microtask is left. */
   lanesRun(): void;
 }
 
 interface PacerOptions {
   readonly pace: Pace;
   readonly decide: () => void;
-  /** No microtask is left. */
+  /** Called when no microtask is left. */
   readonly turnIsOver: () => void;
 }
 
-/** With pace `microtask`, how many decisions are taken before the event loop gets a turn. */
+/** Number of decisions before the event loop gets a turn, with pace `microtask`. */
 const decisionsPerTurn = 1000;
 
 export const createPacer = (options: PacerOptions): Pacer =>
   options.pace === 'turn' ? byTurns(options) : byMicrotasks(options);
 
-/** One immediate for both. Never at once: an effect that completed in its call would hide a second one of its lane. */
+/** Always deferred: an effect that completed within its call would hide a second one of the same lane. */
 function byTurns({ decide, turnIsOver }: PacerOptions): Pacer {
   const arm = once(setImmediate, () => {
     turnIsOver();
@@ -249,7 +253,7 @@ function byMicrotasks({ decide, turnIsOver }: PacerOptions): Pacer {
   return { arm: once(defer, decide), lanesRun: once(setImmediate, turnIsOver) };
 }
 
-/** Defers the callback, unless it is deferred already. */
+/** Returns a function that defers the callback, unless it is already deferred. */
 function once(defer: (callback: () => void) => void, callback: () => void): () => void {
   let isArmed = false;
   const run = () => {
@@ -263,7 +267,7 @@ function once(defer: (callback: () => void) => void, callback: () => void): () =
   };
 }
 
-/** Counts how much goes on at once. */
+/** Measures the concurrency of a conducted world. */
 export class WitnessCount {
   #open = 0;
   #inFlight = 0;

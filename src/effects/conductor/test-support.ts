@@ -1,17 +1,17 @@
 import type { RepriseError } from '../../core/errors.ts';
 import { createLiveWorld } from '../live-world.ts';
 import type { Recording } from '../recording/recording.ts';
-import { type ScorePlayerOptions, scorePlayer } from '../schedulers/replay.ts';
+import { type ReplaySchedulerOptions, replayScheduler } from '../schedulers/replay.ts';
 import { createRecorder } from '../tracer.ts';
 import type { World } from '../world.ts';
 import { createConductedWorld } from './conductor.ts';
 
-/** Lanes at the top by name, with all that they share: made anew for each performance. */
+/** Creates root lanes by name, with their shared state. Called once per world. */
 export type Program = (world: World) => Readonly<Record<string, () => Promise<unknown>>>;
 
 export interface Performed {
   readonly recording: Recording;
-  /** What each lane at the top gave back, or `CODE: message` of what it threw. */
+  /** Result of each root lane, or `CODE: message` of its error. */
   readonly ends: Readonly<Record<string, unknown>>;
 }
 
@@ -22,27 +22,27 @@ export async function record(program: Program): Promise<Performed> {
   return { recording: asFromFiles(recording()), ends };
 }
 
-export interface ReplayOptions extends Partial<ScorePlayerOptions> {
+export interface ReplayOptions extends Partial<ReplaySchedulerOptions> {
   readonly recording: Recording;
   readonly pace?: 'turn' | 'microtask';
-  /** How the runner opens the lanes at the top; all at once unless it is said. */
+  /** Opens the root lanes. Defaults to all at the same time. */
   readonly open?: (world: World, program: Program) => Promise<Performed['ends']>;
 }
 
-/** Throws what stops the replay. */
+/** Replays a recording. Throws the error that stops the replay. */
 export async function replay(
   program: Program,
   { recording, pace = 'turn', open = openAll, ...options }: ReplayOptions,
 ): Promise<Performed> {
   const recorder = createRecorder();
-  const player = scorePlayer({
+  const scheduler = replayScheduler({
     recording,
     fidelity: 'sessions',
     normalise: value => value,
     expand: value => value,
     ...options,
   });
-  const world = createConductedWorld({ player, pace, tracer: recorder.tracer });
+  const world = createConductedWorld({ scheduler, pace, tracer: recorder.tracer });
   const ends = await Promise.race([
     open(world, program),
     world.stopped.then(error => {
@@ -70,11 +70,11 @@ export async function openOneAfterAnother(world: World, program: Program): Promi
 const end = (world: World, name: string, body: () => Promise<unknown>): Promise<unknown> =>
   world.open(name, body).catch((error: RepriseError) => `${error.code}: ${error.message}`);
 
-/** Nothing of the performance is left in it but data. */
+/** Reduces the recording to data, as if it had been read from files. */
 const asFromFiles = (recording: Recording): Recording =>
   JSON.parse(JSON.stringify(recording, (key, value) => (key === 'stack' ? undefined : value)));
 
-/** The message of what the promise rejects with, and its hint below. */
+/** Returns the code and message of the rejection, with the hint on the next line. */
 export async function complaint(promise: Promise<unknown>): Promise<string> {
   try {
     await promise;

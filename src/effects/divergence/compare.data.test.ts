@@ -7,11 +7,11 @@ const roundTrip = (value: unknown): unknown => {
   return text === undefined ? undefined : JSON.parse(text);
 };
 
-/** What lanes may ask with: JSON and what JSON leaves out or changes. */
+/** Possible arguments of effects: JSON, and values that JSON omits or changes. */
 const anything = fc.anything({ withDate: true, withNullPrototype: true, withSparseArray: true });
 
-describe('data', () => {
-  it('is what JSON makes of a value, and is recognised in it', () => {
+describe('comparison of data', () => {
+  it('finds no difference between a value and its JSON', () => {
     fc.assert(
       fc.property(anything, value => {
         const data = roundTrip(value);
@@ -23,7 +23,7 @@ describe('data', () => {
     );
   });
 
-  it('is not the same as other data, and the difference is told', () => {
+  it('finds a difference if and only if the data differs', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
         const isSame = JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
@@ -34,13 +34,13 @@ describe('data', () => {
     );
   });
 
-  it('tells a field that is null from none', () => {
+  it('distinguishes a null field from an absent one', () => {
     expect(differences({ a: null }, {}, 'args')).toEqual(['args.a: recorded null, now nothing']);
     expect(differences([], [null], 'args')).toEqual(['args[0]: recorded nothing, now null']);
     expect(differences(undefined, null, 'args')).toEqual([]);
   });
 
-  it('tells differences by their path, at most eight of them', () => {
+  it('lists at most eight differences by their path', () => {
     expect(differences({ a: [1, { 'b c': 2 }], d: 1 }, { a: [1, { 'b c': 3 }, 4] }, 'args')).toEqual([
       'args.a[1]["b c"]: recorded 2, now 3',
       'args.a[2]: recorded nothing, now 4',

@@ -1,9 +1,9 @@
-import type { Asked } from '../conductor/scheduler.ts';
-import type { Keys, Outcome } from '../effect.ts';
+import type { PendingEffect } from '../conductor/scheduler.ts';
+import type { EffectOutcome, Keys } from '../effect.ts';
 import type { RecordedEntry } from '../recording/recording.ts';
 import { tapedArgs, tapedOutcome } from '../tracer.ts';
 
-/** What JSON makes of a value: the data that a tape holds. */
+/** Returns the value after a round trip through JSON, as on a tape. */
 export function asData(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return scalar(value);
   const text = JSON.stringify(value);
@@ -16,8 +16,8 @@ const scalar = (value: unknown): unknown => {
 };
 
 /**
- * Whether JSON would make the recorded data of the value. Fields that are undefined are no fields, and nothing at all
- * is the same as null, because a line of JSON cannot tell.
+ * Whether the value, converted to JSON, equals the recorded data. Undefined fields count as absent, and a top-level
+ * undefined equals null, because a line of JSON cannot tell them apart.
  */
 export function isSameData(recorded: unknown, now: unknown): boolean {
   if (recorded === now) return true;
@@ -25,18 +25,18 @@ export function isSameData(recorded: unknown, now: unknown): boolean {
   if (typeof recorded !== 'object' || recorded === null) return !isPlain(now) && recorded === asData(now);
   if (!isPlain(now)) return isSameData(recorded, asData(now));
   if (Array.isArray(now) || Array.isArray(recorded)) return isSameList(recorded, now);
-  return hasSameFields(recorded as Fields, now as Fields);
+  return hasSameFields(recorded as FieldMap, now as FieldMap);
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+type FieldMap = Readonly<Record<string, unknown>>;
 
-/** Whether JSON writes it as it is: no Date, no class with a form of its own. */
+/** Whether JSON keeps the object as it is: not a Date or another class with its own JSON form. */
 const isPlain = (value: object): boolean => {
   if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return (
     (prototype === Object.prototype || prototype === null) &&
-    typeof (value as Fields)['toJSON'] !== 'function'
+    typeof (value as FieldMap)['toJSON'] !== 'function'
   );
 };
 
@@ -46,7 +46,7 @@ const isSameList = (recorded: unknown, now: unknown): boolean =>
   recorded.length === now.length &&
   now.every((item, index) => isSameData(recorded[index], item));
 
-function hasSameFields(recorded: Fields, now: Fields): boolean {
+function hasSameFields(recorded: FieldMap, now: FieldMap): boolean {
   let present = 0;
   for (const key in now) {
     if (isLeftOut(now[key])) continue;
@@ -60,7 +60,7 @@ function hasSameFields(recorded: Fields, now: Fields): boolean {
 const isLeftOut = (value: unknown): boolean =>
   value === undefined || typeof value === 'function' || typeof value === 'symbol';
 
-/** One line a field that differs: `args.branch: recorded "main", now "dev"`. Both sides are data. */
+/** Returns one line for each field that differs: `args.branch: recorded "main", now "dev"`. Both sides are data. */
 export function differences(recorded: unknown, now: unknown, path: string): readonly string[] {
   if (isSameData(recorded, now)) return [];
   const found: string[] = [];
@@ -72,7 +72,7 @@ export function differences(recorded: unknown, now: unknown, path: string): read
 const mostShown = 8;
 
 function collect(recorded: unknown, now: unknown, path: string, found: string[]): void {
-  // Inside of data, a field that is null is not the same as none.
+  // Within data, a null field differs from an absent one.
   const isMissing = (recorded === undefined) !== (now === undefined);
   if (!isMissing && isSameData(recorded, now)) return;
   if (Array.isArray(recorded) && Array.isArray(now)) {
@@ -92,14 +92,15 @@ function collect(recorded: unknown, now: unknown, path: string, found: string[])
   }
 }
 
-const own = (fields: Fields, key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
+const own = (fields: FieldMap, key: string): unknown =>
+  Object.hasOwn(fields, key) ? fields[key] : undefined;
 
-const isFields = (value: unknown): value is Fields =>
+const isFields = (value: unknown): value is FieldMap =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const longest = 80;
 
-/** Two long texts that begin alike are shown from where they part. */
+/** Index to show long strings from: shortly before their first difference. */
 function firstDifference(a: unknown, b: unknown): number {
   if (typeof a !== 'string' || typeof b !== 'string') return 0;
   let at = 0;
@@ -107,7 +108,7 @@ function firstDifference(a: unknown, b: unknown): number {
   return Math.max(a.length, b.length) <= longest ? 0 : Math.max(0, at - 20);
 }
 
-/** A value on one line, cut if it is long. */
+/** Formats a value on one line, truncated if it is long. */
 function shorten(value: unknown, from = 0): string {
   if (value === undefined) return 'nothing';
   const text = JSON.stringify(typeof value === 'string' && from > 0 ? `…${value.slice(from)}` : value);
@@ -122,21 +123,21 @@ interface RequestDifference {
 }
 
 /**
- * What differs between what is asked for and what was recorded, a line for each field. What is the same as it stands
- * is not normalised: normalising it would give the same again.
+ * Compares a request with the recording. Returns a line for each field that differs. Values that are already equal are
+ * not normalized: recorded data is normalized, and normalizing is idempotent.
  */
 export function requestDifference(
-  asked: Asked,
+  pending: PendingEffect,
   recorded: RecordedEntry,
   normalise: Normalise,
 ): RequestDifference | undefined {
-  const args = tapedArgs(asked);
+  const args = tapedArgs(pending);
   if (!isSameData(recorded.args, args)) {
     const lines = differences(recorded.args, normalise(asData(args)), 'args');
     if (lines.length > 0) return { what: 'arguments', lines };
   }
-  if (isSameKeys(recorded.keys ?? {}, asked.keys)) return undefined;
-  const now = normalise(asData(asked.keys)) as Keys;
+  if (isSameKeys(recorded.keys ?? {}, pending.keys)) return undefined;
+  const now = normalise(asData(pending.keys)) as Keys;
   const lines = [
     ...differences(recorded.keys?.reads ?? [], now.reads ?? [], 'keys.reads'),
     ...differences(recorded.keys?.writes ?? [], now.writes ?? [], 'keys.writes'),
@@ -150,14 +151,14 @@ const isSameKeys = (recorded: Keys, now: Keys): boolean =>
 
 const none: readonly string[] = [];
 
-/** The same for how an effect ended. */
+/** Compares the outcome of an effect with the recording. Returns a line for each difference. */
 export function outcomeDifferences(
-  asked: Asked,
-  recorded: Outcome,
-  outcome: Outcome,
+  pending: PendingEffect,
+  recorded: EffectOutcome,
+  outcome: EffectOutcome,
   normalise: Normalise,
 ): readonly string[] {
-  const now = tapedOutcome(asked.effect, outcome);
+  const now = tapedOutcome(pending.effect, outcome);
   if (recorded.kind !== now.kind) return [`end: recorded ${inWords(recorded)}, now ${inWords(now)}`];
   const path = recorded.kind === 'ok' ? 'result' : 'error';
   const before = comparable(recorded);
@@ -165,8 +166,8 @@ export function outcomeDifferences(
   return isSameData(before, after) ? [] : differences(before, normalise(asData(after)), path);
 }
 
-/** A stack says where, which may change; what went wrong may not. */
-function comparable(outcome: Outcome): unknown {
+/** Omits the stack of an error: source positions may change, the error itself may not. */
+function comparable(outcome: EffectOutcome): unknown {
   switch (outcome.kind) {
     case 'ok':
       return outcome.value;
@@ -179,5 +180,5 @@ function comparable(outcome: Outcome): unknown {
   }
 }
 
-const inWords = (outcome: Outcome): string =>
+const inWords = (outcome: EffectOutcome): string =>
   outcome.kind === 'failed' ? `failed with ${outcome.error.code}: ${outcome.error.message}` : outcome.kind;

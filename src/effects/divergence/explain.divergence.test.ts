@@ -13,7 +13,7 @@ import {
 import type { RecordedEntry, Recording } from '../recording/recording.ts';
 import type { World } from '../world.ts';
 
-/** A shelf of books behind a key, a reader who takes long, and a lock. */
+/** A bookshelf behind a key, a long effect that reads a book, and a lock. */
 function library(world: World) {
   const books: string[] = [];
   let isLocked = false;
@@ -36,7 +36,7 @@ function library(world: World) {
       span: 'long',
       answer: 'tape',
       keys: ({ title }) => ({ writes: [`book:${title}`] }),
-      perform: async ({ title }) => `what ${title} says`,
+      perform: async ({ title }) => `text of ${title}`,
     }),
     lock: world.effect<void, void>({
       name: 'door.lock',
@@ -61,7 +61,7 @@ const program =
 const sourceRoot = fileURLToPath(new URL('../../..', import.meta.url));
 const asFile = ({ lane, i }: RecordedEntry) => `cases/books__${lane.replace('/', '.')}.vcr:${i + 2}`;
 
-/** What the replay of the first with the second complains of; lines of this file are not told. */
+/** Returns the error of replaying the recorded program as the program `now`, without line numbers of this file. */
 async function differing(
   { recorded, now }: { readonly recorded: Lanes; readonly now: Lanes },
   options: Partial<ReplayOptions> & { readonly edit?: (recording: Recording) => Recording } = {},
@@ -92,9 +92,9 @@ const twoReaders: Lanes = ({ put, read, count }) => ({
   },
 });
 
-/** Whatever a lane is told, it goes on: nothing of a divergence may reach it. */
+/** Makes lanes ignore all errors: a divergence must not be catchable by a lane. */
 const careless = (lanes: Lanes): Lanes => {
-  const deaf =
+  const ignoringErrors =
     <Args, Result>(effect: (args: Args) => Promise<Result>) =>
     async (args: Args) => {
       try {
@@ -104,27 +104,36 @@ const careless = (lanes: Lanes): Lanes => {
       }
     };
   return ({ put, read, count, lock, mail }, world) =>
-    lanes({ put: deaf(put), read: deaf(read), count: deaf(count), lock: deaf(lock), mail }, world);
+    lanes(
+      {
+        put: ignoringErrors(put),
+        read: ignoringErrors(read),
+        count: ignoringErrors(count),
+        lock: ignoringErrors(lock),
+        mail,
+      },
+      world,
+    );
 };
 
-describe('a replay that differs says how', () => {
-  it('a lane that ends before its tape', async () => {
+describe('the error of a diverged replay', () => {
+  it('reports a lane that ends before its tape', async () => {
     const now: Lanes = library => ({
       ...twoReaders(library, {} as World),
       ann: () => library.put({ title: 'Emma' }),
     });
     expect(await differing({ recorded: twoReaders, now: careless(now) })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane ann ended, but its tape goes on with 3 entries
-        at              step ann, lane ann, i 1 of 4, n 1 of 7
-        the score says  bob shelf.put  cases/books__bob.vcr:2
-        its tape says   ann book.read.begin  cases/books__ann.vcr:3
-        others          bob waits at shelf.put
-        before that     0 ann shelf.put
+      "REPLAY_DIVERGED: replay diverged: lane ann ended, but its tape has 3 more entries
+        at           step ann, lane ann, i 1 of 4, n 1 of 7
+        expected     bob shelf.put  cases/books__bob.vcr:2
+        on its tape  ann book.read.begin  cases/books__ann.vcr:3
+        other lanes  bob waits at shelf.put
+        before that  0 ann shelf.put
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('a lane that asks for more than is on its tape', async () => {
+  it('reports a call after the end of the tape', async () => {
     const now: Lanes = (library, world) => ({
       ...twoReaders(library, world),
       bob: async () => {
@@ -134,58 +143,58 @@ describe('a replay that differs says how', () => {
       },
     });
     expect(await differing({ recorded: twoReaders, now: careless(now) })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane bob asks for shelf.put, but its tape has ended
-        at              step bob, lane bob, i 3 of 3, n 7 of 7
-        the score says  nothing more
-        the lane asks   bob shelf.put  src/effects/divergence/explain.divergence.test.ts:<line>
-        before that     0 ann shelf.put
-                        1 bob shelf.put
-                        2 ann book.read.begin
-                        3 bob book.read.begin
-                        4 ann book.read.end
-                        5 bob book.read.end
-                        6 ann shelf.count
-        nearest         bob shelf.put  cases/books__bob.vcr:2, i 0, 3 earlier
+      "REPLAY_DIVERGED: replay diverged: lane bob calls shelf.put, but its tape has ended
+        at             step bob, lane bob, i 3 of 3, n 7 of 7
+        expected       the end of the score
+        called         bob shelf.put  src/effects/divergence/explain.divergence.test.ts:<line>
+        before that    0 ann shelf.put
+                       1 bob shelf.put
+                       2 ann book.read.begin
+                       3 bob book.read.begin
+                       4 ann book.read.end
+                       5 bob book.read.end
+                       6 ann shelf.count
+        nearest match  bob shelf.put  cases/books__bob.vcr:2, i 0, 3 earlier
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('other arguments', async () => {
+  it('reports different arguments', async () => {
     const long = 'x'.repeat(200);
     const recorded: Lanes = ({ put }) => ({
       ann: () => put({ title: 'Emma', pages: 400, note: `${long}a` }),
     });
     const now: Lanes = ({ put }) => ({ ann: () => put({ title: 'Dune', note: `${long}b` }) });
     expect(await differing({ recorded, now: careless(now) })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane ann asks for shelf.put with other arguments than were recorded
-        at              step ann, lane ann, i 0 of 1, n 0 of 1
-        the score says  ann shelf.put  cases/books__ann.vcr:2
-        the lane asks   ann shelf.put  src/effects/divergence/explain.divergence.test.ts:<line>
-        difference      args.title: recorded "Emma", now "Dune"
-                        args.pages: recorded 400, now nothing
-                        args.note: recorded "…xxxxxxxxxxxxxxxxxxxxa", now "…xxxxxxxxxxxxxxxxxxxxb"
+      "REPLAY_DIVERGED: replay diverged: lane ann calls shelf.put with different arguments than recorded
+        at          step ann, lane ann, i 0 of 1, n 0 of 1
+        expected    ann shelf.put  cases/books__ann.vcr:2
+        called      ann shelf.put  src/effects/divergence/explain.divergence.test.ts:<line>
+        difference  args.title: recorded "Emma", now "Dune"
+                    args.pages: recorded 400, now nothing
+                    args.note: recorded "…xxxxxxxxxxxxxxxxxxxxa", now "…xxxxxxxxxxxxxxxxxxxxb"
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('other keys', async () => {
+  it('reports different keys', async () => {
     const recorded: Lanes = ({ read }) => ({ ann: () => read({ title: 'Emma' }) });
     const edit = ({ entries, witness }: Recording): Recording => ({
       witness,
       entries: entries.map(entry => (entry.keys ? { ...entry, keys: { reads: ['library'] } } : entry)),
     });
     expect(await differing({ recorded, now: careless(recorded) }, { edit })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane ann asks for book.read.begin with other keys than were recorded
-        at              step ann, lane ann, i 0 of 2, n 0 of 2
-        the score says  ann book.read.begin  cases/books__ann.vcr:2
-        the lane asks   ann book.read.begin  src/effects/divergence/explain.divergence.test.ts:<line>
-        difference      keys.reads[0]: recorded "library", now nothing
-                        keys.writes[0]: recorded nothing, now "book:Emma"
+      "REPLAY_DIVERGED: replay diverged: lane ann calls book.read.begin with different keys than recorded
+        at          step ann, lane ann, i 0 of 2, n 0 of 2
+        expected    ann book.read.begin  cases/books__ann.vcr:2
+        called      ann book.read.begin  src/effects/divergence/explain.divergence.test.ts:<line>
+        difference  keys.reads[0]: recorded "library", now nothing
+                    keys.writes[0]: recorded nothing, now "book:Emma"
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('another answer', async () => {
+  it('reports a different result', async () => {
     const recorded: Lanes = ({ put, count }) => ({
       ann: async () => {
         await put({ title: 'Emma' });
@@ -199,17 +208,17 @@ describe('a replay that differs says how', () => {
       ),
     });
     expect(await differing({ recorded, now: careless(recorded) }, { edit })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: shelf.count of lane ann ended otherwise than it was recorded
-        at              step ann, lane ann, i 1 of 2, n 1 of 2
-        the score says  ann shelf.count  cases/books__ann.vcr:3
-        asked from      src/effects/divergence/explain.divergence.test.ts:<line>
-        difference      result.books: recorded 7, now 1
-        before that     0 ann shelf.put
+      "REPLAY_DIVERGED: replay diverged: shelf.count of lane ann ended differently than recorded
+        at           step ann, lane ann, i 1 of 2, n 1 of 2
+        expected     ann shelf.count  cases/books__ann.vcr:3
+        called from  src/effects/divergence/explain.divergence.test.ts:<line>
+        difference   result.books: recorded 7, now 1
+        before that  0 ann shelf.put
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('a failure instead of an answer', async () => {
+  it('reports a result in place of a recorded failure', async () => {
     const recorded: Lanes = ({ count }) => ({ ann: () => count() });
     const edit = ({ entries, witness }: Recording): Recording => ({
       witness,
@@ -219,16 +228,16 @@ describe('a replay that differs says how', () => {
       })),
     });
     expect(await differing({ recorded, now: careless(recorded) }, { edit })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: shelf.count of lane ann ended otherwise than it was recorded
-        at              step ann, lane ann, i 0 of 1, n 0 of 1
-        the score says  ann shelf.count  cases/books__ann.vcr:2
-        asked from      src/effects/divergence/explain.divergence.test.ts:<line>
-        difference      end: recorded failed with GIT_FAILED: no such branch, now ok
+      "REPLAY_DIVERGED: replay diverged: shelf.count of lane ann ended differently than recorded
+        at           step ann, lane ann, i 0 of 1, n 0 of 1
+        expected     ann shelf.count  cases/books__ann.vcr:2
+        called from  src/effects/divergence/explain.divergence.test.ts:<line>
+        difference   end: recorded failed with GIT_FAILED: no such branch, now ok
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('another order', async () => {
+  it('reports a different order of calls', async () => {
     const now: Lanes = (library, world) => ({
       ...twoReaders(library, world),
       ann: async () => {
@@ -238,19 +247,19 @@ describe('a replay that differs says how', () => {
       },
     });
     expect(await differing({ recorded: twoReaders, now: careless(now) })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane ann asks for shelf.count where book.read.begin was recorded
-        at              step ann, lane ann, i 1 of 4, n 2 of 7
-        the score says  ann book.read.begin  cases/books__ann.vcr:3
-        the lane asks   ann shelf.count  src/effects/divergence/explain.divergence.test.ts:<line>
-        others          bob waits at book.read.begin
-        before that     0 ann shelf.put
-                        1 bob shelf.put
-        nearest         ann shelf.count  cases/books__ann.vcr:5, i 3, 2 later
+      "REPLAY_DIVERGED: replay diverged: lane ann calls shelf.count where book.read.begin was recorded
+        at             step ann, lane ann, i 1 of 4, n 2 of 7
+        expected       ann book.read.begin  cases/books__ann.vcr:3
+        called         ann shelf.count  src/effects/divergence/explain.divergence.test.ts:<line>
+        other lanes    bob waits at book.read.begin
+        before that    0 ann shelf.put
+                       1 bob shelf.put
+        nearest match  ann shelf.count  cases/books__ann.vcr:5, i 3, 2 later
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('entries that are left over', async () => {
+  it('reports recorded entries that were not replayed', async () => {
     const recorded: Lanes = ({ put, read }) => ({
       ann: () => put({ title: 'Emma' }),
       bob: () => read({ title: 'Dune' }),
@@ -264,30 +273,30 @@ describe('a replay that differs says how', () => {
     });
     const now: Lanes = ({ put }) => ({ ann: () => put({ title: 'Emma' }) });
     expect(await differing({ recorded, now: careless(now) }, { edit })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: all lanes have ended, but 2 entries of the score are left over
-        the score says  bob book.read.begin  cases/books__bob.vcr:2
-        left over       bob: 2
-        before that     0 ann shelf.put
+      "REPLAY_DIVERGED: replay diverged: all lanes have ended, but the score has 2 more entries
+        expected      bob book.read.begin  cases/books__bob.vcr:2
+        not replayed  bob: 2
+        before that   0 ann shelf.put
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('a lane that never started, because the runner opens one after another', async () => {
+  it('reports a lane that has not started because the runner opens lanes one after another', async () => {
     const text = await differing(
       { recorded: twoReaders, now: careless(twoReaders) },
       { open: openOneAfterAnother },
     );
     expect(text).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane bob never started, though it is its turn
-        at              step bob, lane bob, i 0 of 3, n 1 of 7
-        the score says  bob shelf.put  cases/books__bob.vcr:2
-        others          ann waits at book.read.begin
-        before that     0 ann shelf.put
+      "REPLAY_DIVERGED: replay diverged: lane bob has not started, but it is its turn
+        at           step bob, lane bob, i 0 of 3, n 1 of 7
+        expected     bob shelf.put  cases/books__bob.vcr:2
+        other lanes  ann waits at book.read.begin
+        before that  0 ann shelf.put
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('a lane that was not forked is laid to the lane that did something else instead', async () => {
+  it('blames a missing fork on the lane that made another call instead', async () => {
     const forks =
       (title: string): Lanes =>
       ({ put, count }, world) => ({
@@ -298,16 +307,16 @@ describe('a replay that differs says how', () => {
         },
       });
     expect(await differing({ recorded: forks('Emma'), now: forks('') })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane ann asks for shelf.count where lane.join was recorded
-        at              step ann, lane ann, i 0 of 1, n 0 of 2
-        the score says  ann/0 shelf.put  cases/books__ann.0.vcr:2
-        its tape says   ann lane.join  cases/books__ann.vcr:2
-        the lane asks   ann shelf.count  src/effects/divergence/explain.divergence.test.ts:<line>
+      "REPLAY_DIVERGED: replay diverged: lane ann calls shelf.count where lane.join was recorded
+        at           step ann, lane ann, i 0 of 1, n 0 of 2
+        expected     ann/0 shelf.put  cases/books__ann.0.vcr:2
+        on its tape  ann lane.join  cases/books__ann.vcr:2
+        called       ann shelf.count  src/effects/divergence/explain.divergence.test.ts:<line>
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('a lane that is at its place and cannot go on', async () => {
+  it('reports a lane whose turn it is but whose condition is false', async () => {
     const recorded: Lanes = ({ lock, put }) => ({ ann: () => lock(), bob: () => put({ title: 'Dune' }) });
     const now: Lanes = (library, world) => {
       const never = world.effect<void, void>({
@@ -320,16 +329,16 @@ describe('a replay that differs says how', () => {
       return recorded({ ...library, lock: never }, world);
     };
     expect(await differing({ recorded, now: careless(now) })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane ann is at its place, but cannot go on: its condition is false
-        at              step ann, lane ann, i 0 of 1, n 0 of 2
-        the score says  ann door.lock  cases/books__ann.vcr:2
-        the lane asks   ann door.lock  src/effects/divergence/explain.divergence.test.ts:<line>
-        others          bob waits at shelf.put
+      "REPLAY_DIVERGED: replay diverged: it is the turn of lane ann, but it cannot continue: its condition is false
+        at           step ann, lane ann, i 0 of 1, n 0 of 2
+        expected     ann door.lock  cases/books__ann.vcr:2
+        called       ann door.lock  src/effects/divergence/explain.divergence.test.ts:<line>
+        other lanes  bob waits at shelf.put
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('keys that somebody holds', async () => {
+  it('reports a lane whose turn it is but whose keys are held', async () => {
     const recorded: Lanes = ({ read, put }) => ({
       ann: () => read({ title: 'Emma' }),
       bob: () => put({ title: 'Dune' }),
@@ -337,25 +346,25 @@ describe('a replay that differs says how', () => {
     });
     const swap = ({ entries, witness }: Recording): Recording => {
       const order = ['ann 0', 'cid 0', 'bob 0', 'ann 1', 'cid 1'];
-      const place = ({ lane, i }: RecordedEntry) => order.indexOf(`${lane} ${i}`);
+      const position = ({ lane, i }: RecordedEntry) => order.indexOf(`${lane} ${i}`);
       return {
         witness,
-        entries: entries.toSorted((a, b) => place(a) - place(b)).map((entry, n) => ({ ...entry, n })),
+        entries: entries.toSorted((a, b) => position(a) - position(b)).map((entry, n) => ({ ...entry, n })),
       };
     };
     expect(await differing({ recorded, now: careless(recorded) }, { edit: swap })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane cid is at its place, but cannot go on: the key book:Emma is held by ann
-        at              step cid, lane cid, i 0 of 2, n 1 of 5
-        the score says  cid book.read.begin  cases/books__cid.vcr:2
-        the lane asks   cid book.read.begin  src/effects/divergence/explain.divergence.test.ts:<line>
-        others          ann waits at book.read.end
-                        bob waits at shelf.put
-        before that     0 ann book.read.begin
+      "REPLAY_DIVERGED: replay diverged: it is the turn of lane cid, but it cannot continue: the key book:Emma is held by ann
+        at           step cid, lane cid, i 0 of 2, n 1 of 5
+        expected     cid book.read.begin  cases/books__cid.vcr:2
+        called       cid book.read.begin  src/effects/divergence/explain.divergence.test.ts:<line>
+        other lanes  ann waits at book.read.end
+                     bob waits at shelf.put
+        before that  0 ann book.read.begin
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('a deadlock', async () => {
+  it('reports a deadlock', async () => {
     const recorded: Lanes = ({ lock, mail }, world) => ({
       ann: async () => {
         await lock();
@@ -380,16 +389,16 @@ describe('a replay that differs says how', () => {
       entries: entries.slice(0, 1),
     });
     expect(await differing({ recorded, now }, { edit: withoutMail })).toMatchInlineSnapshot(`
-      "DEADLOCK: no lane can go on: ann waits at mail.receive; ann/0 waits at door.lock
-        at              n 1 of 1
-        the score says  nothing more
-        waiting         ann waits at mail.receive: its condition is false  src/effects/divergence/explain.divergence.test.ts:<line>
-                        ann/0 waits at door.lock: its condition is false  src/effects/divergence/explain.divergence.test.ts:<line>
-        before that     0 ann door.lock"
+      "DEADLOCK: no lane can continue: ann waits at mail.receive; ann/0 waits at door.lock
+        at           n 1 of 1
+        expected     the end of the score
+        waiting      ann waits at mail.receive: its condition is false  src/effects/divergence/explain.divergence.test.ts:<line>
+                     ann/0 waits at door.lock: its condition is false  src/effects/divergence/explain.divergence.test.ts:<line>
+        before that  0 ann door.lock"
     `);
   });
 
-  it('less at the same time', async () => {
+  it('reports that less ran in parallel', async () => {
     const recorded: Lanes = ({ put, count }) => ({ ann: () => put({ title: 'Emma' }), bob: () => count() });
     const edit = ({ entries, witness }: Recording): Recording => ({
       entries,
@@ -399,35 +408,35 @@ describe('a replay that differs says how', () => {
     expect(
       await differing({ recorded, now: recorded }, { edit, open: openOneAfterAnother }),
     ).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: less went on at the same time than was recorded
-        steps open at once      recorded 2, now 1
-        long effects at once    recorded 0, now 0
-        switches between steps  recorded 1, now 1
+      "REPLAY_DIVERGED: replay diverged: less ran in parallel than was recorded
+        steps in parallel         recorded 2, now 1
+        long effects in parallel  recorded 0, now 0
+        switches between steps    recorded 1, now 1
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('a lane that asks for nothing, because it waits for one inside of it', async () => {
+  it('reports a lane that makes no call because it waits for an inner lane', async () => {
     const recorded: Lanes = ({ put }) => ({ ann: async () => void (await put({ title: 'Emma' })) });
     const now: Lanes = ({ put }, world) => ({
       ann: () => world.open('engine', async () => void (await put({ title: 'Emma' }))),
     });
     expect(await differing({ recorded, now })).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: replay diverged: lane ann/engine asks for shelf.put, but its tape has ended
-        at              step ann, lane ann/engine, i 0 of 0, n 0 of 1
-        the score says  ann shelf.put  cases/books__ann.vcr:2
-        its tape says   nothing more
-        the lane asks   ann/engine shelf.put  src/effects/divergence/explain.divergence.test.ts:<line>
-        others          ann waits for inner lanes
+      "REPLAY_DIVERGED: replay diverged: lane ann/engine calls shelf.put, but its tape has ended
+        at           step ann, lane ann/engine, i 0 of 0, n 0 of 1
+        expected     ann shelf.put  cases/books__ann.vcr:2
+        on its tape  the end of the tape
+        called       ann/engine shelf.put  src/effects/divergence/explain.divergence.test.ts:<line>
+        other lanes  ann waits for inner lanes
       if this is intended, record it again: reprise test books --record"
     `);
   });
 
-  it('the line that asks', async () => {
+  it('names the source line of the call', async () => {
     const { recording } = await record(program(twoReaders));
     const now: Lanes = ({ put }) => ({ ann: () => put({ title: 'here it is' }) });
     const text = await complaint(replay(program(now), { recording, sourceRoot }));
-    const [, file = '', line] = /asks .* (\S+\.ts):(\d+)$/m.exec(text) ?? [];
+    const [, file = '', line] = /called .* (\S+\.ts):(\d+)$/m.exec(text) ?? [];
     const source = readFileSync(join(sourceRoot, file), 'utf8').split('\n');
     expect(source[Number(line) - 1]).toContain('here it is');
   });

@@ -5,8 +5,8 @@ const stack = (...frames: readonly string[]) => ({
   stack: ['Error', ...frames.map(frame => `    at ${frame}`)].join('\n'),
 });
 
-describe('where something was asked for', () => {
-  it('is the first line of the source that is not of the boundary or of Node', () => {
+describe('the source of a call', () => {
+  it('is the first frame outside the effects boundary and Node', () => {
     const frames = stack(
       'Conductor.effect (/repo/src/effects/conductor/conductor.ts:10:5)',
       'send (file:///repo/src/effects/world.ts:30:9)',
@@ -19,7 +19,7 @@ describe('where something was asked for', () => {
     expect(sourceOf(frames, '/elsewhere')).toBe('/repo/src/engine/land it.ts:88');
   });
 
-  it('is found in a bundle, in a function without a name, and nowhere', () => {
+  it('can be in a bundle, in an anonymous function, or unknown', () => {
     expect(sourceOf(stack('file:///repo/dist/shared/running.js:1234:56'), '/repo')).toBe(
       'dist/shared/running.js:1234',
     );
@@ -28,10 +28,10 @@ describe('where something was asked for', () => {
     expect(sourceOf({ stack: '' })).toBeUndefined();
   });
 
-  it('leaves the limit of other stacks alone', () => {
+  it('leaves Error.stackTraceLimit unchanged', () => {
     const before = Error.stackTraceLimit;
-    const ask = () => new Origin(ask);
-    expect(sourceOf(ask())).toMatch(/origin\.test\.ts:\d+$/);
+    const call = () => new Origin(call);
+    expect(sourceOf(call())).toMatch(/origin\.test\.ts:\d+$/);
     expect(Error.stackTraceLimit).toBe(before);
   });
 });

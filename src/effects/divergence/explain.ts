@@ -1,155 +1,159 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { RepriseError } from '../../core/errors.ts';
-import type { Asked, Obstacle, Standing, View } from '../conductor/scheduler.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { LaneStatus, Obstacle, PendingEffect, SchedulerView } from '../conductor/scheduler.ts';
 import { nearest, type RecordedEntry, type Tapes, topLane, type Witness } from '../recording/recording.ts';
 
 interface ExplainOptions {
   readonly tapes: Tapes;
-  readonly view: View;
-  /** `file:line` of an entry on its tape. */
+  readonly view: SchedulerView;
+  /** Returns `file:line` of an entry on its tape. */
   readonly where?: ((entry: RecordedEntry) => string | undefined) | undefined;
-  /** What to type to record it again. */
+  /** Command that records the case again. */
   readonly rerecord?: string | undefined;
-  /** Source files are named below this folder. */
+  /** Folder that source files in messages are relative to. */
   readonly sourceRoot?: string | undefined;
 }
 
-/** How many steps before the divergence are shown. */
-const stepsBefore = 8;
+/** Number of entries shown before the divergence. */
+const shownBefore = 8;
 
-/** Every way in which a replay can differ from its recording, as an error that says where and by what. */
+/** Creates the errors for every way in which a replay can differ from its recording. */
 export type Explain = ReturnType<typeof createExplain>;
 
 export function createExplain({ tapes, view, where, rerecord, sourceRoot }: ExplainOptions) {
   const { score } = tapes;
   const at = (entry: RecordedEntry): string => {
-    const place = where?.(entry);
-    return `${entry.lane} ${entry.op}${place === undefined ? '' : `  ${place}`}`;
+    const position = where?.(entry);
+    return `${entry.lane} ${entry.op}${position === undefined ? '' : `  ${position}`}`;
   };
-  const fact = (label: string, ...lines: readonly string[]): Fact => ({ label, lines });
+  const fact = (label: string, ...lines: readonly string[]): ExplanationFact => ({ label, lines });
 
-  const placeOf = (lane: string, i: number): Fact =>
+  const placeOf = (lane: string, i: number): ExplanationFact =>
     fact(
       'at',
       `step ${topLane(lane)}, lane ${lane}, i ${i} of ${tapes.of(lane).length}, n ${view.granted} of ${score.length}`,
     );
-  const says = (entry: RecordedEntry | undefined): Fact =>
-    fact('the score says', entry ? at(entry) : 'nothing more');
-  const tapeSays = ({ lane, i }: { readonly lane: string; readonly i: number }): readonly Fact[] => {
+  const expected = (entry: RecordedEntry | undefined): ExplanationFact =>
+    fact('expected', entry ? at(entry) : 'the end of the score');
+  const onTape = ({ lane, i }: { readonly lane: string; readonly i: number }): readonly ExplanationFact[] => {
     const recorded = tapes.of(lane)[i];
     return recorded === score[view.granted]
       ? []
-      : [fact('its tape says', recorded ? at(recorded) : 'nothing more')];
+      : [fact('on its tape', recorded ? at(recorded) : 'the end of the tape')];
   };
-  const sourceText = ({ origin }: Asked): string => {
+  const sourceText = ({ origin }: PendingEffect): string => {
     const source = sourceOf(origin, sourceRoot);
     return source === undefined ? '' : `  ${source}`;
   };
-  const asks = (asked: Asked): Fact =>
-    fact('the lane asks', `${asked.lane.name} ${asked.op}${sourceText(asked)}`);
-  const describe = (standing: Standing): string => {
-    if (standing.kind === 'granted') return `${standing.lane} performs ${standing.op}`;
-    if (standing.kind !== 'parked') return `${standing.lane} ${standing.kind}`;
-    const { lane, asked, obstacle } = standing;
-    const onTape = asked.i < tapes.of(lane).length;
-    return `${lane} waits at ${asked.op}${whyOf(obstacle, onTape)}`;
+  const called = (pending: PendingEffect): ExplanationFact =>
+    fact('called', `${pending.lane.name} ${pending.op}${sourceText(pending)}`);
+  const describe = (status: LaneStatus): string => {
+    if (status.kind === 'granted') return `${status.lane} performs ${status.op}`;
+    if (status.kind !== 'parked') return `${status.lane} ${status.kind}`;
+    const { lane, pending, obstacle } = status;
+    const isOnTape = pending.i < tapes.of(lane).length;
+    return `${lane} waits at ${pending.op}${whyOf(obstacle, isOnTape)}`;
   };
-  const others = (but?: string): readonly Fact[] => {
+  const others = (but?: string): readonly ExplanationFact[] => {
     const lines = view
-      .standings()
+      .statuses()
       .filter(({ lane }) => lane !== but)
       .map(describe);
-    return lines.length > 0 ? [fact('others', ...lines)] : [];
+    return lines.length > 0 ? [fact('other lanes', ...lines)] : [];
   };
-  const before = (n = view.granted): readonly Fact[] => {
-    const from = Math.max(0, n - stepsBefore);
+  const before = (n = view.granted): readonly ExplanationFact[] => {
+    const from = Math.max(0, n - shownBefore);
     const lines = score.slice(from, n).map(({ n, lane, op }) => `${n} ${lane} ${op}`);
     return lines.length > 0 ? [fact('before that', ...lines)] : [];
   };
-  const nearby = ({ lane, op, i }: Asked): readonly Fact[] => {
+  const nearby = ({ lane, op, i }: PendingEffect): readonly ExplanationFact[] => {
     const found = nearest(tapes.of(lane.name), op, i);
     if (!found || found.distance === 0) return [];
     const { entry, distance } = found;
     const side = distance > 0 ? 'later' : 'earlier';
-    return [fact('nearest', `${at(entry)}, i ${entry.i}, ${Math.abs(distance)} ${side}`)];
+    return [fact('nearest match', `${at(entry)}, i ${entry.i}, ${Math.abs(distance)} ${side}`)];
   };
-  const aboutAsked = (asked: Asked, difference: readonly string[] = []): readonly Fact[] => [
-    placeOf(asked.lane.name, asked.i),
-    says(score[view.granted]),
-    ...tapeSays({ lane: asked.lane.name, i: asked.i }),
-    asks(asked),
+  const aboutPending = (
+    pending: PendingEffect,
+    difference: readonly string[] = [],
+  ): readonly ExplanationFact[] => [
+    placeOf(pending.lane.name, pending.i),
+    expected(score[view.granted]),
+    ...onTape({ lane: pending.lane.name, i: pending.i }),
+    called(pending),
     ...(difference.length > 0 ? [fact('difference', ...difference)] : []),
-    ...others(asked.lane.name),
+    ...others(pending.lane.name),
     ...before(),
-    ...nearby(asked),
+    ...nearby(pending),
   ];
-  const error = (what: string, facts: readonly Fact[]): RepriseError => diverged({ what, facts, rerecord });
+  const error = (what: string, facts: readonly ExplanationFact[]): RepriseError =>
+    diverged({ what, facts, rerecord });
 
   return {
-    missing: (lane: string, entries: number, how: 'ended' | 'was left behind') => {
+    missing: (lane: string, entries: number, how: 'ended' | 'was abandoned') => {
       const left = tapes.of(lane).slice(entries);
       const [next] = left;
-      return error(`lane ${lane} ${how}, but its tape goes on with ${entriesText(left.length)}`, [
+      return error(`lane ${lane} ${how}, but its tape has ${moreEntries(left.length)}`, [
         placeOf(lane, entries),
-        says(score[view.granted]),
-        ...(next && next !== score[view.granted] ? [fact('its tape says', at(next))] : []),
+        expected(score[view.granted]),
+        ...(next && next !== score[view.granted] ? [fact('on its tape', at(next))] : []),
         ...others(),
         ...before(),
       ]);
     },
-    extra: (asked: Asked) =>
-      error(`lane ${asked.lane.name} asks for ${asked.op}, but its tape has ended`, aboutAsked(asked)),
-    otherOrder: (asked: Asked, recorded: RecordedEntry) =>
+    extra: (pending: PendingEffect) =>
+      error(`lane ${pending.lane.name} calls ${pending.op}, but its tape has ended`, aboutPending(pending)),
+    otherOrder: (pending: PendingEffect, recorded: RecordedEntry) =>
       error(
-        `lane ${asked.lane.name} asks for ${asked.op} where ${recorded.op} was recorded`,
-        aboutAsked(asked),
+        `lane ${pending.lane.name} calls ${pending.op} where ${recorded.op} was recorded`,
+        aboutPending(pending),
       ),
-    otherRequest: (asked: Asked, what: 'arguments' | 'keys', difference: readonly string[]) =>
+    otherRequest: (pending: PendingEffect, what: 'arguments' | 'keys', difference: readonly string[]) =>
       error(
-        `lane ${asked.lane.name} asks for ${asked.op} with other ${what} than were recorded`,
-        aboutAsked(asked, difference),
+        `lane ${pending.lane.name} calls ${pending.op} with different ${what} than recorded`,
+        aboutPending(pending, difference),
       ),
-    otherAnswer: (asked: Asked, recorded: RecordedEntry, difference: readonly string[]) =>
-      error(`${recorded.op} of lane ${asked.lane.name} ended otherwise than it was recorded`, [
+    otherAnswer: (pending: PendingEffect, recorded: RecordedEntry, difference: readonly string[]) =>
+      error(`${recorded.op} of lane ${pending.lane.name} ended differently than recorded`, [
         fact(
           'at',
           `step ${topLane(recorded.lane)}, lane ${recorded.lane}, i ${recorded.i} of ${tapes.of(recorded.lane).length}, n ${recorded.n} of ${score.length}`,
         ),
-        says(recorded),
-        fact('asked from', sourceOf(asked.origin, sourceRoot) ?? 'unknown'),
+        expected(recorded),
+        fact('called from', sourceOf(pending.origin, sourceRoot) ?? 'unknown'),
         fact('difference', ...difference),
-        ...others(asked.lane.name),
+        ...others(pending.lane.name),
         ...before(recorded.n),
       ]),
     neverStarted: (recorded: RecordedEntry) =>
-      error(`lane ${recorded.lane} never started, though it is its turn`, [
+      error(`lane ${recorded.lane} has not started, but it is its turn`, [
         placeOf(recorded.lane, 0),
-        says(recorded),
+        expected(recorded),
         ...others(),
         ...before(),
       ]),
     elsewhere: (recorded: RecordedEntry) =>
-      error(`lane ${recorded.lane} asks for nothing, where ${recorded.op} was recorded`, [
+      error(`lane ${recorded.lane} makes no call where ${recorded.op} was recorded`, [
         placeOf(recorded.lane, recorded.i),
-        says(recorded),
+        expected(recorded),
         ...others(),
         ...before(),
       ]),
-    stuck: (asked: Asked, obstacle: Obstacle) =>
+    stuck: (pending: PendingEffect, obstacle: Obstacle) =>
       error(
-        `lane ${asked.lane.name} is at its place, but cannot go on${whyOf(obstacle, true)}`,
-        aboutAsked(asked),
+        `it is the turn of lane ${pending.lane.name}, but it cannot continue${whyOf(obstacle, true)}`,
+        aboutPending(pending),
       ),
     deadlock: () => {
-      const waits = view.standings().flatMap(standing => (standing.kind === 'parked' ? [standing] : []));
-      const what = waits.map(({ lane, asked }) => `${lane} waits at ${asked.op}`).join('; ');
+      const waits = view.statuses().flatMap(status => (status.kind === 'parked' ? [status] : []));
+      const what = waits.map(({ lane, pending }) => `${lane} waits at ${pending.op}`).join('; ');
       return deadlocked({
         what,
         facts: [
           fact('at', `n ${view.granted} of ${score.length}`),
-          says(score[view.granted]),
-          fact('waiting', ...waits.map(wait => `${describe(wait)}${sourceText(wait.asked)}`)),
+          expected(score[view.granted]),
+          fact('waiting', ...waits.map(wait => `${describe(wait)}${sourceText(wait.pending)}`)),
           ...before(),
         ],
       });
@@ -157,85 +161,81 @@ export function createExplain({ tapes, view, where, rerecord, sourceRoot }: Expl
     leftOver: () => {
       const left = score.slice(view.granted);
       const lanes = [...new Set(left.map(({ lane }) => lane))];
-      return error(
-        `all lanes have ended, but ${entriesText(left.length)} of the score ${left.length === 1 ? 'is' : 'are'} left over`,
-        [
-          says(left[0]),
-          fact(
-            'left over',
-            ...lanes.map(lane => `${lane}: ${left.filter(entry => entry.lane === lane).length}`),
-          ),
-          ...before(),
-        ],
-      );
+      return error(`all lanes have ended, but the score has ${moreEntries(left.length)}`, [
+        expected(left[0]),
+        fact(
+          'not replayed',
+          ...lanes.map(lane => `${lane}: ${left.filter(entry => entry.lane === lane).length}`),
+        ),
+        ...before(),
+      ]);
     },
     lessAtOnce: (recorded: Witness, now: Witness) =>
-      error('less went on at the same time than was recorded', [
-        fact('steps open at once', `recorded ${recorded.mostOpen}, now ${now.mostOpen}`),
-        fact('long effects at once', `recorded ${recorded.mostInFlight}, now ${now.mostInFlight}`),
+      error('less ran in parallel than was recorded', [
+        fact('steps in parallel', `recorded ${recorded.mostOpen}, now ${now.mostOpen}`),
+        fact('long effects in parallel', `recorded ${recorded.mostInFlight}, now ${now.mostInFlight}`),
         fact('switches between steps', `recorded ${recorded.switches}, now ${now.switches}`),
       ]),
   };
 }
 
-const entriesText = (count: number): string => `${count} ${count === 1 ? 'entry' : 'entries'}`;
+const moreEntries = (count: number): string => `${count} more ${count === 1 ? 'entry' : 'entries'}`;
 
-function whyOf(obstacle: Obstacle | undefined, onTape: boolean): string {
+function whyOf(obstacle: Obstacle | undefined, isOnTape: boolean): string {
   switch (obstacle?.kind) {
     case 'condition':
       return ': its condition is false';
     case 'keys':
-      return `: the key ${obstacle.key} is held by ${obstacle.holders.join(', ') || 'nobody'}`;
+      return `: the key ${obstacle.key} is held by ${obstacle.holders.join(', ') || 'no lane'}`;
     case 'no answer':
       return ': its end is not on the tape';
     case undefined:
-      return onTape ? '' : ': no more on its tape';
+      return isOnTape ? '' : ': its tape has ended';
   }
 }
 
-/** One thing to know about a divergence: a label, and a line or more. */
-interface Fact {
+/** A labelled fact about a divergence, with one or more lines. */
+interface ExplanationFact {
   readonly label: string;
   readonly lines: readonly string[];
 }
 
 interface Divergence {
-  /** What is not as it was recorded, in one line. */
+  /** The difference in one line. */
   readonly what: string;
-  readonly facts?: readonly Fact[];
-  /** What to type if the change is intended. */
+  readonly facts?: readonly ExplanationFact[];
+  /** Command to run if the change is intended. */
   readonly rerecord?: string | undefined;
 }
 
-/** A replay that did something else than what was recorded, or a recording that cannot be replayed. */
 const diverged = ({ what, facts = [], rerecord }: Divergence): RepriseError =>
   new RepriseError('REPLAY_DIVERGED', [`replay diverged: ${what}`, ...factLines(facts)].join('\n'), {
     hint: rerecord && `if this is intended, record it again: ${rerecord}`,
   });
 
-/** Lanes that wait for each other: a finding about the program, and not about the recording. */
+/** A deadlock is a problem of the program, not of the recording. */
 const deadlocked = ({ what, facts = [] }: Divergence): RepriseError =>
-  new RepriseError('DEADLOCK', [`no lane can go on: ${what}`, ...factLines(facts)].join('\n'));
+  new RepriseError('DEADLOCK', [`no lane can continue: ${what}`, ...factLines(facts)].join('\n'));
 
-/** Labels in one column, lines in another. */
-function factLines(facts: readonly Fact[]): readonly string[] {
+/** Formats facts in two columns: labels and lines. */
+function factLines(facts: readonly ExplanationFact[]): readonly string[] {
   const width = Math.max(...facts.map(({ label }) => label.length), 0);
   return facts.flatMap(({ label, lines }) =>
     lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(width)}  ${line}`),
   );
 }
 
-type Above = (...args: never[]) => unknown;
+type CallerFunction = (...args: never[]) => unknown;
 
-/** Frames of one request: the first is who asked, the others are for callers that only pass on. */
+/** Stack frames to keep: the first is the caller, the others help if that one only forwards the call. */
 const frames = 4;
 
-/** Where in the source something was asked for. Cheap to take; only a message that needs it makes text of it. */
+/** Source position of a call. Cheap to capture; the stack is formatted only if a message needs it. */
 export class Origin {
   declare readonly stack: string;
 
-  /** `above` is the function whose caller is wanted. */
-  constructor(above: Above) {
+  /** `above` is the function whose caller is captured. */
+  constructor(above: CallerFunction) {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = frames;
     Error.captureStackTrace(this, above);
@@ -243,27 +243,27 @@ export class Origin {
   }
 }
 
-/** Of what nobody will ask about: taking one is a tenth of the work of an effect in memory. */
+/** Origin for worlds that never report it: capturing one takes a tenth of the time of an in-memory effect. */
 export const unknownOrigin: Origin = { stack: '' };
 
-/** `src/land.ts:88`, below `root` if that is given; undefined if no code of ours asked. */
+/** Returns `src/land.ts:88`, relative to `root` if given; undefined if no frame is outside the effects boundary. */
 export function sourceOf({ stack }: { readonly stack: string }, root?: string): string | undefined {
   for (const line of stack.split('\n')) {
     const found = /^\s+at (?:.* \()?(?:async )?(.+?):(\d+):\d+\)?$/.exec(line);
-    const [, place = '', row] = found ?? [];
-    if (!found || place.startsWith('node:') || isBoundary(place)) continue;
-    return `${shown(place, root)}:${row}`;
+    const [, position = '', row] = found ?? [];
+    if (!found || position.startsWith('node:') || isBoundary(position)) continue;
+    return `${shown(position, root)}:${row}`;
   }
   return undefined;
 }
 
-/** Code of the boundary itself; in a bundle it has no folder of its own, but is left out by `above`. */
-const isBoundary = (place: string): boolean =>
-  /\/(src|dist)\/effects\/((conductor|divergence|recording|redact|schedulers)\/)?[^/]+$/.test(place) &&
-  !/\.test\.[jt]s$/.test(place);
+/** Whether the frame belongs to the effects boundary. In a bundle it has no folder, but `above` excludes it there. */
+const isBoundary = (position: string): boolean =>
+  /\/(src|dist)\/effects\/((conductor|divergence|recording|redact|schedulers)\/)?[^/]+$/.test(position) &&
+  !/\.test\.[jt]s$/.test(position);
 
-function shown(place: string, root: string | undefined): string {
-  const file = place.startsWith('file:') ? fileURLToPath(place) : place;
+function shown(position: string, root: string | undefined): string {
+  const file = position.startsWith('file:') ? fileURLToPath(position) : position;
   if (root === undefined) return file;
   const below = relative(root, file);
   return below.startsWith('..') ? file : below;

@@ -1,16 +1,16 @@
 import { isGroup } from '../effect.ts';
 import type { Move } from './schedule.ts';
 
-/** How many schedules were really different, and how much of what could be otherwise was seen. */
+/** Number of distinct schedules, and share of the conflicts that were seen in both orders. */
 export interface Coverage {
-  /** Classes of schedules: those of one class differ only in the order of moves that do not conflict. */
+  /** Number of equivalence classes. Schedules of one class differ only in the order of moves that do not conflict. */
   readonly classes: number;
-  /** Pairs of moves of two lanes that conflict and came one after the other, and how many of them did in both orders. */
+  /** Number of pairs of successive conflicting moves of two lanes, and of those that were seen in both orders. */
   readonly pairs: { readonly seen: number; readonly inBothOrders: number };
 }
 
-/** Who touched a key since it was written last, in one trace; hashes are sums, so that readers have no order. */
-interface Touched {
+/** Accesses to a key since its last write, in one trace. Hashes are sums, because the order of readers is irrelevant. */
+interface KeyTouches {
   readonly hash: number;
   write: number;
   reads: number;
@@ -18,7 +18,7 @@ interface Touched {
   readers: Mover[];
 }
 
-/** What a lane does, in any trace. */
+/** A lane with an operation, the same in all traces. */
 interface Mover {
   readonly id: number;
   readonly lane: string;
@@ -27,8 +27,8 @@ interface Mover {
 const inOrder = 1;
 const inReverse = 2;
 
-/** Counts the classes of traces, and the pairs of moves that conflict. */
-export class ClassCount {
+/** Counts the equivalence classes of traces and the pairs of conflicting moves. */
+export class CoverageCounter {
   readonly #classes = new Set<number>();
   readonly #pairs = new Map<number, number>();
   readonly #movers = new Map<string, Map<string, Mover>>();
@@ -42,14 +42,14 @@ export class ClassCount {
     };
   }
 
-  /** Whether nothing like it was seen before. */
+  /** Adds a trace. Returns whether its class is new. */
   see(trace: readonly Move[]): boolean {
     const before = this.#classes.size;
     this.#classes.add(this.#read(trace));
     return this.#classes.size > before;
   }
 
-  /** Of a class all traces have the same hash, because nothing in it depends on the order of what does not conflict. */
+  /** Returns the hash of the trace's class: it does not depend on the order of moves that do not conflict. */
   #read(trace: readonly Move[]): number {
     const keys = new TouchedKeys();
     const lanes = new Map<string, number>();
@@ -62,7 +62,7 @@ export class ClassCount {
       if (reads)
         for (const key of reads)
           for (const touched of keys.met(key)) {
-            // Another reader is nothing to a reader.
+            // Readers do not conflict with each other.
             if (touched.writer) hash = (hash + mixed(touched.hash, touched.write)) | 0;
             this.#follows(touched.writer, mover);
           }
@@ -112,16 +112,16 @@ export class ClassCount {
 const mostMovers = 2 ** 26;
 
 class TouchedKeys {
-  readonly #keys = new Map<string, Touched>();
+  readonly #keys = new Map<string, KeyTouches>();
   #hasGroups = false;
 
-  /** What was touched before that conflicts with this key. */
-  met(key: string): readonly Touched[] {
+  /** Returns the earlier accesses to keys that overlap this one. */
+  met(key: string): readonly KeyTouches[] {
     if (!this.#hasGroups && !isGroup(key)) {
       const own = this.#keys.get(key);
       return own ? [own] : nothing;
     }
-    const met: Touched[] = [];
+    const met: KeyTouches[] = [];
     for (const [other, touched] of this.#keys)
       if (
         other === key ||
@@ -146,7 +146,7 @@ class TouchedKeys {
     touched.readers = [];
   }
 
-  #at(key: string): Touched {
+  #at(key: string): KeyTouches {
     const known = this.#keys.get(key);
     if (known) return known;
     if (isGroup(key)) this.#hasGroups = true;
@@ -156,7 +156,7 @@ class TouchedKeys {
   }
 }
 
-const nothing: readonly Touched[] = [];
+const nothing: readonly KeyTouches[] = [];
 
 /** FNV-1a. */
 function hashOf(text: string): number {
@@ -165,7 +165,7 @@ function hashOf(text: string): number {
   return hash;
 }
 
-/** Two numbers as one in which every bit depends on all of theirs. */
+/** Mixes two numbers, so that every bit of the result depends on all bits of both. */
 function mixed(a: number, b: number): number {
   let hash = Math.imul(a ^ (a >>> 16), 0x85ebca6b) ^ Math.imul(b ^ (b >>> 15), 0xc2b2ae35);
   hash = Math.imul(hash ^ (hash >>> 13), 0x27d4eb2f) + 0x9e3779b1;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ClassCount } from './coverage.ts';
+import { CoverageCounter } from './coverage.ts';
 import { Dpor } from './dpor.ts';
 import { randomPolicy } from './policies.ts';
 import type { Perform, Performed, Policy } from './schedule.ts';
@@ -14,8 +14,8 @@ import {
 } from './small-programs/test-support.ts';
 import { performing } from './test-support.ts';
 
-/** Performs the program, and says of each schedule to what it came. */
-function ending(program: SmallProgram): { perform: Perform; ends: Map<Performed, string> } {
+/** Runs schedules of the program, and keeps the final state of each. */
+function recordingEnds(program: SmallProgram): { perform: Perform; ends: Map<Performed, string> } {
   const ends = new Map<Performed, string>();
   const perform: Perform = async policy => {
     let state = () => '';
@@ -33,25 +33,25 @@ function ending(program: SmallProgram): { perform: Perform; ends: Map<Performed,
 
 interface ReduceOptions {
   readonly most: number;
-  readonly alike?: readonly (readonly string[])[];
-  /** How many schedules are under way at a time. */
-  readonly atOnce: number;
-  /** What the first of them is. */
+  readonly symmetric?: readonly (readonly string[])[];
+  /** Number of schedules that run in parallel. */
+  readonly parallel: number;
+  /** Policy of the first schedule. */
   readonly first?: Policy | undefined;
 }
 
-/** Learns them in the order in which they were given, whichever ends first. */
-async function reduce(perform: Perform, { most, alike = [], atOnce, first: begin }: ReduceOptions) {
-  const dpor = new Dpor({ alike, first: begin });
+/** Runs a complete search. Schedules are learned in the order in which they were started. */
+async function reduce(perform: Perform, { most, symmetric = [], parallel, first: begin }: ReduceOptions) {
+  const dpor = new Dpor({ symmetric, first: begin });
   const all: Performed[] = [];
-  const underWay: { readonly policy: Policy; readonly performing: Promise<Performed> }[] = [];
+  const running: { readonly policy: Policy; readonly performing: Promise<Performed> }[] = [];
   for (;;) {
-    const policy = underWay.length < atOnce ? dpor.next() : undefined;
+    const policy = running.length < parallel ? dpor.next() : undefined;
     if (policy) {
-      underWay.push({ policy, performing: perform(policy) });
+      running.push({ policy, performing: perform(policy) });
       continue;
     }
-    const first = underWay.shift();
+    const first = running.shift();
     if (!first) break;
     expect(dpor.isComplete).toBe(false);
     if (all.length >= most) throw new Error(`not complete after ${most} schedules`);
@@ -65,12 +65,12 @@ async function reduce(perform: Perform, { most, alike = [], atOnce, first: begin
 
 const oneToFour = fc.integer({ min: 1, max: 4 });
 
-/** Any schedule may be the first. */
+/** Policy of a random first schedule. */
 const anyFirst = fc.option(fc.integer().map(randomPolicy), { nil: undefined });
 
 const classesOf = (all: readonly Performed[]) => new Set(all.map(({ trace }) => classText(trace)));
 
-/** The class of a schedule, whatever the names of its lanes. */
+/** Equivalence class of a schedule, independent of the names of its lanes. */
 function namelessClass({ trace, verdict }: Performed, lanes: readonly string[]): string {
   const text = classText(trace);
   const named = permutations(lanes).map(others =>
@@ -90,19 +90,19 @@ const permutations = (of: readonly string[]): readonly (readonly string[])[] =>
     : of.flatMap(first => permutations(of.filter(one => one !== first)).map(rest => [first, ...rest]));
 
 describe('partial-order reduction', () => {
-  it('misses no class of schedules, no end and no deadlock of any small program', async () => {
+  it('finds every equivalence class, final state and deadlock of random small programs', async () => {
     let compared = 0;
     await fc.assert(
-      fc.asyncProperty(smallPrograms, oneToFour, anyFirst, async (program, atOnce, first) => {
-        const { perform, ends } = ending(program);
+      fc.asyncProperty(smallPrograms, oneToFour, anyFirst, async (program, parallel, first) => {
+        const { perform, ends } = recordingEnds(program);
         const everything = await enumerate(perform, 200);
         if (!everything) return;
         compared++;
         const all = new Set(everything.map(one => ends.get(one)));
-        const reduced = await reduce(perform, { most: 4 * everything.length + 10, atOnce, first });
+        const reduced = await reduce(perform, { most: 4 * everything.length + 10, parallel, first });
         expect(new Set(reduced.map(one => ends.get(one)))).toEqual(all);
         expect(classesOf(reduced)).toEqual(classesOf(everything));
-        const count = new ClassCount();
+        const count = new CoverageCounter();
         for (const { trace } of everything) count.see(trace);
         expect(count.coverage.classes).toBe(classesOf(everything).size);
       }),
@@ -111,16 +111,20 @@ describe('partial-order reduction', () => {
     expect(compared).toBeGreaterThan(20);
   });
 
-  it('of lanes that are alike misses nothing but who is who', async () => {
+  it('with symmetric lanes finds every class up to a permutation of the lanes', async () => {
     let reducedTo = 0;
     let outOf = 0;
     await fc.assert(
-      fc.asyncProperty(twins, oneToFour, async (program, atOnce) => {
-        const { perform } = ending(program);
+      fc.asyncProperty(twins, oneToFour, async (program, parallel) => {
+        const { perform } = recordingEnds(program);
         const everything = await enumerate(perform, 300);
         if (!everything) return;
         const lanes = program.map((_, index) => `l${index}`);
-        const reduced = await reduce(perform, { most: 4 * everything.length + 10, alike: [lanes], atOnce });
+        const reduced = await reduce(perform, {
+          most: 4 * everything.length + 10,
+          symmetric: [lanes],
+          parallel,
+        });
         const nameless = (all: readonly Performed[]) => new Set(all.map(one => namelessClass(one, lanes)));
         expect(nameless(reduced)).toEqual(nameless(everything));
         reducedTo += classesOf(reduced).size;

@@ -1,77 +1,84 @@
-import { RepriseError } from '../../core/errors.ts';
-import { HappensBefore, type Race } from './happens-before.ts';
-import { whoeverHasTheBaton } from './policies.ts';
-import { Cut, type Move, type Performed, type Point, type Policy, type Strategy } from './schedule.ts';
-import { Turns } from './symmetry.ts';
+import { RepriseError } from '../../core/index.ts';
+import { type BacktrackPoint, HappensBefore } from './happens-before.ts';
+import { continueLast } from './policies.ts';
+import {
+  type Move,
+  type Performed,
+  type Point,
+  type Policy,
+  ScheduleCut,
+  type Strategy,
+} from './schedule.ts';
+import { SymmetryOrder } from './symmetry.ts';
 
-/** A decision that was come to. */
+/** A decision in the search tree. */
 interface Node {
-  /** The decision before it, and who went on there. */
+  /** The previous decision, and the lane chosen there. */
   readonly from: { readonly node: Node; readonly lane: string } | undefined;
   readonly n: number;
   enabled: readonly Move[];
-  /** Lanes to be tried here. */
+  /** Lanes to try here (the backtrack set). */
   readonly todo: Set<string>;
   readonly begun: Set<string>;
-  /** Moves that need not be made here any more: what follows is seen where they are made. */
+  /** Moves that need not be tried here any more, because another branch covers them (the sleep set). */
   readonly asleep: Map<string, Move>;
 }
 
-/** One schedule, as far as it has come. */
-interface Way {
+/** One schedule so far. */
+interface PartialSchedule {
   readonly nodes: Node[];
   readonly picks: string[];
   readonly points: Point[];
-  /** How many of its decisions were taken when it began. */
+  /** Number of decisions that were prescribed at its start. */
   readonly known: number;
-  /** What slept at its last decision before it was taken. Other ways may begin there meanwhile. */
+  /** Sleep set at its last decision, copied before the decision, because other schedules may branch there meanwhile. */
   asleep: ReadonlyMap<string, Move>;
-  turns: Turns;
-  /** Who goes on where nothing is known yet; whoever has the baton unless it is said. */
+  turns: SymmetryOrder;
+  /** Chooses a lane at decisions that are not prescribed. Defaults to no preemption. */
   readonly pick?: Policy['choose'] | undefined;
-  /** How many moves in a row its lane has made. */
+  /** Number of moves that the current lane has made in a row. */
   turn: number;
 }
 
 export interface DporOptions {
-  /** Lanes that do the same under other names: which of them is which makes no other schedule. */
-  readonly alike?: readonly (readonly string[])[] | undefined;
-  /** What the first schedule is; nobody is interrupted for long unless it is said. */
+  /** Groups of symmetric lanes. Schedules that differ only by a permutation of these lanes are equivalent. */
+  readonly symmetric?: readonly (readonly string[])[] | undefined;
+  /** Policy of the first schedule. Defaults to one without preemption, except for very long turns. */
   readonly first?: Policy | undefined;
 }
 
-/** How many moves in a row a lane makes while others could go on, unless the search wants it so: it may wait for them. */
+/** Number of moves in a row after which another enabled lane continues: the lane may be polling for the others. */
 const longestTurn = 200;
 
 /**
- * Dynamic partial-order reduction (Flanagan and Godefroid, 2005) with sleep sets: one schedule, or a few, of each class
- * of those that differ only in the order of moves that do not conflict. Every schedule begins anew, and is led to a
- * place at which another lane has to go first: the deepest that there is.
+ * Dynamic partial-order reduction (Flanagan and Godefroid, 2005) with sleep sets: tries one schedule, or a few, of each
+ * equivalence class. Schedules of one class differ only in the order of moves that do not conflict. Every schedule
+ * starts from the beginning and is led to the deepest decision at which another lane has to go first.
  *
- * Several can be under way at once. What sleeps in one is what was begun before it, whether or not it has ended, so that
- * no two of them leave something to each other.
+ * Several schedules can run in parallel. The sleep set of one contains all moves started before it, finished or not, so
+ * that two schedules never leave the same branch to each other.
  */
 export class Dpor implements Strategy {
-  readonly #underWay = new Map<Policy, Way>();
-  /** Decisions at which something is left to be tried. */
+  readonly #running = new Map<Policy, PartialSchedule>();
+  /** Decisions with an untried lane. */
   readonly #waiting = new Set<Node>();
   readonly #order = new HappensBefore();
-  readonly #alike: readonly (readonly string[])[];
+  readonly #symmetric: readonly (readonly string[])[];
   readonly #first: Policy | undefined;
-  /** Known when the first schedule is. */
-  #turns: Turns | undefined;
-  /** The one that was learned last, with which the order is that of its moves. */
-  #last: Way | undefined;
+  /** Order of symmetric lanes, taken from the first schedule. */
+  #turns: SymmetryOrder | undefined;
+  /** The schedule that was learned last; `#order` contains its moves. */
+  #last: PartialSchedule | undefined;
   #hasBegun = false;
 
-  constructor({ alike = [], first }: DporOptions = {}) {
-    this.#alike = alike;
+  constructor({ symmetric = [], first }: DporOptions = {}) {
+    this.#symmetric = symmetric;
     this.#first = first;
   }
 
-  /** All orders have been seen. */
+  /** Whether all interleavings have been seen. */
   get isComplete(): boolean {
-    return this.#last !== undefined && this.#waiting.size === 0 && this.#underWay.size === 0;
+    return this.#last !== undefined && this.#waiting.size === 0 && this.#running.size === 0;
   }
 
   next(): Policy | undefined {
@@ -84,29 +91,29 @@ export class Dpor implements Strategy {
       return pick;
     };
     const policy = { isCalm: true, choose };
-    this.#underWay.set(policy, way);
+    this.#running.set(policy, way);
     return policy;
   }
 
   learn({ trace, left }: Performed, policy: Policy): void {
-    const way = this.#underWay.get(policy);
-    if (!way) throw new RepriseError('INTERNAL', 'a schedule was learned that was not given');
-    this.#underWay.delete(policy);
+    const way = this.#running.get(policy);
+    if (!way) throw new RepriseError('INTERNAL', 'learn() got a policy that next() did not return');
+    this.#running.delete(policy);
     this.#turns ??= this.#giveTurns(way, trace);
     const kept = this.#sharedWithLast(way);
     const length = Math.min(way.nodes.length, trace.length);
     this.#order.cut(kept);
     for (let n = kept; n <= length; n++) {
       const moves = n < length ? movesAt(way, n) : way.turns.allowed(left).filter(canBeHelped);
-      this.#findRaces(way, n, { moves, isOldPlace: n === kept && n > 0 });
+      this.#findRaces(way, n, { moves, isRevisited: n === kept && n > 0 });
       const move = n < length ? madeAt(way, n) : undefined;
       if (move) this.#order.add(move, trace[n]?.isExclusive);
     }
     this.#last = way;
   }
 
-  /** To the deepest place at which something is left to be tried. */
-  #nextWay(): Way | undefined {
+  /** Returns a schedule that leads to the deepest decision with an untried lane. */
+  #nextWay(): PartialSchedule | undefined {
     let node: Node | undefined;
     for (const each of this.#waiting) if (!node || each.n >= node.n) node = each;
     const lane = node && untried(node);
@@ -120,13 +127,13 @@ export class Dpor implements Strategy {
       nodes.unshift(at.node);
       picks.unshift(at.lane);
     }
-    const turns = this.#turns?.again() ?? new Turns([]);
+    const turns = this.#turns?.again() ?? new SymmetryOrder([]);
     return { nodes, picks, points: [], known: nodes.length, asleep, turns, turn: 0 };
   }
 
-  /** The first schedule is in their order, because it gives it. */
-  #giveTurns(way: Way, trace: readonly Move[]): Turns {
-    way.turns = Turns.in(trace, this.#alike);
+  /** Takes the order of symmetric lanes from the first schedule, and applies it to that schedule. */
+  #giveTurns(way: PartialSchedule, trace: readonly Move[]): SymmetryOrder {
+    way.turns = SymmetryOrder.in(trace, this.#symmetric);
     for (const [n, given] of way.points.entries()) {
       const [node, pick] = [way.nodes[n], way.picks[n]];
       const point = way.turns.at(given);
@@ -137,20 +144,20 @@ export class Dpor implements Strategy {
     return way.turns;
   }
 
-  #choose(way: Way, point: Point): string {
+  #choose(way: PartialSchedule, point: Point): string {
     way.points[point.n] = point;
     const known = way.picks[point.n];
     if (known !== undefined && point.n < way.known) {
       if (point.enabled.some(({ lane }) => lane === known)) return known;
       throw new RepriseError(
         'REPLAY_DIVERGED',
-        `the same moves did not come to the same: after ${point.n} of them ${known} cannot go on any more`,
-        { hint: 'look for chance, clocks and files that are not behind effects' },
+        `the program is not deterministic: after the same ${point.n} moves, ${known} can no longer continue`,
+        { hint: 'look for random numbers, clocks and files that are used without an effect' },
       );
     }
     const asleep = this.#stillAsleep(way, point.n - 1);
     const awake = asleep.size === 0 ? point.enabled : point.enabled.filter(({ lane }) => !asleep.has(lane));
-    if (awake.length === 0) throw new Cut('seen in another order');
+    if (awake.length === 0) throw new ScheduleCut('an equivalent schedule has been seen');
     const pick = pickAmong(way, { ...point, enabled: awake });
     way.asleep = asleep;
     const before = way.nodes.at(-1);
@@ -168,7 +175,7 @@ export class Dpor implements Strategy {
     return pick;
   }
 
-  #stillAsleep(way: Way, n: number): Map<string, Move> {
+  #stillAsleep(way: PartialSchedule, n: number): Map<string, Move> {
     const asleep = new Map<string, Move>();
     if (way.asleep.size === 0) return asleep;
     const made = madeAt(way, n);
@@ -177,32 +184,32 @@ export class Dpor implements Strategy {
     return asleep;
   }
 
-  /** How many of its first moves are those of the last. */
-  #sharedWithLast({ nodes, picks }: Way): number {
+  /** Returns the length of the common prefix with the last schedule. */
+  #sharedWithLast({ nodes, picks }: PartialSchedule): number {
     const last = this.#last;
     if (!last) return 0;
     const differs = nodes.findIndex((node, n) => last.nodes[n] !== node || last.picks[n] !== picks[n]);
     return differs < 0 ? nodes.length : differs;
   }
 
-  /** What could be made at this place, and conflicts with a move before that did not have to come before. */
-  #findRaces(way: Way, n: number, { moves, isOldPlace }: Place): void {
+  /** Finds moves that were possible at this point and race with an earlier move. */
+  #findRaces(way: PartialSchedule, n: number, { moves, isRevisited: isOldPlace }: DecisionPoint): void {
     if (isOldPlace) return;
     const before = way.points[n - 1];
     for (const move of moves) {
-      // Of what was there before, everything but the last move was looked at then.
+      // A move that was already possible before has been compared with all moves but the last.
       const from = !before || !isAmong(before, move) ? 0 : n - 1;
       for (const race of this.#order.racesWith(move, from))
         if (!isWhatItWaitedFor(way, race.n, move)) this.#tryBefore(way, race, move);
     }
-    // A lane that was cancelled does not ask any more for what it could have done before.
+    // A cancelled lane no longer offers the move that it could have made before.
     for (const move of before ? movesAt(way, n - 1) : [])
       if (!moves.includes(move))
         for (const race of this.#order.racesWith(move, n - 1)) this.#tryBefore(way, race, move);
   }
 
-  /** Another lane is to go first there; if it is the one that cannot, whoever might help it. */
-  #tryBefore(way: Way, { n, first }: Race, { lane: wanted }: Move): void {
+  /** Adds a lane to try first at the race. If that lane is blocked there, adds all lanes that might unblock it. */
+  #tryBefore(way: PartialSchedule, { n, first }: BacktrackPoint, { lane: wanted }: Move): void {
     const node = way.nodes[n];
     if (!node) return;
     const enabled = node.enabled.map(({ lane }) => lane);
@@ -214,19 +221,19 @@ export class Dpor implements Strategy {
   }
 }
 
-interface Place {
+interface DecisionPoint {
   readonly moves: readonly Move[];
-  /** The way before came to it as well. */
-  readonly isOldPlace: boolean;
+  /** Whether the last schedule reached it too. */
+  readonly isRevisited: boolean;
 }
 
-const firstWay = (first: Policy | undefined): Way => ({
+const firstWay = (first: Policy | undefined): PartialSchedule => ({
   nodes: [],
   picks: [],
   points: [],
   known: 0,
   asleep: new Map(),
-  turns: new Turns([]),
+  turns: new SymmetryOrder([]),
   pick: first?.choose,
   turn: 0,
 });
@@ -234,35 +241,35 @@ const firstWay = (first: Policy | undefined): Way => ({
 const untried = ({ todo, begun, asleep }: Node): string | undefined =>
   [...todo].find(lane => !begun.has(lane) && !asleep.has(lane));
 
-/** From now on, the same move need not be made after others here. */
+/** Marks the lane as tried, and adds its move to the sleep set. */
 function begin({ begun, asleep, enabled }: Node, lane: string): void {
   begun.add(lane);
   const move = enabled.find(each => each.lane === lane);
   if (move) asleep.set(lane, move);
 }
 
-function pickAmong(way: Way, point: Point): string {
+function pickAmong(way: PartialSchedule, point: Point): string {
   if (way.pick) return way.pick(point);
-  const pick = whoeverHasTheBaton(point);
+  const pick = continueLast(point);
   way.turn = pick === point.last ? way.turn + 1 : 0;
   if (way.turn < longestTurn) return pick;
   way.turn = 0;
   return point.enabled.find(({ lane }) => lane !== pick)?.lane ?? pick;
 }
 
-const madeAt = ({ points, picks }: Way, n: number): Move | undefined =>
+const madeAt = ({ points, picks }: PartialSchedule, n: number): Move | undefined =>
   points[n]?.enabled.find(({ lane }) => lane === picks[n]);
 
-function movesAt({ points }: Way, n: number): readonly Move[] {
+function movesAt({ points }: PartialSchedule, n: number): readonly Move[] {
   const point = points[n];
   return point ? [...point.enabled, ...point.waiting.filter(canBeHelped)] : [];
 }
 
-/** It could not be made before, and could right after: then neither could have come first. */
-const isWhatItWaitedFor = ({ points }: Way, n: number, move: Move): boolean =>
+/** Whether the earlier move enabled this one: then they cannot be swapped. */
+const isWhatItWaitedFor = ({ points }: PartialSchedule, n: number, move: Move): boolean =>
   points[n]?.waiting.includes(move) === true && points[n + 1]?.enabled.includes(move) === true;
 
-/** Whoever waits for the time or the outside is not let through by other lanes, in whatever order they go on. */
+/** Whether other lanes can enable the move. A wait for time or for an outside event does not depend on them. */
 const canBeHelped = ({ isUpToOutside }: Move): boolean => !isUpToOutside;
 
 const isAmong = ({ enabled, waiting }: Point, move: Move): boolean =>

@@ -1,19 +1,20 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { Asked, Obstacle } from '../conductor/scheduler.ts';
-import { Cut, type Verdict } from './schedule.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Obstacle, PendingEffect } from '../conductor/scheduler.ts';
+import { ScheduleCut, type ScheduleVerdict } from './schedule.ts';
 
 export interface FairnessOptions {
-  /** How many moves a schedule may have; 20,000 unless it is said. */
+  /** Maximum number of moves of a schedule. Defaults to 20,000. */
   readonly mostMoves?: number;
-  /** How often in a row time may pass while nobody does anything but look and sleep again; 50 unless it is said. */
+  /** Maximum number of ticks in a row during which lanes only poll and sleep. Defaults to 50. */
   readonly mostIdleTicks?: number;
 }
 
-/** How long somebody may be left standing while time passes; and what each thing that is done adds to it again. */
+/** Number of ticks for which an enabled lane may be passed over. */
 const mostSpareTicks = 12;
-const sparedByEach = 0.1;
+/** Number of ticks regained by each move that makes progress. */
+const ticksPerMove = 0.1;
 
-/** Keeps lanes from going on for ever. */
+/** Prevents endless schedules. */
 export class Fairness {
   readonly #mostMoves: number;
   readonly #mostIdleTicks: number;
@@ -26,12 +27,12 @@ export class Fairness {
     this.#mostIdleTicks = mostIdleTicks;
   }
 
-  /** Once nothing has come of many ticks, nothing will: time stands still until somebody does something. */
+  /** Whether time may advance. After many ticks without progress it stops until a lane makes progress. */
   get mayTick(): boolean {
     return this.#idleTicks < this.#mostIdleTicks;
   }
 
-  /** Whether time may pass although somebody could go on: signs of life alone would fill a schedule otherwise. */
+  /** Whether time may advance although a lane is enabled. Without a limit, heartbeats alone would fill a schedule. */
   get mayTickMeanwhile(): boolean {
     return this.mayTick && this.#spareTicks >= 1;
   }
@@ -51,32 +52,32 @@ export class Fairness {
 
   progressed(): void {
     this.#idleTicks = 0;
-    this.#spareTicks = Math.min(mostSpareTicks, this.#spareTicks + sparedByEach);
+    this.#spareTicks = Math.min(mostSpareTicks, this.#spareTicks + ticksPerMove);
   }
 
-  granted(asked: Asked): void {
+  granted(pending: PendingEffect): void {
     this.#foldsInARow = 0;
-    if (changesSomething(asked)) this.progressed();
+    if (changesSomething(pending)) this.progressed();
   }
 
-  folded(asked: Asked): void {
+  folded(pending: PendingEffect): void {
     this.#foldsInARow++;
-    if (changesSomething(asked)) this.progressed();
+    if (changesSomething(pending)) this.progressed();
   }
 }
 
-/** Not: to look at what others may have changed. */
-function changesSomething({ effect, keys }: Asked): boolean {
+/** Whether the effect makes progress. Upkeep and reads do not. */
+function changesSomething({ effect, keys }: PendingEffect): boolean {
   if (isUpkeep(effect)) return false;
   return (keys.reads?.length ?? 0) === 0 || (keys.writes?.length ?? 0) > 0;
 }
 
-/** To give signs of life, to look at the clock, to sleep. */
-export const isUpkeep = ({ upkeep, name }: Asked['effect']): boolean =>
+/** Whether the effect is a heartbeat, a clock read or a sleep. */
+export const isUpkeep = ({ upkeep, name }: PendingEffect['effect']): boolean =>
   upkeep === true || name === 'clock.now' || name === 'clock.sleep';
 
-/** Lanes that come to no end. */
-export class Stuck extends RepriseError {
+/** Error for lanes that never end. */
+export class NoProgressError extends RepriseError {
   readonly kind: 'deadlock' | 'livelock';
 
   constructor(kind: 'deadlock' | 'livelock', message: string) {
@@ -85,25 +86,25 @@ export class Stuck extends RepriseError {
   }
 }
 
-export interface Wait {
-  readonly asked: Asked;
+export interface LaneWait {
+  readonly pending: PendingEffect;
   readonly obstacle: Obstacle | undefined;
 }
 
-export const deadlock = (waits: readonly Wait[]): Stuck =>
-  new Stuck('deadlock', `no lane can go on: ${waitingFor(waits)}`);
+export const deadlock = (waits: readonly LaneWait[]): NoProgressError =>
+  new NoProgressError('deadlock', `no lane can continue: ${waitingFor(waits)}`);
 
-export const livelock = (done: string, waits: readonly Wait[]): Stuck =>
-  new Stuck('livelock', `lanes go on without coming to an end (${done}): ${waitingFor(waits)}`);
+export const livelock = (done: string, waits: readonly LaneWait[]): NoProgressError =>
+  new NoProgressError('livelock', `the lanes keep running without finishing (${done}): ${waitingFor(waits)}`);
 
-/** Whoever only sleeps, to give signs of life, keeps nobody waiting. */
-function waitingFor(waits: readonly Wait[]): string {
-  const awake = waits.filter(({ asked }) => asked.effect.name !== 'clock.sleep');
+/** Describes what lanes wait for, without those that only sleep between heartbeats: they block no other lane. */
+function waitingFor(waits: readonly LaneWait[]): string {
+  const awake = waits.filter(({ pending }) => pending.effect.name !== 'clock.sleep');
   return (awake.length > 0 ? awake : waits).map(describeWait).join('; ');
 }
 
-function describeWait({ asked, obstacle }: Wait): string {
-  const { lane, op } = asked;
+function describeWait({ pending, obstacle }: LaneWait): string {
+  const { lane, op } = pending;
   if (!obstacle) return `${lane.name} is at ${op}`;
   const what = `${lane.name} waits at ${op}`;
   return obstacle.kind === 'keys'
@@ -111,10 +112,10 @@ function describeWait({ asked, obstacle }: Wait): string {
     : what;
 }
 
-/** What an error that stopped a performance says about the schedule. */
-export function verdictOf(error: unknown): Verdict {
-  if (error instanceof Cut) return { kind: 'cut' };
+/** Returns the outcome of a schedule that was stopped by an error. */
+export function verdictOf(error: unknown): ScheduleVerdict {
+  if (error instanceof ScheduleCut) return { kind: 'cut' };
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof Stuck) return { kind: 'failed', what: error.kind, message };
+  if (error instanceof NoProgressError) return { kind: 'failed', what: error.kind, message };
   return { kind: 'failed', what: error instanceof RepriseError ? error.code : 'error', message };
 }

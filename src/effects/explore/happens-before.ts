@@ -3,19 +3,19 @@ import { clockLane, type Move } from './schedule.ts';
 
 const separator = '\n';
 
-/** Keys as one text: the same for the same keys in the same order. */
+/** Returns one string for the keys, equal for equal keys in the same order. */
 const keysText = ({ reads, writes }: Keys): string =>
   `${writes === undefined ? '' : writes.join(separator)}${separator}${separator}${reads === undefined ? '' : reads.join(separator)}`;
 
 const touchesNothing = 0;
 
-/** Which keys conflict, asked once for each two of them: the same few come again and again. */
+/** Cache of conflicts between keys: the same few combinations occur again and again. */
 class Dependence {
   readonly #ids = new Map<string, number>([[keysText({}), touchesNothing]]);
   readonly #keys: Keys[] = [{}];
   readonly #known = new Map<number, boolean>();
 
-  /** A number for what the move touches. */
+  /** Returns a number for the keys of the move. */
   idOf({ keys }: Move): number {
     const text = keysText(keys);
     const known = this.#ids.get(text);
@@ -39,7 +39,7 @@ class Dependence {
 
 const mostKeys = 2 ** 26;
 
-/** For each lane by its number, the place of its last move that came before; -1 or nothing: none did. */
+/** Position of the last preceding move of each lane, by number of the lane; -1 or undefined if there is none. */
 type VectorClock = readonly number[];
 
 interface Event {
@@ -52,23 +52,23 @@ interface Event {
 
 const beginning: VectorClock = [];
 
-/** A move that was made, and another that could have been made before it. */
-export interface Race {
-  /** The place of the one that was made. */
+/** A race of a move in the trace with a later one that could have come first. */
+export interface BacktrackPoint {
+  /** Position of the move in the trace. */
   readonly n: number;
-  /** Lanes one of which has to go on there for the other one to come first. */
+  /** Lanes of which one has to continue at that position for the other move to come first. */
   readonly first: readonly string[];
 }
 
 /**
- * Which moves of a trace had to come before which. Between two ticks of the clock, that is what the same lane did, what
- * made a move possible, and what it conflicts with; and nobody is left who could have gone before a tick.
+ * Happens-before relation of a trace. Between two ticks of the clock, a move comes after the earlier moves of its lane,
+ * the moves that made it possible, and the moves that it conflicts with. All moves before a tick precede it.
  */
 export class HappensBefore {
   readonly #dependence = new Dependence();
   readonly #lanes = new Map<string, number>();
   readonly #events: Event[] = [];
-  /** The last move of each lane. */
+  /** Position of the last move of each lane. */
   #lasts: number[] = [];
   #lastTick = -1;
 
@@ -76,7 +76,7 @@ export class HappensBefore {
     return this.#events.length;
   }
 
-  /** Forgets all but the first moves. */
+  /** Drops all moves after the first `length`. */
   cut(length: number): void {
     this.#events.length = Math.min(length, this.#events.length);
     this.#lasts = [];
@@ -87,7 +87,7 @@ export class HappensBefore {
     }
   }
 
-  /** `isExclusive`: known only after it was made. */
+  /** Appends a move. `isExclusive` is a parameter because it is known only after the move was made. */
   add(move: Move, isExclusive = false): void {
     const lane = this.#laneOf(move.lane);
     const keys = this.#dependence.idOf(move);
@@ -105,7 +105,7 @@ export class HappensBefore {
     if (isTick) this.#lastTick = n;
   }
 
-  /** What comes before a move that its lane could make now, whatever it touches. */
+  /** Returns the clock of a move that its lane could make now, without conflicts. */
   before(move: Move): VectorClock {
     const last = this.#events[this.#lasts[this.#laneOf(move.lane)] ?? -1]?.clock ?? beginning;
     const tick = this.#events[this.#lastTick]?.clock;
@@ -117,12 +117,12 @@ export class HappensBefore {
   }
 
   /**
-   * Moves that conflict with one that could be made now, and that nothing else puts before it, last first; of those at
-   * or after a place.
+   * Returns the races of a move that could be made now: moves from position `from` on that conflict with it and are not
+   * ordered before it by anything else, last first.
    */
-  racesWith(move: Move, from: number): readonly Race[] {
+  racesWith(move: Move, from: number): readonly BacktrackPoint[] {
     const keys = this.#dependence.idOf(move);
-    const races: Race[] = [];
+    const races: BacktrackPoint[] = [];
     let clock: number[] | undefined;
     for (let n = this.#events.length - 1; n >= from; n--) {
       const event = this.#events[n];
@@ -136,7 +136,7 @@ export class HappensBefore {
     return races;
   }
 
-  /** Whether somebody had done there what only one can do at a time, and had not yet undone it. */
+  /** Whether another lane held the lock at that position, so that the move could not have been made there. */
   #isKeptOut(n: number, { op, keys: { writes = [] } }: Move): boolean {
     const touched = { writes };
     for (let at = n - 1; at >= 0; at--) {
@@ -147,7 +147,7 @@ export class HappensBefore {
     return false;
   }
 
-  /** Lanes that could go first if the move at a place were made after another one that could be made now. */
+  /** Returns the lanes that could go first if the move at position `n` came after the given one. */
   #firstWithout(n: number, move: Move, clock: VectorClock): readonly string[] {
     const left = this.#events[n];
     const others: number[] = [];
@@ -183,13 +183,13 @@ export class HappensBefore {
 const areSame = (a: readonly string[], b: readonly string[]): boolean =>
   a.length > 0 && a.length === b.length && a.every((key, at) => key === b[at]);
 
-/** Whether the move at this place came before one that has these before it. */
+/** Whether the event at position `n` happened before a move with that clock. */
 const isBefore = ({ lane }: Event, n: number, clock: VectorClock): boolean => (clock[lane] ?? -1) >= n;
 
-/** As far as they themselves tell. */
+/** Whether the two moves could be swapped, considering only these two. */
 function couldComeAfter(made: Move, move: Move): boolean {
   if (made.lane === move.lane || made.lane === clockLane || move.lane === clockLane) return false;
-  // What conflicts with the end of something had to wait for it; but to be cancelled nobody has to wait.
+  // A move that conflicts with the end of a long effect had to wait for it. Only a cancel does not wait.
   return !made.isEnd || move.op === 'lane.cancel';
 }
 

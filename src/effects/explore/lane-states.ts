@@ -1,4 +1,4 @@
-import { type Asked, type AskedLane, isOutside } from '../conductor/scheduler.ts';
+import { isOutside, type PendingEffect, type PendingLane } from '../conductor/scheduler.ts';
 import type { Keys } from '../effect.ts';
 import { topLane } from '../recording/recording.ts';
 import type { LaneRef } from '../world.ts';
@@ -6,56 +6,62 @@ import { isUpkeep } from './fairness.ts';
 import { clockLane, type Move } from './schedule.ts';
 
 interface ReadingOptions {
-  /** Whether no lane but this one ever touches the key. */
+  /** Whether only this lane ever touches the key. */
   readonly isPrivate: (key: string, lane: string) => boolean;
-  /** Whether what is done to the key comes to the same in whatever order, as long as it is done one after another. */
+  /** Whether the order of accesses to the key never matters, as long as they do not overlap. */
   readonly commutes: (key: string) => boolean;
-  /** What a key is called in moves, if not as it is. */
+  /** Name of a key in moves. Defaults to the key. */
   readonly nameOf?: ((key: string) => string) | undefined;
   readonly isTimePatient: boolean;
 }
 
-/** What is asked for, as exploring sees it: something between lanes, or something that its lane does by itself. */
-type Reading =
+/** A pending effect as the exploration sees it: shared with other lanes, or local to its lane. */
+type MoveReading =
   | {
       readonly kind: 'shared';
       readonly keys: Keys;
       readonly isEnd?: boolean;
       readonly isUpToOutside?: boolean;
-      /** Private keys that it touches as well. */
+      /** Private keys that it touches too. */
       readonly within: readonly string[];
     }
-  /** Granted at once, because nobody else can tell when it happened. */
+  /** Granted at once, because no other lane can observe when it happened. */
   | { readonly kind: 'folded'; readonly joins: readonly LaneRef[]; readonly within: readonly string[] };
 
 const none: readonly never[] = [];
-const folded: Extract<Reading, { readonly kind: 'folded' }> = { kind: 'folded', joins: none, within: none };
+const folded: Extract<MoveReading, { readonly kind: 'folded' }> = {
+  kind: 'folded',
+  joins: none,
+  within: none,
+};
 const noKeys: Keys = {};
 
-/** Whose order is not decided is folded: effects that touch nothing of others, and neither wait nor cancel. */
-function readingOf(asked: Asked, options: ReadingOptions): Reading {
-  const { effect, args, nextPhase, isDoomed, lane } = asked;
+/** Classifies a pending effect. Effects that touch nothing shared and neither wait nor cancel are folded. */
+function readingOf(pending: PendingEffect, options: ReadingOptions): MoveReading {
+  const { effect, args, nextPhase, isCancelling, lane } = pending;
   if (effect.name === 'lane.join') return { ...folded, joins: args as readonly LaneRef[] };
   if (effect.name === 'lane.cancel') return shared(lane, { writes: cancelKeys(args as readonly LaneRef[]) });
-  if (isDoomed && nextPhase !== 'end') return folded;
+  if (isCancelling && nextPhase !== 'end') return folded;
   if (effect.name === 'clock.now') return options.isTimePatient ? folded : shared(lane, readsClock);
   if (effect.name === 'clock.sleep')
-    return nextPhase === 'begin' || isDoomed ? folded : { ...shared(lane, readsClock), isUpToOutside: true };
-  const { keys, within } = apart(asked, options);
+    return nextPhase === 'begin' || isCancelling
+      ? folded
+      : { ...shared(lane, readsClock), isUpToOutside: true };
+  const { keys, within } = apart(pending, options);
   if (nextPhase !== 'end') {
-    // What has to be enabled by what nobody knows may be enabled by anybody.
+    // A condition without keys may be enabled by any lane, so the effect is not folded.
     const isFolded = isEmpty(keys) && (effect.enabled === undefined || within.length > 0);
     return isFolded ? { ...folded, within } : shared(lane, keys, within);
   }
-  if (isOutside(asked) && !isDoomed) return { ...shared(lane, noKeys), isUpToOutside: true };
-  if (effect.awaits) return isDoomed ? folded : shared(lane, effect.awaits.keys(args));
-  const isFolded = isEmpty(keys) && (isDoomed || !canBeCancelled(lane));
+  if (isOutside(pending) && !isCancelling) return { ...shared(lane, noKeys), isUpToOutside: true };
+  if (effect.awaits) return isCancelling ? folded : shared(lane, effect.awaits.keys(args));
+  const isFolded = isEmpty(keys) && (isCancelling || !canBeCancelled(lane));
   return isFolded ? { ...folded, within } : { ...shared(lane, keys, within), isEnd: true };
 }
 
-/** The keys by whose order something can come to be different, and those that are private. */
+/** Splits the keys into those whose order can matter and those that are private. */
 function apart(
-  { keys, lane }: Asked,
+  { keys, lane }: PendingEffect,
   { isPrivate, commutes, nameOf }: ReadingOptions,
 ): { readonly keys: Keys; readonly within: readonly string[] } {
   const within: string[] = [];
@@ -77,12 +83,12 @@ const isEmpty = ({ reads = none, writes = none }: Keys): boolean => reads.length
 
 const readsClock: Keys = { reads: [clockLane] };
 
-/** Whoever may be cancelled does nothing that is independent of being cancelled. */
+/** In a lane that may be cancelled, every move depends on the cancel, so it reads the keys of the cancel. */
 function shared(
-  lane: AskedLane,
+  lane: PendingLane,
   keys: Keys,
   within: readonly string[] = none,
-): Extract<Reading, { readonly kind: 'shared' }> {
+): Extract<MoveReading, { readonly kind: 'shared' }> {
   const cancels = cancelKeys(forkedAbove(lane));
   if (cancels.length === 0) return { kind: 'shared', keys, within };
   return { kind: 'shared', keys: { ...keys, reads: [...(keys.reads ?? none), ...cancels] }, within };
@@ -91,66 +97,66 @@ function shared(
 const cancelKeys = (lanes: readonly LaneRef[]): readonly string[] =>
   lanes.map(({ name }) => `lane.cancel:${name}`);
 
-const canBeCancelled = (lane: AskedLane): boolean =>
+const canBeCancelled = (lane: PendingLane): boolean =>
   lane.birth === 'forked' || (lane.parent !== undefined && canBeCancelled(lane.parent));
 
-/** Those that somebody has a handle of, to cancel them with all below. */
-function forkedAbove(lane: AskedLane): readonly AskedLane[] {
+/** Returns the lane and its ancestors that were forked: another lane can cancel them with all lanes below. */
+function forkedAbove(lane: PendingLane): readonly PendingLane[] {
   const above = lane.parent ? forkedAbove(lane.parent) : none;
   return lane.birth === 'forked' ? [...above, lane] : above;
 }
 
-/** What is known of a lane, and what it asks for as a move, made once for each thing that it asks for. */
+/** State of a lane, with its pending effect as a move. The move is created once per pending effect. */
 export interface LaneState {
-  readonly lane: AskedLane;
-  /** Its last move, or what stands for it in a lane that has made none: where it was forked. */
+  readonly lane: PendingLane;
+  /** Position of its last move, or of its fork if it has made none. */
   causes: readonly number[];
-  /** What comes before what it asks for: with what others did to the private keys that it touches. */
+  /** Positions of the moves before the pending one, including accesses of other lanes to its private keys. */
   before: readonly number[];
   hasMoved: boolean;
-  asked: Asked | undefined;
-  phase: Asked['nextPhase'];
-  wasDoomed: boolean;
-  reading: Reading;
+  pending: PendingEffect | undefined;
+  phase: PendingEffect['nextPhase'];
+  wasCancelling: boolean;
+  reading: MoveReading;
   move: Move;
 }
 
 const nowhere: readonly number[] = [];
 const mostCauses = 8;
 
-/** Follows lanes from their fork to their join, so that every move knows what made it possible. */
+/** Tracks lanes from fork to join, so that every move knows the moves that made it possible. */
 export class LaneStates {
   readonly #options: ReadingOptions;
   readonly #states = new Map<string, LaneState>();
   /** Last moves of lanes that have ended and were not joined. */
   readonly #ended = new Map<string, readonly number[]>();
-  /** By step and private key, what came before it was touched last: nothing is decided about that, but it has an order. */
+  /** Causes of the last access to a private key, by step and key. Such accesses need no decision, but have an order. */
   readonly #touched = new Map<string, readonly number[]>();
-  /** The lane of every move. */
+  /** Lane of every move. */
   readonly #lanes: string[] = [];
 
   constructor(options: ReadingOptions) {
     this.#options = options;
   }
 
-  /** `made`: how many moves were made. */
-  of(asked: Asked, made: number): LaneState {
-    const known = this.#states.get(asked.lane.name);
-    const { nextPhase, isDoomed } = asked;
+  /** Returns the state of the lane. `made` is the number of moves so far. */
+  of(pending: PendingEffect, made: number): LaneState {
+    const known = this.#states.get(pending.lane.name);
+    const { nextPhase, isCancelling } = pending;
     if (
-      known?.asked === asked &&
+      known?.pending === pending &&
       known.phase === nextPhase &&
-      known.wasDoomed === isDoomed &&
-      known.lane === asked.lane
+      known.wasCancelling === isCancelling &&
+      known.lane === pending.lane
     )
       return this.#upToDate(known);
-    const state = known?.lane === asked.lane ? known : this.#born(asked.lane, made);
-    state.asked = asked;
+    const state = known?.lane === pending.lane ? known : this.#born(pending.lane, made);
+    state.pending = pending;
     state.phase = nextPhase;
-    state.wasDoomed = isDoomed;
-    state.reading = readingOf(asked, this.#options);
+    state.wasCancelling = isCancelling;
+    state.reading = readingOf(pending, this.#options);
     state.before = this.#before(state);
-    state.move = moveOf(asked, state);
+    state.move = moveOf(pending, state);
     return state;
   }
 
@@ -161,7 +167,7 @@ export class LaneStates {
     this.#done(state);
   }
 
-  /** What is folded makes no move, but what it waited for comes before the next one. */
+  /** Records a folded effect. It is not a move, but its causes come before the next move. */
   folded(state: LaneState): void {
     state.causes = this.#before(state);
     if (state.reading.kind === 'folded' && state.reading.joins.length > 0)
@@ -171,17 +177,17 @@ export class LaneStates {
 
   #done(state: LaneState): void {
     for (const key of state.reading.within) this.#touched.set(ownKey(state.lane, key), state.causes);
-    state.asked = undefined;
+    state.pending = undefined;
   }
 
-  /** While it waits, others may touch what it waits for. */
+  /** Updates a waiting lane: other lanes may have touched its private keys meanwhile. */
   #upToDate(state: LaneState): LaneState {
-    if (state.reading.within.length === 0 || !state.asked) return state;
+    if (state.reading.within.length === 0 || !state.pending) return state;
     const before = this.#before(state);
     if (before.length === state.before.length && before.every((n, at) => n === state.before[at]))
       return state;
     state.before = before;
-    state.move = moveOf(state.asked, state);
+    state.move = moveOf(state.pending, state);
     return state;
   }
 
@@ -191,7 +197,7 @@ export class LaneStates {
     return all.length > mostCauses ? this.#lastOfEach(all) : all;
   }
 
-  /** What a lane did last comes after all else that it did. */
+  /** Keeps only the last cause of each lane, which implies the earlier ones. */
   #lastOfEach(causes: readonly number[]): readonly number[] {
     const lasts = new Map<string, number>();
     for (const n of causes) {
@@ -210,19 +216,19 @@ export class LaneStates {
     else if (lane.birth === 'inner' && lane.parent) {
       const outer = this.#states.get(lane.parent.name) ?? this.#born(lane.parent, made);
       outer.causes = union(outer.causes, causes);
-      outer.asked = undefined;
+      outer.pending = undefined;
     }
   }
 
-  #born(lane: AskedLane, made: number): LaneState {
+  #born(lane: PendingLane, made: number): LaneState {
     const state: LaneState = {
       lane,
       causes: made > 0 ? [made - 1] : nowhere,
       before: nowhere,
       hasMoved: false,
-      asked: undefined,
+      pending: undefined,
       phase: 'short',
-      wasDoomed: false,
+      wasCancelling: false,
       reading: { kind: 'folded', joins: [], within: [] },
       move: { lane: lane.name, op: '', keys: {} },
     };
@@ -240,12 +246,12 @@ export class LaneStates {
   }
 }
 
-function moveOf({ lane, op, effect }: Asked, { reading, before, hasMoved }: LaneState): Move {
+function moveOf({ lane, op, effect }: PendingEffect, { reading, before, hasMoved }: LaneState): Move {
   const { keys, isEnd, isUpToOutside } =
     reading.kind === 'shared'
       ? reading
       : { keys: { reads: [], writes: [] }, isEnd: false, isUpToOutside: false };
-  // Its own move before needs no mention.
+  // The previous move of the same lane is implied.
   const after = hasMoved && before.length < 2 ? nowhere : before;
   return {
     lane: lane.name,
@@ -258,8 +264,8 @@ function moveOf({ lane, op, effect }: Asked, { reading, before, hasMoved }: Lane
   };
 }
 
-/** What is private is so to a step: what others do to a key of that name comes neither before nor after. */
-const ownKey = (lane: AskedLane, key: string): string => `${topLane(lane.name)} ${key}`;
+/** Private keys belong to a step: accesses of other steps to a key of the same name are unrelated. */
+const ownKey = (lane: PendingLane, key: string): string => `${topLane(lane.name)} ${key}`;
 
 const union = (a: readonly number[], b: readonly number[]): readonly number[] =>
   b.length === 0 ? a : [...new Set([...a, ...b])];

@@ -5,7 +5,7 @@ import { randomPolicy } from './policies.ts';
 import { clockLane, switchesIn } from './schedule.ts';
 import { type ExploredProgram, performing } from './test-support.ts';
 
-/** Two that take two locks, each in another order, after much else that both touch; and give signs of life meanwhile. */
+/** Two lanes that take two locks in opposite order, after many conflicting moves, with heartbeats meanwhile. */
 const crossed: ExploredProgram = (world, { now }) => {
   const held = new Set<string>();
   const lock = (name: string) =>
@@ -37,8 +37,8 @@ const crossed: ExploredProgram = (world, { now }) => {
     perform: () => {},
   });
   const sleep = world.effect<number, void>({ name: 'clock.sleep', span: 'long', perform: () => {} });
-  const living = (by: string, first: string, second: string) => async () => {
-    const heart = world.fork(async () => {
+  const lane = (by: string, first: string, second: string) => async () => {
+    const heartbeat = world.fork(async () => {
       for (;;) {
         await sleep(now() + 5);
         await beat(by);
@@ -49,10 +49,10 @@ const crossed: ExploredProgram = (world, { now }) => {
     await lock(second);
     await unlock(second);
     await unlock(first);
-    await world.cancel([heart]);
-    await world.join([heart]).catch(() => {});
+    await world.cancel([heartbeat]);
+    await world.join([heartbeat]).catch(() => {});
   };
-  return { lanes: { a: living('a', 'x', 'y'), b: living('b', 'y', 'x') } };
+  return { lanes: { a: lane('a', 'x', 'y'), b: lane('b', 'y', 'x') } };
 };
 
 async function firstDeadlock(isCalm: boolean) {
@@ -64,9 +64,9 @@ async function firstDeadlock(isCalm: boolean) {
   }
 }
 
-describe('lanes that wait for each other while time goes on', () => {
+describe('a deadlock with heartbeats', () => {
   it.each([true, false])(
-    'are told in two switches, without what nobody waits for (calm: %s)',
+    'is minimized to two switches without ticks of the clock (calm: %s)',
     async isCalm => {
       const { perform, performed } = await firstDeadlock(isCalm);
       expect(switchesIn(performed.trace, topLane)).toBeGreaterThan(20);
@@ -79,7 +79,7 @@ describe('lanes that wait for each other while time goes on', () => {
     },
   );
 
-  it('are left as they are when no more time is left to try', async () => {
+  it('is not minimized if no time is left', async () => {
     const { perform, performed } = await firstDeadlock(true);
     const { schedule, tries } = await minimise(perform, performed, { isCalm: true, isOver: () => true });
     expect([schedule, tries]).toEqual([performed.trace, 0]);

@@ -1,5 +1,5 @@
-import { RepriseError } from '../../core/errors.ts';
-import { whoeverHasTheBaton } from './policies.ts';
+import { RepriseError } from '../../core/index.ts';
+import { continueLast } from './policies.ts';
 import {
   clockLane,
   type Move,
@@ -11,30 +11,30 @@ import {
   withoutIdleEnd,
 } from './schedule.ts';
 
-/** A move of a schedule that is followed; without `op`, whatever the lane does then. */
-interface Followed {
+/** A move of a schedule to follow. Without `op`, any move of the lane. */
+interface FollowedMove {
   readonly lane: string;
   readonly op?: string;
 }
 
 interface FollowOptions {
-  /** As when the schedule was found. */
+  /** Same value as when the schedule was found. */
   readonly isCalm?: boolean;
 }
 
 /**
- * The schedule and nothing else, or, with `goesOn`, no interruption after its end. Throws REPLAY_DIVERGED where the program
- * does not do what the schedule says.
+ * Returns a policy that follows the schedule exactly. With `goesOn`, lanes continue without preemption after its end.
+ * Throws REPLAY_DIVERGED if the program cannot follow the schedule.
  */
 export function followStrictly(
-  order: readonly Followed[],
+  order: readonly FollowedMove[],
   { isCalm = false, goesOn = false }: FollowOptions & { readonly goesOn?: boolean } = {},
 ): Policy {
   return {
     isCalm,
     choose: point => {
       const wanted = order[point.n];
-      if (!wanted && goesOn) return whoeverHasTheBaton(point);
+      if (!wanted && goesOn) return continueLast(point);
       const move = wanted && point.enabled.find(({ lane }) => lane === wanted.lane);
       if (move && (wanted.op === undefined || wanted.op === move.op)) return move.lane;
       throw new RepriseError('REPLAY_DIVERGED', misfit(point, wanted));
@@ -42,21 +42,21 @@ export function followStrictly(
   };
 }
 
-function misfit({ n, enabled, waiting }: Point, wanted: Followed | undefined): string {
-  const could = `what can be done is ${enabled.map(described).join(', ') || 'nothing'}`;
-  if (!wanted) return `the schedule ends after ${n} moves, and the program does not; ${could}`;
-  const says = `move ${n + 1} of the schedule is ${described(wanted)}`;
+function misfit({ n, enabled, waiting }: Point, wanted: FollowedMove | undefined): string {
+  const possible = `possible moves: ${enabled.map(described).join(', ') || 'none'}`;
+  if (!wanted) return `the schedule ends after ${n} moves, but the program continues; ${possible}`;
+  const expected = `move ${n + 1} of the schedule is ${described(wanted)}`;
   const at = [...enabled, ...waiting].find(({ lane }) => lane === wanted.lane);
-  if (!at) return `${says}, and there is no such lane now; ${could}`;
+  if (!at) return `${expected}, but there is no such lane now; ${possible}`;
   const isWaiting = waiting.includes(at);
-  return `${says}, and ${at.lane} ${isWaiting ? 'waits' : 'is'} at ${at.op}; ${could}`;
+  return `${expected}, but ${at.lane} ${isWaiting ? 'waits' : 'is'} at ${at.op}; ${possible}`;
 }
 
-const described = ({ lane, op }: Followed | Move): string => (op === undefined ? lane : `${lane} ${op}`);
+const described = ({ lane, op }: FollowedMove | Move): string => (op === undefined ? lane : `${lane} ${op}`);
 
 /**
- * As much of the schedule as the program can do: moves of lanes that cannot go on are left out, and after its end no
- * lane is interrupted. For looking for a simpler schedule that fails like this one.
+ * Returns a policy that follows the schedule as far as possible: moves of blocked lanes are skipped, and after its end
+ * no lane is preempted. Used in the search for a smaller schedule with the same failure.
  */
 export function followLeniently(
   order: readonly { readonly lane: string }[],
@@ -72,23 +72,23 @@ export function followLeniently(
         at++;
         return wanted ?? '';
       }
-      return whoeverHasTheBaton(point);
+      return continueLast(point);
     },
   };
 }
 
-/** A stretch of a schedule in which lanes go on that count as one. */
-interface Turn {
+/** Consecutive moves of lanes that count as one. */
+interface LaneStretch {
   readonly of: string;
   readonly moves: readonly Pick<Move, 'lane' | 'isUpkeep'>[];
 }
 
 /**
- * Each turn lasts until its lanes have done as much as in all their turns so far: what they could not do in one of them
- * they do in the next. Signs of life do not count. After the last turn no lane is interrupted.
+ * Returns a policy in which each turn lasts until its lanes have made as many moves as in all their turns so far: moves
+ * that were blocked in one turn are made in the next. Upkeep does not count. After the last turn no lane is preempted.
  */
 function followTurns(
-  turns: readonly Turn[],
+  turns: readonly LaneStretch[],
   { isCalm = false, ofLane }: FollowOptions & { readonly ofLane: (lane: string) => string },
 ): Policy {
   const wanted = new Map<string, string[]>();
@@ -112,48 +112,48 @@ function followTurns(
         const next = wanted.get(of)?.[done];
         const lane = own.some(each => each.lane === next)
           ? (next ?? '')
-          : whoeverHasTheBaton({ ...point, enabled: own });
+          : continueLast({ ...point, enabled: own });
         if (!own.find(each => each.lane === lane)?.isUpkeep) made.set(of, done + 1);
         return lane;
       }
-      return whoeverHasTheBaton(point);
+      return continueLast(point);
     },
   };
 }
 
 interface MinimiseOptions {
-  /** As when the failure was found. */
+  /** Same value as when the failure was found. */
   readonly isCalm?: boolean;
-  /** How many schedules may be tried; 400 unless it is said. */
+  /** Maximum number of schedules to try. Defaults to 400. */
   readonly most?: number;
-  /** Whether no more time is left to try. */
+  /** Whether the time is used up. */
   readonly isOver?: () => boolean;
-  /** What counts as one lane when switches are counted; each lane by itself unless it is said. */
+  /** Maps a lane to the group that counts as one lane for switches. Defaults to the lane itself. */
   readonly ofLane?: (lane: string) => string;
-  /** How many switches there are for whoever reads the schedule of what was performed; all of them unless it is said. */
+  /** Number of switches that a reader of the schedule sees. Defaults to all. */
   readonly switchesOf?: (schedule: readonly Move[], performed: Performed) => number;
 }
 
-interface Minimised {
+interface MinimisedSchedule {
   readonly performed: Performed;
-  /** What of it has to be followed: what comes after it comes by itself, with no interruption. */
+  /** Moves to follow. The moves after them need no preemption. */
   readonly schedule: readonly Move[];
-  /** How many schedules were tried. */
+  /** Number of schedules tried. */
   readonly tries: number;
 }
 
-/** A schedule with few switches between lanes that fails in the same way. */
+/** Finds a schedule with few switches between lanes and the same failure. */
 export async function minimise(
   perform: Perform,
   failure: Performed,
   options: MinimiseOptions = {},
-): Promise<Minimised> {
-  const minimising = new Minimising(perform, failure, options);
+): Promise<MinimisedSchedule> {
+  const minimising = new Minimiser(perform, failure, options);
   await minimising.run();
   return minimising.result;
 }
 
-class Minimising {
+class Minimiser {
   readonly #perform: Perform;
   readonly #what: string | undefined;
   readonly #options: MinimiseOptions;
@@ -162,7 +162,7 @@ class Minimising {
   #schedule: readonly Move[];
   #cost: number;
   #tries = 0;
-  /** Turns may be made up for later, unless it does not fail then. */
+  /** Whether `followLeniently` is used, because the failure does not reproduce with `followTurns`. */
   #isLenient = false;
 
   constructor(perform: Perform, failure: Performed, options: MinimiseOptions) {
@@ -175,7 +175,7 @@ class Minimising {
     this.#cost = Number.POSITIVE_INFINITY;
   }
 
-  get result(): Minimised {
+  get result(): MinimisedSchedule {
     return { performed: this.#best, schedule: this.#schedule, tries: this.#tries };
   }
 
@@ -187,7 +187,7 @@ class Minimising {
     while (await this.#simplify());
   }
 
-  /** Whatever is tried differs from this: it has to fail as well. */
+  /** Finds a way to follow the schedule that reproduces the failure, as the starting point for all variations. */
   async #findWayToFollow(): Promise<boolean> {
     const whole = this.#turnsOf(this.#best.trace);
     const head = this.#turnsOf(headOf(this.#best));
@@ -198,14 +198,14 @@ class Minimising {
     return false;
   }
 
-  /** Less of it, and then no interruption. */
+  /** Tries prefixes of the schedule, without preemption after them. */
   async #shorten(): Promise<void> {
     const turns = this.#turns();
     for (let length = 0; length < turns.length - 1; length = length === 0 ? 1 : 2 * length)
       if (await this.#isBetter(turns.slice(0, length))) return;
   }
 
-  /** Lanes that take turns so many times go on one after another there, or without time that passes. */
+  /** In each window of `size` turns, tries to run the lanes one after another, or to remove ticks of the clock. */
   async #joinWithin(size: number): Promise<void> {
     for (let at = 0; at < this.#turns().length - 1 && !this.#isOver(); ) {
       const turns = this.#turns();
@@ -231,7 +231,7 @@ class Minimising {
     return false;
   }
 
-  async #isBetter(turns: readonly Turn[]): Promise<boolean> {
+  async #isBetter(turns: readonly LaneStretch[]): Promise<boolean> {
     if (this.#isOver()) return false;
     this.#tries++;
     const { isCalm = false } = this.#options;
@@ -263,11 +263,11 @@ class Minimising {
     return this.#tries >= most || isOver?.() === true;
   }
 
-  #turns(): readonly Turn[] {
+  #turns(): readonly LaneStretch[] {
     return this.#turnsOf(this.#schedule);
   }
 
-  #turnsOf(trace: readonly Move[]): readonly Turn[] {
+  #turnsOf(trace: readonly Move[]): readonly LaneStretch[] {
     return joinNeighbours(trace.map(move => ({ of: this.#ofLane(move.lane), moves: [move] })));
   }
 }
@@ -275,12 +275,12 @@ class Minimising {
 const whatOf = ({ verdict }: Performed): string | undefined =>
   verdict.kind === 'failed' ? verdict.what : undefined;
 
-/** Of lanes that got stuck, what came before they were. */
+/** For a deadlock, the moves before the lanes got stuck. */
 const headOf = (performed: Performed): readonly Move[] =>
   whatOf(performed) === 'deadlock' ? withoutIdleEnd(performed.trace) : performed.trace;
 
-function joinNeighbours(turns: readonly Turn[]): readonly Turn[] {
-  const joined: { of: string; moves: Turn['moves'][number][] }[] = [];
+function joinNeighbours(turns: readonly LaneStretch[]): readonly LaneStretch[] {
+  const joined: { of: string; moves: LaneStretch['moves'][number][] }[] = [];
   for (const { of, moves } of turns) {
     const last = joined.at(-1);
     if (last?.of === of) last.moves.push(...moves);
@@ -289,7 +289,7 @@ function joinNeighbours(turns: readonly Turn[]): readonly Turn[] {
   return joined;
 }
 
-function* oneAfterAnother(turns: readonly Turn[]): Generator<readonly Turn[]> {
+function* oneAfterAnother(turns: readonly LaneStretch[]): Generator<readonly LaneStretch[]> {
   const lanes = [...new Set(turns.map(({ of }) => of))];
   const inOrder = (order: readonly string[]) =>
     joinNeighbours(order.flatMap(lane => turns.filter(({ of }) => of === lane)));
@@ -299,8 +299,8 @@ function* oneAfterAnother(turns: readonly Turn[]): Generator<readonly Turn[]> {
     yield joinNeighbours(turns.filter(({ of }) => of !== clockLane));
 }
 
-/** What may fail as well: a turn left out, two turns of a lane made one, or no interruptions from there on. */
-function* simpler(turns: readonly Turn[]): Generator<readonly Turn[]> {
+/** Yields smaller schedules: without a turn, with two turns of a lane joined, or without preemption from some point. */
+function* simpler(turns: readonly LaneStretch[]): Generator<readonly LaneStretch[]> {
   for (let at = turns.length - 2; at >= 0; at--) {
     const next = turns.findIndex(({ of }, index) => index > at + 1 && of === turns[at]?.of);
     if (next >= 0) {
@@ -312,14 +312,14 @@ function* simpler(turns: readonly Turn[]): Generator<readonly Turn[]> {
   }
 }
 
-const joined = (turns: readonly Turn[], at: number, next: number): readonly Turn[] => [
+const joined = (turns: readonly LaneStretch[], at: number, next: number): readonly LaneStretch[] => [
   ...turns.slice(0, at + 1),
   ...turns.slice(next, next + 1),
   ...turns.slice(at + 1, next),
   ...turns.slice(next + 1),
 ];
 
-const joinedLater = (turns: readonly Turn[], at: number, next: number): readonly Turn[] => [
+const joinedLater = (turns: readonly LaneStretch[], at: number, next: number): readonly LaneStretch[] => [
   ...turns.slice(0, at),
   ...turns.slice(at + 1, next),
   ...turns.slice(at, at + 1),

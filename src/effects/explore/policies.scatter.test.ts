@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { scatter } from './policies.ts';
 
-it('keeps everything, and begins everywhere', () => {
+it('scatter keeps all items and spreads its first ones evenly', () => {
   const all = Array.from({ length: 1000 }, (_, at) => at);
   const scattered = scatter(all);
   expect(scattered.toSorted((a, b) => a - b)).toEqual(all);

@@ -1,13 +1,13 @@
 import { topLane } from '../recording/recording.ts';
 import type { Move, Performed, Point, Policy } from './schedule.ts';
 
-/** Any lane that can go on, each as likely as the others. */
+/** Chooses an enabled lane uniformly at random. */
 export function randomPolicy(seed: number): Policy {
   const random = seeded(seed);
   return { choose: ({ enabled }) => oneOf(enabled, random).lane };
 }
 
-/** How many moves each lane made in a trial. */
+/** Returns the number of moves of each lane. */
 function movesByLane(trace: readonly Move[]): ReadonlyMap<string, number> {
   const moves = new Map<string, number>();
   for (const { lane } of trace) moves.set(lane, (moves.get(lane) ?? 0) + 1);
@@ -15,8 +15,8 @@ function movesByLane(trace: readonly Move[]): ReadonlyMap<string, number> {
 }
 
 /**
- * A uniform random walk (Zhao and others, 2025): lanes are weighed by how much each still has to do, as far as a trial
- * tells, so that every order is about as likely as any other.
+ * Uniform random walk (Zhao and others, 2025): lanes are weighted by their estimated number of remaining moves, taken
+ * from a trial, so that all interleavings are about equally likely.
  */
 function urwPolicy(seed: number, expected: ReadonlyMap<string, number>): Policy {
   const random = seeded(seed);
@@ -39,18 +39,18 @@ function urwPolicy(seed: number, expected: ReadonlyMap<string, number>): Policy 
 }
 
 interface PctOptions {
-  /** How many decisions have to fall in one way for the bug to show. */
+  /** Bug depth: number of decisions that have to go one way for the bug to show. */
   readonly depth: number;
-  /** How many moves a schedule has, as far as a trial tells. */
+  /** Estimated number of moves of a schedule, taken from a trial. */
   readonly length: number;
 }
 
-/** How many times longer than expected a schedule may be before it is left to chance, which is fair. */
+/** Factor by which a schedule may exceed its expected length before lanes are chosen at random, which is fair. */
 const patience = 10;
 
 /**
- * Probabilistic concurrency testing (Burckhardt and others, 2010): whoever has the highest priority goes on, priorities
- * are random, and at a few random moments whoever went on last gets the lowest. The only one that lets a lane stall.
+ * Probabilistic concurrency testing (Burckhardt and others, 2010): the lane with the highest priority continues.
+ * Priorities are random, and at a few random moments the last lane gets the lowest. Only this sampler can stall a lane.
  */
 function pctPolicy(seed: number, { depth, length }: PctOptions): Policy {
   const random = seeded(seed);
@@ -78,10 +78,10 @@ function pctPolicy(seed: number, { depth, length }: PctOptions): Policy {
 const best = (enabled: readonly Move[], scoreOf: (move: Move) => number): Move =>
   enabled.reduce((a, b) => (scoreOf(b) > scoreOf(a) ? b : a));
 
-/** No lane is interrupted: it goes on until it waits or ends, and then the first of the others does. */
-export const batonPolicy: Policy = { choose: point => whoeverHasTheBaton(point) };
+/** Never preempts a lane: it continues until it waits or ends, then the first of the others does. */
+export const nonPreemptivePolicy: Policy = { choose: point => continueLast(point) };
 
-export function whoeverHasTheBaton({ enabled, last = '' }: Point): string {
+export function continueLast({ enabled, last = '' }: Point): string {
   const top = topLane(last);
   const next =
     enabled.find(({ lane }) => lane === last) ??
@@ -91,7 +91,7 @@ export function whoeverHasTheBaton({ enabled, last = '' }: Point): string {
   return next?.lane ?? '';
 }
 
-/** Numbers from 0 up to 1, the same ones for the same seed. */
+/** Generator of numbers from 0 (inclusive) to 1 (exclusive), deterministic for a seed. */
 export type Random = () => number;
 
 /** Mulberry32: one 32-bit word of state, which is enough to choose between a few lanes. */
@@ -105,10 +105,10 @@ export function seeded(seed: number): Random {
   };
 }
 
-/** One of them; `of` must not be empty. */
+/** Returns a random element; `of` must not be empty. */
 export const oneOf = <T>(of: readonly T[], random: Random): T => of[Math.floor(random() * of.length)] as T;
 
-/** What a trial tells about schedules of a program. */
+/** Estimates from a trial run. */
 export interface Expected {
   readonly moves: ReadonlyMap<string, number>;
   readonly length: number;
@@ -119,7 +119,7 @@ export const expectedFrom = ({ trace }: Performed): Expected => ({
   length: Math.max(trace.length, 2),
 });
 
-/** Ways to draw schedules: each by a name, of which the same seed always gives the same one. */
+/** Random policies by name. The same seed always gives the same schedule. */
 export const samplers = {
   urw: (seed: number, { moves }: Expected): Policy => urwPolicy(seed, moves),
   random: (seed: number): Policy => randomPolicy(seed),
@@ -130,7 +130,7 @@ export const samplers = {
 
 export type SamplerName = keyof typeof samplers;
 
-/** Which of them take turns; `auto` is all of them, because none finds everything. */
+/** Samplers that each policy alternates between. `auto` uses all of them, because none finds everything. */
 export const samplersOf = {
   auto: ['urw', 'random', 'pct 3', 'pct 4', 'pct 5'],
   dpor: [],
@@ -143,11 +143,11 @@ export type PolicyName = keyof typeof samplersOf;
 
 export const policyNames: readonly PolicyName[] = ['auto', 'dpor', 'urw', 'pct', 'random'];
 
-/** All of them, so that those at the beginning of the list come from everywhere. */
+/** Reorders a list so that every prefix is spread evenly over it. */
 export function scatter<T>(all: readonly T[]): readonly T[] {
   const places = all.map((each, at) => ({ each, place: (at * goldenRatio) % 1 }));
   return places.sort((a, b) => a.place - b.place).map(({ each }) => each);
 }
 
-/** Its multiples leave no gap for long. */
+/** The fractional parts of its multiples are evenly spread. */
 const goldenRatio = (Math.sqrt(5) - 1) / 2;

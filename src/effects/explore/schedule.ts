@@ -1,118 +1,118 @@
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import { conflicts, type Keys } from '../effect.ts';
 
-/** What a lane of the outside sees when it is asked what it could do. */
+/** State of a schedule, as an outside lane sees it. */
 interface OutsideView {
-  /** How many moves were made. */
+  /** Number of moves made. */
   readonly n: number;
-  /** How many effects were granted. */
+  /** Number of effects granted. */
   readonly entries: number;
-  /** The move that was made last. */
+  /** Last move. */
   readonly last: Move | undefined;
-  /** What lanes of the program could do now. */
+  /** Enabled moves of the program. */
   readonly enabled: readonly Move[];
   isAlive(lane: string): boolean;
 }
 
-/** Something that could happen now. Nobody goes on before `act` is over; it may leave lanes behind, and open new ones. */
+/** An event that could happen now. No lane continues before `act` is over. It may abandon lanes and open new ones. */
 export interface OutsideMove {
   readonly op: string;
   readonly keys: Keys;
-  /** It may as well never happen: lanes that could go on after nothing else are stuck. */
+  /** Whether it may never happen. Lanes that could continue only after it are stuck. */
   readonly isOptional?: boolean;
   act(): void | Promise<void>;
 }
 
-/** A lane of things that happen to the program: crashes, faults. */
+/** A lane of events that happen to the program: crashes and faults. */
 export interface OutsideLane {
   readonly lane: string;
   next(view: OutsideView): OutsideMove | undefined;
 }
 
-/** A way to choose many schedules, each of which may depend on how those before went. */
+/** Chooses schedules one after another, based on the results of earlier ones. */
 export interface Strategy {
-  /** The policy of the next schedule; `undefined` when there is nothing to try, before what is under way is learned. */
+  /** Returns the policy of the next schedule; `undefined` if there is none before a running one has been learned. */
   next(): Policy | undefined;
-  /** How a schedule went that was given. */
+  /** Takes the result of a schedule returned by `next`. */
   learn(performed: Performed, policy: Policy): void;
 }
 
 /**
- * What a lane would do next, as policies see it. Of all moves at a point, each is of another lane. Beside the lanes of
- * the program there are lanes of the outside: the clock, crashes, faults.
+ * The next step of a lane, as policies see it. At each point a lane has at most one move. Besides the lanes of the
+ * program there are outside lanes: the clock, crashes, faults.
  */
 export interface Move {
   readonly lane: string;
   readonly op: string;
   readonly keys: Keys;
   /**
-   * Places in the trace of what made it possible, beside what its lane did before: where the lane was forked, and what
-   * those did last that it waited for.
+   * Positions in the trace of the moves that made it possible, besides those of its own lane: the fork of the lane, and
+   * the last moves of the lanes that it waited for.
    */
   readonly after?: readonly number[];
-  /** The end of what has held its keys since its begin: until then, nothing that conflicts with it can be done. */
+  /** Whether it ends a long effect, which has held its keys since its begin and blocked every conflicting move. */
   readonly isEnd?: true;
-  /** Once it was made nobody could make it again, until what it writes is written: a lock was taken. */
+  /** Whether it disabled itself for all lanes until its keys are written again: a lock was taken. */
   readonly isExclusive?: true;
-  /** It waits for the time, or for somebody outside: no lane of the program can make it possible. */
+  /** Whether it waits for time or for an outside event, so that no lane of the program can enable it. */
   readonly isUpToOutside?: true;
-  /** No lane of the program makes it: time passes, something crashes. */
+  /** Whether it is not a move of the program: time passes, or a lane crashes. */
   readonly isOutside?: true;
-  /** A sign of life, a look at the clock, waking up: it brings nothing forward. */
+  /** Whether it makes no progress: a heartbeat, a clock read, the end of a sleep. */
   readonly isUpkeep?: true;
 }
 
-/** A decision: one of those that are enabled goes on. Both lists are in the order of lanes. */
+/** A decision: which of the enabled moves comes next. Both lists are sorted by lane. */
 export interface Point {
-  /** How many moves were made before: the place of the next one in the trace. */
+  /** Number of moves made, which is the position of the next one in the trace. */
   readonly n: number;
   readonly enabled: readonly Move[];
   readonly waiting: readonly Move[];
-  /** The lane that went on last. */
+  /** Lane of the last move. */
   readonly last: string | undefined;
 }
 
-/** Decides for one schedule, from its beginning to its end. */
+/** Takes the decisions of one schedule. */
 export interface Policy {
-  /** Gives the lane of a move that is enabled. Throws Cut when nothing new can come. */
+  /** Returns the lane of an enabled move. Throws Cut if an equivalent schedule has been seen. */
   choose(point: Point): string;
-  /** Time passes only when nobody can do anything else, and nothing comes from the outside: no crash, no fault. */
+  /** Whether time advances only when every lane waits, and no crashes and faults occur. */
   readonly isCalm?: boolean;
 }
 
-/** How one schedule ended; `what` is the same for failures of one kind. */
-export type Verdict =
+/** Outcome of a schedule. `what` is the same for failures of one kind. */
+export type ScheduleVerdict =
   | { readonly kind: 'passed' }
   | { readonly kind: 'failed'; readonly what: string; readonly message: string }
   | { readonly kind: 'inconclusive'; readonly why: string }
   | { readonly kind: 'cut' };
 
-/** One schedule from the beginning to its end. */
+/** Result of one schedule. */
 export interface Performed {
   readonly trace: readonly Move[];
-  /** What lanes would have done next, of those that had not ended. */
+  /** Pending moves of lanes that had not ended. */
   readonly left: readonly Move[];
-  /** How many effects were granted, with those about which there was nothing to decide. */
+  /** Number of effects granted, including those without a decision. */
   readonly entries: number;
-  readonly verdict: Verdict;
+  readonly verdict: ScheduleVerdict;
 }
 
 export type Perform = (policy: Policy) => Promise<Performed>;
 
-/** Thrown by a policy: whatever comes now was seen in another order. */
-export class Cut extends Error {
+/** Thrown by a policy if every continuation is equivalent to one that has been seen. */
+export class ScheduleCut extends Error {
   override readonly name = 'Cut';
 }
 
-/** The lane in which time passes. */
+/** Lane of the virtual clock. */
 export const clockLane = 'clock';
 
-/** Whether their order matters: whether they may come to something else the other way round. */
+/** Whether the order of the moves can matter. */
 export const areDependent = (a: Move, b: Move): boolean => a.lane === b.lane || conflicts(a.keys, b.keys);
 
 /**
- * The schedule as far as anything changes. When all lanes wait, time goes on by itself: who wakes up, looks and sleeps
- * again decides nothing any more.
+ * Returns the schedule up to the point after which nothing changes. Once all lanes wait, time advances by itself, and
+ * lanes that wake up, look and sleep again have no effect.
  */
 export function withoutIdleEnd(trace: readonly Move[]): readonly Move[] {
   const last = trace.findLastIndex(changesSomething);
@@ -123,7 +123,7 @@ export function withoutIdleEnd(trace: readonly Move[]): readonly Move[] {
 const changesSomething = ({ lane, isUpkeep, keys: { reads = [], writes = [] } }: Move): boolean =>
   lane !== clockLane && !isUpkeep && (reads.length === 0 || writes.length > 0);
 
-/** How often another lane went on than the one before. */
+/** Returns the number of switches from one lane to another. */
 export function switchesIn(
   trace: readonly { readonly lane: string }[],
   ofLane: (lane: string) => string = lane => lane,
@@ -137,8 +137,8 @@ export function switchesIn(
 }
 
 /**
- * Which lane went on, one after another, as text: `worker_a*5 worker_b*6 worker_a`. What would be read as something else
- * in the name of a lane is written as in a URL.
+ * Formats a schedule as the lanes of its moves: `worker_a*5 worker_b*6 worker_a`. Special characters in the names of
+ * lanes are percent-encoded.
  */
 export function formatSchedule(moves: readonly { readonly lane: string }[]): string {
   const turns: { readonly lane: string; count: number }[] = [];
@@ -150,6 +150,7 @@ export function formatSchedule(moves: readonly { readonly lane: string }[]): str
   return turns.map(({ lane, count }) => `${escaped(lane)}${count > 1 ? `*${count}` : ''}`).join(' ');
 }
 
+/** Parses the output of `formatSchedule`. Throws TAPE_INVALID. */
 export function parseSchedule(text: string): readonly { readonly lane: string }[] {
   return text
     .split(/\s+/)
@@ -176,6 +177,6 @@ function unescaped(name: string, turn: string): string {
 }
 
 const notATurn = (turn: string): RepriseError =>
-  new RepriseError('TAPE_INVALID', `${turn} is not a turn of a schedule`, {
-    hint: 'write the name of a lane, and how often it goes on: worker_a*5',
+  new RepriseError('TAPE_INVALID', `${turn} is not a valid turn of a schedule`, {
+    hint: 'write the name of a lane and its number of moves, such as worker_a*5',
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Keys } from '../effect.ts';
 import type { World } from '../world.ts';
 import { followStrictly } from './minimise.ts';
-import { batonPolicy, randomPolicy } from './policies.ts';
+import { nonPreemptivePolicy, randomPolicy } from './policies.ts';
 import type { Policy } from './schedule.ts';
 import { type ExploredProgram, movesOf, performing } from './test-support.ts';
 
@@ -13,7 +13,7 @@ const order = (text: string) => text.split(' ').map(lane => ({ lane }));
 
 const calm = (policy: Policy): Policy => ({ ...policy, isCalm: true });
 
-describe('exploring', () => {
+describe('the exploring scheduler', () => {
   const counter: ExploredProgram = world => {
     let count = 0;
     const read = touching(world, 'read', { reads: ['count'] }, () => count);
@@ -34,7 +34,7 @@ describe('exploring', () => {
     return { lanes: { a: bump, b: bump }, check: () => (count === 2 ? undefined : `count is ${count}`) };
   };
 
-  it('does what the policy says, and decides nothing about what touches nobody else', async () => {
+  it('follows the policy, and needs no decision for effects without shared keys', async () => {
     const one = await performing(counter)(followStrictly(order('a a b b')));
     expect(movesOf(one)).toBe('a read, a write, b read, b write');
     expect(one).toMatchObject({ entries: 8, verdict: { kind: 'passed' }, left: [] });
@@ -42,12 +42,14 @@ describe('exploring', () => {
     expect(other.verdict).toEqual({ kind: 'failed', what: 'invariant', message: 'count is 1' });
   });
 
-  it('folds what only has private keys', async () => {
-    const { trace, entries } = await performing(counter, { isPrivate: key => key === 'count' })(batonPolicy);
+  it('needs no decision for effects with only private keys', async () => {
+    const { trace, entries } = await performing(counter, { isPrivate: key => key === 'count' })(
+      nonPreemptivePolicy,
+    );
     expect({ trace, entries }).toEqual({ trace: [], entries: 8 });
   });
 
-  it('refuses a schedule that the program does not follow', async () => {
+  it('refuses a schedule that the program cannot follow', async () => {
     const { verdict } = await performing(counter)(
       followStrictly([
         { lane: 'a', op: 'read' },
@@ -57,7 +59,7 @@ describe('exploring', () => {
     expect(verdict).toEqual({
       kind: 'failed',
       what: 'REPLAY_DIVERGED',
-      message: 'move 2 of the schedule is a read, and a is at write; what can be done is a write, b read',
+      message: 'move 2 of the schedule is a read, but a is at write; possible moves: a write, b read',
     });
   });
 
@@ -67,20 +69,20 @@ describe('exploring', () => {
       expect(movesOf(await perform(randomPolicy(seed)))).toBe(movesOf(await perform(randomPolicy(seed))));
   });
 
-  it('says what everybody waits for when nobody can go on', async () => {
+  it('reports a deadlock with the effect that each lane waits for', async () => {
     const { verdict, left } = await performing(world => {
       const boxes = [world.mailbox('one'), world.mailbox('two')] as const;
       return { lanes: { a: () => boxes[0].receiveAll(), b: () => boxes[1].receiveAll() } };
-    })(batonPolicy);
+    })(nonPreemptivePolicy);
     expect(verdict).toEqual({
       kind: 'failed',
       what: 'deadlock',
-      message: 'no lane can go on: a waits at mail.receive; b waits at mail.receive',
+      message: 'no lane can continue: a waits at mail.receive; b waits at mail.receive',
     });
     expect(left.map(({ lane, op }) => `${lane} ${op}`)).toEqual(['a mail.receive', 'b mail.receive']);
   });
 
-  it('ends lanes that spin', async () => {
+  it('stops lanes that spin', async () => {
     const { verdict, trace } = await performing(
       world => {
         const look = touching(world, 'look', { reads: ['flag'] });
@@ -90,18 +92,18 @@ describe('exploring', () => {
         return { lanes: { a: spin } };
       },
       { mostMoves: 100 },
-    )(batonPolicy);
+    )(nonPreemptivePolicy);
     expect(trace).toHaveLength(100);
     expect(verdict).toEqual({
       kind: 'failed',
       what: 'livelock',
-      message: 'lanes go on without coming to an end (100 moves): a is at look',
+      message: 'the lanes keep running without finishing (100 moves): a is at look',
     });
   });
 });
 
-describe('lanes below others', () => {
-  it('come after what forked them, and before what joins them', async () => {
+describe('a child lane', () => {
+  it('makes its moves after its fork and before its join', async () => {
     const { trace } = await performing(world => {
       const write = touching(world, 'write', { writes: ['x'] });
       return {
@@ -117,7 +119,7 @@ describe('lanes below others', () => {
           },
         },
       };
-    })(batonPolicy);
+    })(nonPreemptivePolicy);
     expect(trace.map(({ lane, op, after }) => ({ lane, op, after }))).toEqual([
       { lane: 'run', op: 'write', after: undefined },
       { lane: 'run/0', op: 'write', after: [0] },
@@ -126,7 +128,7 @@ describe('lanes below others', () => {
     ]);
   });
 
-  it('can be cancelled between the begin and the end of what they do', async () => {
+  it('can be cancelled between the begin and the end of its effect', async () => {
     const program: ExploredProgram = world => {
       const session = world.effect<void, void>({ name: 'session', span: 'long', perform: () => {} });
       const ends: string[] = [];
@@ -154,8 +156,8 @@ describe('lanes below others', () => {
   });
 });
 
-describe('a wait for something outside of the process', () => {
-  it('ends when it is over, as one move, with what it touches then', async () => {
+describe('a wait for something outside the process', () => {
+  it('is one move, made when the wait is over, with the keys that it touches then', async () => {
     const program: ExploredProgram = world => {
       let isFree = false;
       const take = world.effect<void, void>({
@@ -178,7 +180,7 @@ describe('a wait for something outside of the process', () => {
   });
 });
 
-describe('time', () => {
+describe('virtual time', () => {
   const program: ExploredProgram = (world, time) => {
     const sleep = world.effect<number, void>({ name: 'clock.sleep', span: 'long', perform: () => {} });
     const now = world.effect<void, number>({ name: 'clock.now', span: 'short', perform: () => time.now() });
@@ -199,14 +201,14 @@ describe('time', () => {
     };
   };
 
-  it('stands still in a calm schedule until nobody can do anything else', async () => {
+  it('advances in a calm schedule only when every lane waits', async () => {
     for (let seed = 0; seed < 20; seed++) {
       const { verdict } = await performing(program)(calm(randomPolicy(seed)));
       expect(verdict).toMatchObject({ message: 'b at 0, a at 100' });
     }
   });
 
-  it('passes at any moment in another', async () => {
+  it('may advance at any moment in other schedules', async () => {
     const seen = new Set<string>();
     for (let seed = 0; seed < 100; seed++) {
       const { verdict } = await performing(program)(randomPolicy(seed));
@@ -215,7 +217,7 @@ describe('time', () => {
     expect([...seen].sort()).toEqual(['a at 100, b at 100', 'b at 0, a at 100', 'b at 100, a at 100']);
   });
 
-  it('does not pass for ever for those who only look and sleep again', async () => {
+  it('stops advancing for a lane that only polls and sleeps', async () => {
     const poll: ExploredProgram = (world, { now }) => {
       const sleep = world.effect<number, void>({ name: 'clock.sleep', span: 'long', perform: () => {} });
       const look = touching(world, 'look', { reads: ['flag'] }, () => false);
@@ -227,17 +229,17 @@ describe('time', () => {
         },
       };
     };
-    const { verdict } = await performing(poll)(calm(batonPolicy));
+    const { verdict } = await performing(poll)(calm(nonPreemptivePolicy));
     expect(verdict).toEqual({
       kind: 'failed',
       what: 'deadlock',
-      message: 'no lane can go on: poller waits at clock.sleep.end',
+      message: 'no lane can continue: poller waits at clock.sleep.end',
     });
   });
 });
 
-describe('what comes from the outside', () => {
-  it('happens when the policy says so, while nobody goes on, and may leave lanes behind', async () => {
+describe('an outside event', () => {
+  it('happens when the policy chooses it, and may open lanes', async () => {
     let crash: () => Promise<void> = async () => {};
     const notes: string[] = [];
     const program: ExploredProgram = world => {
@@ -269,7 +271,7 @@ describe('what comes from the outside', () => {
     expect(notes).toHaveLength(2);
   });
 
-  it('does not save lanes that are stuck if it may as well not happen', async () => {
+  it('does not resolve a deadlock if it is optional', async () => {
     const { verdict } = await performing(
       world => ({ lanes: { a: () => world.mailbox('box').receiveAll() } }),
       {
@@ -277,7 +279,7 @@ describe('what comes from the outside', () => {
           { lane: 'crash', next: () => ({ op: 'crash', keys: {}, isOptional: true, act: () => {} }) },
         ],
       },
-    )(batonPolicy);
+    )(nonPreemptivePolicy);
     expect(verdict).toMatchObject({ what: 'deadlock' });
   });
 });

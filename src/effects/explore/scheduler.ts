@@ -1,15 +1,15 @@
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import {
-  type Asked,
   canEndByItself,
   type Happening,
-  type Player,
-  type PlayerFactory,
-  type View,
+  type PendingEffect,
+  type Scheduler,
+  type SchedulerFactory,
+  type SchedulerView,
 } from '../conductor/scheduler.ts';
-import type { Outcome } from '../effect.ts';
+import type { EffectOutcome } from '../effect.ts';
 import type { VirtualTime } from '../schedulers/round-robin.ts';
-import { deadlock, Fairness, type FairnessOptions, livelock, type Wait } from './fairness.ts';
+import { deadlock, Fairness, type FairnessOptions, type LaneWait, livelock } from './fairness.ts';
 import { type LaneState, LaneStates } from './lane-states.ts';
 import {
   clockLane,
@@ -23,57 +23,57 @@ import {
 export interface ExploringOptions extends FairnessOptions {
   readonly policy: Policy;
   readonly time: VirtualTime;
-  /** When it begins; 0 unless it is said. */
+  /** Start time. Defaults to 0. */
   readonly startMs?: number;
-  /** Keys that no lane but this one ever touches: what touches nothing else is not decided about. */
+  /** Whether only this lane ever touches the key. Effects that touch only private keys need no decision. */
   readonly isPrivate?: (key: string, lane: string) => boolean;
-  /** Keys about whose order nothing is decided, because all orders come to the same. */
+  /** Whether the order of accesses to the key never matters, so that it needs no decision. */
   readonly commutes?: (key: string) => boolean;
-  /** What a key is called in moves, so that it is the same wherever a schedule is played. */
+  /** Name of a key in moves, the same on every machine. */
   readonly nameOf?: (key: string) => string;
-  /** Whether anything may happen to the program at all is up to the policy. */
+  /** Sources of outside events. Calm policies never use them. */
   readonly outside?: readonly OutsideLane[];
 }
 
-/** One schedule, as a policy chooses it. To be used once. */
-export interface Exploring {
-  readonly player: PlayerFactory;
+/** One schedule, chosen by a policy. Must be used only once. */
+export interface ExploredSchedule {
+  readonly scheduler: SchedulerFactory;
   readonly trace: readonly Move[];
-  /** What lanes that have not ended would do next. */
+  /** Returns the pending moves of lanes that have not ended. */
   left(): readonly Move[];
-  /** How many effects were granted. */
+  /** Returns the number of effects granted. */
   entries(): number;
 }
 
 /**
- * Lets a policy choose who goes on. Everything is performed, but for sleeping: time is virtual. About what only its own
- * lane can tell apart nothing is decided.
+ * Creates a scheduler that lets a policy choose the next lane. Every effect except a sleep is performed; time is
+ * virtual. Effects whose timing no other lane can observe need no decision.
  */
-export function exploringPlayer(options: ExploringOptions): Exploring {
-  let player: ExploringPlayer | undefined;
+export function exploringScheduler(options: ExploringOptions): ExploredSchedule {
+  let scheduler: ExploringScheduler | undefined;
   const trace: Move[] = [];
   return {
-    player: view => {
-      player = new ExploringPlayer(options, trace, view);
-      return player;
+    scheduler: view => {
+      scheduler = new ExploringScheduler(options, trace, view);
+      return scheduler;
     },
     trace,
-    left: () => player?.left() ?? [],
-    entries: () => player?.entries ?? 0,
+    left: () => scheduler?.left() ?? [],
+    entries: () => scheduler?.entries ?? 0,
   };
 }
 
-class ExploringPlayer implements Player {
+class ExploringScheduler implements Scheduler {
   readonly #options: ExploringOptions;
   readonly #trace: Move[];
-  readonly #view: View;
+  readonly #view: SchedulerView;
   readonly #states: LaneStates;
   readonly #fairness: Fairness;
   #now: number;
-  /** What was granted last, and might not be granted again now. */
-  #taken: Asked | undefined;
+  /** The last granted effect, if it may have disabled itself. */
+  #taken: PendingEffect | undefined;
 
-  constructor(options: ExploringOptions, trace: Move[], view: View) {
+  constructor(options: ExploringOptions, trace: Move[], view: SchedulerView) {
     this.#options = options;
     this.#trace = trace;
     this.#view = view;
@@ -91,19 +91,19 @@ class ExploringPlayer implements Player {
     return this.#view.granted;
   }
 
-  next(): Asked | Happening {
+  next(): PendingEffect | Happening {
     this.#noticeTaken();
     for (;;) {
-      const asked = this.#view.asked();
+      const pending = this.#view.pending();
       const enabled: Move[] = [];
       const waiting: Move[] = [];
-      for (const one of asked) {
+      for (const one of pending) {
         const state = this.#states.of(one, this.#trace.length);
         if (this.#view.obstacleOf(one)) waiting.push(state.move);
         else if (state.reading.kind === 'folded') return this.#fold(one, state);
         else enabled.push(state.move);
       }
-      const dueMs = this.#nextDue(asked);
+      const dueMs = this.#nextDue(pending);
       const outside = this.#outsideMoves(enabled);
       if (dueMs !== undefined && this.#mayTick(enabled)) enabled.push(tick);
       if (enabled.length === 0 && outside.every(({ happening }) => happening.isOptional))
@@ -121,22 +121,24 @@ class ExploringPlayer implements Player {
     }
   }
 
-  performs({ effect }: Asked): boolean {
+  performs({ effect }: PendingEffect): boolean {
     return effect.name !== 'clock.sleep';
   }
 
-  canEnd(asked: Asked): boolean {
-    return asked.effect.name === 'clock.sleep' ? Number(asked.args) <= this.#now : canEndByItself(asked);
+  canEnd(pending: PendingEffect): boolean {
+    return pending.effect.name === 'clock.sleep'
+      ? Number(pending.args) <= this.#now
+      : canEndByItself(pending);
   }
 
-  answerOf(asked: Asked): Outcome | 'perform' {
-    // Cancelled while it waited, it has done nothing.
-    if (asked.isDoomed && asked.effect.awaits) return { kind: 'cancelled' };
-    if (this.performs(asked)) return 'perform';
-    return asked.isDoomed ? { kind: 'cancelled' } : { kind: 'ok', value: undefined };
+  answerOf(pending: PendingEffect): EffectOutcome | 'perform' {
+    // An effect cancelled during its wait has done nothing.
+    if (pending.isCancelling && pending.effect.awaits) return { kind: 'cancelled' };
+    if (this.performs(pending)) return 'perform';
+    return pending.isCancelling ? { kind: 'cancelled' } : { kind: 'ok', value: undefined };
   }
 
-  judge(_asked: Asked, _place: unknown, outcome: Outcome): Outcome {
+  judge(_asked: PendingEffect, _place: unknown, outcome: EffectOutcome): EffectOutcome {
     return outcome;
   }
 
@@ -148,28 +150,28 @@ class ExploringPlayer implements Player {
   finished(): void {}
 
   left(): readonly Move[] {
-    return this.#view.asked().map(asked => this.#states.of(asked, this.#trace.length).move);
+    return this.#view.pending().map(pending => this.#states.of(pending, this.#trace.length).move);
   }
 
-  #choose({ enabled, waiting, outside }: Choice): string {
+  #choose({ enabled, waiting, outside }: ScheduleChoice): string {
     for (const { move } of outside) enabled.push(move);
     if (outside.length > 0 || enabled.at(-1) === tick) enabled.sort(byLane);
     const point: Point = { n: this.#trace.length, enabled, waiting, last: this.#trace.at(-1)?.lane };
     const lane = this.#options.policy.choose(point);
     const move = enabled.find(one => one.lane === lane);
     if (!move)
-      throw new RepriseError('INTERNAL', `move ${point.n}: a policy chose ${lane}, which cannot go on`);
+      throw new RepriseError('INTERNAL', `move ${point.n}: the policy chose ${lane}, which cannot continue`);
     this.#trace.push(move);
     return lane;
   }
 
-  #go(lane: string): Asked {
-    const asked = this.#view.askedBy(lane);
-    if (!asked) throw new RepriseError('INTERNAL', `lane ${lane} asks for nothing`);
-    this.#fairness.granted(asked);
-    this.#states.moved(this.#states.of(asked, this.#trace.length), this.#trace.length - 1);
-    if (mayBeTaken(asked)) this.#taken = asked;
-    return asked;
+  #go(lane: string): PendingEffect {
+    const pending = this.#view.pendingOf(lane);
+    if (!pending) throw new RepriseError('INTERNAL', `lane ${lane} has no pending effect`);
+    this.#fairness.granted(pending);
+    this.#states.moved(this.#states.of(pending, this.#trace.length), this.#trace.length - 1);
+    if (mayBeTaken(pending)) this.#taken = pending;
+    return pending;
   }
 
   #noticeTaken(): void {
@@ -181,19 +183,19 @@ class ExploringPlayer implements Player {
     if (last && isFree === false) this.#trace[this.#trace.length - 1] = { ...last, isExclusive: true };
   }
 
-  #fold(asked: Asked, state: LaneState): Asked {
+  #fold(pending: PendingEffect, state: LaneState): PendingEffect {
     this.#states.folded(state);
-    this.#fairness.folded(asked);
+    this.#fairness.folded(pending);
     if (this.#fairness.foldsTooMuch)
-      throw livelock(`${asked.lane.name} does nothing but ${asked.op} and the like`, this.#waits());
-    return asked;
+      throw livelock(`${pending.lane.name} keeps calling ${pending.op} or similar effects`, this.#waits());
+    return pending;
   }
 
-  /** When the next one wakes up who sleeps now. */
-  #nextDue(asked: readonly Asked[]): number | undefined {
+  /** Returns the next wake-up time of a sleeping lane. */
+  #nextDue(pending: readonly PendingEffect[]): number | undefined {
     let due: number | undefined;
-    for (const { effect, nextPhase, args, isDoomed } of asked) {
-      if (effect.name !== 'clock.sleep' || nextPhase !== 'end' || isDoomed) continue;
+    for (const { effect, nextPhase, args, isCancelling } of pending) {
+      if (effect.name !== 'clock.sleep' || nextPhase !== 'end' || isCancelling) continue;
       const at = Number(args);
       if (at > this.#now && (due === undefined || at < due)) due = at;
     }
@@ -224,8 +226,8 @@ class ExploringPlayer implements Player {
     });
   }
 
-  #waits(): readonly Wait[] {
-    return this.#view.asked().map(asked => ({ asked, obstacle: this.#view.obstacleOf(asked) }));
+  #waits(): readonly LaneWait[] {
+    return this.#view.pending().map(pending => ({ pending, obstacle: this.#view.obstacleOf(pending) }));
   }
 }
 
@@ -234,14 +236,14 @@ interface OutsideChoice {
   readonly happening: OutsideMove;
 }
 
-interface Choice {
+interface ScheduleChoice {
   readonly enabled: Move[];
   readonly waiting: readonly Move[];
   readonly outside: readonly OutsideChoice[];
 }
 
-/** Whether what it is about to do had to wait for something. */
-const mayBeTaken = ({ effect, nextPhase }: Asked): boolean =>
+/** Whether the effect has a condition that it may make false. */
+const mayBeTaken = ({ effect, nextPhase }: PendingEffect): boolean =>
   nextPhase === 'end' ? effect.awaits !== undefined : effect.enabled !== undefined;
 
 const noMoves: readonly never[] = [];

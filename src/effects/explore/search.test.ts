@@ -5,8 +5,8 @@ import { switchesIn } from './schedule.ts';
 import { search } from './search.ts';
 import { performing } from './test-support.ts';
 
-describe('workers without a bug', () => {
-  it('are seen in every order, two and three of them', async () => {
+describe('a search over workers without a bug', () => {
+  it('is complete for two and three workers', async () => {
     for (const names of [
       ['a', 'b'],
       ['a', 'b', 'c'],
@@ -18,9 +18,9 @@ describe('workers without a bug', () => {
   });
 });
 
-describe('a planted bug', () => {
+describe('a search over workers with a planted bug', () => {
   it.each<Planted>(['claim', 'land', 'steal', 'deadlock', 'lease'])(
-    '%s is found, and told in few switches',
+    'finds the bug "%s", which is minimized to few switches',
     async planted => {
       const perform = performing(workers(planted));
       const { failure } = await search(perform, { schedules: 20_000, seed: 7 });
@@ -35,7 +35,7 @@ describe('a planted bug', () => {
     },
   );
 
-  it('is found by each policy that can', async () => {
+  it('finds the bug with every policy', async () => {
     for (const policy of ['dpor', 'urw', 'pct', 'random'] as const) {
       const { failure } = await search(performing(workers('claim')), { policy, schedules: 500 });
       expect(failure?.performed.verdict).toMatchObject({ kind: 'failed' });
@@ -43,7 +43,7 @@ describe('a planted bug', () => {
   });
 });
 
-it('stops when its budget is used up, and says that it has not seen everything', async () => {
+it('a search stops when its budget is used up, and is then incomplete', async () => {
   const result = await search(performing(workers('nothing')), { schedules: 6 });
   expect(result.isComplete).toBe(false);
   expect(result.schedules + result.cut).toBe(6);

@@ -1,8 +1,8 @@
-import { ClassCount, type Coverage } from './coverage.ts';
+import { type Coverage, CoverageCounter } from './coverage.ts';
 import { Dpor } from './dpor.ts';
 import {
-  batonPolicy,
   expectedFrom,
+  nonPreemptivePolicy,
   type PolicyName,
   type SamplerName,
   samplers,
@@ -11,22 +11,22 @@ import {
 import type { Move, Perform, Performed, Point, Policy } from './schedule.ts';
 
 interface SearchOptions {
-  /** `auto` unless it is said. */
+  /** Defaults to `auto`. */
   readonly policy?: PolicyName;
   readonly seed?: number;
-  /** How many schedules are performed at the most. */
+  /** Maximum number of schedules. Defaults to 1,000 if `forMs` is not set. */
   readonly schedules?: number;
-  /** For how long. Without a number of schedules and a time, 1,000 schedules. */
+  /** Time limit. Defaults to none. */
   readonly forMs?: number;
   readonly now?: () => number;
-  /** Whether something may come from the outside, which no calm schedule shows: crashes, faults. */
+  /** Whether there are crashes or faults, which calm schedules never contain. */
   readonly hasOutside?: boolean;
-  /** Told after each schedule. */
-  readonly onSchedule?: (progress: Progress, performed: Performed) => void;
+  /** Called after each schedule. */
+  readonly onSchedule?: (progress: SearchProgress, performed: Performed) => void;
 }
 
-interface Progress {
-  /** Without those that were cut short because they had been seen in another order. */
+interface SearchProgress {
+  /** Number of schedules, without those that were cut short because an equivalent one had been seen. */
   readonly schedules: number;
   readonly cut: number;
   readonly inconclusive: number;
@@ -34,28 +34,28 @@ interface Progress {
   readonly coverage: Coverage;
 }
 
-export interface Found {
+export interface FoundFailure {
   readonly performed: Performed;
-  /** Which policy found it: `dpor`, `baton` or a sampler. */
+  /** Policy that found the failure: `dpor`, `baton` or a sampler. */
   readonly policy: 'dpor' | 'baton' | SamplerName;
-  /** Of a sampler: the one of this schedule. */
+  /** Seed of this schedule, if a sampler found it. */
   readonly seed: number | undefined;
   readonly isCalm: boolean;
 }
 
-interface SearchResult extends Progress {
-  /** Every order was seen in which lanes can go on while time stands still unless all of them wait. */
+interface SearchResult extends SearchProgress {
+  /** Whether all interleavings were seen in which time advances only when every lane waits. */
   readonly isComplete: boolean;
-  /** Somebody sleeps or is asked to by the clock, so that there are schedules that are not calm. */
+  /** Whether a lane sleeps, so that there are schedules that are not calm. */
   readonly usesTime: boolean;
-  readonly failure?: Found;
+  readonly failure?: FoundFailure;
 }
 
-/** Of a portfolio, the part that is searched in order before the rest is sampled. */
-const shareInOrder = 0.5;
+/** Share of the budget for the systematic search of the `auto` policy. The rest is sampled. */
+const systematicShare = 0.5;
 const defaultSchedules = 1000;
 
-/** Performs schedules until one fails, all have been seen, or the budget is used up. */
+/** Runs schedules until one fails, all have been seen, or the budget is used up. */
 export async function search(perform: Perform, options: SearchOptions = {}): Promise<SearchResult> {
   const searching = new Search(perform, options);
   await searching.run();
@@ -65,20 +65,20 @@ export async function search(perform: Perform, options: SearchOptions = {}): Pro
 class Search {
   readonly #perform: Perform;
   readonly #options: SearchOptions;
-  readonly #budget: Budget;
-  readonly #count = new ClassCount();
+  readonly #budget: SearchBudget;
+  readonly #count = new CoverageCounter();
   readonly #dpor = new Dpor();
   #schedules = 0;
   #cut = 0;
   #inconclusive = 0;
   #entries = 0;
   #usesTime = false;
-  #failure: Found | undefined;
+  #failure: FoundFailure | undefined;
 
   constructor(perform: Perform, options: SearchOptions) {
     this.#perform = perform;
     this.#options = options;
-    this.#budget = new Budget(options);
+    this.#budget = new SearchBudget(options);
   }
 
   get result(): SearchResult {
@@ -90,7 +90,7 @@ class Search {
     };
   }
 
-  get #progress(): Progress {
+  get #progress(): SearchProgress {
     return {
       schedules: this.#schedules,
       cut: this.#cut,
@@ -103,14 +103,14 @@ class Search {
   async run(): Promise<void> {
     const { policy = 'auto', hasOutside = false } = this.#options;
     if (policy === 'auto' || policy === 'dpor') {
-      await this.#searchInOrder(policy === 'dpor' ? 1 : shareInOrder);
+      await this.#searchSystematically(policy === 'dpor' ? 1 : systematicShare);
       const isAllThereIs = this.#dpor.isComplete && !this.#usesTime && !hasOutside;
       if (this.#failure || isAllThereIs) return;
     }
     await this.#sample(samplersOf[policy]);
   }
 
-  async #searchInOrder(share: number): Promise<void> {
+  async #searchSystematically(share: number): Promise<void> {
     while (!this.#failure && this.#budget.isLeft(this.#schedules + this.#cut, share)) {
       const policy = this.#dpor.next();
       if (!policy) return;
@@ -120,7 +120,7 @@ class Search {
 
   async #sample(names: readonly SamplerName[]): Promise<void> {
     if (names.length === 0) return;
-    const trial = await this.#try(batonPolicy, { policy: 'baton', seed: undefined });
+    const trial = await this.#try(nonPreemptivePolicy, { policy: 'baton', seed: undefined });
     const expected = expectedFrom(trial);
     const { seed: firstSeed = 1 } = this.#options;
     for (let turn = 0; !this.#failure && this.#budget.isLeft(this.#schedules + this.#cut, 1); turn++) {
@@ -130,7 +130,7 @@ class Search {
     }
   }
 
-  async #try(policy: Policy, by: Pick<Found, 'policy' | 'seed'>): Promise<Performed> {
+  async #try(policy: Policy, by: Pick<FoundFailure, 'policy' | 'seed'>): Promise<Performed> {
     const performed = await this.#perform(this.#usesTime ? policy : this.#lookingForTime(policy));
     const { verdict, trace, entries } = performed;
     this.#entries += entries;
@@ -156,7 +156,7 @@ class Search {
 
 const isSleep = ({ op }: { readonly op: string }): boolean => op === 'clock.sleep.end';
 
-class Budget {
+class SearchBudget {
   readonly #schedules: number;
   readonly #forMs: number;
   readonly #now: () => number;
@@ -170,18 +170,18 @@ class Budget {
     this.#start = now();
   }
 
-  /** Whether there is something left of a share of it, from 0 to 1. */
+  /** Whether a share of the budget, from 0 to 1, is not used up. */
   isLeft(schedules: number, share: number): boolean {
     return schedules < this.#schedules * share && this.#now() - this.#start < this.#forMs * share;
   }
 }
 
-/** A schedule that did not come to the same when it was performed once more. */
+/** Kind of failure of a schedule with two different outcomes. */
 export const notDeterministic = 'not deterministic';
 
 /**
- * Performs every schedule twice, and compares who could go on before each move, and how it ended. What differs depends on
- * something that is no effect, and makes of the schedule a failure. `endOf` says more of how one ended, if more is known.
+ * Runs every schedule twice, and compares the enabled lanes before each move and the outcome. A difference is a failure:
+ * the program depends on something other than effects. `endOf` adds details of the outcome.
  */
 export const twice =
   <Known extends Performed>(
@@ -193,12 +193,12 @@ export const twice =
     const first = await perform({
       ...policy,
       choose: point => {
-        points.push(standing(point));
+        points.push(pointText(point));
         return policy.choose(point);
       },
     });
     if (first.verdict.kind === 'cut') return first;
-    const following = new Following(first.trace, points);
+    const following = new SecondRun(first.trace, points);
     const second = await perform({ ...policy, choose: point => following.choose(point) });
     const difference = following.difference ?? differentEnd(ended(first, endOf), ended(second, endOf));
     return difference === undefined
@@ -206,12 +206,13 @@ export const twice =
       : { ...first, verdict: { kind: 'failed', what: notDeterministic, message: difference } };
   };
 
-const standing = ({ enabled, waiting }: Point): string =>
-  `${listed(enabled)}${waiting.length > 0 ? ` (${listed(waiting)} cannot)` : ''}`;
+const pointText = ({ enabled, waiting }: Point): string =>
+  `${listed(enabled)}${waiting.length > 0 ? ` (waiting: ${listed(waiting)})` : ''}`;
 
 const listed = (moves: readonly Move[]): string => moves.map(({ lane, op }) => `${lane} ${op}`).join(', ');
 
-class Following {
+/** Follows the trace of the first run, up to the first difference. */
+class SecondRun {
   readonly #trace: readonly Move[];
   readonly #points: readonly string[];
   difference: string | undefined;
@@ -224,19 +225,20 @@ class Following {
   choose(point: Point): string {
     const { n } = point;
     const before = this.#points[n];
-    const now = standing(point);
+    const now = pointText(point);
     const lane = this.#trace[n]?.lane;
     if (before === now && lane !== undefined) return lane;
-    this.difference = `before move ${n + 1} these could go on: ${before ?? 'nobody, it had ended'}; the second time: ${now}`;
+    this.difference = `before move ${n + 1} the first run ${before === undefined ? 'had ended' : `could continue with ${before}`}; the second with ${now}`;
     throw new Error(this.difference);
   }
 }
 
 function ended<Known extends Performed>(performed: Known, endOf: (performed: Known) => string): string {
   const { verdict, trace } = performed;
-  const words = verdict.kind === 'failed' ? verdict.what : verdict.kind;
-  return `${words} after ${trace.length} moves${endOf(performed)}`;
+  const outcome = verdict.kind === 'failed' ? verdict.what : verdict.kind;
+  const moves = trace.length === 1 ? '1 move' : `${trace.length} moves`;
+  return `${outcome} after ${moves}${endOf(performed)}`;
 }
 
 const differentEnd = (first: string, second: string): string | undefined =>
-  first === second ? undefined : `it ended in two ways: ${first}; the second time: ${second}`;
+  first === second ? undefined : `the first run ended as ${first}; the second as ${second}`;

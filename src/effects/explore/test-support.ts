@@ -1,13 +1,13 @@
 import { createConductedWorld } from '../conductor/conductor.ts';
 import type { World } from '../world.ts';
 import { verdictOf } from './fairness.ts';
-import type { Perform, Performed, Verdict } from './schedule.ts';
-import { type ExploringOptions, exploringPlayer } from './scheduler.ts';
+import type { Perform, Performed, ScheduleVerdict } from './schedule.ts';
+import { type ExploringOptions, exploringScheduler } from './scheduler.ts';
 
-/** Lanes at the top by name; they and what they share are made anew for each schedule. */
+/** Root lanes by name. They and their shared state are created again for each schedule. */
 export interface Explored {
   readonly lanes: Readonly<Record<string, () => Promise<unknown>>>;
-  /** What is wrong when all lanes have ended. */
+  /** Returns the violated invariant after all lanes have ended. */
   readonly check?: () => string | undefined;
 }
 
@@ -23,16 +23,16 @@ export const performing =
         now = epochMs;
       },
     };
-    const exploring = exploringPlayer({ ...options, policy, time });
+    const exploring = exploringScheduler({ ...options, policy, time });
     const world = createConductedWorld({
-      player: exploring.player,
+      scheduler: exploring.scheduler,
       pace: 'microtask',
       remembersOrigins: false,
     });
     const { lanes, check } = program(world, { now: () => now });
     const ends = Object.entries(lanes).map(([name, body]) => world.open(name, body));
     const verdict = await Promise.all(ends).then(
-      (): Verdict => {
+      (): ScheduleVerdict => {
         const wrong = check?.();
         return wrong === undefined
           ? { kind: 'passed' }
@@ -46,6 +46,6 @@ export const performing =
     return { trace: exploring.trace, left, entries: exploring.entries(), verdict };
   };
 
-/** `a read, b write`: the moves of a schedule. */
+/** Formats the moves of a schedule: `a read, b write`. */
 export const movesOf = ({ trace }: Pick<Performed, 'trace'>): string =>
   trace.map(({ lane, op }) => `${lane} ${op}`).join(', ');

@@ -1,5 +1,5 @@
-import type { ErrorData } from '../../core/errors.ts';
 import {
+  type ErrorData,
   type Fields,
   fields,
   firstProblem,
@@ -10,28 +10,28 @@ import {
   number,
   text,
   truth,
-} from '../../core/schema.ts';
-import type { Keys, Outcome } from '../effect.ts';
+} from '../../core/index.ts';
+import type { EffectOutcome, Keys } from '../effect.ts';
 
-/** What journals and tapes say of one entry, apart from its place. */
+/** Content of an entry in journals and on tapes, without its position. */
 export interface EntryContent {
   readonly op: string;
   readonly keys?: Keys | undefined;
   readonly args?: unknown;
-  readonly outcome?: Outcome | undefined;
+  readonly outcome?: EffectOutcome | undefined;
 }
 
-/** `,"args":...`, or nothing if there are none. */
+/** Returns `,"args":...`, or an empty string if there are none. */
 export function argsJson(args: unknown): string {
-  const asked = args === undefined ? undefined : valueJson(args);
-  return asked === undefined ? '' : `,"args":${asked}`;
+  const pending = args === undefined ? undefined : valueJson(args);
+  return pending === undefined ? '' : `,"args":${pending}`;
 }
 
-/** Most values are a name, a number or nothing: a call of JSON costs more than all the rest of their line. */
+/** Avoids `JSON.stringify` for strings and undefined: it costs more than the rest of the line. */
 const valueJson = (value: unknown): string | undefined =>
   typeof value === 'string' ? textJson(value) : value === undefined ? undefined : JSON.stringify(value);
 
-/** The same as JSON.stringify, which takes ten times as long for a short name. */
+/** Same result as `JSON.stringify`, which takes ten times as long for a short name. */
 export const textJson = (text: string): string => (isPlain(text) ? `"${text}"` : JSON.stringify(text));
 
 function isPlain(text: string): boolean {
@@ -43,7 +43,7 @@ function isPlain(text: string): boolean {
   return true;
 }
 
-/** `,"keys":...`, or nothing if there are none. */
+/** Returns `,"keys":...`, or an empty string if there are none. */
 export function keysJson(keys: Keys | undefined): string {
   if (!keys) return '';
   const reads = keys.reads?.length ? `"reads":${JSON.stringify(keys.reads)}` : '';
@@ -52,8 +52,8 @@ export function keysJson(keys: Keys | undefined): string {
   return `,"keys":{${reads}${reads && writes ? ',' : ''}${writes}}`;
 }
 
-/** `,"ok":...`, `,"err":...` or `,"cancelled":true`. A result that is nothing is written as null. */
-export function outcomeJson(outcome: Outcome | undefined): string {
+/** Returns `,"ok":...`, `,"err":...` or `,"cancelled":true`. An undefined result is written as null. */
+export function outcomeJson(outcome: EffectOutcome | undefined): string {
   switch (outcome?.kind) {
     case undefined:
       return '';
@@ -66,17 +66,17 @@ export function outcomeJson(outcome: Outcome | undefined): string {
   }
 }
 
-/** Without the stack: a lane never gets to see it, and it changes with every line of the source. */
+/** Omits the stack: lanes never see it, and it changes with every edit of the source. */
 const errorJson = ({ code, message, hint, name, exitCode }: ErrorData): string =>
   JSON.stringify({ code, message, hint, name, exitCode });
 
-/** What an entry is of: the name of an effect, and what it touches. */
+/** Fields for the kind of an entry: the name of its effect and its keys. */
 export const kindFields = {
   required: { op: text },
   optional: { keys: map(fields({}, { reads: names, writes: names })) },
 } as const;
 
-/** What was asked and answered. */
+/** Fields for the arguments and the outcome. */
 export const valueFields = {
   optional: {
     args: json,
@@ -86,7 +86,7 @@ export const valueFields = {
   },
 } as const;
 
-/** The fields of an entry beside those that say where it is. */
+/** Fields of an entry except its position. */
 export const contentFields = {
   required: kindFields.required,
   optional: { ...kindFields.optional, ...valueFields.optional },
@@ -94,16 +94,16 @@ export const contentFields = {
 
 const outcomeNames = ['ok', 'err', 'cancelled'] as const;
 
-/** What is wrong with a line that was read, if anything. */
+/** Describes the first problem of a line, if there is one. */
 export function entryProblem(known: Fields, value: unknown): string | undefined {
   if (!isRecord(value)) return 'expected a map';
   const given = outcomeNames.filter(name => Object.hasOwn(value, name));
-  if (given.length > 1) return `${given.join(' and ')}: only one of them can be`;
+  if (given.length > 1) return `${given.join(' and ')}: only one of them is allowed`;
   if (value['cancelled'] === false) return 'cancelled: expected true';
   return firstProblem(known, value);
 }
 
-/** Of a line that has no problem. */
+/** Returns the content of a valid line. */
 export function contentOf(value: Readonly<Record<string, unknown>>): EntryContent {
   const outcome = outcomeOf(value);
   return {
@@ -114,7 +114,7 @@ export function contentOf(value: Readonly<Record<string, unknown>>): EntryConten
   };
 }
 
-export function outcomeOf(value: Readonly<Record<string, unknown>>): Outcome | undefined {
+export function outcomeOf(value: Readonly<Record<string, unknown>>): EffectOutcome | undefined {
   if (Object.hasOwn(value, 'ok')) return { kind: 'ok', value: value['ok'] };
   if (Object.hasOwn(value, 'err')) return { kind: 'failed', error: value['err'] as ErrorData };
   return Object.hasOwn(value, 'cancelled') ? { kind: 'cancelled' } : undefined;

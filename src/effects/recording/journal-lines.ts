@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../core/json.ts';
-import type { Keys, Outcome } from '../effect.ts';
+import type { JsonObject } from '../../core/index.ts';
+import type { EffectOutcome, Keys } from '../effect.ts';
 import {
   type EntryPlace,
   entryName,
@@ -10,85 +10,85 @@ import {
 } from '../tracer.ts';
 import { argsJson, keysJson, outcomeJson, textJson } from './entry.ts';
 
-/** What an entry is of: a name and keys. Most entries are of a few dozen, so they say only its number. */
-interface Kind {
+/** Name and keys of an entry. Most entries share a few dozen kinds, so lines contain only the number of the kind. */
+interface EntryKind {
   readonly number: number;
   readonly keys: Keys | undefined;
 }
 
-/** Keys may have the name of a run or of a session in them: a kind that has not been met for long is forgotten. */
+/** Limit of kinds in memory. Keys may contain ids of runs or sessions, so the number of kinds is unbounded. */
 const mostKinds = 1000;
 
-/** What becomes a line: an entry, or how one ended whose line has been taken, or was followed by others. */
-interface Waiting {
+/** A line to be written: an entry, or the outcome of an entry whose own line is already complete. */
+interface UnwrittenEntry {
   readonly n: number;
   readonly i: number;
   readonly phase: Phase;
   readonly lane: string;
-  /** Not the request itself: promises hang from it, and all that waits for them. */
+  /** Copied from the request, which would keep its promises, and all that awaits them, in memory. */
   readonly effect: TracedRequest['effect'];
   readonly keys: Keys;
   readonly asked: unknown;
   readonly isEnding: boolean;
-  /** The text of what was asked, unless that is made later. */
+  /** JSON of the arguments; undefined if it is created later. */
   readonly args: string | undefined;
-  /** The same of how it ended. */
-  outcome: Outcome | string | undefined;
+  /** Outcome, or its JSON if it is created already. */
+  outcome: EffectOutcome | string | undefined;
 }
 
-/** In characters, about: a line without the texts that are made of it already. */
+/** Approximate number of characters of a line without its values. */
 const lineLength = 100;
 
 /**
- * Makes lines of JSON from what a tracer is told. Values become text at once if they may be changed: a function of the
- * workflow may do that to what another one gave it. All else becomes text when it is asked for, of many entries together:
- * after each commit to the disk the caches of the processor are cold, and a line by itself costs several times as much.
+ * Converts traced effects to lines of JSON. Values that may still change are serialized at once: a workflow function
+ * may change the result of another. The rest is serialized by `take`, for many entries together: after each commit to
+ * disk the processor caches are cold, and a single line costs several times as much.
  */
 export class JournalLines {
-  #waiting: (Waiting | string)[] = [];
-  /** In characters, of the values that are there. */
+  #waiting: (UnwrittenEntry | string)[] = [];
+  /** Length in characters of the values that are known so far. */
   #textLength = 0;
-  /** The short effect that was granted last, as long as nothing else has happened. */
-  #asked: Waiting | undefined;
-  /** Short effects that take longer: their lines are there, without an outcome. */
-  readonly #underWay = new Set<number>();
+  /** The short effect that was granted last, if nothing has happened since. */
+  #asked: UnwrittenEntry | undefined;
+  /** Short effects whose line is complete but whose outcome is not known yet. */
+  readonly #inProgress = new Set<number>();
   readonly #numbers = new Map<string, number>();
   #kinds = 0;
-  /** The line of the kind that was met last for the first time. */
+  /** Line that defines the newest kind. */
   #definition = '';
-  /** By name, that of the last entry. */
-  readonly #last: Readonly<Record<Phase, Map<string, Kind>>> = {
+  /** Kind of the last entry, by phase and name. */
+  readonly #last: Readonly<Record<Phase, Map<string, EntryKind>>> = {
     short: new Map(),
     begin: new Map(),
     end: new Map(),
   };
 
-  granted(request: TracedRequest, place: EntryPlace): void {
-    const entry = this.#entry(request, place);
+  granted(request: TracedRequest, position: EntryPlace): void {
+    const entry = this.#entry(request, position);
     this.#endAsked();
     this.#waiting.push(entry);
-    if (place.phase !== 'begin') this.#asked = entry;
+    if (position.phase !== 'begin') this.#asked = entry;
   }
 
-  settled(request: TracedRequest, place: EntryPlace, outcome: Outcome): void {
+  settled(request: TracedRequest, position: EntryPlace, outcome: EffectOutcome): void {
     const ended = isLastingOutcome(request, outcome)
       ? outcome
       : this.#measured(outcomeJson(tapedOutcome(request.effect, outcome)));
     this.#measureText(outcome.kind === 'ok' ? outcome.value : undefined);
-    if (this.#asked?.n === place.n) {
+    if (this.#asked?.n === position.n) {
       this.#asked.outcome = ended;
       this.#asked = undefined;
       return;
     }
     this.#endAsked();
-    const entry = this.#underWay.delete(place.n)
-      ? waitingOf(request, place, { isEnding: true, args: undefined })
-      : this.#entry(request, place);
+    const entry = this.#inProgress.delete(position.n)
+      ? waitingOf(request, position, { isEnding: true, args: undefined })
+      : this.#entry(request, position);
     entry.outcome = ended;
     this.#waiting.push(entry);
   }
 
-  /** How much there is to take: about as many characters. */
+  /** Approximate number of characters that `take` would return. */
   get length(): number {
     return this.#textLength + this.#waiting.length * lineLength;
   }
@@ -97,7 +97,7 @@ export class JournalLines {
     this.#waiting.push(`{"note":${JSON.stringify(line)}}\n`);
   }
 
-  /** All that has happened since it was last asked for. */
+  /** Returns the lines since the last call. */
   take(): string {
     this.#endAsked();
     const waiting = this.#waiting;
@@ -108,11 +108,11 @@ export class JournalLines {
     return lines;
   }
 
-  #entry(request: TracedRequest, place: EntryPlace): Waiting {
-    const isLater = place.phase === 'end' || isLastingArgs(request);
+  #entry(request: TracedRequest, position: EntryPlace): UnwrittenEntry {
+    const isLater = position.phase === 'end' || isLastingArgs(request);
     const args = isLater ? undefined : this.#measured(argsJson(tapedArgs(request)));
     this.#measureText(request.args);
-    return waitingOf(request, place, { isEnding: false, args });
+    return waitingOf(request, position, { isEnding: false, args });
   }
 
   #measured(text: string): string {
@@ -126,23 +126,23 @@ export class JournalLines {
 
   #endAsked(): void {
     if (!this.#asked) return;
-    this.#underWay.add(this.#asked.n);
+    this.#inProgress.add(this.#asked.n);
     this.#asked = undefined;
   }
 
-  #line(waiting: Waiting): string {
+  #line(waiting: UnwrittenEntry): string {
     const { n, i, phase, lane, effect, isEnding, args, outcome } = waiting;
     const ended =
       typeof outcome === 'string' ? outcome : outcomeJson(outcome && tapedOutcome(effect, outcome));
     if (isEnding) return `{"n":${n}${ended}}\n`;
-    const asked = args ?? (phase === 'end' ? '' : argsJson(tapedArgs({ effect, args: waiting.asked })));
+    const pending = args ?? (phase === 'end' ? '' : argsJson(tapedArgs({ effect, args: waiting.asked })));
     const known = this.#kinds;
     const number = this.#numberOf(waiting);
-    const line = `{"n":${n},"lane":${textJson(lane)},"i":${i},"of":${number}${asked}${ended}}\n`;
+    const line = `{"n":${n},"lane":${textJson(lane)},"i":${i},"of":${number}${pending}${ended}}\n`;
     return number < known ? line : `${this.#definition}${line}`;
   }
 
-  #numberOf({ effect, keys: given, phase }: Waiting): number {
+  #numberOf({ effect, keys: given, phase }: UnwrittenEntry): number {
     const keys = phase === 'end' ? undefined : given;
     const last = this.#last[phase].get(effect.name);
     if (last && isSame(last.keys?.writes, keys?.writes) && isSame(last.keys?.reads, keys?.reads))
@@ -152,7 +152,7 @@ export class JournalLines {
     return number;
   }
 
-  /** The line that says what a number stands for comes before any line with that number. */
+  /** The definition of a kind comes before the first line with its number. */
   #define(kind: string): number {
     const known = this.#numbers.get(kind);
     if (known !== undefined) return known;
@@ -165,10 +165,21 @@ export class JournalLines {
 }
 
 const waitingOf = (
-  { lane, effect, args: asked, keys }: TracedRequest,
+  { lane, effect, args: pending, keys }: TracedRequest,
   { n, i, phase }: EntryPlace,
-  { isEnding, args }: Pick<Waiting, 'isEnding' | 'args'>,
-): Waiting => ({ n, i, phase, lane: lane.name, effect, keys, asked, isEnding, args, outcome: undefined });
+  { isEnding, args }: Pick<UnwrittenEntry, 'isEnding' | 'args'>,
+): UnwrittenEntry => ({
+  n,
+  i,
+  phase,
+  lane: lane.name,
+  effect,
+  keys,
+  asked: pending,
+  isEnding,
+  args,
+  outcome: undefined,
+});
 
 const isObject = (value: unknown): boolean =>
   (typeof value === 'object' && value !== null) || typeof value === 'function';
@@ -176,7 +187,7 @@ const isObject = (value: unknown): boolean =>
 const isLastingArgs = ({ effect, args }: TracedRequest): boolean =>
   !isObject(args) || effect.taped?.lasting?.args?.(args) === true;
 
-const isLastingOutcome = ({ effect }: TracedRequest, outcome: Outcome): boolean =>
+const isLastingOutcome = ({ effect }: TracedRequest, outcome: EffectOutcome): boolean =>
   outcome.kind === 'ok' &&
   (!isObject(outcome.value) || effect.taped?.lasting?.result?.(outcome.value) === true);
 

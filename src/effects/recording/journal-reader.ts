@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { fields, firstProblem, isRecord, text, wholeFrom } from '../../core/schema.ts';
+import { fields, firstProblem, isRecord, text, wholeFrom } from '../../core/index.ts';
 import { contentOf, entryProblem, kindFields, outcomeOf, valueFields } from './entry.ts';
 import { journalFormat } from './journal.ts';
 import { invalidLine, linesOf, parseHeader, parseLine, type SourceFile } from './json-lines.ts';
 import { type RecordedEntry, type Recording, witnessOf } from './recording.ts';
 
 export interface ReadJournal extends Recording {
-  /** What was given when it was opened, with `format` and `kind`. */
+  /** Header passed when the journal was opened, with `format` and `kind`. */
   readonly header: Readonly<Record<string, unknown>>;
   readonly notes: readonly Readonly<Record<string, unknown>>[];
 }
@@ -15,8 +15,8 @@ export const readJournal = async (file: string): Promise<ReadJournal> =>
   parseJournal({ file, text: await readFile(file, 'utf8') });
 
 /**
- * What a journal says, as far as it is whole. A kill may have cut off its last line, with what belongs to it; what was
- * granted and has not ended by then has no outcome.
+ * Parses the complete lines of a journal. If a kill truncated the last line, that line is dropped. Effects that had
+ * not ended have no outcome. Throws TAPE_INVALID or REPLAY_DIVERGED.
  */
 export function parseJournal({ file, text }: SourceFile): ReadJournal {
   const whole = text.slice(0, text.lastIndexOf('\n') + 1);
@@ -35,7 +35,7 @@ const damaged = 'the journal is damaged, so this run cannot be captured; run the
 const journalRules = {
   kind: 'journal',
   versions: { format: journalFormat },
-  again: () => 'run the workflow, and capture that run',
+  again: () => 'run the workflow and capture the new run',
 } as const;
 
 const kindLine = fields({ of: wholeFrom(0), ...kindFields.required }, kindFields.optional);
@@ -48,13 +48,13 @@ const endingLine = fields({ n: wholeFrom(0) }, valueFields.optional);
 type Line = Readonly<Record<string, unknown>>;
 
 interface ReadLines {
-  /** By number, what entries are of. */
+  /** Kinds of entries, by number. */
   readonly kinds: Map<number, Pick<RecordedEntry, 'op' | 'keys'>>;
   readonly entries: Map<number, RecordedEntry>;
   readonly notes: Line[];
 }
 
-/** Returns what is wrong with it, if anything. */
+/** Adds a line. Returns a description of its problem, if it has one. */
 function takeLine(read: ReadLines, line: Line): string | undefined {
   if (isRecord(line['note']) && Object.keys(line).length === 1) {
     read.notes.push(line['note']);
@@ -68,7 +68,7 @@ function takeKind({ kinds }: ReadLines, line: Line): string | undefined {
   const problem = firstProblem(kindLine, line);
   if (problem !== undefined) return problem;
   const of = line['of'] as number;
-  if (kinds.has(of)) return `there are two kinds ${of}`;
+  if (kinds.has(of)) return `kind ${of} is defined twice`;
   const { op, keys } = contentOf(line);
   kinds.set(of, { op, ...(keys ? { keys } : {}) });
   return undefined;
@@ -79,24 +79,24 @@ function takeEntry({ kinds, entries }: ReadLines, line: Line): string | undefine
   if (problem !== undefined) return problem;
   const { n, lane, i, of } = line as { n: number; lane: string; i: number; of: number };
   const kind = kinds.get(of);
-  if (!kind) return `nothing says what ${of} stands for`;
-  if (entries.has(n)) return `there are two entries ${n}`;
+  if (!kind) return `kind ${of} is not defined`;
+  if (entries.has(n)) return `entry ${n} occurs twice`;
   entries.set(n, { n, lane, i, ...contentOf(line), ...kind });
   return undefined;
 }
 
-/** An effect that took longer than a turn has two lines: what was asked, and, with the same number, how it ended. */
+/** An effect that took longer than a turn has two lines with the same number: its request and its outcome. */
 function takeEnding({ entries }: ReadLines, line: Line): string | undefined {
   const problem = entryProblem(endingLine, line);
   if (problem !== undefined) return problem;
   const n = line['n'] as number;
   const known = entries.get(n);
-  if (!known || known.outcome) return `entry ${n} is not under way`;
+  if (!known || known.outcome) return `entry ${n} is not in progress`;
   entries.set(n, { ...known, outcome: outcomeOf(line) });
   return undefined;
 }
 
-/** In a batch that was cut off, an entry may be missing that was granted before one that is there. */
+/** Keeps the entries before the first gap: a truncated batch may lack an entry that precedes an existing one. */
 function withoutGaps(entries: ReadonlyMap<number, RecordedEntry>): readonly RecordedEntry[] {
   const inOrder: RecordedEntry[] = [];
   for (let entry = entries.get(0); entry; entry = entries.get(inOrder.length)) inOrder.push(entry);

@@ -35,7 +35,7 @@ const open = () => {
   return { journal, world: createLiveWorld({ tracer: journal.tracer }) };
 };
 
-/** A short effect that answers when the test says so. */
+/** A short effect that ends when the test calls `answer`. */
 function slow(world: World) {
   let answer: (value: unknown) => void = () => {};
   const ask = world.effect<unknown, unknown>({
@@ -47,7 +47,7 @@ function slow(world: World) {
   return { ask, answer: (value: unknown) => answer(value) };
 }
 
-/** Forks, a long effect that ends, one that is cancelled, one that never begins, a failure, mail. */
+/** Forks, a long effect that ends, one that is cancelled, one that never begins, a failure, and mail. */
 async function program(world: World) {
   const { pass, begun, release } = gate(world);
   const fail = world.effect<{ at: string }, void>({
@@ -84,7 +84,7 @@ async function program(world: World) {
 }
 
 describe('a journal', () => {
-  it('is a header, a line an entry, redacted, and notes', async () => {
+  it('consists of a header, redacted entries and notes', async () => {
     const { journal, world } = open();
     const { pass, release } = gate(world);
     journal.note({ worktree: '/srv/ada/project/x' });
@@ -112,26 +112,26 @@ describe('a journal', () => {
     expect(notices).toEqual([]);
   });
 
-  it('says after a while what was asked, and later what was answered', async () => {
+  it('contains the request of an effect in progress, and later its outcome', async () => {
     const { journal, world } = open();
     const { ask, answer } = slow(world);
     const ended = world.open('a', () => ask({ q: 1 }));
-    const cut = await vi.waitUntil(async () => {
+    const partial = await vi.waitUntil(async () => {
       const read = await readJournal(file);
       return read.entries.length > 0 && read;
     });
-    expect(cut.entries).toEqual([
+    expect(partial.entries).toEqual([
       { n: 0, lane: 'a', i: 0, op: 'test.slow', keys: { reads: ['r'] }, args: { q: 1 } },
     ]);
     answer(42);
     await ended;
     journal.close();
     expect((await readJournal(file)).entries).toEqual([
-      { ...cut.entries[0], outcome: { kind: 'ok', value: 42 } },
+      { ...partial.entries[0], outcome: { kind: 'ok', value: 42 } },
     ]);
   });
 
-  it('keeps how everything ended, in the order in which it was granted', async () => {
+  it('keeps all outcomes, in the order in which the effects were granted', async () => {
     const { journal, world } = open();
     await program(world);
     journal.close();
@@ -153,7 +153,7 @@ describe('a journal', () => {
     expect(witness.switches).toBeGreaterThan(1);
   });
 
-  it('keeps values as they were, whoever changes them later', async () => {
+  it('keeps values as they were, even if they are changed later', async () => {
     const { journal, world } = open();
     const give = world.effect<{ list: number[] }, { list: number[] }>({
       name: 'test.give',
@@ -170,7 +170,7 @@ describe('a journal', () => {
     ]);
   });
 
-  it('looks later at what nobody changes, and at once at all else that an effect tells apart', async () => {
+  it('serializes lasting values later and all others at once', async () => {
     const { journal, world } = open();
     const give = world.effect<Giving, Giving>({
       name: 'test.give',
@@ -195,7 +195,7 @@ describe('a journal', () => {
     ]);
   });
 
-  it('tells effects of one name by their keys, however many there are', async () => {
+  it('distinguishes effects of one name by their keys, for any number of keys', async () => {
     const { journal, world } = open();
     const names = Array.from({ length: 1100 }, (_, at) => `key ${at} "é"`);
     const touch = world.effect<string, void>({
@@ -215,7 +215,7 @@ describe('a journal', () => {
     );
   });
 
-  it('keeps what is under way at the same time apart', async () => {
+  it('assigns outcomes to concurrent effects correctly', async () => {
     const { journal, world } = open();
     const { ask: first, answer: answerFirst } = slow(world);
     const { ask: second, answer: answerSecond } = slow(world);
@@ -231,7 +231,7 @@ describe('a journal', () => {
     ]);
   });
 
-  it('does not let wait what no timer can reach', async () => {
+  it('is flushed even if no timer can fire', async () => {
     const { journal, world } = open();
     const say = world.effect<string, void>({ name: 'test.say', span: 'short', perform: () => {} });
     let written = 0;
@@ -243,7 +243,7 @@ describe('a journal', () => {
     expect(written).toBeGreaterThan(2 << 20);
   });
 
-  describe('before something that may be one of many', () => {
+  describe('with flushUnlessMany', () => {
     beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] }));
     afterEach(() => void vi.useRealTimers());
     const noted = async () => (await readJournal(file)).notes.map(({ at }) => at);
@@ -253,7 +253,7 @@ describe('a journal', () => {
       return journal;
     };
 
-    it('is flushed, if the last one is some milliseconds ago', async () => {
+    it('is flushed at once if the last call was some milliseconds ago', async () => {
       const journal = openLater();
       for (const at of [1, 2, 3]) {
         journal.note({ at });
@@ -264,7 +264,7 @@ describe('a journal', () => {
       journal.close();
     });
 
-    it('is flushed ten times a second while there are many, and soon after the last', async () => {
+    it('is flushed ten times a second during many calls, and soon after the last', async () => {
       const journal = openLater();
       const flushed = new Set<unknown>();
       for (let at = 0; at < 300; at++) {
@@ -279,7 +279,7 @@ describe('a journal', () => {
       journal.close();
     });
 
-    it('is flushed while nothing of that kind comes, whatever else happens', async () => {
+    it('is flushed by the timer if there are no calls', async () => {
       const journal = openLater();
       journal.note({ at: 1 });
       vi.advanceTimersByTime(5);
@@ -291,7 +291,7 @@ describe('a journal', () => {
     });
   });
 
-  it('can be read wherever it is cut off', async () => {
+  it('can be read after truncation at any byte', async () => {
     const { journal, world } = open();
     await program(world);
     journal.close();
@@ -310,7 +310,7 @@ describe('a journal', () => {
     expect(counts.size).toBeGreaterThan(10);
   });
 
-  it('is in the order of its numbers, and ends where one is missing', () => {
+  it('is read in the order of its numbers, up to the first gap', () => {
     const line = (n: number, lane: string, i: number) =>
       `{"n":${n},"lane":"${lane}","i":${i},"of":0,"ok":1}\n`;
     const text = `{"format":2,"kind":"journal"}\n{"of":0,"op":"x"}\n${line(1, 'b', 0)}${line(0, 'a', 0)}${line(3, 'b', 1)}{"n":2,"la`;
@@ -320,7 +320,7 @@ describe('a journal', () => {
     ]);
   });
 
-  it('ends with one notice at what cannot be written, and the run goes on', async () => {
+  it('ends with one notice at a value that cannot be written, and the run continues', async () => {
     const { journal, world } = open();
     const echo = world.effect<unknown, unknown>({
       name: 'test.echo',
@@ -331,10 +331,10 @@ describe('a journal', () => {
     journal.close();
     expect(answers).toEqual([1, 2n, 3]);
     expect(notices).toHaveLength(1);
-    expect(notices[0]).toContain(`the journal ${file} ends here, so this run cannot be captured: `);
+    expect(notices[0]).toContain(`cannot write the journal ${file}, so this run cannot be captured: `);
   });
 
-  it('never goes on in a file that is there already', async () => {
+  it('never writes to an existing file', async () => {
     open().journal.close();
     const { journal, world } = open();
     await world.open('a', async () => {});
@@ -357,25 +357,25 @@ describe('a damaged journal', () => {
       `${header}${entry(0, ',"ok":1,"cancelled":true')}`,
       'TAPE_INVALID: j:3: ok and cancelled: only one',
     ],
+    ['a repeated number', `${header}${entry(0)}${entry(0)}`, 'TAPE_INVALID: j:4: entry 0 occurs twice'],
     [
-      'the same number twice',
-      `${header}${entry(0)}${entry(0)}`,
-      'TAPE_INVALID: j:4: there are two entries 0',
+      'an outcome without an entry',
+      `${header}{"n":3,"ok":1}\n`,
+      'TAPE_INVALID: j:3: entry 3 is not in progress',
     ],
-    ['an end of nothing', `${header}{"n":3,"ok":1}\n`, 'TAPE_INVALID: j:3: entry 3 is not under way'],
     [
-      'of something unknown',
+      'an unknown kind of entry',
       `${header}{"n":0,"lane":"a","i":0,"of":7}\n`,
-      'TAPE_INVALID: j:3: nothing says what 7 stands for',
+      'TAPE_INVALID: j:3: kind 7 is not defined',
     ],
-    ['the same kind twice', `${header}{"of":0,"op":"y"}\n`, 'TAPE_INVALID: j:3: there are two kinds 0'],
-    ['another kind', '{"format":1,"kind":"tape"}\n', 'TAPE_INVALID: j:1: kind: expected "journal"'],
+    ['a repeated kind', `${header}{"of":0,"op":"y"}\n`, 'TAPE_INVALID: j:3: kind 0 is defined twice'],
+    ['another kind of file', '{"format":1,"kind":"tape"}\n', 'TAPE_INVALID: j:1: kind: expected "journal"'],
     [
       'another format',
       '{"format":9,"kind":"journal"}\n',
-      'REPLAY_DIVERGED: format version: j:1 is a journal of format 9',
+      'REPLAY_DIVERGED: format version: j:1 is a journal with format 9',
     ],
-    ['nothing', '', 'TAPE_INVALID: j:1: the file is empty'],
+    ['an empty file', '', 'TAPE_INVALID: j:1: the file is empty'],
   ])('is refused with the line: %s', async (_, text, expected) => {
     const path = join(folder, 'j');
     writeFileSync(path, text);

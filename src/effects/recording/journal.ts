@@ -1,31 +1,31 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { JsonObject } from '../../core/json.ts';
-import type { Outcome } from '../effect.ts';
+import type { JsonObject } from '../../core/index.ts';
+import type { EffectOutcome } from '../effect.ts';
 import type { Redactor } from '../redact/redact.ts';
 import type { EntryPlace, TracedRequest, Tracer } from '../tracer.ts';
 import { JournalLines } from './journal-lines.ts';
 
 export interface JournalOptions {
-  /** Must not exist. */
+  /** Path of the journal. The file must not exist. */
   readonly file: string;
   readonly redactor: Redactor;
-  /** Stands in the first line, beside the version of the format. */
+  /** Content of the first line, in addition to the version of the format. */
   readonly header: JsonObject;
-  /** Told at most once, when the journal cannot be written any more. */
+  /** Called at most once, when the journal can no longer be written. */
   readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
-/** Lines of JSON that say what crossed the boundary, redacted, written while it happens. */
+/** Redacted lines of JSON about every effect, written while they happen. */
 export interface Journal {
   readonly tracer: Tracer;
-  /** A line of another kind. */
+  /** Adds a line that is not an effect. */
   note(line: JsonObject): void;
-  /** Hands all that happened so far to the operating system; otherwise that is done after some milliseconds. */
+  /** Hands everything so far to the operating system. Without this call, it is done after a few milliseconds. */
   flush(): void;
   /**
-   * The same, for what comes often and should not be done before the journal says so. When it follows upon another of its
-   * kind within milliseconds, it is one of many, and they are flushed together, ten times a second.
+   * Flushes before an action that must not precede its journal line. If such actions follow each other within
+   * milliseconds, they are flushed together, ten times a second.
    */
   flushUnlessMany(): void;
   close(): void;
@@ -33,21 +33,21 @@ export interface Journal {
 
 export const journalFormat = 2;
 
-/** A flush takes a tenth of a millisecond beside its entries, and a step may be over in less than one. */
+/** Time between flushes. A flush has a fixed cost of a tenth of a millisecond, and a step may take less than one. */
 const patienceMs = 5;
 
-/** While there is one commit after another. What is lost with a kill then would mostly be lost with a shorter time too. */
+/** Time between flushes during a series of commits. A shorter time would hardly reduce the loss by a kill. */
 const mostPatienceMs = 100;
 
 /**
- * In characters. What happens without the event loop ever turning reaches no timer. And what waits is not garbage yet:
- * the more there is of it, the more the collector has to move.
+ * Number of buffered characters that forces a flush. Work that never yields to the event loop reaches no timer, and a
+ * large buffer is expensive to move for the garbage collector.
  */
 const mostWaiting = 1 << 16;
 
 /**
- * Never throws and never waits for the disk: a kill of the process loses some milliseconds, or a tenth of a second while
- * much happens, and a crash of the machine some seconds. What goes wrong ends the journal, not the run.
+ * Opens a journal. It never throws and never waits for the disk: a kill of the process loses a few milliseconds, or a
+ * tenth of a second under load, and a crash of the machine a few seconds. An error ends the journal, not the run.
  */
 export const openJournal = (options: JournalOptions): Journal => new FileJournal(options);
 
@@ -58,7 +58,7 @@ class FileJournal implements Journal, Tracer {
   readonly #lines = new JournalLines();
   #timer: NodeJS.Timeout | undefined;
   #flushedAt = 0;
-  /** When the last of those came that may be many. */
+  /** Time of the last call of `flushUnlessMany`. */
   #oneOfManyAt = 0;
 
   constructor(options: JournalOptions) {
@@ -70,24 +70,24 @@ class FileJournal implements Journal, Tracer {
       this.#write(
         `${redactor.line(JSON.stringify({ format: journalFormat, kind: 'journal', ...header }))}\n`,
       );
-      // Whoever ends the process closes the journal first.
+      // Unreferenced, because the code that ends the process closes the journal first.
       this.#timer = setInterval(() => this.#flushUnlessBusy(performance.now()), patienceMs).unref();
     });
   }
 
-  granted(request: TracedRequest, place: EntryPlace): void {
+  granted(request: TracedRequest, position: EntryPlace): void {
     if (this.#file === undefined) return;
     try {
-      this.#lines.granted(request, place);
+      this.#lines.granted(request, position);
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  settled(request: TracedRequest, place: EntryPlace, outcome: Outcome): void {
+  settled(request: TracedRequest, position: EntryPlace, outcome: EffectOutcome): void {
     if (this.#file === undefined) return;
     try {
-      this.#lines.settled(request, place, outcome);
+      this.#lines.settled(request, position, outcome);
       if (this.#lines.length > mostWaiting) this.flush();
     } catch (error) {
       this.#fail(error);
@@ -112,7 +112,7 @@ class FileJournal implements Journal, Tracer {
   flush(): void {
     if (this.#file === undefined) return;
     this.#flushedAt = performance.now();
-    // So that it fires only when nobody else has flushed for as long.
+    // The timer fires only if nothing else has flushed in the meantime.
     this.#timer?.refresh();
     this.#attempt(() => {
       const lines = this.#lines.take();
@@ -128,7 +128,7 @@ class FileJournal implements Journal, Tracer {
   #write(text: string): void {
     if (this.#file === undefined) return;
     const bytes = Buffer.from(text);
-    // Once, unless the disk is nearly full.
+    // One iteration, unless the disk is nearly full.
     for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
   }
 
@@ -144,7 +144,7 @@ class FileJournal implements Journal, Tracer {
     this.#end();
     const why = error instanceof Error ? error.message : String(error);
     const { file, onNotice } = this.#options;
-    onNotice?.(`the journal ${file} ends here, so this run cannot be captured: ${why}`);
+    onNotice?.(`cannot write the journal ${file}, so this run cannot be captured: ${why}`);
   }
 
   #end(): void {
@@ -156,7 +156,7 @@ class FileJournal implements Journal, Tracer {
     try {
       closeSync(file);
     } catch {
-      // What it says was reported when it was written.
+      // A write error has been reported already.
     }
   }
 }

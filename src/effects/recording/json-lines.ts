@@ -1,31 +1,36 @@
 import type { z } from 'zod';
-import { RepriseError } from '../../core/errors.ts';
-import { isJsonObject, type JsonObject } from '../../core/json.ts';
-import { type Fields, firstProblem, isRecord } from '../../core/schema.ts';
+import {
+  type Fields,
+  firstProblem,
+  isJsonObject,
+  isRecord,
+  type JsonObject,
+  RepriseError,
+} from '../../core/index.ts';
 
-/** A file of JSON lines as it was read. */
+/** Content of a file of JSON lines. */
 export interface SourceFile {
-  /** As it is to be called in messages. */
+  /** Path for messages. */
   readonly file: string;
   readonly text: string;
 }
 
 export interface SourceLine {
-  /** Counts from 1. */
+  /** Line number, from 1. */
   readonly line: number;
   readonly text: string;
 }
 
-/** `cases/x/x.score:12`. */
+/** Returns `cases/x/x.score:12`. */
 export const placeText = (file: string, line: number): string => `${file}:${line}`;
 
-/** Something is wrong at a line of a recorded file. */
+/** TAPE_INVALID for a line of a recorded file. */
 export const invalidLine = (file: string, line: number, what: string, hint?: string): RepriseError =>
   new RepriseError('TAPE_INVALID', `${placeText(file, line)}: ${what}`, {
     position: { file, line, column: 1 },
     hint:
       hint ??
-      'recorded files are not edited by hand: take it from version control again, or record the case anew',
+      'recorded files must not be edited by hand: restore the file from version control, or record the case again',
   });
 
 export function linesOf({ text }: SourceFile): readonly SourceLine[] {
@@ -34,7 +39,7 @@ export function linesOf({ text }: SourceFile): readonly SourceLine[] {
   return lines.map((content, index) => ({ line: index + 1, text: content }));
 }
 
-/** The map that a line says. */
+/** Parses a line that must be a map. Throws TAPE_INVALID. */
 export function parseLine(file: string, { line, text }: SourceLine): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
@@ -48,14 +53,14 @@ export function parseLine(file: string, { line, text }: SourceLine): Readonly<Re
 
 interface HeaderRules {
   readonly kind: string;
-  /** The versions that are read, by field: `format`, and what else both sides must agree on. */
+  /** Supported version by field: `format`, and others that both sides must agree on. */
   readonly versions: Readonly<Record<string, number>>;
-  /** What to do to get the file anew. */
+  /** Returns the instruction that creates the file again, for messages. */
   readonly again: (header: Readonly<Record<string, unknown>>) => string;
   readonly known?: Fields;
 }
 
-/** The first line. Another version is refused before anything else in it is looked at. */
+/** Parses the first line. Checks the version before any other field. Throws TAPE_INVALID or REPLAY_DIVERGED. */
 export function parseHeader(
   { file, text }: SourceFile,
   { kind, versions, again, known }: HeaderRules,
@@ -70,10 +75,10 @@ export function parseHeader(
     const newer = typeof found === 'number' && found > readable;
     throw new RepriseError(
       'REPLAY_DIVERGED',
-      `format version: ${placeText(file, 1)} is a ${kind} of ${field} ${JSON.stringify(found) ?? '(none)'}, and this Reprise reads ${field} ${readable}`,
+      `format version: ${placeText(file, 1)} is a ${kind} with ${field} ${JSON.stringify(found) ?? '(none)'}, but this version of Reprise reads ${field} ${readable}`,
       {
         position: { file, line: 1, column: 1 },
-        hint: `${newer ? 'use the Reprise that made it, or ' : ''}record it again: ${again(header)}`,
+        hint: `${newer ? 'upgrade Reprise, or ' : ''}record it again: ${again(header)}`,
       },
     );
   }
@@ -82,15 +87,15 @@ export function parseHeader(
   return header;
 }
 
-/** One line of a file of JSON lines, and where it is. */
+/** One line of a file of JSON lines, with its position. */
 export interface PlacedLine {
   readonly file: string;
-  /** From 1. */
+  /** Line number, from 1. */
   readonly number: number;
   readonly value: JsonObject;
 }
 
-/** Blank lines are left out; so is a last one that a crash cut off, if `tornEnd` is allowed. */
+/** Parses lines, without blank ones and, with `tornEnd`, a last one truncated by a crash. Throws TAPE_INVALID. */
 export function readLines(
   file: string,
   text: string,
@@ -98,12 +103,12 @@ export function readLines(
 ): readonly PlacedLine[] {
   const lines = text.split('\n');
   return lines.flatMap((line, index): PlacedLine[] => {
-    const place = { file, number: index + 1 };
+    const position = { file, number: index + 1 };
     if (line.trim() === '') return [];
     const value = parsed(line);
-    if (isJsonObject(value)) return [{ ...place, value }];
+    if (isJsonObject(value)) return [{ ...position, value }];
     if (tornEnd && value === undefined && index === lines.length - 1) return [];
-    throw invalid(place, value === undefined ? 'is not JSON' : 'is not a JSON object');
+    throw invalid(position, value === undefined ? 'is not JSON' : 'is not a JSON object');
   });
 }
 
@@ -118,19 +123,19 @@ function parsed(line: string): unknown {
 export const invalid = (
   { file, number }: Pick<PlacedLine, 'file' | 'number'>,
   problem: string,
-  hint = 'record it again, or correct the line',
+  hint = 'record the case again, or fix the line',
 ): RepriseError =>
   new RepriseError('TAPE_INVALID', `${file}:${number} ${problem}`, {
     hint,
     position: { file, line: number, column: 1 },
   });
 
-/** The value, if it fits. Throws TAPE_INVALID with the place and all that is wrong. */
-export function fitting<T>(schema: z.ZodType<T>, value: unknown, place: PlacedLine): T {
+/** Validates a value. Throws TAPE_INVALID with the position and all problems. */
+export function fitting<T>(schema: z.ZodType<T>, value: unknown, position: PlacedLine): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issues = result.error.issues.map(({ path, message }) =>
     path.length === 0 ? message : `${path.join('.')}: ${message}`,
   );
-  throw invalid(place, issues.join('; '));
+  throw invalid(position, issues.join('; '));
 }

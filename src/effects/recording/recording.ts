@@ -1,46 +1,46 @@
-import type { Keys, Outcome } from '../effect.ts';
+import type { EffectOutcome, Keys } from '../effect.ts';
 
-/** One entry of the order, with what was asked and answered. */
+/** One entry of the schedule, with its arguments and its outcome. */
 export interface RecordedEntry {
-  /** Its place in the order, from 0, without gaps. */
+  /** Position in the schedule, from 0, without gaps. */
   readonly n: number;
-  /** Full name: `worker_a/engine#0/3`. */
+  /** Full name, such as `worker_a/engine#0/3`. */
   readonly lane: string;
-  /** Its place within the lane, from 0, without gaps. */
+  /** Position within the lane, from 0, without gaps. */
   readonly i: number;
-  /** The effect's name; of a long one with `.begin` or `.end`. */
+  /** Name of the effect, with `.begin` or `.end` for a long one. */
   readonly op: string;
-  /** Of a short effect and of a begin. */
+  /** Keys of a short effect or of a begin. */
   readonly keys?: Keys | undefined;
-  /** What of the arguments is compared; of a short effect and of a begin. */
+  /** Compared part of the arguments of a short effect or of a begin. */
   readonly args?: unknown;
-  /** Absent for a begin, and for what a crash cut off. */
-  readonly outcome?: Outcome | undefined;
+  /** Outcome. Absent for a begin, and for an effect interrupted by a crash. */
+  readonly outcome?: EffectOutcome | undefined;
 }
 
-/** How much went on at once, so that a replay in which less does is noticed. */
+/** Measure of concurrency. A replay with less concurrency than its recording fails. */
 export interface Witness {
-  /** Lanes at the top (the steps of a case) that were open at the same time. */
+  /** Largest number of root lanes (the steps of a case) open at the same time. */
   readonly mostOpen: number;
-  /** Long effects that were under way at the same time. */
+  /** Largest number of long effects in progress at the same time. */
   readonly mostInFlight: number;
-  /** How often the order goes from one lane at the top to another. */
+  /** Number of switches from one root lane to another. */
   readonly switches: number;
 }
 
-/** All that was asked and answered, in its order. Placeholders of paths and secrets are still in it. */
+/** All recorded entries in their order. Paths and secrets are still placeholders. */
 export interface Recording {
   readonly entries: readonly RecordedEntry[];
   readonly witness: Witness;
 }
 
-/** The lane at the top that a lane is below of: the step of a case. */
+/** Returns the root of a lane, which is the step of a case. */
 export const topLane = (lane: string): string => {
   const end = lane.indexOf('/');
   return end < 0 ? lane : lane.slice(0, end);
 };
 
-/** How much went on at once, as far as the order tells: a lane at the top is open from its first entry to its last. */
+/** Measures the concurrency of a schedule. A root lane counts as open from its first entry to its last. */
 export function witnessOf(entries: readonly RecordedEntry[]): Witness {
   const last = new Map(entries.map((entry, index) => [topLane(entry.lane), index]));
   const open = new Set<string>();
@@ -51,18 +51,18 @@ export function witnessOf(entries: readonly RecordedEntry[]): Witness {
     if (before && topLane(before.lane) !== top) switches++;
     mostOpen = Math.max(mostOpen, open.add(top).size);
     if (last.get(top) === index) open.delete(top);
-    // A begin that was cancelled before it was granted has an outcome, and no end.
+    // A begin that was cancelled before it was granted has an outcome and no end.
     if (op.endsWith('.begin') && !outcome) mostInFlight = Math.max(mostInFlight, ++inFlight);
     else if (op.endsWith('.end')) inFlight--;
   }
   return { mostOpen, mostInFlight, switches };
 }
 
-/** A recording, by place and by lane. */
+/** A recording, indexed by position and by lane. */
 export interface Tapes {
-  /** All entries, by their place in the order. */
+  /** All entries, by their position in the schedule. */
   readonly score: readonly RecordedEntry[];
-  /** The entries of one lane; empty if it has none. */
+  /** Returns the entries of one lane. */
   of(lane: string): readonly RecordedEntry[];
 }
 
@@ -76,7 +76,7 @@ export function indexTapes({ entries }: Recording): Tapes {
   return { score: entries, of: lane => lanes.get(lane) ?? [] };
 }
 
-/** The entry of that name that is closest to a place on the tape, the later of two. */
+/** Finds the entry with that name that is closest to a position on the tape; the later one of two. */
 export function nearest(
   tape: readonly RecordedEntry[],
   op: string,

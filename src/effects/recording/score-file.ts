@@ -5,10 +5,10 @@ import {
   map,
   name,
   names,
-  type Rule,
+  type SchemaRule,
   text,
   wholeFrom,
-} from '../../core/schema.ts';
+} from '../../core/index.ts';
 import {
   invalidLine,
   linesOf,
@@ -23,16 +23,16 @@ import { recordAgain } from './tape-file.ts';
 export interface ScoreHeader {
   readonly case: string;
   readonly witness: Witness;
-  /** Where the main branch was in the end; null if there is none. */
+  /** Head of the main branch at the end; null if there is none. */
   readonly main: { readonly ref: string; readonly commit: string } | null;
   /** SHA-256 of every other recorded file, by its path in the folder of the case. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Whose turn it was: the order and nothing else. What was asked and answered is on the tapes. */
+/** One position of the schedule. Arguments and outcomes are on the tapes. */
 export interface ScoreEntry {
   readonly n: number;
-  /** Full name: `worker_a/engine#0/3`. */
+  /** Full name, such as `worker_a/engine#0/3`. */
   readonly lane: string;
   readonly i: number;
   readonly op: string;
@@ -40,12 +40,12 @@ export interface ScoreEntry {
 
 export interface Score {
   readonly header: ScoreHeader;
-  /** By `n`. */
+  /** Entries, sorted by `n`. */
   readonly entries: readonly ScoreEntry[];
 }
 
 export interface ParsedScore extends Score {
-  /** The line of each entry. */
+  /** Line number of each entry. */
   readonly lines: readonly number[];
 }
 
@@ -53,7 +53,7 @@ const scoreFormat = 2;
 
 export const scoreFileName = (caseName: string): string => `${caseName}.score`;
 
-/** Equal scores give equal bytes. */
+/** Serializes a score. Equal scores give equal bytes. */
 export function writeScore({ header, entries }: Score): string {
   const { case: caseName, witness, main, files } = header;
   const first = {
@@ -69,13 +69,13 @@ export function writeScore({ header, entries }: Score): string {
     files: Object.fromEntries(Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1))),
   };
   const inOrder = [...entries].sort((a, b) => a.n - b.n);
-  return `${[JSON.stringify(first), ...turnsOf(inOrder).map(turnLine)].join('\n')}\n`;
+  return `${[JSON.stringify(first), ...stretchesOf(inOrder).map(stretchLine)].join('\n')}\n`;
 }
 
-/** Entries of one lane that come right after each other. */
-type Turn = readonly [ScoreEntry, ...ScoreEntry[]];
+/** Consecutive entries of one lane. */
+type ScoreStretch = readonly [ScoreEntry, ...ScoreEntry[]];
 
-function turnsOf(entries: readonly ScoreEntry[]): readonly Turn[] {
+function stretchesOf(entries: readonly ScoreEntry[]): readonly ScoreStretch[] {
   const turns: [ScoreEntry, ...ScoreEntry[]][] = [];
   for (const entry of entries) {
     const turn = turns.at(-1);
@@ -85,17 +85,17 @@ function turnsOf(entries: readonly ScoreEntry[]): readonly Turn[] {
   return turns;
 }
 
-/** `n` and `i` are those of the first entry; `op` is a list if there are several. */
-const turnLine = ([{ n, lane, i, op }, ...more]: Turn): string =>
+/** Serializes a turn: `n` and `i` of its first entry, and `op` as a list if it has several entries. */
+const stretchLine = ([{ n, lane, i, op }, ...more]: ScoreStretch): string =>
   JSON.stringify({ n, lane, i, op: more.length === 0 ? op : [op, ...more.map(entry => entry.op)] });
 
-const orNull = ({ expected, holds }: Rule): Rule => ({
+const orNull = ({ expected, holds }: SchemaRule): SchemaRule => ({
   expected: `${expected}, or null`,
   holds: value => value === null || holds(value),
 });
 
-const texts: Rule = {
-  expected: 'a map of texts',
+const texts: SchemaRule = {
+  expected: 'a map of strings',
   holds: value => isRecord(value) && Object.values(value).every(item => typeof item === 'string'),
 };
 
@@ -108,14 +108,14 @@ const headerFields = fields({
   files: texts,
 });
 
-const ops: Rule = {
-  expected: 'a text that is not empty, or a list of such texts',
+const ops: SchemaRule = {
+  expected: 'a non-empty string, or a list of them',
   holds: value => name.holds(value) || (Array.isArray(value) && value.length > 0 && names.holds(value)),
 };
 
-const turnFields = fields({ n: wholeFrom(0), lane: name, i: wholeFrom(0), op: ops });
+const stretchFields = fields({ n: wholeFrom(0), lane: name, i: wholeFrom(0), op: ops });
 
-/** Throws TAPE_INVALID with the line, or REPLAY_DIVERGED if it is of another format. */
+/** Parses a score. Throws TAPE_INVALID with the line, or REPLAY_DIVERGED if the score has another format version. */
 export function parseScore({ file, text }: SourceFile): ParsedScore {
   const {
     format: _format,
@@ -129,11 +129,11 @@ export function parseScore({ file, text }: SourceFile): ParsedScore {
   const entries: ScoreEntry[] = [];
   const lines: number[] = [];
   for (const source of linesOf({ file, text }).slice(1)) {
-    const { n, lane, i, op } = turnIn(file, source);
+    const { n, lane, i, op } = stretchIn(file, source);
     if (n !== entries.length) throw invalidLine(file, source.line, `n is ${n}, expected ${entries.length}`);
     const expected = next.get(lane) ?? 0;
     if (i !== expected) {
-      throw invalidLine(file, source.line, `entry ${i} of lane "${lane}", expected its entry ${expected}`);
+      throw invalidLine(file, source.line, `found entry ${i} of lane "${lane}", expected entry ${expected}`);
     }
     for (const [at, name] of [op].flat().entries()) {
       entries.push({ n: n + at, lane, i: i + at, op: name });
@@ -144,9 +144,9 @@ export function parseScore({ file, text }: SourceFile): ParsedScore {
   return { header: header as unknown as ScoreHeader, entries, lines };
 }
 
-function turnIn(file: string, source: SourceLine): Omit<ScoreEntry, 'op'> & { op: string | string[] } {
+function stretchIn(file: string, source: SourceLine): Omit<ScoreEntry, 'op'> & { op: string | string[] } {
   const value = parseLine(file, source);
-  const problem = firstProblem(turnFields, value);
+  const problem = firstProblem(stretchFields, value);
   if (problem !== undefined) throw invalidLine(file, source.line, problem);
-  return value as unknown as ReturnType<typeof turnIn>;
+  return value as unknown as ReturnType<typeof stretchIn>;
 }

@@ -1,5 +1,5 @@
-import { fields, isRecord, text, wholeFrom } from '../../core/schema.ts';
-import type { Keys, Outcome } from '../effect.ts';
+import { fields, isRecord, text, wholeFrom } from '../../core/index.ts';
+import type { EffectOutcome, Keys } from '../effect.ts';
 import {
   argsJson,
   contentFields,
@@ -18,47 +18,47 @@ import {
   type SourceLine,
 } from './json-lines.ts';
 
-/** What is shorter as JSON is written again wherever it stands: a reader should rarely have to look elsewhere. */
+/** Values whose JSON is shorter are written out each time, so that a reader rarely has to look elsewhere. */
 const shortestRepeat = 120;
 
-/** The only field of a map that stands for a value which an earlier entry has. */
+/** The only field of a reference to a value of an earlier entry. */
 const sameAs = 'same';
 
-/** Before the place of a value comes that of its entry: `engine#0/3:17`. */
+/** Path of an entry, such as `engine#0/3:17`; paths of values start with it. */
 const entryPlace = (lane: string, i: number): string => `${lane}:${i}`;
 
-/** Puts `{"same": "engine#0:9/args/events/0/data"}` where a long value stands that stood on the tape before. */
+/** Replaces a long value that is already on the tape with a reference: `{"same": "engine#0:9/args/events/0/data"}`. */
 class RepeatWriter {
   readonly #places = new Map<string, string>();
 
-  /** `place` is that of the value: `engine#0:9/args`. */
-  shorten(value: unknown, place: string): unknown {
+  /** `place` is the path of the value, such as `engine#0:9/args`. */
+  shorten(value: unknown, position: string): unknown {
     const text = JSON.stringify(value);
     if (text === undefined || isPlain(text)) return value;
-    return this.#shorten(JSON.parse(text), place);
+    return this.#shorten(JSON.parse(text), position);
   }
 
-  #shorten(value: unknown, place: string): unknown {
+  #shorten(value: unknown, position: string): unknown {
     const text = JSON.stringify(value);
     if (isPlain(text)) return value;
     if (text.length >= shortestRepeat) {
       const first = this.#places.get(text);
       if (first !== undefined) return { [sameAs]: first };
-      this.#places.set(text, place);
+      this.#places.set(text, position);
     }
-    if (Array.isArray(value)) return value.map((item, at) => this.#shorten(item, `${place}/${at}`));
+    if (Array.isArray(value)) return value.map((item, at) => this.#shorten(item, `${position}/${at}`));
     if (!isRecord(value)) return value;
     if (isReference(value)) return { [sameAs]: [value] };
     return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, this.#shorten(item, `${place}/${escaped(key)}`)]),
+      Object.entries(value).map(([key, item]) => [key, this.#shorten(item, `${position}/${escaped(key)}`)]),
     );
   }
 }
 
-/** Nothing in it was written before, and nothing in it looks as if it were a reference. */
+/** Whether the JSON contains neither a long value nor anything that looks like a reference. */
 const isPlain = (text: string): boolean => text.length < shortestRepeat && !mayRepeat(text);
 
-/** Whether there may be a reference in this JSON. */
+/** Whether the JSON may contain a reference. */
 const mayRepeat = (text: string): boolean => text.includes(`{"${sameAs}":`);
 
 const isReference = (value: Readonly<Record<string, unknown>>): boolean =>
@@ -67,17 +67,18 @@ const isReference = (value: Readonly<Record<string, unknown>>): boolean =>
 const escaped = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
 const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
 
-/** Puts the values back. */
+/** Resolves the references that `RepeatWriter` wrote. */
 class RepeatReader {
   readonly #entries = new Map<string, Readonly<Record<string, unknown>>>();
-  readonly #sought = new Set<string>();
+  /** References that are being resolved, to detect cycles. */
+  readonly #resolving = new Set<string>();
 
-  /** An entry as its line says it; later ones, and its own later parts, may refer to it. */
-  add(place: string, entry: Readonly<Record<string, unknown>>): void {
-    this.#entries.set(place, entry);
+  /** Adds an entry as it is on its line. Later entries, and later parts of the entry itself, may refer to it. */
+  add(position: string, entry: Readonly<Record<string, unknown>>): void {
+    this.#entries.set(position, entry);
   }
 
-  /** Throws a `RangeError` that says which reference leads nowhere. */
+  /** Throws a `RangeError` for a reference without a target. */
   restore(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(item => this.restore(item));
     if (!isRecord(value)) return value;
@@ -88,60 +89,60 @@ class RepeatReader {
     return this.#find(String(target));
   }
 
-  #find(place: string): unknown {
-    const [, entry = '', rest = ''] = /^(.*:\d+)\/(.*)$/s.exec(place) ?? [];
+  #find(position: string): unknown {
+    const [, entry = '', rest = ''] = /^(.*:\d+)\/(.*)$/s.exec(position) ?? [];
     let found: unknown = this.#entries.get(entry);
     for (const key of rest.split('/').map(unescaped)) {
       const holds = typeof found === 'object' && found !== null && Object.hasOwn(found, key);
       found = holds ? (found as Readonly<Record<string, unknown>>)[key] : undefined;
     }
-    if (found === undefined || this.#sought.has(place)) {
-      throw new RangeError(`${sameAs}: nothing stands at "${place}" before`);
+    if (found === undefined || this.#resolving.has(position)) {
+      throw new RangeError(`${sameAs}: no earlier value at "${position}"`);
     }
-    this.#sought.add(place);
+    this.#resolving.add(position);
     const restored = this.restore(found);
-    this.#sought.delete(place);
+    this.#resolving.delete(position);
     return restored;
   }
 }
 
-/** What made a tape. */
+/** Origin of a tape. */
 export interface TapeHeader {
   readonly case: string;
   readonly step: string;
-  /** Versions. */
+  /** Version of Reprise. `git` and `node` are versions too. */
   readonly reprise: string;
   readonly git: string;
   readonly node: string;
   readonly recorded_at: string;
 }
 
-/** An entry without its place in the order, so that the tape of one step does not change with another's timing. */
+/** An entry without its position in the schedule, so that the tape of a step is independent of the timing of others. */
 export interface TapeEntry extends EntryContent {
-  /** Below the step's own lane, which is the empty text: `engine#0/3`. */
+  /** Name of the lane below the step's own lane, such as `engine#0/3`; empty for the step's own lane. */
   readonly lane: string;
   readonly i: number;
 }
 
 interface Tape {
   readonly header: TapeHeader;
-  /** Lane by lane. */
+  /** Entries, grouped by lane. */
   readonly entries: readonly TapeEntry[];
 }
 
 export interface ParsedTape extends Tape {
-  /** The line of each entry. */
+  /** Line number of each entry. */
   readonly lines: readonly number[];
 }
 
 const tapeFormat = 2;
 
-/** Raised when redaction replaces other things than before, because both sides of a comparison must agree. */
+/** Version of the redaction rules. Increase it with every change, because both sides of a comparison must agree. */
 const redactionVersion = 1;
 
 export const tapeFileName = (caseName: string, step: string): string => `${caseName}__${step}.vcr`;
 
-/** Equal tapes give equal bytes, whatever order their entries came in. */
+/** Serializes a tape. Equal tapes give equal bytes, regardless of the order of their entries. */
 export function writeTape({ header, entries }: Tape): string {
   const { case: caseName, step, reprise, git, node, recorded_at } = header;
   const first = {
@@ -161,8 +162,8 @@ export function writeTape({ header, entries }: Tape): string {
 }
 
 /**
- * Makes lines of entries that do not say again what an earlier one said: a line without `lane` is of the lane of the
- * line before, one without `keys` has those of the last entry with its `op`, and long values stand there once.
+ * Serializes entries without repeating earlier lines: a line without `lane` belongs to the lane of the line before, a
+ * line without `keys` has the keys of the last entry with the same `op`, and a long value is written once.
  */
 class LineWriter {
   #lane: string | undefined;
@@ -172,10 +173,10 @@ class LineWriter {
   line({ lane, i, op, keys, args, outcome }: TapeEntry): string {
     const laneJson = lane === this.#lane ? '' : `"lane":${JSON.stringify(lane)},`;
     this.#lane = lane;
-    const place = entryPlace(lane, i);
-    const asked = argsJson(this.#repeats.shorten(args, `${place}/args`));
-    const answered = outcomeJson(this.#shortened(outcome, `${place}/ok`));
-    return `{${laneJson}"i":${i},"op":${JSON.stringify(op)}${this.#keysJson(op, keys)}${asked}${answered}}`;
+    const position = entryPlace(lane, i);
+    const pending = argsJson(this.#repeats.shorten(args, `${position}/args`));
+    const answered = outcomeJson(this.#shortened(outcome, `${position}/ok`));
+    return `{${laneJson}"i":${i},"op":${JSON.stringify(op)}${this.#keysJson(op, keys)}${pending}${answered}}`;
   }
 
   #keysJson(op: string, keys: Keys | undefined): string {
@@ -185,14 +186,14 @@ class LineWriter {
     return now === '' ? ',"keys":{}' : now;
   }
 
-  #shortened(outcome: Outcome | undefined, place: string): Outcome | undefined {
+  #shortened(outcome: EffectOutcome | undefined, position: string): EffectOutcome | undefined {
     return outcome?.kind === 'ok'
-      ? { kind: 'ok', value: this.#repeats.shorten(outcome.value, place) }
+      ? { kind: 'ok', value: this.#repeats.shorten(outcome.value, position) }
       : outcome;
   }
 }
 
-/** `a` before `a/2` before `a/10` before `a/engine#0`. */
+/** Sorts `a` before `a/2` before `a/10` before `a/engine#0`. */
 function compareLanes(a: string, b: string): number {
   const [left, right] = [a.split('/'), b.split('/')];
   for (const [at, name] of left.entries()) {
@@ -203,7 +204,7 @@ function compareLanes(a: string, b: string): number {
   return left.length - right.length;
 }
 
-/** Names that are no numbers come last. */
+/** Names that are not numbers come last. */
 const forkNumber = (name: string): number =>
   /^\d{0,15}$/.test(name) ? Number(name) : Number.MAX_SAFE_INTEGER;
 
@@ -224,7 +225,7 @@ const entryFields = fields(
   { lane: text, ...contentFields.optional },
 );
 
-/** Throws TAPE_INVALID with the line, or REPLAY_DIVERGED if it is of another format. */
+/** Parses a tape. Throws TAPE_INVALID with the line, or REPLAY_DIVERGED if the tape has another format version. */
 export function parseTape({ file, text }: SourceFile): ParsedTape {
   const header = headerOf({ file, text });
   const lines = linesOf({ file, text }).slice(1);
@@ -232,7 +233,7 @@ export function parseTape({ file, text }: SourceFile): ParsedTape {
   return { header, entries: lines.map(line => reader.entry(line)), lines: lines.map(({ line }) => line) };
 }
 
-/** Puts back what lines leave out. */
+/** Restores the fields and values that lines omit. */
 class LineReader {
   readonly #file: string;
   #lane: string | undefined;
@@ -255,7 +256,7 @@ class LineReader {
       throw invalidLine(
         this.#file,
         line.line,
-        `entry ${i} of lane "${lane}", expected its entry ${expected}`,
+        `found entry ${i} of lane "${lane}", expected entry ${expected}`,
       );
     }
     this.#next.set(lane, i + 1);
@@ -266,7 +267,7 @@ class LineReader {
 
   #laneOf(value: Readonly<Record<string, unknown>>, { line }: SourceLine): string {
     const lane = (value['lane'] as string | undefined) ?? this.#lane;
-    if (lane === undefined) throw invalidLine(this.#file, line, 'lane: expected a text');
+    if (lane === undefined) throw invalidLine(this.#file, line, 'lane: expected a string');
     this.#lane = lane;
     return lane;
   }
@@ -304,6 +305,6 @@ function headerOf(source: SourceFile): TapeHeader {
   return rest as unknown as TapeHeader;
 }
 
-/** The command that makes the files of a case anew. */
+/** Returns the command that records the case again. */
 export const recordAgain = (header: Readonly<Record<string, unknown>>): string =>
   `reprise test ${typeof header['case'] === 'string' ? header['case'] : '<case>'} --record`;

@@ -21,23 +21,31 @@ const secrets = [
 ];
 const redactor = createRedactor({ paths, secrets });
 
-describe('paths', () => {
+describe('redaction of paths', () => {
   it.each([
-    ['the longest is found first', '/srv/ada/project/.reprise/state/x', '<PATH:state>/x'],
-    ['a shorter one where the longer one does not end', '/srv/ada/projects', '<PATH:home>/projects'],
-    ['not inside of another name', '/srv/ada-2 /srv/ada.txt /srv/adam', '/srv/ada-2 /srv/ada.txt /srv/adam'],
-    ['not below another folder', 'x/srv/ada ./srv/ada ${D}/srv/ada', 'x/srv/ada ./srv/ada ${D}/srv/ada'],
-    ['not as the host of an address', 'https://srv/ada', 'https://srv/ada'],
-    ['at the end of a sentence', 'cannot open /srv/ada.', 'cannot open <PATH:home>.'],
-    ['in a list', 'PATH=/bin:/srv/ada/bin:/srv/ada', 'PATH=/bin:<PATH:home>/bin:<PATH:home>'],
-    ['in an address of a file', 'file:///srv/ada/x', 'file://<PATH:home>/x'],
-    ['after a flag', 'cc -I/srv/ada/include', 'cc -I<PATH:home>/include'],
-    ['after a redirection', 'echo >/srv/ada/x', 'echo ><PATH:home>/x'],
-    ['in text that is JSON', '{\\"at\\":\\"/srv/\\"odd\\" name/x\\"}', '{\\"at\\":\\"<PATH:quoted>/x\\"}'],
-    ['once only, if a folder in it has the name of another', '/srv/ada/srv/ada/x', '<PATH:home>/srv/ada/x'],
+    ['prefers the longest path', '/srv/ada/project/.reprise/state/x', '<PATH:state>/x'],
+    [
+      'takes a shorter path if the longer one does not end there',
+      '/srv/ada/projects',
+      '<PATH:home>/projects',
+    ],
+    ['skips longer names', '/srv/ada-2 /srv/ada.txt /srv/adam', '/srv/ada-2 /srv/ada.txt /srv/adam'],
+    [
+      'skips paths below another folder',
+      'x/srv/ada ./srv/ada ${D}/srv/ada',
+      'x/srv/ada ./srv/ada ${D}/srv/ada',
+    ],
+    ['skips the host of a URL', 'https://srv/ada', 'https://srv/ada'],
+    ['finds a path at the end of a sentence', 'cannot open /srv/ada.', 'cannot open <PATH:home>.'],
+    ['finds a path in a list', 'PATH=/bin:/srv/ada/bin:/srv/ada', 'PATH=/bin:<PATH:home>/bin:<PATH:home>'],
+    ['finds a path in a file URL', 'file:///srv/ada/x', 'file://<PATH:home>/x'],
+    ['finds a path after a flag', 'cc -I/srv/ada/include', 'cc -I<PATH:home>/include'],
+    ['finds a path after a redirection', 'echo >/srv/ada/x', 'echo ><PATH:home>/x'],
+    ['finds a path in JSON', '{\\"at\\":\\"/srv/\\"odd\\" name/x\\"}', '{\\"at\\":\\"<PATH:quoted>/x\\"}'],
+    ['replaces only the first of two nested matches', '/srv/ada/srv/ada/x', '<PATH:home>/srv/ada/x'],
   ])('%s', (_, given, expected) => expect(redactor.text(given)).toBe(expected));
 
-  it('have one name, whether a link leads to them or not', () => {
+  it('uses one name for a folder and for a symbolic link to it', () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-redact-')));
     const link = `${folder}-link`;
     symlinkSync(folder, link);
@@ -50,36 +58,36 @@ describe('paths', () => {
     }
   });
 
-  it('have one name with and without /private', () => {
+  it('uses one name with and without /private', () => {
     const { text } = createRedactor({ paths: [{ name: 'tmp', path: '/var/folders/ab' }], secrets: [] });
     expect(text('/private/var/folders/ab/x /var/folders/ab/x')).toBe('<PATH:tmp>/x <PATH:tmp>/x');
   });
 
-  it('come back where they were, and secrets do not', () => {
+  it('can be undone by expand, which keeps secrets hidden', () => {
     const value = { '/srv/ada/project/x': ['/srv/ada', 1, null], b: 'correct-horse-battery' };
     expect(redactor.expand(redactor.json(value))).toEqual({ ...value, b: '<SECRET:DEPLOY_TOKEN>' });
     expect(redactor.expand('<PATH:unknown>/x')).toBe('<PATH:unknown>/x');
   });
 });
 
-describe('known secrets', () => {
+describe('redaction of known secrets', () => {
   const basic = Buffer.from(`user:${password}`).toString('base64');
   it.each([
-    ['in the middle of a word', 'xcorrect-horse-batteryx', 'x<SECRET:DEPLOY_TOKEN>x'],
-    ['in the query of an address', `?q=${encodeURIComponent(password)}`, '?q=<SECRET:DB_PASSWORD>'],
-    ['with small letters in its codes', '?q=p%40ss%2fword%2b%221%22', '?q=<SECRET:DB_PASSWORD>'],
-    ['inside of JSON', JSON.stringify({ password }), '{"password":"<SECRET:DB_PASSWORD>"}'],
-    ['not if it is short', 'abc', 'abc'],
-    ['not if it is a common word', 'enabled', 'enabled'],
+    ['finds a secret in the middle of a word', 'xcorrect-horse-batteryx', 'x<SECRET:DEPLOY_TOKEN>x'],
+    ['finds a secret in the query of a URL', `?q=${encodeURIComponent(password)}`, '?q=<SECRET:DB_PASSWORD>'],
+    ['finds lower-case percent-encoding', '?q=p%40ss%2fword%2b%221%22', '?q=<SECRET:DB_PASSWORD>'],
+    ['finds a secret in JSON', JSON.stringify({ password }), '{"password":"<SECRET:DB_PASSWORD>"}'],
+    ['ignores a short secret', 'abc', 'abc'],
+    ['ignores a common word', 'enabled', 'enabled'],
     [
-      'inside of what only looks like a placeholder',
+      'finds a secret in text that only looks like a placeholder',
       '<SECRET:correct-horse-battery>',
       '<SECRET:<SECRET:DEPLOY_TOKEN>>',
     ],
-    ['not inside of a placeholder', '<SECRET:X> SECRET:X', '<SECRET:X> <SECRET:TRICKY_KEY>'],
+    ['leaves a placeholder alone', '<SECRET:X> SECRET:X', '<SECRET:X> <SECRET:TRICKY_KEY>'],
   ])('%s', (_, given, expected) => expect(redactor.text(given)).toBe(expected));
 
-  it.each(['', 'u', 'us', 'use'])('in base64 of something that begins with "%s"', before => {
+  it.each(['', 'u', 'us', 'use'])('finds a secret in base64 after "%s"', before => {
     const encoded = Buffer.from(`${before}correct-horse-battery!`).toString('base64');
     const hidden = redactor.text(`data ${encoded}`);
     expect(hidden).toContain('<SECRET:DEPLOY_TOKEN>');
@@ -87,7 +95,7 @@ describe('known secrets', () => {
     expect(redactor.text(basic)).not.toBe(basic);
   });
 
-  it('with several lines, also line by line', () => {
+  it('finds single lines of a multi-line secret', () => {
     const value =
       '-----BEGIN X-----\nabcdefghijklmnopqrstuvwxyz\nzyxwvutsrqponmlkjihgfedcba\n-----END X-----';
     const { text } = createRedactor({ paths: [], secrets: [{ name: 'PEM', value }] });
@@ -96,7 +104,7 @@ describe('known secrets', () => {
   });
 });
 
-/** Texts in which everything that is looked for stands beside everything else. */
+/** Pieces of random texts, in which every kind of match can be next to every other. */
 const pieces = fc.constantFrom(
   ...paths.flatMap(({ path }) => [path, `${path}/x`]),
   ...secrets.map(({ value }) => value),
@@ -135,7 +143,7 @@ const values = fc.letrec<{ value: unknown }>(tie => ({
 })).value;
 
 describe('redaction', () => {
-  it('done twice changes nothing', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(texts, given => {
         const once = redactor.text(given);
@@ -152,7 +160,7 @@ describe('redaction', () => {
     );
   });
 
-  it('of a line of JSON is that of what it says', () => {
+  it('of a line of JSON equals redaction of the parsed value', () => {
     fc.assert(
       fc.property(values, given => {
         const line = redactor.line(JSON.stringify(given));
@@ -163,7 +171,7 @@ describe('redaction', () => {
     );
   });
 
-  it('leaves no secret, in whatever stands around it', () => {
+  it('leaves no secret in any surrounding text', () => {
     fc.assert(
       fc.property(texts, texts, (before, after) => {
         expect(redactor.text(`${before} correct-horse-battery ${after}`)).not.toContain(
@@ -174,7 +182,7 @@ describe('redaction', () => {
     );
   });
 
-  it('of paths alone can be undone', () => {
+  it('can be undone if only paths were replaced', () => {
     const separators = fc.constantFrom('/', ' ', ':', '"', '\n', 'x', '/src', '.', '-', '..', 'é', '(');
     const names = fc.constantFrom(...paths.map(({ path }) => path));
     fc.assert(
@@ -186,7 +194,7 @@ describe('redaction', () => {
     );
   });
 
-  it('hides the values of headers, whatever they look like', () => {
+  it('hides the values of secret headers even if they do not look secret', () => {
     expect(redactor.json({ Authorization: 'x y', 'X-Api-Key': 'k', accept: 'k', cookie: '' })).toEqual({
       Authorization: '<SECRET:AUTHORIZATION>',
       'X-Api-Key': '<SECRET:X-API-KEY>',
@@ -195,7 +203,7 @@ describe('redaction', () => {
     });
   });
 
-  it('takes a line that is no JSON as a text', () => {
+  it('treats a line that is not JSON as text', () => {
     expect(redactor.line('{"torn":"/srv/ada')).toBe('{"torn":"<PATH:home>');
   });
 });

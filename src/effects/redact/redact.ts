@@ -8,22 +8,22 @@ interface RedactorOptions {
 }
 
 /**
- * Puts `<PATH:name>` and `<SECRET:NAME>` where paths of this machine and secrets stand. The same function is used on
- * every write and on both sides of every comparison. Doing it twice changes nothing.
+ * Replaces paths of this machine with `<PATH:name>` and secrets with `<SECRET:NAME>`. The same function is used on
+ * every write and on both sides of every comparison. It is idempotent.
  */
 export interface Redactor {
   text(text: string): string;
-  /** All texts in the value, and the keys of its maps. */
+  /** Redacts all strings in the value, including the keys of its maps. */
   json(value: unknown): unknown;
-  /** The same as `json` of what the line says. Fast, because most lines hold nothing. */
+  /** Redacts a line of JSON, with the same result as `json` of the parsed line. Fast if there is nothing to redact. */
   line(jsonLine: string): string;
-  /** Lines of JSON, each with its line break. */
+  /** Redacts lines of JSON, each with its line break. */
   lines(jsonLines: string): string;
-  /** The paths of this machine where their placeholders stand; secrets stay hidden. */
+  /** Replaces the placeholders of paths with the paths of this machine. Secrets stay hidden. */
   expand(value: unknown): unknown;
 }
 
-/** More rounds than anything needs in which what was replaced lets something else be seen. */
+/** Upper limit for the rounds in which a replacement exposes another match; real texts need fewer. */
 const mostRounds = 8;
 
 export function createRedactor({ paths, secrets }: RedactorOptions): Redactor {
@@ -79,7 +79,7 @@ function replaceSecrets(secrets: readonly Secret[]): Replace {
   const known = new RegExp(`${placeholder}|${forms}`, 'g');
   const alone = new RegExp(forms, 'g');
   const ours = new Set(names.values());
-  // Our own placeholders are passed over, because a secret may be a word like `SECRET_1`; what only looks like one is not.
+  // Skips our own placeholders, because a secret may be a word like `SECRET_1`. Other text in that form is redacted.
   return text =>
     text.replace(
       known,
@@ -111,14 +111,14 @@ function replacePaths(paths: readonly NamedPath[]): Replace {
     );
 }
 
-/** Longest first, so that of two that begin alike the longer one is found. */
+/** Longest first, so that the longer of two texts with the same prefix matches. */
 const anyOf = (texts: Iterable<string>): string =>
   [...texts]
     .sort((a, b) => b.length - a.length || (a < b ? -1 : 1))
     .map(text => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
     .join('|');
 
-/** Whatever is replaced because it is known has one of these in it, plain or as JSON. */
+/** A pattern that matches every text with a known path or secret, plain or JSON-escaped. */
 function signsOf({ paths, secrets }: RedactorOptions): string {
   const known = [
     ...pathForms(paths).keys(),
@@ -127,7 +127,7 @@ function signsOf({ paths, secrets }: RedactorOptions): string {
   return anyOf(new Set(known.flatMap(text => [text, jsonEscaped(text)])));
 }
 
-/** The value of a header such as `authorization` is secret even if nothing in it looks like it. */
+/** Hides the value of a header such as `authorization` even if it does not look like a secret. */
 const hideField = (key: string, value: unknown): unknown =>
   typeof value === 'string' && value !== '' && isSecretField(key) && !wholePlaceholder.test(value)
     ? `<SECRET:${placeholderName(key).toUpperCase()}>`
@@ -164,13 +164,13 @@ function mapTexts(
   );
 }
 
-/** A folder of this machine, and the name that stands on tapes instead: `<PATH:repo>`. */
+/** A folder of this machine, and the name written to tapes instead: `<PATH:repo>`. */
 export interface NamedPath {
   readonly name: string;
   readonly path: string;
 }
 
-/** How a path can be written, with the name of each. */
+/** Returns all spellings of the paths, each with the name of its path. */
 export function pathForms(paths: readonly NamedPath[]): ReadonlyMap<string, string> {
   const forms = new Map<string, string>();
   for (const { name, path } of paths) {
@@ -195,7 +195,7 @@ function realPath(path: string): string {
   }
 }
 
-/** On macOS these are links into `/private`, and either is printed. */
+/** On macOS these folders are links into `/private`, and programs print either form. */
 function twins(path: string): readonly string[] {
   if (/^\/(?:tmp|var|etc)(?:\/|$)/.test(path)) return [path, `/private${path}`];
   if (/^\/private\/(?:tmp|var|etc)(?:\/|$)/.test(path)) return [path, path.slice('/private'.length)];
@@ -204,17 +204,17 @@ function twins(path: string): readonly string[] {
 
 const letters = String.raw`\w\u00c0-\u1fff\u2070-\uffff`;
 
-/** `/tmp/a` is not in `/tmp/ab` and not in `/tmp/a.txt`, but it is in `/tmp/a/b` and at the end of a sentence. */
+/** `/tmp/a` does not match in `/tmp/ab` or `/tmp/a.txt`, but it does in `/tmp/a/b` and at the end of a sentence. */
 export const endsHere = `(?![${letters}@+~%-]|\\.[${letters}])`;
 
-const goesOnBefore = new RegExp(String.raw`[${letters}.@+~%*)\]}-]$`);
+const partOfPathBefore = new RegExp(String.raw`[${letters}.@+~%*)\]}-]$`);
 const flagBefore = /(?:^|[^\w-])-[A-Za-z]$/;
 const placeholderBefore = /<(?:PATH|SECRET):[\w.-]+>$/;
 
-/** `/tmp/a` is not in `/var/tmp/a` and not in `https://tmp/a`, but it is in `-I/tmp/a` and in `file:///tmp/a`. */
+/** `/tmp/a` does not match in `/var/tmp/a` or `https://tmp/a`, but it does in `-I/tmp/a` and `file:///tmp/a`. */
 export function beginsAt(text: string, offset: number): boolean {
   const before = text.slice(Math.max(0, offset - 3), offset);
   if (before.endsWith('/')) return before === '://';
   if (before.endsWith('>')) return !placeholderBefore.test(text.slice(Math.max(0, offset - 100), offset));
-  return !goesOnBefore.test(before) || flagBefore.test(before);
+  return !partOfPathBefore.test(before) || flagBefore.test(before);
 }

@@ -1,14 +1,14 @@
-/** How a secret of a known kind looks like in a text. */
+/** Pattern of a known kind of secret. */
 export interface TokenPattern {
-  /** What stands in the placeholder, and in the report of a leak. */
+  /** Name in the placeholder and in the report of a leak. */
   readonly name: string;
-  /** Global. Its first group is what stands before the secret and is kept; the rest of the match is the secret. */
+  /** Global pattern. Its first group is kept; the rest of the match is the secret. */
   readonly pattern: RegExp;
 }
 
-interface Kind {
+interface SecretKind {
   readonly name: string;
-  /** Every text with such a secret has a match of this, also when the text is written as JSON. */
+  /** Cheap pattern that matches every text with such a secret, plain or as JSON. */
   readonly sign: string;
   readonly before?: string;
   readonly secret: string;
@@ -16,11 +16,11 @@ interface Kind {
 }
 
 const notInAWord = '(?<![A-Za-z0-9])';
-/** Between a header's name and its value, also in JSON, and in JSON inside of a text. */
+/** Separator between the name and the value of a header, also in JSON and in JSON within a string. */
 const colon = String.raw`[\\"']{0,8}\s*[:=]\s*[\\"']{0,8}`;
 const schemes = '(?:bearer|basic|token)';
 const awsKeyId = '(?:A[KS]IA[A-Z0-9]{16}|<SECRET:AWS_ACCESS_KEY_ID>)';
-/** Forty characters that are no SHA and no word. */
+/** Forty characters that are neither a SHA nor a word. */
 const awsSecret =
   '(?<![A-Za-z0-9+/=])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*[0-9])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])';
 const secretHeaders =
@@ -30,7 +30,7 @@ const secretParameters =
 const keyBegins = '-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----';
 const keyEnds = '-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----';
 
-const kinds: readonly Kind[] = [
+const kinds: readonly SecretKind[] = [
   {
     name: 'PRIVATE_KEY',
     sign: '-----BEGIN ',
@@ -144,15 +144,15 @@ export const tokenPatterns: readonly TokenPattern[] = kinds.map(({ name, before 
   pattern: new RegExp(`(${before})(?:${secret})`, anyCase ? 'gi' : 'g'),
 }));
 
-const signsOf = (chosen: readonly Kind[]) => [...new Set(chosen.map(({ sign }) => sign))].join('|');
+const signsOf = (chosen: readonly SecretKind[]) => [...new Set(chosen.map(({ sign }) => sign))].join('|');
 
-/** A text, or a line of JSON, in which neither is found holds no token. Two, because ignoring case is slow. */
+/** A text, or a line of JSON, that matches neither contains no token. Ignoring case is slow, so there are two. */
 const signs = {
   exact: signsOf(kinds.filter(({ anyCase }) => !anyCase)),
   anyCase: signsOf(kinds.filter(({ anyCase }) => anyCase)),
 } as const;
 
-/** Whether a text may hold a token, or one of other things that are looked for, given as the source of an expression. */
+/** Returns a test whether a text may contain a token, or a match of `others`, the source of a regular expression. */
 export function signDetector(others = ''): (text: string) => boolean {
   const exact = new RegExp(others === '' ? signs.exact : `${others}|${signs.exact}`);
   const anyCase = new RegExp(signs.anyCase, 'i');
@@ -161,7 +161,7 @@ export function signDetector(others = ''): (text: string) => boolean {
 
 export const mayHoldToken = signDetector();
 
-/** Fields of headers: their values are secret whatever they look like. */
+/** Whether the name is that of a header whose value is always secret. */
 export const isSecretField = (name: string): boolean => secretField.test(name);
 
 const secretField = new RegExp(`^(?:(?:proxy-)?authorization|(?:set-)?cookie|${secretHeaders})$`, 'i');

@@ -3,24 +3,24 @@ import { createRedactor } from './redact.ts';
 import { isSecretName, secretsOf } from './secrets.ts';
 
 const { text } = createRedactor({ paths: [], secrets: [] });
-/** Put together here, so that no scanner takes this file for one with secrets in it. */
+/** Joins the parts of a token, so that secret scanners do not flag this file. */
 const fake = (...parts: readonly string[]) => parts.join('');
 const letters = 'aB3dE6gH9jK2mN5pQ8sT1vW4yZ7'.repeat(3);
 
-describe('variables', () => {
+describe('secrets in environment variables', () => {
   it.each(
     'GITHUB_TOKEN ANTHROPIC_API_KEY OPENAI_KEY DB_PASSWORD PGPASSWORD MYSQL_PWD AWS_SECRET_ACCESS_KEY SENTRY_DSN npm_config__authToken SESSION_COOKIE SSH_PRIVATE_KEY BASIC_AUTH GCP_CREDENTIALS MY_PASSWD CLIENT_SECRET DATABASE_URL'.split(
       ' ',
     ),
-  )('%s is secret by its name', name => expect(isSecretName(name)).toBe(true));
+  )('include %s because of its name', name => expect(isSecretName(name)).toBe(true));
 
   it.each(
     'PATH HOME PWD OLDPWD SSH_AUTH_SOCK TLS_KEY_FILE KEYBOARD KEYBOARD_LAYOUT MONKEY AUTHOR GIT_AUTHOR_NAME XAUTHORITY TOKEN_TTL MAX_TOKENS SSH_PUBLIC_KEY AUTH_METHOD COMPASS PASSENGER GIT_ASKPASS PATTERN'.split(
       ' ',
     ),
-  )('%s is not', name => expect(isSecretName(name)).toBe(false));
+  )('do not include %s', name => expect(isSecretName(name)).toBe(false));
 
-  it('count unless their values are short, plain words, paths, or the name of the user', () => {
+  it('do not include values that are short, common words, paths or the name of the user', () => {
     expect(
       secretsOf({
         USER: 'ada_lovelace',
@@ -46,7 +46,7 @@ describe('variables', () => {
   });
 });
 
-describe('tokens', () => {
+describe('redaction of tokens', () => {
   it.each([
     ['ANTHROPIC_KEY', fake('sk-', 'ant-', 'api03-', letters)],
     ['OPENAI_KEY', fake('sk-', letters.slice(0, 48))],
@@ -68,7 +68,7 @@ describe('tokens', () => {
       fake('-----BEGIN RSA ', 'PRIVATE KEY-----\n', letters, '\n-----END RSA ', 'PRIVATE KEY-----'),
     ],
     ['PRIVATE_KEY', fake('-----BEGIN ', 'PRIVATE KEY-----\\n', letters, '\\n-----END ', 'PRIVATE KEY-----')],
-  ])('of the kind %s are known by their looks', (name, token) => {
+  ])('recognizes a token of the kind %s by its format', (name, token) => {
     expect(text(`a ${token}, b`)).toBe(`a <SECRET:${name}>, b`);
     expect(JSON.parse(createRedactor({ paths: [], secrets: [] }).line(JSON.stringify([token])))).toEqual([
       `<SECRET:${name}>`,
@@ -91,9 +91,9 @@ describe('tokens', () => {
     ['https://x.org/?a=1&access_token=abcdef#top', 'https://x.org/?a=1&access_token=<SECRET:URL_TOKEN>#top'],
     ['https://x.org/?key=abcdef&b=2', 'https://x.org/?key=<SECRET:URL_TOKEN>&b=2'],
     ['https://x.org/?token=abcdef', 'https://x.org/?token=<SECRET:URL_TOKEN>'],
-  ])('are found where they are used: %s', (given, expected) => expect(text(given)).toBe(expected));
+  ])('recognizes a token by its context: %s', (given, expected) => expect(text(given)).toBe(expected));
 
-  it('of AWS are two: the secret one is known by the other, which is near', () => {
+  it('recognizes an AWS secret key by the key id near it', () => {
     const secret = 'aB3dE6gH9jK2mN5pQ8sT1vW4yZ7aB3/E6gH9jK2m';
     const id = fake('AK', 'IA', 'ABCDEFGH12345678');
     expect(text(`${id} ${secret}`)).toBe('<SECRET:AWS_ACCESS_KEY_ID> <SECRET:AWS_SECRET_ACCESS_KEY>');
@@ -117,9 +117,9 @@ describe('tokens', () => {
     '9f1c2d3e-4b5a-6978-8796-a5b4c3d2e1f0',
     '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----',
     'cookie: a nice one',
-  ])('are not seen in %s', given => expect(text(given)).toBe(given));
+  ])('finds no token in %s', given => expect(text(given)).toBe(given));
 
-  it('that are huge do not take long to look through', () => {
+  it('takes linear time for very long texts', () => {
     for (const piece of ['a', 'eyJ', '://', 'A'.repeat(40), '-----BEGIN ', 'authorization: ', 'sk-', '/']) {
       const long = piece.repeat(Math.ceil(200_000 / piece.length));
       expect(text(`${long} AK${'IA'}ABCDEFGH12345678`)).toContain('<SECRET:AWS_ACCESS_KEY_ID>');

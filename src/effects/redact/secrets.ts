@@ -1,13 +1,13 @@
-/** A value that must reach no file, and the name that stands there instead. */
+/** A value that must never be written to a file, and the name to write instead. */
 export interface Secret {
   readonly name: string;
   readonly value: string;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type SearchedEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** The variables whose names say that their values are secret, unless the value is a word that means nothing. */
-export function secretsOf(env: Environment): readonly Secret[] {
+/** Returns the variables whose names suggest a secret, except those whose value is short, a path or a common word. */
+export function secretsOf(env: SearchedEnvironment): readonly Secret[] {
   const users = userNames.map(name => env[name]);
   return Object.entries(env).flatMap(([name, value]) =>
     value !== undefined && isSecretName(name) && isSecretValue(value) && !users.includes(value)
@@ -23,13 +23,13 @@ const words =
 
 const gluedWords = /TOKEN|SECRET|PASSWORD|PASSWD|APIKEY|CREDENTIAL/;
 
-/** Where something is kept, how it is called or how long it lives, not what it is. */
+/** Names of variables that describe a secret (its location, name or lifetime) without containing it. */
 const aboutASecret =
   /_(?:FILE|FILENAME|PATH|DIR|FOLDER|SOCK|SOCKET|PID|TYPE|METHOD|MODE|ENABLED|REQUIRED|TTL|TIMEOUT|EXPIRES?|EXPIRY|LENGTH|LIMIT|COUNT|BUDGET|REGION|ENDPOINT|HOST|PORT|NAMES?|ALIAS|ISSUER|USER|USERNAME|PROGRAM|ALGORITHM|ALG)$|(?:^|_)PUBLIC_|^(?:MAX|MIN|NUM)_|_TOKENS$/;
 
 const publicNames = new Set(['PWD', 'OLDPWD', 'XAUTHORITY', 'GPG_KEY', 'GIT_ASKPASS', 'SSH_ASKPASS']);
 
-/** Also lower-case names, such as `npm_config__authToken`. */
+/** Whether the name suggests a secret. Case is ignored, so `npm_config__authToken` counts too. */
 export function isSecretName(name: string): boolean {
   const upper = name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toUpperCase();
   if (publicNames.has(upper) || aboutASecret.test(upper)) return false;
@@ -44,7 +44,7 @@ const plainWords = new Set(
   ).split(' '),
 );
 
-/** A path in which a secret may be is none. AWS keys may begin with a slash, so the first folder has to be known. */
+/** Whether the value is a path. AWS keys may start with a slash, so only known top-level folders count. */
 const isPath = (value: string): boolean =>
   /^(?:~|\.{1,2})\//.test(value) ||
   /^\/(?:home|Users|root|etc|var|tmp|opt|usr|run|mnt|srv|dev|proc|private|Library|workspaces?|app|data|secrets)\//.test(
@@ -52,7 +52,7 @@ const isPath = (value: string): boolean =>
   ) ||
   /^[A-Za-z]:[\\/]/.test(value);
 
-/** Replacing a short value or a common word would hide nothing, and garble everything. */
+/** Whether the value is worth hiding. Replacing short values and common words would only garble the text. */
 export const isSecretValue = (value: string): boolean =>
   value.length >= 6 &&
   !/^\d{1,9}$/.test(value) &&
@@ -68,16 +68,16 @@ const hasPassword = (url: string): boolean =>
   /[?&][\w-]*(?:key|token|secret|sig|password)=/i.test(url) ||
   /hooks?\b/.test(url);
 
-/** The password alone is as secret as the address that it is in. */
+/** Returns the password inside a URL: on its own it is just as secret. */
 function passwordIn(name: string, value: string): readonly Secret[] {
   const password = /:\/\/[^\s/:@]*:([^\s/]+)@/.exec(value)?.[1];
   return password !== undefined && isSecretValue(password) ? [{ name, value: password }] : [];
 }
 
-/** As short as this, a form could be part of anything. */
+/** Minimum length: a shorter form would match unrelated text. */
 const shortest = 6;
 
-/** How a value can look like in a text: plain, inside of JSON, in a URL, in base64, or only one line of it. */
+/** Returns the forms of a value in a text: plain, JSON-escaped, URL-encoded, base64, or a single line of it. */
 export function formsOf(value: string): readonly string[] {
   const forms = [value, ...linesOf(value)].flatMap(text => [
     text,
@@ -90,7 +90,7 @@ export function formsOf(value: string): readonly string[] {
 
 export const jsonEscaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** A private key is often printed with other line breaks than it has. */
+/** A private key is often printed with different line breaks, so each line counts. */
 const linesOf = (value: string): readonly string[] =>
   value.includes('\n')
     ? value.split(/\r?\n/).filter(line => line.length >= 16 && !line.startsWith('-----'))
@@ -108,8 +108,8 @@ function urlForms(text: string): readonly string[] {
 }
 
 /**
- * What the value becomes in the middle of something that is encoded as a whole, such as `user:password`: one text for
- * each of the three places at which it can begin, without the characters at the ends that depend on the neighbours.
+ * Returns the encodings of the value inside a longer encoded text, such as `user:password`: one for each of the three
+ * offsets at which it can start, without the characters at both ends that depend on the neighbors.
  */
 function base64Forms(text: string): readonly string[] {
   const bytes = Buffer.from(text);

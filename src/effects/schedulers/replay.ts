@@ -1,7 +1,12 @@
-import type { Asked, LanePlayer, PlayerFactory, View } from '../conductor/scheduler.ts';
+import type {
+  LaneScheduler,
+  PendingEffect,
+  SchedulerFactory,
+  SchedulerView,
+} from '../conductor/scheduler.ts';
 import { asData, outcomeDifferences, requestDifference } from '../divergence/compare.ts';
 import { createExplain, type Explain } from '../divergence/explain.ts';
-import type { Outcome } from '../effect.ts';
+import type { EffectOutcome } from '../effect.ts';
 import {
   indexTapes,
   type RecordedEntry,
@@ -11,35 +16,38 @@ import {
 } from '../recording/recording.ts';
 import type { EntryPlace } from '../tracer.ts';
 
-export interface ScorePlayerOptions {
+export interface ReplaySchedulerOptions {
   readonly recording: Recording;
-  /** `sessions`: what is real is performed, and compared. `tape`: the tape answers all but what is inside. */
+  /** `sessions` performs `real` effects and compares them; `tape` performs only `inside` effects. */
   readonly fidelity: 'sessions' | 'tape';
-  /** Makes of data of now what the recording would hold of it. What it made already, it leaves as it is. */
+  /** Converts data of this run to the form that a recording has. Must be idempotent. */
   readonly normalise: (value: unknown) => unknown;
-  /** Makes of a recorded answer what a lane of now is to get. */
+  /** Converts a recorded answer to the form that a lane of this run expects. */
   readonly expand: (value: unknown) => unknown;
-  /** `file:line` of an entry on its tape, for messages. */
+  /** Returns `file:line` of an entry on its tape, for messages. */
   readonly where?: (entry: RecordedEntry) => string | undefined;
-  /** What to type to record it again, for messages. */
+  /** Command that records the case again, for messages. */
   readonly rerecord?: string;
-  /** Source files are named below this folder in messages. */
+  /** Folder that source files in messages are relative to. */
   readonly sourceRoot?: string;
 }
 
-/** Replays a recording: the order of the score, and each lane strictly in the sequence of its tape. */
-export function scorePlayer(options: ScorePlayerOptions): PlayerFactory<LanePlayer> {
+/**
+ * A scheduler that replays a recording: all entries in the order of the score, and each lane in the order of its tape.
+ * Throws REPLAY_DIVERGED at the first difference.
+ */
+export function replayScheduler(options: ReplaySchedulerOptions): SchedulerFactory<LaneScheduler> {
   const tapes = indexTapes(options.recording);
-  return view => new ScorePlayer(options, tapes, view);
+  return view => new ReplayScheduler(options, tapes, view);
 }
 
-class ScorePlayer implements LanePlayer {
-  readonly #options: ScorePlayerOptions;
+class ReplayScheduler implements LaneScheduler {
+  readonly #options: ReplaySchedulerOptions;
   readonly #tapes: Tapes;
-  readonly #view: View;
+  readonly #view: SchedulerView;
   readonly #explain: Explain;
 
-  constructor(options: ScorePlayerOptions, tapes: Tapes, view: View) {
+  constructor(options: ReplaySchedulerOptions, tapes: Tapes, view: SchedulerView) {
     this.#options = options;
     this.#tapes = tapes;
     this.#view = view;
@@ -47,49 +55,50 @@ class ScorePlayer implements LanePlayer {
     this.#explain = createExplain({ tapes, view, where, rerecord, sourceRoot });
   }
 
-  next(): Asked {
+  next(): PendingEffect {
     const recorded = this.#tapes.score[this.#view.granted];
-    const asked = recorded && this.#view.askedBy(recorded.lane);
-    if (!asked) throw this.#misfit() ?? this.#absence(recorded);
-    const misfit = this.#misfitOf(asked, recorded);
+    const pending = recorded && this.#view.pendingOf(recorded.lane);
+    if (!pending) throw this.#misfit() ?? this.#absence(recorded);
+    const misfit = this.#misfitOf(pending, recorded);
     if (misfit) throw misfit;
-    const obstacle = this.#view.obstacleOf(asked);
-    if (!obstacle) return asked;
+    const obstacle = this.#view.obstacleOf(pending);
+    if (!obstacle) return pending;
     throw (
-      this.#misfit() ?? (this.#canAnyGoOn() ? this.#explain.stuck(asked, obstacle) : this.#explain.deadlock())
+      this.#misfit() ??
+      (this.#canContinue() ? this.#explain.stuck(pending, obstacle) : this.#explain.deadlock())
     );
   }
 
-  performs({ effect: { answer = 'real' } }: Asked): boolean {
+  performs({ effect: { answer = 'real' } }: PendingEffect): boolean {
     return answer === 'inside' || (answer === 'real' && this.#options.fidelity === 'sessions');
   }
 
-  canEnd(asked: Asked): boolean {
-    if (this.#tapes.of(asked.lane.name)[asked.i]?.op !== asked.op) return false;
-    // Nobody else goes on while it is performed, so that it would wait for ever.
-    return !this.performs(asked) || asked.effect.awaits?.isOver(asked.args) !== false;
+  canEnd(pending: PendingEffect): boolean {
+    if (this.#tapes.of(pending.lane.name)[pending.i]?.op !== pending.op) return false;
+    // No other lane runs while it is performed, so an effect whose wait is not over would hang.
+    return !this.performs(pending) || pending.effect.awaits?.isOver(pending.args) !== false;
   }
 
-  answerOf(asked: Asked, { n }: EntryPlace): Outcome | 'perform' | 'cut off' {
+  answerOf(pending: PendingEffect, { n }: EntryPlace): EffectOutcome | 'perform' | 'cut off' {
     const recorded = this.#tapes.score[n];
     if (!recorded?.outcome) return 'cut off';
-    if (this.performs(asked)) return 'perform';
+    if (this.performs(pending)) return 'perform';
     const { outcome } = recorded;
-    const isCancelled = asked.isDoomed || isCancelledWait(asked, outcome);
+    const isCancelled = pending.isCancelling || isCancelledWait(pending, outcome);
     if (isCancelled !== (outcome.kind === 'cancelled')) {
       const now = isCancelled ? 'cancelled' : 'not cancelled';
-      throw this.#explain.otherAnswer(asked, recorded, [`end: recorded ${outcome.kind}, now ${now}`]);
+      throw this.#explain.otherAnswer(pending, recorded, [`end: recorded ${outcome.kind}, now ${now}`]);
     }
     return this.#expanded(outcome);
   }
 
-  judge(asked: Asked, { n }: EntryPlace, outcome: Outcome): Outcome {
+  judge(pending: PendingEffect, { n }: EntryPlace, outcome: EffectOutcome): EffectOutcome {
     const recorded = this.#tapes.score[n];
     if (!recorded?.outcome) return outcome;
-    if (isCancelledWait(asked, recorded.outcome)) return recorded.outcome;
+    if (isCancelledWait(pending, recorded.outcome)) return recorded.outcome;
     const { normalise } = this.#options;
-    const difference = outcomeDifferences(asked, recorded.outcome, outcome, normalise);
-    if (difference.length > 0) throw this.#explain.otherAnswer(asked, recorded, difference);
+    const difference = outcomeDifferences(pending, recorded.outcome, outcome, normalise);
+    if (difference.length > 0) throw this.#explain.otherAnswer(pending, recorded, difference);
     return outcome;
   }
 
@@ -107,34 +116,38 @@ class ScorePlayer implements LanePlayer {
     if (isLess) throw this.#explain.lessAtOnce(recorded, witness);
   }
 
-  /** Why what the lane asks for is not what is on its tape. */
-  #misfitOf(asked: Asked, recorded: RecordedEntry): Error | undefined {
-    if (asked.op !== recorded.op || asked.i !== recorded.i) return this.#explain.otherOrder(asked, recorded);
-    if (asked.nextPhase === 'end') return undefined;
-    const difference = requestDifference(asked, recorded, this.#options.normalise);
-    if (difference) return this.#explain.otherRequest(asked, difference.what, difference.lines);
-    if (asked.nextPhase !== 'begin' || asked.isDoomed === (recorded.outcome !== undefined)) return undefined;
-    const [before, now] = asked.isDoomed ? ['not cancelled', 'cancelled'] : ['cancelled', 'not cancelled'];
-    return this.#explain.otherAnswer(asked, recorded, [`begin: recorded ${before}, now ${now}`]);
+  /** Explains how the request of a lane differs from its tape. */
+  #misfitOf(pending: PendingEffect, recorded: RecordedEntry): Error | undefined {
+    if (pending.op !== recorded.op || pending.i !== recorded.i)
+      return this.#explain.otherOrder(pending, recorded);
+    if (pending.nextPhase === 'end') return undefined;
+    const difference = requestDifference(pending, recorded, this.#options.normalise);
+    if (difference) return this.#explain.otherRequest(pending, difference.what, difference.lines);
+    if (pending.nextPhase !== 'begin' || pending.isCancelling === (recorded.outcome !== undefined))
+      return undefined;
+    const [before, now] = pending.isCancelling
+      ? ['not cancelled', 'cancelled']
+      : ['cancelled', 'not cancelled'];
+    return this.#explain.otherAnswer(pending, recorded, [`begin: recorded ${before}, now ${now}`]);
   }
 
   /**
-   * When a lane cannot do what the score says, the reason is often another one that went astray before its turn: of
-   * those the one whose turn would have come first.
+   * If a lane cannot follow the score, the cause is often another lane that diverged before its turn. Explains the
+   * difference of the lane whose turn would have come first.
    */
   #misfit(): Error | undefined {
     let first: { readonly n: number; readonly misfit: Error } | undefined;
-    for (const standing of this.#view.standings()) {
-      if (standing.kind !== 'parked') continue;
-      const { asked, obstacle } = standing;
-      const recorded = this.#tapes.of(asked.lane.name)[asked.i];
+    for (const status of this.#view.statuses()) {
+      if (status.kind !== 'parked') continue;
+      const { pending, obstacle } = status;
+      const recorded = this.#tapes.of(pending.lane.name)[pending.i];
       const n = recorded?.n ?? Number.POSITIVE_INFINITY;
       if (first && first.n <= n) continue;
       const misfit = recorded
-        ? this.#misfitOf(asked, recorded)
+        ? this.#misfitOf(pending, recorded)
         : obstacle
           ? undefined
-          : this.#explain.extra(asked);
+          : this.#explain.extra(pending);
       if (misfit) first = { n, misfit };
     }
     return first?.misfit;
@@ -145,15 +158,15 @@ class ScorePlayer implements LanePlayer {
     if (this.#view.isAlive(recorded.lane)) return this.#explain.elsewhere(recorded);
     return recorded.i === 0
       ? this.#explain.neverStarted(recorded)
-      : this.#explain.missing(recorded.lane, recorded.i, 'was left behind');
+      : this.#explain.missing(recorded.lane, recorded.i, 'was abandoned');
   }
 
-  #canAnyGoOn(): boolean {
-    return this.#view.standings().some(standing => standing.kind === 'parked' && !standing.obstacle);
+  #canContinue(): boolean {
+    return this.#view.statuses().some(status => status.kind === 'parked' && !status.obstacle);
   }
 
-  /** A copy: what a lane does to its answer must not reach the recording. */
-  #expanded(outcome: Outcome): Outcome {
+  /** Returns a copy, because the lane may change its answer and must not change the recording. */
+  #expanded(outcome: EffectOutcome): EffectOutcome {
     const { expand } = this.#options;
     switch (outcome.kind) {
       case 'ok':
@@ -167,8 +180,8 @@ class ScorePlayer implements LanePlayer {
 }
 
 /**
- * A wait that was performed, and whose lane was cancelled before it had ended. Here it ends before the cancel is
- * granted, so that only the tape knows.
+ * Whether a performed wait was recorded as cancelled: its lane was cancelled before the wait ended. In a replay the
+ * wait ends before the cancel is granted, so only the tape knows.
  */
-const isCancelledWait = ({ effect }: Asked, recorded: Outcome): boolean =>
+const isCancelledWait = ({ effect }: PendingEffect, recorded: EffectOutcome): boolean =>
   recorded.kind === 'cancelled' && effect.span === 'short' && effect.enabled !== undefined && !effect.cleanup;

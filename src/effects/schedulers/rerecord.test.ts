@@ -6,7 +6,7 @@ import type { Cancellation } from '../effect.ts';
 import type { Recording } from '../recording/recording.ts';
 import { createRecorder } from '../tracer.ts';
 import type { World } from '../world.ts';
-import { pinnedPlayer } from './rerecord.ts';
+import { rerecordScheduler } from './rerecord.ts';
 
 interface Surroundings {
   readonly dice?: number;
@@ -16,7 +16,7 @@ interface Surroundings {
 const untilCancelled = (_: unknown, cancellation: Cancellation): Promise<void> =>
   new Promise(resolve => cancellation.onCancel(resolve));
 
-/** A shared counter, dice that nobody can throw again, and time. */
+/** A shared counter, dice that only the tape can answer on replay, and time. */
 function effectsOf(world: World, { dice = 0, clock = () => 0 }: Surroundings = {}) {
   const counts = new Map<string, number>();
   const taken = new Set<string>();
@@ -86,7 +86,7 @@ const programOf =
     return { a: () => a(effects, world), b: () => b(effects, world) };
   };
 
-/** Plays the program with `a` live. */
+/** Runs the program with `a` live. */
 async function pin(
   recording: Recording,
   bodies: Bodies,
@@ -95,7 +95,7 @@ async function pin(
   const recorder = createRecorder();
   let now = start;
   const world = createConductedWorld({
-    player: pinnedPlayer({
+    scheduler: rerecordScheduler({
       recording,
       live: 'a',
       time: {
@@ -129,15 +129,15 @@ const twice = async ({ bump, roll }: Effects) => [await bump('shared'), await ro
 describe('a live step among pinned ones', () => {
   const both: Bodies = { a: twice, b: twice };
 
-  it('is performed at its old places, while the tape answers the others', async () => {
+  it('is performed in the recorded order, while the tape answers the others', async () => {
     const { recording, ends: before } = await record(programOf(both, { dice: 1 }));
-    const { recording: anew, ends } = await pin(recording, both);
-    expect(order(anew)).toEqual(order(recording));
+    const { recording: rerecorded, ends } = await pin(recording, both);
+    expect(order(rerecorded)).toEqual(order(recording));
     expect(before).toMatchObject({ a: [1, 1, 3], b: [2, 1, 4] });
     expect(ends).toEqual({ a: [1, 6, 3], b: [2, 1, 4] });
   });
 
-  it('goes first when it asks for something else than then', async () => {
+  it('runs first once it calls a different effect', async () => {
     const own: Bodies = { a: async ({ roll, bump }) => [await roll(), await bump('own')], b: twice };
     const { recording } = await record(programOf(own));
     expect(order(recording)).toEqual([
@@ -149,11 +149,11 @@ describe('a live step among pinned ones', () => {
       'b dice.roll.end',
       'b counter.bump',
     ]);
-    const { recording: anew } = await pin(recording, {
+    const { recording: rerecorded } = await pin(recording, {
       a: async ({ roll, bump }) => [await roll(), await roll(), await bump('own')],
       b: twice,
     });
-    expect(order(anew)).toEqual([
+    expect(order(rerecorded)).toEqual([
       'a dice.roll.begin',
       'b counter.bump',
       'a dice.roll.end',
@@ -166,22 +166,22 @@ describe('a live step among pinned ones', () => {
     ]);
   });
 
-  it.each([0, 1, 4])('may end before its recording does, after %i of 5 effects', async made => {
+  it.each([0, 1, 4])('may end early, after %i of 5 recorded effects', async made => {
     const rolls =
       (count: number): Bodies['a'] =>
       async ({ roll }) => {
         for (let left = count; left > 0; left--) await roll();
       };
     const { recording } = await record(programOf({ a: rolls(5), b: twice }));
-    const { ends, recording: anew } = await pin(recording, { a: rolls(made), b: twice });
+    const { ends, recording: rerecorded } = await pin(recording, { a: rolls(made), b: twice });
     expect(ends).toEqual({ a: undefined, b: [1, 0, 2] });
-    expect(anew.entries.filter(({ lane }) => lane === 'a')).toHaveLength(2 * made);
+    expect(rerecorded.entries.filter(({ lane }) => lane === 'a')).toHaveLength(2 * made);
   });
 
-  it('may fork lanes that it had not', async () => {
+  it('may fork lanes that are not in its recording', async () => {
     const own: Bodies = { a: async ({ roll }) => roll(), b: twice };
     const { recording } = await record(programOf(own));
-    const { ends, recording: anew } = await pin(recording, {
+    const { ends, recording: rerecorded } = await pin(recording, {
       a: async ({ roll, bump }, world) => {
         const lanes = [
           world.fork(async () => void (await bump('own'))),
@@ -193,13 +193,13 @@ describe('a live step among pinned ones', () => {
       b: twice,
     });
     expect(ends).toEqual({ a: 6, b: [1, 0, 2] });
-    expect(order(anew)).toContain('a/1 dice.roll.end');
+    expect(order(rerecorded)).toContain('a/1 dice.roll.end');
   });
 
-  it('waits for a place of an agent until whoever has it gives it back', async () => {
-    const place = (key: string) => ({ key, agent: 'one', places: 1 });
+  it('waits for an agent slot until its holder releases it', async () => {
+    const position = (key: string) => ({ key, agent: 'one', places: 1 });
     const b: Bodies['b'] = async ({ takeSlot, releaseSlot, roll }) => {
-      const wasFree = await takeSlot(place('b'));
+      const wasFree = await takeSlot(position('b'));
       for (let left = 3; left > 0; left--) await roll();
       await releaseSlot({ key: 'b' });
       return wasFree;
@@ -207,12 +207,12 @@ describe('a live step among pinned ones', () => {
     const bumps = async ({ bump }: Effects) => [await bump('own'), await bump('own')];
     const before: Bodies['a'] = async effects => [await bumps(effects), await effects.roll()];
     const { recording } = await record(programOf({ a: before, b }));
-    const { ends, recording: anew } = await pin(recording, {
-      a: async effects => [await bumps(effects), await effects.takeSlot(place('a'))],
+    const { ends, recording: rerecorded } = await pin(recording, {
+      a: async effects => [await bumps(effects), await effects.takeSlot(position('a'))],
       b,
     });
     expect(ends).toEqual({ a: [[1, 2], true], b: true });
-    const taking = order(anew).filter(line => line.includes('slot'));
+    const taking = order(rerecorded).filter(line => line.includes('slot'));
     expect(taking.slice(-3)).toEqual([
       'a agent.take-slot.begin',
       'b agent.release-slot',
@@ -220,7 +220,7 @@ describe('a live step among pinned ones', () => {
     ]);
   });
 
-  it('is refused if a pinned one meets something else because of it', async () => {
+  it('is refused if it makes a pinned step diverge', async () => {
     const { recording } = await record(programOf(both));
     const more: Bodies = {
       a: async ({ bump, roll }) => [
@@ -232,28 +232,28 @@ describe('a live step among pinned ones', () => {
       b: twice,
     };
     expect(withoutLines(await complaint(pin(recording, more)))).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: step b cannot stay as it was recorded, because of what step a does now
-        a left its order: lane a asks for counter.bump where dice.roll.begin was recorded
-        both touch shared: before it came counter.bump of lane a
-      replay diverged: counter.bump of lane b ended otherwise than it was recorded
-        at              step b, lane b, i 3 of 4, n 7 of 8
-        the score says  b counter.bump
-        asked from      src/effects/schedulers/rerecord.test.ts
-        difference      result: recorded 4, now 5
-        before that     0 a counter.bump
-                        1 b counter.bump
-                        2 a dice.roll.begin
-                        3 b dice.roll.begin
-                        4 a dice.roll.end
-                        5 b dice.roll.end
-                        6 a counter.bump
+      "REPLAY_DIVERGED: step b no longer matches its recording, because step a behaves differently
+        a left the recorded order: lane a calls counter.bump where dice.roll.begin was recorded
+        both use shared: counter.bump of lane a came first
+      replay diverged: counter.bump of lane b ended differently than recorded
+        at           step b, lane b, i 3 of 4, n 7 of 8
+        expected     b counter.bump
+        called from  src/effects/schedulers/rerecord.test.ts
+        difference   result: recorded 4, now 5
+        before that  0 a counter.bump
+                     1 b counter.bump
+                     2 a dice.roll.begin
+                     3 b dice.roll.begin
+                     4 a dice.roll.end
+                     5 b dice.roll.end
+                     6 a counter.bump
       record the whole case: reprise test x --record"
     `);
   });
 });
 
-describe('time', () => {
-  it('is that of the tapes while the live step keeps its places', async () => {
+describe('the time of a live step', () => {
+  it('follows the tapes while the step keeps its recorded order', async () => {
     let ticks = 1000;
     const bodies: Bodies = { a: async ({ now }) => [await now(), await now()], b: async ({ now }) => now() };
     const { recording, ends: before } = await record(programOf(bodies, { clock: () => ticks++ }));
@@ -261,17 +261,20 @@ describe('time', () => {
     expect(ends).toEqual(before);
   });
 
-  it('passes only when nobody else can go on', async () => {
+  it('advances only when no other lane can continue', async () => {
     const { recording } = await record(programOf({ a: async ({ roll }) => roll(), b: twice }));
-    const { recording: anew, now } = await pin(recording, { a: async ({ sleep }) => sleep(5000), b: twice });
-    expect(order(anew)[0]).toBe('a clock.sleep.begin');
-    expect(order(anew).at(-1)).toBe('a clock.sleep.end');
+    const { recording: rerecorded, now } = await pin(recording, {
+      a: async ({ sleep }) => sleep(5000),
+      b: twice,
+    });
+    expect(order(rerecorded)[0]).toBe('a clock.sleep.begin');
+    expect(order(rerecorded).at(-1)).toBe('a clock.sleep.end');
     expect(now).toBe(5000);
   });
 
-  it('does not pass for a sleep that is cancelled', async () => {
+  it('does not advance for a cancelled sleep', async () => {
     const { recording } = await record(programOf({ a: async () => {}, b: twice }));
-    const { recording: anew, now } = await pin(recording, {
+    const { recording: rerecorded, now } = await pin(recording, {
       a: async ({ sleep, roll }, world) => {
         const sleeper = world.fork(() => sleep(5000));
         await roll();
@@ -280,24 +283,26 @@ describe('time', () => {
       },
       b: twice,
     });
-    expect(anew.entries.find(({ op }) => op === 'clock.sleep.end')?.outcome).toEqual({ kind: 'cancelled' });
+    expect(rerecorded.entries.find(({ op }) => op === 'clock.sleep.end')?.outcome).toEqual({
+      kind: 'cancelled',
+    });
     expect(now).toBe(0);
   });
 });
 
-describe('what only the whole can show', () => {
-  it('is what comes from outside', async () => {
+describe('a step that cannot be recorded alone', () => {
+  it('waits for something from outside', async () => {
     const { recording } = await record(programOf({ a: async () => {}, b: twice }));
     const waiting: Bodies = { a: async ({ message }) => message(), b: twice };
     expect(await complaint(pin(recording, waiting))).toMatchInlineSnapshot(`
       "REPLAY_DIVERGED: step a cannot be recorded alone
-        a left its order: it goes on after its recording has ended
-      no lane can go on: a waits at inbox.next.end
+        a left the recorded order: it continues after the end of its recording
+      no lane can continue: a waits at inbox.next.end
       record the whole case: reprise test x --record"
     `);
   });
 
-  it('is how far work comes that is cut off', async () => {
+  it('interrupts work', async () => {
     const cut: Bodies = {
       a: async ({ script, roll }, world) => {
         const lane = world.fork(() => script());
@@ -309,7 +314,7 @@ describe('what only the whole can show', () => {
     };
     const { recording } = await record(programOf(cut));
     expect(await complaint(pin(recording, cut))).toMatchInlineSnapshot(`
-      "REPLAY_DIVERGED: step a cannot be recorded alone: shell.run of lane a/0 is cut off, and how far it comes is known only if the whole case is played for real
+      "REPLAY_DIVERGED: step a cannot be recorded alone: shell.run of lane a/0 is interrupted, and only a recording of the whole case shows how far it gets
       record the whole case: reprise test x --record"
     `);
   });

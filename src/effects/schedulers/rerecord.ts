@@ -1,10 +1,17 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { Asked, LanePlayer, Player, PlayerFactory, Standing, View } from '../conductor/scheduler.ts';
-import { conflicts, type Keys, type Outcome } from '../effect.ts';
+import { RepriseError } from '../../core/index.ts';
+import type {
+  LaneScheduler,
+  LaneStatus,
+  PendingEffect,
+  Scheduler,
+  SchedulerFactory,
+  SchedulerView,
+} from '../conductor/scheduler.ts';
+import { conflicts, type EffectOutcome, type Keys } from '../effect.ts';
 import { indexTapes, type RecordedEntry, type Tapes, topLane, type Witness } from '../recording/recording.ts';
 import type { EntryPlace } from '../tracer.ts';
-import { type ScorePlayerOptions, scorePlayer } from './replay.ts';
-import { freePlayer, type VirtualTime } from './round-robin.ts';
+import { type ReplaySchedulerOptions, replayScheduler } from './replay.ts';
+import { roundRobinScheduler, type VirtualTime } from './round-robin.ts';
 
 interface TakeSlot {
   readonly key: string;
@@ -13,14 +20,14 @@ interface TakeSlot {
 }
 
 /**
- * Which places of agents are taken. Whoever waits for one must not be performed before it is given back: nobody else
- * goes on during a performance, so that it would wait for ever.
+ * Agent slots that are taken. A wait for a slot must not be performed before the slot is free: no other lane runs while
+ * an effect is performed, so it would wait forever.
  */
-class SlotsTaken {
-  /** The agent, by the key of whoever has a place of it. */
+class TakenSlots {
+  /** Agent by the key of the slot's holder. */
   readonly #taken = new Map<string, string>();
 
-  note({ effect, args, nextPhase }: Asked, { kind }: Outcome): void {
+  note({ effect, args, nextPhase }: PendingEffect, { kind }: EffectOutcome): void {
     if (effect.name === 'agent.release-slot') this.#taken.delete((args as Pick<TakeSlot, 'key'>).key);
     else if (effect.name === 'agent.take-slot' && nextPhase === 'end' && kind === 'ok') {
       const { key, agent } = args as TakeSlot;
@@ -28,32 +35,32 @@ class SlotsTaken {
     }
   }
 
-  isFreeFor({ effect, args }: Asked): boolean {
+  isFreeFor({ effect, args }: PendingEffect): boolean {
     if (effect.name !== 'agent.take-slot') return true;
     const { agent, places } = args as TakeSlot;
     return [...this.#taken.values()].filter(taken => taken === agent).length < places;
   }
 }
 
-interface Deed {
+interface Write {
   readonly lane: string;
   readonly op: string;
   readonly keys: Keys;
 }
 
-interface Misfit {
+interface PinnedMismatch {
   readonly error: unknown;
-  /** What the pinned lane asked for. */
-  readonly asked: Asked | undefined;
-  /** The pinned step; `undefined` if all of them have ended. */
+  /** Pending effect of the pinned lane. */
+  readonly pending: PendingEffect | undefined;
+  /** Pinned step; `undefined` if all pinned steps have ended. */
   readonly step: string | undefined;
 }
 
-/** What a live step has done, to tell why a pinned one does not fit any more. */
-class LiveDeeds {
+/** Writes of the live step, to explain why a pinned step no longer matches its recording. */
+class LiveWrites {
   readonly #live: string;
   readonly #rerecord: string;
-  readonly #deeds: Deed[] = [];
+  readonly #writes: Write[] = [];
   #whyOutOfOrder: string | undefined;
 
   constructor(live: string, rerecord: string) {
@@ -61,28 +68,28 @@ class LiveDeeds {
     this.#rerecord = rerecord;
   }
 
-  add({ lane, op, keys }: Asked): void {
-    if (keys.writes?.length) this.#deeds.push({ lane: lane.name, op, keys });
+  add({ lane, op, keys }: PendingEffect): void {
+    if (keys.writes?.length) this.#writes.push({ lane: lane.name, op, keys });
   }
 
   leftOrder(why: string): void {
     this.#whyOutOfOrder = why;
   }
 
-  /** The error of a pinned lane, with what the live step has to do with it. Others are given back. */
-  refusal({ error, asked, step }: Misfit): unknown {
+  /** Adds to the error of a pinned lane how the live step caused it. Returns errors of other kinds unchanged. */
+  refusal({ error, pending, step }: PinnedMismatch): unknown {
     if (!(error instanceof RepriseError)) return error;
     const what =
       step === undefined
         ? `step ${this.#live} cannot be recorded alone`
-        : `step ${step} cannot stay as it was recorded, because of what step ${this.#live} does now`;
-    const message = [what, ...this.#order(), ...this.#shared(asked), error.message].join('\n');
+        : `step ${step} no longer matches its recording, because step ${this.#live} behaves differently`;
+    const message = [what, ...this.#order(), ...this.#shared(pending), error.message].join('\n');
     return this.#error(message);
   }
 
-  cutOff({ effect, lane }: Asked): RepriseError {
+  cutOff({ effect, lane }: PendingEffect): RepriseError {
     return this.#error(
-      `step ${this.#live} cannot be recorded alone: ${effect.name} of lane ${lane.name} is cut off, and how far it comes is known only if the whole case is played for real`,
+      `step ${this.#live} cannot be recorded alone: ${effect.name} of lane ${lane.name} is interrupted, and only a recording of the whole case shows how far it gets`,
     );
   }
 
@@ -93,78 +100,78 @@ class LiveDeeds {
   #order(): readonly string[] {
     return this.#whyOutOfOrder === undefined
       ? []
-      : [`  ${this.#live} left its order: ${this.#whyOutOfOrder}`];
+      : [`  ${this.#live} left the recorded order: ${this.#whyOutOfOrder}`];
   }
 
-  #shared(asked: Asked | undefined): readonly string[] {
-    const deed = asked && this.#deeds.findLast(({ keys }) => conflicts(keys, asked.keys));
-    if (!deed) return [];
-    const { reads = [], writes = [] } = asked.keys;
-    const both = (deed.keys.writes ?? []).filter(key => meets(key, [...reads, ...writes]));
-    const keys = both.length > 0 ? both : (deed.keys.reads ?? []).filter(key => meets(key, writes));
-    return [`  both touch ${keys.join(', ')}: before it came ${deed.op} of lane ${deed.lane}`];
+  #shared(pending: PendingEffect | undefined): readonly string[] {
+    const write = pending && this.#writes.findLast(({ keys }) => conflicts(keys, pending.keys));
+    if (!write) return [];
+    const { reads = [], writes = [] } = pending.keys;
+    const both = (write.keys.writes ?? []).filter(key => overlaps(key, [...reads, ...writes]));
+    const keys = both.length > 0 ? both : (write.keys.reads ?? []).filter(key => overlaps(key, writes));
+    return [`  both use ${keys.join(', ')}: ${write.op} of lane ${write.lane} came first`];
   }
 }
 
-/** A key may stand for many. */
-const meets = (key: string, others: readonly string[]): boolean =>
+/** A key that ends with `:` covers all keys with that prefix. */
+const overlaps = (key: string, others: readonly string[]): boolean =>
   conflicts({ writes: [key] }, { writes: others });
 
-interface PinnedPlayerOptions extends Omit<ScorePlayerOptions, 'fidelity' | 'rerecord'> {
-  /** The step (a lane at the top) that is performed for real. All others do what was recorded of them. */
+interface RerecordOptions extends Omit<ReplaySchedulerOptions, 'fidelity' | 'rerecord'> {
+  /** Step (root lane) that is performed for real. All others follow their recording. */
   readonly live: string;
-  /** Goes on from the moments that are on the tapes. */
+  /** Virtual clock, which follows the moments on the tapes. */
   readonly time: VirtualTime;
-  /** What to type to record all of it again, for messages. */
+  /** Command that records the whole case again, for messages. */
   readonly rerecord: string;
 }
 
 /**
- * Performs one step for real, while the others are held to their recording. The order is the old one as long as the
- * live step asks for the same effects as then; what it asks them with may be new, and so may the answers. When it asks
- * for something else, its places are given up: from then on it goes first, whenever it can. A pinned lane that does
- * not fit any more ends the performance.
+ * A scheduler that performs one step for real, while the others are pinned to their recording. The recorded order is
+ * kept as long as the live step calls the same effects; their arguments and results may change. Once it calls another
+ * effect, its recorded turns are dropped, and from then on it runs first whenever it can. Throws REPLAY_DIVERGED if a
+ * pinned lane no longer matches its recording.
  */
-export function pinnedPlayer({ live, time, ...options }: PinnedPlayerOptions): PlayerFactory {
-  // How much goes on at once may change with the live step, and is not to be missed.
-  const recording = { ...options.recording, witness: nothingAtOnce };
-  const pinned = scorePlayer({ ...options, recording, fidelity: 'sessions' });
+export function rerecordScheduler({ live, time, ...options }: RerecordOptions): SchedulerFactory {
+  // The live step may change how much runs in parallel, so the witness is not compared.
+  const recording = { ...options.recording, witness: noConcurrency };
+  const pinned = replayScheduler({ ...options, recording, fidelity: 'sessions' });
   const parts = { live, time, tapes: indexTapes(recording), rerecord: options.rerecord };
-  return view => new PinnedPlayer({ ...parts, view, pinned });
+  return view => new RerecordScheduler({ ...parts, view, pinned });
 }
 
-/** What sessions, scripts and functions do. */
+/** Effects of sessions, scripts and functions. */
 const work: ReadonlySet<string> = new Set(['session.next', 'shell.run', 'function.next']);
 
-const nothingAtOnce: Witness = { mostOpen: 0, mostInFlight: 0, switches: 0 };
+const noConcurrency: Witness = { mostOpen: 0, mostInFlight: 0, switches: 0 };
 
-interface Parts {
+interface RerecordContext {
   readonly live: string;
   readonly time: VirtualTime;
   readonly tapes: Tapes;
   readonly rerecord: string;
-  readonly view: View;
-  readonly pinned: PlayerFactory<LanePlayer>;
+  readonly view: SchedulerView;
+  readonly pinned: SchedulerFactory<LaneScheduler>;
 }
 
-class PinnedPlayer implements Player {
-  readonly #parts: Parts;
-  readonly #pinned: LanePlayer;
-  readonly #free: LanePlayer;
-  readonly #freeView: View;
-  readonly #deeds: LiveDeeds;
-  readonly #slots = new SlotsTaken();
-  /** The place in the old order. */
+class RerecordScheduler implements Scheduler {
+  readonly #parts: RerecordContext;
+  readonly #pinned: LaneScheduler;
+  readonly #free: LaneScheduler;
+  readonly #freeView: SchedulerView;
+  readonly #writes: LiveWrites;
+  readonly #slots = new TakenSlots();
+  /** Position in the recorded order. */
   #at = 0;
-  #hasGivenUpPlaces = false;
+  #hasLeftOrder = false;
   #maySleepersWake = false;
 
-  constructor(parts: Parts) {
+  constructor(parts: RerecordContext) {
     this.#parts = parts;
     const { view, live, rerecord } = parts;
     this.#freeView = narrowed(view, {
       granted: () => view.granted,
-      shows: standing => this.#isLive(standing.lane) && (this.#maySleepersWake || !isAsleep(standing)),
+      shows: status => this.#isLive(status.lane) && (this.#maySleepersWake || !isAsleep(status)),
     });
     const pinnedView = narrowed(view, {
       granted: () => {
@@ -174,52 +181,53 @@ class PinnedPlayer implements Player {
       shows: ({ lane }) => !this.#isLive(lane),
     });
     this.#pinned = parts.pinned(pinnedView);
-    this.#free = freePlayer(parts.time)(this.#freeView);
-    this.#deeds = new LiveDeeds(live, rerecord);
+    this.#free = roundRobinScheduler(parts.time)(this.#freeView);
+    this.#writes = new LiveWrites(live, rerecord);
   }
 
-  next(): Asked {
+  next(): PendingEffect {
     const due = this.#due();
     if (due && this.#isLive(due.lane)) return this.#nextInPlace(due) ?? this.next();
-    if (this.#hasGivenUpPlaces && this.#canLiveGoOn('awake')) return this.#nextOfLive();
-    if (!this.#isReady(due) && this.#canLiveGoOn('woken')) {
-      this.#giveUpPlaces(
-        `it goes on ${due ? `before ${due.op} of lane ${due.lane}` : 'after its recording has ended'}`,
+    if (this.#hasLeftOrder && this.#canLiveContinue('awake')) return this.#nextOfLive();
+    if (!this.#isReady(due) && this.#canLiveContinue('woken')) {
+      this.#leaveOrder(
+        `it continues ${due ? `before ${due.op} of lane ${due.lane}` : 'after the end of its recording'}`,
       );
       return this.#nextOfLive();
     }
-    const asked = due && this.#parts.view.askedBy(due.lane);
-    const next = this.#asRecorded(asked, due, () => (due ? this.#pinned : this.#free).next());
+    const pending = due && this.#parts.view.pendingOf(due.lane);
+    const next = this.#asRecorded(pending, due, () => (due ? this.#pinned : this.#free).next());
     this.#at++;
     return next;
   }
 
-  performs(asked: Asked): boolean {
-    return this.#playerOf(asked).performs(asked);
+  performs(pending: PendingEffect): boolean {
+    return this.#schedulerOf(pending).performs(pending);
   }
 
-  canEnd(asked: Asked): boolean {
+  canEnd(pending: PendingEffect): boolean {
     return (
-      this.#playerOf(asked).canEnd(asked) && (!this.#isLive(asked.lane.name) || this.#slots.isFreeFor(asked))
+      this.#schedulerOf(pending).canEnd(pending) &&
+      (!this.#isLive(pending.lane.name) || this.#slots.isFreeFor(pending))
     );
   }
 
-  answerOf(asked: Asked, place: EntryPlace): Outcome | 'perform' | 'cut off' {
-    const recorded = this.#parts.tapes.of(asked.lane.name)[place.i];
-    const isLive = this.#isLive(asked.lane.name);
-    if (!isLive || !this.#hasGivenUpPlaces) this.#setClock(recorded);
-    if (isLive) return this.#knownId(asked, recorded) ?? this.#answerOfLive(asked, place);
-    return this.#asRecorded(asked, recorded, () =>
-      this.#pinned.answerOf(asked, { ...place, n: recorded?.n ?? this.#at }),
+  answerOf(pending: PendingEffect, position: EntryPlace): EffectOutcome | 'perform' | 'cut off' {
+    const recorded = this.#parts.tapes.of(pending.lane.name)[position.i];
+    const isLive = this.#isLive(pending.lane.name);
+    if (!isLive || !this.#hasLeftOrder) this.#setClock(recorded);
+    if (isLive) return this.#knownId(pending, recorded) ?? this.#answerOfLive(pending, position);
+    return this.#asRecorded(pending, recorded, () =>
+      this.#pinned.answerOf(pending, { ...position, n: recorded?.n ?? this.#at }),
     );
   }
 
-  judge(asked: Asked, place: EntryPlace, outcome: Outcome): Outcome {
-    this.#slots.note(asked, outcome);
-    if (this.#isLive(asked.lane.name)) return outcome;
-    const recorded = this.#parts.tapes.of(asked.lane.name)[place.i];
-    return this.#asRecorded(asked, recorded, () =>
-      this.#pinned.judge(asked, { ...place, n: recorded?.n ?? this.#at }, outcome),
+  judge(pending: PendingEffect, position: EntryPlace, outcome: EffectOutcome): EffectOutcome {
+    this.#slots.note(pending, outcome);
+    if (this.#isLive(pending.lane.name)) return outcome;
+    const recorded = this.#parts.tapes.of(pending.lane.name)[position.i];
+    return this.#asRecorded(pending, recorded, () =>
+      this.#pinned.judge(pending, { ...position, n: recorded?.n ?? this.#at }, outcome),
     );
   }
 
@@ -229,7 +237,7 @@ class PinnedPlayer implements Player {
   }
 
   finished(witness: Witness): void {
-    this.#giveUpPlaces('it has ended');
+    this.#leaveOrder('it has ended');
     this.#asRecorded(undefined, this.#due(), () => this.#pinned.finished(witness));
   }
 
@@ -237,65 +245,65 @@ class PinnedPlayer implements Player {
     return topLane(lane) === this.#parts.live;
   }
 
-  #playerOf({ lane }: Asked): Player {
+  #schedulerOf({ lane }: PendingEffect): Scheduler {
     return this.#isLive(lane.name) ? this.#free : this.#pinned;
   }
 
-  /** The run is called what it was: others may have named it since. */
-  #knownId({ effect }: Asked, recorded: RecordedEntry | undefined): Outcome | undefined {
-    return effect.name === 'ids.new' && recorded?.op === 'ids.new' && !this.#hasGivenUpPlaces
+  /** Keeps the recorded id of the run, because other steps may use it. */
+  #knownId({ effect }: PendingEffect, recorded: RecordedEntry | undefined): EffectOutcome | undefined {
+    return effect.name === 'ids.new' && recorded?.op === 'ids.new' && !this.#hasLeftOrder
       ? recorded.outcome
       : undefined;
   }
 
-  #answerOfLive(asked: Asked, place: EntryPlace): Outcome | 'perform' | 'cut off' {
-    // It would be told to end before it has begun, and what it did until then would be lost.
-    if (asked.isDoomed && work.has(asked.effect.name)) throw this.#deeds.cutOff(asked);
-    return this.#free.answerOf(asked, place);
+  #answerOfLive(pending: PendingEffect, position: EntryPlace): EffectOutcome | 'perform' | 'cut off' {
+    // It is performed when its end is granted, so it would start cancelled and do none of the work before the cancel.
+    if (pending.isCancelling && work.has(pending.effect.name)) throw this.#writes.cutOff(pending);
+    return this.#free.answerOf(pending, position);
   }
 
-  /** What the old order says next. */
+  /** Next entry in the recorded order. */
   #due(): RecordedEntry | undefined {
     const { score } = this.#parts.tapes;
     let due = score[this.#at];
-    while (due && this.#hasGivenUpPlaces && this.#isLive(due.lane)) due = score[++this.#at];
+    while (due && this.#hasLeftOrder && this.#isLive(due.lane)) due = score[++this.#at];
     return due;
   }
 
-  /** The live step at its old place, if it asks for the same effect and can have it. */
-  #nextInPlace(due: RecordedEntry): Asked | undefined {
+  /** The pending effect of the live step, if it is the recorded one and can be granted. */
+  #nextInPlace(due: RecordedEntry): PendingEffect | undefined {
     const { view } = this.#parts;
-    const asked = view.askedBy(due.lane);
-    if (asked?.op === due.op && asked.i === due.i && !view.obstacleOf(asked)) {
+    const pending = view.pendingOf(due.lane);
+    if (pending?.op === due.op && pending.i === due.i && !view.obstacleOf(pending)) {
       this.#at++;
-      this.#deeds.add(asked);
-      return asked;
+      this.#writes.add(pending);
+      return pending;
     }
-    const now = asked ? (asked.op === due.op ? 'has to wait' : `asks for ${asked.op}`) : 'asks for nothing';
-    this.#giveUpPlaces(`lane ${due.lane} ${now} where ${due.op} was recorded`);
+    const now = pending ? (pending.op === due.op ? 'has to wait' : `calls ${pending.op}`) : 'makes no call';
+    this.#leaveOrder(`lane ${due.lane} ${now} where ${due.op} was recorded`);
     return undefined;
   }
 
-  #nextOfLive(): Asked {
-    const asked = this.#free.next();
-    this.#deeds.add(asked);
-    return asked;
+  #nextOfLive(): PendingEffect {
+    const pending = this.#free.next();
+    this.#writes.add(pending);
+    return pending;
   }
 
-  #giveUpPlaces(why: string): void {
-    if (this.#hasGivenUpPlaces) return;
-    this.#hasGivenUpPlaces = true;
-    this.#deeds.leftOrder(why);
+  #leaveOrder(why: string): void {
+    if (this.#hasLeftOrder) return;
+    this.#hasLeftOrder = true;
+    this.#writes.leftOrder(why);
   }
 
-  #canLiveGoOn(who: 'awake' | 'woken'): boolean {
+  #canLiveContinue(who: 'awake' | 'woken'): boolean {
     this.#maySleepersWake = who === 'woken';
-    return this.#freeView.standings().some(standing => standing.kind === 'parked' && !standing.obstacle);
+    return this.#freeView.statuses().some(status => status.kind === 'parked' && !status.obstacle);
   }
 
   #isReady(due: RecordedEntry | undefined): boolean {
-    const asked = due && this.#parts.view.askedBy(due.lane);
-    return asked !== undefined && !this.#parts.view.obstacleOf(asked);
+    const pending = due && this.#parts.view.pendingOf(due.lane);
+    return pending !== undefined && !this.#parts.view.obstacleOf(pending);
   }
 
   #setClock(recorded: RecordedEntry | undefined): void {
@@ -303,36 +311,38 @@ class PinnedPlayer implements Player {
     this.#parts.time.advanceTo(Number(recorded.outcome.value));
   }
 
-  #asRecorded<T>(asked: Asked | undefined, at: { readonly lane: string } | undefined, play: () => T): T {
+  #asRecorded<T>(
+    pending: PendingEffect | undefined,
+    at: { readonly lane: string } | undefined,
+    play: () => T,
+  ): T {
     try {
       return play();
     } catch (error) {
-      throw this.#deeds.refusal({ error, asked, step: at && topLane(at.lane) });
+      throw this.#writes.refusal({ error, pending, step: at && topLane(at.lane) });
     }
   }
 }
 
-/** Time passes only when nothing else can go on. */
-const isAsleep = (standing: Standing): boolean => {
-  if (standing.kind !== 'parked') return false;
-  const { effect, nextPhase, isDoomed } = standing.asked;
-  return effect.name === 'clock.sleep' && nextPhase === 'end' && !isDoomed;
+/** Whether the lane sleeps. Time advances only when no other lane can continue. */
+const isAsleep = (status: LaneStatus): boolean => {
+  if (status.kind !== 'parked') return false;
+  const { effect, nextPhase, isCancelling } = status.pending;
+  return effect.name === 'clock.sleep' && nextPhase === 'end' && !isCancelling;
 };
 
-/** The view of whoever plays some of the lanes only. */
+/** A view limited to some of the lanes. */
 const narrowed = (
-  view: View,
-  { granted, shows }: { readonly granted: () => number; readonly shows: (standing: Standing) => boolean },
-): View => ({
+  view: SchedulerView,
+  { granted, shows }: { readonly granted: () => number; readonly shows: (status: LaneStatus) => boolean },
+): SchedulerView => ({
   get granted() {
     return granted();
   },
-  askedBy: lane => view.askedBy(lane),
-  asked: () =>
-    view
-      .standings()
-      .flatMap(standing => (standing.kind === 'parked' && shows(standing) ? [standing.asked] : [])),
+  pendingOf: lane => view.pendingOf(lane),
+  pending: () =>
+    view.statuses().flatMap(status => (status.kind === 'parked' && shows(status) ? [status.pending] : [])),
   isAlive: lane => view.isAlive(lane),
-  obstacleOf: asked => view.obstacleOf(asked),
-  standings: () => view.standings().filter(shows),
+  obstacleOf: pending => view.obstacleOf(pending),
+  statuses: () => view.statuses().filter(shows),
 });

@@ -1,65 +1,66 @@
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import {
-  type Asked,
   canEndByItself,
-  type LanePlayer,
-  type PlayerFactory,
-  type Standing,
-  type View,
+  type LaneScheduler,
+  type LaneStatus,
+  type ParkedLane,
+  type PendingEffect,
+  type SchedulerFactory,
+  type SchedulerView,
 } from '../conductor/scheduler.ts';
-import type { Outcome } from '../effect.ts';
+import type { EffectOutcome } from '../effect.ts';
 
-/** Time that passes only when nothing else happens. */
+/** Virtual clock. It advances only when nothing else can happen. */
 export interface VirtualTime {
   advanceTo(epochMs: number): void;
 }
 
 /**
- * Lets lanes take turns: whoever has waited longest goes on. Everything is performed, and time passes only when all
- * lanes sleep; so the same lanes always go the same way, without any recording.
+ * A scheduler that runs the lane that has waited longest. It performs every effect, and time advances only when all
+ * lanes sleep, so the same lanes always run in the same order, without a recording.
  */
-export const freePlayer =
-  (time: VirtualTime): PlayerFactory<LanePlayer> =>
+export const roundRobinScheduler =
+  (time: VirtualTime): SchedulerFactory<LaneScheduler> =>
   view =>
-    new FreePlayer(view, time);
+    new RoundRobinScheduler(view, time);
 
-class FreePlayer implements LanePlayer {
-  readonly #view: View;
+class RoundRobinScheduler implements LaneScheduler {
+  readonly #view: SchedulerView;
   readonly #time: VirtualTime;
-  /** When a lane went on last. */
+  /** Number of the last entry that was granted to each lane. */
   readonly #turns = new Map<string, number>();
 
-  constructor(view: View, time: VirtualTime) {
+  constructor(view: SchedulerView, time: VirtualTime) {
     this.#view = view;
     this.#time = time;
   }
 
-  next(): Asked {
-    const waiting = this.#view.standings().filter(isParked);
-    const enabled = waiting.map(({ asked }) => asked).filter(asked => !this.#view.obstacleOf(asked));
-    const awake = enabled.filter(asked => !isSleepEnd(asked) || asked.isDoomed);
+  next(): PendingEffect {
+    const waiting = this.#view.statuses().filter(isParked);
+    const enabled = waiting.map(({ pending }) => pending).filter(pending => !this.#view.obstacleOf(pending));
+    const awake = enabled.filter(pending => !isSleepEnd(pending) || pending.isCancelling);
     const next = awake.toSorted((a, b) => this.#turnOf(a) - this.#turnOf(b))[0] ?? firstToWake(enabled);
     if (!next) throw this.#deadlock(waiting);
     this.#turns.set(next.lane.name, this.#view.granted + 1);
     return next;
   }
 
-  performs(asked: Asked): boolean {
-    return asked.effect.name !== 'clock.sleep';
+  performs(pending: PendingEffect): boolean {
+    return pending.effect.name !== 'clock.sleep';
   }
 
-  canEnd(asked: Asked): boolean {
-    return canEndByItself(asked);
+  canEnd(pending: PendingEffect): boolean {
+    return canEndByItself(pending);
   }
 
-  answerOf(asked: Asked): Outcome | 'perform' {
-    if (this.performs(asked)) return 'perform';
-    if (asked.isDoomed) return { kind: 'cancelled' };
-    this.#time.advanceTo(Number(asked.args));
+  answerOf(pending: PendingEffect): EffectOutcome | 'perform' {
+    if (this.performs(pending)) return 'perform';
+    if (pending.isCancelling) return { kind: 'cancelled' };
+    this.#time.advanceTo(Number(pending.args));
     return { kind: 'ok', value: undefined };
   }
 
-  judge(_asked: Asked, _place: unknown, outcome: Outcome): Outcome {
+  judge(_asked: PendingEffect, _place: unknown, outcome: EffectOutcome): EffectOutcome {
     return outcome;
   }
 
@@ -67,22 +68,20 @@ class FreePlayer implements LanePlayer {
 
   finished(): void {}
 
-  #turnOf({ lane }: Asked): number {
+  #turnOf({ lane }: PendingEffect): number {
     return this.#turns.get(lane.name) ?? 0;
   }
 
-  #deadlock(waiting: readonly Parked[]): Error {
-    const lines = waiting.map(({ lane, asked }) => `${lane} waits at ${asked.op}`);
-    return new RepriseError('DEADLOCK', `no lane can go on: ${lines.join('; ')}`);
+  #deadlock(waiting: readonly ParkedLane[]): Error {
+    const lines = waiting.map(({ lane, pending }) => `${lane} waits at ${pending.op}`);
+    return new RepriseError('DEADLOCK', `no lane can continue: ${lines.join('; ')}`);
   }
 }
 
-type Parked = Extract<Standing, { kind: 'parked' }>;
+const isParked = (status: LaneStatus): status is ParkedLane => status.kind === 'parked';
 
-const isParked = (standing: Standing): standing is Parked => standing.kind === 'parked';
-
-const isSleepEnd = ({ effect, nextPhase }: Asked): boolean =>
+const isSleepEnd = ({ effect, nextPhase }: PendingEffect): boolean =>
   effect.name === 'clock.sleep' && nextPhase === 'end';
 
-const firstToWake = (sleeping: readonly Asked[]): Asked | undefined =>
+const firstToWake = (sleeping: readonly PendingEffect[]): PendingEffect | undefined =>
   sleeping.toSorted((a, b) => Number(a.args) - Number(b.args))[0];

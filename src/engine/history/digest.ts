@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto';
-import type { HistoryEvent } from '../../core/events.ts';
-import { canonicalJson, type Json } from '../../core/json.ts';
+import { canonicalJson, type HistoryEvent, type Json } from '../../core/index.ts';
 import { withoutVolatile } from '../run/result.ts';
 import { definitionPath, unitOfEvent } from '../state/graph.ts';
 import { effectiveHistory, isRunEnd } from './effective.ts';
 
 export interface Digests {
-  /** Equal if the same work came to the same end: status, output and error code of the run and of each step. */
+  /** Equal if two runs have the same result: status, output and error code of the run and of each step. */
   readonly outcome: string;
-  /** Equal if, beyond that, it took the same attempts. */
+  /** Equal if, in addition, every step took the same number of attempts. */
   readonly history: string;
 }
 
@@ -20,7 +19,9 @@ interface StepOutcome {
   attempts: number;
 }
 
-/** Neither digest holds times, durations, costs, ids, paths or branches, nor that a run was interrupted and resumed. */
+/**
+ * Neither digest contains times, durations, costs, ids, paths, branches, or whether a run was interrupted and resumed.
+ */
 export function digestsOf(history: readonly HistoryEvent[]): Digests {
   const steps = new Map<string, StepOutcome>();
   let run: Json = { status: 'running' };
@@ -39,7 +40,7 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
       case 'step.started': {
         const attempts = event.attempt ?? 1;
         const before = steps.get(key);
-        // What an interrupted attempt had chosen or landed it does not do again.
+        // After an interruption, the same attempt does not repeat its selection or landing.
         const choice = before?.attempts === attempts ? before.choice : null;
         steps.set(key, { status: 'started', output: null, error: null, choice, attempts });
         break;
@@ -110,20 +111,20 @@ function change(steps: Map<string, StepOutcome>, key: string, part: Partial<Step
 const digest = (value: Json): string => hash('sha256', canonicalJson(value));
 
 /**
- * The history in an order that does not depend on timing: the start of the run, what concerns the run as a whole,
- * then step by step in their stable topological order, by worker, attempt and position, and the end of the run last.
- * Two runs that did the same work differ in times and run id only, so `seq` is the place in this order.
+ * Returns the history in an order that does not depend on timing: the start of the run, the events of the run as a
+ * whole, the events of each step in topological order (by copy, attempt and position), and the end of the run. `seq`
+ * becomes the position in this order, so two runs that did the same work differ only in times and run id.
  */
 export function canonicalOrder(history: readonly HistoryEvent[]): readonly HistoryEvent[] {
-  const places = placesOf(history);
+  const positions = positionsOf(history);
   const end = history.findLast(isRunEnd);
   const ranked = history.map(event => ({
     event,
-    place: event === end ? Number.POSITIVE_INFINITY : placeOf(event, places),
+    position: event === end ? Number.POSITIVE_INFINITY : positionOf(event, positions),
   }));
   ranked.sort((a, b) =>
-    a.place !== b.place
-      ? a.place - b.place
+    a.position !== b.position
+      ? a.position - b.position
       : byWorkers(a.event, b.event) ||
         (a.event.attempt ?? 0) - (b.event.attempt ?? 0) ||
         a.event.seq - b.event.seq,
@@ -131,23 +132,23 @@ export function canonicalOrder(history: readonly HistoryEvent[]): readonly Histo
   return ranked.map(({ event }, index) => ({ ...event, seq: index + 1 }));
 }
 
-function placesOf(history: readonly HistoryEvent[]): ReadonlyMap<string, number> {
-  const places = new Map<string, number>();
+function positionsOf(history: readonly HistoryEvent[]): ReadonlyMap<string, number> {
+  const positions = new Map<string, number>();
   for (const event of history) {
     if ((event.type === 'run.started' || event.type === 'run.resumed') && event.data.steps) {
-      places.clear();
+      positions.clear();
       event.data.steps.forEach((path, index) => {
-        places.set(path, index);
+        positions.set(path, index);
       });
     }
   }
-  return places;
+  return positions;
 }
 
-const placeOf = (event: HistoryEvent, places: ReadonlyMap<string, number>): number =>
-  event.step === undefined ? -1 : (places.get(definitionPath(event.step)) ?? places.size);
+const positionOf = (event: HistoryEvent, positions: ReadonlyMap<string, number>): number =>
+  event.step === undefined ? -1 : (positions.get(definitionPath(event.step)) ?? positions.size);
 
-/** Events of one step: those of the step itself first, then worker by worker, at every depth. */
+/** Compares events of one step: the step itself comes first, then copy by copy, at every depth. */
 function byWorkers(a: HistoryEvent, b: HistoryEvent): number {
   if (a.worker === undefined && b.worker === undefined && a.step === b.step) return 0;
   const [left, right] = [workersOf(a), workersOf(b)];

@@ -1,17 +1,19 @@
-import type { HistoryEvent } from '../../core/events.ts';
+import type { HistoryEvent } from '../../core/index.ts';
 import { definitionPath, type Graph, outerUnits, siblingUnit, unitOfEvent } from '../state/graph.ts';
 
-/** What still counts of a history. */
+/** The part of a history that still counts. */
 interface EffectiveHistory {
   readonly events: readonly HistoryEvent[];
-  /** How often units were tried whose earlier life no longer counts. */
+  /** Number of attempts of each unit whose earlier events no longer count. */
   readonly attempts: ReadonlyMap<string, number>;
 }
 
-/** Leaves out what later resumes took back: ends of the run, the cancellation that led there, and invalidated steps. */
+/**
+ * Drops everything that later resumes retracted: run ends, the cancellations that led to them, and invalidated steps.
+ */
 export function effectiveHistory(history: readonly HistoryEvent[]): EffectiveHistory {
   const attempts = new Map<string, number>();
-  if (!takesBack(history)) return { events: history, attempts };
+  if (!retractsEvents(history)) return { events: history, attempts };
   let events: HistoryEvent[] = [];
   for (const event of history) {
     if (event.type === 'run.resumed' && (event.data.invalidated || events.some(isRunEnd))) {
@@ -24,8 +26,8 @@ export function effectiveHistory(history: readonly HistoryEvent[]): EffectiveHis
   return { events, attempts };
 }
 
-/** Whether a resume began by leaving something out. Most do not, and then the history is long and need not be copied. */
-function takesBack(history: readonly HistoryEvent[]): boolean {
+/** Whether a resume retracts events. Most do not, and then a long history need not be copied. */
+function retractsEvents(history: readonly HistoryEvent[]): boolean {
   let ended = false;
   for (const event of history) {
     if (event.type === 'run.resumed' && (event.data.invalidated || ended)) return true;
@@ -35,8 +37,8 @@ function takesBack(history: readonly HistoryEvent[]): boolean {
 }
 
 /**
- * Takes back the events of some units, and how the run ended. A unit whose inside is taken back only in part keeps its
- * last start, and of what is inside only what came after that: earlier lives of it led nowhere.
+ * Drops the events of the invalidated units and the end of the run. A unit that keeps some of the units inside it keeps
+ * its last start, and of the inner events only those after that start.
  */
 export function withoutUnits(
   history: readonly HistoryEvent[],
@@ -50,7 +52,7 @@ export function withoutUnits(
     if (stillCounts(event, { unit, invalidated, reopened })) events.push(event);
     else if (unit !== undefined && event.attempt !== undefined) attempts.set(unit, event.attempt);
   }
-  // The start that is kept is the first of the attempts that count from now on.
+  // The start that is kept counts as the first attempt from now on.
   for (const [unit, { attempt = 1 }] of reopened) attempts.set(unit, attempt - 1);
   return { events, attempts };
 }
@@ -58,33 +60,32 @@ export function withoutUnits(
 export const isRunEnd = ({ type }: HistoryEvent): boolean =>
   type === 'run.completed' || type === 'run.failed' || type === 'run.cancelled';
 
-/** For each invalidated unit with something inside that stays: the last of its starts. */
+/** Returns the last start of each invalidated unit that contains a kept unit. */
 function reopenedUnits(
   events: readonly HistoryEvent[],
   invalidated: ReadonlySet<string>,
 ): ReadonlyMap<string, HistoryEvent> {
-  const staying = new Set<string>();
+  const kept = new Set<string>();
   const units = new Set(events.map(unitOfEvent));
   for (const unit of units) {
-    if (unit !== undefined && !invalidated.has(unit))
-      for (const outer of outerUnits(unit)) staying.add(outer);
+    if (unit !== undefined && !invalidated.has(unit)) for (const outer of outerUnits(unit)) kept.add(outer);
   }
   const starts = new Map<string, HistoryEvent>();
   for (const event of events) {
     const unit = unitOfEvent(event);
-    if (event.type === 'step.started' && unit !== undefined && invalidated.has(unit) && staying.has(unit))
+    if (event.type === 'step.started' && unit !== undefined && invalidated.has(unit) && kept.has(unit))
       starts.set(unit, event);
   }
   return starts;
 }
 
-interface Place {
+interface EffectiveContext {
   readonly unit: string | undefined;
   readonly invalidated: ReadonlySet<string>;
   readonly reopened: ReadonlyMap<string, HistoryEvent>;
 }
 
-function stillCounts(event: HistoryEvent, { unit, invalidated, reopened }: Place): boolean {
+function stillCounts(event: HistoryEvent, { unit, invalidated, reopened }: EffectiveContext): boolean {
   const { seq } = event;
   if (unit === undefined) return !isRunEnd(event) && event.type !== 'cancel.requested';
   if (invalidated.has(unit)) {
@@ -94,7 +95,7 @@ function stillCounts(event: HistoryEvent, { unit, invalidated, reopened }: Place
   return reopened.size === 0 || outerUnits(unit).every(outer => seq > (reopened.get(outer)?.seq ?? 0));
 }
 
-/** Wall time during which somebody worked on the run. */
+/** Wall time during which a process owned the run. */
 export function activeMs(history: readonly HistoryEvent[], toMs: (at: string) => number): number {
   let total = 0;
   let since: string | undefined;
@@ -110,9 +111,9 @@ export function activeMs(history: readonly HistoryEvent[], toMs: (at: string) =>
 }
 
 /**
- * What has to run again when the given units do: they, what is inside them and what comes after them. What they are
- * inside of is opened again, without the rest of what is inside, and what comes after that runs again too.
- * `known`: the units that history tells of.
+ * Returns the units that must rerun if the roots do: the roots, everything inside them and everything that depends on
+ * them. A unit that contains a root is reopened without rerunning the other units inside it, and its dependants rerun
+ * too. `known` holds the units that have events in the history.
  */
 export function affectedBy(
   graph: Graph,
@@ -136,22 +137,22 @@ export function affectedBy(
   return new Set([...whole, ...reopened]);
 }
 
-/** Nothing comes after a single worker: what does comes after all of them. */
+/** A single copy has no dependants: they depend on the whole fan-out. */
 function dependantsOf(graph: Graph, unit: string): readonly string[] {
   if (/:\d+$/.test(unit)) return [];
   const dependants = graph.byPath.get(definitionPath(unit))?.dependants ?? [];
   return dependants.map(({ step }) => siblingUnit(unit, step.id));
 }
 
-/** What differs between a definition and the one that a history was made with. */
+/** Differences between the current definition and the one that a history was recorded with. */
 interface DefinitionChanges {
-  /** Units that ran, or were skipped, and are defined otherwise now. */
+  /** Units that ran or were skipped and whose definition has changed. */
   readonly changed: readonly string[];
   /** Units that ran and no longer exist. */
   readonly removed: readonly string[];
 }
 
-/** Steps that never ran may change freely: nothing depends on what they were. The last start of a step counts. */
+/** Compares the last start of each step with its definition. Steps that never ran may change freely. */
 export function findChanges(graph: Graph, history: readonly HistoryEvent[]): DefinitionChanges {
   const changed = new Set<string>();
   const removed = new Set<string>();

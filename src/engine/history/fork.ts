@@ -1,12 +1,10 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../../core/events.ts';
-import { nearest } from '../../core/suggest.ts';
+import { type HistoryEvent, type NewEvent, nearest, RepriseError } from '../../core/index.ts';
 import { definitionPath, type Graph, hasInside, outerUnits, unitOfEvent } from '../state/graph.ts';
 import { affectedBy, effectiveHistory, findChanges, withoutUnits } from './effective.ts';
 
 /**
- * Units that did not come to an end of their own: they failed, were cancelled, or were skipped because of that.
- * A unit that ended so because of what is inside of it is not among them: only that is.
+ * Returns the units that failed, were cancelled, or were skipped because of that. A unit that ended only because of a
+ * unit inside it is not listed; the inner one is.
  */
 export function unfinished(graph: Graph, events: readonly HistoryEvent[]): readonly string[] {
   const found = new Set<string>();
@@ -18,17 +16,17 @@ export function unfinished(graph: Graph, events: readonly HistoryEvent[]): reado
     if (event.type === 'step.completed') completed.add(unit);
     else if (event.type === 'step.started') completed.delete(unit);
     if (event.type === 'step.completed' || event.type === 'step.started') found.delete(unit);
-    // A worker is never optional by itself, and an optional fan-out keeps what its workers came to.
+    // A copy is never optional itself, and an optional fan-out keeps the results of its copies.
     const failed = event.type === 'step.failed' && !node.step.optional;
     const skipped = event.type === 'step.skipped' && event.data.reason !== 'condition';
     if (failed || skipped || event.type === 'step.cancelled') found.add(unit);
   }
   const outer = new Set([...found].flatMap(outerUnits));
-  // The losers of a selection are done with.
+  // Copies that lost a selection need no rerun.
   return [...found].filter(unit => !outer.has(unit) && !outerUnits(unit).some(each => completed.has(each)));
 }
 
-/** The units that a history tells of. */
+/** Returns the units that have events in a history. */
 export const unitsOf = (events: readonly HistoryEvent[]): ReadonlySet<string> =>
   new Set(events.flatMap(event => unitOfEvent(event) ?? []));
 
@@ -37,21 +35,24 @@ export interface ForkPoint {
   readonly from: string;
 }
 
-/** The first events of a run that goes on from another: its start, and what is kept. */
+/**
+ * Returns the first events of a forked run: its start and the events that it keeps. Throws USAGE for an unknown step.
+ */
 export function forkedEvents(
   graph: Graph,
   history: readonly HistoryEvent[],
   { runId, from }: ForkPoint,
 ): readonly NewEvent[] {
   if (!graph.byPath.has(definitionPath(from))) {
-    const meant = nearest(from, graph.byPath.keys());
+    const suggestion = nearest(from, graph.byPath.keys());
     throw new RepriseError('USAGE', `the workflow has no step ${from}`, {
-      hint: meant ? `did you mean ${meant}?` : `steps: ${[...graph.byPath.keys()].join(', ')}`,
+      hint: suggestion ? `did you mean ${suggestion}?` : `steps: ${[...graph.byPath.keys()].join(', ')}`,
     });
   }
   const { events } = effectiveHistory(history);
   const started = events.find(event => event.type === 'run.started');
-  if (started?.type !== 'run.started') throw new RepriseError('HISTORY_INVALID', `run ${runId} has no start`);
+  if (started?.type !== 'run.started')
+    throw new RepriseError('HISTORY_INVALID', `run ${runId} has no run.started event`);
 
   const { changed } = findChanges(graph, events);
   const known = unitsOf(events);
@@ -64,7 +65,7 @@ export function forkedEvents(
   return [{ type: 'run.started', data }, ...keptEvents(graph, events, again)];
 }
 
-/** What has no end that can be reused, and does its work itself. */
+/** Returns the units that do work themselves and have no reusable result. */
 function openUnits(
   graph: Graph,
   events: readonly HistoryEvent[],
@@ -76,7 +77,7 @@ function openUnits(
     const node = graph.byPath.get(definitionPath(unit));
     if (!node || ended.has(unit)) return false;
     const isWorker = /:\d+$/.test(unit);
-    // What stands inside a fan-out in the definition is but the pattern of what is inside its workers.
+    // A definition inside a fan-out is only the template for the units inside its copies.
     const isPattern = !known.has(unit) && insideFanOut(graph, unit);
     return !isPattern && (isWorker ? node.child === undefined : !hasInside(node));
   });
@@ -85,7 +86,7 @@ function openUnits(
 const insideFanOut = (graph: Graph, path: string): boolean =>
   outerUnits(path).some(outer => graph.byPath.get(outer)?.fanOut !== undefined);
 
-/** Units whose end can be reused. */
+/** Returns the units whose result can be reused. */
 function endsOf(events: readonly HistoryEvent[]): ReadonlySet<string> {
   const ends = new Set<string>();
   for (const event of events) {

@@ -1,6 +1,4 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { HistoryEvent } from '../../core/events.ts';
-import { canonicalJson } from '../../core/json.ts';
+import { canonicalJson, type HistoryEvent, RepriseError } from '../../core/index.ts';
 import { decide } from '../run/planner.ts';
 import { type RunResult, resultOf } from '../run/result.ts';
 import type { Graph } from '../state/graph.ts';
@@ -10,19 +8,21 @@ import { effectiveHistory, findChanges, isRunEnd } from './effective.ts';
 export interface ReplayResult {
   readonly result: RunResult;
   readonly history: readonly HistoryEvent[];
-  /** Whether the history has come to an end. */
+  /** Whether the run has ended. */
   readonly ended: boolean;
 }
 
-/** Goes through a history, and checks that it fits the graph and that its end follows from its steps. Throws HISTORY_DIVERGED. */
+/**
+ * Folds a history. Throws HISTORY_DIVERGED if it does not match the graph or its end does not follow from its steps.
+ */
 export function replayHistory(graph: Graph, runId: string, history: readonly HistoryEvent[]): ReplayResult {
   const { changed, removed } = findChanges(graph, effectiveHistory(history).events);
   const names = [...changed, ...removed];
   if (names.length > 0) {
     throw new RepriseError(
       'HISTORY_DIVERGED',
-      `run ${runId} does not fit the definition: ${names.join(', ')} changed since`,
-      { hint: `run what changed again: reprise resume ${runId} --rerun-changed` },
+      `run ${runId} does not match the definition: ${names.join(', ')} changed since it ran`,
+      { hint: `to rerun the changed steps: reprise resume ${runId} --rerun-changed` },
     );
   }
   const last = history.at(-1);
@@ -40,13 +40,13 @@ function checkEnd(state: RunState, recorded: HistoryEvent): void {
   if (!same) {
     throw new RepriseError(
       'HISTORY_DIVERGED',
-      `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'more work'}`,
-      { hint: 'the workflow may have gained steps since: start a new run of it' },
+      `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'unfinished work'}`,
+      { hint: 'the workflow may have new steps; start a new run' },
     );
   }
 }
 
-/** The state that a history leads to. */
+/** Returns the state that a history leads to. */
 export function foldHistory(graph: Graph, history: readonly HistoryEvent[]): RunState {
   const { events, attempts } = effectiveHistory(history);
   const state = new RunState(graph, attempts);

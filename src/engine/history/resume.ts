@@ -1,12 +1,14 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../../core/events.ts';
-import { type Graph, hasInside, placeOf } from '../state/graph.ts';
+import { type HistoryEvent, type NewEvent, RepriseError } from '../../core/index.ts';
+import { envelopeOf, type Graph, hasInside } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { NodeState } from '../state/step-state.ts';
 import { affectedBy, effectiveHistory, findChanges, isRunEnd } from './effective.ts';
 import { unfinished, unitsOf } from './fork.ts';
 
-/** What a resume writes first; undefined if the run is completed and nothing is to run again. */
+/**
+ * Returns the first event of a resume, or `undefined` if the run is completed and nothing must rerun. Throws
+ * DEFINITION_CHANGED.
+ */
 export function resumeEvent(
   graph: Graph,
   history: readonly HistoryEvent[],
@@ -39,7 +41,7 @@ function sameSteps(history: readonly HistoryEvent[], { nodes }: Graph): boolean 
   return before?.length === nodes.length && before.every((path, index) => path === nodes[index]?.path);
 }
 
-/** Steps that were at work when the last owner died, or that it was about to put to work. */
+/** Returns an interruption for each step that was running, or about to run, when the previous owner died. */
 export function interruptedSteps(
   state: RunState,
   { runId, at }: { readonly runId: string; readonly at: string },
@@ -50,7 +52,7 @@ export function interruptedSteps(
     runId,
     at,
     type: 'step.interrupted',
-    ...placeOf(node),
+    ...envelopeOf(node),
     attempt,
     data: {},
   }));
@@ -59,7 +61,7 @@ export function interruptedSteps(
 const isInterrupted = ({ status, node, workers }: NodeState): boolean =>
   status === 'running' && (!hasInside(node) || (node.fanOut !== undefined && workers === undefined));
 
-const mostShown = 20;
+const maxShown = 20;
 
 function definitionChanged(
   runId: string,
@@ -67,13 +69,13 @@ function definitionChanged(
   removed: readonly string[],
 ): RepriseError {
   const all = [...changed.map(unit => `  ${unit}: changed`), ...removed.map(unit => `  ${unit}: removed`)];
-  const more = all.length - mostShown;
-  const lines = more > 0 ? [...all.slice(0, mostShown), `  and ${more} more`] : all;
+  const more = all.length - maxShown;
+  const lines = more > 0 ? [...all.slice(0, maxShown), `  and ${more} more`] : all;
   return new RepriseError(
     'DEFINITION_CHANGED',
-    `steps of run ${runId} that already ran have changed since:\n${lines.join('\n')}`,
+    `steps of run ${runId} that already ran have changed:\n${lines.join('\n')}`,
     {
-      hint: `run them and what depends on them again: reprise resume ${runId} --rerun-changed`,
+      hint: `to rerun them and every step that depends on them: reprise resume ${runId} --rerun-changed`,
     },
   );
 }

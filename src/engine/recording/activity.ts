@@ -1,13 +1,19 @@
 import { closeSync, mkdirSync, openSync, readdirSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult, Turn } from '../../agents/session.ts';
-import type { Redactor } from '../../effects/redact/redact.ts';
-import { atEndOfTurn } from '../../effects/system.ts';
-import type { WorktreeState } from '../../git/delta/state.ts';
-import type { OutputStream } from '../../process/output.ts';
-import type { ShellEnd } from '../../process/shell-step.ts';
+import type {
+  AgentEvent,
+  HostAnswer,
+  HostQuestion,
+  SessionCut,
+  SessionResult,
+  TurnEnd,
+} from '../../agents/index.ts';
+import { atEndOfTurn } from '../../effects/index.ts';
+import type { Redactor } from '../../effects/redact/index.ts';
+import type { WorktreeState } from '../../git/delta/index.ts';
+import type { OutputStream, ShellEnd } from '../../process/index.ts';
 import { SessionEncoder, ShellEncoder } from './encode.ts';
-import type { Activity, Look } from './folder-states.ts';
+import type { Activity, FolderReading } from './folder-states.ts';
 import {
   afterLine,
   beforeLine,
@@ -19,7 +25,9 @@ import {
   sessionFileName,
 } from './session-file.ts';
 
-/** What all recordings have: a beginning, an end that counts or does not, and the folder before and after. */
+/**
+ * Common parts of all recordings: a header, an end that may be a result, and the state of the folder before and after.
+ */
 abstract class ActivityRecord implements Activity {
   protected readonly file: RecordingFile;
   readonly #id: RecordingId;
@@ -35,13 +43,13 @@ abstract class ActivityRecord implements Activity {
     file.add(headerLine(start));
   }
 
-  before({ state, why }: Look): void {
+  before({ state, why }: FolderReading): void {
     this.#known = state;
     if (why !== undefined) this.file.add(incompleteLine(why));
     this.file.add(beforeLine(state));
   }
 
-  after({ state, why }: Look, before?: WorktreeState): void {
+  after({ state, why }: FolderReading, before?: WorktreeState): void {
     if (why !== undefined) this.file.add(incompleteLine(why));
     const known = this.#known;
     const isNew = before !== undefined && JSON.stringify(before) !== JSON.stringify(known);
@@ -53,10 +61,10 @@ abstract class ActivityRecord implements Activity {
     return this.#isConcluded;
   }
 
-  /** Whether what happens is left out from now on; the file says so. */
+  /** Whether further events are omitted because the file is full. The first call says so in the file. */
   protected isCutShort(): boolean {
     if (!this.file.isFull) return false;
-    if (!this.#isCutShort) this.file.add(incompleteLine('it is too long: the rest of it was left out'));
+    if (!this.#isCutShort) this.file.add(incompleteLine('the recording is too long; the rest was omitted'));
     this.#isCutShort = true;
     return true;
   }
@@ -75,12 +83,12 @@ abstract class ActivityRecord implements Activity {
   }
 }
 
-/** A session while it goes on. */
+/** The recording of a running session. */
 export class SessionRecord extends ActivityRecord {
   readonly #encoder = new SessionEncoder();
   #asked: string | undefined;
   #result: SessionResult | undefined;
-  /** The lane was cancelled, so that nobody took the result if there was one. */
+  /** Whether the lane was cancelled, so that the result, if any, was not used. */
   #isCancelled = false;
 
   event(event: AgentEvent): void {
@@ -94,13 +102,13 @@ export class SessionRecord extends ActivityRecord {
     this.file.add(this.#encoder.answer(answer));
   }
 
-  turn(turn: Turn): void {
+  turn(turn: TurnEnd): void {
     if (turn.kind === 'question') this.#question(turn.question);
     else this.#result = turn.result;
   }
 
-  /** The result was taken, and this is why the host had ended the session, if it had. */
-  taken(why: Cut | undefined): void {
+  /** Concludes a session whose result was used. `why` is the reason if the host cut the session short. */
+  taken(why: SessionCut | undefined): void {
     if (this.#result) this.conclude(this.#encoder.end(this.#result, { why, interrupted: false }), true);
   }
 
@@ -114,7 +122,7 @@ export class SessionRecord extends ActivityRecord {
     this.conclude(result ? this.#encoder.end(result, { interrupted }) : [], !interrupted);
   }
 
-  /** A question that comes again because nobody has answered it is the same. */
+  /** Records a question once, even if it is repeated because it was not answered. */
   #question(question: HostQuestion): void {
     const text = JSON.stringify(question);
     if (text === this.#asked) return;
@@ -123,7 +131,7 @@ export class SessionRecord extends ActivityRecord {
   }
 }
 
-/** A script while it runs. */
+/** The recording of a running script. */
 export class ShellRecord extends ActivityRecord {
   readonly #encoder = new ShellEncoder();
   #stream: OutputStream = 'stdout';
@@ -159,18 +167,18 @@ export class ShellRecord extends ActivityRecord {
 
 interface RecordingFileOptions {
   readonly folder: string;
-  /** What it is called until it reaches a result. */
+  /** File name until the recording has a result. */
   readonly name: string;
   readonly redactor: Pick<Redactor, 'line'>;
-  /** Told once, of the first thing that went wrong. */
+  /** Called once, with the first error. */
   readonly onProblem: (message: string) => void;
 }
 
-const mostCharacters = 8_000_000;
+const maxCharacters = 8_000_000;
 
 /**
- * A file to which lines are added while things happen, all of an event-loop turn at once. It never throws: a disk that
- * is full must not end the work.
+ * A recording that is written while it happens, once per event-loop turn. It never throws, because a full disk must not
+ * end the work.
  */
 export class RecordingFile {
   readonly #options: RecordingFileOptions;
@@ -186,9 +194,9 @@ export class RecordingFile {
     this.#name = options.name;
   }
 
-  /** So much was said that no more of it is kept: nobody replays a flood. */
+  /** Whether the file is so long that nothing more is recorded. */
   get isFull(): boolean {
-    return this.#size > mostCharacters;
+    return this.#size > maxCharacters;
   }
 
   add(line: object): void {
@@ -216,7 +224,7 @@ export class RecordingFile {
     });
   }
 
-  /** Gives it another name, with all that was added. */
+  /** Writes pending lines and renames the file. */
   rename(name: string): void {
     this.flush();
     this.#attempt(() => {
@@ -226,7 +234,7 @@ export class RecordingFile {
     });
   }
 
-  /** It can still be added to. */
+  /** Writes pending lines and closes the file. Adding a line opens it again. */
   rest(): void {
     this.flush();
     if (this.#descriptor === undefined) return;
@@ -252,18 +260,18 @@ export class RecordingFile {
   }
 }
 
-/** What has been recorded of one role and task. */
-interface Series {
+/** The recordings of one role and task so far. */
+interface ActivitySeries {
   opened: number;
   results: number;
-  /** By the number that they would have had. */
+  /** Number of interrupted recordings, by the number that a result would have had. */
   readonly cuts: Map<number, number>;
 }
 
-/** Numbers for recordings: a number is used up by a result, and not by a beginning. */
+/** Numbers recordings. A result takes up a number; an interrupted recording does not. */
 export class SeriesNumbers {
   readonly #folder: string;
-  #series: Map<string, Series> | undefined;
+  #series: Map<string, ActivitySeries> | undefined;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -277,12 +285,12 @@ export class SeriesNumbers {
     return { role: of.role, task: of.task, n, cut, order: series.opened++ };
   }
 
-  /** The number of a result. */
+  /** Returns the number of a new result. */
   reached(of: Pick<RecordingId, 'role' | 'task'>): number {
     return this.#of(of).results++;
   }
 
-  #of(of: Pick<RecordingId, 'role' | 'task'>): Series {
+  #of(of: Pick<RecordingId, 'role' | 'task'>): ActivitySeries {
     this.#series ??= seriesIn(this.#folder);
     const name = seriesName(of);
     const series = this.#series.get(name) ?? newSeries();
@@ -291,11 +299,11 @@ export class SeriesNumbers {
   }
 }
 
-const newSeries = (): Series => ({ opened: 0, results: 0, cuts: new Map() });
+const newSeries = (): ActivitySeries => ({ opened: 0, results: 0, cuts: new Map() });
 
-/** A run that is resumed goes on with the recordings that are there. */
-function seriesIn(folder: string): Map<string, Series> {
-  const found = new Map<string, Series>();
+/** Counts the existing recordings, which a resumed run continues. */
+function seriesIn(folder: string): Map<string, ActivitySeries> {
+  const found = new Map<string, ActivitySeries>();
   for (const file of namesIn(folder)) {
     const [, name, number, cut] = /^(.+)\.(\d+)(?:\.cut(\d+))?\.jsonl$/.exec(file) ?? [];
     if (name === undefined) continue;

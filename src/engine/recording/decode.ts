@@ -1,17 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { ScriptStep } from '../../agents/scripted/script.ts';
 import {
   type AgentEvent,
-  type Cut,
   type HostQuestion,
   noUsage,
+  type ScriptStep,
+  type SessionCut,
   type SessionResult,
-} from '../../agents/session.ts';
-import { RepriseError } from '../../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import { fitting, invalid, type PlacedLine, readLines } from '../../effects/recording/json-lines.ts';
-import type { ShellEnd } from '../../process/shell-step.ts';
+} from '../../agents/index.ts';
+import { isJsonObject, type Json, type JsonObject, RepriseError } from '../../core/index.ts';
+import { fitting, invalid, type PlacedLine, readLines } from '../../effects/recording/index.ts';
+import type { ShellEnd } from '../../process/index.ts';
 import { linesOf, SessionMemory, textOfTail } from './encode.ts';
 import { putTextsBack, type ReadBlob } from './long-texts.ts';
 import { takeStates } from './recorded-states.ts';
@@ -36,10 +35,10 @@ import {
 
 type Header = Extract<z.infer<typeof headerSchema>, { kind: 'session' }>;
 
-/** Puts back what the encoder left out. */
+/** Restores what the encoder omitted. */
 function decodeSession(file: string, header: Header, lines: readonly PlacedLine[]): RecordedSession {
   const { rest, ...states } = takeStates(lines);
-  const reader = new Reader();
+  const reader = new SessionReader();
   for (const line of rest) reader.take(line);
   const { role, task, n, order, agent, prompt, output_schema } = header;
   return {
@@ -48,7 +47,7 @@ function decodeSession(file: string, header: Header, lines: readonly PlacedLine[
     role,
     task,
     n,
-    // Written before anybody could know that it would reach a result.
+    // The header was written before it was known whether the session would reach a result.
     ...(reader.hasResult ? {} : { cut: header.cut ?? 0 }),
     order,
     agent,
@@ -63,11 +62,11 @@ function decodeSession(file: string, header: Header, lines: readonly PlacedLine[
   };
 }
 
-class Reader {
+class SessionReader {
   readonly lines: SessionLine[] = [];
   result: SessionResult | undefined;
   hasResult = false;
-  why: Cut | undefined;
+  why: SessionCut | undefined;
   readonly #memory = new SessionMemory();
   #hasUsage = false;
 
@@ -96,7 +95,7 @@ class Reader {
     return question.kind === 'limit' ? question : { ...question, ...wishOf(question, line, this.#memory) };
   }
 
-  /** What ends every session is not written down: what it used in all, and that it is done. */
+  /** Adds the events that end every session and are not recorded: its total usage and `done`. */
   #end(value: unknown, line: PlacedLine): void {
     const result = resultIn(value, line, this.#memory);
     this.result = result;
@@ -112,7 +111,7 @@ function eventIn(line: PlacedLine, memory: SessionMemory): AgentEvent {
   if (typeof text === 'string' && type === undefined) return { type: 'text', text };
   if (typeof thought === 'string') return { type: 'thought', text: thought };
   const schema = Object.entries(eventSchemas).find(([name]) => name === type)?.[1];
-  if (!schema) throw invalid(line, `is no line of a session: ${JSON.stringify(value).slice(0, 80)}`);
+  if (!schema) throw invalid(line, `is not a valid line of a session: ${JSON.stringify(value).slice(0, 80)}`);
   const event = fitting<z.infer<(typeof eventSchemas)[keyof typeof eventSchemas]>>(schema, value, line);
   if (event.type === 'tool-end') return { ...event, id: endedTool(event, line, memory) };
   return event.type === 'permission' ? { ...event, ...wishOf(event, line, memory) } : event;
@@ -124,11 +123,11 @@ function endedTool(
   { toolId }: SessionMemory,
 ): string {
   const ended = id ?? toolId;
-  if (ended === undefined) throw invalid(line, 'does not say which tool ended');
+  if (ended === undefined) throw invalid(line, 'must name the tool that ended');
   return ended;
 }
 
-/** What is wished for; a line that does not say it means what the last one said. */
+/** Returns the tool and input of a request. A line without them repeats those of the line before. */
 function wishOf(
   { tool, input }: { readonly tool?: string | undefined; readonly input?: Json | undefined },
   line: PlacedLine,
@@ -136,7 +135,7 @@ function wishOf(
 ): NonNullable<SessionMemory['wish']> {
   if (tool !== undefined && input !== undefined) return { tool, input };
   if (wish) return wish;
-  throw invalid(line, 'does not say for which tool');
+  throw invalid(line, 'must name its tool');
 }
 
 function resultIn(value: unknown, line: PlacedLine, memory: SessionMemory): SessionResult {
@@ -168,7 +167,7 @@ function decodeShell(file: string, header: ShellDecoderHeader, lines: readonly P
     else if (ended !== undefined) {
       end = endIn(ended, line, output);
       isInterrupted = line.value['interrupted'] === true;
-    } else throw invalid(line, `is no line of a script: ${JSON.stringify(line.value).slice(0, 80)}`);
+    } else throw invalid(line, `is not a valid line of a script: ${JSON.stringify(line.value).slice(0, 80)}`);
   }
   const { role, task, n, order, command, what } = header;
   return {
@@ -187,7 +186,7 @@ function decodeShell(file: string, header: ShellDecoderHeader, lines: readonly P
   };
 }
 
-/** What one stream printed is one text, in whatever pieces it came in. */
+/** Joins consecutive output of the same stream into one text. */
 function add(output: OutputText[], next: OutputText): void {
   const last = output.at(-1);
   if (last?.stream !== next.stream) output.push(next);
@@ -202,8 +201,8 @@ function endIn(value: unknown, line: PlacedLine, output: readonly OutputText[]):
 }
 
 /**
- * Reads the file of a session: one that was recorded, whose first line is a header, or one that was written by hand.
- * `readBlob` is needed for one that is in a case. Throws TAPE_INVALID with file and line, and REPLAY_DIVERGED for a format of another version.
+ * Reads a session file: a recording, whose first line is a header, or a session written by hand. A recording in a case
+ * needs `readBlob`. Throws TAPE_INVALID with file and line, and REPLAY_DIVERGED for another format version.
  */
 export function parseSessionFile(file: string, text: string, readBlob?: ReadBlob): SessionFile {
   const lines = readLines(file, text, { tornEnd: looksRecorded(text) });
@@ -216,14 +215,14 @@ export function parseSessionFile(file: string, text: string, readBlob?: ReadBlob
   return header.kind === 'session' ? decodeSession(file, header, rest) : decodeShell(file, header, rest);
 }
 
-/** A recording may end in the middle of a line, if the process was killed. */
+/** A recording may end in the middle of a line if its process was killed. */
 const looksRecorded = (text: string): boolean => /^\s*\{\s*"format"/.test(text);
 
 function checkFormat({ file, number, value }: PlacedLine): void {
   if (value['format'] === sessionFormat) return;
   throw new RepriseError(
     'REPLAY_DIVERGED',
-    `${file}:${number} has format ${JSON.stringify(value['format'])}, and this version of Reprise reads format ${sessionFormat}`,
+    `${file}:${number} has format ${JSON.stringify(value['format'])}, but this version of Reprise reads format ${sessionFormat}`,
     {
       hint: 'record the case again, or use the version of Reprise that recorded it',
       position: { file, line: number, column: 1 },
@@ -237,18 +236,18 @@ const editSchema = z.union(
     z.strictObject({ path, content: z.string() }),
     z.strictObject({ path, replace: z.string().min(1), with: z.string() }),
   ],
-  'an edit has `path` and `content`, or `path`, `replace` and `with`',
+  'an edit needs `path` and `content`, or `path`, `replace` and `with`',
 );
-const words = z.string();
-const something = z.string().min(1);
+const anyText = z.string();
+const someText = z.string().min(1);
 
-/** What a person may write, one of these a line. */
+/** Keys that a session written by hand may use, one per line. */
 const readers: Readonly<Record<string, (value: unknown, place: PlacedLine) => ScriptStep>> = {
-  text: (value, place) => ({ say: fitting(words, value, place) }),
-  thought: (value, place) => ({ think: fitting(words, value, place) }),
+  text: (value, place) => ({ say: fitting(anyText, value, place) }),
+  thought: (value, place) => ({ think: fitting(anyText, value, place) }),
   delete: (value, place) => ({ delete: fitting(path, value, place) }),
-  commit: (value, place) => ({ commit: fitting(something, value, place) }),
-  fail: (value, place) => ({ fail: fitting(something, value, place) }),
+  commit: (value, place) => ({ commit: fitting(someText, value, place) }),
+  fail: (value, place) => ({ fail: fitting(someText, value, place) }),
   edit: (value, place) => {
     const edit = fitting(editSchema, value, place);
     return 'content' in edit
@@ -257,21 +256,21 @@ const readers: Readonly<Record<string, (value: unknown, place: PlacedLine) => Sc
   },
   result: (value, place) => {
     if (typeof value === 'string') return { result: { text: value } };
-    if (isJsonObject(value)) return { result: { output: value as Mutable } };
-    throw invalid(place, '`result` is a text, or an object as the answer');
+    if (isJsonObject(value)) return { result: { output: value as ScriptOutput } };
+    throw invalid(place, '`result` must be a text or an object');
   },
 };
 
-type Mutable = NonNullable<Extract<ScriptStep, { result: unknown }>['result']['output']>;
+type ScriptOutput = NonNullable<Extract<ScriptStep, { result: unknown }>['result']['output']>;
 
 const known = Object.keys(readers);
 
-/** A session written by hand: each line is one thing that the agent says or does. Throws TAPE_INVALID. */
+/** Parses a session written by hand, in which each line is one action of the agent. Throws TAPE_INVALID. */
 function parseWritten(file: string, lines: readonly PlacedLine[]): WrittenSession {
   const script = lines.map(stepOf);
   const end = lines.findIndex(({ value }) => 'result' in value || 'fail' in value);
   const beyond = end < 0 ? undefined : lines[end + 1];
-  if (beyond) throw invalid(beyond, 'comes after the end of the session', 'let the result be the last line');
+  if (beyond) throw invalid(beyond, 'comes after the end of the session', 'make the result the last line');
   return { kind: 'written', file, script };
 }
 
@@ -279,13 +278,13 @@ function stepOf(place: PlacedLine): ScriptStep {
   const [key, ...more] = Object.keys(place.value);
   const read = key === undefined || !Object.hasOwn(readers, key) ? undefined : readers[key];
   if (!read || key === undefined || more.length > 0) {
-    throw invalid(place, whyUnknown(place.value), `write one of these a line: ${known.join(', ')}`);
+    throw invalid(place, whyUnknown(place.value), `use one of these keys per line: ${known.join(', ')}`);
   }
   return read(place.value[key], place);
 }
 
 function whyUnknown(value: JsonObject): string {
   const keys = Object.keys(value);
-  if (keys.includes('run')) return 'runs something, which a session written by hand cannot do';
+  if (keys.includes('run')) return 'runs a command, which a session written by hand cannot do';
   return keys.length === 1 ? `has an unknown key \`${keys[0]}\`` : 'must have exactly one key';
 }

@@ -15,7 +15,7 @@ const eventIn = (recording: object) => {
   return line.event;
 };
 
-it('what a tool printed loses its middle, of which nothing is ever shown', () => {
+it('shortens the output of a tool by omitting the middle, which is never shown', () => {
   const printed = Array.from({ length: 900 }, (_, at) => `line ${at}`).join('\n');
   const cut = eventIn(withShownOutputs(sessionWith(printed)));
   expect(cut.output).toContain('line 0\n');
@@ -26,7 +26,7 @@ it('what a tool printed loses its middle, of which nothing is ever shown', () =>
   expect(eventIn(withShownOutputs(sessionWith('x'.repeat(2300)))).output).toHaveLength(2300);
 });
 
-it('thoughts can be left out', () => {
+it('drops thoughts', () => {
   const [line] = sessionWith('a').lines;
   const thought = { kind: 'event', event: { type: 'thought', text: 'Hm.' } } as const;
   const recording = { ...sessionWith('a'), lines: line ? [thought, line] : [] };

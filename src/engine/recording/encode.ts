@@ -2,26 +2,26 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   type AgentEvent,
   addUsage,
-  type Cut,
   type Denial,
   type HostAnswer,
   type HostQuestion,
   noUsage,
+  type SessionCut,
   type SessionResult,
   type Usage,
-} from '../../agents/session.ts';
-import type { Json } from '../../core/json.ts';
-import type { ShellEnd } from '../../process/shell-step.ts';
+} from '../../agents/index.ts';
+import type { Json } from '../../core/index.ts';
+import type { ShellEnd } from '../../process/index.ts';
 import { longestOutput } from '../step/agent/live-session.ts';
-import type { OutputText, Recording } from './session-file.ts';
+import type { OutputText, RecordedActivity } from './session-file.ts';
 
-/** What stands in the lines so far, so that a line need not say again what an earlier one said. */
+/** Facts from the lines so far, so that later lines need not repeat them. */
 export class SessionMemory {
   sessionId: string | undefined;
   lastText: string | undefined;
   readonly #allText: string[] = [];
   wish: { readonly tool: string; readonly input: Json } | undefined;
-  /** The tool that was started last. */
+  /** Id of the tool that was started last. */
   toolId: string | undefined;
   readonly denials: Denial[] = [];
 
@@ -63,15 +63,15 @@ export class SessionMemory {
   }
 }
 
-/** Where the text of a result was said already. */
+/** Earlier occurrence of the text of a result: in the last message or in all messages together. */
 type Said = 'last' | 'all';
 
-/** Makes lines of what happens in a session, one by one. Nothing is said twice. */
+/** Encodes the events of a session as lines. Omits what earlier lines already contain. */
 export class SessionEncoder {
   readonly #memory = new SessionMemory();
   #usages: Usage[] = [];
 
-  /** `undefined` if it says nothing that the end of the session does not say as well. */
+  /** Returns `undefined` for an event that the end of the session implies. */
   event(event: AgentEvent): object | undefined {
     const line = this.#lineOf(event);
     this.#memory.take(event);
@@ -86,10 +86,10 @@ export class SessionEncoder {
     return { answer };
   }
 
-  /** `why` if the host ended it; `interrupted` if nobody took the result. */
+  /** `why` is set if the host cut the session short, `interrupted` if the result was not used. */
   end(
     result: SessionResult,
-    { why, interrupted }: { readonly why?: Cut | undefined; readonly interrupted: boolean },
+    { why, interrupted }: { readonly why?: SessionCut | undefined; readonly interrupted: boolean },
   ): readonly object[] {
     const short = this.#shortened(result);
     const line = interrupted ? { interrupted: short } : { result: short, ...(why ? { cut: why } : {}) };
@@ -130,8 +130,8 @@ export class SessionEncoder {
     return isDeepStrictEqual(this.#memory.wish, { tool, input }) ? rest : wish;
   }
 
-  /** One by one only where the order counts: a budget is used up at one of them. */
-  #usageLines(result: SessionResult, why: Cut | undefined): readonly object[] {
+  /** Records each usage only if the sum is not enough: a budget runs out at one of them. */
+  #usageLines(result: SessionResult, why: SessionCut | undefined): readonly object[] {
     const isSum = isDeepStrictEqual(this.#usages.reduce(addUsage, noUsage), result.usage);
     return isSum && why?.kind !== 'budget' ? [] : this.#usages.map(usage => ({ type: 'usage', ...usage }));
   }
@@ -155,18 +155,18 @@ export class SessionEncoder {
   }
 }
 
-/** The end of an output as the lines that are recorded already, with what is left of a line before them. */
+/** The tail of an output as a number of recorded lines, preceded by the rest of a partial line. */
 interface TailOfLines {
   readonly lines: number;
   readonly first?: string | undefined;
-  /** The last line was not ended. */
+  /** Set if the last line does not end with a newline. */
   readonly open?: true | undefined;
 }
 
-/** More than the end of an output that is ever kept. */
+/** Number of recent lines to remember. It exceeds the length of any tail. */
 const keptLines = 20_000;
 
-/** Makes lines of what a script prints and how it ends. */
+/** Encodes the output and the end of a script as lines. */
 export class ShellEncoder {
   #last: string[] = [];
 
@@ -183,7 +183,7 @@ export class ShellEncoder {
   }
 }
 
-/** `undefined` if the tail is not what the lines end with, as when two streams got mixed. */
+/** Returns `undefined` if the lines do not end with the tail, as when two streams are interleaved. */
 function tailOfLines(tail: string, lines: readonly string[]): TailOfLines | undefined {
   const isOpen = !tail.endsWith('\n');
   const wanted = (isOpen ? tail : tail.slice(0, -1)).split('\n');
@@ -205,21 +205,21 @@ export function textOfTail({ lines, first, open }: TailOfLines, output: readonly
   return [...(first === undefined ? [] : [first]), ...last].join('\n') + (open ? '' : '\n');
 }
 
-/** What was printed, line by line. */
+/** Returns the output line by line. */
 export const linesOf = (output: readonly OutputText[]): readonly string[] =>
   output.flatMap(({ text }) => text.split('\n'));
 
-/** Where tools say what went wrong. */
-const keptOfEnd = 200;
+/** Number of characters to keep at the end, where tools report errors. */
+const keptTail = 200;
 
-/** What is left out must be worth the words that say so. */
-const leastLeftOut = 200;
+/** Minimum number of characters to omit. Fewer are not worth the notice. */
+const minOmitted = 200;
 
 /**
- * A recording for a case, without the middle of what tools printed: a replay shows none of it. What scripts of steps
- * printed stays whole, because it is their output.
+ * Shortens the output of tools for a case by omitting the middle, which a replay never shows. The output of step
+ * scripts stays complete, because it is their result.
  */
-export function withShownOutputs(recording: Recording): Recording {
+export function withShownOutputs(recording: RecordedActivity): RecordedActivity {
   if (recording.kind !== 'session') return recording;
   const lines = recording.lines.map(line =>
     line.kind === 'event' ? { ...line, event: withShownOutput(line.event) } : line,
@@ -227,8 +227,8 @@ export function withShownOutputs(recording: Recording): Recording {
   return { ...recording, lines };
 }
 
-/** For a case that does not show thoughts: what it records itself has none either. */
-export const withoutThoughts = (recording: Recording): Recording =>
+/** Drops thoughts, for a case that does not record them. */
+export const withoutThoughts = (recording: RecordedActivity): RecordedActivity =>
   recording.kind === 'session'
     ? {
         ...recording,
@@ -239,8 +239,8 @@ export const withoutThoughts = (recording: Recording): Recording =>
 function withShownOutput(event: AgentEvent): AgentEvent {
   if (event.type !== 'tool-end' || event.output === undefined) return event;
   const { output } = event;
-  const leftOut = output.length - longestOutput - keptOfEnd;
-  if (leftOut < leastLeftOut) return event;
-  const [start, end] = [output.slice(0, longestOutput), output.slice(-keptOfEnd)];
-  return { ...event, output: `${start}\n[… ${leftOut} characters …]\n${end}` };
+  const omitted = output.length - longestOutput - keptTail;
+  if (omitted < minOmitted) return event;
+  const [start, end] = [output.slice(0, longestOutput), output.slice(-keptTail)];
+  return { ...event, output: `${start}\n[… ${omitted} characters …]\n${end}` };
 }

@@ -1,49 +1,50 @@
 import { relative, sep } from 'node:path';
-import type { WorktreeState } from '../../git/delta/state.ts';
+import type { WorktreeState } from '../../git/delta/index.ts';
 
-/** What was seen of a folder: nothing where there is nothing to see, or where it could not be done, and then why. */
-export interface Look {
+/** The state of a folder. It is null if there is nothing to read or reading failed; `why` is then the error. */
+export interface FolderReading {
   readonly state: WorktreeState | null;
   readonly why?: string | undefined;
 }
 
-/** Where states come from. Never rejects. */
+/** Reads the states of folders. Never rejects. */
 export interface StateSource {
-  /** Looks at the folder, which takes some processes. */
-  at(folder: string): Promise<Look>;
-  /** Of a folder in which nothing but a commit is. */
-  ofCommit(commit: string, branch: string): Promise<Look>;
-  /** Of a folder before all that was left in it was committed. */
-  beforeCommit(commit: string, branch: string): Promise<Look>;
+  /** Reads the folder, which takes several processes. */
+  at(folder: string): Promise<FolderReading>;
+  /** Returns the state of a folder that contains exactly a commit. */
+  ofCommit(commit: string, branch: string): Promise<FolderReading>;
+  /** Returns the state of a folder before its changes were committed. */
+  beforeCommit(commit: string, branch: string): Promise<FolderReading>;
 }
 
-/** Who waits to be told how the folder stood after it. */
+/** An activity that is notified of the folder's state after it. */
 export interface Activity {
-  /** `before` if it was another one than it was told when it began. */
-  after(look: Look, before?: WorktreeState): void;
+  /** `before` is set if the state at the start differs from the one reported then. */
+  after(look: FolderReading, before?: WorktreeState): void;
 }
 
-interface Workspace {
-  /** What it is known to hold. */
-  known?: Promise<Look> | undefined;
-  /** The last that was done in it, of which nobody has seen what it left. */
+interface TrackedFolder {
+  /** Known content of the folder. */
+  known?: Promise<FolderReading> | undefined;
+  /** Last activity in the folder, if the state after it has not been read yet. */
   last?: Activity | undefined;
 }
 
 export interface FolderStatesOptions {
   readonly source: StateSource;
   readonly projectRoot: string;
-  /** Whether the project's own folder is looked at too. */
+  /** Whether the project folder is recorded too. */
   readonly snapshotProject: boolean;
 }
 
 /**
- * How folders stood before and after each activity, looked at as rarely as possible: what one activity left is what the
- * next one finds, and a workspace that was just made, reset or committed holds its commit and nothing else.
+ * Tracks the state of folders before and after each activity with as few reads as possible: the state after one
+ * activity is the state before the next, and a workspace that was just created, reset or committed contains exactly
+ * its commit.
  */
 export class FolderStates {
   readonly #options: FolderStatesOptions;
-  readonly #workspaces = new Map<string, Workspace>();
+  readonly #workspaces = new Map<string, TrackedFolder>();
   readonly #project: ProjectStates;
   readonly #pending = new Set<Promise<void>>();
 
@@ -52,19 +53,19 @@ export class FolderStates {
     this.#project = new ProjectStates(options);
   }
 
-  /** A workspace is there, with whatever is in it. */
+  /** Notes an existing workspace with unknown content. */
   found(path: string): void {
-    // Somebody else may have worked in it since.
+    // Another process may have changed it since the last activity.
     this.#workspaces.set(path, { last: this.#workspaces.get(path)?.last });
   }
 
-  /** A workspace was made at a commit, or brought back to it. What was done in it before is not to be seen any more. */
+  /** Notes that a workspace was created at a commit or reset to it. The result of its last activity is lost. */
   cleared(path: string, commit: string, branch: string): void {
     this.#workspaces.get(path)?.last?.after(nothing);
     this.#workspaces.set(path, { known: this.#options.source.ofCommit(commit, branch) });
   }
 
-  /** All that was in it was committed. */
+  /** Notes that everything in the workspace was committed. */
   committed(path: string, commit: string, branch: string): void {
     const known = this.#options.source.ofCommit(commit, branch);
     const last = this.#workspaces.get(path)?.last;
@@ -72,8 +73,8 @@ export class FolderStates {
     if (last) this.#keep(this.#options.source.beforeCommit(commit, branch).then(look => last.after(look)));
   }
 
-  /** Gives how the folder stands now. Nothing else may begin in a workspace until it has ended. */
-  async begin(folder: string, activity: Activity): Promise<Look> {
+  /** Returns the current state. In a workspace, no other activity may begin before this one has ended. */
+  async begin(folder: string, activity: Activity): Promise<FolderReading> {
     const path = this.#workspaceOf(folder);
     if (path === undefined) return this.#project.owns(folder) ? this.#project.begin() : nothing;
     const look = await this.#now(path);
@@ -81,12 +82,12 @@ export class FolderStates {
     return look;
   }
 
-  /** It holds something else now than what the last activity left. */
+  /** Notes that the workspace no longer contains what the last activity left. */
   changed(path: string): void {
     if (this.#workspaces.has(path)) this.#workspaces.set(path, {});
   }
 
-  /** Resolves when others may change the folder. `isToBeSeen`: somebody will who says nothing of it. */
+  /** Resolves when the folder may change. `isToBeSeen` forces a read now, because an untracked change follows. */
   async ended(
     folder: string,
     activity: Activity,
@@ -101,13 +102,13 @@ export class FolderStates {
     else activity.after(nothing);
   }
 
-  /** Looks at what nobody has looked at yet. */
+  /** Reads the states that are still unknown. */
   async close(): Promise<void> {
     for (const [path, { last }] of this.#workspaces) if (last) await this.#now(path);
     await Promise.all(this.#pending);
   }
 
-  async #now(path: string): Promise<Look> {
+  async #now(path: string): Promise<FolderReading> {
     const { known, last } = this.#workspaces.get(path) ?? {};
     const look = await (known ?? this.#options.source.at(path));
     last?.after(look);
@@ -128,30 +129,31 @@ export class FolderStates {
   }
 }
 
-const nothing: Look = { state: null };
+const nothing: FolderReading = { state: null };
 
 /**
- * In the project's own folder several things may go on at once, and landings change it in between. What happened since
- * the last end is put down to whoever ends next, so that doing it all again in the order of the ends gives the same.
+ * The state of the project folder, where activities may overlap and landings happen in between. All changes since the
+ * last end are attributed to the activity that ends next, so that repeating them in the order of their ends gives the
+ * same result.
  */
 class ProjectStates {
   readonly #options: FolderStatesOptions;
   #running = 0;
-  #last: Look = nothing;
+  #last: FolderReading = nothing;
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(options: FolderStatesOptions) {
     this.#options = options;
   }
 
-  /** Not what Reprise keeps inside of the project for itself. */
+  /** Whether the folder is part of the project, except for Reprise's own files in it. */
   owns(folder: string): boolean {
     const { projectRoot, snapshotProject } = this.#options;
     const path = relative(projectRoot, folder).split(sep);
     return snapshotProject && path[0] !== '..' && !path.includes('.reprise');
   }
 
-  begin(): Promise<Look> {
+  begin(): Promise<FolderReading> {
     return this.#inTurn(async () => {
       if (this.#running++ === 0) this.#last = await this.#look();
       return this.#last;
@@ -167,7 +169,7 @@ class ProjectStates {
     });
   }
 
-  #look(): Promise<Look> {
+  #look(): Promise<FolderReading> {
     return this.#options.source.at(this.#options.projectRoot);
   }
 

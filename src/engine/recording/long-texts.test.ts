@@ -23,7 +23,7 @@ const session = fileOf(
 );
 
 describe('long texts', () => {
-  it('of tools go into one blob, and what people review stays', () => {
+  it('move to one blob, except those that people review', () => {
     const { text, blob } = setTextsApart(session);
     const [first, where, ...rest] = text.split('\n');
     expect(first).toBe(JSON.stringify(header));
@@ -39,7 +39,7 @@ describe('long texts', () => {
     expect(valuesOf(text, blob?.content)).toEqual(valuesOf(session));
   });
 
-  it('come back, whatever they are in', () => {
+  it('are restored wherever they were', () => {
     const leaf = fc.oneof(
       fc.string({ maxLength: 20 }),
       fc.constantFrom<unknown>(source, source.slice(1), { long: '0 so' }, { long: [{ long: source }] }),
@@ -60,14 +60,12 @@ describe('long texts', () => {
     );
   });
 
-  it('that are not there are missed with file and line', () => {
+  it('are reported with file and line if they are missing', () => {
     const { text, blob } = setTextsApart(session);
-    expect(() => valuesOf(text)).toThrow(
-      `s.jsonl:2 has long texts in blobs/${blob?.sha}, which cannot be read`,
-    );
+    expect(() => valuesOf(text)).toThrow(`s.jsonl:2 refers to blobs/${blob?.sha}, which cannot be read`);
     expect(() => valuesOf(text, Buffer.from('no gzip'))).toThrow('incorrect header check');
     expect(() => valuesOf(text.replace('{"long":"0 ', '{"long":"7 '), blob?.content)).toThrow(
-      's.jsonl:3 has a long text that is not in the blob: 7 export',
+      's.jsonl:3 refers to a text that is not in the blob: 7 export',
     );
   });
 });

@@ -1,97 +1,95 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import { invalid, type PlacedLine } from '../../effects/recording/json-lines.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/index.ts';
+import { invalid, type PlacedLine } from '../../effects/recording/index.ts';
 
-/** What is shorter stays where it is. */
-const shortestLong = 240;
+/** Minimum length of a text that is moved to a blob. */
+const minMovedLength = 240;
 
-/** So much of a text that is elsewhere stays, so that a reader sees what it is. */
+/** Number of leading characters that stay in place as a preview. */
 const shownCharacters = 40;
 
-/** The only field of a map that stands for a text which is elsewhere: its number, and how it begins. */
-const elsewhere = 'long';
+/** Only key of an object that replaces a moved text. Its value is the number of the text and a preview. */
+const movedKey = 'long';
 
-/** The only field of the line that says where they are. */
-const whereKey = 'long_texts';
+/** Only key of the line that names the blob. */
+const blobKey = 'long_texts';
 
-/** What people review: what was asked, what the agent said, and how it ended. */
-const alwaysHere = ['format', 'text', 'result', 'interrupted'];
+/** Lines that stay complete because people review them: the prompt, the messages of the agent and the result. */
+const reviewedKeys = ['format', 'text', 'result', 'interrupted'];
 
-/** A file of JSON lines, and what of it is kept in a blob. */
+/** A file of JSON lines, and the blob with its long texts. */
 export interface TextsApart {
   readonly text: string;
   readonly blob?: { readonly sha: string; readonly content: Uint8Array } | undefined;
 }
 
 /**
- * Takes thoughts, what tools were given, and what they and scripts printed out of the lines of a recording, if they are
- * long. They are most of a recording and the least that people look at, and become a third when they are compressed.
+ * Moves long thoughts, tool inputs and outputs of tools and scripts from a recording to a blob. They make up most of a
+ * recording, are rarely read, and compress to a third.
  */
 export function setTextsApart(file: string): TextsApart {
   const texts = new Map<string, number>();
   const lines = file.split('\n').map(line => {
-    if (line.length < shortestLong && !line.includes(`{"${elsewhere}":`)) return line;
+    if (line.length < minMovedLength && !line.includes(`{"${movedKey}":`)) return line;
     const value = JSON.parse(line) as JsonObject;
-    return isAlwaysHere(value) ? line : JSON.stringify(apart(value, texts));
+    return isReviewed(value) ? line : JSON.stringify(moved(value, texts));
   });
   if (texts.size === 0) return { text: file };
   const content = gzipSync([...texts.keys()].map(text => `${JSON.stringify(text)}\n`).join(''), { level: 9 });
   const sha = createHash('sha256').update(content).digest('hex');
   const [header = '', ...rest] = lines;
-  return { text: [header, JSON.stringify({ [whereKey]: sha }), ...rest].join('\n'), blob: { sha, content } };
+  return { text: [header, JSON.stringify({ [blobKey]: sha }), ...rest].join('\n'), blob: { sha, content } };
 }
 
-const isAlwaysHere = (line: JsonObject): boolean => alwaysHere.some(key => Object.hasOwn(line, key));
+const isReviewed = (line: JsonObject): boolean => reviewedKeys.some(key => Object.hasOwn(line, key));
 
-function apart(value: Json, texts: Map<string, number>): Json {
+function moved(value: Json, texts: Map<string, number>): Json {
   if (typeof value === 'string') {
-    if (value.length < shortestLong) return value;
+    if (value.length < minMovedLength) return value;
     const number = texts.get(value) ?? texts.size;
     texts.set(value, number);
-    return { [elsewhere]: `${number} ${value.slice(0, shownCharacters)}…` };
+    return { [movedKey]: `${number} ${value.slice(0, shownCharacters)}…` };
   }
-  if (Array.isArray(value)) return value.map(item => apart(item, texts));
+  if (Array.isArray(value)) return value.map(item => moved(item, texts));
   if (!isJsonObject(value)) return value;
-  if (isElsewhere(value)) return { [elsewhere]: [value] };
-  return mapped(value, item => apart(item, texts));
+  if (isMoved(value)) return { [movedKey]: [value] };
+  return mapped(value, item => moved(item, texts));
 }
 
-const isElsewhere = (value: JsonObject): boolean =>
-  Object.hasOwn(value, elsewhere) && Object.keys(value).length === 1;
+const isMoved = (value: JsonObject): boolean =>
+  Object.hasOwn(value, movedKey) && Object.keys(value).length === 1;
 
 const mapped = (value: JsonObject, change: (item: Json) => Json): JsonObject =>
   Object.fromEntries(Object.entries(value).map(([key, item]) => [key, change(item as Json)]));
 
-/** The bytes of a blob of the case, by its sha256. Throws if it is not there. */
+/** Returns the bytes of a blob of the case by its sha256. Throws if the blob is missing. */
 export type ReadBlob = (sha: string) => Uint8Array;
 
-/** Puts the texts back. Throws TAPE_INVALID if there are none, or not those. */
+/** Restores the moved texts. Throws TAPE_INVALID if the blob or a text in it is missing. */
 export function putTextsBack(
   lines: readonly PlacedLine[],
   readBlob: ReadBlob | undefined,
 ): readonly PlacedLine[] {
   const [header, where, ...rest] = lines;
-  if (!header || !where || !Object.hasOwn(where.value, whereKey)) return lines;
-  const texts = textsIn(String(where.value[whereKey]), where, readBlob);
+  if (!header || !where || !Object.hasOwn(where.value, blobKey)) return lines;
+  const texts = textsIn(String(where.value[blobKey]), where, readBlob);
   return [
     header,
     ...rest.map(line =>
-      isAlwaysHere(line.value)
-        ? line
-        : { ...line, value: restored(line.value, { line, texts }) as JsonObject },
+      isReviewed(line.value) ? line : { ...line, value: restored(line.value, { line, texts }) as JsonObject },
     ),
   ];
 }
 
 function textsIn(sha: string, line: PlacedLine, readBlob: ReadBlob | undefined): readonly string[] {
   try {
-    if (!readBlob) throw new Error('nobody knows where blobs are');
+    if (!readBlob) throw new Error('the recording is not part of a case');
     const lines = gunzipSync(readBlob(sha)).toString('utf8').trimEnd().split('\n');
     return lines.map(text => String(JSON.parse(text)));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw invalid(line, `has long texts in blobs/${sha}, which cannot be read: ${why}`);
+    throw invalid(line, `refers to blobs/${sha}, which cannot be read: ${why}`);
   }
 }
 
@@ -101,11 +99,11 @@ function restored(
 ): Json {
   if (Array.isArray(value)) return value.map(item => restored(item, known));
   if (!isJsonObject(value)) return value;
-  if (!isElsewhere(value)) return mapped(value, item => restored(item, known));
-  const target = value[elsewhere];
+  if (!isMoved(value)) return mapped(value, item => restored(item, known));
+  const target = value[movedKey];
   if (Array.isArray(target)) return (target as readonly Json[])[0] ?? null;
   const text = known.texts[Number.parseInt(String(target), 10)];
   if (text === undefined)
-    throw invalid(known.line, `has a long text that is not in the blob: ${String(target)}`);
+    throw invalid(known.line, `refers to a text that is not in the blob: ${String(target)}`);
   return text;
 }

@@ -1,14 +1,14 @@
-import { fitting, type PlacedLine } from '../../effects/recording/json-lines.ts';
-import type { WorktreeState } from '../../git/delta/state.ts';
+import { fitting, type PlacedLine } from '../../effects/recording/index.ts';
+import type { WorktreeState } from '../../git/delta/index.ts';
 import { changedStateSchema, numberSchema, sha256Schema, stateSchema } from './schemas.ts';
 
-/** What the lines of a recording say about the folder, and all other lines. */
+/** The folder states in a recording, and all its other lines. */
 export interface StateLines {
   readonly before: WorktreeState | null;
   readonly after: WorktreeState | null;
   readonly pack?: string | undefined;
   readonly incomplete?: string | undefined;
-  /** The number of its result, if another one came first. */
+  /** Number of the result, if it differs from the one in the header. */
   readonly n?: number;
   readonly rest: readonly PlacedLine[];
 }
@@ -40,7 +40,7 @@ export function takeStates(lines: readonly PlacedLine[]): StateLines {
   };
 }
 
-/** What it does not say is as it was before. */
+/** Parts that are not given are unchanged. */
 function afterIn(
   value: unknown,
   { line, before }: { readonly line: PlacedLine; readonly before: WorktreeState | null },

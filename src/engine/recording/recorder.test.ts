@@ -29,10 +29,10 @@ import type { WorkScript } from '../environment.ts';
 import { parseSessionFile } from './decode.ts';
 import { createSessionRecorder, type SessionRecorderOptions } from './recorder.ts';
 
-// By it, what is left running is found and ended: it must be nobody else's.
+// Orphaned processes are found and stopped by this id, so it must be unique.
 const runId = randomUUID();
 
-function recorderIn(folder: string, given: Partial<SessionRecorderOptions> = {}) {
+function recorderIn(folder: string, overrides: Partial<SessionRecorderOptions> = {}) {
   const problems: string[] = [];
   const recorder = createSessionRecorder({
     folder,
@@ -44,26 +44,26 @@ function recorderIn(folder: string, given: Partial<SessionRecorderOptions> = {})
     openSession: scriptedSessions,
     runShell: runShellStep,
     onProblem: message => problems.push(message),
-    ...given,
+    ...overrides,
   });
   const sessions = join(folder, 'sessions');
   const files = () => (existsSync(sessions) ? readdirSync(sessions).toSorted() : []);
   return { recorder, problems, files, read: (name: string) => readFileSync(join(sessions, name), 'utf8') };
 }
 
-const hostOf = (given: Partial<SessionHost> = {}): SessionHost => ({
+const hostOf = (overrides: Partial<SessionHost> = {}): SessionHost => ({
   onEvent: () => {},
   graceMs: 500,
   inheritEnv: process.env,
   marker: { REPRISE_RUN: runId },
   unit: { step: 'fix', attempt: 1, number: 1 },
-  ...given,
+  ...overrides,
 });
 
 const coder = (script: NonNullable<ReturnType<typeof agentOf>['script']>) =>
   agentOf({ name: 'coder', kind: 'scripted', script });
 
-const scriptOf = (folder: string, script: string, given: Partial<WorkScript> = {}): WorkScript => ({
+const scriptOf = (folder: string, script: string, overrides: Partial<WorkScript> = {}): WorkScript => ({
   unit: { step: 'fix', attempt: 1 },
   what: 'check-1',
   command: { script, shell: 'sh', env: {}, workingDirectory: folder },
@@ -74,11 +74,11 @@ const scriptOf = (folder: string, script: string, given: Partial<WorkScript> = {
   inheritEnv: process.env,
   signal: new AbortController().signal,
   graceMs: 500,
-  ...given,
+  ...overrides,
 });
 
-describe('recording sessions', () => {
-  it('counts only those that reached a result, across processes', async () => {
+describe('a session recorder', () => {
+  it('numbers only sessions that reached a result, across processes', async () => {
     const folder = temporaryFolder();
     const first = recorderIn(folder);
     const waiting = requestOf({ agent: coder([{ say: 'a' }, { sleep: 60_000 }]), cwd: folder });
@@ -105,7 +105,7 @@ describe('recording sessions', () => {
     });
   });
 
-  it('keeps questions with their answers, each once', async () => {
+  it('records each question once, with its answer', async () => {
     const folder = temporaryFolder();
     const { recorder, read } = recorderIn(folder);
     const request = requestOf({
@@ -128,17 +128,17 @@ describe('recording sessions', () => {
     ]);
   });
 
-  it('leaves what was there if the process dies', async () => {
+  it('keeps what was written if the process dies', async () => {
     const folder = temporaryFolder();
     const { recorder, files, read } = recorderIn(folder);
-    const heard: string[] = [];
-    let hear = () => {};
+    const received: string[] = [];
+    let onText = () => {};
     const said = new Promise<void>(resolve => {
-      hear = resolve;
+      onText = resolve;
     });
     const onEvent: SessionHost['onEvent'] = event => {
-      heard.push(event.type);
-      if (event.type === 'text') hear();
+      received.push(event.type);
+      if (event.type === 'text') onText();
     };
     const request = requestOf({ agent: coder([{ say: 'a' }, { sleep: 60_000 }]), cwd: folder });
     const session = recorder.openSession(request, hostOf({ onEvent }));
@@ -149,10 +149,10 @@ describe('recording sessions', () => {
     expect(read('coder.fix.0.cut0.jsonl')).toContain('{"text":"a"}\n');
     await session.close();
     await turn;
-    expect(heard).toContain('done');
+    expect(received).toContain('done');
   });
 
-  it('never disturbs the work, and says once that something is missing', async () => {
+  it('never disturbs the work, and reports once that something is missing', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'sessions'), 'a file where a folder should be');
     const { recorder, problems } = recorderIn(folder);
@@ -164,12 +164,12 @@ describe('recording sessions', () => {
     }
     expect(await recorder.runShell(scriptOf(folder, 'echo a'))).toMatchObject({ kind: 'completed' });
     await recorder.close();
-    expect(problems).toEqual([expect.stringContaining('the run is not recorded in full')]);
+    expect(problems).toEqual([expect.stringContaining('the recording is incomplete')]);
   });
 });
 
-describe('recording scripts', () => {
-  it('keeps what they print, without paths of this machine', async () => {
+describe('a script recorder', () => {
+  it('records output without paths of this machine', async () => {
     const folder = temporaryFolder();
     const { recorder, files, read } = recorderIn(folder);
     const lines: string[] = [];
@@ -183,13 +183,13 @@ describe('recording scripts', () => {
     expect(parseSessionFile('check-1.fix.0.jsonl', text)).toMatchObject({
       role: 'check-1',
       command: { script: 'pwd; echo; echo b', shell: 'sh', working_directory: '<PATH:folder>' },
-      // In one piece, however many it came in.
+      // One text, however many pieces it arrived in.
       output: [{ stream: 'stdout', text: '<PATH:folder>\n\nb' }],
       end: { kind: 'completed', tail: '<PATH:folder>\n\nb\n' },
     });
   });
 
-  it('keeps one that was stopped apart', async () => {
+  it('names the file of a stopped script as interrupted', async () => {
     const folder = temporaryFolder();
     const { recorder, files } = recorderIn(folder);
     const abort = new AbortController();
@@ -211,7 +211,7 @@ describe('the size of a recording', () => {
   ]);
   const streams = recordedStreams().filter(({ name }) => protocols.has(name));
 
-  it.each(streams)('is at most a fifth of what the agent printed: $name', async ({ name, lines }) => {
+  it.each(streams)('is at most a fifth of the output of the agent: $name', async ({ name, lines }) => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'work'));
     const events = eventsIn(protocols.get(name)?.(lines) ?? []);
@@ -226,7 +226,7 @@ describe('the size of a recording', () => {
   });
 });
 
-/** A session in which these events happen, and nothing else. */
+/** A session that only emits these events. */
 const playing =
   (events: ReturnType<typeof eventsIn>): SessionFactory =>
   (_, host) => ({

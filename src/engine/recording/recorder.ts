@@ -1,67 +1,64 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemPromptOf } from '../../agents/driver/result.ts';
-import type {
-  HostAnswer,
-  Session,
-  SessionFactory,
-  SessionHost,
-  SessionRequest,
-  Turn,
-} from '../../agents/session.ts';
-import { toErrorData } from '../../core/errors.ts';
-import type { Outcome } from '../../effects/effect.ts';
-import type { Redactor } from '../../effects/redact/redact.ts';
-import type { ChoosyTracer, Tracer } from '../../effects/tracer.ts';
-import { committer } from '../../git/names.ts';
-import type { Repository } from '../../git/repository.ts';
-import type { WorkFolder } from '../../git/workspace/save.ts';
+import {
+  type HostAnswer,
+  type Session,
+  type SessionFactory,
+  type SessionHost,
+  type SessionRequest,
+  systemPromptOf,
+  type TurnEnd,
+} from '../../agents/index.ts';
+import { toErrorData } from '../../core/index.ts';
+import type { ChoosyTracer, EffectOutcome, Tracer } from '../../effects/index.ts';
+import type { Redactor } from '../../effects/redact/index.ts';
+import { committer, type Repository } from '../../git/index.ts';
+import type { WorkFolder } from '../../git/workspace/index.ts';
 import type { ShellRunner, WorkScript } from '../environment.ts';
 import { unitOf } from '../state/graph.ts';
 import type { SessionTurn } from '../step/agent/live-session.ts';
 import type { ShellRequest } from '../step/commands.ts';
 import { RecordingFile, SeriesNumbers, SessionRecord, ShellRecord } from './activity.ts';
-import { FolderStates, type Look, type StateSource } from './folder-states.ts';
+import { type FolderReading, FolderStates, type StateSource } from './folder-states.ts';
 import { hashOf, normalisedText, type RecordingStart, sessionFileName, shellRole } from './session-file.ts';
 
 export interface SessionRecorderOptions {
-  /** Files go to `sessions/` in it, objects of git to `objects/`. */
+  /** Folder of the recording. Files go to `sessions/` in it, git objects to `objects/`. */
   readonly folder: string;
   readonly redactor: Redactor;
-  /** `undefined` if the project is in no repository. */
+  /** Opens the repository; `undefined` if the project is not in one. */
   readonly repository: () => Promise<Repository | undefined>;
   readonly projectRoot: string;
-  /** What a unit works on. */
   readonly task: (unit: TaskUnit) => string;
-  /** Shared by recorders that record into one folder. */
+  /** Numbers shared by all recorders of one folder. */
   readonly numbers?: SeriesNumbers | undefined;
-  /** Whether changes in the project's own folder are recorded too. */
+  /** Whether changes in the project folder are recorded too. */
   readonly snapshotProject: boolean;
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
-  /** Told once if something could not be recorded. */
+  /** Called once if something could not be recorded. */
   readonly onProblem?: ((message: string) => void) | undefined;
 }
 
 export interface TaskUnit {
   readonly step: string;
   readonly worker?: number | undefined;
-  /** What it is done for, whoever does it. */
+  /** Task that the unit works on, independent of the worker. */
   readonly task?: string | undefined;
 }
 
-/** Stands where sessions and scripts are started, and writes down what they do. */
+/** Wraps the ports that start sessions and scripts, and records what they do. */
 export interface SessionRecorder {
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
-  /** Sees what becomes of workspaces, and whether results were taken. */
+  /** Observes changes of workspaces and whether results were used. */
   readonly tracer: Tracer & ChoosyTracer;
-  /** Looks at what nobody has looked at yet. Nothing is recorded afterwards. */
+  /** Reads the states that are still unknown. Nothing is recorded afterwards. */
   close(): Promise<void>;
 }
 
 /**
- * Records sessions and scripts while they happen. What passes through is not changed, and a recording that fails never
+ * Records sessions and scripts while they run. It passes everything through unchanged, and a failing recording never
  * disturbs the work.
  */
 export function createSessionRecorder(options: SessionRecorderOptions): SessionRecorder {
@@ -71,7 +68,7 @@ export function createSessionRecorder(options: SessionRecorderOptions): SessionR
   const numbers = options.numbers ?? new SeriesNumbers(folder);
   const states = new FolderStates({ source: stateSource(options, onProblem), projectRoot, snapshotProject });
   const sessions = new Map<string, SessionRecord>();
-  /** Scripts that ended because they were told to, until it is known whether anybody took that as a result. */
+  /** Cancelled scripts, until it is known whether their end was used as a result. */
   const stopped = new Map<string, ShellRecord>();
 
   const numbered = (role: string, unit: TaskUnit) => {
@@ -162,15 +159,15 @@ function sessionStart(
   };
 }
 
-/** The prompt as it is kept, and a hash of all that the agent is told. */
+/** Returns the prompt as recorded, and a hash of everything that the agent is told. */
 export function promptOf(
   request: SessionRequest,
   redactor: Pick<Redactor, 'text'>,
 ): { readonly prompt: string; readonly promptHash: string } {
   const prompt = normalisedText(request.prompt, redactor);
   const system = systemPromptOf(request);
-  const told = system === undefined ? prompt : `${normalisedText(system, redactor)}\n\n${prompt}`;
-  return { prompt, promptHash: hashOf(told) };
+  const wholePrompt = system === undefined ? prompt : `${normalisedText(system, redactor)}\n\n${prompt}`;
+  return { prompt, promptHash: hashOf(wholePrompt) };
 }
 
 function shellStart(
@@ -189,13 +186,15 @@ export const commandOf = (
   working_directory: redactor.text(workingDirectory ?? '.'),
 });
 
-/** What looks at worktrees is loaded when it is needed: most runs begin without, and are not to wait for it. */
+/** Loads the code that reads worktrees on demand, because most runs start without it and must not wait for it. */
 function stateSource(
   { folder, repository }: SessionRecorderOptions,
   onProblem: (message: string) => void,
 ): StateSource {
   const objectsDir = join(folder, 'objects');
-  const look = async (take: (repository: Repository) => Promise<Look['state']>): Promise<Look> => {
+  const look = async (
+    take: (repository: Repository) => Promise<FolderReading['state']>,
+  ): Promise<FolderReading> => {
     try {
       const opened = await repository();
       return { state: opened ? await take(opened) : null };
@@ -225,24 +224,24 @@ function stateSource(
   };
 }
 
-function once(tell: (message: string) => void): (message: string) => void {
-  let isTold = false;
+function once(report: (message: string) => void): (message: string) => void {
+  let isReported = false;
   return message => {
-    if (isTold) return;
-    isTold = true;
-    tell(`the run is not recorded in full: ${message}`);
+    if (isReported) return;
+    isReported = true;
+    report(`the recording is incomplete: ${message}`);
   };
 }
 
 interface RecordedPortOptions {
   readonly session: Session;
   readonly record: SessionRecord;
-  /** Before anything happens in the folder. */
+  /** Called before anything happens in the folder. */
   readonly onBegin: () => Promise<void>;
   readonly onClosed: () => Promise<void>;
 }
 
-/** A session that is recorded while it is held. */
+/** A session that is recorded while it runs. */
 class RecordedPort implements Session {
   readonly #options: RecordedPortOptions;
   #beginning: Promise<void> | undefined;
@@ -253,7 +252,7 @@ class RecordedPort implements Session {
     this.#options = options;
   }
 
-  next(answer?: HostAnswer): Promise<Turn> {
+  next(answer?: HostAnswer): Promise<TurnEnd> {
     const turn = this.#next(answer);
     this.#pending = turn.catch(() => {});
     return turn;
@@ -268,7 +267,7 @@ class RecordedPort implements Session {
     return this.#closing;
   }
 
-  async #next(answer: HostAnswer | undefined): Promise<Turn> {
+  async #next(answer: HostAnswer | undefined): Promise<TurnEnd> {
     const { session, record, onBegin } = this.#options;
     this.#beginning ??= onBegin();
     await this.#beginning;
@@ -288,13 +287,13 @@ class RecordedPort implements Session {
   }
 }
 
-interface Watched {
+interface RecorderContext {
   readonly states: FolderStates;
   readonly sessions: ReadonlyMap<string, SessionRecord>;
   readonly stopped: Map<string, ShellRecord>;
 }
 
-/** The same as effects of sessions have for a key. */
+/** Returns the key that the effects of the session use. */
 function sessionKey({ unit, marker }: SessionHost): string {
   if (!unit) return `session:${marker['REPRISE_INCARNATION'] ?? ''}`;
   return `${marker['REPRISE_RUN'] ?? ''}:${unitOf(unit.step, unit.worker)}:${unit.attempt}:${unit.number}`;
@@ -306,8 +305,8 @@ const shellKey = ({ unit, what, identity }: Pick<WorkScript, 'unit' | 'what' | '
 const keyOfShell = ({ runId, unit, what }: Pick<ShellRequest, 'runId' | 'unit' | 'what'>): string =>
   `${runId}:${unitOf(unit.step, unit.worker)}:${unit.attempt}:${what ?? ''}`;
 
-/** Learns from effects what cannot be seen where sessions and scripts are started. */
-const recordingTracer = (watched: Watched): Tracer & ChoosyTracer => ({
+/** Learns from effects what the ports of sessions and scripts cannot see. */
+const recordingTracer = (watched: RecorderContext): Tracer & ChoosyTracer => ({
   of: new Set(Object.keys(settle)),
   granted: () => {},
   settled: ({ effect, args }, { phase }, outcome) => {
@@ -315,11 +314,11 @@ const recordingTracer = (watched: Watched): Tracer & ChoosyTracer => ({
   },
 });
 
-const answerOf = (outcome: Outcome): unknown => (outcome.kind === 'ok' ? outcome.value : undefined);
+const answerOf = (outcome: EffectOutcome): unknown => (outcome.kind === 'ok' ? outcome.value : undefined);
 
-type Settle = (watched: Watched, args: never, outcome: Outcome) => void;
+type Settle = (watched: RecorderContext, args: never, outcome: EffectOutcome) => void;
 
-const shellSettled = ({ stopped }: Watched, args: ShellRequest, { kind }: Outcome): void => {
+const shellSettled = ({ stopped }: RecorderContext, args: ShellRequest, { kind }: EffectOutcome): void => {
   const key = keyOfShell(args);
   stopped.get(key)?.ended({ kind: 'cancelled' }, { interrupted: kind !== 'ok' });
   stopped.delete(key);

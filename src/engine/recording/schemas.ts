@@ -27,7 +27,7 @@ const error = z.strictObject({
   exitCode: optional(z.number()),
 });
 
-/** Events of agents, by type. `tool`, `input`, and the `id` of an end that are missing were said by a line before. */
+/** Events of agents, by type. A missing `tool`, `input` or `id` of an end is the one of an earlier line. */
 export const eventSchemas = {
   started: z.strictObject({
     type: z.literal('started'),
@@ -142,7 +142,7 @@ export const headerSchema = z.discriminatedUnion('kind', [
 
 export const numberSchema = count;
 
-const oid = text.regex(/^[0-9a-f]{40,64}$/, 'must be the id of an object');
+const oid = text.regex(/^[0-9a-f]{40,64}$/, 'must be the id of a git object');
 
 export const stateSchema = z.strictObject({
   head: z.strictObject({ commit: oid.nullable(), branch: text.nullable() }),

@@ -22,7 +22,7 @@ const stateOf = (digit: string) => ({
   refs: {},
 });
 
-const sessionOf = (given: Partial<RecordedSession> = {}): RecordedSession => ({
+const sessionOf = (overrides: Partial<RecordedSession> = {}): RecordedSession => ({
   kind: 'session',
   file: 's.jsonl',
   role: 'coder',
@@ -36,10 +36,10 @@ const sessionOf = (given: Partial<RecordedSession> = {}): RecordedSession => ({
   before: stateOf('a'),
   after: stateOf('b'),
   lines: [],
-  ...given,
+  ...overrides,
 });
 
-const shellOf = (given: Partial<RecordedShell> = {}): RecordedShell => ({
+const shellOf = (overrides: Partial<RecordedShell> = {}): RecordedShell => ({
   kind: 'shell',
   file: 's.jsonl',
   role: 'check-1',
@@ -52,15 +52,15 @@ const shellOf = (given: Partial<RecordedShell> = {}): RecordedShell => ({
   after: null,
   output: [],
   end: { kind: 'completed', output: null, tail: '' },
-  ...given,
+  ...overrides,
 });
 
 const events = (...list: AgentEvent[]): SessionLine[] => list.map(event => ({ kind: 'event', event }));
 const done = { type: 'done', outcome: 'ok' } as const;
 const used = { inputTokens: 10, outputTokens: 2, cachedTokens: 0, costUsd: 0.25 };
 
-describe('the file of a session', () => {
-  it('says nothing twice', () => {
+describe('a session file', () => {
+  it('repeats nothing', () => {
     const wish = { tool: 'Bash', input: { command: 'ls' } };
     const recording = sessionOf({
       lines: [
@@ -104,7 +104,7 @@ describe('the file of a session', () => {
     expect(parseSessionFile('s.jsonl', text)).toEqual(recording);
   });
 
-  it('adds up what was used, but not where a budget ended it', () => {
+  it('adds up usage, except when a budget ended the session', () => {
     const usages = events({ type: 'usage', ...used }, { type: 'usage', ...used });
     const result: SessionResult = { kind: 'ok', text: '', usage: addUsage(used, used), denials: [] };
     const summed = parseSessionFile(
@@ -117,7 +117,7 @@ describe('the file of a session', () => {
     expect(parseSessionFile('s.jsonl', formatRecording(kept, asIs))).toEqual(kept);
   });
 
-  it('is read as it was written, whatever happened', () => {
+  it('reads back what was written, whatever happened', () => {
     const text = fc.string();
     const input = fc.constantFrom({ command: 'ls' }, { path: 'a' }, 'x', null);
     const event: fc.Arbitrary<AgentEvent> = fc.oneof(
@@ -159,7 +159,7 @@ describe('the file of a session', () => {
     );
   });
 
-  it('without a result is that of an interrupted one, and may end in the middle of a line', () => {
+  it('is read as interrupted if it has no result, and may end in the middle of a line', () => {
     const [header = '', before = ''] = formatRecording(sessionOf({ cut: 1 }), asIs).split('\n');
     const text = `${header}\n${before}\n{"text":"a"}\n{"te`;
     expect(parseSessionFile('s.jsonl', text)).toEqual(
@@ -175,8 +175,8 @@ describe('the file of a session', () => {
   });
 });
 
-describe('the file of a script', () => {
-  it('has the lines of a stream in one text, and its end without them', () => {
+describe('a script file', () => {
+  it('has one text per stretch of a stream, and its tail refers to those lines', () => {
     const recording = shellOf({
       output: [
         { stream: 'stdout', text: 'one\n\ntwo' },
@@ -197,7 +197,7 @@ describe('the file of a script', () => {
     expect(parseSessionFile('s.jsonl', text)).toEqual(recording);
   });
 
-  it('puts together what one stream printed at different times', () => {
+  it('joins what one stream printed at different times', () => {
     const text = formatRecording(shellOf(), asIs).replace(
       '{"end"',
       '{"out":"a"}\n{"out":"b\\nc"}\n{"err":""}\n{"end"',
@@ -210,7 +210,7 @@ describe('the file of a script', () => {
     });
   });
 
-  it('is read as it was written, whatever it printed', () => {
+  it('reads back what was written, whatever was printed', () => {
     const line = fc.stringMatching(/^[a-z ]{0,6}$/);
     const piece = fc.array(line, { minLength: 1, maxLength: 4 }).map(lines => lines.join('\n'));
     fc.assert(
@@ -228,7 +228,7 @@ describe('the file of a script', () => {
   });
 });
 
-describe('a file that cannot be used', () => {
+describe('an invalid session file', () => {
   const problemOf = (text: string): string => {
     try {
       parseSessionFile('sessions/x.jsonl', text);
@@ -241,7 +241,7 @@ describe('a file that cannot be used', () => {
     sessionOf({ result: { kind: 'ok', text: '', usage: noUsage, denials: [] } }),
     asIs,
   ).split('\n');
-  const having = (line: string) => [...lines.slice(0, 2), line, ...lines.slice(2)].join('\n');
+  const withLine = (line: string) => [...lines.slice(0, 2), line, ...lines.slice(2)].join('\n');
 
   it('is refused with its file and line', () => {
     const problems = [
@@ -250,10 +250,10 @@ describe('a file that cannot be used', () => {
       '["a list"]\n',
       lines.join('\n').replace('"format":2', '"format":3'),
       lines.join('\n').replace('"order":3', '"order":"third"'),
-      having('{"type":"unheard-of"}'),
-      having('{"type":"tool-end","id":"a"}'),
-      having('{"type":"permission","id":"p"}'),
-      having('{"te'),
+      withLine('{"type":"unheard-of"}'),
+      withLine('{"type":"tool-end","id":"a"}'),
+      withLine('{"type":"permission","id":"p"}'),
+      withLine('{"te'),
       `${lines.join('\n')}{"text":"after the end"}\n`,
       lines.join('\n').replace('"after":{', '"after":{"more":1,'),
       '{"text":"a","thought":"b"}\n',
@@ -266,17 +266,17 @@ describe('a file that cannot be used', () => {
       "TAPE_INVALID sessions/x.jsonl:1 is empty
       TAPE_INVALID sessions/x.jsonl:1 is not JSON
       TAPE_INVALID sessions/x.jsonl:1 is not a JSON object
-      REPLAY_DIVERGED sessions/x.jsonl:1 has format 3, and this version of Reprise reads format 2
+      REPLAY_DIVERGED sessions/x.jsonl:1 has format 3, but this version of Reprise reads format 2
       TAPE_INVALID sessions/x.jsonl:1 order: Invalid input: expected number, received string
-      TAPE_INVALID sessions/x.jsonl:3 is no line of a session: {"type":"unheard-of"}
+      TAPE_INVALID sessions/x.jsonl:3 is not a valid line of a session: {"type":"unheard-of"}
       TAPE_INVALID sessions/x.jsonl:3 ok: Invalid input: expected boolean, received undefined
-      TAPE_INVALID sessions/x.jsonl:3 does not say for which tool
+      TAPE_INVALID sessions/x.jsonl:3 must name its tool
       TAPE_INVALID sessions/x.jsonl:3 is not JSON
       TAPE_INVALID sessions/x.jsonl:5 comes after the end of the session
       TAPE_INVALID sessions/x.jsonl:4 Unrecognized key: "more"
       TAPE_INVALID sessions/x.jsonl:1 must have exactly one key
-      TAPE_INVALID sessions/x.jsonl:2 runs something, which a session written by hand cannot do
-      TAPE_INVALID sessions/x.jsonl:1 an edit has \`path\` and \`content\`, or \`path\`, \`replace\` and \`with\`
+      TAPE_INVALID sessions/x.jsonl:2 runs a command, which a session written by hand cannot do
+      TAPE_INVALID sessions/x.jsonl:1 an edit needs \`path\` and \`content\`, or \`path\`, \`replace\` and \`with\`
       TAPE_INVALID sessions/x.jsonl:2 comes after the end of the session
       TAPE_INVALID sessions/x.jsonl:1 has an unknown key \`shout\`"
     `);

@@ -1,42 +1,47 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Script } from '../../agents/scripted/script.ts';
-import type { AgentEvent, Cut, HostAnswer, HostQuestion, SessionResult } from '../../agents/session.ts';
-import type { JsonObject } from '../../core/json.ts';
-import type { Redactor } from '../../effects/redact/redact.ts';
-import type { WorktreeState } from '../../git/delta/state.ts';
-import type { ShellEnd } from '../../process/shell-step.ts';
+import type {
+  AgentEvent,
+  HostAnswer,
+  HostQuestion,
+  Script,
+  SessionCut,
+  SessionResult,
+} from '../../agents/index.ts';
+import type { JsonObject } from '../../core/index.ts';
+import type { Redactor } from '../../effects/redact/index.ts';
+import type { WorktreeState } from '../../git/delta/index.ts';
+import type { ShellEnd } from '../../process/index.ts';
 import { SessionEncoder, ShellEncoder } from './encode.ts';
 
 export const sessionFormat = 2;
 
-/** Which recording it is: in another order of events, somebody else may take the same task. */
+/** Identifies a recording. It names no worker: in another interleaving, another worker may take the same task. */
 export interface RecordingId {
-  /** The name of the agent, or what a script is: `run`, `check-1`, `verify`. */
+  /** Name of the agent, or role of a script: `run`, `check-1`, `verify`. */
   readonly role: string;
   readonly task: string;
-  /** How many of that role and task had reached a result before. */
+  /** Number of earlier recordings of the role and task that reached a result. */
   readonly n: number;
-  /** Only of what was interrupted: how many were before, since the last result. */
+  /** Number of interrupted recordings since the last result; set only for an interrupted one. */
   readonly cut?: number | undefined;
 }
 
-interface Recorded extends RecordingId {
-  /** Where it was read from, for messages. */
+interface RecordedBase extends RecordingId {
+  /** File that it was read from, for messages. */
   readonly file: string;
-  /** How many of that role and task had been opened before. */
+  /** Number of earlier recordings of the role and task. */
   readonly order: number;
-  /** `null` if nobody looked. */
+  /** State of the folder before; `null` if it was not read. */
   readonly before: WorktreeState | null;
   readonly after: WorktreeState | null;
-  /** The pack with what `after` needs: the sha256 of a blob. */
+  /** SHA-256 of the blob that holds the git pack for `after`. */
   readonly pack?: string | undefined;
-  /** Why something is missing in it. */
+  /** Reason why the recording is incomplete. */
   readonly incomplete?: string | undefined;
 }
 
-/** One session with an agent. */
-export interface RecordedSession extends Recorded {
+export interface RecordedSession extends RecordedBase {
   readonly kind: 'session';
   readonly agent: { readonly name: string; readonly kind: string; readonly model?: string | undefined };
   readonly prompt: string;
@@ -44,9 +49,9 @@ export interface RecordedSession extends Recorded {
   readonly resumes: boolean;
   readonly outputSchema?: JsonObject | undefined;
   readonly lines: readonly SessionLine[];
-  /** Of an interrupted one it is what was known when it ended; absent if the process died. */
+  /** Result. For an interrupted session, what was known when it ended; absent if the process died. */
   readonly result?: SessionResult | undefined;
-  readonly why?: Cut | undefined;
+  readonly why?: SessionCut | undefined;
 }
 
 export type SessionLine =
@@ -54,13 +59,13 @@ export type SessionLine =
   | { readonly kind: 'question'; readonly question: HostQuestion }
   | { readonly kind: 'answer'; readonly answer: HostAnswer };
 
-/** One script that belongs to the work of a step. */
-export interface RecordedShell extends Recorded {
+/** A script that is part of a step's work. */
+export interface RecordedShell extends RecordedBase {
   readonly kind: 'shell';
   readonly command: RecordedCommand;
   readonly what?: string | undefined;
   readonly output: readonly OutputText[];
-  /** Absent if the process died. */
+  /** End of the script; absent if the process died. */
   readonly end?: ShellEnd | undefined;
 }
 
@@ -70,27 +75,27 @@ interface RecordedCommand {
   readonly working_directory: string;
 }
 
-/** Lines of one stream that follow each other. */
+/** Consecutive lines of one stream. */
 export interface OutputText {
   readonly stream: 'stdout' | 'stderr';
   readonly text: string;
 }
 
-/** A session that somebody wrote by hand, as what a scripted agent does. */
+/** A session written by hand, as a script for a scripted agent. */
 export interface WrittenSession {
   readonly kind: 'written';
   readonly file: string;
   readonly script: Script;
 }
 
-export type Recording = RecordedSession | RecordedShell;
-export type SessionFile = Recording | WrittenSession;
+export type RecordedActivity = RecordedSession | RecordedShell;
+export type SessionFile = RecordedActivity | WrittenSession;
 
-/** `coder.fix.0.jsonl`; of one that was interrupted `coder.fix.0.cut0.jsonl`. */
+/** Returns `coder.fix.0.jsonl`, or `coder.fix.0.cut0.jsonl` for an interrupted recording. */
 export const sessionFileName = (id: RecordingId): string =>
   `${seriesName(id)}.${id.n}${id.cut === undefined ? '' : `.cut${id.cut}`}.jsonl`;
 
-/** What all recordings of a role and a task begin with. */
+/** Returns the common prefix of all recordings of a role and a task. */
 export const seriesName = ({ role, task }: Pick<RecordingId, 'role' | 'task'>): string =>
   `${fileWord(role)}.${fileWord(task)}`;
 
@@ -100,10 +105,10 @@ const fileWord = (text: string): string =>
     .replace(/:(\d+)/g, '.worker_$1')
     .replace(/[^\w.-]/g, '_');
 
-/** What a script is called among recordings. */
+/** Returns the role of a script. */
 export const shellRole = (what: string | undefined): string => what ?? 'run';
 
-/** A prompt or script in the form in which it is stored and compared. */
+/** Returns a prompt or script in the form in which it is stored and compared. */
 export const normalisedText = (text: string, redactor: Pick<Redactor, 'text'>): string =>
   redactor
     .text(text)
@@ -113,13 +118,13 @@ export const normalisedText = (text: string, redactor: Pick<Redactor, 'text'>): 
 
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** What is known when a recording begins. */
+/** The facts known when a recording starts. */
 export type RecordingStart = RecordingId & { readonly order: number } & (
     | Pick<RecordedSession, 'kind' | 'agent' | 'prompt' | 'promptHash' | 'resumes' | 'outputSchema'>
     | Pick<RecordedShell, 'kind' | 'command' | 'what'>
   );
 
-/** The first line of a file. */
+/** Returns the header, which is the first line of a recording. */
 export function headerLine(start: RecordingStart): object {
   const { role, task, n, cut, order } = start;
   const id = { role, task, n, ...(cut === undefined ? {} : { cut }), order };
@@ -144,7 +149,7 @@ export const beforeLine = (before: WorktreeState | null): object => ({ before })
 
 export const incompleteLine = (why: string): object => ({ incomplete: why });
 
-/** Only what became other of the folder; `before` only if it is another one than the file began with. */
+/** Contains only changed parts of the state, and `before` only if it differs from the one at the start of the file. */
 export const afterLine = (
   after: WorktreeState | null,
   {
@@ -173,8 +178,8 @@ function changedParts(
   return parts.length === 0 ? 'same' : Object.fromEntries(parts.map(part => [part, after[part]]));
 }
 
-/** A recording as the text of its file; the same recording gives the same bytes. */
-export function formatRecording(recording: Recording, redactor: Pick<Redactor, 'line'>): string {
+/** Returns the content of a recording file. The same recording gives the same bytes. */
+export function formatRecording(recording: RecordedActivity, redactor: Pick<Redactor, 'line'>): string {
   const { before, after, pack, incomplete } = recording;
   const lines = [
     headerLine(recording),

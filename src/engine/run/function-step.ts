@@ -1,17 +1,22 @@
-import { RepriseError } from '../../core/errors.ts';
-import { type Json, type JsonObject, toJson } from '../../core/json.ts';
-import { type Duration, parseDuration } from '../../core/time.ts';
-import type { FunctionBody, Parser, Scope, StepContext } from '../../workflow/model.ts';
-import type { Wait } from '../state/step-state.ts';
+import {
+  type Duration,
+  type Json,
+  type JsonObject,
+  parseDuration,
+  RepriseError,
+  toJson,
+} from '../../core/index.ts';
+import type { FunctionBody, Parser, Scope, StepContext } from '../../workflow/index.ts';
+import type { StepWait } from '../state/step-state.ts';
 import { type StepEnd, thrownError } from './messages.ts';
 
-/** What a function asks its host for, by the number of the call. */
-export type Question =
+/** A durable request of a function, identified by the number of its `ctx` call. */
+export type FunctionQuestion =
   | { readonly wait: number; readonly on: 'timer'; readonly ms: number }
   | { readonly wait: number; readonly on: 'signal'; readonly signal: string };
 
-export type Turn =
-  | { readonly kind: 'asked'; readonly questions: readonly Question[] }
+export type FunctionTurn =
+  | { readonly kind: 'asked'; readonly questions: readonly FunctionQuestion[] }
   | { readonly kind: 'ended'; readonly end: StepEnd };
 
 export interface FunctionCallOptions {
@@ -21,36 +26,36 @@ export interface FunctionCallOptions {
   readonly step: string;
   readonly worker: number | undefined;
   readonly attempt: number;
-  /** The waits that history knows of, with their answers as far as they have come. */
-  readonly known: ReadonlyMap<number, Wait> | undefined;
+  /** Waits that history knows, with the answers received so far. */
+  readonly known: ReadonlyMap<number, StepWait> | undefined;
   readonly log: (message: string, fields: JsonObject | undefined) => void;
-  /** Waits for the end of the event-loop turn, so that questions asked together are handed on together. */
+  /** Waits for the end of the event-loop turn, so that questions asked together are reported together. */
   readonly endOfTurn: () => Promise<void>;
 }
 
 /**
- * A function step under way: it runs until it ends or asks for something durable, and goes on when it is answered.
- * Calls of `ctx` are numbered; a number that history knows is answered from there.
+ * A running function step. It runs until it ends or asks for something durable, and continues when it is answered.
+ * Calls of `ctx` are numbered, and history answers the numbers that it knows.
  */
 export class FunctionCall {
   readonly #options: FunctionCallOptions;
-  /** Made when it is first asked for: most functions never look. */
+  /** Created on first use: most functions never read `ctx.signal`. */
   #abort: AbortController | undefined;
   #cancelled: { readonly reason: unknown } | undefined;
-  readonly #pending = new Map<number, Handles<Json>>();
-  #asked: Question[] = [];
+  readonly #pending = new Map<number, PromiseHandles<Json>>();
+  #asked: FunctionQuestion[] = [];
   #calls = 0;
   #started = false;
   #end: StepEnd | undefined;
-  /** Whoever waits for the function to ask or to end. */
-  #host: Handles<Turn | Promise<Turn>> | undefined;
+  /** Caller that waits for the next question or the end. */
+  #host: PromiseHandles<FunctionTurn | Promise<FunctionTurn>> | undefined;
 
   constructor(options: FunctionCallOptions) {
     this.#options = options;
   }
 
-  /** Runs until the next question or the end, which a synchronous function reaches at once. */
-  next(): Turn | Promise<Turn> {
+  /** Runs until the next question or the end. A synchronous function ends before this returns. */
+  next(): FunctionTurn | Promise<FunctionTurn> {
     if (!this.#started) this.#start();
     if (this.#asked.length > 0) return this.#handOverQuestions();
     if (this.#end) return { kind: 'ended', end: this.#end };
@@ -64,7 +69,7 @@ export class FunctionCall {
     this.#pending.delete(wait);
   }
 
-  /** Aborts `ctx.signal`, and ends every wait; a function that heeds either comes to its end. */
+  /** Aborts `ctx.signal` and rejects every pending wait. */
   cancel(reason: unknown): void {
     this.#cancelled = { reason };
     this.#abort?.abort(reason);
@@ -83,7 +88,7 @@ export class FunctionCall {
     const { body, scope } = this.#options;
     const failed = (thrown: unknown) => this.#finish({ kind: 'failed', error: thrownError(thrown) });
     try {
-      const returned = body.run(scope, this.#context());
+      const returned = runStepFunction(body, scope, this.#context());
       if (isThenable(returned))
         Promise.resolve(returned)
           .then(value => this.#complete(value))
@@ -96,20 +101,23 @@ export class FunctionCall {
 
   #complete(returned: unknown): void {
     const { parseOutput } = this.#options.body;
-    this.#finish({ kind: 'completed', output: toJson(parseOutput ? parseOutput(returned) : returned) });
+    this.#finish({
+      kind: 'completed',
+      output: toJson(parseOutput ? parseStepValue(parseOutput, returned) : returned),
+    });
   }
 
   #finish(end: StepEnd): void {
     this.#end = end;
-    this.#tellHost({ kind: 'ended', end });
+    this.#notifyHost({ kind: 'ended', end });
   }
 
-  #tellHost(turn: Turn | Promise<Turn>): void {
+  #notifyHost(turn: FunctionTurn | Promise<FunctionTurn>): void {
     this.#host?.resolve(turn);
     this.#host = undefined;
   }
 
-  async #handOverQuestions(): Promise<Turn> {
+  async #handOverQuestions(): Promise<FunctionTurn> {
     await this.#options.endOfTurn();
     const questions = this.#asked;
     this.#asked = [];
@@ -146,18 +154,18 @@ export class FunctionCall {
     if (ms === undefined)
       throw new RepriseError(
         'EXPRESSION_FAILED',
-        `ctx.sleep(${JSON.stringify(duration)}) is not a duration`,
-        { hint: 'milliseconds, or a text such as 30s or 1h30m' },
+        `ctx.sleep() was called with ${JSON.stringify(duration)}, which is not a duration`,
+        { hint: 'pass milliseconds, or a text such as 30s or 1h30m' },
       );
     await this.#wait(wait => ({ wait, on: 'timer', ms }));
   }
 
   async #waitForSignal<T>(signal: string, schema: Parser<T> | undefined): Promise<T> {
     const payload = await this.#wait(wait => ({ wait, on: 'signal', signal }));
-    return (schema ? schema.parse(payload) : payload) as T;
+    return (schema ? parseStepValue(schema.parse.bind(schema), payload) : payload) as T;
   }
 
-  #wait(ask: (wait: number) => Question): Promise<Json> {
+  #wait(ask: (wait: number) => FunctionQuestion): Promise<Json> {
     const question = ask(this.#calls++);
     const known = this.#options.known?.get(question.wait);
     if (this.#cancelled) return Promise.reject(this.#cancelled.reason);
@@ -165,19 +173,27 @@ export class FunctionCall {
     if (known?.answer) return Promise.resolve(known.answer.value);
     if (!known) {
       this.#asked.push(question);
-      if (this.#host) this.#tellHost(this.#handOverQuestions());
+      if (this.#host) this.#notifyHost(this.#handOverQuestions());
     }
     return new Promise((resolve, reject) => this.#pending.set(question.wait, { resolve, reject }));
   }
 }
 
-/** A function may leave a wait unawaited: cancelling it must not bring the process down as an unhandled rejection. */
+/** Only this function and the next call the code of a step: a stack is cut at their names. */
+const runStepFunction = (body: FunctionBody, scope: Scope, context: StepContext): unknown =>
+  body.run(scope, context);
+
+const parseStepValue = <T>(parse: (value: unknown) => T, value: unknown): T => parse(value);
+
+/**
+ * Prevents an unhandled rejection: a function may leave a wait unawaited, and cancelling it must not end the process.
+ */
 function quiet<T>(wait: Promise<T>): Promise<T> {
   wait.catch(() => {});
   return wait;
 }
 
-interface Handles<T> {
+interface PromiseHandles<T> {
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -185,18 +201,18 @@ interface Handles<T> {
 const isThenable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 
-const asksTheSame = (known: Wait, question: Question): boolean =>
+const asksTheSame = (known: StepWait, question: FunctionQuestion): boolean =>
   known.on === question.on && (question.on === 'timer' || known.signal === question.signal);
 
-function changed(question: Question, known: Wait): RepriseError {
+function changed(question: FunctionQuestion, known: StepWait): RepriseError {
   const describe = (on: string, signal: string | undefined) =>
     on === 'timer' ? 'sleep()' : `waitForSignal(${JSON.stringify(signal)})`;
   const now = describe(question.on, question.on === 'signal' ? question.signal : undefined);
   return new RepriseError(
     'WAIT_CHANGED',
-    `call ${question.wait + 1} of ctx is ${now} now, but was ${describe(known.on, known.signal)} before`,
+    `call ${question.wait + 1} of ctx is now ${now}, but was ${describe(known.on, known.signal)} when it was recorded`,
     {
-      hint: 'the calls of ctx must come in the same order each time the function runs',
+      hint: 'a function must call ctx in the same order every time it runs',
     },
   );
 }

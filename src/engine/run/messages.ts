@@ -1,32 +1,35 @@
-import { type ErrorData, toErrorData } from '../../core/errors.ts';
-import type { NewEvent } from '../../core/events.ts';
-import type { Json } from '../../core/json.ts';
-import { formatDuration, toEpochMs } from '../../core/time.ts';
-import { isFlat } from '../../effects/effect.ts';
-import type { LaneRef } from '../../effects/world.ts';
-import type { InboxEntry } from '../../store/port.ts';
-import type { RetryRule } from '../../workflow/model.ts';
-import { placeOf } from '../state/graph.ts';
+import {
+  type ErrorData,
+  formatDuration,
+  type Json,
+  type NewEvent,
+  toEpochMs,
+  toErrorData,
+} from '../../core/index.ts';
+import { isFlat, type LaneRef } from '../../effects/index.ts';
+import type { InboxEntry } from '../../store/index.ts';
+import type { RetryRule } from '../../workflow/index.ts';
+import { envelopeOf } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { DurableTimer, NodeState } from '../state/step-state.ts';
 import type { WorkNote } from '../step/contract.ts';
-import type { Question } from './function-step.ts';
+import type { FunctionQuestion } from './function-step.ts';
 import { fanOutOutput } from './result.ts';
 
-/** What a timer of a step is for. */
+/** Purpose of a timer of a step. */
 type TimerName = DurableTimer | 'attempt' | 'step';
 
-/** What lanes tell the engine lane of their run. Everything that happens comes through here. */
-export type Message =
+/** A message to the engine lane of a run. Everything that happens in a run reaches its engine lane as a message. */
+export type LoopMessage =
   | {
       readonly kind: 'ended';
       readonly node: NodeState;
       readonly end: StepEnd;
-      /** What is to be remembered together with the end. */
+      /** Notes to record together with the end. */
       readonly notes?: readonly WorkNote[] | undefined;
     }
-  | { readonly kind: 'asked'; readonly node: NodeState; readonly questions: readonly Question[] }
-  /** Something of its work is to be remembered; whoever sent it waits for the receipt. */
+  | { readonly kind: 'asked'; readonly node: NodeState; readonly questions: readonly FunctionQuestion[] }
+  /** Notes to record. The sender waits for the receipt. */
   | {
       readonly kind: 'noted';
       readonly node: NodeState;
@@ -37,27 +40,27 @@ export type Message =
   | { readonly kind: 'inbox'; readonly entries: readonly InboxEntry[] }
   | { readonly kind: 'interrupted'; readonly reason: string }
   | { readonly kind: 'over-budget'; readonly budgetMs: number }
-  /** The run has another owner. */
+  /** Another process owns the run now. */
   | { readonly kind: 'lost' }
-  /** A lane that serves the engine cannot go on. */
+  /** A helper lane of the engine failed. */
   | { readonly kind: 'broken'; readonly error: unknown };
 
-/** An output that is an object goes to functions, which may change it. */
-export const isLastingMessage = (message: Message): boolean =>
+/** Only flat data is lasting: an output that is an object is passed to functions, which may change it. */
+export const isLastingMessage = (message: LoopMessage): boolean =>
   message.kind === 'ended' && message.notes === undefined && isFlat(message.end);
 
-/** A message as data, for tapes: steps are named, not held. */
-export function describeMessage(message: Message): unknown {
+/** Returns a message as data for tapes, with steps as names instead of references. */
+export function describeMessage(message: LoopMessage): unknown {
   if (message.kind === 'broken') return { kind: message.kind, error: toErrorData(message.error) };
   if (!('node' in message)) return message;
   const { node, ...rest } = message;
   return { unit: node.node.unit, ...rest };
 }
 
-/** What a message means for history. One that comes too late to mean anything gives no event. */
+/** Returns the events that follow from a message. A message that arrives too late gives none. */
 export function eventsOf(
   state: RunState,
-  message: Exclude<Message, { kind: 'lost' | 'broken' }>,
+  message: Exclude<LoopMessage, { kind: 'lost' | 'broken' }>,
 ): readonly NewEvent[] {
   switch (message.kind) {
     case 'ended':
@@ -75,7 +78,7 @@ export function eventsOf(
     case 'fired':
       return firedEvents(message);
     case 'inbox':
-      return []; // entry by entry, since each depends on what the one before did
+      return []; // recorded one entry at a time, because each depends on the state after the one before
     case 'interrupted':
       return state.cancel ? [] : [{ type: 'cancel.requested', data: { reason: message.reason } }];
     case 'over-budget':
@@ -83,7 +86,7 @@ export function eventsOf(
   }
 }
 
-/** A fan-out always ends with what all of its workers came to. */
+/** Adds the results of all copies to the end of a fan-out. */
 export function withWorkers(
   state: RunState,
   { node, end }: { readonly node: NodeState; readonly end: StepEnd },
@@ -92,8 +95,8 @@ export function withWorkers(
   return { ...end, output: fanOutOutput(state, node, node.workers) };
 }
 
-function questionEvents({ node, attempt }: NodeState, question: Question): NewEvent[] {
-  const envelope = { ...placeOf(node), attempt };
+function questionEvents({ node, attempt }: NodeState, question: FunctionQuestion): NewEvent[] {
+  const envelope = { ...envelopeOf(node), attempt };
   const { wait } = question;
   if (question.on === 'signal') {
     return [{ ...envelope, type: 'step.suspended', data: { on: 'signal', wait, signal: question.signal } }];
@@ -104,14 +107,14 @@ function questionEvents({ node, attempt }: NodeState, question: Question): NewEv
   ];
 }
 
-function firedEvents({ node, timer }: Extract<Message, { kind: 'fired' }>): NewEvent[] {
+function firedEvents({ node, timer }: Extract<LoopMessage, { kind: 'fired' }>): NewEvent[] {
   if (!node.active || node.timedOut || !isDue(node, timer)) return [];
-  return [{ type: 'timer.fired', ...placeOf(node.node), attempt: node.attempt, data: { timer } }];
+  return [{ type: 'timer.fired', ...envelopeOf(node.node), attempt: node.attempt, data: { timer } }];
 }
 
 function isDue(node: NodeState, timer: TimerName): boolean {
   if (timer === 'attempt') return node.status === 'running';
-  // A gate that was answered in time is as good as ended.
+  // An approval that was answered in time can no longer time out.
   if (timer === 'step') return node.approval?.given === undefined;
   return node.timers?.has(timer) === true;
 }
@@ -123,12 +126,12 @@ const overBudget = (budgetMs: number): NewEvent => ({
     error: {
       code: 'BUDGET_EXCEEDED',
       message: `the run took longer than its budget of ${formatDuration(budgetMs)}`,
-      hint: 'raise runtime.budget.minutes, then resume the run',
+      hint: 'raise `runtime.budget.minutes`, then resume the run',
     },
   },
 });
 
-/** What a message of another process means; `undefined` if it means nothing any more. */
+/** Returns the event that follows from a message of another process, or `undefined` if it no longer applies. */
 export function inboxEvent(state: RunState, { message }: InboxEntry): NewEvent | undefined {
   switch (message.kind) {
     case 'signal': {
@@ -145,36 +148,36 @@ export function inboxEvent(state: RunState, { message }: InboxEntry): NewEvent |
       const node = state.at(step);
       if (node?.status !== 'waiting' || !node.approval?.choices.includes(choice)) return undefined;
       const data = { choice, ...(by ? { by } : {}), ...(comment ? { comment } : {}) };
-      return { type: 'approval.given', ...placeOf(node.node), attempt: node.attempt, data };
+      return { type: 'approval.given', ...envelopeOf(node.node), attempt: node.attempt, data };
     }
   }
 }
 
 const noteEvents = ({ node, attempt }: NodeState, notes: readonly WorkNote[]): readonly NewEvent[] =>
-  notes.map(note => ({ ...placeOf(node), attempt, ...note }) as NewEvent);
+  notes.map(note => ({ ...envelopeOf(node), attempt, ...note }) as NewEvent);
 
-/** How the work of a step ended. */
+/** The end of a step's work. */
 export type StepEnd =
   | {
       readonly kind: 'completed';
       readonly output: Json;
       readonly artifacts?: readonly Artifact[] | undefined;
     }
-  /** `output`: what the workers of a fan-out came to. */
+  /** `output` holds the results of the copies of a fan-out. */
   | { readonly kind: 'failed'; readonly error: ErrorData; readonly output?: Json | undefined }
   | { readonly kind: 'cancelled'; readonly reason: string; readonly output?: Json | undefined }
-  /** It goes on where it is after a while. */
+  /** The step resumes its work after a delay. */
   | { readonly kind: 'paused'; readonly reason: string; readonly delayMs: number };
 
-/** A file that a step hands on; its path is relative to the project's root. */
+/** A file that a step passes on. Its path is relative to the root of the project. */
 export interface Artifact {
   readonly name: string;
   readonly path: string;
 }
 
-/** The event that an end becomes: a failure may be tried again, and a cancellation may have been a timeout. */
+/** Returns the event for an end: a failure may lead to a retry, and a cancellation may have been a timeout. */
 export function endEvent(state: RunState, node: NodeState, end: StepEnd): NewEvent {
-  const envelope = { ...placeOf(node.node), attempt: node.attempt };
+  const envelope = { ...envelopeOf(node.node), attempt: node.attempt };
   switch (end.kind) {
     case 'completed': {
       const { output, artifacts } = end;
@@ -226,26 +229,28 @@ function timeoutError({ node, timedOut }: NodeState): ErrorData {
   return {
     code: 'TIMEOUT',
     message: `${timedOut === 'step' ? 'the step' : 'the attempt'} took longer than ${formatDuration(limit ?? 0)}`,
-    hint: 'raise its timeout, or find out what it was waiting for in its log',
+    hint: 'raise its `timeout`, or look in its log for what it was waiting for',
   };
 }
 
-/** What a function threw, as history can keep it: anything at all may stand in the fields of an error. */
+/**
+ * Converts a thrown value for history. Keeps only fields that are texts, because a thrown error may contain anything.
+ */
 export function thrownError(thrown: unknown): ErrorData {
   const { code, message, hint, name, stack } = toErrorData(thrown);
-  const fields = { hint, name, stack: typeof stack === 'string' ? aboveTheEngine(stack) : undefined };
+  const fields = { hint, name, stack: typeof stack === 'string' ? withoutEngineFrames(stack) : undefined };
   const texts = Object.entries(fields).filter(([, value]) => typeof value === 'string');
   return { code: code || 'STEP_FAILED', message: String(message), ...Object.fromEntries(texts) };
 }
 
-/** From where the engine called is nobody's concern, and not the same on every path through it. */
-function aboveTheEngine(stack: string): string {
+/** Drops the frames of the engine, which are of no use to the reader and differ between code paths. */
+function withoutEngineFrames(stack: string): string {
   const lines = stack.split('\n');
-  const first = lines.findIndex(line => /[/\\]function-step\.[jt]s/.test(line));
+  const first = lines.findIndex(line => /^\s+at (async )?(runStepFunction|parseStepValue)\b/.test(line));
   return (first === -1 ? lines : lines.slice(0, first)).join('\n');
 }
 
-/** For what a person wrote and the planner calls: conditions, selectors, templates. */
+/** Converts an error thrown by user code that the planner calls: conditions, selectors and templates. */
 export function expressionError(what: string, thrown: unknown): ErrorData {
   const { code, message, hint } = toErrorData(thrown);
   const known = code === 'INPUT_INVALID' || code === 'EXPRESSION_FAILED';
@@ -256,24 +261,24 @@ export function expressionError(what: string, thrown: unknown): ErrorData {
   };
 }
 
-interface Due {
+interface DueTimer {
   readonly timer: TimerName;
   readonly at: number;
 }
 
 /**
- * The timers of a run: each is a lane that sleeps. Which ones there should be follows from the state alone, so a
- * resumed run has the same ones, with the same moments.
+ * The timers of a run, each a sleeping lane. Which timers exist follows from the state alone, so a resumed run has the
+ * same ones with the same deadlines.
  */
 export class Timers {
   readonly #lanes = new Map<NodeState, Map<TimerName, LaneRef>>();
-  readonly #start: (node: NodeState, due: Due) => LaneRef;
+  readonly #start: (node: NodeState, due: DueTimer) => LaneRef;
 
-  constructor(start: (node: NodeState, due: Due) => LaneRef) {
+  constructor(start: (node: NodeState, due: DueTimer) => LaneRef) {
     this.#start = start;
   }
 
-  /** Starts what is missing; gives back the lanes that are no longer wanted. */
+  /** Starts missing timers and returns the lanes of timers that are no longer needed. */
   sync(node: NodeState): readonly LaneRef[] {
     const running = this.#lanes.get(node);
     const wanted = timersOf(node);
@@ -287,16 +292,16 @@ export class Timers {
     return unwanted.map(([, lane]) => lane);
   }
 
-  /** The lane has ended by itself. */
+  /** Forgets a timer whose lane has ended. */
   forget(node: NodeState, timer: TimerName): void {
     this.#lanes.get(node)?.delete(timer);
   }
 }
 
-/** What the step waits for the clock to say, and when. */
-export function timersOf(node: NodeState): readonly Due[] {
+/** Returns the timers that a step needs, with their deadlines. */
+export function timersOf(node: NodeState): readonly DueTimer[] {
   const timeout = node.node.fanOut ? {} : node.node.step.timeout;
-  const due: Due[] = [];
+  const due: DueTimer[] = [];
   if (!node.active || node.timedOut) return due;
   for (const { timer, setAt, ms } of node.timers?.values() ?? []) {
     if (node.status === 'waiting' || typeof timer === 'number')

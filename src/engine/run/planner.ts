@@ -1,34 +1,39 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { EventOf, HistoryEvent, NewEvent } from '../../core/events.ts';
-import { type Json, toJson } from '../../core/json.ts';
-import type { SpendingLimit, WorkflowModel } from '../../workflow/model.ts';
-import { buildGraph, type GraphNode, placeOf } from '../state/graph.ts';
+import {
+  type EventOf,
+  type HistoryEvent,
+  type Json,
+  type NewEvent,
+  RepriseError,
+  toJson,
+} from '../../core/index.ts';
+import type { SpendingLimit, WorkflowModel } from '../../workflow/index.ts';
+import { buildGraph, envelopeOf, type GraphNode } from '../state/graph.ts';
 import { RunState } from '../state/run-state.ts';
 import { outputOfScope, scopeOfStep } from '../state/scope.ts';
-import { holderOf, type NodeState, type ScopeState, takesPlace } from '../state/step-state.ts';
+import { holderOf, type NodeState, needsSlot, type ScopeState } from '../state/step-state.ts';
 import { endEvent, expressionError, type StepEnd } from './messages.ts';
 import { fanOutOutput, overspent } from './result.ts';
 
 /**
- * What to do next. Its events are made durable first; then it is carried out.
- * `start` and `resume` put a step to work, `answer` hands a running step what one of its waits was for, `select` has the
- * best worker of a fan-out chosen, `cancel` ends one that is under way, and `note` asks for nothing beyond its events.
+ * A decision of the planner. Its events are made durable before it is carried out.
+ * `start` and `resume` run a step, `answer` passes an answer to a waiting call of a running step, `select` chooses the
+ * best copy of a fan-out, `cancel` stops an active step, `end` ends the run, and `note` only records events.
  */
-export interface Decision {
+export interface PlannerDecision {
   readonly kind: 'start' | 'resume' | 'answer' | 'select' | 'cancel' | 'note' | 'end';
   readonly node?: NodeState;
   readonly events: readonly NewEvent[];
 }
 
 export interface Limits {
-  /** How many steps may be at work at once. */
+  /** Maximum number of steps that run in parallel. */
   readonly places: number;
-  /** What the agents of the run may use up. */
+  /** Limit on what the agents of the run may spend. */
   readonly spending?: SpendingLimit | undefined;
 }
 
-/** The next decision, or none until something happens. A pure function of the state, in constant time over a run. */
-export function decide(state: RunState, limits: Limits): Decision | undefined {
+/** Returns the next decision, or `undefined` until a new event arrives. Pure, in amortized constant time. */
+export function decide(state: RunState, limits: Limits): PlannerDecision | undefined {
   if (state.phase !== 'running') return undefined;
   return (
     stopOverBudget(state, limits) ??
@@ -36,11 +41,11 @@ export function decide(state: RunState, limits: Limits): Decision | undefined {
     closeNext(state) ??
     answerNext(state) ??
     considerNext(state) ??
-    placeNext(state, limits)
+    startQueued(state, limits)
   );
 }
 
-/** The planner as one function: which steps may be put to work now, given a definition and a history. */
+/** Returns the units that can start now, given a definition and a history. */
 export function findReadySteps(
   workflow: WorkflowModel,
   history: readonly HistoryEvent[],
@@ -64,37 +69,37 @@ export function findReadySteps(
   return ready;
 }
 
-/** Once more has been used up than the run may, it ends. */
-function stopOverBudget(state: RunState, { spending }: Limits): Decision | undefined {
+/** Cancels the run once its agents have spent more than allowed. */
+function stopOverBudget(state: RunState, { spending }: Limits): PlannerDecision | undefined {
   const message = spending && !state.cancel ? overspent(state.spent, spending) : undefined;
   if (message === undefined) return undefined;
-  const hint = 'raise runtime.budget, then resume the run';
+  const hint = 'raise `runtime.budget`, then resume the run';
   const error = { code: 'BUDGET_EXCEEDED', message: `the run ${message}`, hint };
   return { kind: 'note', events: [{ type: 'cancel.requested', data: { reason: 'budget', error } }] };
 }
 
-function cancelNext(state: RunState): Decision | undefined {
+function cancelNext(state: RunState): PlannerDecision | undefined {
   for (let node = state.toCancel.shift(); node; node = state.toCancel.shift()) {
     if (node.active || node.interrupted) return { kind: 'cancel', node, events: [] };
   }
   return undefined;
 }
 
-function answerNext(state: RunState): Decision | undefined {
+function answerNext(state: RunState): PlannerDecision | undefined {
   for (let node = state.answered.shift(); node; node = state.answered.shift()) {
     if (node.status === 'running') return { kind: 'answer', node, events: [] };
   }
   return undefined;
 }
 
-/** A workflow of which every step has ended ends itself. */
-function closeNext(state: RunState): Decision | undefined {
+/** Ends a workflow or a fan-out once all of its steps have ended. */
+function closeNext(state: RunState): PlannerDecision | undefined {
   for (let scope = state.toClose.peek(); scope; state.toClose.shift(), scope = state.toClose.peek()) {
     if (scope.open > 0) continue;
     const { parent } = scope.scope;
     if (!parent) return { kind: 'end', events: [runEnd(state, scope)] };
     const node = state.of(parent);
-    // Workers of an earlier life of the step have nothing to say any more.
+    // Ignore the copies of an earlier attempt.
     if (node.status !== 'running' || state.insideOf(node) !== scope) continue;
     if (scope.scope.kind === 'workers' && wantsSelection(state, node, scope)) {
       state.toClose.shift();
@@ -105,13 +110,13 @@ function closeNext(state: RunState): Decision | undefined {
   return undefined;
 }
 
-/** The best worker is chosen once, from those that succeeded. */
+/** Whether to select a copy: it happens once, and only if a copy has succeeded. */
 function wantsSelection(state: RunState, node: NodeState, { scope, stop }: ScopeState): boolean {
   if (!node.node.fanOut?.select || node.selection || stop === 'cancel') return false;
   return scope.nodes.some(worker => state.of(worker).status === 'completed');
 }
 
-/** A failure of its own outweighs that it was told to stop, unless the time for all of it ran out. */
+/** A failure inside outweighs a cancellation, unless the containing step timed out. */
 function insideEnd(state: RunState, node: NodeState, scope: ScopeState): StepEnd {
   const output = scope.scope.kind === 'workers' ? fanOutOutput(state, node, scope) : undefined;
   if (scope.stop === 'cancel' && (node.timedOut || !scope.cause)) {
@@ -122,7 +127,10 @@ function insideEnd(state: RunState, node: NodeState, scope: ScopeState): StepEnd
   try {
     return { kind: 'completed', output: outputOfScope(state, scope) };
   } catch (thrown) {
-    return { kind: 'failed', error: expressionError('its output', thrown) };
+    return {
+      kind: 'failed',
+      error: expressionError('could not evaluate the output of the child workflow', thrown),
+    };
   }
 }
 
@@ -133,53 +141,59 @@ function runEnd(state: RunState, scope: ScopeState): NewEvent {
   try {
     return { type: 'run.completed', data: { output: outputOfScope(state, scope) } };
   } catch (thrown) {
-    return { type: 'run.failed', data: { error: expressionError('the output of the workflow', thrown) } };
+    const error = expressionError('could not evaluate the output of the workflow', thrown);
+    return { type: 'run.failed', data: { error } };
   }
 }
 
-/** Looks at steps whose dependencies have all ended: skips them, starts what needs no place, queues the rest. */
-function considerNext(state: RunState): Decision | undefined {
+/** Looks at steps whose dependencies have ended: skips them, starts those that need no slot, and queues the rest. */
+function considerNext(state: RunState): PlannerDecision | undefined {
   for (let ticket = state.ready.peek(); ticket; state.ready.shift(), ticket = state.ready.peek()) {
     const node = holderOf(ticket);
     if (node?.status !== 'pending' || node.unmet > 0) continue;
     const verdict = verdictOn(state, node);
     if (verdict) return { kind: 'note', events: verdict };
-    if (!takesPlace(node.node)) return startWithoutPlace(state, node);
+    if (!needsSlot(node.node)) return startWithoutSlot(state, node);
     state.queued.push(ticket);
   }
   return undefined;
 }
 
-function placeNext(state: RunState, { places }: Limits): Decision | undefined {
+function startQueued(state: RunState, { places }: Limits): PlannerDecision | undefined {
   for (let ticket = state.woken.peek(); ticket; state.woken.shift(), ticket = state.woken.peek()) {
     const node = holderOf(ticket);
     if (node?.status !== 'woken') continue;
     if (node.approval?.given)
       return { kind: 'note', events: [endEvent(state, node, approvalEnd(node.approval.given))] };
-    const goesOn = { type: 'step.resumed', ...placeOf(node.node), attempt: node.attempt, data: {} } as const;
-    // Its judge met a limit.
-    if (node.workers) return { kind: 'select', node, events: [goesOn] };
-    if (!takesPlace(node.node)) return startWithoutPlace(state, node);
-    if (state.placesTaken >= places) return undefined;
+    const resumed = {
+      type: 'step.resumed',
+      ...envelopeOf(node.node),
+      attempt: node.attempt,
+      data: {},
+    } as const;
+    // The agent that judges the copies was paused by a rate limit.
+    if (node.workers) return { kind: 'select', node, events: [resumed] };
+    if (!needsSlot(node.node)) return startWithoutSlot(state, node);
+    if (state.slotsTaken >= places) return undefined;
     if (node.timers?.has('retry')) return { kind: 'start', node, events: [started(node)] };
-    return { kind: 'resume', node, events: [goesOn] };
+    return { kind: 'resume', node, events: [resumed] };
   }
   for (let ticket = state.queued.peek(); ticket; state.queued.shift(), ticket = state.queued.peek()) {
     const node = holderOf(ticket);
     if (node?.status !== 'pending' || node.unmet > 0) continue;
-    if (state.placesTaken >= places) return undefined;
+    if (state.slotsTaken >= places) return undefined;
     return { kind: 'start', node, events: [started(node)] };
   }
   return undefined;
 }
 
-/** The events of a step that does not get to work: it is skipped, or its condition could not be evaluated. */
+/** Returns the events of a step that must not run: it is skipped, or its condition could not be evaluated. */
 function verdictOn(state: RunState, nodeState: NodeState): readonly NewEvent[] | undefined {
   const { node, interrupted } = nodeState;
-  if (interrupted) return undefined; // it was decided on when it started first
+  if (interrupted) return undefined; // this was decided at its first start
   const scope = state.scopeOf(node.scope);
   const skipped = (data: Omit<EventOf<'step.skipped'>['data'], 'fingerprint'>): readonly NewEvent[] => [
-    { type: 'step.skipped', ...placeOf(node), data: { fingerprint: node.step.fingerprint, ...data } },
+    { type: 'step.skipped', ...envelopeOf(node), data: { fingerprint: node.step.fingerprint, ...data } },
   ];
   if (scope.stop === 'cancel') return skipped(whyStopped(state, scope));
   const missing = node.needs.find(need => !node.tolerates.has(need) && state.of(need).status !== 'completed');
@@ -190,15 +204,16 @@ function verdictOn(state: RunState, nodeState: NodeState): readonly NewEvent[] |
   try {
     return node.step.condition(scopeOfStep(state, node)) ? undefined : skipped({ reason: 'condition' });
   } catch (thrown) {
-    return [started(nodeState), failedAtOnce(nodeState, expressionError('its condition', thrown))];
+    const error = expressionError('could not evaluate the condition', thrown);
+    return [started(nodeState), failedAtOnce(nodeState, error)];
   }
 }
 
-/** Gates, child workflows and fan-outs do no work of their own. */
-function startWithoutPlace(state: RunState, nodeState: NodeState): Decision {
+/** Starts an approval, a child workflow or a fan-out, none of which does work itself. */
+function startWithoutSlot(state: RunState, nodeState: NodeState): PlannerDecision {
   const { node } = nodeState;
   const { body } = node.step;
-  const place = placeOf(node);
+  const place = envelopeOf(node);
   try {
     if (node.fanOut) {
       const items = node.fanOut.items(scopeOfStep(state, node));
@@ -234,31 +249,31 @@ function startWithoutPlace(state: RunState, nodeState: NodeState): Decision {
     }
   } catch (thrown) {
     const what = node.fanOut
-      ? 'the items of its matrix'
+      ? 'could not evaluate the matrix items'
       : body.kind === 'uses'
-        ? 'the input of the child workflow'
-        : 'its message';
+        ? 'could not evaluate the input of the child workflow'
+        : 'could not evaluate the approval message';
     return {
       kind: 'note',
       events: [started(nodeState), failedAtOnce(nodeState, expressionError(what, thrown))],
     };
   }
-  throw new RepriseError('INTERNAL', `${node.unit} takes a place`);
+  throw new RepriseError('INTERNAL', `${node.unit} needs a slot`);
 }
 
-/** An interruption does not use up an attempt; a retry and a new life after an end do. */
+/** A retry and a rerun count as new attempts; a restart after an interruption does not. */
 const nextAttempt = ({ interrupted, attempt }: NodeState): number => (interrupted ? attempt : attempt + 1);
 
 const started = (nodeState: NodeState, input?: Json): NewEvent => ({
   type: 'step.started',
-  ...placeOf(nodeState.node),
+  ...envelopeOf(nodeState.node),
   attempt: nextAttempt(nodeState),
   data: { fingerprint: nodeState.node.step.fingerprint, ...(input === undefined ? {} : { input }) },
 });
 
 const failedAtOnce = (nodeState: NodeState, error: EventOf<'step.failed'>['data']['error']): NewEvent => ({
   type: 'step.failed',
-  ...placeOf(nodeState.node),
+  ...envelopeOf(nodeState.node),
   attempt: nextAttempt(nodeState),
   data: { error },
 });
@@ -270,7 +285,7 @@ function approvalEnd(answer: NonNullable<NonNullable<NodeState['approval']>['giv
   return { kind: 'failed', error: { code: 'APPROVAL_REJECTED', message: `rejected${by}${comment}` } };
 }
 
-/** Why a step that is under way has to end. */
+/** Returns the reason why an active step must end. */
 export function cancelReason(state: RunState, scope: ScopeState): string {
   const stopper = state.cancel ? undefined : stopperOf(state, scope);
   if (!stopper) return state.cancel?.reason ?? 'cancelled';
@@ -285,7 +300,7 @@ function whyStopped(
   return stopper ? { reason: 'failure', because: stopper.path } : { reason: 'cancelled' };
 }
 
-/** The step that made a scope stop: one in it that failed, one further out, or the one that it belongs to. */
+/** Returns the step that stopped a scope: one inside it that failed, one further out, or the step that contains it. */
 function stopperOf(
   state: RunState,
   scope: ScopeState,
@@ -293,7 +308,7 @@ function stopperOf(
   for (let at: ScopeState | undefined = scope; at; ) {
     if (at.cause) return { path: at.cause.path, did: 'failed' };
     const { parent }: { parent: GraphNode | undefined } = at.scope;
-    if (parent && state.of(parent).timedOut) return { path: parent.unit, did: 'took too long' };
+    if (parent && state.of(parent).timedOut) return { path: parent.unit, did: 'timed out' };
     at = parent && state.scopeOf(parent.scope);
   }
   return undefined;

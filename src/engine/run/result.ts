@@ -1,23 +1,21 @@
 import { join } from 'node:path';
-import type { ErrorData } from '../../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import { toEpochMs } from '../../core/time.ts';
-import type { SpendingLimit } from '../../workflow/model.ts';
+import { type ErrorData, isJsonObject, type Json, type JsonObject, toEpochMs } from '../../core/index.ts';
+import type { SpendingLimit } from '../../workflow/index.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { NodeState, ScopeState } from '../state/step-state.ts';
-import type { Spent } from '../state/work-state.ts';
+import type { SpentTotals } from '../state/work-state.ts';
 
-/** How a call of the engine came to its end. */
+/** The result of starting, resuming or forking a run. */
 export type RunResult = { readonly runId: string } & (
   | { readonly status: 'completed'; readonly output: Json }
-  /** `step`: the first cause. */
+  /** `step` is the first cause. */
   | { readonly status: 'failed'; readonly error: ErrorData; readonly step?: string | undefined }
   | { readonly status: 'cancelled'; readonly reason: string }
-  /** Nothing can go on without what it waits for; the run was released and can be resumed. */
+  /** No step can continue without an answer. The run was released and can be resumed. */
   | { readonly status: 'suspended'; readonly waiting: readonly Waiting[] }
 );
 
-/** What a run waits for. */
+/** An answer that a run waits for. */
 export type Waiting =
   | {
       readonly step: string;
@@ -43,7 +41,7 @@ export function resultOf(runId: string, state: RunState): RunResult {
   }
 }
 
-/** What the steps under way wait for, in the order of the graph. */
+/** Returns what the active steps wait for, in graph order. */
 function waitingOf(state: RunState): readonly Waiting[] {
   const active = [...state.active].sort((a, b) => a.node.index - b.node.index);
   return active.flatMap(({ node, status, approval, waits, timers }): Waiting[] => {
@@ -58,7 +56,7 @@ function waitingOf(state: RunState): readonly Waiting[] {
   });
 }
 
-/** What a fan-out gives to those after it: every worker in its place, however it ended, and which one was selected. */
+/** Returns the output of a fan-out: the result of every copy by index, and the selected copy. */
 export function fanOutOutput(state: RunState, { selection }: NodeState, { scope }: ScopeState): JsonObject {
   const workers = scope.nodes.map(node => state.of(node));
   const count = (status: string) => workers.filter(worker => statusOf(worker) === status).length;
@@ -72,7 +70,7 @@ export function fanOutOutput(state: RunState, { selection }: NodeState, { scope 
   };
 }
 
-/** A worker that never got to start was cancelled, in the eyes of those who count. */
+/** Counts a copy that never started as cancelled. */
 const statusOf = ({ status }: NodeState): 'completed' | 'failed' | 'cancelled' =>
   status === 'completed' || status === 'failed' ? status : 'cancelled';
 
@@ -95,7 +93,7 @@ function workerResultOf(
   };
 }
 
-/** Where the files that a step hands on are, in full. */
+/** Returns the absolute paths of a step's artifacts. */
 export const pathsByName = (
   artifacts: NonNullable<NodeState['artifacts']>,
   root: string,
@@ -110,7 +108,7 @@ const volatileOfWorker: ReadonlySet<string> = new Set([
 ]);
 const volatileOfLanding: ReadonlySet<string> = new Set(['branch', 'commit', 'landed']);
 
-/** The same value without what differs from run to run: where workers worked, how long it took and what it cost. */
+/** Removes everything that differs from run to run: where copies worked, how long they took and what they cost. */
 export function withoutVolatile(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutVolatile);
   if (!isJsonObject(value)) return value;
@@ -136,21 +134,21 @@ function stableWorker(worker: Json): Json {
   );
 }
 
-/** Messages may name paths and times. */
+/** Keeps only the code, because messages may contain paths and times. */
 const errorCode = (error: Json): Json => (isJsonObject(error) ? (error['code'] ?? null) : null);
 
-/** What was used up beyond what may be, for people; undefined if nothing was. Unknown cost counts as none. */
-export function overspent(spent: Spent, limit: SpendingLimit): string | undefined {
+/** Describes overspending, or returns `undefined` within the limits. Unknown cost counts as zero. */
+export function overspent(spent: SpentTotals, limit: SpendingLimit): string | undefined {
   if (limit.costUsd !== undefined && spent.costUsd > limit.costUsd)
-    return `cost ${usd(spent.costUsd)}, and may cost ${usd(limit.costUsd)}`;
+    return `cost ${usd(spent.costUsd)}, more than its limit of ${usd(limit.costUsd)}`;
   if (limit.tokens !== undefined && spent.tokens > limit.tokens)
-    return `used ${spent.tokens} tokens, and may use ${limit.tokens}`;
+    return `used ${spent.tokens} tokens, more than its limit of ${limit.tokens}`;
   return undefined;
 }
 
-/** What is left of several limits, each with what was used of it: the least of them. */
+/** Returns the smallest remainder of several limits. */
 export function leftOf(
-  limits: readonly { readonly limit: SpendingLimit; readonly spent: Spent }[],
+  limits: readonly { readonly limit: SpendingLimit; readonly spent: SpentTotals }[],
 ): SpendingLimit {
   const least = (values: readonly (number | undefined)[]): number | undefined => {
     const known = values.filter(value => value !== undefined);

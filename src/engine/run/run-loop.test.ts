@@ -11,8 +11,8 @@ import { RunLoop } from './run-loop.ts';
 const { model } = workflow('w', { steps: [step('a', { run: () => 1 })] });
 const at = '2026-01-01T00:00:00.000Z';
 
-describe('the loop of a run', () => {
-  it('reports a bug, and no success, if steps are left and none is ready or under way', async () => {
+describe('the run loop', () => {
+  it('reports a bug instead of success if steps are unfinished but none is ready or running', async () => {
     const { environment, store } = testEngine();
     const { world } = environment;
     const runId = 'stuck';
@@ -47,12 +47,12 @@ describe('the loop of a run', () => {
     });
     await expect(world.open('engine', () => loop.run())).rejects.toMatchObject({
       code: 'INTERNAL',
-      message: 'run stuck has steps left, but none is ready or under way',
+      message: 'run stuck has unfinished steps, but none is ready or running',
       hint: expect.stringContaining('report it'),
     });
   });
 
-  it('waits for timers that it no longer needs to be gone before it ends', async () => {
+  it('waits for cancelled timers to end before it returns', async () => {
     const turn = () => new Promise<void>(resolve => setImmediate(resolve));
     const clock = {
       ...systemClock,

@@ -1,8 +1,7 @@
-import { RepriseError } from '../../core/errors.ts';
-import { Cancelled } from '../../effects/effect.ts';
-import type { Mailbox } from '../../effects/world.ts';
-import type { Lease } from '../../store/port.ts';
-import type { Scope, SpendingLimit } from '../../workflow/model.ts';
+import { RepriseError } from '../../core/index.ts';
+import { Cancelled, type Mailbox } from '../../effects/index.ts';
+import type { Lease } from '../../store/index.ts';
+import type { Scope, SpendingLimit } from '../../workflow/index.ts';
 import type { EngineEffects } from '../effects.ts';
 import type { Observer } from '../environment.ts';
 import { siblingUnit } from '../state/graph.ts';
@@ -12,25 +11,25 @@ import type { NodeState } from '../state/step-state.ts';
 import { nothingSpent, type WorkState } from '../state/work-state.ts';
 import type { FinishedWork, FinishedWorker, KnownWork, WorkLane, WorkNote } from '../step/contract.ts';
 import { FunctionCall } from './function-step.ts';
-import { expressionError, type Message, type StepEnd } from './messages.ts';
+import { expressionError, type LoopMessage, type StepEnd } from './messages.ts';
 import { leftOf } from './result.ts';
 
 interface StepLane extends StepFacts {
   readonly effects: EngineEffects;
-  readonly mail: Mailbox<Message>;
+  readonly mail: Mailbox<LoopMessage>;
   readonly observe: Observer;
   readonly runId: string;
   readonly lease: Lease;
   readonly node: NodeState;
 }
 
-/** Under which name a function under way is known. */
+/** Returns the key of a running function in `EngineEffects.calls`. */
 export const callKey = (runId: string, unit: string): string => `${runId}:${unit}`;
 
-/** Does the work of one attempt of a step, and tells the engine lane how it ended, whatever happens. */
+/** Performs one attempt of a step and always reports its end to the engine lane. */
 export const runStepLane = (lane: StepLane): Promise<void> => report(lane, work);
 
-/** Has the best worker of a fan-out chosen, and tells the engine lane how that ended. */
+/** Selects the best copy of a fan-out and always reports the end to the engine lane. */
 export const runSelectionLane = (lane: StepLane): Promise<void> => report(lane, choose);
 
 type LaneBody = (lane: StepLane, conclude: (note: WorkNote) => void) => Promise<StepEnd>;
@@ -44,7 +43,7 @@ async function report(lane: StepLane, body: LaneBody): Promise<void> {
     end =
       thrown instanceof Cancelled
         ? { kind: 'cancelled', reason: 'cancelled' }
-        : { kind: 'failed', error: expressionError('the step could not be run', thrown) };
+        : { kind: 'failed', error: expressionError('the step could not run', thrown) };
   }
   await lane.mail.send({ kind: 'ended', node: lane.node, end, ...(notes.length > 0 ? { notes } : {}) });
 }
@@ -91,7 +90,9 @@ function workLane(lane: StepLane, conclude: WorkLane['conclude']): WorkLane {
   };
 }
 
-/** Returns when the events are durable. In a lane that is being cancelled too: what it tidies up is remembered. */
+/**
+ * Returns when the events are durable. It also works in a lane that is being cancelled, so that cleanup is recorded.
+ */
 async function record({ effects, mail, node, runId }: StepLane, notes: readonly WorkNote[]): Promise<void> {
   const receipt = await effects.newReceipt();
   await mail.send({ kind: 'noted', node, notes, receipt });
@@ -127,9 +128,9 @@ async function runFunction({ effects, mail, observe, runId, node, scope }: StepL
   }
 }
 
-/** What a lane is told of the state of the run when it begins; it sees nothing else of it. */
+/** Facts about the run that a lane receives when it starts. It sees nothing else of the run's state. */
 interface StepFacts extends Pick<WorkLane, 'scope' | 'known' | 'base' | 'left' | 'workOf' | 'workflow'> {
-  /** Of a fan-out: its workers that succeeded. */
+  /** Copies of a fan-out that succeeded. */
   readonly candidates: readonly FinishedWorker[];
 }
 
@@ -167,7 +168,7 @@ function knownWork({ work, error }: NodeState): KnownWork {
   };
 }
 
-/** A worker looks for other steps where its fan-out stands. */
+/** Finds the work of another step. A copy looks next to its fan-out. */
 function finishedWork(state: RunState, { node }: NodeState, id: string): FinishedWork {
   const other = state.at(siblingUnit(node.path, id));
   if (!other) return {};

@@ -1,47 +1,51 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { HistoryEvent } from '../../core/events.ts';
-import { topologicalOrder } from '../../workflow/graph.ts';
-import type { FailurePolicy, FanOut, StepModel, WorkflowModel } from '../../workflow/model.ts';
+import { type HistoryEvent, type Mutable, RepriseError } from '../../core/index.ts';
+import {
+  type FailurePolicy,
+  type FanOut,
+  type StepModel,
+  topologicalOrder,
+  type WorkflowModel,
+} from '../../workflow/index.ts';
 
-/** A step in its place. Child workflows are laid out below the step that uses them, so one graph holds all. */
+/** A step in the graph. The steps of a child workflow are nodes below the step that uses it, in the same graph. */
 export interface GraphNode {
-  /** Its place in the stable topological order. */
+  /** Position in the stable topological order. */
   readonly index: number;
-  /** `deploy`, or inside a child workflow `deploy/build`. */
+  /** Path of the step: `deploy`, or `deploy/build` inside a child workflow. */
   readonly path: string;
-  /** Index of the copy, for a worker of a step that fans out. */
+  /** Index of the copy, if this is a copy of a fanned-out step. */
   readonly worker: number | undefined;
-  /** What tells it from all others: its path, and for a worker `path:worker`. */
+  /** Unique name: the path, or `path:worker` for a copy. */
   readonly unit: string;
   readonly step: StepModel;
   readonly scope: GraphScope;
-  /** Each once. */
+  /** Direct dependencies, without duplicates. */
   readonly needs: readonly GraphNode[];
   readonly dependants: readonly GraphNode[];
-  /** Those of its needs that may end in any way. */
+  /** Dependencies that may end with any status. */
   readonly tolerates: ReadonlySet<GraphNode>;
-  /** The steps of the child workflow that it uses; if it fans out, what they are for each worker. */
+  /** Steps of the child workflow that this step uses. If the step fans out, the template for each copy. */
   readonly child: WorkflowScope | undefined;
-  /** It becomes workers, and does nothing itself. */
+  /** Fan-out rule. A step that has one does no work itself. */
   readonly fanOut: FanOut | undefined;
 }
 
-interface Scope {
+interface BaseScope {
   readonly index: number;
-  /** The step that it is inside of; undefined for the run itself. */
+  /** Step that contains this scope; `undefined` for the run itself. */
   readonly parent: GraphNode | undefined;
   readonly nodes: readonly GraphNode[];
   readonly onFailure: FailurePolicy;
 }
 
-/** The steps of one workflow: of the run itself, or of a child. */
-interface WorkflowScope extends Scope {
+/** The steps of the run's workflow or of a child workflow. */
+interface WorkflowScope extends BaseScope {
   readonly kind: 'workflow';
   readonly workflow: WorkflowModel;
 }
 
-/** The workers of a step that fanned out. */
-interface WorkersScope extends Scope {
+/** The copies of a fanned-out step. */
+interface WorkersScope extends BaseScope {
   readonly kind: 'workers';
   readonly parent: GraphNode;
   readonly fanOut: FanOut;
@@ -56,31 +60,31 @@ export interface Graph {
   readonly byPath: ReadonlyMap<string, GraphNode>;
 }
 
-/** Lays a workflow and its children out as one graph. O(V+E). */
+/** Builds one graph from a workflow and its children in O(V+E). Throws DEFINITION_INVALID. */
 export function buildGraph(workflow: WorkflowModel): Graph {
-  const layout: Layout = { nodes: [], scopes: [], byPath: new Map(), firstNode: 0, firstScope: 0 };
+  const layout: GraphLayout = { nodes: [], scopes: [], byPath: new Map(), firstNode: 0, firstScope: 0 };
   const root = layOut(layout, workflow, undefined);
   const { nodes, scopes, byPath } = layout;
   return { root, nodes, scopes, byPath };
 }
 
-/** What a fan-out adds to a graph. */
+/** The nodes and scopes that a fan-out adds to a graph. */
 interface Expansion {
   readonly workers: WorkersScope;
-  /** All that is new, in the order of their indexes: the workers, and what is inside them. */
+  /** New nodes in index order: the copies and the steps inside them. */
   readonly nodes: readonly GraphNode[];
   readonly scopes: readonly GraphScope[];
 }
 
-/** The workers of a step that fans out; new indexes begin with those given. */
+/** Creates the copies of a step that fans out. Their indexes start at the given ones. */
 export function expand(
   parent: GraphNode,
   total: number,
-  { firstNode, firstScope }: Pick<Layout, 'firstNode' | 'firstScope'>,
+  { firstNode, firstScope }: Pick<GraphLayout, 'firstNode' | 'firstScope'>,
 ): Expansion {
   const { fanOut } = parent;
   if (!fanOut) throw new RepriseError('INTERNAL', `${parent.unit} does not fan out`);
-  const layout: Layout = { nodes: [], scopes: [], byPath: new Map(), firstNode, firstScope };
+  const layout: GraphLayout = { nodes: [], scopes: [], byPath: new Map(), firstNode, firstScope };
   const nodes: GraphNode[] = [];
   const { onFailure } = fanOut;
   const workers: WorkersScope = { kind: 'workers', index: firstScope, parent, nodes, onFailure, fanOut };
@@ -91,7 +95,7 @@ export function expand(
     condition: undefined,
     optional: false,
     fanOut: undefined,
-    // It may be a getter, which a spread leaves behind.
+    // It may be a getter, which the spread does not copy.
     fingerprint: parent.step.fingerprint,
   };
   for (let worker = 0; worker < total; worker++) {
@@ -102,9 +106,9 @@ export function expand(
       unit: unitOf(parent.path, worker),
       step,
       scope: workers,
-      needs: nobody,
+      needs: noNodes,
       tolerates: none,
-      dependants: nobody,
+      dependants: noNodes,
       child: undefined,
       fanOut: undefined,
     };
@@ -115,9 +119,7 @@ export function expand(
   return { workers, nodes: layout.nodes, scopes: layout.scopes };
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-interface Layout {
+interface GraphLayout {
   readonly nodes: GraphNode[];
   readonly scopes: GraphScope[];
   readonly byPath: Map<string, GraphNode>;
@@ -125,13 +127,13 @@ interface Layout {
   readonly firstScope: number;
 }
 
-function layOut(layout: Layout, workflow: WorkflowModel, parent: GraphNode | undefined): WorkflowScope {
+function layOut(layout: GraphLayout, workflow: WorkflowModel, parent: GraphNode | undefined): WorkflowScope {
   const { steps, onFailure } = workflow;
   const nodes: GraphNode[] = [];
   const index = layout.firstScope + layout.scopes.length;
   const scope: WorkflowScope = { kind: 'workflow', index, workflow, parent, nodes, onFailure };
   layout.scopes.push(scope);
-  // Most people write steps down in an order in which they can run: as far as that is so, it is the stable one too.
+  // Definitions usually list steps in an order in which they can run. As far as they do, it is the stable order too.
   for (const step of steps) {
     const node = place(layout, scope, step);
     if (!node) break;
@@ -141,13 +143,13 @@ function layOut(layout: Layout, workflow: WorkflowModel, parent: GraphNode | und
   return scope;
 }
 
-function placeRest(layout: Layout, scope: WorkflowScope, nodes: GraphNode[]): void {
+function placeRest(layout: GraphLayout, scope: WorkflowScope, nodes: GraphNode[]): void {
   const { steps, name } = scope.workflow;
   const sorted = topologicalOrder(steps);
   if (sorted.kind === 'cycle') {
     throw new RepriseError(
       'DEFINITION_INVALID',
-      `steps of ${name} wait for each other: ${sorted.path.join(' -> ')}`,
+      `steps of ${name} depend on each other in a cycle: ${sorted.path.join(' -> ')}`,
     );
   }
   for (const step of sorted.order.slice(nodes.length)) {
@@ -158,10 +160,10 @@ function placeRest(layout: Layout, scope: WorkflowScope, nodes: GraphNode[]): vo
 }
 
 const none: ReadonlySet<GraphNode> = new Set();
-const nobody: readonly GraphNode[] = [];
+const noNodes: readonly GraphNode[] = [];
 
-/** Undefined if it is there already, or if one of its needs is not. */
-function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode | undefined {
+/** Returns `undefined` if the step already has a node or a dependency does not have one yet. */
+function place(layout: GraphLayout, scope: GraphScope, step: StepModel): GraphNode | undefined {
   const path = pathIn(scope, step.id);
   const needs = needsOf(layout, scope, step);
   if (!needs || layout.byPath.has(path)) return undefined;
@@ -174,7 +176,7 @@ function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode | 
     scope,
     needs,
     tolerates: toleratedBy(step, needs),
-    dependants: nobody,
+    dependants: noNodes,
     child: undefined,
     fanOut: step.fanOut,
   };
@@ -187,10 +189,14 @@ function place(layout: Layout, scope: GraphScope, step: StepModel): GraphNode | 
 
 const pathIn = ({ parent }: GraphScope, id: string): string => (parent ? `${parent.unit}/${id}` : id);
 
-/** Each once; undefined if one is not there. Most steps need none or one other: no sets for those. */
-function needsOf(layout: Layout, scope: GraphScope, { needs }: StepModel): readonly GraphNode[] | undefined {
+/** Returns `undefined` if a dependency has no node yet. Most steps have at most one dependency and need no set. */
+function needsOf(
+  layout: GraphLayout,
+  scope: GraphScope,
+  { needs }: StepModel,
+): readonly GraphNode[] | undefined {
   const first = needs[0];
-  if (!first) return nobody;
+  if (!first) return noNodes;
   const need = layout.byPath.get(pathIn(scope, first.id));
   if (!need || needs.length === 1) return need && [need];
   const found = new Set([need]);
@@ -208,7 +214,7 @@ function toleratedBy({ needs: written }: StepModel, needs: readonly GraphNode[])
   return new Set(needs.filter(({ step }) => ids.has(step.id)));
 }
 
-function missingNeed(layout: Layout, scope: GraphScope, { id, needs }: StepModel): RepriseError {
+function missingNeed(layout: GraphLayout, scope: GraphScope, { id, needs }: StepModel): RepriseError {
   const missing = needs.find(need => !layout.byPath.has(pathIn(scope, need.id)));
   return new RepriseError(
     'DEFINITION_INVALID',
@@ -216,34 +222,34 @@ function missingNeed(layout: Layout, scope: GraphScope, { id, needs }: StepModel
   );
 }
 
-/** A list that something is pushed to gets room for seventeen more; a step rarely has more than a few dependants. */
+/** Avoids `push` for short lists: it reserves room for 17 more entries, and most steps have few dependants. */
 function addDependant(need: Mutable<GraphNode>, dependant: GraphNode): void {
   if (need.dependants.length === 0) need.dependants = [dependant];
   else if (need.dependants.length < 3) need.dependants = need.dependants.concat(dependant);
   else (need.dependants as GraphNode[]).push(dependant);
 }
 
-/** Whether it is there for what is inside of it: it takes no place and does no work. */
+/** Whether the node only contains other nodes: it takes no slot and does no work. */
 export const hasInside = ({ child, fanOut }: GraphNode): boolean =>
   child !== undefined || fanOut !== undefined;
 
-/** How its events are addressed. */
-export const placeOf = ({ path, worker }: GraphNode): { step: string; worker?: number } =>
+/** Returns the fields that address the events of a node. */
+export const envelopeOf = ({ path, worker }: GraphNode): { step: string; worker?: number } =>
   worker === undefined ? { step: path } : { step: path, worker };
 
-/** What runs as one: a step (`fix`), a worker of a fanned-out one (`fix:1`), or a step inside a worker (`fix:1/build`). */
+/** Returns the name of a unit: a step (`fix`), a copy of it (`fix:1`), or a step inside a copy (`fix:1/build`). */
 export const unitOf = (step: string, worker: number | undefined): string =>
   worker === undefined ? step : `${step}:${worker}`;
 
-/** The unit that an event is about; undefined for those of the run. */
+/** Returns the unit that an event belongs to, or `undefined` for an event of the run. */
 export const unitOfEvent = ({ step, worker }: Pick<HistoryEvent, 'step' | 'worker'>): string | undefined =>
   step === undefined ? undefined : unitOf(step, worker);
 
-/** The path of the step that a unit is a copy of. */
+/** Returns the path of the step that defines a unit. */
 export const definitionPath = (unit: string): string =>
   unit.includes(':') ? unit.replace(/:\d+/g, '') : unit;
 
-/** What a unit is inside of, from the inside out: `a:1`, `a` for `a:1/b`. */
+/** Returns the units that contain a unit, innermost first: `a:1`, `a` for `a:1/b`. */
 export function outerUnits(unit: string): readonly string[] {
   const outer: string[] = [];
   for (let at = unit.length - 1; at > 0; at--) {
@@ -253,7 +259,7 @@ export function outerUnits(unit: string): readonly string[] {
   return outer;
 }
 
-/** The unit of another step of the same workflow. */
+/** Returns the unit of another step of the same workflow. */
 export function siblingUnit(unit: string, id: string): string {
   const slash = unit.lastIndexOf('/');
   return slash === -1 ? id : `${unit.slice(0, slash + 1)}${id}`;

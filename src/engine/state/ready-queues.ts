@@ -1,29 +1,27 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
-import type { Timestamp } from '../../core/time.ts';
+import { type Json, RepriseError, type Timestamp } from '../../core/index.ts';
 import { expand, type Graph, type GraphNode, type GraphScope } from './graph.ts';
 import {
   type EndStatus,
   NodeState,
-  newTicket,
+  needsSlot,
+  newQueueTicket,
   Queue,
+  type QueueTicket,
   ScopeState,
-  type Ticket,
-  takesPlace,
-  type Wait,
+  type StepWait,
 } from './step-state.ts';
 
-/** The states of all steps and workers of a run, which fan-outs add to. */
-class UnitTable {
+/** The states of all steps and copies of a run. Fan-outs add to them. */
+class StepStates {
   readonly nodes: NodeState[];
   readonly #scopes: ScopeState[];
-  /** Workers, and what is inside them, by unit: the graph does not know them. */
+  /** Copies and the steps inside them, by unit. They are not part of the graph. */
   readonly #expanded = new Map<string, NodeState>();
   readonly #attempts: ReadonlyMap<string, number>;
-  /** Most events are about the same unit as the one before. */
+  /** Last lookup: consecutive events are mostly about the same unit. */
   #lastAsked: NodeState | undefined;
 
-  /** `attempts`: how often units were tried before they were invalidated. */
+  /** `attempts` holds the number of attempts that units had before they were invalidated. */
   constructor(
     readonly graph: Graph,
     attempts: ReadonlyMap<string, number> = new Map(),
@@ -48,7 +46,7 @@ class UnitTable {
     return state;
   }
 
-  /** The step or worker of that name. */
+  /** Returns the state of a unit. */
   at(unit: string): NodeState | undefined {
     if (this.#lastAsked?.node.unit === unit) return this.#lastAsked;
     const node = this.graph.byPath.get(unit);
@@ -56,13 +54,13 @@ class UnitTable {
     return this.#lastAsked;
   }
 
-  /** What is inside of it: the steps of a child workflow, or the workers that it has become. */
+  /** Returns the scope inside a step: its child workflow or its copies. */
   insideOf({ node, workers }: NodeState): ScopeState | undefined {
     if (node.fanOut) return workers;
     return node.child && this.scopeOf(node.child);
   }
 
-  /** Makes the workers of a step that fans out. Their attempts go on counting if it did so before. */
+  /** Creates the copies of a step that fans out. If it fanned out before, their attempts continue to count. */
   protected addWorkers(parent: GraphNode, total: number): ScopeState {
     const added = expand(parent, total, {
       firstNode: this.nodes.length,
@@ -79,7 +77,7 @@ class UnitTable {
     return this.scopeOf(added.workers);
   }
 
-  /** Everything in it back to the beginning; workers are made anew. */
+  /** Resets every step of a scope. Copies are created again. */
   protected resetScope(scope: GraphScope): void {
     Object.assign(this.scopeOf(scope), new ScopeState(scope));
     for (const node of scope.nodes) {
@@ -89,21 +87,21 @@ class UnitTable {
   }
 }
 
-/** Which steps are under way, and the lines in which the others stand until the planner comes to them. */
-export class Lines extends UnitTable {
-  /** How many steps hold one of the places. */
-  placesTaken = 0;
+/** Tracks the active steps and queues the others for the planner. */
+export class ReadyQueues extends StepStates {
+  /** Number of slots in use. */
+  slotsTaken = 0;
 
-  /** What the planner looks at next. Entries may have become stale: it checks. */
-  readonly ready = new Queue<Ticket>();
-  /** Ready, and in want of a place among the running. */
-  readonly queued = new Queue<Ticket>();
-  readonly woken = new Queue<Ticket>();
-  /** At work, and what one of their waits was for has come. */
+  /** Steps that the planner considers next. Entries may be stale; the planner checks them. */
+  readonly ready = new Queue<QueueTicket>();
+  /** Ready steps that wait for a slot. */
+  readonly queued = new Queue<QueueTicket>();
+  readonly woken = new Queue<QueueTicket>();
+  /** Running steps with a newly answered wait. */
   readonly answered = new Queue<NodeState>();
   readonly toCancel = new Queue<NodeState>();
   readonly toClose = new Queue<ScopeState>();
-  /** Steps under way. */
+  /** Steps that have started and not ended. */
   readonly active = new Set<NodeState>();
 
   protected open(scope: GraphScope, input: ScopeState['input']): void {
@@ -115,7 +113,7 @@ export class Lines extends UnitTable {
     scope.nodes.forEach((node, index) => {
       if (node.needs.length > 0) return;
       const line = limit !== undefined && index >= limit ? state.held : this.ready;
-      line.push(newTicket(this.of(node)));
+      line.push(newQueueTicket(this.of(node)));
     });
   }
 
@@ -130,12 +128,12 @@ export class Lines extends UnitTable {
     if (next) this.ready.push(next);
     for (const node of state.node.dependants) {
       const dependant = this.of(node);
-      if (--dependant.unmet === 0) this.ready.push(newTicket(dependant));
+      if (--dependant.unmet === 0) this.ready.push(newQueueTicket(dependant));
     }
     if (scope.open === 0) this.toClose.push(scope);
   }
 
-  /** Nothing new starts in the scope; what is under way is cancelled, unless the policy lets it finish. */
+  /** Starts nothing new in the scope, and cancels active steps unless the failure policy lets them finish. */
   protected stop(scope: ScopeState, why: 'failure' | 'cancel'): void {
     if (scope.stop === 'cancel' || scope.stop === why) return;
     scope.stop = why;
@@ -143,7 +141,7 @@ export class Lines extends UnitTable {
     for (const node of scope.scope.nodes) {
       const state = this.of(node);
       if (state.status === 'pending' && state.unmet === 0 && !state.interrupted)
-        this.ready.push(newTicket(state));
+        this.ready.push(newQueueTicket(state));
       if (!state.active && !state.interrupted) continue;
       if (!finishes || !canFinish(state)) this.cancelNode(state);
     }
@@ -156,7 +154,7 @@ export class Lines extends UnitTable {
     else this.toCancel.push(state);
   }
 
-  /** What one of its waits was for has come. A step that waits for its next attempt is not woken by the last one's waits. */
+  /** Handles the answer to a wait. It does not wake a step in backoff: the wait belongs to the attempt before. */
   protected wake(state: NodeState): void {
     if (state.status === 'running') this.answered.push(state);
     if (!state.timers?.has('retry')) this.wakeUp(state);
@@ -165,19 +163,19 @@ export class Lines extends UnitTable {
   protected wakeUp(state: NodeState): void {
     if (state.status !== 'waiting') return;
     this.setStatus(state, 'woken');
-    this.woken.push(newTicket(state));
+    this.woken.push(newQueueTicket(state));
   }
 
   protected setStatus(state: NodeState, status: NodeState['status']): void {
-    if (takesPlace(state.node))
-      this.placesTaken += Number(status === 'running') - Number(state.status === 'running');
+    if (needsSlot(state.node))
+      this.slotsTaken += Number(status === 'running') - Number(state.status === 'running');
     state.status = status;
     if (state.active) this.active.add(state);
     else this.active.delete(state);
   }
 }
 
-/** A step that waits for a person or a signal might never end; a timer will. One that was interrupted is not done yet. */
+/** A timer ends eventually, but an approval or a signal may never come. An interrupted step still has work to do. */
 function canFinish(state: NodeState): boolean {
   if (state.interrupted || state.status === 'running' || state.status === 'woken') return true;
   return [...(state.timers?.keys() ?? [])].some(timer => timer !== 'retry');
@@ -185,21 +183,19 @@ function canFinish(state: NodeState): boolean {
 
 interface Waiter {
   readonly state: NodeState;
-  readonly wait: Wait;
+  readonly wait: StepWait;
 }
 
-/**
- * Who gets which signal: the first to wait gets the first to come, and a signal that nobody waits for yet is kept.
- */
-export class SignalBook {
+/** Matches signals with waits in order of arrival, and keeps a signal that no step waits for yet. */
+export class SignalQueues {
   readonly #early = new Map<string, Queue<Json>>();
   readonly #waiters = new Map<string, Queue<Waiter>>();
 
-  /** The steps that the signal wakes: one, or none yet. */
+  /** Returns the step that the signal wakes, if any. */
   receive(name: string, payload: Json): readonly NodeState[] {
     const waiters = this.#waiters.get(name);
     for (let waiter = waiters?.shift(); waiter; waiter = waiters?.shift()) {
-      // A step that ended, or started over, no longer waits.
+      // A step that ended or restarted no longer waits.
       if (
         waiter.state.waits === undefined ||
         waiter.state.ended ||
@@ -213,8 +209,8 @@ export class SignalBook {
     return [];
   }
 
-  /** Whether the signal has come already. */
-  wait(name: string, state: NodeState, wait: Wait): boolean {
+  /** Returns whether the signal has already arrived; if not, the step waits for it. */
+  wait(name: string, state: NodeState, wait: StepWait): boolean {
     const early = this.#early.get(name);
     if (early && early.size > 0) {
       wait.answer = { value: early.shift() ?? null };

@@ -26,16 +26,16 @@ function fold(...events: readonly NewEvent[]): RunState {
   return state;
 }
 
-describe('a history that cannot be', () => {
+describe('an impossible history', () => {
   it.each<[string, readonly NewEvent[], string]>([
-    ['a second start of the run', [started, started], 'the run had started'],
-    ['a step before the run', [start('a')], 'the run new'],
+    ['a second start of the run', [started, started], 'the run has already started'],
+    ['a step before the run', [start('a')], 'the run is new'],
     ['a step before its dependencies', [started, start('b')], 'b is pending'],
     ['an end without a start', [started, complete('a')], 'a is pending'],
     ['a second end', [started, start('a'), complete('a'), complete('a')], 'a is completed'],
     ['a second start', [started, start('a'), start('a')], 'a is running'],
     [
-      'a skip of what runs',
+      'a skip of a running step',
       [
         started,
         start('a'),
@@ -44,14 +44,14 @@ describe('a history that cannot be', () => {
       'a is running',
     ],
     [
-      'an answer to what was not asked',
+      'an answer to an approval that was not requested',
       [started, start('gate'), { ...of('gate'), type: 'approval.given', data: { choice: 'approve' } }],
       'gate is running',
     ],
-    ['anything after the end', [started, end, start('a')], 'the run completed'],
+    ['an event after the end of the run', [started, end, start('a')], 'the run is completed'],
     ['a second end of the run', [started, end, end], 'the run is completed'],
     [
-      'an interruption of what does not run',
+      'an interruption of a step that is not running',
       [started, { ...of('a'), type: 'step.interrupted', data: {} }],
       'a is pending',
     ],
@@ -61,13 +61,13 @@ describe('a history that cannot be', () => {
     );
   });
 
-  it('is refused if it is about a step that does not exist', () => {
+  it('is refused if an event names a step that does not exist', () => {
     expect(() => fold(started, start('nowhere'))).toThrow(
       expect.objectContaining({ code: 'HISTORY_DIVERGED' }),
     );
   });
 
-  it('is refused if its numbers go back', () => {
+  it('is refused if a sequence number decreases', () => {
     const state = fold(started);
     const again = { ...start('a'), seq: 1, runId: 'r', at: '2026-01-01T00:00:00.000Z' } as HistoryEvent;
     expect(() => state.apply(again)).toThrow(expect.objectContaining({ code: 'HISTORY_INVALID' }));

@@ -1,16 +1,20 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { EventOf, HistoryEvent } from '../../core/events.ts';
-import { type Timestamp, toEpochMs } from '../../core/time.ts';
+import {
+  type EventOf,
+  type HistoryEvent,
+  RepriseError,
+  type Timestamp,
+  toEpochMs,
+} from '../../core/index.ts';
 import { unitOfEvent } from './graph.ts';
-import { Lines, SignalBook } from './ready-queues.ts';
-import { type NodeState, newTicket, type PendingTimer } from './step-state.ts';
-import { nothingSpent, type Spent, spentWith, type WorkEvent, WorkState } from './work-state.ts';
+import { ReadyQueues, SignalQueues } from './ready-queues.ts';
+import { type NodeState, newQueueTicket, type PendingTimer } from './step-state.ts';
+import { nothingSpent, type SpentTotals, type StepWorkEvent, spentWith, WorkState } from './work-state.ts';
 
 /** An event that concerns a step. */
-type StepEvent = Exclude<HistoryEvent, { type: `run.${string}` | 'cancel.requested' | 'signal.received' }>;
+type RunStepEvent = Exclude<HistoryEvent, { type: `run.${string}` | 'cancel.requested' | 'signal.received' }>;
 
-/** Whether the event can follow what the step has been through, in a run that is going on. */
-function isPossible(event: StepEvent, state: NodeState): boolean {
+/** Whether the event can follow the current state of its step, provided that the run is running. */
+function isPossible(event: RunStepEvent, state: NodeState): boolean {
   switch (event.type) {
     case 'step.started':
       return state.unmet === 0 && (state.status === 'pending' || isRetried(state));
@@ -58,32 +62,32 @@ const isRetried = ({ status, timers }: NodeState): boolean =>
 type RunPhase = 'new' | 'running' | 'completed' | 'failed' | 'cancelled';
 
 /**
- * What a history says, folded event by event, in constant time for each.
- * `apply` is the only way in, so the same history always gives the same state; an event that cannot follow
- * the ones before it is refused.
+ * The state of a run, folded from its history in constant time per event. `apply` is the only way to change it, so the
+ * same history always gives the same state. It throws HISTORY_INVALID for an event that cannot follow the previous
+ * ones, and HISTORY_DIVERGED for an event of a step that is not in the workflow.
  */
-export class RunState extends Lines {
+export class RunState extends ReadyQueues {
   phase: RunPhase = 'new';
   lastSeq = 0;
   startedAt: Timestamp | undefined;
-  /** Where the project is: history names folders relative to it, and steps are told of them in full. */
+  /** Absolute path of the project. History stores paths relative to it; steps receive absolute ones. */
   root = '';
-  /** The commit that its workspaces begin with. */
+  /** Commit that new workspaces start from. */
   base: EventOf<'run.started'>['data']['base'];
-  /** Why the run as a whole is to end. */
+  /** Reason to end the run as a whole. */
   cancel: EventOf<'cancel.requested'>['data'] | undefined;
   end: EventOf<'run.completed'> | EventOf<'run.failed'> | EventOf<'run.cancelled'> | undefined;
-  spent: Spent = nothingSpent;
-  /** By path of the step, over its workers and attempts. */
-  readonly spentBySteps = new Map<string, Spent>();
-  readonly signals = new SignalBook();
+  spent: SpentTotals = nothingSpent;
+  /** Spending by path of the step, over its copies and attempts. */
+  readonly spentBySteps = new Map<string, SpentTotals>();
+  readonly signals = new SignalQueues();
 
   apply(event: HistoryEvent): void {
-    if (event.seq <= this.lastSeq) throw impossible(event, `it follows ${this.lastSeq}`);
+    if (event.seq <= this.lastSeq) throw impossible(event, `it comes after event ${this.lastSeq}`);
     this.lastSeq = event.seq;
     switch (event.type) {
       case 'run.started':
-        if (this.phase !== 'new') throw impossible(event, 'the run had started');
+        if (this.phase !== 'new') throw impossible(event, 'the run has already started');
         this.phase = 'running';
         this.startedAt = event.at;
         this.base = event.data.base;
@@ -112,17 +116,17 @@ export class RunState extends Lines {
     }
   }
 
-  #applyToStep(event: StepEvent): void {
+  #applyToStep(event: RunStepEvent): void {
     const unit = unitOfEvent(event);
     const state = unit === undefined ? undefined : this.at(unit);
     if (!state) {
       throw new RepriseError(
         'HISTORY_DIVERGED',
-        `event ${event.seq} (${event.type}) is about step ${unit}, which the workflow does not have`,
+        `event ${event.seq} (${event.type}) names step ${unit}, which is not in the workflow`,
       );
     }
     if (this.phase !== 'running' || !isPossible(event, state)) {
-      throw impossible(event, `${state.node.unit} is ${state.status} and the run ${this.phase}`);
+      throw impossible(event, `${state.node.unit} is ${state.status} and the run is ${this.phase}`);
     }
     switch (event.type) {
       case 'step.started':
@@ -214,7 +218,7 @@ export class RunState extends Lines {
     state.attemptStartedAt = event.at;
     state.workedMs = 0;
     state.timedOut = undefined;
-    // Nobody looks at the lines while a long history is folded: what has started is let go of here.
+    // The planner does not run while a long history is folded, so started steps leave the queue here.
     if (this.ready.peek() === state.ticket) this.ready.shift();
     state.ticket = undefined;
     this.setStatus(state, 'running');
@@ -229,7 +233,7 @@ export class RunState extends Lines {
     this.open(state.workers.scope, null);
   }
 
-  #applyToWork(state: NodeState, event: WorkEvent): void {
+  #applyToWork(state: NodeState, event: StepWorkEvent): void {
     state.work ??= new WorkState();
     state.work.apply(event);
     if (event.type !== 'session.ended') return;
@@ -264,7 +268,7 @@ export class RunState extends Lines {
     const stop = this.scopeOf(state.node.scope).stop;
     if (state.timedOut || stop === 'cancel' || (stop && state.node.scope.onFailure === 'fail-fast'))
       this.toCancel.push(state);
-    else this.ready.push(newTicket(state));
+    else this.ready.push(newQueueTicket(state));
   }
 
   #setTimer(state: NodeState, timer: PendingTimer): void {
@@ -306,5 +310,5 @@ export class RunState extends Lines {
 const impossible = (event: HistoryEvent, why: string) =>
   new RepriseError(
     'HISTORY_INVALID',
-    `event ${event.seq} of run ${event.runId} (${event.type}${event.step ? ` of ${event.step}` : ''}) cannot be: ${why}`,
+    `event ${event.seq} of run ${event.runId} (${event.type}${event.step ? ` of ${event.step}` : ''}) is not possible here: ${why}`,
   );

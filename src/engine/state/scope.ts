@@ -1,11 +1,11 @@
-import { isJsonObject, type Json, toJson } from '../../core/json.ts';
-import type { Scope, StepView } from '../../workflow/model.ts';
+import { isJsonObject, type Json, toJson } from '../../core/index.ts';
+import type { Scope, StepView } from '../../workflow/index.ts';
 import { pathsByName } from '../run/result.ts';
 import type { GraphNode } from './graph.ts';
 import type { RunState } from './run-state.ts';
 import type { NodeState, ScopeState } from './step-state.ts';
 
-/** What a step may read: its workflow's input and the steps it needs. */
+/** Returns the values that a step may read: the input of its workflow and its dependencies. */
 export function scopeOfStep(state: RunState, node: GraphNode): Scope {
   const { parent } = node.scope;
   if (node.worker !== undefined && parent) {
@@ -25,7 +25,7 @@ export function scopeOfStep(state: RunState, node: GraphNode): Scope {
   };
 }
 
-/** What a workflow gives back: what it declares, or the output of every sink. */
+/** Returns the declared output of a workflow, or else the output of every step without dependants. */
 export function outputOfScope(state: RunState, { scope, input }: ScopeState): Json {
   const output = scope.kind === 'workflow' ? scope.workflow.output : undefined;
   if (output) return toJson(output({ inputs: input, steps: viewsOf(state, scope.nodes), status: 'success' }));
@@ -33,7 +33,7 @@ export function outputOfScope(state: RunState, { scope, input }: ScopeState): Js
   return Object.fromEntries(sinks.map(node => [node.step.id, state.of(node).output ?? null]));
 }
 
-/** Without a prototype, so that a step may have any name. */
+/** The result has no prototype, so that a step may have any name. */
 function viewsOf(state: RunState, nodes: readonly GraphNode[]): Record<string, StepView> {
   const views: Record<string, StepView> = Object.create(null);
   for (const node of nodes) views[node.step.id] = viewOf(state, state.of(node));
@@ -54,7 +54,7 @@ function viewOf(state: RunState, nodeState: NodeState): StepView {
   };
 }
 
-/** Whose work others go on from: the step itself, or the selected worker. */
+/** Returns the unit whose work later steps build on: the step itself or its selected copy. */
 export function keptUnit(state: RunState, step: NodeState): NodeState {
   const winner = step.selection && step.workers?.scope.nodes[step.selection.winner];
   return winner ? state.of(winner) : step;

@@ -1,11 +1,8 @@
-import type { ErrorData } from '../../core/errors.ts';
-import type { EventOf } from '../../core/events.ts';
-import type { Json } from '../../core/json.ts';
-import type { Timestamp } from '../../core/time.ts';
+import type { ErrorData, EventOf, Json, Timestamp } from '../../core/index.ts';
 import { type GraphNode, type GraphScope, hasInside } from './graph.ts';
 import type { WorkState } from './work-state.ts';
 
-/** First in, first out, in constant time. */
+/** First-in, first-out queue with constant-time operations. */
 export class Queue<T> {
   #items: T[] = [];
   #head = 0;
@@ -40,26 +37,26 @@ export class Queue<T> {
 }
 
 /**
- * Where a step stands.
- * `pending`: not started, or interrupted and to be started again. `running`: at work.
- * `waiting`: for a timer, a signal, a person or its next attempt; it takes no place among the running.
- * `woken`: what it waited for has come, and it wants its place back.
+ * Status of a step.
+ * `pending`: not started, or interrupted and due to start again. `running`: doing work.
+ * `waiting`: for a timer, a signal, an approval or the next attempt, without holding a slot.
+ * `woken`: the wait is over, and the step needs a slot again.
  */
 type NodeStatus = 'pending' | 'running' | 'waiting' | 'woken' | EndStatus;
 export type EndStatus = 'completed' | 'failed' | 'cancelled' | 'skipped';
 
-/** One durable wait of a step, by the number of its `ctx` call. */
-export interface Wait {
+/** A durable wait of a step, identified by the number of its `ctx` call. */
+export interface StepWait {
   readonly on: 'timer' | 'signal' | 'approval';
   readonly signal: string | undefined;
-  /** Set when it is over: what came. */
+  /** Answer to the wait, set when it is over. */
   answer: { readonly value: Json } | undefined;
 }
 
-/** A sleep by the number of its call, the backoff before the next attempt, or a pause. */
+/** The call number of a sleep, the backoff before the next attempt, or a pause. */
 export type DurableTimer = number | 'retry' | 'pause';
 
-/** A timer that history knows of: how long, and since when. */
+/** A timer recorded in history. */
 export interface PendingTimer {
   readonly timer: DurableTimer;
   readonly setAt: Timestamp;
@@ -68,41 +65,41 @@ export interface PendingTimer {
 
 export class NodeState {
   status: NodeStatus = 'pending';
-  /** Of the last start; 0 before the first. */
+  /** Number of the last attempt; 0 before the first. */
   attempt: number;
-  /** Attempts from before it was started over, which do not count towards its retries. */
+  /** Number of attempts before a reset. They do not count towards the retry limit. */
   attemptsBefore: number;
-  /** How many of its dependencies have not ended. */
+  /** Number of dependencies that have not ended. */
   unmet: number;
   output: Json | undefined;
   error: ErrorData | undefined;
-  /** A failure, its own or of what it needed, keeps it from having succeeded. */
+  /** Whether a failure of the step or of a dependency keeps it from counting as successful. */
   tainted = false;
   startedAt: Timestamp | undefined;
-  /** When this attempt was last put to work. */
+  /** Time at which this attempt last started or resumed work. */
   attemptStartedAt: Timestamp | undefined;
-  /** How long this attempt had been at work before its last wait: waiting does not count towards its limit. */
+  /** Time that this attempt had worked before its last wait. Waiting does not count towards its timeout. */
   workedMs = 0;
   endedAt: Timestamp | undefined;
-  waits: Map<number, Wait> | undefined;
+  waits: Map<number, StepWait> | undefined;
   timers: Map<DurableTimer, PendingTimer> | undefined;
   approval:
     | { readonly message: string; readonly choices: readonly string[]; given: ApprovalAnswer | undefined }
     | undefined;
-  /** Which limit ran out while it was under way. */
+  /** Timeout that expired while the step was active. */
   timedOut: 'attempt' | 'step' | undefined;
-  /** It was at work when its process died. */
+  /** Whether the step was running when its process died. */
   interrupted = false;
-  /** The workers that it has become. */
+  /** Copies of the step, once it has fanned out. */
   workers: ScopeState | undefined;
-  /** The values of each worker. */
+  /** Matrix values, one for each copy. */
   items: readonly Json[] | undefined;
   selection: EventOf<'selection.made'>['data'] | undefined;
   artifacts: EventOf<'step.completed'>['data']['artifacts'];
-  /** Its workspace and sessions. */
+  /** Workspace and sessions of the step. */
   work: WorkState | undefined;
-  /** Its place in a line of the planner; older ones no longer count. */
-  ticket: Ticket | undefined;
+  /** Current ticket in a planner queue. Older tickets are void. */
+  ticket: QueueTicket | undefined;
 
   constructor(
     readonly node: GraphNode,
@@ -117,32 +114,32 @@ export class NodeState {
     return isEnd(this.status);
   }
 
-  /** Under way: started and not ended. */
+  /** Whether the step has started and not ended. */
   get active(): boolean {
     return this.status === 'running' || this.status === 'waiting' || this.status === 'woken';
   }
 
-  /** Back to the beginning, as if it had not run; its attempts go on counting. */
+  /** Resets the step as if it had not run. Its attempts continue to count. */
   reset(): void {
     Object.assign(this, new NodeState(this.node, this.attempt));
   }
 }
 
 /**
- * A place in a line of the planner. A step that lines up again, or starts over, loses its old place: otherwise the
- * order would depend on when the planner last looked, and not on history alone.
+ * A position in a planner queue. A step that queues again or restarts gets a new ticket and loses the old one;
+ * otherwise the order would depend on when the planner last looked, and not on history alone.
  */
-export interface Ticket {
+export interface QueueTicket {
   readonly state: NodeState;
 }
 
-export function newTicket(state: NodeState): Ticket {
+export function newQueueTicket(state: NodeState): QueueTicket {
   state.ticket = { state };
   return state.ticket;
 }
 
-/** The step whose turn it is, unless it gave up that place. */
-export const holderOf = (ticket: Ticket): NodeState | undefined =>
+/** Returns the step that holds the ticket, or `undefined` if the ticket is void. */
+export const holderOf = (ticket: QueueTicket): NodeState | undefined =>
   ticket.state.ticket === ticket ? ticket.state : undefined;
 
 interface ApprovalAnswer {
@@ -151,18 +148,18 @@ interface ApprovalAnswer {
   readonly comment?: string | undefined;
 }
 
-/** The state of one workflow: of the run itself, or of a child. */
+/** The state of a scope: the run's workflow, a child workflow or the copies of a step. */
 export class ScopeState {
   input: Json = null;
-  /** Steps that have not ended. */
+  /** Number of steps that have not ended. */
   open = 0;
-  /** Why nothing new starts: a step failed, or the whole scope was cancelled. */
+  /** Reason that nothing new starts: a step failed, or the whole scope was cancelled. */
   stop: 'failure' | 'cancel' | undefined;
-  /** The first failure that counts, of whatever depth. */
+  /** First failure that counts, at any depth. */
   cause: { readonly path: string; readonly error: ErrorData } | undefined;
 
-  /** Workers of a limited fan-out that wait until others have ended. */
-  readonly held = new Queue<Ticket>();
+  /** Copies of a limited fan-out that wait until others have ended. */
+  readonly held = new Queue<QueueTicket>();
 
   constructor(readonly scope: GraphScope) {}
 }
@@ -170,5 +167,5 @@ export class ScopeState {
 const isEnd = (status: NodeStatus): status is EndStatus =>
   status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'skipped';
 
-/** Whether the step takes one of the `max_concurrent_workers` places while it runs. */
-export const takesPlace = (node: GraphNode): boolean => !hasInside(node) && node.step.body.kind !== 'approve';
+/** Whether the step takes one of the `max_concurrent_workers` slots while it runs. */
+export const needsSlot = (node: GraphNode): boolean => !hasInside(node) && node.step.body.kind !== 'approve';

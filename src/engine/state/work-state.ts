@@ -1,28 +1,31 @@
-import { addUsage, noUsage, type Usage } from '../../agents/session.ts';
-import type { EventOf } from '../../core/events.ts';
+import { addUsage, noUsage, type Usage } from '../../agents/index.ts';
+import type { EventOf } from '../../core/index.ts';
 import type { KnownLanding, KnownSession, KnownWorkspace, Transition } from '../step/contract.ts';
 
-/** What was used up. Cost that nobody knows makes the sum a lower bound. */
-export interface Spent {
+/** Total spending. If the cost of a session is unknown, the total is a lower bound. */
+export interface SpentTotals {
   readonly costUsd: number;
-  /** Some of it cost what nobody knows. */
+  /** Whether the cost of some session is unknown. */
   readonly costUnknown: boolean;
   readonly tokens: number;
 }
 
-export const nothingSpent: Spent = { costUsd: 0, costUnknown: false, tokens: 0 };
+export const nothingSpent: SpentTotals = { costUsd: 0, costUnknown: false, tokens: 0 };
 
-export const spentWith = (spent: Spent, usage: EventOf<'session.ended'>['data']['usage']): Spent => ({
+export const spentWith = (
+  spent: SpentTotals,
+  usage: EventOf<'session.ended'>['data']['usage'],
+): SpentTotals => ({
   costUsd: spent.costUsd + (usage.costUsd ?? 0),
   costUnknown: spent.costUnknown || usage.costUsd === null,
   tokens: spent.tokens + usage.inputTokens + usage.outputTokens,
 });
 
-export type WorkEvent = {
-  [T in WorkEventType]: EventOf<T>;
-}[WorkEventType];
+export type StepWorkEvent = {
+  [T in StepWorkEventType]: EventOf<T>;
+}[StepWorkEventType];
 
-type WorkEventType =
+type StepWorkEventType =
   | 'workspace.created'
   | 'workspace.saved'
   | 'session.started'
@@ -33,24 +36,24 @@ type WorkEventType =
   | 'landing.parked'
   | 'transition.taken';
 
-/** What history says of the work of a step: its folder, its session, what it used up. */
+/** What history knows about the work of a step: its workspace, its sessions and its spending. */
 export class WorkState {
   workspace: KnownWorkspace | undefined;
-  /** Begun, and not ended but by a limit: to be gone on with. */
+  /** Session to resume: it has started and has not ended, or a rate limit ended it. */
   session: (Omit<KnownSession, 'sessionId'> & { readonly sessionId: string | undefined }) | undefined;
-  /** The last one that has a name, however it ended. */
+  /** Last session that has an id, however it ended. */
   lastSession: KnownSession | undefined;
-  /** Begun in this attempt. */
+  /** Number of sessions started in this attempt. */
   sessions = 0;
-  /** How often in this attempt it was landed anew after a session: one that was cut short has changed nothing. */
+  /** Number of times this attempt landed again after a session. An interrupted session does not count. */
   reworks = 0;
-  /** Begun in this attempt, by branch, with how they ended. */
+  /** Landings started in this attempt and their outcomes, by branch. */
   readonly landings = new Map<string, KnownLanding>();
-  /** Taken in this attempt, in order. */
+  /** Transitions taken in this attempt, in order. */
   transitions: readonly Transition[] = [];
-  spent: Spent = nothingSpent;
+  spent: SpentTotals = nothingSpent;
   #isOpen = false;
-  /** A session has ended, and whoever held it goes on with what it came to. */
+  /** Whether a session has ended and its result has not been landed yet. */
   #isReworked = false;
 
   newAttempt(): void {
@@ -62,12 +65,12 @@ export class WorkState {
     this.transitions = [];
   }
 
-  /** Whoever was at it has died: what its last session came to may not have been saved. */
+  /** Discards the pending rework: the process died, so the result of the last session may not have been saved. */
   interrupt(): void {
     this.#isReworked = false;
   }
 
-  apply(event: WorkEvent): void {
+  apply(event: StepWorkEvent): void {
     switch (event.type) {
       case 'workspace.created':
         this.workspace = { ...event.data, attempt: event.attempt ?? 1 };
@@ -77,7 +80,7 @@ export class WorkState {
         return;
       case 'session.started': {
         const { agent, number, sessionId, kind } = event.data;
-        // Whoever held the last one died with it: what it cost nobody will ever say.
+        // The process died during the previous session, so its cost will never be known.
         if (this.#isOpen && kind !== 'scripted') this.spent = { ...this.spent, costUnknown: true };
         this.#isOpen = true;
         const before = this.session?.sessionId === sessionId ? this.session?.usage : undefined;
@@ -105,7 +108,7 @@ export class WorkState {
         this.landings.set(event.data.branch, undefined);
         return;
       case 'landing.ended':
-        // Of what somebody else is to land, no start is noted.
+        // A landing that Reprise only prepares, as with `land: pr`, has no `landing.started`.
         this.#countRework();
         this.landings.set(event.data.branch, event.data);
         return;

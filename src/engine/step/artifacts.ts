@@ -1,22 +1,22 @@
 import { copyFile, mkdir, realpath, rename, stat } from 'node:fs/promises';
 import { extname, join, relative, resolve, sep } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import { safeSegment } from '../../git/names.ts';
-import type { ArtifactRule } from '../../workflow/model.ts';
+import { RepriseError } from '../../core/index.ts';
+import { safeSegment } from '../../git/index.ts';
+import type { ArtifactRule } from '../../workflow/index.ts';
 import type { Artifact } from '../run/messages.ts';
 
 export interface CollectRequest {
-  /** Where the work was done. */
+  /** Absolute path of the folder that contains the files. */
   readonly folder: string;
   readonly rules: readonly ArtifactRule[];
-  /** Where the copies go. */
+  /** Folder for the copies. */
   readonly target: string;
   readonly projectRoot: string;
 }
 
 /**
- * Copies the files that a step hands on. Throws ARTIFACT_INVALID unless each of them is a file inside the workspace,
- * whatever links lead to it.
+ * Copies the artifacts of a step. Throws ARTIFACT_INVALID unless each is a file that is inside the workspace after all
+ * symbolic links are resolved.
  */
 export async function collectArtifacts(request: CollectRequest): Promise<readonly Artifact[]> {
   const { folder, rules, target, projectRoot } = request;
@@ -26,16 +26,16 @@ export async function collectArtifacts(request: CollectRequest): Promise<readonl
   for (const rule of rules) {
     const source = await fileOf(inside, rule);
     const file = artifactFile(target, rule);
-    const beside = `${file}.part`;
-    // Whoever reads the old copy goes on reading that.
-    await copyFile(source, beside);
-    await rename(beside, file);
+    const partial = `${file}.part`;
+    // A rename replaces the file atomically, so a process that reads the old copy is not disturbed.
+    await copyFile(source, partial);
+    await rename(partial, file);
     artifacts.push({ name: rule.name, path: relative(projectRoot, file) });
   }
   return artifacts;
 }
 
-/** The copy of an artifact. */
+/** Returns the path of an artifact's copy. */
 export const artifactFile = (target: string, { name, path }: ArtifactRule): string =>
   join(target, `${safeSegment(name)}${safeExtension(path)}`);
 
@@ -43,7 +43,7 @@ async function fileOf(folder: string, { name, path }: ArtifactRule): Promise<str
   const real = await realpath(resolve(folder, path)).catch(() => undefined);
   if (real === undefined) {
     throw invalid(`the artifact \`${name}\` is missing: there is no ${path} in ${folder}`, {
-      hint: 'let the step write it, or correct its path, which is relative to the workspace',
+      hint: 'make the step write it, or correct its `path`, which is relative to the workspace',
     });
   }
   if (!real.startsWith(`${folder}${sep}`)) {
@@ -53,7 +53,7 @@ async function fileOf(folder: string, { name, path }: ArtifactRule): Promise<str
   }
   if (!(await stat(real)).isFile()) {
     throw invalid(`the artifact \`${name}\` is not a file: ${path}`, {
-      hint: 'a folder can be handed on as an archive: tar -czf name.tar.gz folder',
+      hint: 'to pass on a folder, archive it: tar -czf name.tar.gz folder',
     });
   }
   return real;

@@ -1,15 +1,15 @@
-import { toJson } from '../../core/json.ts';
-import type { RunBody, WorkRules } from '../../workflow/model.ts';
+import { toJson } from '../../core/index.ts';
+import type { RunBody, WorkRules } from '../../workflow/index.ts';
 import { type StepEnd, thrownError } from '../run/messages.ts';
 import { agentWork } from './agent/agent-step.ts';
 import { agentNamed } from './agent/conversation.ts';
 import { commandError, firstLine, runAt, runInTurn } from './commands.ts';
 import type { DoWork, WorkLane } from './contract.ts';
 import { landWork } from './landing.ts';
-import { type Done, endOfThrown, failedWith, isFenced } from './outcome.ts';
-import { cleanUp, type Place, preparePlace, projectPlace } from './workspace.ts';
+import { endOfThrown, failedWith, isFenced, type WorkOutcome } from './outcome.ts';
+import { cleanUp, prepareLocation, projectLocation, type WorkLocation } from './workspace.ts';
 
-/** Does the work of a step that has some outside of this process. Only what nobody foresaw is thrown. */
+/** Performs the work of a step that acts outside of this process. Throws only unexpected errors. */
 export const doWork: DoWork = async lane => {
   try {
     return await work(lane);
@@ -24,69 +24,71 @@ async function work(lane: WorkLane): Promise<StepEnd> {
   const { body } = lane.model;
   switch (body.kind) {
     case 'agent':
-      // Before a workspace is made for nobody.
+      // Throws for an unknown agent before a workspace is created.
       agentNamed(lane.effects, body.agent);
-      return workAt(lane, body.work, place => agentWork(lane, body, place));
+      return workAt(lane, body.work, location => agentWork(lane, body, location));
     case 'run': {
       const rules = body.work;
-      if (rules) return workAt(lane, rules, place => scriptWork(lane, body, place));
-      return (await scriptWork(lane, body, projectPlace(lane))).end;
+      if (rules) return workAt(lane, rules, location => scriptWork(lane, body, location));
+      return (await scriptWork(lane, body, projectLocation(lane))).end;
     }
     case 'land':
       return landWork(lane, body);
     case 'built-in': {
       const builtIn = lane.effects.builtIn(body.name);
-      if (body.work) return workAt(lane, body.work, place => builtIn(lane, place));
-      return (await builtIn(lane, projectPlace(lane))).end;
+      if (body.work) return workAt(lane, body.work, location => builtIn(lane, location));
+      return (await builtIn(lane, projectLocation(lane))).end;
     }
     case 'function':
     case 'uses':
     case 'approve':
-      throw new TypeError(`a ${body.kind} step has no work to be done here`);
+      throw new TypeError(`a ${body.kind} step does no work outside of this process`);
   }
 }
 
 async function workAt(
   lane: WorkLane,
   rules: WorkRules,
-  body: (place: Place) => Promise<Done>,
+  body: (location: WorkLocation) => Promise<WorkOutcome>,
 ): Promise<StepEnd> {
-  const place = await preparePlace(lane, rules);
+  const location = await prepareLocation(lane, rules);
   try {
-    const done = await attempt(lane, { rules, place, body });
+    const done = await attempt(lane, { rules, location, body });
     if (done.kind === 'thrown') {
       if (isFenced(done.thrown)) throw done.thrown;
-      await cleanUp(lane, { rules, place, done: { end: cancelledEnd, summary: 'unfinished work' } });
+      await cleanUp(lane, { rules, location, done: { end: cancelledEnd, summary: 'unfinished work' } });
       throw done.thrown;
     }
-    return await cleanUp(lane, { rules, place, done });
+    return await cleanUp(lane, { rules, location, done });
   } finally {
-    if (place.portsKey !== undefined) await lane.effects.releasePorts(place.portsKey);
+    if (location.portsKey !== undefined) await lane.effects.releasePorts(location.portsKey);
   }
 }
 
 const cancelledEnd: StepEnd = { kind: 'cancelled', reason: 'cancelled' };
 
-interface Attempt {
+interface AttemptContext {
   readonly rules: WorkRules;
-  readonly place: Place;
-  readonly body: (place: Place) => Promise<Done>;
+  readonly location: WorkLocation;
+  readonly body: (location: WorkLocation) => Promise<WorkOutcome>;
 }
 
 async function attempt(
   lane: WorkLane,
-  { rules, place, body }: Attempt,
-): Promise<({ readonly kind: 'done' } & Done) | { readonly kind: 'thrown'; readonly thrown: unknown }> {
+  { rules, location, body }: AttemptContext,
+): Promise<
+  ({ readonly kind: 'done' } & WorkOutcome) | { readonly kind: 'thrown'; readonly thrown: unknown }
+> {
   try {
-    const notReady = await setUp(lane, rules, place);
+    const notReady = await setUp(lane, rules, location);
     if (notReady) return { kind: 'done', end: notReady, summary: 'the setup failed' };
-    const done = await body(place);
+    const done = await body(location);
     if (done.end.kind !== 'completed' || rules.artifacts.length === 0) return { kind: 'done', ...done };
     const { effects, runId, unit } = lane;
     const artifacts = await effects.collectArtifacts({
       runId,
       unit,
-      folder: place.folder,
+      folder: location.folder,
       rules: rules.artifacts,
     });
     return { kind: 'done', ...done, end: { ...done.end, artifacts } };
@@ -96,29 +98,29 @@ async function attempt(
   }
 }
 
-async function setUp(lane: WorkLane, rules: WorkRules, place: Place): Promise<StepEnd | undefined> {
+async function setUp(lane: WorkLane, rules: WorkRules, location: WorkLocation): Promise<StepEnd | undefined> {
   const { effects, scope } = lane;
-  if (place.workspace && !place.needsSetup) return undefined;
-  const shared = place.workspace ? effects.worktrees.setup : [];
+  if (location.workspace && !location.needsSetup) return undefined;
+  const shared = location.workspace ? effects.worktrees.setup : [];
   const commands = [
     ...shared.map(script => ({ text: script, command: { script, shell: 'bash' as const, env: {} } })),
     ...rules.setup.map(({ text, command }) => ({ text, command: command(scope) })),
   ];
-  const failed = await runInTurn(lane, { place, what: 'setup', commands });
+  const failed = await runInTurn(lane, { location, what: 'setup', commands });
   if (failed) return failedWith(commandError('SETUP_FAILED', 'the setup command', failed));
-  if (place.workspace) await effects.markSetUp({ path: place.folder, done: true });
+  if (location.workspace) await effects.markSetUp({ path: location.folder, done: true });
   return undefined;
 }
 
-async function scriptWork(lane: WorkLane, body: RunBody, place: Place): Promise<Done> {
+async function scriptWork(lane: WorkLane, body: RunBody, location: WorkLocation): Promise<WorkOutcome> {
   const { scope } = lane;
   const command = body.command(scope);
   const summary = firstLine(command.script);
-  const { end } = await runAt(lane, { place, command });
+  const { end } = await runAt(lane, { location, command });
   if (end.kind === 'cancelled') return { end: cancelledEnd, summary };
   if (end.kind === 'failed') return { end: failedWith(end.error), summary };
   const commands = (body.work?.checks ?? []).map(({ text, command }) => ({ text, command: command(scope) }));
-  const failed = await runInTurn(lane, { place, what: 'check', commands });
+  const failed = await runInTurn(lane, { location, what: 'check', commands });
   if (failed) return { end: failedWith(commandError('CHECK_FAILED', 'the check', failed)), summary };
   try {
     const output = body.parseOutput ? toJson(body.parseOutput(end.output)) : end.output;

@@ -1,14 +1,13 @@
-import { headInFiles, resolveBase } from '../../git/refs.ts';
-import type { Repository } from '../../git/repository.ts';
-import { privateGitDir } from '../../git/workspace/entries.ts';
+import { headInFiles, type Repository, resolveBase } from '../../git/index.ts';
+import { privateGitDir } from '../../git/workspace/index.ts';
 
 export interface PinnedBase {
-  /** The branch that is checked out; `HEAD` if none is. */
+  /** Name of the checked-out branch, or `HEAD` if it is detached. */
   readonly ref: string;
   readonly commit: string;
 }
 
-/** What is checked out now: all workspaces of the run begin there, whatever happens to the checkout meanwhile. */
+/** Reads the checked-out commit. All workspaces of the run start from it, even if the checkout moves meanwhile. */
 export async function pinBase(repository: Repository): Promise<PinnedBase> {
   const head = headInFiles({ ...repository, gitDir: gitDirOf(repository) });
   if (head) return { ref: head.branch ?? 'HEAD', commit: head.commit };
@@ -19,6 +18,6 @@ export async function pinBase(repository: Repository): Promise<PinnedBase> {
   return { ref: branch.code === 0 ? branch.stdout.trim() : 'HEAD', commit };
 }
 
-/** Of the checkout itself, which may be a linked worktree. */
+/** Returns the git directory of the checkout, which may be a linked worktree. */
 const gitDirOf = ({ root, commonDir }: Repository): string =>
   (root === undefined ? undefined : privateGitDir(root)) ?? commonDir;

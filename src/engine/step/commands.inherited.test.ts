@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { inheritedInWorkspace } from './commands.ts';
 
-describe('what is inherited in a workspace', () => {
-  it('does not lead to the checkout of the user', () => {
+describe('the inherited environment in a workspace', () => {
+  it('does not point to the checkout of the user', () => {
     const env = { PATH: '/bin', GIT_DIR: '/repo/.git', GIT_WORK_TREE: '/repo', PWD: '/repo', OLDPWD: '/' };
     expect(inheritedInWorkspace(env, '/repo/.reprise/workspaces/w/one')).toEqual({
       PATH: '/bin',
@@ -11,7 +11,7 @@ describe('what is inherited in a workspace', () => {
     });
   });
 
-  it('keeps the ceilings that the user has', () => {
+  it('keeps the ceiling directories of the user', () => {
     expect(inheritedInWorkspace({ GIT_CEILING_DIRECTORIES: '/home' }, '/a/b')).toMatchObject({
       GIT_CEILING_DIRECTORIES: '/a:/home',
     });

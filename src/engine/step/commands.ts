@@ -1,16 +1,15 @@
 import { delimiter, dirname, join, resolve } from 'node:path';
-import type { ErrorCode, ErrorData } from '../../core/errors.ts';
-import type { Unit } from '../../git/orders.ts';
-import type { ShellEnd } from '../../process/shell-step.ts';
-import type { Lease } from '../../store/port.ts';
-import type { ShellCommand, StepView } from '../../workflow/model.ts';
+import type { ErrorCode, ErrorData } from '../../core/index.ts';
+import type { WorkUnit } from '../../git/index.ts';
+import type { ShellEnd } from '../../process/index.ts';
+import type { Lease } from '../../store/index.ts';
+import type { ShellCommand, StepView } from '../../workflow/index.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { attemptFileName, logFile } from '../log-files.ts';
 import { unitOf } from '../state/graph.ts';
 import type { WorkLane } from './contract.ts';
-import type { Place } from './workspace.ts';
+import type { WorkLocation } from './workspace.ts';
 
-/** A command that did not pass. */
 export interface FailedCommand {
   readonly text: string;
   readonly error: ErrorData;
@@ -18,27 +17,27 @@ export interface FailedCommand {
 }
 
 interface NamedCommand {
-  /** As it was written. */
+  /** Command as written in the definition. */
   readonly text: string;
   readonly command: ShellCommand;
 }
 
 type CommandLane = Pick<WorkLane, 'effects' | 'runId' | 'lease' | 'unit'>;
 
-interface InTurn {
-  readonly place: Pick<Place, 'folder' | 'env'>;
-  /** What they are, for the names of their logs: `check` gives `check-1`. */
+interface CommandSequence {
+  readonly location: Pick<WorkLocation, 'folder' | 'env'>;
+  /** Prefix for the names of the logs: `check` gives `check-1`. */
   readonly what: string;
   readonly commands: readonly NamedCommand[];
 }
 
-/** Runs commands one after another, up to the first that fails. */
+/** Runs commands in order until one fails. Returns that one. */
 export async function runInTurn(
   lane: CommandLane,
-  { place, what, commands }: InTurn,
+  { location, what, commands }: CommandSequence,
 ): Promise<FailedCommand | undefined> {
   for (const [index, { text, command }] of commands.entries()) {
-    const { end } = await runAt(lane, { place, what: `${what}-${index + 1}`, command });
+    const { end } = await runAt(lane, { location, what: `${what}-${index + 1}`, command });
     if (end.kind === 'failed') return { text, error: end.error, tail: end.tail };
   }
   return undefined;
@@ -46,20 +45,20 @@ export async function runInTurn(
 
 export function runAt(
   { effects, runId, lease, unit }: CommandLane,
-  { place, what, command }: Pick<InTurn, 'place'> & { what?: string; command: ShellCommand },
+  { location, what, command }: Pick<CommandSequence, 'location'> & { what?: string; command: ShellCommand },
 ): Promise<ShellAnswer> {
   return effects.shell({
     runId,
     lease,
     unit,
     command,
-    folder: place.folder,
-    env: place.env,
+    folder: location.folder,
+    env: location.env,
     ...(what === undefined ? {} : { what }),
   });
 }
 
-/** The failure of a command beside the work, as that of the step. */
+/** Returns the error of a step whose setup or check command failed. */
 export const commandError = (
   code: ErrorCode,
   what: string,
@@ -71,37 +70,37 @@ export const commandError = (
   ...(error.exitCode === undefined ? {} : { exitCode: error.exitCode }),
 });
 
-const longestText = 120;
+const maxText = 120;
 
 const oneLine = (text: string): string => {
   const line = text.trim().replace(/\s*\n\s*/g, '; ');
-  return line.length > longestText ? `${line.slice(0, longestText)}…` : line;
+  return line.length > maxText ? `${line.slice(0, maxText)}…` : line;
 };
 
-/** A shell command that belongs to the work of a step, as data. */
+/** A shell command of a step, as data. */
 export interface ShellRequest {
   readonly runId: string;
   readonly lease: Lease;
-  readonly unit: Unit;
-  /** What it is beside the work itself, such as `check-1`. */
+  readonly unit: WorkUnit;
+  /** Name of a command other than the step's own work, such as `check-1`. */
   readonly what?: string | undefined;
   readonly command: ShellCommand;
-  /** Where it runs, absolute; the project's root by default. */
+  /** Absolute path of the working folder. Defaults to the root of the project. */
   readonly folder?: string | undefined;
-  /** Beneath what the command says itself. */
+  /** Environment variables. Those of the command take precedence. */
   readonly env: Readonly<Record<string, string>>;
-  /** It is ended after so long. */
+  /** Timeout of the command. */
   readonly limitMs?: number | undefined;
 }
 
 export interface ShellAnswer {
   readonly end: ShellEnd;
-  /** The last line with something on it that went to its standard output. */
+  /** Last line of standard output that is not blank. */
   readonly lastLine: string;
   readonly logFile: string;
 }
 
-/** Runs a command of a step; its process is remembered for as long as it runs. */
+/** Runs a command of a step. Its process is registered in the store while it runs. */
 export async function performShell(
   { environment, observe }: { readonly environment: Environment; readonly observe: Observer },
   request: ShellRequest,
@@ -111,7 +110,7 @@ export async function performShell(
   const { runId, lease, unit, what, command, folder = projectRoot } = request;
   const { step, worker, attempt } = unit;
   const file = logFile({ stateDir, runId }, unit, what);
-  const beside = what === undefined ? '' : `.${what}`;
+  const suffix = what === undefined ? '' : `.${what}`;
   let pid: number | undefined;
   let lastLine = '';
   try {
@@ -124,7 +123,7 @@ export async function performShell(
         workingDirectory: resolve(folder, command.workingDirectory ?? '.'),
       },
       projectRoot,
-      scratchDir: join(stateDir, 'scratch', runId, `${attemptFileName(unit)}${beside}`),
+      scratchDir: join(stateDir, 'scratch', runId, `${attemptFileName(unit)}${suffix}`),
       logFile: file,
       identity: { runId, step, attempt, incarnation: incarnationOf(lease, unit) },
       inheritEnv: folder === projectRoot ? environment.env : inheritedInWorkspace(environment.env, folder),
@@ -145,11 +144,11 @@ export async function performShell(
   }
 }
 
-/** Workers of one step run at the same time: what one of them leaves behind must not be taken for another's. */
-export const incarnationOf = ({ incarnation }: Lease, { worker }: Unit): string =>
+/** Copies of a step run in parallel: the processes that one of them orphans must not be taken for those of another. */
+export const incarnationOf = ({ incarnation }: Lease, { worker }: WorkUnit): string =>
   worker === undefined ? incarnation : `${incarnation}:${worker}`;
 
-const elsewhere: ReadonlySet<string> = new Set([
+const misleading: ReadonlySet<string> = new Set([
   'GIT_ALTERNATE_OBJECT_DIRECTORIES',
   'GIT_COMMON_DIR',
   'GIT_DIR',
@@ -164,33 +163,33 @@ const elsewhere: ReadonlySet<string> = new Set([
 const ceilings = 'GIT_CEILING_DIRECTORIES';
 
 /**
- * What is inherited in a workspace. A git hook that started us has variables that would lead every git command there
- * to the checkout of the user. Git would also find that checkout by itself, further up, if an agent removed the `.git`
- * of its folder; and a program that believes $PWD would work in it.
+ * Returns the environment for commands in a workspace. If a git hook started Reprise, its variables would direct every
+ * git command to the checkout of the user, so they are removed. The ceiling keeps git from finding that checkout if an
+ * agent deletes the `.git` file of its workspace, and `PWD` is set for programs that trust it.
  */
 export const inheritedInWorkspace = (
   env: Readonly<Record<string, string | undefined>>,
   folder: string,
 ): Readonly<Record<string, string | undefined>> => ({
-  ...Object.fromEntries(Object.entries(env).filter(([name]) => !elsewhere.has(name))),
+  ...Object.fromEntries(Object.entries(env).filter(([name]) => !misleading.has(name))),
   PWD: folder,
   [ceilings]: [dirname(folder), ...(env[ceilings] ? [env[ceilings]] : [])].join(delimiter),
 });
 
-const longestSubject = 72;
+const maxSubject = 72;
 
-/** The message of the commit that keeps what a step did: `fix:1: Repaired the parser`. */
-export function commitMessage({ step, worker }: Unit, summary: string): string {
+/** Returns the message of the commit that saves the work of a step: `fix:1: Repaired the parser`. */
+export function commitMessage({ step, worker }: WorkUnit, summary: string): string {
   const unit = unitOf(step, worker);
   const subject = firstLine(summary) || 'work of the step';
-  return `${unit}: ${shortened(subject, Math.max(20, longestSubject - unit.length - 2))}\n`;
+  return `${unit}: ${shortened(subject, Math.max(20, maxSubject - unit.length - 2))}\n`;
 }
 
-/** The first line with something on it, without what a terminal or git would take for something else. */
+/** Returns the first line that is not blank, without control characters. */
 export const firstLine = (text: string): string =>
   text
     .split(/\r?\n/)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: this removes them
     .map(line => line.replace(/[\x00-\x1f\x7f-\x9f]+/g, ' ').trim())
     .find(line => line !== '') ?? '';
 
@@ -201,14 +200,14 @@ const shortened = (text: string, length: number): string => {
 
 interface VariablesOf {
   readonly runId: string;
-  readonly unit: Unit;
-  /** Absolute path of where the work is done. */
+  readonly unit: WorkUnit;
+  /** Absolute path of the working folder. */
   readonly cwd: string;
   readonly ports?: { readonly first: number; readonly size: number } | undefined;
   readonly steps: Readonly<Record<string, StepView>>;
 }
 
-/** What every command and agent of a step finds in its environment. */
+/** Returns the environment variables that every command and agent of a step receives. */
 export function workVariables({ runId, unit, cwd, ports, steps }: VariablesOf): Record<string, string> {
   const variables: Record<string, string> = {
     REPRISE_RUN: runId,
@@ -229,7 +228,7 @@ export function workVariables({ runId, unit, cwd, ports, steps }: VariablesOf): 
 const artifactVariable = (step: string, name: string): string =>
   `REPRISE_ARTIFACT_${step}_${name}`.toUpperCase().replace(/[^A-Z0-9_]/g, '_');
 
-/** A text in a code fence that nothing inside of it can close. */
+/** Returns the text in a code fence that is longer than any fence inside it. */
 export function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = '`'.repeat(longest + 1);

@@ -1,8 +1,8 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { Unit } from '../../git/orders.ts';
-import type { ArtifactRule } from '../../workflow/model.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { WorkUnit } from '../../git/index.ts';
+import type { ArtifactRule } from '../../workflow/index.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { unitFileName } from '../log-files.ts';
 import { outsideEffects } from '../outside-effects.ts';
@@ -15,7 +15,7 @@ import { landingEffects } from './landing-effects.ts';
 import { openOnce, withoutLease } from './taping.ts';
 import { folderKey, workspaceEffects } from './workspace-effects.ts';
 
-/** Every call to the outside that the work of steps makes, declared once. */
+/** All calls to the outside world that the work of steps makes. */
 export type WorkEffects = ReturnType<typeof createWorkEffects>;
 
 export function createWorkEffects(
@@ -25,7 +25,7 @@ export function createWorkEffects(
 ) {
   const { world, clock, projectRoot, stateDir, worktrees, agents } = environment;
   const notice = (message: string) => observe({ kind: 'notice', message });
-  /** Agents of which it was said that nobody knows what they cost. */
+  /** Agents whose unknown cost has been reported. */
   const blind = new Set<string>();
   const inFolderIfAny = ({ folder }: { readonly folder?: string | undefined }) =>
     folder === undefined || folder === projectRoot ? {} : { writes: [folderKey(folder)] };
@@ -44,29 +44,29 @@ export function createWorkEffects(
     });
 
   return {
-    /** What does not change while the process lives. */
+    /** Values that do not change while the process lives. */
     projectRoot,
     stateDir,
     worktrees,
     agents,
 
-    /** Throws if the program brings no such work along. */
+    /** Throws INTERNAL for an unknown name. */
     builtIn(name: string): BuiltInWork {
       const work = environment.builtIns?.[name];
       if (work) return work;
-      throw new RepriseError('INTERNAL', `nothing is known of the built-in work ${name}`);
+      throw new RepriseError('INTERNAL', `unknown built-in work ${name}`);
     },
 
-    /** Tells whoever watches. */
+    /** Reports a message to the observer. */
     notice,
 
-    /** Says once that what an agent costs is not known. */
+    /** Reports once per run that the cost of an agent is unknown. */
     noticeBlind(runId: string, agent: string): void {
       const key = `${runId}:${agent}`;
       if (blind.has(key)) return;
       blind.add(key);
       notice(
-        `the agent ${agent} does not say what it costs: the budget in dollars cannot be kept; set \`price\` in its definition, or limit tokens`,
+        `agent ${agent} does not report its cost, so the budget in dollars cannot be enforced; set \`price\` in its definition, or limit tokens`,
       );
     },
 
@@ -77,13 +77,13 @@ export function createWorkEffects(
     now: outsideEffects({ world, clock }).now,
 
     shell: shell('shell.run', false),
-    /** Not reached by cancellation: give it a limit. */
+    /** Cannot be cancelled, so pass `limitMs`. */
     cleanupShell: shell('shell.clean-up', true),
 
     collectArtifacts: world.effect<
       {
         readonly runId: string;
-        readonly unit: Unit;
+        readonly unit: WorkUnit;
         readonly folder: string;
         readonly rules: readonly ArtifactRule[];
       },
@@ -101,7 +101,7 @@ export function createWorkEffects(
         }),
     }),
 
-    /** A folder with nothing but these files. */
+    /** Creates a folder that contains only these files, and returns its path. */
     writeScratch: world.effect<
       { readonly runId: string; readonly name: string; readonly files: Readonly<Record<string, string>> },
       string
@@ -125,10 +125,10 @@ export function createWorkEffects(
   };
 }
 
-/** Where what a unit hands on is kept. */
+/** Returns the folder for the artifacts of a unit. */
 export const artifactFolder = (
   { stateDir }: Pick<Environment, 'stateDir'>,
-  { runId, unit }: { readonly runId: string; readonly unit: Unit },
+  { runId, unit }: { readonly runId: string; readonly unit: WorkUnit },
 ): string => join(stateDir, 'artifacts', runId, unitFileName(unit));
 
 export const scratchFolder = (
@@ -136,7 +136,7 @@ export const scratchFolder = (
   { runId, name }: { readonly runId: string; readonly name: string },
 ): string => join(stateDir, 'scratch', runId, name);
 
-/** Aborted by the signal, or when the time is up. */
+/** Aborts `body` with the signal or at the timeout. */
 async function limited<T>(
   { clock }: Environment,
   signal: AbortSignal,

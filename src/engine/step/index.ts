@@ -1,27 +1,22 @@
-import type { Environment, Observer } from '../environment.ts';
-import { doWork } from './attempt.ts';
-import { type PinnedBase, pinBase } from './base.ts';
-import { createWorkEffects } from './effects.ts';
-import { select } from './selection.ts';
-import { openOnce } from './taping.ts';
-
-/** What steps do outside of this process: in shells, with agents, in a repository. */
-export type Work = ReturnType<typeof createWork>;
-
-export function createWork(environment: Environment, observe: Observer) {
-  const { world } = environment;
-  const repository = openOnce(environment);
-  return {
-    effects: createWorkEffects(environment, observe, repository),
-    doWork,
-    select,
-
-    /** The commit that workspaces begin with. */
-    pinBase: world.effect<void, PinnedBase>({
-      name: 'git.base',
-      span: 'short',
-      keys: () => ({ reads: ['ref:HEAD'] }),
-      perform: async () => pinBase(await repository()),
-    }),
-  };
-}
+export { artifactFile } from './artifacts.ts';
+export type { PinnedBase } from './base.ts';
+export { fenced, firstLine, workVariables } from './commands.ts';
+export type { BuiltInWork, KnownSession, Transition, WorkLane } from './contract.ts';
+export { artifactFolder, scratchFolder, type WorkEffects } from './effects.ts';
+export {
+  endedData,
+  isRefused,
+  type LandedBranch,
+  type LandingRequest,
+  landBranch,
+  landedBefore,
+  landedNow,
+  prepareBranch,
+  whatHappened,
+} from './landing.ts';
+export { mayLand, verificationOf } from './landing-effects.ts';
+export { bestEffort, failedWith, type WorkOutcome } from './outcome.ts';
+export { openOnce, type RepositoryOnce, withoutLease } from './taping.ts';
+export type { StepWork } from './work.ts';
+export type { WorkLocation } from './workspace.ts';
+export { folderKey, landedKey, refKey, tipOfBranch } from './workspace-effects.ts';

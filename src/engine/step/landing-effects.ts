@@ -1,32 +1,49 @@
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import { confirmLanding, moveLanding } from '../../git/landing/advance.ts';
-import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../../git/landing/landing.ts';
-import { prepareLanding, type Verdict, type Verification, verifyLanding } from '../../git/landing/prepare.ts';
-import { isLockFree, type TakenLock, takeRepositoryLock } from '../../git/lock.ts';
-import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../../git/orders.ts';
-import type { Lease } from '../../store/port.ts';
+import { RepriseError } from '../../core/index.ts';
+import {
+  isLockFree,
+  type LockOrder,
+  type MoveOrder,
+  type PrepareOrder,
+  type TakenLock,
+  takeRepositoryLock,
+  type VerifyOrder,
+} from '../../git/index.ts';
+import {
+  type ConfirmEnd,
+  confirmLanding,
+  type LockResult,
+  type MoveEnd,
+  moveLanding,
+  type PrepareResult,
+  prepareLanding,
+  type Verification,
+  type VerificationResult,
+  type VerifyResult,
+  verifyLanding,
+} from '../../git/landing/index.ts';
+import type { Lease } from '../../store/index.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { attemptFileName } from '../log-files.ts';
 import { performShell } from './commands.ts';
 import { type RepositoryOnce, withoutLease, withoutToken } from './taping.ts';
 import { folderKey, landedKey, refKey } from './workspace-effects.ts';
 
-/** The steps of a landing. Between any two of them others may go on. */
+/** Effects for the phases of a landing. Other lanes may run between any two of them. */
 export function landingEffects(
   environment: Environment,
   { observe, repository }: { readonly observe: Observer; readonly repository: RepositoryOnce },
 ) {
   const { world, self, store } = environment;
-  /** By the key of the landing: an effect's arguments are data, and a lock is not. */
+  /** Held locks, by the key of the landing. An effect takes only data as arguments, so it looks locks up here. */
   const locks = new Map<string, TakenLock>();
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
-  /** Its commands are marked as the holder's while the lock is held. */
+  /** While the lock is held, git commands run through its repository, which marks them as the holder's. */
   const repositoryFor = async (key: string) => locks.get(key)?.repository ?? (await repository());
 
   return {
-    /** Waits until nobody else lands; the lock is held under the key until it is given back. */
-    lockLanding: world.effect<LockOrder, Locked>({
+    /** Waits until no other landing runs, and holds the lock under the key until it is released. */
+    lockLanding: world.effect<LockOrder, LockResult>({
       name: 'land.lock',
       span: 'long',
       taped: { args: withoutLease, result: withoutToken },
@@ -38,22 +55,23 @@ export function landingEffects(
         },
       },
       perform: async ({ key, lease }, { signal }) => {
-        if (locks.has(key)) throw new RepriseError('INTERNAL', `a landing is under way as ${key} already`);
+        if (locks.has(key))
+          throw new RepriseError('INTERNAL', `a landing with the key ${key} is already in progress`);
         const lock = await takeRepositoryLock({
           repository: await repository(),
           name: 'land',
           owner: ownerOf(lease),
           signal,
           onWait: ({ pid }) =>
-            observe({ kind: 'notice', message: `waiting for process ${pid}, which is landing` }),
+            observe({ kind: 'notice', message: `waiting for process ${pid} to finish its landing` }),
         });
         locks.set(key, lock);
         return { token: lock.token };
       },
     }),
 
-    /** Changes no branch. Throws CANNOT_LAND if one is missing. */
-    prepareLanding: world.effect<PrepareOrder, Prepared>({
+    /** Rebases without moving a branch. Throws CANNOT_LAND if a branch is missing. */
+    prepareLanding: world.effect<PrepareOrder, PrepareResult>({
       name: 'land.prepare',
       span: 'short',
       taped: { args: withoutLease },
@@ -68,8 +86,10 @@ export function landingEffects(
         }),
     }),
 
-    /** Tries what would land. Its checkout comes and goes beside those of others, one at a time by git's own lock. */
-    verifyLanding: world.effect<VerifyOrder, Verified>({
+    /**
+     * Verifies the prepared commit in its own checkout. Git's lock serializes the creation and removal of checkouts.
+     */
+    verifyLanding: world.effect<VerifyOrder, VerifyResult>({
       name: 'land.verify',
       span: 'long',
       taped: { args: withoutLease },
@@ -85,7 +105,10 @@ export function landingEffects(
         }),
     }),
 
-    /** Moves the branch, and what is checked out of it, if it is where it was and whoever asks still has lock, run and task. */
+    /**
+     * Moves the target and its checkout, provided that the target has not moved and the caller still owns lock, run
+     * and task.
+     */
     moveLanding: world.effect<MoveOrder, MoveEnd>({
       name: 'land.move',
       span: 'short',
@@ -106,7 +129,7 @@ export function landingEffects(
         }),
     }),
 
-    /** Whether it could be moved now; nothing moves. */
+    /** Checks whether the target could be moved now, without moving it. */
     confirmLanding: world.effect<MoveOrder, ConfirmEnd>({
       name: 'land.confirm',
       span: 'short',
@@ -126,7 +149,7 @@ export function landingEffects(
         }),
     }),
 
-    /** Nothing happens if the lock is not held. */
+    /** Does nothing if the lock is not held. */
     unlockLanding: world.effect<string, void>({
       name: 'land.unlock',
       span: 'short',
@@ -142,7 +165,7 @@ export function landingEffects(
 
 const claimKeys = (claim: MoveOrder['claim']): readonly string[] => (claim ? [`claim:${claim.task}`] : []);
 
-/** Whoever was taken for dead and comes back must not land what somebody else is landing. */
+/** Prevents a race: an owner that was presumed dead and returns must not land what its successor is landing. */
 export const mayLand = async (
   store: Environment['store'],
   { runId, lease, claim }: Pick<MoveOrder, 'runId' | 'lease' | 'claim'>,
@@ -157,24 +180,24 @@ interface VerifyContext {
   readonly signal: AbortSignal;
 }
 
-/** Where what would land is checked out. */
+/** Returns the folder of the checkout for verification. */
 const scratchOf = (
   { stateDir }: Pick<Environment, 'stateDir'>,
   { runId, unit }: Pick<VerifyOrder, 'runId' | 'unit'>,
 ): string => join(stateDir, 'landing', runId, attemptFileName(unit));
 
-/** What has to pass, as the project and the workflow say. */
+/** Returns the verification that the project and the workflow define. */
 export const verificationOf = (context: VerifyContext): Verification => ({
   path: scratchOf(context.environment, context.order),
   include: context.environment.worktrees.include,
   run: ({ path }) => verifyAt(context, path),
 });
 
-/** The checkout is new, so it is made ready first. */
+/** Runs the setup commands first, because the checkout is new. */
 async function verifyAt(
   { environment, observe, order, signal }: VerifyContext,
   path: string,
-): Promise<Verdict> {
+): Promise<VerificationResult> {
   const { runId, lease, unit } = order;
   const setup = environment.worktrees.setup.map(script => ({ script, shell: 'bash' as const, env: {} }));
   const env = { ...order.env, REPRISE_WORKSPACE: path };

@@ -1,6 +1,5 @@
-import { type ErrorData, RepriseError } from '../../core/errors.ts';
-import type { EventOf } from '../../core/events.ts';
-import type { Json } from '../../core/json.ts';
+import { type ErrorData, type EventOf, type Json, RepriseError } from '../../core/index.ts';
+import type { WorkUnit } from '../../git/index.ts';
 import {
   type HandOver,
   handingOver,
@@ -8,10 +7,9 @@ import {
   type LandingRefused,
   type LandingSteps,
   landing,
-} from '../../git/landing/landing.ts';
-import type { Unit } from '../../git/orders.ts';
-import type { Lease } from '../../store/port.ts';
-import type { LandBody, ShellCommand } from '../../workflow/model.ts';
+} from '../../git/landing/index.ts';
+import type { Lease } from '../../store/index.ts';
+import type { LandBody, ShellCommand } from '../../workflow/index.ts';
 import { attemptFileName } from '../log-files.ts';
 import type { StepEnd } from '../run/messages.ts';
 import { siblingUnit, unitOf } from '../state/graph.ts';
@@ -20,21 +18,20 @@ import type { FinishedWork, WorkLane } from './contract.ts';
 import type { WorkEffects } from './effects.ts';
 import { bestEffort, failedWith } from './outcome.ts';
 
-/** What is to be landed, and how a person names it. */
-interface Source {
+/** A branch to land, with the unit that users know it by. */
+interface LandingSource {
   readonly branch: string;
   readonly unit: string;
 }
 
 /**
- * Lands the work of a step, or that of its workers one after another, up to the first that does not land. What landed
- * before it stays.
+ * Lands the work of a step, or of its copies in order until one does not land. The ones that landed before stay landed.
  */
 export async function landWork(lane: WorkLane, { onto: ontoOf, from, verify }: LandBody): Promise<StepEnd> {
   const { effects, runId, lease, unit, scope } = lane;
   const onto = ontoOf(scope);
   const env = workVariables({ runId, unit, cwd: effects.projectRoot, steps: scope.steps });
-  const landings: Landed[] = [];
+  const landings: LandedBranch[] = [];
   for (const source of sourcesOf(lane.workOf(from), siblingUnit(unit.step, from))) {
     const { branch } = source;
     const known = landedBefore(lane, branch);
@@ -56,7 +53,7 @@ export async function landWork(lane: WorkLane, { onto: ontoOf, from, verify }: L
     const ended = isRefused(landing) ? landing : landedNow(lane, landing, branch);
     await bestEffort(
       () => lane.record({ type: 'landing.ended', data: endedData(ended, { onto, branch }) }),
-      ({ message }) => effects.notice(`${unit.step}: the end of a landing could not be noted: ${message}`),
+      ({ message }) => effects.notice(`${unit.step}: could not record the end of a landing: ${message}`),
     );
     if ('kind' in ended) return failedWith(landingError(ended, { ...source, runId, before: landings }));
     landings.push(ended);
@@ -64,28 +61,31 @@ export async function landWork(lane: WorkLane, { onto: ontoOf, from, verify }: L
   return { kind: 'completed', output: outputOf(onto, landings) };
 }
 
-export interface Landed {
+export interface LandedBranch {
   readonly outcome: 'landed' | 'nothing-to-land';
   readonly branch: string;
   readonly commit: string;
   readonly commits: number;
-  /** Where the branch stood before. */
+  /** Commit of the target before the landing. */
   readonly from?: string | undefined;
-  /** Oldest first, and not all of very many. */
+  /** Subjects of the landed commits, oldest first, limited to the latest 20. */
   readonly subjects: readonly string[];
 }
 
-const mostSubjects = 20;
+const maxSubjects = 20;
 
 export const isRefused = (landing: Landing): landing is LandingRefused =>
   landing.kind !== 'landed' && landing.kind !== 'nothing-to-land';
 
-/** What is known of a landing that took place. If it was begun before and nothing is left to land, it was interrupted between landing and noting it. */
+/**
+ * Describes a landing that succeeded. If nothing is left to land but this attempt had started to land the branch, it
+ * was interrupted after the branch moved and before that was recorded, so it counts as landed.
+ */
 export function landedNow(
   { known }: WorkLane,
   landing: Exclude<Landing, LandingRefused>,
   branch: string,
-): Landed {
+): LandedBranch {
   const { commit } = landing;
   if (landing.kind === 'landed')
     return {
@@ -94,14 +94,14 @@ export function landedNow(
       commit,
       commits: landing.commits.length,
       from: landing.from,
-      subjects: landing.subjects.slice(-mostSubjects),
+      subjects: landing.subjects.slice(-maxSubjects),
     };
   const outcome = known.landings.has(branch) ? 'landed' : landing.kind;
   return { outcome, branch, commit, commits: 0, subjects: [] };
 }
 
-/** What this attempt had landed before it was interrupted. */
-export function landedBefore({ known }: WorkLane, branch: string): Landed | undefined {
+/** Returns what this attempt landed before it was interrupted. */
+export function landedBefore({ known }: WorkLane, branch: string): LandedBranch | undefined {
   const ended = known.landings.get(branch);
   if (ended?.commit === undefined) return undefined;
   const { outcome, commit, commits = 0, from, subjects = [] } = ended;
@@ -110,7 +110,7 @@ export function landedBefore({ known }: WorkLane, branch: string): Landed | unde
     : undefined;
 }
 
-function sourcesOf({ branch, workers }: FinishedWork, unit: string): readonly Source[] {
+function sourcesOf({ branch, workers }: FinishedWork, unit: string): readonly LandingSource[] {
   const sources =
     branch === undefined
       ? (workers ?? []).flatMap(each =>
@@ -118,12 +118,12 @@ function sourcesOf({ branch, workers }: FinishedWork, unit: string): readonly So
         )
       : [{ branch, unit }];
   if (sources.length > 0) return sources;
-  throw new RepriseError('CANNOT_LAND', `there is nothing to land: ${unit} left no branch`, {
-    hint: `only what was done in a workspace can be landed: look at \`workspace\` of ${unit}`,
+  throw new RepriseError('CANNOT_LAND', `nothing to land: ${unit} has no branch`, {
+    hint: `only work done in a workspace can be landed; check \`workspace\` of ${unit}`,
   });
 }
 
-function outputOf(onto: string, landings: readonly Landed[]): Json {
+function outputOf(onto: string, landings: readonly LandedBranch[]): Json {
   const landed = landings.flatMap(({ outcome, branch, commit, commits }) =>
     outcome === 'landed' ? { branch, commit, commits } : [],
   );
@@ -138,7 +138,7 @@ function outputOf(onto: string, landings: readonly Landed[]): Json {
 }
 
 export function endedData(
-  landing: Landed | LandingRefused,
+  landing: LandedBranch | LandingRefused,
   where: { readonly onto: string; readonly branch: string },
 ): EventOf<'landing.ended'>['data'] {
   if ('kind' in landing) return { outcome: landing.kind, ...where, message: whatHappened(landing) };
@@ -152,45 +152,45 @@ export function endedData(
   };
 }
 
-interface Circumstances extends Source {
+interface LandingContext extends LandingSource {
   readonly runId: string;
-  /** What was landed before it. */
-  readonly before: readonly Landed[];
+  /** Landings that succeeded before this one. */
+  readonly before: readonly LandedBranch[];
 }
 
 const landingError = (
   landing: LandingRefused,
-  { branch, unit, runId, before }: Circumstances,
+  { branch, unit, runId, before }: LandingContext,
 ): ErrorData => ({
   code: 'CANNOT_LAND',
   message: [
-    `${branch} could not be landed: ${whatHappened(landing)}`,
-    ...(before.length > 0 ? [`landed before it: ${before.map(each => each.branch).join(', ')}`] : []),
+    `could not land ${branch}: ${whatHappened(landing)}`,
+    ...(before.length > 0 ? [`already landed: ${before.map(each => each.branch).join(', ')}`] : []),
   ].join('\n'),
-  hint: `${landing.hint}\nto land again: reprise land ${runId} ${unit}`,
+  hint: `${landing.hint}\nto retry: reprise land ${runId} ${unit}`,
 });
 
-/** In plain words. */
+/** Describes why a landing was refused, with the output of a failed verification. */
 export const whatHappened = (landing: LandingRefused): string =>
   landing.kind === 'verify-failed' && landing.output.trim() !== ''
     ? `${landing.why}\n${landing.output.trim()}`
     : landing.why;
 
-/** A landing, as data. */
+/** The arguments for a landing, as data. */
 export interface LandingRequest {
   readonly runId: string;
   readonly lease: Lease;
-  readonly unit: Unit;
+  readonly unit: WorkUnit;
   readonly branch: string;
   readonly onto: string;
-  /** What has to pass in a checkout of the result. */
+  /** Command that must pass in a checkout of the result. */
   readonly verify?: ShellCommand | undefined;
   readonly env: Readonly<Record<string, string>>;
-  /** Without which it may not be landed any more. */
+  /** Claim that must still be held to land. */
   readonly claim?: { readonly task: string; readonly token: number } | undefined;
 }
 
-/** Lands a branch, effect by effect. A cancellation reaches it while it waits for its turn, and while it is verified. */
+/** Lands a branch, effect by effect. It can be cancelled while it waits for the lock and during verification. */
 export function landBranch(effects: WorkEffects, request: LandingRequest): Promise<Landing> {
   const { branch, onto } = request;
   return landing(
@@ -203,7 +203,7 @@ export function landBranch(effects: WorkEffects, request: LandingRequest): Promi
   );
 }
 
-/** Makes a branch ready for somebody else to land, in the same way; what is landed on stays where it is. */
+/** Prepares a branch that a person or another tool lands, in the same way, without moving the target. */
 export function prepareBranch(effects: WorkEffects, request: LandingRequest): Promise<HandOver> {
   const { branch, onto } = request;
   return handingOver(

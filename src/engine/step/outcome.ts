@@ -1,21 +1,21 @@
-import type { Usage } from '../../agents/session.ts';
-import { type ErrorCode, type ErrorData, RepriseError, toErrorData } from '../../core/errors.ts';
-import type { SpendingLimit } from '../../workflow/model.ts';
+import type { Usage } from '../../agents/index.ts';
+import { type ErrorCode, type ErrorData, RepriseError, toErrorData } from '../../core/index.ts';
+import type { SpendingLimit } from '../../workflow/index.ts';
 import type { StepEnd } from '../run/messages.ts';
 
-/** How the work itself ended, before it is kept. */
-export interface Done {
+/** The outcome of the work itself, before it is saved. */
+export interface WorkOutcome {
   readonly end: StepEnd;
-  /** Its first line becomes the message of the commit. */
+  /** Summary of the work. Its first line becomes the subject of the commit. */
   readonly summary: string;
-  /** The whole message of the commit, if it is to be another one. */
+  /** Complete commit message, which replaces the one made from the summary. */
   readonly message?: string | undefined;
 }
 
 export const failedWith = (error: ErrorData): StepEnd => ({ kind: 'failed', error });
 
-/** What is wrong with Reprise or its store is not the failure of a step. */
-const notOfTheStep: ReadonlySet<ErrorCode> = new Set([
+/** Errors of Reprise or its store, which are not failures of a step. */
+const internalErrors: ReadonlySet<ErrorCode> = new Set([
   'FENCED',
   'SEQUENCE_CONFLICT',
   'STORE_FAILED',
@@ -24,19 +24,21 @@ const notOfTheStep: ReadonlySet<ErrorCode> = new Set([
   'INTERNAL',
 ]);
 
-/** How work ends that ended in an error; `undefined` if nobody foresaw it. */
+/** Returns the end for a thrown error, or `undefined` if the error is unexpected. */
 export function endOfThrown(thrown: unknown): StepEnd | undefined {
-  if (!(thrown instanceof RepriseError) || notOfTheStep.has(thrown.code)) return undefined;
+  if (!(thrown instanceof RepriseError) || internalErrors.has(thrown.code)) return undefined;
   return thrown.code === 'CANCELLED'
     ? { kind: 'cancelled', reason: 'cancelled' }
     : failedWith(toErrorData(thrown));
 }
 
-/** The run has another owner, who may be at work in the same folders by now: nothing more is to be touched. */
+/**
+ * Whether another process owns the run. It may already work in the same folders, so this process must touch nothing.
+ */
 export const isFenced = (thrown: unknown): boolean =>
   thrown instanceof RepriseError && thrown.code === 'FENCED';
 
-/** What happens after the work is done must not hide how it ended. Throws FENCED alone. */
+/** Runs follow-up work whose failure must not hide how the step ended. Throws only FENCED. */
 export async function bestEffort(
   body: () => Promise<void>,
   onFailure: (error: ErrorData) => void,
@@ -51,30 +53,30 @@ export async function bestEffort(
 
 const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
 
-/** What is left of a limit. Cost that nobody knows takes nothing away. */
-export const leftAfter = (left: SpendingLimit, used: Usage): SpendingLimit => ({
+/** Returns the remaining budget. Unknown cost subtracts nothing. */
+export const remainingAfter = (left: SpendingLimit, used: Usage): SpendingLimit => ({
   ...(left.costUsd === undefined ? {} : { costUsd: left.costUsd - (used.costUsd ?? 0) }),
   ...(left.tokens === undefined ? {} : { tokens: left.tokens - tokensOf(used) }),
 });
 
-/** Which part of the limit has been passed, in words; `undefined` if none has. */
+/** Describes overspending, or returns `undefined` within the limits. */
 export function overspent(left: SpendingLimit, used: Usage): string | undefined {
   if (left.costUsd !== undefined && used.costUsd !== null && used.costUsd > left.costUsd)
-    return `the agent has cost ${dollars(used.costUsd)}, and ${dollars(left.costUsd)} were left`;
+    return `the agent cost ${dollars(used.costUsd)}, but only ${dollars(left.costUsd)} was left`;
   if (left.tokens !== undefined && tokensOf(used) > left.tokens)
-    return `the agent has used ${tokensOf(used)} tokens, and ${Math.max(0, left.tokens)} were left`;
+    return `the agent used ${tokensOf(used)} tokens, but only ${Math.max(0, left.tokens)} were left`;
   return undefined;
 }
 
-/** Whether nothing is left to begin with. */
+/** Whether nothing is left for another session. */
 export const isUsedUp = ({ costUsd, tokens }: SpendingLimit): boolean =>
   (costUsd !== undefined && costUsd <= 0) || (tokens !== undefined && tokens <= 0);
 
-/** A limit on money that cannot be kept, because nobody says what the agent costs. */
+/** Whether a limit in dollars cannot be enforced because the agent does not report its cost. */
 export const isBlind = (left: SpendingLimit, used: Usage): boolean =>
   left.costUsd !== undefined && used.costUsd === null && tokensOf(used) > 0;
 
-/** In cents, or as exactly as it takes to tell two amounts apart. */
+/** Formats dollars with two decimals, or with up to four if the amount has them. */
 const dollars = (amount: number): string =>
   `$${Math.max(0, amount)
     .toFixed(4)

@@ -1,18 +1,18 @@
-import { openRepository, plainRepositoryAt, type Repository } from '../../git/repository.ts';
-import type { Lease } from '../../store/port.ts';
+import { openRepository, plainRepositoryAt, type Repository } from '../../git/index.ts';
+import type { Lease } from '../../store/index.ts';
 import type { Environment } from '../environment.ts';
 
-/** Who owns a run is on the tape once, where the run was taken. */
+/** Omits the lease: the tape has it once, where the run was acquired. */
 export const withoutLease = <T extends { readonly lease: Lease }>({ lease, ...rest }: T): Omit<T, 'lease'> =>
   rest;
 
-/** The number of the lock counts what has landed in a repository before, in other runs too. */
+/** Omits the token of the lock, which also counts landings of other runs in the same repository. */
 export const withoutToken = ({ token: _, ...rest }: { readonly token: number }): unknown => rest;
 
-/** The repository of the project. Asking git where it is takes two processes; it does not move. */
+/** The repository of the project, opened once: locating it takes two git processes, and it does not move. */
 export interface RepositoryOnce {
   (): Promise<Repository>;
-  /** What is known of it without asking git; `undefined` if it is laid out in an unusual way and was never opened. */
+  /** Returns the repository without calling git, or `undefined` if its layout is unusual and it was never opened. */
   known(): Pick<Repository, 'commonDir'> | undefined;
 }
 

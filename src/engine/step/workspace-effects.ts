@@ -1,37 +1,42 @@
-import type { EffectDefinition } from '../../effects/effect.ts';
-import { changesSince } from '../../git/diff.ts';
-import type { PreparedWorkspace, WorkspaceOrder } from '../../git/orders.ts';
-import { findPortRange, type PortRange } from '../../git/ports.ts';
-import { branchTip, resolveBase } from '../../git/refs.ts';
-import type { Repository } from '../../git/repository.ts';
-import { createWorkspace } from '../../git/workspace/create.ts';
-import { gitInside } from '../../git/workspace/entries.ts';
-import { resetWorkspace } from '../../git/workspace/reset.ts';
+import type { EffectDefinition } from '../../effects/index.ts';
+import {
+  branchTip,
+  changesSince,
+  findPortRange,
+  type PortRange,
+  type PreparedWorkspace,
+  type Repository,
+  resolveBase,
+  type WorkspaceOrder,
+} from '../../git/index.ts';
 import {
   changesIn,
+  createWorkspace,
+  gitInside,
   isSetUp,
   markSetUp,
+  resetWorkspace,
   type SaveRequest,
   saveWork,
   type WorkFolder,
-} from '../../git/workspace/save.ts';
-import type { Lease, Owner } from '../../store/port.ts';
+} from '../../git/workspace/index.ts';
+import type { Lease, Owner } from '../../store/index.ts';
 import type { Environment, Observer } from '../environment.ts';
 import type { KnownWorkspace } from './contract.ts';
 import { withoutLease } from './taping.ts';
 
-type Ports = NonNullable<KnownWorkspace['ports']>;
+type PortNumbers = NonNullable<KnownWorkspace['ports']>;
 
-/** Who works in the folder has it for himself. */
+/** Conflict key of a workspace: at most one step uses it at a time. */
 export const folderKey = (path: string): string => `wt:${path}`;
 
-/** Where a branch is; `HEAD` is what is checked out, and the commit that it is at. */
+/** Conflict key of a branch. `HEAD` stands for the checked-out branch and its commit. */
 export const refKey = (branch: string): string => `ref:${branch}`;
 
-/** The note that all of a branch is on another one. */
+/** Conflict key of the record that a branch has landed completely. */
 export const landedKey = (branch: string): string => `landed:${branch}`;
 
-/** The tip of a branch; null if there is none of that name. */
+/** Effect that returns the tip of a branch, or null if the branch does not exist. */
 export const tipOfBranch = (
   repository: () => Promise<Repository>,
 ): EffectDefinition<string, string | null> => ({
@@ -41,23 +46,23 @@ export const tipOfBranch = (
   perform: async branch => (await branchTip(await repository(), branch)) ?? null,
 });
 
-/** What is done with git and the folders of workspaces. */
+/** Effects on workspaces and their branches. */
 export function workspaceEffects(
   environment: Environment,
   { observe, repository }: { readonly observe: Observer; readonly repository: () => Promise<Repository> },
 ) {
   const { world, worktrees, self } = environment;
-  /** Ports that were given out and may not be listened on yet. */
+  /** Ports that are reserved and may not be in use yet. */
   const ports = new Map<string, PortRange>();
   const onWait = ({ pid }: Owner) =>
-    observe({ kind: 'notice', message: `waiting for process ${pid}, which is changing worktrees` });
+    observe({ kind: 'notice', message: `waiting for process ${pid} to finish changing worktrees` });
   const inFolder = ({ path }: { readonly path: string }) => ({ writes: [folderKey(path)] });
-  /** What is in it, and where its branch is. */
+  /** Keys of the content of a workspace and of its branch. */
   const onBranch = ({ path, branch }: WorkFolder) => ({ writes: [folderKey(path), refKey(branch)] });
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
 
   return {
-    /** The id of a commit. Throws NOT_A_REPOSITORY, WORKSPACE_FAILED. */
+    /** Returns the id of a commit. Throws NOT_A_REPOSITORY or WORKSPACE_FAILED. */
     resolveBase: world.effect<string, string>({
       name: 'workspace.base',
       span: 'short',
@@ -67,21 +72,23 @@ export function workspaceEffects(
 
     tipOfBranch: world.effect(tipOfBranch(repository)),
 
-    /** Ports that nobody else has, until they are given back; those that it had before, if it had some. */
-    takePorts: world.effect<{ readonly key: string; readonly before?: Ports | undefined }, Ports>({
-      name: 'workspace.ports',
-      span: 'short',
-      answer: 'tape',
-      keys: () => ({ writes: ['ports'] }),
-      perform: async ({ key, before }) => {
-        const others = [...ports].flatMap(([other, range]) => (other === key ? [] : range));
-        const range = before
-          ? { first: before.first, last: before.first + before.size - 1 }
-          : await findPortRange({ key, taken: others });
-        ports.set(key, range);
-        return { first: range.first, size: range.last - range.first + 1 };
+    /** Reserves ports until they are released: the ones used before, or else unused ones. */
+    takePorts: world.effect<{ readonly key: string; readonly before?: PortNumbers | undefined }, PortNumbers>(
+      {
+        name: 'workspace.ports',
+        span: 'short',
+        answer: 'tape',
+        keys: () => ({ writes: ['ports'] }),
+        perform: async ({ key, before }) => {
+          const others = [...ports].flatMap(([other, range]) => (other === key ? [] : range));
+          const range = before
+            ? { first: before.first, last: before.first + before.size - 1 }
+            : await findPortRange({ key, taken: others });
+          ports.set(key, range);
+          return { first: range.first, size: range.last - range.first + 1 };
+        },
       },
-    }),
+    ),
 
     releasePorts: world.effect<string, void>({
       name: 'workspace.release-ports',
@@ -114,7 +121,7 @@ export function workspaceEffects(
       },
     }),
 
-    /** Back to its base, however the lane fares. What was done in it is kept beside. */
+    /** Resets a workspace to its base, even in a cancelled lane. Its changes are set aside in git. */
     resetWorkspace: world.effect<WorkspaceOrder, void>({
       name: 'workspace.reset',
       span: 'long',
@@ -140,7 +147,7 @@ export function workspaceEffects(
       perform: ({ path, done }) => markSetUp(path, done),
     }),
 
-    /** Also after a cancellation, so that nothing is lost. */
+    /** Commits the work, even after a cancellation, so that nothing is lost. */
     saveWork: world.effect<SaveRequest, Awaited<ReturnType<typeof saveWork>>>({
       name: 'workspace.commit',
       span: 'long',
@@ -156,7 +163,7 @@ export function workspaceEffects(
       perform: async folder => changesIn(await repository(), folder),
     }),
 
-    /** What the commits of a workspace changed, as a patch of at most so many characters. */
+    /** Returns the changes of a workspace as a patch, truncated to `limit` characters. */
     patchOf: world.effect<{ readonly path: string; readonly base: string; readonly limit: number }, string>({
       name: 'workspace.changes',
       span: 'long',
@@ -164,7 +171,7 @@ export function workspaceEffects(
       perform: async ({ path, base, limit }) => {
         const git = gitInside(await repository(), path);
         const { patch } = await changesSince(git, { base, patchLimit: limit });
-        return patch.truncated ? `${patch.text}\n… (cut off here)` : patch.text;
+        return patch.truncated ? `${patch.text}\n… (truncated)` : patch.text;
       },
     }),
   };

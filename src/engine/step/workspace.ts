@@ -1,43 +1,42 @@
 import { join, posix, relative } from 'node:path';
-import { RepriseError, toErrorData } from '../../core/errors.ts';
-import { toTimestamp } from '../../core/time.ts';
-import { workspaceBranch, workspacePath } from '../../git/names.ts';
-import type { WorkFolder } from '../../git/workspace/save.ts';
-import type { WorkRules, WorkspaceRule } from '../../workflow/model.ts';
+import { RepriseError, toErrorData, toTimestamp } from '../../core/index.ts';
+import { workspaceBranch, workspacePath } from '../../git/index.ts';
+import type { WorkFolder } from '../../git/workspace/index.ts';
+import type { WorkRules, WorkspaceRule } from '../../workflow/index.ts';
 import type { StepEnd } from '../run/messages.ts';
 import { unitOf } from '../state/graph.ts';
 import { commitMessage, workVariables } from './commands.ts';
 import type { WorkLane } from './contract.ts';
-import { bestEffort, type Done, endOfThrown, failedWith } from './outcome.ts';
+import { bestEffort, endOfThrown, failedWith, type WorkOutcome } from './outcome.ts';
 
-type Worktree = Extract<WorkspaceRule, { kind: 'worktree' }>;
+type WorktreeRule = Extract<WorkspaceRule, { kind: 'worktree' }>;
 
-/** Where the work of an attempt is done. */
-export interface Place {
-  /** Absolute. */
+/** Location in which an attempt works. */
+export interface WorkLocation {
+  /** Absolute path of the folder. */
   readonly folder: string;
-  /** Absent in the project's own folder. */
+  /** Workspace; absent if the step works in the project folder. */
   readonly workspace?: (WorkFolder & { readonly readonly: boolean }) | undefined;
   readonly needsSetup: boolean;
-  /** For everything that runs there. */
+  /** Environment variables for every command and agent in the location. */
   readonly env: Readonly<Record<string, string>>;
-  /** Under which name its ports are known. */
+  /** Key under which its ports are reserved. */
   readonly portsKey?: string | undefined;
 }
 
-/** The project's own folder. */
-export const projectPlace = ({ effects, runId, unit, scope }: WorkLane): Place => ({
+/** Returns the project folder as the location. */
+export const projectLocation = ({ effects, runId, unit, scope }: WorkLane): WorkLocation => ({
   folder: effects.projectRoot,
   needsSetup: false,
   env: workVariables({ runId, unit, cwd: effects.projectRoot, steps: scope.steps }),
 });
 
 /**
- * Makes the workspace ready, or finds it as it was left; a new attempt begins from the base again. History knows of it
- * before it is there, so that a crash in between leaves a trace. Throws NOT_A_REPOSITORY, WORKSPACE_FAILED.
+ * Creates the workspace or reuses an existing one; a new attempt starts from the base again. The workspace is recorded
+ * before it is created, so that a crash in between leaves a trace. Throws NOT_A_REPOSITORY or WORKSPACE_FAILED.
  */
-export async function preparePlace(lane: WorkLane, { workspace: rule }: WorkRules): Promise<Place> {
-  if (rule.kind === 'none') return projectPlace(lane);
+export async function prepareLocation(lane: WorkLane, { workspace: rule }: WorkRules): Promise<WorkLocation> {
+  if (rule.kind === 'none') return projectLocation(lane);
   const { effects, runId, unit, known } = lane;
   const folder = await findFolder(lane, rule);
   const portsKey = `${runId}/${unitOf(unit.step, unit.worker)}`;
@@ -60,7 +59,7 @@ export async function preparePlace(lane: WorkLane, { workspace: rule }: WorkRule
 const isNewAttempt = ({ known, unit }: WorkLane): boolean =>
   known.workspace === undefined || known.workspace.attempt < unit.attempt;
 
-/** Gives whether it has to be set up. */
+/** Creates the folder and returns whether it needs setup. */
 async function makeFolder(
   lane: WorkLane,
   folder: WorkFolder,
@@ -79,7 +78,7 @@ async function makeFolder(
   return true;
 }
 
-async function findFolder(lane: WorkLane, rule: Worktree): Promise<WorkFolder> {
+async function findFolder(lane: WorkLane, rule: WorktreeRule): Promise<WorkFolder> {
   const { effects, workflow, runId, unit, scope, known } = lane;
   const name = { workflow, run: runId, step: unit.step, worker: unit.worker };
   const before = known.workspace;
@@ -88,17 +87,17 @@ async function findFolder(lane: WorkLane, rule: Worktree): Promise<WorkFolder> {
   return {
     path: before ? join(effects.projectRoot, before.path) : workspacePath(effects.worktrees.folder, name),
     branch,
-    base: await beginningOf(lane, { rule, own }),
+    base: await startOf(lane, { rule, own }),
   };
 }
 
 /**
- * A branch that somebody made before is taken as it stands, and is not to be brought back behind that. The base of
- * others is asked for again in each attempt: what it comes after may have been done again.
+ * Returns the commit to start from. An existing branch is used as is and never reset to an earlier commit. The base of
+ * other branches is resolved again for every attempt, because a step it depends on may have been rerun.
  */
-async function beginningOf(
+async function startOf(
   lane: WorkLane,
-  { rule, own }: { readonly rule: Worktree; readonly own: string | undefined },
+  { rule, own }: { readonly rule: WorktreeRule; readonly own: string | undefined },
 ): Promise<string> {
   const { effects, known } = lane;
   if (known.workspace && (own !== undefined || !isNewAttempt(lane))) return known.workspace.base;
@@ -106,11 +105,11 @@ async function beginningOf(
   return (own !== undefined && (await effects.tipOfBranch(own))) || base;
 }
 
-/** Copies of a step cannot share a branch; workers of a matrix are told apart by whoever writes the name. */
+/** Adds the index for copies, which cannot share a branch. In a matrix, the definition makes the name unique. */
 const ownBranch = ({ model, unit }: WorkLane, name: string): string =>
   model.fanOut?.kind === 'concurrency' && unit.worker !== undefined ? `${name}-${unit.worker}` : name;
 
-async function baseOf({ effects, base, workOf, scope }: WorkLane, rule: Worktree): Promise<string> {
+async function baseOf({ effects, base, workOf, scope }: WorkLane, rule: WorktreeRule): Promise<string> {
   try {
     switch (rule.base.kind) {
       case 'run':
@@ -121,39 +120,39 @@ async function baseOf({ effects, base, workOf, scope }: WorkLane, rule: Worktree
         const { id } = rule.base;
         const { commit } = workOf(id);
         if (commit !== undefined) return commit;
-        throw new RepriseError('WORKSPACE_FAILED', `the step ${id} has left no commit to begin from`, {
-          hint: `only a step that worked in a workspace of its own leaves one: look at \`workspace\` of ${id}`,
+        throw new RepriseError('WORKSPACE_FAILED', `step ${id} has no commit to start from`, {
+          hint: `only a step with its own workspace has one; check \`workspace\` of ${id}`,
         });
       }
     }
   } catch (thrown) {
     if (!(thrown instanceof RepriseError) || thrown.code !== 'NOT_A_REPOSITORY') throw thrown;
-    throw new RepriseError('NOT_A_REPOSITORY', `no workspace can be made: ${thrown.message}`, {
-      hint: 'make a repository (git init && git commit --allow-empty -m "Begin"), or let the step work in the project itself: `workspace: none`',
+    throw new RepriseError('NOT_A_REPOSITORY', `cannot create a workspace: ${thrown.message}`, {
+      hint: 'create a repository (git init && git commit --allow-empty -m "Begin"), or run the step in the project folder with `workspace: none`',
     });
   }
 }
 
-/** How long clean-up may take: nobody waits for it for ever. */
+/** Timeout of each teardown command. */
 const teardownMs = 60_000;
 
-interface Ended {
+interface EndedWork {
   readonly rules: WorkRules;
-  readonly place: Place;
-  readonly done: Done;
+  readonly location: WorkLocation;
+  readonly done: WorkOutcome;
 }
 
-/** Keeps the work and tears down what surrounded it. What is paused goes on in the same folder, as it was left. */
-export async function cleanUp(lane: WorkLane, { rules, place, done }: Ended): Promise<StepEnd> {
+/** Saves the work and runs the teardown. A paused step keeps its workspace unchanged and resumes in it. */
+export async function cleanUp(lane: WorkLane, { rules, location, done }: EndedWork): Promise<StepEnd> {
   if (done.end.kind === 'paused') return done.end;
-  const end = place.workspace ? await keep(lane, { rules, place, done }) : done.end;
-  await tearDown(lane, rules, place);
+  const end = location.workspace ? await keep(lane, { rules, location, done }) : done.end;
+  await tearDown(lane, rules, location);
   return end;
 }
 
-/** Nothing that was done is lost, however it ended; but only what is kept has succeeded. */
-async function keep(lane: WorkLane, { rules, place, done }: Ended): Promise<StepEnd> {
-  const { workspace } = place;
+/** Saves the work however it ended. A step succeeds only if its work is saved. */
+async function keep(lane: WorkLane, { rules, location, done }: EndedWork): Promise<StepEnd> {
+  const { workspace } = location;
   if (!workspace) return done.end;
   try {
     return workspace.readonly
@@ -163,14 +162,17 @@ async function keep(lane: WorkLane, { rules, place, done }: Ended): Promise<Step
     const end = endOfThrown(thrown);
     if (!end) throw thrown;
     if (done.end.kind === 'completed') return end;
-    noticeOf(lane, 'the unfinished work could not be kept', toErrorData(thrown).message);
+    noticeOf(lane, 'could not save the unfinished work', toErrorData(thrown).message);
     return done.end;
   }
 }
 
 async function keepWork(
   lane: WorkLane,
-  { workspace, done }: { readonly workspace: NonNullable<Place['workspace']>; readonly done: Done },
+  {
+    workspace,
+    done,
+  }: { readonly workspace: NonNullable<WorkLocation['workspace']>; readonly done: WorkOutcome },
 ): Promise<StepEnd> {
   const { path, branch, base } = workspace;
   const summary = done.end.kind === 'completed' ? done.summary : 'unfinished work';
@@ -190,20 +192,20 @@ async function keepUnchanged(
     end,
   }: {
     readonly rules: WorkRules;
-    readonly workspace: NonNullable<Place['workspace']>;
+    readonly workspace: NonNullable<WorkLocation['workspace']>;
     readonly end: StepEnd;
   },
 ): Promise<StepEnd> {
   const { effects, runId, lease, unit } = lane;
   const { path, branch, base } = workspace;
   const folder = { path, branch, base };
-  const takeBack = () =>
+  const reset = () =>
     bestEffort(
       () => effects.resetWorkspace({ ...folder, runId, lease, unit }),
-      ({ message }) => noticeOf(lane, 'the workspace could not be put back', message),
+      ({ message }) => noticeOf(lane, 'could not reset the workspace', message),
     );
   if (end.kind !== 'completed') {
-    await takeBack();
+    await reset();
     return end;
   }
   const changed = await effects.changesIn({
@@ -211,23 +213,23 @@ async function keepUnchanged(
     ignoring: rules.artifacts.map(artifact => posix.normalize(artifact.path)),
   });
   if (changed.length === 0) return end;
-  await takeBack();
-  const shown = changed.slice(0, shownFiles).join(', ');
-  const more = changed.length > shownFiles ? ` and ${changed.length - shownFiles} more` : '';
+  await reset();
+  const shown = changed.slice(0, maxShownFiles).join(', ');
+  const more = changed.length > maxShownFiles ? ` and ${changed.length - maxShownFiles} more` : '';
   return failedWith({
     code: 'READONLY_CHANGED',
-    message: `nothing may change in the workspace of this step, but this did: ${shown}${more}`,
-    hint: 'the changes were put aside; let the step work in a workspace of its own, or let it leave files alone',
+    message: `the workspace of this step is read-only, but these files changed: ${shown}${more}`,
+    hint: 'the changes were set aside; give the step its own workspace, or make it leave files unchanged',
   });
 }
 
-const shownFiles = 5;
+const maxShownFiles = 5;
 
-async function tearDown(lane: WorkLane, { teardown }: WorkRules, place: Place): Promise<void> {
+async function tearDown(lane: WorkLane, { teardown }: WorkRules, location: WorkLocation): Promise<void> {
   const { effects, runId, lease, unit, scope } = lane;
   if (teardown.length === 0) return;
-  // What is torn down has to be set up again, should anybody work there once more.
-  if (place.workspace) await effects.markSetUp({ path: place.folder, done: false });
+  // After a teardown the workspace must be set up again before the next use.
+  if (location.workspace) await effects.markSetUp({ path: location.folder, done: false });
   for (const [index, { text, command }] of teardown.entries()) {
     await bestEffort(
       async () => {
@@ -237,13 +239,13 @@ async function tearDown(lane: WorkLane, { teardown }: WorkRules, place: Place): 
           unit,
           what: `teardown-${index + 1}`,
           command: command(scope),
-          folder: place.folder,
-          env: place.env,
+          folder: location.folder,
+          env: location.env,
           limitMs: teardownMs,
         });
         if (end.kind === 'failed') noticeOf(lane, `the teardown \`${text}\` failed`, end.error.message);
         if (end.kind === 'cancelled')
-          noticeOf(lane, `the teardown \`${text}\``, `took longer than ${teardownMs / 1000} s and was ended`);
+          noticeOf(lane, `the teardown \`${text}\` failed`, `it was stopped after ${teardownMs / 1000} s`);
       },
       ({ message }) => noticeOf(lane, `the teardown \`${text}\` failed`, message),
     );

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { Conflict, ConflictedMerge, Stage } from '../commits.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Conflict, ConflictedMerge, ConflictStage } from '../commits.ts';
 import { type Git, gitFailed } from '../git.ts';
 import { removeIfThere } from '../lock-file.ts';
 import { printable } from '../names.ts';
@@ -11,7 +11,7 @@ import { gitInside, realPath, restoreLink } from '../workspace/entries.ts';
 import { ownWorkspace } from '../workspace/reset.ts';
 
 /** The workspace in which conflicts are solved. */
-export interface Place {
+export interface ConflictWorkspace {
   readonly path: string;
   readonly gitDir: string;
   readonly branch: string;
@@ -19,7 +19,10 @@ export interface Place {
 }
 
 /** Throws WORKSPACE_FAILED if it is not the workspace of that branch. */
-export function placeAt(repository: Repository, { path, branch }: { path: string; branch: string }): Place {
+export function conflictWorkspaceAt(
+  repository: Repository,
+  { path, branch }: { path: string; branch: string },
+): ConflictWorkspace {
   const { gitDir, branch: own } = ownWorkspace(repository, path);
   if (own !== branch) {
     throw new RepriseError('WORKSPACE_FAILED', `${path} is the workspace of ${own}, not of ${branch}`);
@@ -38,7 +41,7 @@ export function placeAt(repository: Repository, { path, branch }: { path: string
  * HEAD leaves the branch before any file changes: whoever commits what a crash left here does not do it on the branch.
  */
 export async function layOut(
-  { git, path }: Place,
+  { git, path }: ConflictWorkspace,
   conflict: Conflict,
   labels: MarkerLabels,
 ): Promise<readonly ConflictedFile[]> {
@@ -69,7 +72,7 @@ function refuseUnspeakable(files: readonly string[]): void {
 
 /** Which of the conflicted files still have markers. */
 export async function unsolvedFiles(
-  { git, path }: Place,
+  { git, path }: ConflictWorkspace,
   { files, sides, labels }: UnsolvedRequest,
 ): Promise<readonly string[]> {
   const unsolved: string[] = [];
@@ -99,7 +102,7 @@ async function hasOwnMarkers(git: Git, file: string, sides: readonly string[]): 
 
 /** Stages all that is in the workspace now, and gives its tree. `at`, `tree`: what was laid out there. */
 export async function stageSolution(
-  { git, path }: Place,
+  { git, path }: ConflictWorkspace,
   { at, tree }: { at: string; tree: string },
 ): Promise<string> {
   await refuseEmbedded(git);
@@ -140,7 +143,7 @@ const isFileBelow =
   };
 
 /** What somebody began on his own account, and would go on with whatever is committed next. HEAD and files stay. */
-export async function leaveUnfinished({ git, gitDir }: Place): Promise<void> {
+export async function leaveUnfinished({ git, gitDir }: ConflictWorkspace): Promise<void> {
   const states: readonly (readonly [string, string])[] = [
     ['rebase-merge', 'rebase'],
     ['rebase-apply', 'rebase'],
@@ -219,7 +222,7 @@ export function describeConflict(
     stages,
     isMarked,
     onto,
-  }: { readonly stages: readonly Stage[]; readonly isMarked: boolean; readonly onto: string },
+  }: { readonly stages: readonly ConflictStage[]; readonly isMarked: boolean; readonly onto: string },
 ): ConflictedFile {
   const kind = kindOf(
     stages.filter(each => each.path === path),
@@ -228,8 +231,8 @@ export function describeConflict(
   return { path, kind, words: words(kind, onto) };
 }
 
-function kindOf(stages: readonly Stage[], isMarked: boolean): ConflictKind {
-  const has = (stage: Stage['stage']) => stages.some(each => each.stage === stage);
+function kindOf(stages: readonly ConflictStage[], isMarked: boolean): ConflictKind {
+  const has = (stage: ConflictStage['stage']) => stages.some(each => each.stage === stage);
   if (stages.some(({ mode }) => mode === '160000')) return 'moved';
   if (has(2) && has(3)) return isMarked ? 'text' : 'binary';
   if (has(1) && has(2)) return 'deleted-by-theirs';

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import type { Owner } from '../../store/port.ts';
+import type { Owner } from '../../store/index.ts';
 import type { Conflict, ListedCommit } from '../commits.ts';
 import { parseRecord, readIfThere, replaceFile } from '../files.ts';
 import type { LockRequest } from '../lock.ts';
 import { removeIfThere } from '../lock-file.ts';
 import type { Repository } from '../repository.ts';
-import type { Parked } from '../workspace/branch-records.ts';
-import { type ConflictedFile, layOut, type MarkerLabels, type Place } from './lay-out.ts';
+import type { ParkedRef } from '../workspace/branch-records.ts';
+import { type ConflictedFile, type ConflictWorkspace, layOut, type MarkerLabels } from './lay-out.ts';
 
 /**
  * A conflict that lies in a workspace to be solved, as data. The branch stays at its old tip until all its conflicts are
@@ -33,17 +33,17 @@ export interface Resolution {
   /** Subjects of commits of which nothing was left once they were solved. */
   readonly dropped: readonly string[];
   /** What nothing else would have pointed to. */
-  readonly parked: readonly Parked[];
+  readonly parked: readonly ParkedRef[];
 }
 
-export interface Resolved {
+export interface ResolvedConflict {
   readonly kind: 'resolved';
   readonly branch: string;
   /** Where the branch is now: on top of the commit that it conflicted with. */
   readonly commit: string;
   readonly dropped: readonly string[];
   /** The old tip is among them if commits were dropped, or if somebody moved the branch himself. */
-  readonly parked: readonly Parked[];
+  readonly parked: readonly ParkedRef[];
 }
 
 export interface ResolutionRequest {
@@ -56,8 +56,8 @@ export interface ResolutionRequest {
 }
 
 /** What is being done in a workspace, so that it can be done again. */
-export type Progress =
-  | { readonly kind: 'laying-out'; readonly draft: Draft }
+export type ResolutionProgress =
+  | { readonly kind: 'laying-out'; readonly draft: ResolutionDraft }
   | { readonly kind: 'laid-out'; readonly resolution: Resolution }
   | Finishing;
 
@@ -65,10 +65,10 @@ export interface Finishing {
   readonly kind: 'finishing';
   /** Where the branch was. */
   readonly from: string;
-  readonly resolved: Resolved;
+  readonly resolved: ResolvedConflict;
 }
 
-export type Draft = Pick<Resolution, 'branch' | 'tip' | 'onto' | 'dropped' | 'parked'> & {
+export type ResolutionDraft = Pick<Resolution, 'branch' | 'tip' | 'onto' | 'dropped' | 'parked'> & {
   readonly ontoName: string;
   readonly conflict: Conflict;
 };
@@ -77,25 +77,32 @@ export type Draft = Pick<Resolution, 'branch' | 'tip' | 'onto' | 'dropped' | 'pa
 export const keyOf = ({ tip, onto, at, commit }: Resolution): string => [tip, onto, at, commit].join(' ');
 
 /** `after`: the key of the resolution from which it was gone on. */
-export async function layOutDraft(place: Place, draft: Draft, after: string): Promise<Resolution> {
+export async function layOutDraft(
+  place: ConflictWorkspace,
+  draft: ResolutionDraft,
+  after: string,
+): Promise<Resolution> {
   const { conflict, ontoName, ...begun } = draft;
   const { at, commit, subject, isWhole, rest, tree } = conflict;
   const labels = labelsOf(draft);
-  writeMark<Progress>(place.gitDir, { after, value: { kind: 'laying-out', draft } });
+  writeMark<ResolutionProgress>(place.gitDir, { after, value: { kind: 'laying-out', draft } });
   const files = await layOut(place, conflict, labels);
   const resolution = { ...begun, at, commit, subject, isWhole, rest, tree, files, labels };
-  writeMark<Progress>(place.gitDir, { after, value: { kind: 'laid-out', resolution } });
+  writeMark<ResolutionProgress>(place.gitDir, { after, value: { kind: 'laid-out', resolution } });
   return resolution;
 }
 
 /** What lies in the workspace, or was about to when a crash came. */
-export async function layOutAgain(place: Place, progress: Exclude<Progress, Finishing>): Promise<Resolution> {
+export async function layOutAgain(
+  place: ConflictWorkspace,
+  progress: Exclude<ResolutionProgress, Finishing>,
+): Promise<Resolution> {
   if (progress.kind === 'laid-out') return progress.resolution;
   return layOutDraft(place, progress.draft, readMark(place.gitDir)?.after ?? '');
 }
 
 /** What stands behind the markers for whoever solves it. */
-export const labelsOf = ({ ontoName, conflict }: Draft): MarkerLabels => ({
+export const labelsOf = ({ ontoName, conflict }: ResolutionDraft): MarkerLabels => ({
   ours: plain(ontoName),
   theirs: `${conflict.commit.slice(0, 10)} (${plain(conflict.subject)})`,
 });
@@ -107,7 +114,7 @@ const plain = (text: string): string => text.replace(/[\x00-\x1f\x7f-\x9f]+/g, '
  * What was last begun in a workspace where conflicts are solved, written before it is done. A call that is repeated after
  * a crash finds what the first one did, instead of taking the next conflict for the solution of the last.
  */
-export interface Mark<T> {
+export interface ProgressMark<T> {
   /** The resolution from which it was gone on; `begin` if there was none. */
   readonly after: string;
   readonly value: T;
@@ -116,12 +123,12 @@ export interface Mark<T> {
 const fileOf = (gitDir: string): string => join(gitDir, 'reprise-resolution.json');
 
 /** `T` is what this program wrote; anything else is no mark. */
-export function readMark<T>(gitDir: string): Mark<T> | undefined {
+export function readMark<T>(gitDir: string): ProgressMark<T> | undefined {
   const { after, value } = parseRecord(readIfThere(fileOf(gitDir))) ?? {};
   return typeof after === 'string' && value !== undefined ? { after, value: value as T } : undefined;
 }
 
-export const writeMark = <T>(gitDir: string, mark: Mark<T>): void =>
+export const writeMark = <T>(gitDir: string, mark: ProgressMark<T>): void =>
   replaceFile(fileOf(gitDir), `${JSON.stringify(mark)}\n`);
 
 export const removeMark = (gitDir: string): void => removeIfThere(fileOf(gitDir));

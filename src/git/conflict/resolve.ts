@@ -1,5 +1,4 @@
-import { RepriseError } from '../../core/errors.ts';
-import { type Timestamp, toEpochMs } from '../../core/time.ts';
+import { RepriseError, type Timestamp, toEpochMs } from '../../core/index.ts';
 import {
   asOneCommit,
   type CommitText,
@@ -15,19 +14,26 @@ import { isCheckedOut } from '../landing/move-branch.ts';
 import { withRepositoryLock } from '../lock.ts';
 import { printable, shellWord } from '../names.ts';
 import { resolveCommit } from '../repository.ts';
-import { type Parked, park, parkedRef } from '../workspace/branch-records.ts';
+import { type ParkedRef, park, parkedRef } from '../workspace/branch-records.ts';
 import { worktreeStatus } from '../workspace/commit.ts';
 import { parkAll, resetWorkspace } from '../workspace/reset.ts';
-import { bringTo, leaveUnfinished, type Place, placeAt, stageSolution, unsolvedFiles } from './lay-out.ts';
+import {
+  bringTo,
+  type ConflictWorkspace,
+  conflictWorkspaceAt,
+  leaveUnfinished,
+  stageSolution,
+  unsolvedFiles,
+} from './lay-out.ts';
 import {
   type Finishing,
   keyOf,
   layOutAgain,
   layOutDraft,
-  type Progress,
   type Resolution,
+  type ResolutionProgress,
   type ResolutionRequest,
-  type Resolved,
+  type ResolvedConflict,
   readMark,
   removeMark,
   writeMark,
@@ -41,7 +47,7 @@ interface BeginRequest extends ResolutionRequest {
   readonly ontoName?: string | undefined;
 }
 
-export type Begun =
+export type BeginResult =
   /** There is no conflict, and nothing was done. */
   { readonly kind: 'fits' } | { readonly kind: 'conflict'; readonly resolution: Resolution };
 
@@ -50,21 +56,21 @@ export type Begun =
  * not committed there is parked. If the same conflict lies there already, it is left as it is. Throws CANNOT_LAND if
  * there is no such branch or commit, WORKSPACE_FAILED if it is no workspace of the branch.
  */
-export function beginResolution(request: BeginRequest): Promise<Begun> {
+export function beginResolution(request: BeginRequest): Promise<BeginResult> {
   return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
     begin({ ...request, repository }),
   );
 }
 
-async function begin({ repository, path, branch, ontoName, ...request }: BeginRequest): Promise<Begun> {
-  const place = placeAt(repository, { path, branch });
+async function begin({ repository, path, branch, ontoName, ...request }: BeginRequest): Promise<BeginResult> {
+  const place = conflictWorkspaceAt(repository, { path, branch });
   const { git, gitDir } = place;
   const [tip, onto, status] = await Promise.all([
     commitNamed(git, `refs/heads/${branch}`),
     commitNamed(git, request.onto),
     worktreeStatus(git),
   ]);
-  const known = readMark<Progress>(gitDir)?.value;
+  const known = readMark<ResolutionProgress>(gitDir)?.value;
   if (known && known.kind !== 'finishing' && status.branch !== branch) {
     const begun = known.kind === 'laid-out' ? known.resolution : known.draft;
     if (begun.tip === tip && begun.onto === onto) {
@@ -91,34 +97,34 @@ interface ContinueRequest extends ResolutionRequest {
   readonly at: Timestamp;
 }
 
-export type Continued =
+export type ContinueResult =
   /** The next one lies in the workspace. */
   | { readonly kind: 'conflict'; readonly resolution: Resolution }
   /** Nothing was changed. */
   | { readonly kind: 'unsolved'; readonly files: readonly string[]; readonly why: string }
   | ResolutionRefused
-  | Resolved;
+  | ResolvedConflict;
 
 /**
  * Takes what is in the workspace now for the solution, committed or not: it becomes the commit that did not fit, by its
  * author, and the rest of the branch is replayed on it. When nothing is left the branch moves, if it still is where it
  * was, and is checked out again. May be repeated after a crash with the same resolution.
  */
-export async function continueResolution(request: ContinueRequest): Promise<Continued> {
+export async function continueResolution(request: ContinueRequest): Promise<ContinueResult> {
   const { repository, path, resolution } = request;
-  const place = placeAt(repository, { path, branch: resolution.branch });
-  const mark = readMark<Progress>(place.gitDir);
+  const place = conflictWorkspaceAt(repository, { path, branch: resolution.branch });
+  const mark = readMark<ResolutionProgress>(place.gitDir);
   if (mark?.after === keyOf(resolution)) {
     const { value } = mark;
     if (value.kind === 'finishing') return finishResolution(request, place, value);
     return { kind: 'conflict', resolution: await layOutAgain(place, value) };
   }
-  const standing = await standingOf(place, resolution);
-  return 'kind' in standing ? standing : goOn(request, place, standing);
+  const position = await resolutionPositionOf(place, resolution);
+  return 'kind' in position ? position : continueWith(request, place, position);
 }
 
 /** What the solution goes on top of. */
-interface Standing {
+interface ResolutionPosition {
   readonly parent: string;
   /** Where the branch is now. */
   readonly from: string;
@@ -126,7 +132,10 @@ interface Standing {
 }
 
 /** Whoever solves conflicts may do it in his own way, and move the branch himself. */
-async function standingOf(place: Place, resolution: Resolution): Promise<Standing | Continued> {
+async function resolutionPositionOf(
+  place: ConflictWorkspace,
+  resolution: Resolution,
+): Promise<ResolutionPosition | ContinueResult> {
   const { git, branch } = place;
   const { tip, onto, at, commit, rest, labels } = resolution;
   const files = resolution.files.map(file => file.path);
@@ -160,9 +169,13 @@ async function missingIn(
   return rest.filter(({ commit }) => missing.has(commit));
 }
 
-async function goOn(request: ContinueRequest, place: Place, standing: Standing): Promise<Continued> {
+async function continueWith(
+  request: ContinueRequest,
+  place: ConflictWorkspace,
+  position: ResolutionPosition,
+): Promise<ContinueResult> {
   const { resolution } = request;
-  const { parent, from, rest } = standing;
+  const { parent, from, rest } = position;
   const { onto, labels } = resolution;
   const { git, gitDir, branch } = place;
   await leaveUnfinished(place);
@@ -181,17 +194,17 @@ async function goOn(request: ContinueRequest, place: Place, standing: Standing):
     return { kind: 'conflict', resolution: await layOutDraft(place, draft, after) };
   }
   const commit = replayed.kind === 'commit' ? replayed.commit : solved;
-  const finishing: Progress = {
+  const finishing: ResolutionProgress = {
     kind: 'finishing',
     from,
     resolved: { kind: 'resolved', branch, commit, dropped, parked },
   };
-  writeMark<Progress>(gitDir, { after, value: finishing });
+  writeMark<ResolutionProgress>(gitDir, { after, value: finishing });
   return finishResolution(request, place, finishing);
 }
 
 /** Of a branch that is about to lack something which the old one had. */
-async function parkTip(git: Git, { branch, tip, onto }: Resolution): Promise<Parked> {
+async function parkTip(git: Git, { branch, tip, onto }: Resolution): Promise<ParkedRef> {
   const ref = parkedRef(branch, tip);
   await park(git, ref, tip);
   return { ref, commit: tip, commits: Number(await git.line(['rev-list', '--count', `${onto}..${tip}`])) };
@@ -221,9 +234,9 @@ interface AbortRequest extends ResolutionRequest {
  */
 export async function abortResolution(
   request: AbortRequest,
-): Promise<{ readonly parked: readonly Parked[] }> {
+): Promise<{ readonly parked: readonly ParkedRef[] }> {
   const { repository, path, resolution } = request;
-  const { git, gitDir, branch } = placeAt(repository, { path, branch: resolution.branch });
+  const { git, gitDir, branch } = conflictWorkspaceAt(repository, { path, branch: resolution.branch });
   const [head, current] = await Promise.all([
     resolveCommit(git, 'HEAD'),
     resolveCommit(git, `refs/heads/${branch}`),
@@ -248,9 +261,9 @@ export interface ResolutionRefused {
  */
 const finishResolution = (
   request: ResolutionRequest,
-  place: Place,
+  place: ConflictWorkspace,
   { from, resolved }: Finishing,
-): Promise<Resolved | ResolutionRefused> =>
+): Promise<ResolvedConflict | ResolutionRefused> =>
   withRepositoryLock({ ...request, name: 'worktrees' }, async ({ repository }) => {
     const { git, gitDir, branch } = place;
     const { commit } = resolved;

@@ -1,27 +1,27 @@
 import { constants, copyFileSync, lstatSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import {
   type CommitRecord,
-  type Merged,
+  type ConflictStage,
+  type MergeResult,
   mergeTrees,
   readCommits,
-  type Stage,
   stampLines,
   writeCommit,
 } from '../commits.ts';
-import { setAge, withSideIndex } from '../fast/stage.ts';
+import { setAge, withScratchIndex } from '../fast/stage.ts';
 import { hasCode } from '../files.ts';
 import { type Git, lastLines } from '../git.ts';
 import { printable } from '../names.ts';
 import type { Repository } from '../repository.ts';
 import { setEmptyFolders, snapshot } from './capture.ts';
-import { placeOf, type Shadow, withShadow } from './shadow.ts';
+import { type Shadow, shadowedWorktreeOf, withShadow } from './shadow.ts';
 import {
   branchRef,
-  type Carrying,
+  type CarryRequest,
   carryRest,
-  type Head,
+  type HeadState,
   isSameBase,
   isSameIndex,
   isSameStashes,
@@ -41,7 +41,7 @@ interface ApplyDeltaRequest {
 }
 
 /** What became of a session in another worktree. */
-type Applied =
+type DeltaResult =
   /** It stood as the other did before the session, and stands as that did after it. */
   | { readonly kind: 'exact'; readonly state: WorktreeState }
   /** It stood in another way: what the session did was merged into that. */
@@ -50,8 +50,14 @@ type Applied =
   | { readonly kind: 'inconclusive'; readonly why: string };
 
 /** Does to a worktree what a session did to the one that it worked in. Throws CAPTURE_REFUSED like `worktreeState`. */
-export function applyDelta({ repository, folder, before, after, pack }: ApplyDeltaRequest): Promise<Applied> {
-  const place = placeOf(repository, folder);
+export function applyDelta({
+  repository,
+  folder,
+  before,
+  after,
+  pack,
+}: ApplyDeltaRequest): Promise<DeltaResult> {
+  const place = shadowedWorktreeOf(repository, folder);
   return withShadow(place, {}, async shadow => {
     const [current] = await Promise.all([snapshot(shadow), unpack(place.git, pack)]);
     const states = { before, after, current };
@@ -64,7 +70,7 @@ export function applyDelta({ repository, folder, before, after, pack }: ApplyDel
   });
 }
 
-const asItWas = (states: Carrying): Carried => ({
+const asItWas = (states: CarryRequest): CarryResult => ({
   kind: 'carried',
   state: { ...states.after, ...carryRest(states, commit => commit) },
 });
@@ -82,7 +88,7 @@ async function unpack(git: Git, pack: Uint8Array): Promise<void> {
   await git.ok(['-c', 'core.fsync=none', ...args], { input: bytes.toString('latin1'), encoding: 'bytes' });
 }
 
-interface Change {
+interface StateChange {
   /** As `snapshot` found it with the same shadow. */
   readonly current: WorktreeState;
   readonly wanted: WorktreeState;
@@ -92,7 +98,7 @@ interface Change {
  * Makes the worktree stand as wanted. All objects that this names must be there. If a file is in the way, nothing is
  * changed and the answer is what git says about it.
  */
-async function install(shadow: Shadow, { current, wanted }: Change): Promise<string | undefined> {
+async function install(shadow: Shadow, { current, wanted }: StateChange): Promise<string | undefined> {
   const { place, git } = shadow;
   if (current.tree !== wanted.tree) {
     const { code, stderr } = await git.run(['read-tree', '-m', '-u', current.tree, wanted.tree]);
@@ -150,7 +156,7 @@ function replaceIndex(from: string, real: string): void {
 }
 
 /** One transaction for all refs, and one more command if another branch is checked out. */
-async function moveRefs(git: Git, { current, wanted }: Change): Promise<void> {
+async function moveRefs(git: Git, { current, wanted }: StateChange): Promise<void> {
   const { branch } = wanted.head;
   const isOtherBranch = branch !== null && branch !== current.head.branch;
   const lines = [...otherRefs(wanted), ...headLines(current.head, wanted.head)];
@@ -164,14 +170,14 @@ const otherRefs = ({ refs }: WorktreeState): readonly string[] =>
     value === null ? `delete ${name}\0\0` : `update ${name}\0${value}\0\0`,
   );
 
-function headLines(current: Head, { commit, branch }: Head): readonly string[] {
+function headLines(current: HeadState, { commit, branch }: HeadState): readonly string[] {
   if (commit === null || (commit === current.commit && branch === current.branch)) return [];
   if (branch === null) return [`option no-deref\0update HEAD\0${commit}\0\0`];
   return [`update ${branchRef(branch)}\0${commit}\0\0`];
 }
 
 /** The state that a worktree should come to, or why there is none. */
-type Carried =
+type CarryResult =
   | { readonly kind: 'carried'; readonly state: WorktreeState }
   | { readonly kind: 'inconclusive'; readonly why: string };
 
@@ -179,24 +185,24 @@ type Carried =
  * What a session would have left behind had it begun with another commit and other files: each of its commits is merged
  * onto what its parents have become, then its files and its index are. Only objects are written.
  */
-async function threeWay(git: Git, states: Carrying): Promise<Carried> {
+async function threeWay(git: Git, states: CarryRequest): Promise<CarryResult> {
   try {
     return { kind: 'carried', state: await carry(git, states) };
   } catch (error) {
-    if (error instanceof CannotCarry) return { kind: 'inconclusive', why: error.message };
+    if (error instanceof CarryFailed) return { kind: 'inconclusive', why: error.message };
     throw error;
   }
 }
 
-class CannotCarry extends Error {}
+class CarryFailed extends Error {}
 
-async function carry(git: Git, states: Carrying): Promise<WorktreeState> {
+async function carry(git: Git, states: CarryRequest): Promise<WorktreeState> {
   const { before, after, current } = states;
   const from = before.head.commit;
   const onto = current.head.commit;
   const tip = after.head.commit;
   if (from === null || onto === null || tip === null)
-    throw new CannotCarry('the session, or what it should be carried over to, has no commit');
+    throw new CarryFailed('the session, or what it should be carried over to, has no commit');
   await refuseRewritten(git, { from, tip });
   const stashed = newStashes(before, after).map(({ commit }) => commit);
   const tips = [tip, ...stashed, ...Object.values(after.refs)].filter(commit => commit !== null);
@@ -218,7 +224,7 @@ async function carry(git: Git, states: Carrying): Promise<WorktreeState> {
 async function refuseRewritten(git: Git, { from, tip }: { from: string; tip: string }): Promise<void> {
   const isOnTop = from === tip || (await git.run(['merge-base', '--is-ancestor', from, tip])).code === 0;
   if (!isOnTop)
-    throw new CannotCarry(
+    throw new CarryFailed(
       `the session left the commit that it began with (${from.slice(0, 12)}) out of its branch, which means nothing on another base`,
     );
 }
@@ -241,7 +247,7 @@ async function carryCommits(
   const records = await readCommits(git, [from, onto, ...ids]);
   const find = (id: string): CommitRecord => {
     const record = records.get(id);
-    if (record === undefined) throw new CannotCarry(`commit ${id} is not in the repository`);
+    if (record === undefined) throw new CarryFailed(`commit ${id} is not in the repository`);
     return record;
   };
   const commits = new Map([[from, onto]]);
@@ -269,13 +275,13 @@ async function carryCommits(
   return { commits, trees, from: find(from), onto: find(onto) };
 }
 
-interface Trees {
+interface ThreeWayTrees {
   readonly base: string;
   readonly ours: string;
   readonly theirs: string;
 }
 
-async function merge(git: Git, { base, ours, theirs }: Trees, subject: string): Promise<string> {
+async function merge(git: Git, { base, ours, theirs }: ThreeWayTrees, subject: string): Promise<string> {
   if (base === ours || ours === theirs) return theirs;
   if (base === theirs) return ours;
   // Git merges commits and finds their base itself; naming one needs a newer git than we ask for.
@@ -287,7 +293,7 @@ async function merge(git: Git, { base, ours, theirs }: Trees, subject: string): 
   if (merged.kind === 'clean') return merged.tree;
   const solved = await solvedAsBefore(git, merged);
   if (solved !== undefined) return solved;
-  throw new CannotCarry(
+  throw new CarryFailed(
     `${subject} conflicts with the other base: ${merged.files.map(printable).join(', ')}`,
   );
 }
@@ -295,9 +301,9 @@ async function merge(git: Git, { base, ours, theirs }: Trees, subject: string): 
 /** The tree, if all that conflicts are files in which the same conflict lay when it was solved by the session. */
 async function solvedAsBefore(
   git: Git,
-  { tree, files, stages }: Extract<Merged, { kind: 'conflict' }>,
+  { tree, files, stages }: Extract<MergeResult, { kind: 'conflict' }>,
 ): Promise<string | undefined> {
-  const solutions: Stage[] = [];
+  const solutions: ConflictStage[] = [];
   for (const file of files) {
     const [base, ours, theirs] = ([1, 2, 3] as const).map(stage =>
       stages.find(each => each.path === file && each.stage === stage),
@@ -307,7 +313,7 @@ async function solvedAsBefore(
     if (!isSameConflict(before ?? '', now ?? '')) return undefined;
     solutions.push(theirs);
   }
-  return withSideIndex(git, async side => {
+  return withScratchIndex(git, async side => {
     await side.ok(['read-tree', tree]);
     for (const { mode, id, path } of solutions)
       await side.ok(['update-index', '--add', '--cacheinfo', `${mode},${id},${path}`]);

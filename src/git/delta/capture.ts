@@ -9,22 +9,22 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import { editIndex, type IndexEntry, type IndexFile, noIndex, parseIndex } from '../fast/index-file.ts';
-import { doubtfulFiles, trustIndex } from '../fast/stage.ts';
+import { racyFiles, trustIndex } from '../fast/stage.ts';
 import { type Git, gitFailed, lastLines } from '../git.ts';
 import { headInFiles } from '../refs.ts';
 import type { Repository } from '../repository.ts';
 import {
   embedded,
-  type Place,
-  placeOf,
   refuseUnfinished,
   type Shadow,
+  type ShadowedWorktree,
+  shadowedWorktreeOf,
   unfinishedError,
   withShadow,
 } from './shadow.ts';
-import { convertsFiles, type Head, stashesOf, type WorktreeState } from './state.ts';
+import { convertsFiles, type HeadState, stashesOf, type WorktreeState } from './state.ts';
 
 /**
  * How the worktree stands. Afterwards the index of the shadow holds the tree of all files, with what git knows about
@@ -41,12 +41,12 @@ export async function snapshot(shadow: Shadow): Promise<WorktreeState> {
   return { head, ...files, stashes, refs: {} };
 }
 
-async function headOf({ git, gitDir, repository }: Place): Promise<Head> {
+async function headOf({ git, gitDir, repository }: ShadowedWorktree): Promise<HeadState> {
   const head = headInFiles({ gitDir, commonDir: repository.commonDir });
   return head ? { commit: head.commit, branch: head.branch ?? null } : askForHead(git);
 }
 
-async function askForHead(git: Git): Promise<Head> {
+async function askForHead(git: Git): Promise<HeadState> {
   const args = ['rev-parse', '--revs-only', 'HEAD', '--symbolic-full-name', 'HEAD'];
   const [commit = '', name = ''] = (await git.ok(args)).split('\n');
   if (commit !== '') return { commit, branch: branchOf(name) };
@@ -96,7 +96,7 @@ async function copyRealIndex(shadow: Shadow): Promise<IndexFile> {
     entry.isAssumedUnchanged || (entry.isSkipped && existsSync(join(place.folder, entry.path)));
   const show = entries.filter(isHiding);
   const seen = entries.filter(entry => !entry.isSkipped || show.includes(entry));
-  const forget = doubtfulFiles({ bytes, entries: seen, folder: place.folder, written: stat.mtimeNs });
+  const forget = racyFiles({ bytes, entries: seen, folder: place.folder, written: stat.mtimeNs });
   writeFileSync(index, editIndex(bytes, { show, forget }, place.oidBytes));
   if (tree === undefined) writeFileSync(stagedCopy(shadow), bytes);
   if (await convertsFiles(place)) await settleUnchanged(shadow);
@@ -115,7 +115,7 @@ async function settleUnchanged({ place, index }: Shadow): Promise<void> {
   if (result.code > 1) throw gitFailed(args, result);
 }
 
-function readIndex({ folder, oidBytes }: Place, bytes: Buffer): IndexFile {
+function readIndex({ folder, oidBytes }: ShadowedWorktree, bytes: Buffer): IndexFile {
   const read = parseIndex(bytes, oidBytes);
   if (read !== undefined && !read.isSparse) return read;
   throw new RepriseError('CAPTURE_REFUSED', `the index of ${folder} is in a format that cannot be captured`, {
@@ -141,7 +141,7 @@ async function addEverything({ git, index, place }: Shadow, staged: IndexFile): 
   return all;
 }
 
-const cannotRead = ({ folder }: Place, stderr: string): RepriseError | undefined =>
+const cannotRead = ({ folder }: ShadowedWorktree, stderr: string): RepriseError | undefined =>
   /Permission denied/.test(stderr)
     ? new RepriseError('CAPTURE_REFUSED', `not every file in ${folder} can be read: ${lastLines(stderr)}`)
     : undefined;
@@ -249,7 +249,7 @@ export const worktreeState = ({
   folder,
   objectsDir,
 }: WorktreeStateRequest): Promise<WorktreeState> =>
-  withShadow(placeOf(repository, folder), { objectsDir }, snapshot);
+  withShadow(shadowedWorktreeOf(repository, folder), { objectsDir }, snapshot);
 
 /** What a commit holds never changes, and many workspaces begin with the same one. */
 const treesOfCommits = new Map<string, Promise<string>>();

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import { hasCode, readIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
 import { printable, quotedPath, shellWord } from '../names.ts';
@@ -10,7 +10,7 @@ import { gitInside, ownRepository, realPath, worktreeAt } from '../workspace/ent
 
 /** A git folder of our own beside that of a worktree: what is done to its index nobody sees. */
 export interface Shadow {
-  readonly place: Place;
+  readonly place: ShadowedWorktree;
   readonly index: string;
   /** With the files of the worktree. */
   readonly git: Git;
@@ -27,7 +27,7 @@ interface ShadowOptions {
 }
 
 export const withShadow = <T>(
-  place: Place,
+  place: ShadowedWorktree,
   { objectsDir }: ShadowOptions,
   body: (shadow: Shadow) => Promise<T>,
 ): Promise<T> =>
@@ -110,7 +110,7 @@ interface ObjectStore {
 }
 
 /** One worktree of a repository, and where git keeps what belongs to it. */
-export interface Place extends ObjectStore {
+export interface ShadowedWorktree extends ObjectStore {
   readonly folder: string;
   readonly gitDir: string;
   /** Bound to the worktree. */
@@ -127,7 +127,7 @@ export function objectStoreOf(repository: Repository): ObjectStore {
 }
 
 /** Throws CAPTURE_REFUSED if the folder is not the top of a worktree of the repository. */
-export function placeOf(repository: Repository, path: string): Place {
+export function shadowedWorktreeOf(repository: Repository, path: string): ShadowedWorktree {
   const folder = realPath(path);
   const entry = worktreeAt(repository, folder);
   const isMain = repository.root !== undefined && realPath(repository.root) === folder;
@@ -159,7 +159,7 @@ const unfinished: Readonly<Record<string, string>> = {
 };
 
 /** Throws CAPTURE_REFUSED in the middle of a merge, rebase, cherry-pick or revert. */
-export function refuseUnfinished({ gitDir, folder }: Place): void {
+export function refuseUnfinished({ gitDir, folder }: ShadowedWorktree): void {
   const name = Object.keys(unfinished).find(file => existsSync(join(gitDir, file)));
   if (name !== undefined) throw unfinishedError(folder, unfinished[name] ?? 'merge');
 }

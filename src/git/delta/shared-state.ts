@@ -2,7 +2,7 @@ import type { Git } from '../git.ts';
 import type { WorktreeState } from './state.ts';
 
 /** What all worktrees of a repository share, and a session in one of them should leave alone. */
-export interface SharedState {
+export interface RepositoryState {
   /** Every ref with the object that it names. */
   readonly refs: Readonly<Record<string, string>>;
   /** Folders of all worktrees. */
@@ -27,7 +27,7 @@ export interface SharedChanges {
   readonly settings: readonly string[];
 }
 
-export async function sharedState(git: Git): Promise<SharedState> {
+export async function sharedState(git: Git): Promise<RepositoryState> {
   const [refs, worktrees, config] = await Promise.all([
     git.ok(['for-each-ref', '--format=%(objectname) %(refname)']),
     git.ok(['worktree', 'list', '--porcelain', '-z']),
@@ -58,8 +58,8 @@ function grouped(pairs: readonly [string, string][]): Readonly<Record<string, re
 
 /** What differs, but for refs that were expected to move: the session's own branch, those of others at work. */
 export function changedRefs(
-  before: SharedState,
-  after: SharedState,
+  before: RepositoryState,
+  after: RepositoryState,
   expected: (ref: string) => boolean = () => false,
 ): SharedChanges {
   const names = [...new Set([...Object.keys(before.refs), ...Object.keys(after.refs)])].sort();

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { readIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
 import type { Repository } from '../repository.ts';
-import type { Place } from './shadow.ts';
+import type { ShadowedWorktree } from './shadow.ts';
 
 /** How a worktree stands, as data that fits on a line of JSON. What it names lies in a pack beside it. */
 export interface WorktreeState {
-  readonly head: Head;
+  readonly head: HeadState;
   /** The tree of all files that git does not ignore, with their bytes as they are on disk. */
   readonly tree: string;
   readonly index: IndexState;
@@ -19,7 +19,7 @@ export interface WorktreeState {
   readonly refs: Readonly<Record<string, string | null>>;
 }
 
-export interface Head {
+export interface HeadState {
   /** `null` before the first commit of a branch. */
   readonly commit: string | null;
   /** `null` if it is detached. */
@@ -73,7 +73,7 @@ function without<T>(items: readonly T[], others: readonly T[], key: (item: T) =>
 }
 
 /** Three states: of a worktree before and after a session, and of the one in which it is to be repeated. */
-export interface Carrying {
+export interface CarryRequest {
   readonly before: WorktreeState;
   readonly after: WorktreeState;
   readonly current: WorktreeState;
@@ -81,7 +81,7 @@ export interface Carrying {
 
 /** What is left when the files, the index and the commits have been carried over: that needs no merging. */
 export function carryRest(
-  { before, after, current }: Carrying,
+  { before, after, current }: CarryRequest,
   newName: (commit: string) => string,
 ): Pick<WorktreeState, 'head' | 'stashes' | 'emptyFolders' | 'refs'> {
   const renamed = (stash: Stash): Stash => ({ ...stash, commit: newName(stash.commit) });
@@ -156,7 +156,7 @@ export async function setStashes(
 const settings = new WeakMap<Repository, Promise<boolean>>();
 
 /** Whether files on disk may differ from what is stored for them: ends of lines, filters, encodings. */
-export async function convertsFiles({ repository, folder }: Place): Promise<boolean> {
+export async function convertsFiles({ repository, folder }: ShadowedWorktree): Promise<boolean> {
   const { commonDir } = repository;
   if (existsSync(join(folder, '.gitattributes')) || existsSync(join(commonDir, 'info', 'attributes')))
     return true;

@@ -49,7 +49,7 @@ export async function stageQuickly(staging: QuickStaging): Promise<Head | undefi
   const before = parseIndex(bytes, oidBytes);
   if (before === undefined || isSpecial(before)) return undefined;
   const seen = before.entries.filter(entry => !entry.isAssumedUnchanged && !entry.isSkipped);
-  const changed = doubtfulFiles({ bytes, entries: seen, folder: git.cwd, written: stat.mtimeNs });
+  const changed = racyFiles({ bytes, entries: seen, folder: git.cwd, written: stat.mtimeNs });
   writeFileSync(beside, editIndex(bytes, { show: [], forget: changed }, oidBytes));
   trustIndex(beside);
   const side = git.with({ env: { GIT_INDEX_FILE: beside } });
@@ -72,7 +72,7 @@ function hasNewGitlink(before: IndexFile, after: IndexFile): boolean {
   return gitlinks(after).some(path => !known.has(path));
 }
 
-interface IndexInDoubt {
+interface RacyIndex {
   readonly bytes: Buffer;
   readonly entries: readonly IndexEntry[];
   readonly folder: string;
@@ -85,7 +85,7 @@ interface IndexInDoubt {
  * after a checkout that is all of them. Here they are told apart by the nanosecond, and only those are read that were
  * written in the same tick of the clock. Gives the files that have changed, or may have.
  */
-export function doubtfulFiles({ bytes, entries, folder, written }: IndexInDoubt): readonly IndexEntry[] {
+export function racyFiles({ bytes, entries, folder, written }: RacyIndex): readonly IndexEntry[] {
   const second = Number(written / 1_000_000_000n);
   return entries.filter(entry => {
     if (entry.isGitlink || notedSecond(bytes, entry) < second) return false;
@@ -125,7 +125,7 @@ function hasContent(path: string, stat: BigIntStats, { id, mode }: NotedFile): b
 }
 
 /** Runs the body with a git that has a copy of the index, so that nothing done to it is seen in the worktree. */
-export async function withSideIndex<T>(git: Git, body: (side: Git) => Promise<T>): Promise<T> {
+export async function withScratchIndex<T>(git: Git, body: (side: Git) => Promise<T>): Promise<T> {
   const index = await git.line(['rev-parse', '--path-format=absolute', '--git-path', 'index']);
   const folder = await mkdtemp(join(tmpdir(), 'reprise-index-'));
   const copy = join(folder, 'index');

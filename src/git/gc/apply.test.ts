@@ -7,9 +7,9 @@ import { Lab } from '../test-support.ts';
 import { branchRecords } from '../workspace/branch-records.ts';
 import { createWorkspace } from '../workspace/create.ts';
 import { applyGc, gatherGcFacts } from './apply.ts';
-import { bytesToFree, type GcFacts, planGc, type RunStanding } from './plan.ts';
+import { bytesToFree, type GcFacts, planGc, type RunActivity } from './plan.ts';
 
-const runs = new Map<string, RunStanding>([
+const runs = new Map<string, RunActivity>([
   ['ended', 'ended'],
   ['active', 'active'],
 ]);

@@ -1,6 +1,6 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Owner } from '../../store/port.ts';
+import type { Owner } from '../../store/index.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { readLock } from '../lock-file.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
@@ -27,7 +27,7 @@ import {
   type GcAction,
   type GcFacts,
   type GcPlan,
-  type Kept,
+  type KeptItem,
   type ParkedBranch,
   uncommittedText,
   type WorkspaceFact,
@@ -115,14 +115,14 @@ interface GcRequest {
 }
 
 export interface GcDone {
-  readonly removed: readonly Removed[];
+  readonly removed: readonly RemovedItem[];
   /** Branches that were kept because of their commits, or made for them. */
   readonly parked: readonly ParkedBranch[];
   /** What has changed since the plan was made, and was left. */
-  readonly left: readonly Kept[];
+  readonly left: readonly KeptItem[];
 }
 
-export interface Removed {
+export interface RemovedItem {
   readonly kind: 'workspace' | 'branch' | 'scratch' | 'unborn';
   /** A path, or the name of a branch. */
   readonly what: string;
@@ -134,8 +134,8 @@ const nothing: GcDone = { removed: [], parked: [], left: [] };
 
 /** Does what the plan says. Everything is looked at again first: what has become worth keeping is kept. */
 export async function applyGc({ plan, ...request }: GcRequest): Promise<GcDone> {
-  const removed: Removed[] = [];
-  const left: Kept[] = [];
+  const removed: RemovedItem[] = [];
+  const left: KeptItem[] = [];
   const parked = new Map(plan.park.map(each => [each.branch, each]));
   for (const action of plan.remove) {
     const done = await perform(action, request);

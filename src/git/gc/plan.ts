@@ -35,7 +35,7 @@ export interface BranchFact {
 }
 
 /** `active`: may go on, so that it still needs what it has. */
-export type RunStanding = 'active' | 'ended';
+export type RunActivity = 'active' | 'ended';
 
 export type GcAction =
   | {
@@ -52,7 +52,7 @@ export interface GcPlan {
   readonly remove: readonly GcAction[];
   /** Branches whose commits are nowhere else: they stay, and are named. */
   readonly park: readonly ParkedBranch[];
-  readonly leave: readonly Kept[];
+  readonly leave: readonly KeptItem[];
 }
 
 export interface ParkedBranch {
@@ -62,7 +62,7 @@ export interface ParkedBranch {
   readonly commits: number;
 }
 
-export interface Kept {
+export interface KeptItem {
   readonly kind: 'workspace' | 'branch' | 'scratch';
   /** A path, or the name of a branch. */
   readonly what: string;
@@ -78,10 +78,10 @@ export const bytesToFree = ({ remove }: GcPlan): number =>
  * What can go: workspaces and branches of runs that have ended, if nothing in them would be lost. Runs that are not in
  * the map may belong to somebody else, and are left alone.
  */
-export function planGc(facts: GcFacts, runs: ReadonlyMap<string, RunStanding>): GcPlan {
+export function planGc(facts: GcFacts, runs: ReadonlyMap<string, RunActivity>): GcPlan {
   const remove: GcAction[] = [];
   const park: ParkedBranch[] = [];
-  const leave: Kept[] = [];
+  const leave: KeptItem[] = [];
   const stays = new Set<string>();
 
   for (const { path, branch, run, empty, uncommitted, bytes } of facts.workspaces) {
@@ -111,9 +111,9 @@ export function planGc(facts: GcFacts, runs: ReadonlyMap<string, RunStanding>): 
   return { remove, park, leave };
 }
 
-function reasonToWait(run: string | undefined, runs: ReadonlyMap<string, RunStanding>): string | undefined {
-  const standing = run === undefined ? 'ended' : runs.get(run);
-  switch (standing) {
+function reasonToWait(run: string | undefined, runs: ReadonlyMap<string, RunActivity>): string | undefined {
+  const activity = run === undefined ? 'ended' : runs.get(run);
+  switch (activity) {
     case 'active':
       return `run ${run} may go on`;
     case undefined:

@@ -2,14 +2,14 @@ import type { LandedCommit } from '../commits.ts';
 import type { Git } from '../git.ts';
 import type { HeldLock } from '../lock.ts';
 import { branchTip } from '../refs.ts';
-import type { ConfirmEnd, MoveEnd, Ready } from './landing.ts';
+import type { ConfirmEnd, MoveEnd, ReadyLanding } from './landing.ts';
 import { moveBranch } from './move-branch.ts';
 import { noteSource, type PrepareRequest } from './prepare.ts';
 
 interface MoveRequest extends PrepareRequest {
   /** `undefined`: it was never taken, or is given back. */
   readonly lock: Pick<HeldLock, 'isHeld'> | undefined;
-  readonly ready: Ready;
+  readonly ready: ReadyLanding;
   /**
    * Whether the work still is the caller's to land: somebody else may have taken it over while it was verified. Asked with
    * the lock held, right before the branch moves, and never after it has.

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { compiledRoom, Lab, runTogether, subjectsOnMain, Worker } from '../test-support.ts';
-
-const compiled = compiledRoom();
+import { runTogether, Worker } from '../processes.conformance.ts';
+import { Lab, subjectsOnMain } from '../test-support.ts';
 
 describe('two processes', () => {
   const workersOn = (lab: Lab, rounds: number, names = ['a', 'b']) =>
-    names.map(name => new Worker(compiled(), { task: 'land', root: lab.root, name, rounds }));
+    names.map(name => new Worker({ task: 'land', root: lab.root, name, rounds }));
 
   it('land at once: all of it lands, in one line, and nothing is lost', async () => {
     const lab = new Lab();

@@ -5,19 +5,19 @@ import {
   type LandingSteps,
   landing,
   type MoveEnd,
-  type Prepared,
-  type Verified,
+  type PrepareResult,
+  type VerifyResult,
 } from './landing.ts';
 
-const ready = (commit: string): Prepared => ({ kind: 'ready', from: 'old', tip: 'tip', commit });
+const ready = (commit: string): PrepareResult => ({ kind: 'ready', from: 'old', tip: 'tip', commit });
 const moved: MoveEnd = { kind: 'moved', commits: [{ commit: 'c', subject: 'Do it' }], wasAlone: true };
 const lost: MoveEnd = { kind: 'lost' };
 
 /** Steps that answer one thing after another, and what was asked of them. */
 function scripted(answers: {
-  readonly prepared: readonly Prepared[];
+  readonly prepared: readonly PrepareResult[];
   readonly moves?: readonly MoveEnd[];
-  readonly verdicts?: readonly Verified[];
+  readonly verdicts?: readonly VerifyResult[];
 }) {
   const asked: string[] = [];
   const [prepared, moves] = [[...answers.prepared], [...(answers.moves ?? [])]];

@@ -1,6 +1,6 @@
 import type { LandedCommit } from '../commits.ts';
 import { printable, shellWord } from '../names.ts';
-import type { CheckoutInTheWay } from './move-branch.ts';
+import type { CheckoutBlocked } from './move-branch.ts';
 
 /**
  * A landing as a protocol: `lock`, then `prepare`, `verify` and `move` until one of them says how it ends, and `unlock`
@@ -9,13 +9,13 @@ import type { CheckoutInTheWay } from './move-branch.ts';
  */
 export interface LandingSteps {
   /** Waits until nobody else lands in the repository. */
-  lock(): Promise<Locked>;
+  lock(): Promise<LockResult>;
   /** Changes no branch. */
-  prepare(): Promise<Prepared>;
+  prepare(): Promise<PrepareResult>;
   /** Without it nothing has to pass. */
-  readonly verify?: ((ready: Ready) => Promise<Verified>) | undefined;
+  readonly verify?: ((ready: ReadyLanding) => Promise<VerifyResult>) | undefined;
   /** Moves the branch if it still is where it was, and the work still is the caller's to land. */
-  move(ready: Ready): Promise<MoveEnd>;
+  move(ready: ReadyLanding): Promise<MoveEnd>;
   /** Also if the lock was never given. */
   unlock(): Promise<void>;
 }
@@ -23,23 +23,23 @@ export interface LandingSteps {
 /** The same for work that somebody else is to land: in the place of `move`, a last look. */
 interface HandOverSteps extends Omit<LandingSteps, 'move'> {
   /** Whether the branch still is where it was, and the work still is the caller's. */
-  confirm(ready: Ready): Promise<ConfirmEnd>;
+  confirm(ready: ReadyLanding): Promise<ConfirmEnd>;
 }
 
-export interface Locked {
+export interface LockResult {
   /** Greater than that of everybody who held the lock before. */
   readonly token: number;
 }
 
-export type Prepared =
-  | Ready
+export type PrepareResult =
+  | ReadyLanding
   /** All of it is on the branch already, which is at this commit. */
   | { readonly kind: 'nothing'; readonly commit: string }
-  | Unfit
-  | CheckoutInTheWay;
+  | LandingConflict
+  | CheckoutBlocked;
 
 /** The work, on top of the branch to land on. */
-export interface Ready {
+export interface ReadyLanding {
   readonly kind: 'ready';
   /** Where that branch is. */
   readonly from: string;
@@ -51,7 +51,7 @@ export interface Ready {
   readonly commits?: readonly LandedCommit[] | undefined;
 }
 
-interface Unfit {
+interface LandingConflict {
   readonly kind: 'conflict';
   readonly files: readonly string[];
   /** Of the commit that does not fit. */
@@ -62,7 +62,7 @@ interface Unfit {
   readonly workAt?: string | undefined;
 }
 
-export type Verified =
+export type VerifyResult =
   | { readonly passed: true }
   | {
       readonly passed: false;
@@ -92,7 +92,7 @@ export type MoveEnd =
   | { readonly kind: 'lost' }
   /** The work is somebody else's by now. */
   | { readonly kind: 'fenced' }
-  | CheckoutInTheWay;
+  | CheckoutBlocked;
 
 /** What came of it. `branch` is the branch to land on. */
 export type Landing =
@@ -175,7 +175,7 @@ export function landing(steps: LandingSteps, course: LandingCourse): Promise<Lan
       case 'lost':
         return 'again';
       case 'in-the-way':
-        return inTheWay(branch, moved);
+        return checkoutBlocked(branch, moved);
       case 'fenced':
         return takenOver(branch);
       case 'moved': {
@@ -206,7 +206,7 @@ export function handingOver(steps: HandOverSteps, course: LandingCourse): Promis
 
 type Steps = Omit<LandingSteps, 'move'>;
 /** What is done with work that fits and has passed; `again` if somebody else has moved the branch. */
-type LastStep<End> = (ready: Ready, token: number) => Promise<End | 'again'>;
+type LastStep<End> = (ready: ReadyLanding, token: number) => Promise<End | 'again'>;
 
 async function inTurn<End>(
   steps: Steps,
@@ -225,7 +225,7 @@ async function inTurn<End>(
 async function withLock<End>(
   steps: Steps,
   course: LandingCourse,
-  last: (ready: Ready) => Promise<End | 'again'>,
+  last: (ready: ReadyLanding) => Promise<End | 'again'>,
 ): Promise<End | NothingToLand | LandingRefused> {
   const { onto: branch, maxAttempts = 5 } = course;
   let verified: string | undefined;
@@ -233,7 +233,7 @@ async function withLock<End>(
     const prepared = await steps.prepare();
     if (prepared.kind === 'nothing') return { kind: 'nothing-to-land', branch, commit: prepared.commit };
     if (prepared.kind === 'conflict') return conflict(course, prepared);
-    if (prepared.kind === 'in-the-way') return inTheWay(branch, prepared);
+    if (prepared.kind === 'in-the-way') return checkoutBlocked(branch, prepared);
     const { commit } = prepared;
     if (steps.verify && verified !== commit) {
       const verdict = await steps.verify(prepared);
@@ -252,7 +252,7 @@ async function withLock<End>(
   };
 }
 
-const inTheWay = (branch: string, found: CheckoutInTheWay): LandingRefused => ({
+const checkoutBlocked = (branch: string, found: CheckoutBlocked): LandingRefused => ({
   ...found,
   kind: 'main-checkout-in-the-way',
   branch,
@@ -267,7 +267,7 @@ const takenOver = (branch: string): LandingRefused => ({
 
 function conflict(
   { source, onto: branch }: LandingCourse,
-  { files, subject, onto, workAt }: Unfit,
+  { files, subject, onto, workAt }: LandingConflict,
 ): LandingRefused {
   return {
     kind: 'conflict',
@@ -283,7 +283,7 @@ function conflict(
 function verifyFailed(
   { source, onto: branch }: LandingCourse,
   commit: string,
-  { output, workAt }: Extract<Verified, { passed: false }>,
+  { output, workAt }: Extract<VerifyResult, { passed: false }>,
 ): LandingRefused {
   return {
     kind: 'verify-failed',

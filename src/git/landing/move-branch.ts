@@ -9,7 +9,7 @@ import { plainRootOf, type Repository } from '../repository.ts';
 import { uncommittedFiles } from '../workspace/commit.ts';
 import { worktreeEntries } from '../workspace/entries.ts';
 
-interface Move extends CheckoutRequest {
+interface MoveBranchRequest extends CheckoutRequest {
   readonly from: string;
   /** A descendant of `from`. */
   readonly to: string;
@@ -17,16 +17,16 @@ interface Move extends CheckoutRequest {
   readonly mayMove?: (() => Promise<boolean>) | undefined;
 }
 
-type Moved =
+type MoveBranchResult =
   | { readonly kind: 'moved'; readonly checkout: string | undefined }
   /** The branch is not at `from` any more. */
   | { readonly kind: 'lost' }
   /** It may not be moved any more. */
   | { readonly kind: 'fenced' }
-  | CheckoutInTheWay;
+  | CheckoutBlocked;
 
 /** The branch is checked out where moving it would overwrite something, or where something is unfinished. */
-export interface CheckoutInTheWay {
+export interface CheckoutBlocked {
   readonly kind: 'in-the-way';
   readonly path: string;
   readonly why: string;
@@ -39,7 +39,7 @@ export interface CheckoutInTheWay {
  * Whether the move would be refused, as far as can be told without touching anything: files that it changes are changed,
  * or there without being tracked. To be asked before anything expensive is done.
  */
-export async function obstacle(move: Move): Promise<CheckoutInTheWay | undefined> {
+export async function obstacle(move: MoveBranchRequest): Promise<CheckoutBlocked | undefined> {
   const checkout = await checkoutOfBranch(move);
   if (checkout.kind !== 'at') return checkout.kind === 'busy' ? busy(checkout) : undefined;
   const files = await overlap(move.repository.git.with({ cwd: checkout.path }), move);
@@ -50,7 +50,7 @@ export async function obstacle(move: Move): Promise<CheckoutInTheWay | undefined
  * Fast-forwards a branch, if it still is where it was. Where it is checked out, index and files follow, as after
  * `git pull --ff-only`: other uncommitted changes stay, and nothing is overwritten.
  */
-export async function moveBranch(move: Move): Promise<Moved> {
+export async function moveBranch(move: MoveBranchRequest): Promise<MoveBranchResult> {
   const { repository, branch, from } = move;
   const checkout = await checkoutOfBranch(move);
   if (checkout.kind === 'busy') return busy(checkout);
@@ -60,7 +60,12 @@ export async function moveBranch(move: Move): Promise<Moved> {
   return checkout.kind === 'nowhere' ? moveRef(move) : moveCheckout(move, checkout.path);
 }
 
-async function moveRef({ repository: { git }, branch, from, to }: Move): Promise<Moved> {
+async function moveRef({
+  repository: { git },
+  branch,
+  from,
+  to,
+}: MoveBranchRequest): Promise<MoveBranchResult> {
   const ref = `refs/heads/${branch}`;
   const args = ['update-ref', '--no-deref', '-m', 'reprise: land', ref, to, from];
   const { code } = await git.run(args, { hooks: 'skip' });
@@ -72,7 +77,10 @@ async function moveRef({ repository: { git }, branch, from, to }: Move): Promise
  * One git process moves files, index and branch. It goes on if this process is killed, and it takes the locks that keep
  * the user's own git away.
  */
-async function moveCheckout({ repository, branch, from, to }: Move, path: string): Promise<Moved> {
+async function moveCheckout(
+  { repository, branch, from, to }: MoveBranchRequest,
+  path: string,
+): Promise<MoveBranchResult> {
   const git = repository.git.with({ cwd: path, env: { GIT_REFLOG_ACTION: 'reprise: land' } });
   const args = ['merge', '--ff-only', '--no-overwrite-ignore', '--no-autostash', '--no-stat', '--quiet', to];
   const { code, stderr } = await git.run(args, { hooks: 'skip' });
@@ -97,7 +105,7 @@ async function overlap(git: Git, { from, to }: { from: string; to: string }): Pr
   return uncommitted.filter(file => changed.has(file));
 }
 
-const busy = ({ path, why, hint }: Extract<BranchCheckout, { kind: 'busy' }>): CheckoutInTheWay => ({
+const busy = ({ path, why, hint }: Extract<BranchCheckout, { kind: 'busy' }>): CheckoutBlocked => ({
   kind: 'in-the-way',
   path,
   why,
@@ -108,7 +116,7 @@ const busy = ({ path, why, hint }: Extract<BranchCheckout, { kind: 'busy' }>): C
 export const overwriting = (
   path: string,
   { branch, files }: { branch: string; files: readonly string[] },
-): CheckoutInTheWay => ({
+): CheckoutBlocked => ({
   kind: 'in-the-way',
   path,
   why: `${branch} is checked out in ${path}, and landing would overwrite uncommitted changes there: ${files.map(printable).join(', ')}`,

@@ -1,11 +1,11 @@
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import { replayCommits } from '../commits.ts';
 import { isBranchName, shellWord } from '../names.ts';
 import { branchTip } from '../refs.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
 import { noteLanded } from '../workspace/branch-records.ts';
 import { type ScratchRequest, withScratchWorktree } from '../workspace/worktree.ts';
-import type { LandingCourse, Prepared, Ready, Verified } from './landing.ts';
+import type { LandingCourse, PrepareResult, ReadyLanding, VerifyResult } from './landing.ts';
 import { type CheckoutRequest, obstacle } from './move-branch.ts';
 
 export interface PrepareRequest
@@ -19,7 +19,7 @@ export interface PrepareRequest
  * The work on top of the branch to land on, or why it cannot be there. Only objects are written; and, if nothing is left
  * to land, a note that says so. Throws CANNOT_LAND if a branch is missing.
  */
-export async function prepareLanding(request: PrepareRequest): Promise<Prepared> {
+export async function prepareLanding(request: PrepareRequest): Promise<PrepareResult> {
   const { repository, source, onto, leavesBranch } = request;
   const { git } = repository;
   const [from, tip] = await inOrder(targetTip(repository, onto), sourceTip(repository, source));
@@ -98,10 +98,10 @@ export interface Verification {
   readonly path: string;
   /** Patterns of ignored files to copy there. */
   readonly include?: readonly string[] | undefined;
-  readonly run: (checkout: { readonly path: string; readonly commit: string }) => Promise<Verdict>;
+  readonly run: (checkout: { readonly path: string; readonly commit: string }) => Promise<VerificationResult>;
 }
 
-export interface Verdict {
+export interface VerificationResult {
   readonly passed: boolean;
   /** The end of what the command printed. */
   readonly output: string;
@@ -110,12 +110,12 @@ export interface Verdict {
 interface VerifyRequest
   extends Omit<ScratchRequest, 'path' | 'include' | 'commit'>,
     Pick<LandingCourse, 'source'>,
-    Pick<Ready, 'commit'> {
+    Pick<ReadyLanding, 'commit'> {
   readonly verification: Verification;
 }
 
 /** Tries what would land in a checkout of its own. To be called with the lock `land`. */
-export async function verifyLanding(request: VerifyRequest): Promise<Verified> {
+export async function verifyLanding(request: VerifyRequest): Promise<VerifyResult> {
   const { repository, source, commit, verification } = request;
   const { path, include, run } = verification;
   const { passed, output } = await withScratchWorktree({ ...request, path, include }, () =>

@@ -1,18 +1,22 @@
-import { RepriseError } from '../../core/errors.ts';
-import { type Timestamp, toEpochMs } from '../../core/time.ts';
+import { RepriseError, type Timestamp, toEpochMs } from '../../core/index.ts';
 import { describeConflict, hasLabels, hasMarkers } from '../conflict/lay-out.ts';
 import {
-  type Draft,
   type Finishing,
   keyOf,
   labelsOf,
   type Resolution,
-  type Resolved,
+  type ResolutionDraft,
+  type ResolvedConflict,
 } from '../conflict/progress.ts';
-import { type Begun, type Continued, movedAway, type ResolutionRefused } from '../conflict/resolve.ts';
+import {
+  type BeginResult,
+  type ContinueResult,
+  movedAway,
+  type ResolutionRefused,
+} from '../conflict/resolve.ts';
 import { committer, printable, shellWord } from '../names.ts';
-import { type Parked, parkedRef } from '../workspace/branch-records.ts';
-import { branchRef, type Model, type Worktree } from './repository.ts';
+import { type ParkedRef, parkedRef } from '../workspace/branch-records.ts';
+import { branchRef, type Model, type ModelWorktree } from './repository.ts';
 import { ownWorkspace, parkAll, resetWorkspace } from './workspaces.ts';
 
 export interface LayOutOrder {
@@ -23,8 +27,8 @@ export interface LayOutOrder {
 }
 
 /** Like `beginResolution`. */
-export function layOut(model: Model, { path, branch, onto, ontoName }: LayOutOrder): Begun {
-  const worktree = placeAt(model, path, branch);
+export function layOut(model: Model, { path, branch, onto, ontoName }: LayOutOrder): BeginResult {
+  const worktree = modelWorktreeAt(model, path, branch);
   const tip = model.tip(branch);
   if (tip === undefined) throw new RepriseError('CANNOT_LAND', `there is no branch ${branch}`);
   const known = worktree.mark?.value;
@@ -38,7 +42,7 @@ export function layOut(model: Model, { path, branch, onto, ontoName }: LayOutOrd
   return { kind: 'conflict', resolution: layOutDraft(model, worktree, { draft, after: '' }) };
 }
 
-function placeAt(model: Model, path: string, branch: string): Worktree {
+function modelWorktreeAt(model: Model, path: string, branch: string): ModelWorktree {
   const worktree = ownWorkspace(model, path);
   if (worktree.label.branch === branch) return worktree;
   throw new RepriseError(
@@ -49,8 +53,8 @@ function placeAt(model: Model, path: string, branch: string): Worktree {
 
 function layOutDraft(
   model: Model,
-  worktree: Worktree,
-  { draft, after }: { readonly draft: Draft; readonly after: string },
+  worktree: ModelWorktree,
+  { draft, after }: { readonly draft: ResolutionDraft; readonly after: string },
 ): Resolution {
   const { conflict, ontoName: _, ...begun } = draft;
   const { at, commit, subject, isWhole, rest, tree, stages } = conflict;
@@ -85,7 +89,7 @@ function baseOf(model: Model, commit: string): string {
 }
 
 /** What git does not track stays, unless the tree has it too. */
-function withUntracked(model: Model, { staged, files }: Worktree, tree: string): string {
+function withUntracked(model: Model, { staged, files }: ModelWorktree, tree: string): string {
   const untracked = model.trees
     .differences(staged, files)
     .filter(({ path, before }) => before === undefined && !model.trees.fileAt(tree, path));
@@ -102,24 +106,28 @@ export interface SolutionOrder {
 }
 
 /** Like `continueResolution`. */
-export function takeSolution(model: Model, order: SolutionOrder): Continued {
+export function takeSolution(model: Model, order: SolutionOrder): ContinueResult {
   const { path, resolution } = order;
-  const worktree = placeAt(model, path, resolution.branch);
+  const worktree = modelWorktreeAt(model, path, resolution.branch);
   const { mark } = worktree;
   if (mark?.after === keyOf(resolution)) {
     if (mark.value.kind === 'finishing') return finish(model, worktree, mark.value);
     if (mark.value.kind === 'laid-out') return { kind: 'conflict', resolution: mark.value.resolution };
   }
-  const standing = standingOf(model, worktree, resolution);
-  return 'kind' in standing ? standing : goOn(model, worktree, { ...order, ...standing });
+  const context = modelCommitContextOf(model, worktree, resolution);
+  return 'kind' in context ? context : continueWith(model, worktree, { ...order, ...context });
 }
 
-interface Standing {
+interface ModelCommitContext {
   readonly parent: string;
   readonly from: string;
 }
 
-function standingOf(model: Model, worktree: Worktree, resolution: Resolution): Standing | Continued {
+function modelCommitContextOf(
+  model: Model,
+  worktree: ModelWorktree,
+  resolution: Resolution,
+): ModelCommitContext | ContinueResult {
   const { branch, tip, onto, at, labels } = resolution;
   const files = resolution.files.map(file => file.path);
   const head = model.headOf(worktree);
@@ -140,7 +148,7 @@ function standingOf(model: Model, worktree: Worktree, resolution: Resolution): S
 
 function isUnsolved(
   model: Model,
-  { files }: Worktree,
+  { files }: ModelWorktree,
   { file, resolution: { at, commit, labels } }: { readonly file: string; readonly resolution: Resolution },
 ): boolean {
   const textIn = (tree: string): string | undefined => {
@@ -153,11 +161,11 @@ function isUnsolved(
   return hasLabels(text, labels) || !isOwn;
 }
 
-function goOn(
+function continueWith(
   model: Model,
-  worktree: Worktree,
-  { resolution, at, parent, from }: SolutionOrder & Standing,
-): Continued {
+  worktree: ModelWorktree,
+  { resolution, at, parent, from }: SolutionOrder & ModelCommitContext,
+): ContinueResult {
   const { branch, onto, rest, labels } = resolution;
   const isChange = worktree.files !== model.treeOf(parent);
   const solved = isChange ? commitSolution(model, worktree, { resolution, at, parent }) : parent;
@@ -180,8 +188,8 @@ function goOn(
 
 function commitSolution(
   model: Model,
-  { files }: Worktree,
-  { resolution, at, parent }: Pick<SolutionOrder, 'resolution' | 'at'> & Pick<Standing, 'parent'>,
+  { files }: ModelWorktree,
+  { resolution, at, parent }: Pick<SolutionOrder, 'resolution' | 'at'> & Pick<ModelCommitContext, 'parent'>,
 ): string {
   const { lines, message } = model.objects.commit(resolution.commit);
   const { name, email } = committer;
@@ -194,7 +202,7 @@ function commitSolution(
   });
 }
 
-function parkTip(model: Model, { branch, tip, onto }: Resolution): Parked {
+function parkTip(model: Model, { branch, tip, onto }: Resolution): ParkedRef {
   const ref = parkedRef(branch, tip);
   model.refs.set(ref, tip);
   return { ref, commit: tip, commits: model.history.commitsOf([tip], [onto]).length };
@@ -203,9 +211,9 @@ function parkTip(model: Model, { branch, tip, onto }: Resolution): Parked {
 /** Like `finishResolution`. */
 function finish(
   model: Model,
-  worktree: Worktree,
+  worktree: ModelWorktree,
   { from, resolved }: Finishing,
-): Resolved | ResolutionRefused {
+): ResolvedConflict | ResolutionRefused {
   const { branch, commit } = resolved;
   const current = model.tip(branch);
   if (current !== from && current !== commit) {
@@ -227,7 +235,7 @@ export function giveUp(
   model: Model,
   { path, resolution }: { readonly path: string; readonly resolution: Pick<Resolution, 'branch' | 'tip'> },
 ): void {
-  const worktree = placeAt(model, path, resolution.branch);
+  const worktree = modelWorktreeAt(model, path, resolution.branch);
   const current = model.tip(resolution.branch);
   const commit = current === undefined || current === model.headOf(worktree) ? resolution.tip : current;
   resetWorkspace(model, { path, commit });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Begun } from '../conflict/resolve.ts';
+import type { BeginResult } from '../conflict/resolve.ts';
 import { type Deed, Twins } from './test-support.ts';
 
 const poem = Array.from({ length: 9 }, (_, line) => `line ${line}\n`);
@@ -53,7 +53,9 @@ const deeds = fc
 function clashing(came: unknown): readonly string[] {
   const { ok } = came as { readonly ok?: { readonly kind?: string; readonly files?: readonly string[] } };
   if (ok?.kind === 'conflict') return ok.files ?? [];
-  const [begun] = Array.isArray(ok) ? (ok as readonly Partial<Extract<Begun, { kind: 'conflict' }>>[]) : [];
+  const [begun] = Array.isArray(ok)
+    ? (ok as readonly Partial<Extract<BeginResult, { kind: 'conflict' }>>[])
+    : [];
   return begun?.resolution?.files.map(({ path }) => path) ?? [];
 }
 

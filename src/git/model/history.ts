@@ -1,7 +1,13 @@
-import { RepriseError } from '../../core/errors.ts';
-import { type LandedCommit, type ListedCommit, type Replayed, type Stage, stampLines } from '../commits.ts';
+import { RepriseError } from '../../core/index.ts';
+import {
+  type ConflictStage,
+  type LandedCommit,
+  type ListedCommit,
+  type ReplayedCommits,
+  stampLines,
+} from '../commits.ts';
 import { idOfCommit, type Objects, type StoredCommit, type TreeEntry } from './objects.ts';
-import { type FileDifference, InTheWay, isBinary, linesOf, type Trees } from './trees.ts';
+import { BlockedPathError, type FileDifference, isBinary, linesOf, type Trees } from './trees.ts';
 
 export interface ThreeTrees {
   readonly base: string;
@@ -10,7 +16,7 @@ export interface ThreeTrees {
 }
 
 /** A file that both sides have changed, each in its own way. */
-export interface Clash {
+export interface FileClash {
   readonly path: string;
   readonly base: TreeEntry | undefined;
   readonly ours: TreeEntry | undefined;
@@ -20,13 +26,13 @@ export interface Clash {
 type MergedTrees =
   | { readonly kind: 'clean'; readonly tree: string }
   /** `tree`: ours, with all of theirs that fits. */
-  | { readonly kind: 'conflict'; readonly tree: string; readonly clashes: readonly Clash[] };
+  | { readonly kind: 'conflict'; readonly tree: string; readonly clashes: readonly FileClash[] };
 
 /**
  * Merges whole files: what only one side has changed is taken from it. Two changes of one file are a conflict, also where
  * git would find that they are in different lines.
  */
-export class Merging {
+export class TreeMerger {
   readonly #objects: Objects;
   readonly #trees: Trees;
   readonly #known = new Map<string, MergedTrees>();
@@ -59,7 +65,7 @@ export class Merging {
   }
 
   /** Whether markers stand in the file then. */
-  isMarked({ ours, theirs }: Clash): boolean {
+  isMarked({ ours, theirs }: FileClash): boolean {
     return ours !== undefined && theirs !== undefined && !this.#isBinary(ours) && !this.#isBinary(theirs);
   }
 
@@ -67,7 +73,7 @@ export class Merging {
     const own = new Map(this.#trees.differences(base, ours).map(each => [each.path, each]));
     const foreign = this.#trees.differences(base, theirs);
     const renamed = renamedApart([...own.values()], foreign);
-    const clashes: Clash[] = [];
+    const clashes: FileClash[] = [];
     const fitting: (readonly [string, TreeEntry | undefined])[] = [];
     for (const { path, before, after } of foreign) {
       const mine = own.get(path);
@@ -94,7 +100,7 @@ export class Merging {
       try {
         tree = this.#trees.with(tree, ...change);
       } catch (error) {
-        if (!(error instanceof InTheWay)) throw error;
+        if (!(error instanceof BlockedPathError)) throw error;
         blocked.push(change);
       }
     }
@@ -102,7 +108,7 @@ export class Merging {
   }
 
   #markedFile(
-    clash: Clash,
+    clash: FileClash,
     labels: { readonly ours: string; readonly theirs: string },
   ): TreeEntry | undefined {
     const { ours, theirs } = clash;
@@ -158,9 +164,9 @@ function withMarkers(
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
 /** What each side has of the files that clash, as git lists it. */
-const stagesOf = (clashes: readonly Clash[]): readonly Stage[] =>
+const stagesOf = (clashes: readonly FileClash[]): readonly ConflictStage[] =>
   clashes.flatMap(({ path, base, ours, theirs }) =>
-    ([base, ours, theirs] as const).flatMap((entry, side): Stage[] =>
+    ([base, ours, theirs] as const).flatMap((entry, side): ConflictStage[] =>
       entry ? [{ path, stage: ([1, 2, 3] as const)[side] ?? 1, mode: entry.mode, id: entry.id }] : [],
     ),
   );
@@ -168,9 +174,9 @@ const stagesOf = (clashes: readonly Clash[]): readonly Stage[] =>
 /** Commits, what is on top of what, and what they become on top of something else. */
 export class History {
   readonly #objects: Objects;
-  readonly #merging: Merging;
+  readonly #merging: TreeMerger;
 
-  constructor(objects: Objects, merging: Merging) {
+  constructor(objects: Objects, merging: TreeMerger) {
     this.#objects = objects;
     this.#merging = merging;
   }
@@ -216,7 +222,7 @@ export class History {
   }
 
   /** Like `replayCommits`. */
-  replay({ onto, tip }: { readonly onto: string; readonly tip: string }): Replayed {
+  replay({ onto, tip }: { readonly onto: string; readonly tip: string }): ReplayedCommits {
     const listed = this.commitsOf([tip], [onto]);
     if (listed.length === 0) return { kind: 'nothing' };
     refuseMerges(listed);
@@ -226,7 +232,13 @@ export class History {
   }
 
   /** The same for commits that are listed already. */
-  pickAll({ onto, series }: { readonly onto: string; readonly series: readonly ListedCommit[] }): Replayed {
+  pickAll({
+    onto,
+    series,
+  }: {
+    readonly onto: string;
+    readonly series: readonly ListedCommit[];
+  }): ReplayedCommits {
     const commits: LandedCommit[] = [];
     let current = onto;
     for (const [index, { commit: id, subject }] of series.entries()) {
@@ -240,7 +252,7 @@ export class History {
   }
 
   /** What the commit becomes; `onto` itself if that has all of it. */
-  #pick(source: StoredCommit, onto: string): string | Extract<Replayed, { kind: 'conflict' }> {
+  #pick(source: StoredCommit, onto: string): string | Extract<ReplayedCommits, { kind: 'conflict' }> {
     const [parent] = source.parents;
     if (parent === onto) return source.id;
     const base = parent === undefined ? this.#objects.emptyTree : this.#objects.commit(parent).tree;

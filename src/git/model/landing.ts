@@ -1,11 +1,11 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { Owner } from '../../store/port.ts';
-import type { ConfirmEnd, Locked, MoveEnd, Prepared, Verified } from '../landing/landing.ts';
-import { type CheckoutInTheWay, overwriting } from '../landing/move-branch.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Owner } from '../../store/index.ts';
+import type { ConfirmEnd, LockResult, MoveEnd, PrepareResult, VerifyResult } from '../landing/landing.ts';
+import { type CheckoutBlocked, overwriting } from '../landing/move-branch.ts';
 import type { Verification } from '../landing/prepare.ts';
 import { shellWord } from '../names.ts';
 import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../orders.ts';
-import { branchRef, type Model, type Worktree } from './repository.ts';
+import { branchRef, type Model, type ModelWorktree } from './repository.ts';
 
 type IsAlive = (owner: Owner) => boolean;
 
@@ -18,7 +18,7 @@ export function lockLanding(
   model: Model,
   { key }: Pick<LockOrder, 'key'>,
   { owner, isAlive }: { readonly owner: Owner; readonly isAlive: IsAlive },
-): Locked {
+): LockResult {
   if (!isLandingFree(model, isAlive))
     throw new RepriseError('INTERNAL', `the lock for landing is held while ${key} takes it`);
   const token = model.landing.token + 1;
@@ -38,7 +38,7 @@ const isHeldBy = ({ landing: { holder } }: Model, held: number | undefined): boo
 export function prepareLanding(
   model: Model,
   { branch, onto, leavesBranch }: Pick<PrepareOrder, 'branch' | 'onto' | 'leavesBranch'>,
-): Prepared {
+): PrepareResult {
   const from = tipOf(model, onto, ' to land on');
   const tip = tipOf(model, branch, '');
   const replayed = model.history.replay({ onto: from, tip });
@@ -74,14 +74,14 @@ function noteLanded(
   if (record) model.records.set(branch, { ...record, landed: { tip, commit } });
 }
 
-interface Move {
+interface BranchMove {
   readonly branch: string;
   readonly from: string;
   readonly to: string;
 }
 
 /** Where the branch is checked out so that it cannot move. */
-function obstacle(model: Model, { branch, from, to }: Move): CheckoutInTheWay | undefined {
+function obstacle(model: Model, { branch, from, to }: BranchMove): CheckoutBlocked | undefined {
   const [first, second] = model.checkoutsOf(branch);
   if (first && second)
     return {
@@ -146,7 +146,7 @@ export async function moveLanding(
 }
 
 /** Files and index follow as after `git pull --ff-only`: what was not committed stays. */
-function bringAlong(model: Model, checkout: Worktree, { from, to }: Omit<Move, 'branch'>): void {
+function bringAlong(model: Model, checkout: ModelWorktree, { from, to }: Omit<BranchMove, 'branch'>): void {
   const [before, after] = [model.treeOf(from), model.treeOf(to)];
   const moved = (tree: string): string => {
     if (tree === before) return after;
@@ -164,7 +164,7 @@ export async function verifyLanding(
   model: Model,
   { branch, commit }: Pick<VerifyOrder, 'branch' | 'commit'>,
   { path, run }: Pick<Verification, 'path' | 'run'>,
-): Promise<Verified> {
+): Promise<VerifyResult> {
   const files = model.treeOf(commit);
   model.worktrees.set(path, {
     path,

@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import { type CommitText, parseCommit } from '../commits.ts';
-import { type Progress, readMark } from '../conflict/progress.ts';
-import { withSideIndex } from '../fast/stage.ts';
+import { type ResolutionProgress, readMark } from '../conflict/progress.ts';
+import { withScratchIndex } from '../fast/stage.ts';
 import type { Git } from '../git.ts';
 import { lockFolder } from '../lock.ts';
 import { readLock } from '../lock-file.ts';
@@ -14,7 +14,7 @@ import { branchRecords } from '../workspace/branch-records.ts';
 import { gitInside, worktreeEntries } from '../workspace/entries.ts';
 import { isSetUp } from '../workspace/save.ts';
 import type { Objects, TreeEntry } from './objects.ts';
-import { Model, type Worktree } from './repository.ts';
+import { Model, type ModelWorktree } from './repository.ts';
 
 /**
  * The model of a repository as it is now: its refs and their history, the files of their tips, and its worktrees with what
@@ -37,14 +37,14 @@ async function refsOf(git: Git): Promise<readonly (readonly [string, string])[]>
   return lines.filter(line => line !== '').map(line => line.split(' ') as [string, string]);
 }
 
-async function worktreesOf(repository: Repository): Promise<readonly Worktree[]> {
+async function worktreesOf(repository: Repository): Promise<readonly ModelWorktree[]> {
   const { root } = repository;
   const made = worktreeEntries(repository).filter(({ ready, missing }) => ready && !missing);
   return Promise.all([
     ...(root === undefined ? [] : [worktreeAt(repository.git.with({ cwd: root }), root)]),
-    ...made.map(async ({ path, gitDir, label }): Promise<Worktree> => {
+    ...made.map(async ({ path, gitDir, label }): Promise<ModelWorktree> => {
       const worktree = await worktreeAt(gitInside(repository, path), path);
-      const mark = readMark<Progress>(gitDir);
+      const mark = readMark<ResolutionProgress>(gitDir);
       return {
         ...worktree,
         isSetUp: isSetUp(path),
@@ -55,9 +55,9 @@ async function worktreesOf(repository: Repository): Promise<readonly Worktree[]>
   ]);
 }
 
-async function worktreeAt(git: Git, path: string): Promise<Worktree> {
+async function worktreeAt(git: Git, path: string): Promise<ModelWorktree> {
   const [head, staged] = await Promise.all([headOf(git), git.line(['write-tree'])]);
-  const files = await withSideIndex(git, async side => {
+  const files = await withScratchIndex(git, async side => {
     await side.ok(['add', '--all']);
     return side.line(['write-tree']);
   });

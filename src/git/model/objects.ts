@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import { type CommitText, commitBytes } from '../commits.ts';
 
 /** What a tree has under a name: a file, a link, or another tree. */

@@ -1,13 +1,13 @@
-import type { Owner } from '../../store/port.ts';
-import type { Mark, Progress } from '../conflict/progress.ts';
+import type { Owner } from '../../store/index.ts';
+import type { ProgressMark, ResolutionProgress } from '../conflict/progress.ts';
 import type { Branches, HeadFile } from '../refs.ts';
 import type { BranchRecord } from '../workspace/branch-records.ts';
-import { History, Merging } from './history.ts';
+import { History, TreeMerger } from './history.ts';
 import { Objects } from './objects.ts';
 import { Trees } from './trees.ts';
 
 /** A checkout with its files. */
-export interface Worktree {
+export interface ModelWorktree {
   readonly path: string;
   /** Of one that Reprise made; absent in the user's own checkout. */
   readonly label?: { readonly branch: string; readonly base: string } | undefined;
@@ -18,11 +18,11 @@ export interface Worktree {
   readonly staged: string;
   readonly isSetUp: boolean;
   /** How far the solving of conflicts has come in it. */
-  readonly mark?: Mark<Progress> | undefined;
+  readonly mark?: ProgressMark<ResolutionProgress> | undefined;
 }
 
 /** Somebody who has taken something that only one can have. */
-interface Holder {
+interface ModelLockHolder {
   readonly owner: Owner;
   readonly token: number;
 }
@@ -32,23 +32,23 @@ export class Model {
   /** What never changes once it is there; shared by all copies. */
   readonly objects: Objects;
   readonly trees: Trees;
-  readonly merging: Merging;
+  readonly merging: TreeMerger;
   readonly history: History;
   /** By full name: `refs/heads/main`. */
   readonly refs: Map<string, string>;
-  readonly worktrees: Map<string, Worktree>;
+  readonly worktrees: Map<string, ModelWorktree>;
   /** Of branches that Reprise made. */
   readonly records: Map<string, BranchRecord>;
   readonly ports: Map<string, { readonly first: number; readonly size: number }>;
   /** Of the lock of landings; the last token stays when it is given back. */
-  landing: { readonly token: number; readonly holder: Holder | undefined };
+  landing: { readonly token: number; readonly holder: ModelLockHolder | undefined };
   /** What went to a remote repository. */
   readonly pushed: Map<string, string>;
 
   constructor(from?: Model) {
     this.objects = from?.objects ?? new Objects();
     this.trees = from?.trees ?? new Trees(this.objects);
-    this.merging = from?.merging ?? new Merging(this.objects, this.trees);
+    this.merging = from?.merging ?? new TreeMerger(this.objects, this.trees);
     this.history = from?.history ?? new History(this.objects, this.merging);
     this.refs = new Map(from?.refs);
     this.worktrees = new Map(from?.worktrees);
@@ -68,7 +68,7 @@ export class Model {
   }
 
   /** The commit that is checked out. */
-  headOf({ head }: Worktree): string | undefined {
+  headOf({ head }: ModelWorktree): string | undefined {
     return head.kind === 'commit' ? head.commit : this.tip(head.branch);
   }
 
@@ -77,7 +77,7 @@ export class Model {
   }
 
   /** Files that differ from what is checked out. */
-  uncommitted(worktree: Worktree): readonly string[] {
+  uncommitted(worktree: ModelWorktree): readonly string[] {
     const head = this.headOf(worktree);
     return this.trees.changedPaths(
       head === undefined ? this.objects.emptyTree : this.treeOf(head),
@@ -85,22 +85,22 @@ export class Model {
     );
   }
 
-  change(worktree: Worktree, change: Partial<Worktree>): Worktree {
+  change(worktree: ModelWorktree, change: Partial<ModelWorktree>): ModelWorktree {
     const changed = { ...worktree, ...change };
     this.worktrees.set(worktree.path, changed);
     return changed;
   }
 
   /** Those that have the branch checked out. */
-  checkoutsOf(branch: string): readonly Worktree[] {
+  checkoutsOf(branch: string): readonly ModelWorktree[] {
     return [...this.worktrees.values()].filter(
       ({ head }) => head.kind === 'branch' && head.branch === branch,
     );
   }
 
   /** The worktree that a folder is in. */
-  worktreeAt(folder: string): Worktree | undefined {
-    let found: Worktree | undefined;
+  worktreeAt(folder: string): ModelWorktree | undefined {
+    let found: ModelWorktree | undefined;
     for (const worktree of this.worktrees.values()) {
       const isInside = folder === worktree.path || folder.startsWith(`${worktree.path}/`);
       if (isInside && worktree.path.length > (found?.path.length ?? -1)) found = worktree;

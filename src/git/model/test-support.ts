@@ -228,13 +228,13 @@ async function landInModel(model: Model, branch: string): Promise<unknown> {
       const { workAt: _, ...rest } = prepared;
       return { ...rest, branch: onto };
     }
-    if (prepared.kind === 'in-the-way') return inTheWay(prepared);
+    if (prepared.kind === 'in-the-way') return checkoutBlocked(prepared);
     const moved = await moveLanding(
       model,
       { branch, onto, ready: prepared },
       { held: token, mayLand: async () => true },
     );
-    if (moved.kind === 'in-the-way') return inTheWay(moved);
+    if (moved.kind === 'in-the-way') return checkoutBlocked(moved);
     if (moved.kind !== 'moved') return moved;
     const { commits, checkout, wasAlone } = moved;
     const subjects = commits.map(({ subject }) => subject);
@@ -245,7 +245,7 @@ async function landInModel(model: Model, branch: string): Promise<unknown> {
   }
 }
 
-const inTheWay = ({ path, files }: { readonly path: string; readonly files: readonly string[] }) => ({
+const checkoutBlocked = ({ path, files }: { readonly path: string; readonly files: readonly string[] }) => ({
   kind: 'main-checkout-in-the-way',
   branch: 'main',
   path,

@@ -1,4 +1,4 @@
-import { diffLines } from '../../core/line-diff.ts';
+import { diffLines } from '../../core/index.ts';
 import type { ChangeCounts } from '../diff.ts';
 import { folderMode, type Objects, type TreeEntry } from './objects.ts';
 
@@ -10,7 +10,7 @@ export interface FileDifference {
 }
 
 /** Thrown where a file should be at a path that leads through another file, or that is a folder. */
-export class InTheWay extends Error {}
+export class BlockedPathError extends Error {}
 
 /** Reading, changing and comparing trees of files. A tree never changes: to change it is to get the id of another. */
 export class Trees {
@@ -46,7 +46,7 @@ export class Trees {
     const old = entries.get(name);
     const changed = slash === -1 ? entry : this.#withBelow(old, path.slice(slash + 1), entry);
     if (old?.mode === changed?.mode && old?.id === changed?.id) return tree;
-    if (slash === -1 && old?.mode === folderMode) throw new InTheWay(path);
+    if (slash === -1 && old?.mode === folderMode) throw new BlockedPathError(path);
     const others = new Map(entries);
     if (changed) others.set(name, changed);
     else others.delete(name);
@@ -104,7 +104,7 @@ export class Trees {
   /** A folder without files is none. */
   #withBelow(old: TreeEntry | undefined, rest: string, entry: TreeEntry | undefined): TreeEntry | undefined {
     if (old !== undefined && old.mode !== folderMode) {
-      if (entry) throw new InTheWay(rest);
+      if (entry) throw new BlockedPathError(rest);
       return old;
     }
     const id = this.with(old?.id ?? this.#objects.emptyTree, rest, entry);

@@ -1,12 +1,10 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { EventOf } from '../../core/events.ts';
-import { toEpochMs } from '../../core/time.ts';
+import { type EventOf, RepriseError, toEpochMs } from '../../core/index.ts';
 import { branchPrefix, committer, isBranchName, safeSegment, shellWord } from '../names.ts';
 import type { PreparedWorkspace, WorkspaceOrder } from '../orders.ts';
-import { type Parked, parkedBranch, parkedRef } from '../workspace/branch-records.ts';
+import { type ParkedRef, parkedBranch, parkedRef } from '../workspace/branch-records.ts';
 import type { BranchFate, KeptBecause, ParkedCommits, Removal } from '../workspace/remove.ts';
 import type { SaveRequest, WorkFolder } from '../workspace/save.ts';
-import { branchRef, type Model, type Worktree } from './repository.ts';
+import { branchRef, type Model, type ModelWorktree } from './repository.ts';
 
 /** Like `resolveBase`. */
 export function resolveBase(model: Model, name: string): string {
@@ -63,7 +61,10 @@ export function createWorkspace(
 }
 
 /** Throws WORKSPACE_FAILED unless Reprise made it. */
-export function ownWorkspace(model: Model, path: string): Worktree & { readonly label: { branch: string } } {
+export function ownWorkspace(
+  model: Model,
+  path: string,
+): ModelWorktree & { readonly label: { branch: string } } {
   const worktree = model.worktrees.get(path);
   if (worktree?.label) return { ...worktree, label: worktree.label };
   throw failed(`${path} is not a workspace that Reprise made`, 'make it first');
@@ -154,7 +155,7 @@ export function saveWork(model: Model, request: SaveRequest): EventOf<'workspace
 }
 
 /** Throws WORKSPACE_FAILED if the folder is gone. */
-export function thereAt(model: Model, path: string): Worktree {
+export function thereAt(model: Model, path: string): ModelWorktree {
   const worktree = model.worktrees.get(path);
   if (worktree) return worktree;
   throw new RepriseError('WORKSPACE_FAILED', `the workspace ${path} was removed while the step was at work`, {
@@ -164,7 +165,7 @@ export function thereAt(model: Model, path: string): Worktree {
 
 function commitAll(
   model: Model,
-  worktree: Worktree,
+  worktree: ModelWorktree,
   { message, at }: Pick<SaveRequest, 'message' | 'at'>,
 ): string {
   const head = model.headOf(worktree);
@@ -181,7 +182,7 @@ function commitAll(
 }
 
 /** All that is in the worktree is staged then. */
-function moveHead(model: Model, worktree: Worktree, commit: string): void {
+function moveHead(model: Model, worktree: ModelWorktree, commit: string): void {
   const { head, files } = worktree;
   if (head.kind === 'branch') model.refs.set(branchRef(head.branch), commit);
   model.change(worktree, { staged: files, ...(head.kind === 'commit' ? { head: { ...head, commit } } : {}) });
@@ -247,20 +248,20 @@ export function patchOf(
       return `diff --git ${shellWord(`a/${file}`)} ${shellWord(`b/${file}`)}\n${side('-', before?.id)}\n${side('+', after?.id)}\n`;
     })
     .join('');
-  return text.length > limit ? `${text.slice(0, limit)}\n… (cut off here)` : text;
+  return text.length > limit ? `${text.slice(0, limit)}\n… (truncated)` : text;
 }
 
 /** Like `parkAll`: what would be lost if the workspace were at the target. */
 export function parkAll(
   model: Model,
-  worktree: Worktree,
+  worktree: ModelWorktree,
   { branch, target }: { readonly branch: string; readonly target: string },
-): readonly Parked[] {
+): readonly ParkedRef[] {
   const head = model.headOf(worktree);
   const tip = model.tip(branch);
   const isChanged = head !== undefined && model.uncommitted(worktree).length > 0;
   const leftOver = isChanged ? snapshot(model, worktree, head) : undefined;
-  const parked: Parked[] = [];
+  const parked: ParkedRef[] = [];
   for (const commit of [leftOver ?? head, tip === head ? undefined : tip]) {
     if (commit === undefined || model.history.isAncestor(commit, target)) continue;
     const commits = model.commitsNowhereElse(commit, branch);
@@ -273,7 +274,7 @@ export function parkAll(
 }
 
 /** With the date of HEAD, so that the same work always gives the same commit. */
-function snapshot(model: Model, { files }: Worktree, head: string): string {
+function snapshot(model: Model, { files }: ModelWorktree, head: string): string {
   const seconds = / (\d+) [+-]\d{4}$/.exec(
     model.objects.commit(head).lines.find(line => line.startsWith('committer ')) ?? '',
   )?.[1];

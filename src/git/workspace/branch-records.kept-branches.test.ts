@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { applyGc, gatherGcFacts } from '../gc/apply.ts';
-import { planGc, type RunStanding } from '../gc/plan.ts';
+import { planGc, type RunActivity } from '../gc/plan.ts';
 import { land } from '../landing/land-now.ts';
 import { Lab } from '../test-support.ts';
 import { deliverOnBranch, parkedWork, parkOnBranch } from './branch-records.ts';
@@ -88,7 +88,7 @@ describe('a branch for work that is kept', () => {
 });
 
 describe('cleaning up after a worker', () => {
-  const standing = new Map<string, RunStanding>([['run-1', 'ended']]);
+  const standing = new Map<string, RunActivity>([['run-1', 'ended']]);
 
   async function workerLab() {
     const lab = new Lab();

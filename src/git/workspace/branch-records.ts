@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import { namesIn, parseRecord, readIfThere, replaceFile } from '../files.ts';
 import { type Git, lastLines } from '../git.ts';
 import { removeIfThere } from '../lock-file.ts';
@@ -60,7 +60,7 @@ function toRecord(text: string | undefined): BranchRecord | undefined {
 }
 
 /** Commits that nothing else pointed to, and where they are now. */
-export interface Parked {
+export interface ParkedRef {
   readonly ref: string;
   readonly commit: string;
   readonly commits: number;

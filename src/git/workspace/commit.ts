@@ -1,7 +1,6 @@
 import { closeSync, copyFileSync, existsSync, openSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import { type Timestamp, toEpochMs } from '../../core/time.ts';
+import { RepriseError, type Timestamp, toEpochMs } from '../../core/index.ts';
 import { type ChangeCounts, printedCounts } from '../diff.ts';
 import { copyIndex, stageQuickly, trustIndex, untrackedFiles } from '../fast/stage.ts';
 import { hasCode } from '../files.ts';
@@ -24,7 +23,7 @@ interface CommitAllRequest {
 }
 
 /** What is checked out afterwards, and whether a commit was made for it. */
-export type Committed = { readonly commit: string; readonly branch: string | undefined } & (
+export type CommitResult = { readonly commit: string; readonly branch: string | undefined } & (
   | { readonly kind: 'clean' }
   | {
       readonly kind: 'committed';
@@ -39,7 +38,7 @@ export type Committed = { readonly commit: string; readonly branch: string | und
  * Commits everything that was left uncommitted, whatever hooks would say. Throws WORKSPACE_FAILED, having changed
  * nothing, if conflicts are unresolved, or if another repository is inside, because a commit would not hold its files.
  */
-export async function commitAll(request: CommitAllRequest): Promise<Committed> {
+export async function commitAll(request: CommitAllRequest): Promise<CommitResult> {
   const { git, folders, since, signal } = request;
   const isWanted = ({ unmerged, embedded, uncommitted, head }: WorktreeStatus): boolean => {
     if (unmerged.length > 0) throw unfinished(git, unmerged);
@@ -149,10 +148,10 @@ async function stageAll(request: StageRequest): Promise<Staging> {
   return { ...status, isStaged };
 }
 
-type Beside = StageRequest & { readonly folders: GitFolders };
+type StageBesideRequest = StageRequest & { readonly folders: GitFolders };
 
 /** What is added goes to an index beside, which takes the place of the real one once it is wanted. */
-async function stageBeside(request: Beside): Promise<Staging> {
+async function stageBeside(request: StageBesideRequest): Promise<Staging> {
   const { git, folders, signal } = request;
   const index = join(folders.gitDir, 'index');
   const beside = join(folders.gitDir, 'reprise-index');
@@ -176,7 +175,7 @@ async function stageBeside(request: Beside): Promise<Staging> {
  * To look and to add both take as long as it takes to read every file that may have changed, so both are done at once.
  */
 async function stageCarefully(
-  { git, isWanted, signal }: Beside,
+  { git, isWanted, signal }: StageBesideRequest,
   { index, beside }: { readonly index: string; readonly beside: string },
 ): Promise<Staging> {
   copyIndex(index, beside);

@@ -1,13 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { compiledRoom, Lab, runTogether, Worker } from '../test-support.ts';
+import { runTogether, Worker } from '../processes.conformance.ts';
+import { Lab } from '../test-support.ts';
 import { branchRecords } from './branch-records.ts';
 import { createWorkspace, listWorkspaces, type WorkspaceRequest } from './create.ts';
 import { lockReason } from './entries.ts';
 import { removeWorkspace } from './remove.ts';
-
-const compiled = compiledRoom();
 
 async function make(lab: Lab, name: string, changes: Partial<WorkspaceRequest> = {}) {
   const repository = await lab.open();
@@ -303,8 +302,7 @@ describe('several processes', () => {
     const before = lab.fingerprint();
     for (let round = 0; round < 3; round++) {
       const workers = ['a', 'b'].map(
-        name =>
-          new Worker(compiled(), { task: 'worktrees', root: lab.root, name: `${name}${round}`, rounds: 12 }),
+        name => new Worker({ task: 'worktrees', root: lab.root, name: `${name}${round}`, rounds: 12 }),
       );
       await Promise.all(workers.map(each => each.printed(1)));
       for (const each of workers) each.start();
@@ -322,13 +320,13 @@ describe('several processes', () => {
   it('go on where one of them was killed, with all its commits', async () => {
     const lab = new Lab();
     for (const lines of [2, 4, 6, 9, 12]) {
-      const victim = new Worker(compiled(), { task: 'make', root: lab.root, name: 'w', rounds: 8 });
+      const victim = new Worker({ task: 'make', root: lab.root, name: 'w', rounds: 8 });
       await victim.printed(1);
       victim.start();
       await victim.printed(Math.min(lines, 17));
       await victim.kill();
     }
-    const survivor = new Worker(compiled(), { task: 'make', root: lab.root, name: 'w', rounds: 8 });
+    const survivor = new Worker({ task: 'make', root: lab.root, name: 'w', rounds: 8 });
     await runTogether([survivor]);
     expect(listWorkspaces(await lab.open())).toHaveLength(8);
     lab.git('fsck', '--strict');

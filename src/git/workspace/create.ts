@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { Owner } from '../../store/port.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Owner } from '../../store/index.ts';
 import { lastLines } from '../git.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { branchPrefix, isBranchName } from '../names.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { Owner } from '../../store/port.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Owner } from '../../store/index.ts';
 import { readIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
 import { isCheckedOut } from '../landing/move-branch.ts';
@@ -55,12 +55,12 @@ export interface ParkedCommits {
  */
 export function removeWorkspace(request: RemoveRequest): Promise<Removal> {
   return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
-    remove(standingOutside(repository, request.path), request),
+    remove(standsOutside(repository, request.path), request),
   );
 }
 
 /** No command can run in a folder that is gone. */
-function standingOutside(repository: Repository, path: string): Repository {
+function standsOutside(repository: Repository, path: string): Repository {
   const { root, commonDir, git } = repository;
   const isInside = root !== undefined && `${root}/`.startsWith(`${realPath(path)}/`);
   return isInside ? { ...repository, git: git.with({ cwd: commonDir }) } : repository;
@@ -171,12 +171,12 @@ export type BranchFate =
 export type KeptBecause = 'not made by Reprise' | 'unlanded commits' | 'checked out' | 'it moved';
 
 /** How a branch stands, before anything is done about it. */
-interface BranchStanding {
+interface BranchStatus {
   readonly tip: string | undefined;
   readonly commits: number;
 }
 
-async function lookAt(repository: Repository, branch: string): Promise<BranchStanding> {
+async function lookAt(repository: Repository, branch: string): Promise<BranchStatus> {
   const { git } = repository;
   const tip = await branchTip(repository, branch);
   if (tip === undefined) return { tip, commits: 0 };

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { Owner } from '../../store/port.ts';
-import { withSideIndex } from '../fast/stage.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Owner } from '../../store/index.ts';
+import { withScratchIndex } from '../fast/stage.ts';
 import type { Git } from '../git.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { removeIfThere } from '../lock-file.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
-import { type Parked, park, parkedRef } from './branch-records.ts';
+import { type ParkedRef, park, parkedRef } from './branch-records.ts';
 import { refuseEmbedded, worktreeStatus } from './commit.ts';
 import { gitInside, restoreLink, submodulesWithOwnCommits, worktreeAt } from './entries.ts';
 import { commitsNowhereElse } from './remove.ts';
@@ -25,7 +25,7 @@ export interface ResetRequest {
 
 export interface ResetDone {
   /** What would have been lost: commits of the branch, of a HEAD on no branch, and what was not committed. */
-  readonly parked: readonly Parked[];
+  readonly parked: readonly ParkedRef[];
 }
 
 /**
@@ -84,13 +84,13 @@ async function refuseOwnSubmodules(git: Git, { path, gitDir }: { path: string; g
 export async function parkAll(
   git: Git,
   { branch, target }: { branch: string; target: string },
-): Promise<readonly Parked[]> {
+): Promise<readonly ParkedRef[]> {
   const status = await worktreeStatus(git);
   const head = await resolveCommit(git, 'HEAD');
   const tip = await resolveCommit(git, `refs/heads/${branch}`);
   const leftOver =
     status.uncommitted.length > 0 && head !== undefined ? await snapshot(git, head) : undefined;
-  const parked: Parked[] = [];
+  const parked: ParkedRef[] = [];
   // A snapshot is on top of HEAD and keeps it too; only a branch that HEAD has left needs a ref of its own.
   for (const commit of [leftOver ?? head, tip === head ? undefined : tip]) {
     if (commit === undefined) continue;
@@ -117,7 +117,7 @@ async function commitsLostBy(
  * the same work always gives the same commit.
  */
 const snapshot = (git: Git, head: string): Promise<string> =>
-  withSideIndex(git, async side => {
+  withScratchIndex(git, async side => {
     await side.ok(['add', '--all']);
     const tree = await side.line(['write-tree']);
     const date = await side.line(['show', '--no-patch', '--format=@%ct +0000', head]);

@@ -1,14 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { EventOf } from '../../core/events.ts';
-import type { Timestamp } from '../../core/time.ts';
+import { type EventOf, RepriseError, type Timestamp } from '../../core/index.ts';
 import { changeCounts, changesSince } from '../diff.ts';
 import type { Git } from '../git.ts';
 import { removeIfThere } from '../lock-file.ts';
 import { committer } from '../names.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
-import { type Committed, commitAll, worktreeStatus } from './commit.ts';
+import { type CommitResult, commitAll, worktreeStatus } from './commit.ts';
 import { gitInside, privateGitDir, restoreLink, worktreeAt } from './entries.ts';
 
 /** A workspace that is there. */
@@ -30,7 +28,7 @@ export async function saveWork(
   repository: Repository,
   { path, branch, base, message, at }: SaveRequest,
 ): Promise<EventOf<'workspace.saved'>['data']> {
-  if (!existsSync(path)) throw gone(path);
+  if (!existsSync(path)) throw workspaceMissing(path);
   restoreLink(repository, path);
   const git = gitInside(repository, path);
   // Left by a git command that was killed: all that worked here has ended.
@@ -50,12 +48,12 @@ export async function saveWork(
 }
 
 /** Git need not be asked when all that is there is one commit on top of the base. */
-const countCommits = async (git: Git, base: string, committed: Committed): Promise<number> =>
+const countCommits = async (git: Git, base: string, committed: CommitResult): Promise<number> =>
   committed.kind === 'committed' && committed.parent === base
     ? 1
     : Number(await git.line(['rev-list', '--count', `${base}..HEAD`]));
 
-const gone = (path: string): RepriseError =>
+const workspaceMissing = (path: string): RepriseError =>
   new RepriseError('WORKSPACE_FAILED', `the workspace ${path} was removed while the step was at work`, {
     hint: 'what was committed in it is on its branch; find out what removed the folder, then resume the run',
   });
@@ -87,7 +85,7 @@ export async function changesIn(
   repository: Repository,
   { path, base, ignoring }: WorkFolder & { readonly ignoring: readonly string[] },
 ): Promise<readonly string[]> {
-  if (!existsSync(path)) throw gone(path);
+  if (!existsSync(path)) throw workspaceMissing(path);
   const git = gitInside(repository, path);
   const { uncommitted } = await worktreeStatus(git);
   const committed = (await git.line(['rev-parse', 'HEAD'])) === base ? [] : await committedFiles(git, base);

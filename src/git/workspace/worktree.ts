@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import type { Owner } from '../../store/port.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Owner } from '../../store/index.ts';
 import { hasCode, namesIn, readIfThere } from '../files.ts';
 import { type GitResult, lastLines } from '../git.ts';
 import { withRepositoryLock } from '../lock.ts';

@@ -1,20 +1,20 @@
-import type { Preset } from '../../agents/agent.ts';
-import type { JsonObject } from '../../core/json.ts';
+import type { Preset } from '../../agents/index.ts';
+import type { JsonObject } from '../../core/index.ts';
 
-/** A workflow of one agent, from the command line. */
+/** Options of a run of a single agent, without a workflow file. */
 export interface AdhocOptions {
   readonly agent?: string | undefined;
-  /** `-` is standard input. */
+  /** Prompt, or `-` to read it from standard input. */
   readonly prompt?: string | undefined;
   readonly promptFile?: string | undefined;
-  /** So many copies. */
+  /** Number of copies. */
   readonly concurrency?: number | undefined;
-  /** Commands that must pass before the work counts. */
+  /** Commands that must pass for the step to succeed. */
   readonly check?: readonly string[] | undefined;
   readonly permissions?: Preset | undefined;
 }
 
-/** A command of Reprise that does the same again, wherever it is typed in the project. */
+/** A Reprise command that repeats the run from any folder of the project. */
 export interface JournalCommand {
   readonly command: 'run' | 'resume' | 'worker';
   readonly args: readonly string[];
@@ -25,7 +25,7 @@ export const runLine = (source: string, input: JsonObject): JournalCommand => ({
   args: [source, ...(Object.keys(input).length === 0 ? [] : ['--input-json', JSON.stringify(input)])],
 });
 
-/** With the prompt itself, wherever it came from. A text may begin like an option, so it stays in one word. */
+/** Contains the text of the prompt, even if it came from a file. `--prompt=` allows a text that starts with `-`. */
 export const adhocLine = (
   agent: string,
   { concurrency, check = [], permissions }: AdhocOptions,
@@ -56,7 +56,7 @@ export const resumeLine = (
   ],
 });
 
-/** One task, as a worker of that name does it. */
+/** Runs a single task as the worker with this name. */
 export const workerLine = ({
   name,
   branch,
@@ -78,7 +78,7 @@ export const workerLine = ({
   ],
 });
 
-/** What every command that brings a run forward takes. */
+/** Adds the options that every command that executes a run accepts. */
 export const withLimits = (
   { command, args }: JournalCommand,
   { places, wait }: { readonly places: number | undefined; readonly wait: boolean | undefined },

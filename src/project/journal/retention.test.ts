@@ -18,7 +18,7 @@ function stateWith(journals: readonly { readonly run?: string; readonly bytes?: 
 
 const kept = (stateDir: string) => journalFolders(stateDir).map(folder => basename(folder));
 
-test('leaves room for one more run, and keeps a run with all that was done for it', () => {
+test('removeOldJournals makes room for one more run and keeps all journals of a run together', () => {
   const stateDir = stateWith([{ run: 'a' }, { run: 'b' }, { run: 'c' }, { run: 'b' }, { run: 'c' }]);
   removeOldJournals(stateDir, { mostRuns: 3, mostBytes: 1000 });
   expect(kept(stateDir)).toEqual(['1', '2', '3', '4']);
@@ -26,14 +26,14 @@ test('leaves room for one more run, and keeps a run with all that was done for i
   expect(kept(stateDir)).toEqual(['2', '4']);
 });
 
-test('removes the oldest ones once all of them are too large', () => {
+test('removeOldJournals removes the oldest journals if all together are too large', () => {
   const stateDir = stateWith([{ run: 'a', bytes: 100 }, { run: 'b', bytes: 300 }, { bytes: 300 }]);
   for (const folder of journalFolders(stateDir)) noteSize(folder);
   removeOldJournals(stateDir, { mostRuns: 10, mostBytes: 650 });
   expect(kept(stateDir)).toEqual(['1', '2']);
 });
 
-test('leaves a journal alone that is being written', () => {
+test('removeOldJournals keeps a journal that is being written', () => {
   const stateDir = stateWith([{ run: 'a' }, { run: 'b' }, { run: 'c' }]);
   const [oldest = '', second = ''] = journalFolders(stateDir);
   renameSync(oldest, join(oldest, '..', `0-Z-${process.pid}`));
@@ -43,7 +43,7 @@ test('leaves a journal alone that is being written', () => {
   expect(kept(stateDir)).toEqual([`0-Z-${process.pid}`]);
 });
 
-test('is content with a project that has none', () => {
+test('removeOldJournals does nothing in a project without journals', () => {
   removeOldJournals(join(tmpdir(), 'reprise-no-such-state'));
   expect(journalFolders(join(tmpdir(), 'reprise-no-such-state'))).toEqual([]);
 });

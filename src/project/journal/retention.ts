@@ -10,7 +10,7 @@ export interface JournalLimits {
 
 const defaultLimits: JournalLimits = { mostRuns: 20, mostBytes: 500 * 1024 * 1024 };
 
-/** The folders of all journals, oldest first. */
+/** Returns the folders of all journals, oldest first. */
 export function journalFolders(stateDir: string): readonly string[] {
   const folder = journalsFolder(stateDir);
   return entriesOf(folder)
@@ -20,13 +20,13 @@ export function journalFolders(stateDir: string): readonly string[] {
 }
 
 /**
- * Makes room for one more: the newest runs are kept, as long as they are not too many or too large. A run that was
- * resumed has several journals, and is kept or removed with all of them.
+ * Makes room for one more run. Keeps the newest runs within the limits. A resumed run has several journals, which are
+ * kept or removed together.
  */
 export function removeOldJournals(stateDir: string, limits: JournalLimits = defaultLimits): void {
   const byRun = new Map<string, string[]>();
   for (const folder of journalFolders(stateDir).toReversed()) {
-    const run = readIfThere(join(folder, 'run')) ?? folder;
+    const run = readIfExists(join(folder, 'run')) ?? folder;
     byRun.set(run, [...(byRun.get(run) ?? []), folder]);
   }
   let bytes = 0;
@@ -38,7 +38,7 @@ export function removeOldJournals(stateDir: string, limits: JournalLimits = defa
   }
 }
 
-/** A worker may be at one task for as long as others take for twenty. */
+/** Protects the journal of a long task: other workers may finish more runs meanwhile than the limit allows. */
 function isBeingWritten(folder: string): boolean {
   const [, pid] = /Z-(\d+)(?:-\d+)?$/.exec(folder) ?? [];
   if (pid === undefined || existsSync(join(folder, 'size'))) return false;
@@ -50,17 +50,17 @@ function isBeingWritten(folder: string): boolean {
   }
 }
 
-/** Once it is whole, its size is written down, so that nobody has to look at every file of it again. */
+/** Writes down the size of a finished journal, so that its files need not be counted again. */
 export function noteSize(folder: string): void {
   try {
     writeFileSync(join(folder, 'size'), String(bytesBelow(folder)));
   } catch {
-    // Then it is looked at again.
+    // The size is then computed again.
   }
 }
 
 const sizeOf = (folder: string): number => {
-  const noted = Number(readIfThere(join(folder, 'size')) ?? Number.NaN);
+  const noted = Number(readIfExists(join(folder, 'size')) ?? Number.NaN);
   return Number.isFinite(noted) ? noted : bytesBelow(folder);
 };
 
@@ -72,7 +72,7 @@ const bytesBelow = (folder: string): number =>
     );
   }, 0);
 
-function readIfThere(file: string): string | undefined {
+function readIfExists(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch {

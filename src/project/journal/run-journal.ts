@@ -1,13 +1,12 @@
 import { type Dirent, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { toTimestamp } from '../../core/time.ts';
-import { type Journal, openJournal } from '../../effects/recording/journal.ts';
-import { createRedactor, type NamedPath, type Redactor } from '../../effects/redact/redact.ts';
-import { secretsOf } from '../../effects/redact/secrets.ts';
-import { allTracers, type ChoosyTracer, type TracedRequest, type Tracer } from '../../effects/tracer.ts';
-import { createSessionRecorder } from '../../engine/recording/recorder.ts';
-import { unitOf } from '../../engine/state/graph.ts';
-import type { Repository } from '../../git/repository.ts';
+import { toTimestamp } from '../../core/index.ts';
+import { allTracers, type ChoosyTracer, type TracedRequest, type Tracer } from '../../effects/index.ts';
+import { type Journal, openJournal } from '../../effects/recording/index.ts';
+import { createRedactor, type NamedPath, type Redactor, secretsOf } from '../../effects/redact/index.ts';
+import { createSessionRecorder } from '../../engine/recording/index.ts';
+import { unitOf } from '../../engine/state/index.ts';
+import type { Repository } from '../../git/index.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import type { CommandIo, Host } from '../host.ts';
 import { liveHost } from '../open-engine.ts';
@@ -15,15 +14,15 @@ import type { Project } from '../project.ts';
 import type { JournalCommand } from './command-line.ts';
 import { journalsFolder, noteSize, removeOldJournals } from './retention.ts';
 
-/** A run while it is being written down, so that a test can be made of it. */
+/** An open journal of a run, from which `reprise capture` can make a test. */
 export interface RunJournal {
-  /** The real world, with somebody who takes notes. */
+  /** Host on the real world that records into the journal. */
   readonly host: Host;
-  /** Says how the command ended; a journal without that is of a process that died. */
+  /** Records the exit code and closes the journal. A journal without an exit code belongs to a process that died. */
   close(exit: ExitCode): Promise<void>;
 }
 
-/** Somebody who takes notes of a run, for whoever has a world already. */
+/** An open journal for a caller that already has a world. */
 export interface NoteTaker extends Pick<Host, 'openSession' | 'runShell'> {
   readonly folder: string;
   readonly tracer: Tracer;
@@ -33,11 +32,11 @@ export interface NoteTaker extends Pick<Host, 'openSession' | 'runShell'> {
 export interface RunJournalOptions {
   readonly io: CommandIo;
   readonly project: Project;
-  /** What does the same again. */
+  /** Command that repeats the run. */
   readonly command: JournalCommand;
-  /** The file that defines the workflow, relative to the root of the project. */
+  /** Path of the workflow file, relative to the project's root. */
   readonly source?: string | undefined;
-  /** Tells journals apart that one process begins at the same moment. */
+  /** Index of the worker. Distinguishes journals that one process opens in the same millisecond. */
   readonly place?: number | undefined;
 }
 
@@ -45,17 +44,17 @@ export const entriesFile = (folder: string): string => join(folder, 'entries.jso
 export const filesFile = (folder: string): string => join(folder, 'files.json');
 
 /**
- * Opens the journal of a run that is begun or gone on with here. Whatever goes wrong with it is said once, and never
- * disturbs the run.
+ * Opens the journal of a run that this process starts or resumes. A failure to write it is reported once and never
+ * affects the run.
  */
 export function openRunJournal(options: RunJournalOptions): RunJournal | undefined {
-  const taker = openNoteTaker(options);
-  if (!taker) return undefined;
-  const { tracer, openSession, runShell, close } = taker;
+  const journal = openNoteTaker(options);
+  if (!journal) return undefined;
+  const { tracer, openSession, runShell, close } = journal;
   return { host: { ...liveHost(tracer), openSession, runShell }, close };
 }
 
-/** The same without a world. */
+/** Like `openRunJournal`, but without a host. */
 export function openNoteTaker({
   io,
   project,
@@ -74,7 +73,7 @@ export function openNoteTaker({
     removeOldJournals(stateDir);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
-    notice(`this run keeps no journal: ${error instanceof Error ? error.message : String(error)}`);
+    notice(`cannot keep a journal of this run: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
   const redactor = projectRedactor(project, io);
@@ -119,7 +118,7 @@ export function openNoteTaker({
   };
 }
 
-/** What hides secrets and the folders of a project in its journals. */
+/** Returns a redactor that hides secrets and the folders of the project. */
 export const projectRedactor = (project: Project, { env }: Pick<CommandIo, 'env'>): Redactor =>
   createRedactor({ paths: projectPaths(project, env), secrets: secretsOf(env) });
 
@@ -132,7 +131,7 @@ function projectPaths({ root, stateDir }: Project, env: CommandIo['env']): reado
   ];
 }
 
-/** Notes whose journal it is as soon as that is known; before that there is nothing worth keeping. */
+/** Writes the run id into the journal as soon as it is known. Before that, nothing is worth capturing. */
 function runNamer(folder: string, keepFiles: () => void): ChoosyTracer {
   let isNamed = false;
   const name = ({ args }: TracedRequest) => {
@@ -142,7 +141,7 @@ function runNamer(folder: string, keepFiles: () => void): ChoosyTracer {
       keepFiles();
       writeFileSync(join(folder, 'run'), (args as { readonly runId: string }).runId);
     } catch {
-      // Then it cannot be captured, which capture says.
+      // `reprise capture` reports that this run cannot be captured.
     }
   };
   return {
@@ -158,9 +157,9 @@ function runNamer(folder: string, keepFiles: () => void): ChoosyTracer {
 }
 
 /**
- * A commit to the store takes longer than anything else, and is there even if the process is killed meanwhile. That it
- * was asked for must be known then, unless commits follow each other within milliseconds. Whoever has a run after it was
- * released must find all of what came before.
+ * Flushes the journal before a commit to the store. Otherwise, if the process is killed during the commit, the store
+ * could contain a commit that the journal does not mention. Commits within milliseconds of each other share a flush.
+ * Before a release, the flush is unconditional: the next owner of the run must find everything that came before.
  */
 const beforeCommits = (journal: Journal): ChoosyTracer => ({
   of: new Set(['store.append', 'store.create', 'store.release']),
@@ -182,7 +181,7 @@ function openOnce(cwd: string, { env }: CommandIo): () => Promise<Repository | u
   };
 }
 
-/** The run that a journal is of; `undefined` if it ended before it had one. */
+/** Returns the run id of a journal, or `undefined` if the process ended before it had a run. */
 export function runOfJournal(folder: string): string | undefined {
   try {
     return readFileSync(join(folder, 'run'), 'utf8').trim();
@@ -191,17 +190,17 @@ export function runOfJournal(folder: string): string | undefined {
   }
 }
 
-/** Texts by path, relative to the project's root. */
+/** Contents of files by path, relative to the project's root. */
 export type DefinitionFiles = Readonly<Record<string, string>>;
 
-/** The settings, workflows and agents of a project: they may be changed, or never committed, when a test is made. */
+/** Reads the settings, workflows and agents of a project, which may change or be uncommitted when a test is made. */
 export function definitionFiles(root: string, sources: readonly string[] = []): DefinitionFiles {
   const files: Record<string, string> = {};
   const keep = (path: string) => {
     try {
       files[path] = readFileSync(join(root, path), 'utf8');
     } catch {
-      // Not there, or no text.
+      // The file does not exist or cannot be read.
     }
   };
   keep('reprise.yaml');
@@ -209,13 +208,13 @@ export function definitionFiles(root: string, sources: readonly string[] = []): 
     for (const path of filesBelow(root, folder)) keep(path);
   for (const source of sources.filter(isOfProject)) {
     keep(source);
-    // `module.ts#export`
+    // The source may be `module.ts#export`.
     keep(source.replace(/#[^#/]*$/, ''));
   }
   return files;
 }
 
-/** Not those that were made from the command line, which makes them again. */
+/** Excludes files outside of the project, and generated ones in the state folder, which the command creates again. */
 const isOfProject = (path: string): boolean => !/^(\.\.\/|\/|\.reprise\/state\/)/.test(path);
 
 const filesBelow = (root: string, folder: string): readonly string[] =>

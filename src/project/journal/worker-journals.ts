@@ -1,18 +1,17 @@
 import { rmSync } from 'node:fs';
-import type { Outcome } from '../../effects/effect.ts';
-import { renumbered, type TracedRequest, type Tracer } from '../../effects/tracer.ts';
-import type { ClaimResult } from '../../store/claims.ts';
+import { type EffectOutcome, renumbered, type TracedRequest, type Tracer } from '../../effects/index.ts';
+import type { ClaimResult } from '../../store/index.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { Host } from '../host.ts';
 import { liveHost } from '../open-engine.ts';
 import { workerLine } from './command-line.ts';
 import { type NoteTaker, openNoteTaker, type RunJournalOptions } from './run-journal.ts';
 
-/** The journals of the workers of one process: one for each task, so that each can become a test of its own. */
+/** Journals of the workers of one process. Each task has its own, so that it can become a separate test. */
 export interface WorkerJournals {
-  /** Of the world that all of them work in. */
+  /** Tracer for the world that all workers share. */
   readonly tracer: Tracer;
-  /** Where the worker of that place starts its sessions and scripts. */
+  /** Returns the functions with which the worker at this index starts sessions and scripts. */
   of(place: number): Pick<Host, 'openSession' | 'runShell'>;
   close(): Promise<void>;
 }
@@ -23,16 +22,16 @@ export interface WorkerJournalsOptions extends Pick<RunJournalOptions, 'io' | 'p
   readonly budget?: number | undefined;
 }
 
-/** Nothing is asked for in a lane: what is to be noted, and when, follows from what the lanes do. */
+/** Opens and closes journals by observing the effects of the lanes, so that no lane has to ask for it. */
 export function openWorkerJournals(options: WorkerJournalsOptions): WorkerJournals {
   const workers = new Map<number, WorkerNotes>();
   const closing: Promise<void>[] = [];
   const notesOf = (place: number): WorkerNotes => {
     const known = workers.get(place);
     if (known) return known;
-    const made = new WorkerNotes(options, place, closed => void closing.push(closed));
-    workers.set(place, made);
-    return made;
+    const created = new WorkerNotes(options, place, closed => void closing.push(closed));
+    workers.set(place, created);
+    return created;
   };
   const notesFor = ({ lane: { name } }: TracedRequest): WorkerNotes | undefined => {
     const [, place] = /^worker#(\d+)(?:\/|$)/.exec(name) ?? [];
@@ -55,12 +54,12 @@ export function openWorkerJournals(options: WorkerJournalsOptions): WorkerJourna
   };
 }
 
-interface Open {
+interface OpenJournal {
   readonly taker: NoteTaker;
   readonly tracer: Tracer;
-  /** The lane of the run. */
+  /** Lane of the run. */
   readonly lane: string;
-  /** Whether there is a task in it. Most looks of a worker that waits find none. */
+  /** True if a task was claimed. Most iterations of an idle worker find none, and their journals are removed. */
   isWorthwhile: boolean;
 }
 
@@ -69,9 +68,9 @@ class WorkerNotes implements Tracer {
   readonly #place: number;
   readonly #onClosing: (closed: Promise<void>) => void;
   #name = '';
-  #open: Open | undefined;
-  /** Of which it was said that there can be no journal. */
-  #without: string | undefined;
+  #open: OpenJournal | undefined;
+  /** Lane whose journal could not be opened. The failure was already reported. */
+  #laneWithoutJournal: string | undefined;
 
   constructor(options: WorkerJournalsOptions, place: number, onClosing: (closed: Promise<void>) => void) {
     this.#options = options;
@@ -96,7 +95,7 @@ class WorkerNotes implements Tracer {
     open.isWorthwhile ||= isClaim(request, outcome);
   }
 
-  /** What comes now is no part of the run any more. */
+  /** Closes the open journal. Later effects do not belong to its run. */
   end(): void {
     const open = this.#open;
     if (!open) return;
@@ -108,22 +107,22 @@ class WorkerNotes implements Tracer {
     this.#onClosing(closed.catch(() => {}));
   }
 
-  #openFor({ lane }: TracedRequest): Open | undefined {
+  #openFor({ lane }: TracedRequest): OpenJournal | undefined {
     const [run] = /^worker#\d+\/engine#\d+/.exec(lane.name) ?? [];
-    if (run === undefined || run === this.#without) return undefined;
+    if (run === undefined || run === this.#laneWithoutJournal) return undefined;
     if (this.#open?.lane === run) return this.#open;
     this.end();
     const { branch, agent, budget, ...given } = this.#options;
     const command = workerLine({ name: this.#name, branch, agent, budget });
     const taker = openNoteTaker({ ...given, command, place: this.#place });
-    this.#without = taker ? undefined : run;
+    this.#laneWithoutJournal = taker ? undefined : run;
     this.#open = taker && { taker, tracer: renumbered(taker.tracer), lane: run, isWorthwhile: false };
     return this.#open;
   }
 }
 
-/** A task was claimed in it, or it goes on with one. */
-const isClaim = ({ effect }: TracedRequest, outcome: Outcome): boolean =>
+/** True if the effect claimed a task, or took over a run that has one. */
+const isClaim = ({ effect }: TracedRequest, outcome: EffectOutcome): boolean =>
   outcome.kind === 'ok' &&
   ((effect.name === 'claim.take' && (outcome.value as ClaimResult).kind === 'claimed') ||
     effect.name === 'store.acquire');

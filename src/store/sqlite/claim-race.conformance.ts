@@ -4,8 +4,6 @@ import { StoreProcess } from './processes.conformance.ts';
 import { temporaryStore } from './temporary.conformance.ts';
 
 interface Race {
-  /** Where the store is as JavaScript. */
-  readonly compiled: string;
   readonly processes: number;
   readonly tasks: number;
   readonly rounds: number;
@@ -21,11 +19,11 @@ interface Result {
  * Processes that have all seen the same claims try to get all tasks at the same time. In one round of five a winner
  * lets go at once: then the token alone stands between the others and a second claim.
  */
-export async function raceForTasks({ compiled, processes, tasks, rounds }: Race): Promise<void> {
+export async function raceForTasks({ processes, tasks, rounds }: Race): Promise<void> {
   const { file, store } = await temporaryStore();
   const racers = Array.from(
     { length: processes },
-    (_, index) => new StoreProcess('claimant.mjs', compiled, file, `p${index}`, String(tasks)),
+    (_, index) => new StoreProcess('claimant', file, `p${index}`, String(tasks)),
   );
   for (const racer of racers) onTestFinished(() => racer.kill());
   const all = Array.from({ length: tasks }, (_, index) => `task-${index}`).toSorted();

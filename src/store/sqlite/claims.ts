@@ -1,9 +1,9 @@
 import {
   byTask,
   type Claim,
+  type ClaimDecision,
   type ClaimState,
   type ClaimStore,
-  type Decision,
   decideClaim,
   decideSettlement,
   isHeldBy,
@@ -30,7 +30,7 @@ const selectClaims = `
   SELECT task, token, state, version, run_id, runs.status AS run_status, claimed_by, at, reason, landed_commit, branch
   FROM claims LEFT JOIN runs USING (run_id)`;
 
-interface Surroundings {
+interface ClaimsContext {
   readonly db: Database;
   readonly transactions: Transactions;
   /** Throws RUN_NOT_FOUND. */
@@ -40,7 +40,7 @@ interface Surroundings {
 }
 
 /** The claims of tasks. */
-export function claimsOn({ db, transactions: { read, write }, statusOf, check }: Surroundings) {
+export function claimsOn({ db, transactions: { read, write }, statusOf, check }: ClaimsContext) {
   const one = db.prepare(`${selectClaims} WHERE task = ?`);
   const all = db.prepare(selectClaims);
   const put = db.prepare(
@@ -66,7 +66,7 @@ export function claimsOn({ db, transactions: { read, write }, statusOf, check }:
       return row.revision;
     });
 
-  const carryOut = <Answer>(fence: Fence | undefined, decide: () => Decision<Answer>): Answer =>
+  const carryOut = <Answer>(fence: Fence | undefined, decide: () => ClaimDecision<Answer>): Answer =>
     write(() => {
       if (fence) check(fence);
       const { answer, kept } = decide();

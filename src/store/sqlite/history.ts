@@ -1,11 +1,10 @@
-import type { HistoryEvent, NewEvent } from '../../core/events.ts';
-import type { Timestamp } from '../../core/time.ts';
+import type { HistoryEvent, NewEvent, Timestamp } from '../../core/index.ts';
 import type { NewRun, RunQuery, RunStatus, RunSummary } from '../port.ts';
 import {
   type EventRow,
+  type LeaseState,
   type RunOutcome,
   runNotFound,
-  type Standing,
   toEventRow,
   toHistory,
   toHistoryOfList,
@@ -112,11 +111,11 @@ export function runsTable(db: Database) {
     `SELECT * FROM runs WHERE run_id >= ?1 AND substr(run_id, 1, length(?1)) = ?1 ${newestFirst} LIMIT 10`,
   );
   // Read before every append: one statement for the owner and the end of the history.
-  const standing = db.prepare(
+  const leaseState = db.prepare(
     `SELECT epoch, incarnation, coalesce((SELECT max(seq) FROM events WHERE events.run_id = runs.run_id), 0)
      FROM runs WHERE run_id = ?`,
   );
-  standing.setReturnArrays(true);
+  leaseState.setReturnArrays(true);
 
   return {
     /** `false` if the id is taken. */
@@ -142,8 +141,8 @@ export function runsTable(db: Database) {
     },
 
     /** Throws RUN_NOT_FOUND. */
-    standing(runId: string): Standing & { readonly lastSeq: number } {
-      const row: [number, string | null, number] | undefined = standing.get(runId);
+    leaseState(runId: string): LeaseState & { readonly lastSeq: number } {
+      const row: [number, string | null, number] | undefined = leaseState.get(runId);
       if (!row) throw runNotFound(runId);
       return { epoch: row[0], incarnation: row[1], lastSeq: row[2] };
     },

@@ -1,4 +1,4 @@
-import { RepriseError } from '../../core/errors.ts';
+import { RepriseError } from '../../core/index.ts';
 import type { Database } from './connection.ts';
 
 /** Marks a SQLite file as ours, so that nobody's other database is ever given our tables. */

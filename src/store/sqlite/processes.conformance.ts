@@ -1,50 +1,16 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { programOf } from '../../../test/support/program.ts';
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
+/** A program of `fixtures/`, built. */
+const fixture = (name: string) => programOf(join(import.meta.dirname, 'fixtures', `${name}.ts`));
+
+const programs = { claimant: await fixture('claimant'), writer: await fixture('writer') };
 
 type Line = Readonly<Record<string, unknown>>;
-
-/** The store as JavaScript, for child processes. Call it once in a file; gives where it is. */
-export function compiledStore(): () => string {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await compileStore();
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
-  return () => folder;
-}
-
-/** Children cannot run TypeScript, so that they get the store as JavaScript, without a check of its types. */
-async function compileStore(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'reprise-compiled-'));
-  const config = {
-    extends: join(root, 'tsconfig.json'),
-    compilerOptions: {
-      noEmit: false,
-      noCheck: true,
-      declaration: false,
-      types: [],
-      rootDir: join(root, 'src'),
-      outDir: folder,
-    },
-    include: [],
-    files: [join(root, 'src/store/sqlite/store.ts')],
-  };
-  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'), 'dir');
-  const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  await promisify(execFile)(process.execPath, [tsc, '-p', folder]);
-  return folder;
-}
 
 /** A program of `fixtures/` as a process of its own. It is spoken to by lines on its stdin, and answers in lines of JSON. */
 export class StoreProcess {
@@ -54,9 +20,8 @@ export class StoreProcess {
   readonly #waiting = new Set<() => void>();
   #errors = '';
 
-  constructor(program: string, ...args: readonly string[]) {
-    const path = fileURLToPath(new URL(`./fixtures/${program}`, import.meta.url));
-    const child = spawn(process.execPath, [path, ...args], { stdio: 'pipe' });
+  constructor(program: keyof typeof programs, ...args: readonly string[]) {
+    const child = spawn(process.execPath, [programs[program], ...args], { stdio: 'pipe' });
     this.#child = child;
     this.#ended = once(child, 'close');
     child.stderr.setEncoding('utf8').on('data', text => {

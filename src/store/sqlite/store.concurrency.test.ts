@@ -2,14 +2,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { HistoryEvent } from '../../core/events.ts';
 import { newRun, owner, started, time } from '../samples.conformance.ts';
 import { raceForTasks } from './claim-race.conformance.ts';
-import { compiledStore, runTogether, StoreProcess, startTogether } from './processes.conformance.ts';
+import { runTogether, StoreProcess, startTogether } from './processes.conformance.ts';
 import { openSqliteStore } from './store.ts';
 import { temporaryFile, temporaryStore } from './temporary.conformance.ts';
 
-const compiled = compiledStore();
-
-const writer = (task: string, file: string, name: string) =>
-  new StoreProcess('writer.mjs', compiled(), task, file, name);
+const writer = (task: string, file: string, name: string) => new StoreProcess('writer', task, file, name);
 
 interface Output {
   readonly tag: string;
@@ -111,6 +108,6 @@ describe('several processes on one SQLite store', () => {
   });
 
   it('get every task once when they all want all of them', async () => {
-    await raceForTasks({ compiled: compiled(), processes: 3, tasks: 20, rounds: 4 });
+    await raceForTasks({ processes: 3, tasks: 20, rounds: 4 });
   });
 });

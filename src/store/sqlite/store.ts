@@ -1,5 +1,4 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { Timestamp } from '../../core/time.ts';
+import { RepriseError, type Timestamp } from '../../core/index.ts';
 import type { ChildRecord, EventStore, InboxEntry, InboxMessage, Lease, Owner, RunStatus } from '../port.ts';
 import {
   checkBatch,
@@ -77,7 +76,7 @@ export function storeOn(db: Database, file: string): EventStore {
     db,
     transactions,
     statusOf: runId => runs.get(runId).status,
-    check: ({ runId, lease }) => checkLease(runId, runs.standing(runId), lease),
+    check: ({ runId, lease }) => checkLease(runId, runs.leaseState(runId), lease),
   });
 
   return {
@@ -107,7 +106,7 @@ export function storeOn(db: Database, file: string): EventStore {
     append: async batch =>
       write(() => {
         const { runId, at, events, consumed, expectedSeq } = batch;
-        checkBatch(batch, runs.standing(runId));
+        checkBatch(batch, runs.leaseState(runId));
         history.append({ runId, afterSeq: expectedSeq, at, events });
         if (consumed) inbox.remove(runId, consumed);
         const outcome = outcomeOf(events, at);
@@ -117,7 +116,7 @@ export function storeOn(db: Database, file: string): EventStore {
     read: async (runId, afterSeq = 0) =>
       read(() => {
         const events = history.read(runId, afterSeq);
-        if (events.length === 0) runs.standing(runId);
+        if (events.length === 0) runs.leaseState(runId);
         return events;
       }),
 
@@ -134,7 +133,7 @@ export function storeOn(db: Database, file: string): EventStore {
 
     addProcess: async (runId, lease, child) =>
       write(() => {
-        checkLease(runId, runs.standing(runId), lease);
+        checkLease(runId, runs.leaseState(runId), lease);
         processes.put(runId, child);
       }),
 

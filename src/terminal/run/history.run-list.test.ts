@@ -2,11 +2,11 @@ import { expect, it, vi } from 'vitest';
 import { toTimestamp } from '../../core/time.ts';
 import { noon } from '../test-support.ts';
 import { displayWidth } from '../text.ts';
-import { formatRunList, type RunRow } from './history.ts';
+import { formatRunList, type RunListRow } from './history.ts';
 
 vi.stubEnv('TZ', 'UTC');
 
-const row = (status: string, agoMs: number, tookMs: number | null): RunRow => ({
+const row = (status: string, agoMs: number, tookMs: number | null): RunListRow => ({
   runId: `k7x2bcdf${status.length}z`,
   workflow: status === 'failed' ? 'a-workflow-with-a-long-name' : 'order',
   status,
@@ -22,7 +22,7 @@ const rows = [
   row('completed', 90 * 86_400_000, 7_500_000),
 ];
 
-it('says when runs started and how long they took', () => {
+it('shows when runs started and how long they took', () => {
   expect(formatRunList(rows, { color: false, columns: 80, now: noon })).toMatchInlineSnapshot(`
     "●  k7x2bcdf7z  order                        running    just now
     ◔  k7x2bcdf9z  order                        suspended  42s ago
@@ -34,7 +34,7 @@ it('says when runs started and how long they took', () => {
   `);
 });
 
-it('fits narrow terminals, and keeps the id as long as it can', () => {
+it('fits narrow terminals and drops the id last', () => {
   expect(formatRunList(rows, { color: false, columns: 40, now: noon })).toMatchInlineSnapshot(`
     "●  k7x2bcdf7z  order   running
     ◔  k7x2bcdf9z  order   suspended
@@ -50,6 +50,6 @@ it('fits narrow terminals, and keeps the id as long as it can', () => {
   }
 });
 
-it('is empty if there are none', () => {
+it('is empty without runs', () => {
   expect(formatRunList([], { color: false, columns: 80, now: noon })).toBe('');
 });

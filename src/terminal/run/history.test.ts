@@ -71,7 +71,7 @@ const everything: readonly (readonly [number, NewEvent])[] = [
   [3600, { type: 'run.completed', data: { output: { ok: true } } }],
 ];
 
-it('shows every type of event on a line of its own', () => {
+it('shows each event on its own line', () => {
   const history = historyOf(everything);
   expect(new Set(history.map(({ type }) => type)).size).toBe(20 satisfies number);
   expect(formatHistory(history, { color: false, columns: 90 })).toMatchInlineSnapshot(`
@@ -121,7 +121,7 @@ it('fits narrow terminals', () => {
   }
 });
 
-it('shows the day if there are several', () => {
+it('shows the date if the events span several days', () => {
   const text = formatHistory(
     historyOf([
       [0, runStarted('order', ['a'])],
@@ -136,7 +136,7 @@ it('shows the day if there are several', () => {
   `);
 });
 
-it('lets no control character through', () => {
+it('removes control characters', () => {
   const evil = '\u001B[2Jgone\u0007\n';
   const types: readonly EventType[] = ['run.cancelled', 'step.cancelled'];
   const text = formatHistory(

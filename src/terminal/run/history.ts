@@ -1,8 +1,6 @@
-import type { HistoryEvent } from '../../core/events.ts';
-import { formatDuration, type Timestamp, toEpochMs } from '../../core/time.ts';
-import { unitOfEvent } from '../../engine/state/graph.ts';
-import { safeLine } from '../../view/safe-text.ts';
-import type { StatusWord } from '../../view/step-board.ts';
+import { formatDuration, type HistoryEvent, type Timestamp, toEpochMs } from '../../core/index.ts';
+import { unitOfEvent } from '../../engine/state/index.ts';
+import { type StatusWord, safeLine } from '../../view/index.ts';
 import { eventNote } from '../events.ts';
 import { glyphsFor, statusColour, toStatusWord } from '../glyphs.ts';
 import { type Cell, tableLines } from '../table.ts';
@@ -14,7 +12,7 @@ export interface FormatOptions {
   readonly unicode?: boolean | undefined;
 }
 
-/** A history, one line for each event: number, time, type, step, attempt (`#2`) and what it says. */
+/** Formats a history, one line per event: number, time, type, step, attempt (`#2`) and a note. */
 export function formatHistory(events: readonly HistoryEvent[], options: FormatOptions): string {
   const days = new Set(events.map(({ at }) => calendarDay(toEpochMs(at))));
   const lines = tableLines(
@@ -53,10 +51,10 @@ function statusOfEvent({ type, data }: HistoryEvent): StatusWord {
   return workSubjects.has(subject ?? '') ? 'pending' : 'waiting';
 }
 
-/** What goes on inside of a step: less telling than how it fares. */
+/** Subjects of events inside a step, which are drawn less prominently than its status. */
 const workSubjects: ReadonlySet<string> = new Set(['workspace', 'session', 'landing', 'fanout']);
 
-export interface RunRow {
+export interface RunListRow {
   readonly runId: string;
   readonly workflow: string;
   readonly status: string;
@@ -64,9 +62,9 @@ export interface RunRow {
   readonly endedAt: Timestamp | null;
 }
 
-/** Runs in the order given: id, workflow, status, when it started and how long it took. */
+/** Formats a list of runs: id, workflow, status, start time and duration. */
 export function formatRunList(
-  rows: readonly RunRow[],
+  rows: readonly RunListRow[],
   options: FormatOptions & { readonly now: number },
 ): string {
   const glyphs = glyphsFor(options.unicode);

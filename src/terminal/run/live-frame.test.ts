@@ -76,28 +76,28 @@ const busy: Entries = [
 ];
 
 describe('a frame', () => {
-  it('shows what is at work, what waits and what has ended', () => {
+  it('shows running, waiting and ended steps', () => {
     expect(
       frame(busy, {}, { code: '\u001B[32mcompiling\u001B[0m a.c\r', 'release/push': 'x'.repeat(200) }),
     ).toMatchInlineSnapshot(`
       [
         "order · run k7x2 · 5.0s",
-        " ✓ 1 done  ✗ 1 failed  ● 3 running  ↻ 1 to retry  ◔ 2 waiting  · 1 pending",
+        " ✓ 1 done  ✗ 1 failed  ● 3 running  ↻ 1 retrying  ◔ 2 waiting  · 1 pending",
         " ✓  plan     400ms",
         " ✗  lint     300ms  exited with code 1",
         " ⠋  code      4.6s  compiling a.c",
-        " ↻  flaky     4.3s  again in 1.9s: exited with code 1",
+        " ↻  flaky     4.3s  retrying in 1.9s: exited with code 1",
         " ⠋  release   4.1s",
         " ⠋    pack    4.1s",
         " ⠋    push    4.0s  attempt 2 of 3 · xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…",
-        " ◔  ok        4.0s  waits for approval: Land it?",
-        " ◔  sig       4.0s  waits for signal go",
+        " ◔  ok        4.0s  waiting for approval: Land it?",
+        " ◔  sig       4.0s  waiting for signal go",
         " … 1 more pending",
       ]
     `);
   });
 
-  it('turns the spinner and the clock', () => {
+  it('advances the spinner and the clock', () => {
     const entries: Entries = [
       [0, runStarted('order', ['a'])],
       [0, started('a')],
@@ -111,12 +111,12 @@ describe('a frame', () => {
     `);
   });
 
-  it('says that the run is being cancelled', () => {
+  it('shows that the run is being cancelled', () => {
     const [header] = frame([...busy, [2000, { type: 'cancel.requested', data: { reason: 'SIGINT' } }]]);
     expect(header).toMatchInlineSnapshot(`"order · run k7x2 · 5.0s · cancelling: SIGINT"`);
   });
 
-  it('prefers a question to what is at work, and that to what has ended, where there is little room', () => {
+  it('prefers approvals to running steps, and those to ended steps, in a small terminal', () => {
     expect(frame(busy, { rows: 8, columns: 40 })).toMatchInlineSnapshot(`
       [
         "order · run k7x2 · 5.0s",
@@ -124,13 +124,13 @@ describe('a frame', () => {
         " ⠋  code          4.6s",
         " ⠋  release/pack  4.1s",
         " ⠋  release/push  4.0s  attempt 2 of 3",
-        " ◔  ok            4.0s  waits for appr…",
-        " … 2 more under way, 1 more pending",
+        " ◔  ok            4.0s  waiting for ap…",
+        " … 2 more active, 1 more pending",
       ]
     `);
   });
 
-  it('does not show a failure that runs again', () => {
+  it('does not show a failure that is being rerun', () => {
     const again: Entries = [
       ...busy,
       [2000, { type: 'run.resumed', data: { invalidated: ['lint'] } }],
@@ -143,7 +143,7 @@ describe('a frame', () => {
     `);
   });
 
-  it('is never wider than the terminal and always less high', () => {
+  it('is always narrower and shorter than the terminal', () => {
     const steps = Array.from({ length: 200 }, (_, index) => `step-${index}`);
     const many: Entries = [
       [0, runStarted('a-workflow-with-quite-a-long-name', steps)],
@@ -170,7 +170,7 @@ const crowd = (workers: number): Entries => [
   ]).flat(),
 ];
 
-describe('a frame of many workers', () => {
+describe('a frame of many copies', () => {
   const ended: Entries = [
     [900, ofWorker(0, sessionEnded('fix', 0.5))],
     [1000, ofWorker(0, completed('fix'))],
@@ -194,7 +194,7 @@ describe('a frame of many workers', () => {
     });
   };
 
-  it('shows those at work first in a small terminal, and counts the rest', () => {
+  it('shows running copies first in a small terminal, and counts the rest', () => {
     const lines = draw(60, 12);
     expect(lines).toMatchInlineSnapshot(`
       [
@@ -208,14 +208,14 @@ describe('a frame of many workers', () => {
         " ⠋  fix:6  5.0s",
         " ⠋  fix:7  5.0s",
         " ⠋  fix:8  5.0s",
-        " … 11 more under way, 1 more pending",
+        " … 11 more active, 1 more pending",
       ]
     `);
     for (const line of lines) expect(displayWidth(line)).toBeLessThan(60);
     expect(lines.length).toBeLessThan(12);
   });
 
-  it('has room for all of them in an ordinary one', () => {
+  it('shows all running copies in an ordinary terminal', () => {
     const lines = draw(80, 24);
     expect(lines).toHaveLength(23);
     expect(lines[0]).toBe('order · run k7x2 · 5.0s · >= $0.50');

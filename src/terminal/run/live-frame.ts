@@ -1,9 +1,12 @@
-import { formatDuration } from '../../core/time.ts';
-import { costText, tokensText } from '../../view/cost.ts';
-import type { RunView } from '../../view/run-view.ts';
-import { safeLine } from '../../view/safe-text.ts';
-import type { StatusWord } from '../../view/step-board.ts';
-import type { StepProgress } from '../../view/step-progress.ts';
+import { formatDuration } from '../../core/index.ts';
+import {
+  costText,
+  type RunView,
+  type StatusWord,
+  type StepProgress,
+  safeLine,
+  tokensText,
+} from '../../view/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
 import { type Cell, tableLines } from '../table.ts';
 import { count, displayWidth, type Paint, truncate } from '../text.ts';
@@ -14,17 +17,17 @@ export interface FrameOptions {
   readonly columns: number;
   readonly rows: number;
   readonly now: number;
-  /** Counts the frames, and turns the spinner. */
+  /** Number of the frame, which turns the spinner. */
   readonly tick: number;
   readonly glyphs: Glyphs;
   readonly paint: Paint;
-  /** How often a step may be tried, the first time included. */
+  /** Maximum number of attempts of a step, including the first. */
   readonly attemptLimit: (path: string) => number | undefined;
 }
 
 /**
- * One picture of a run, no wider than the terminal and less high: what is at work comes before what has ended, and a
- * count stands for what has no room.
+ * Draws one frame of a run, narrower than the terminal and at least one row shorter. Active steps take precedence over
+ * ended ones, and steps that do not fit are counted.
  */
 export function frameLines(view: RunView, options: FrameOptions): readonly string[] {
   const height = Math.max(1, options.rows - 1);
@@ -49,7 +52,7 @@ export function frameLines(view: RunView, options: FrameOptions): readonly strin
   return [...header, ...lines, ...footer];
 }
 
-/** What holds others is not counted beside them. */
+/** Number of steps without children. A parent is not counted in addition to its children. */
 const leavesOf = (steps: readonly StepProgress[]): number =>
   steps.filter(({ children }) => children.length === 0).length;
 
@@ -73,12 +76,12 @@ const countWords: readonly (readonly [StatusWord, string])[] = [
   ['cancelled', 'cancelled'],
   ['skipped', 'skipped'],
   ['running', 'running'],
-  ['retrying', 'to retry'],
+  ['retrying', 'retrying'],
   ['waiting', 'waiting'],
   ['pending', 'pending'],
 ];
 
-/** With words where there is room for them. */
+/** Counts by status, with words if they fit. */
 function countsLine({ counts }: RunView, { glyphs, paint, columns }: FrameOptions): string {
   const present = countWords.filter(([status]) => counts[status] > 0);
   const join = (text: (status: StatusWord, word: string) => string, gap: string) => ({
@@ -91,7 +94,7 @@ function countsLine({ counts }: RunView, { glyphs, paint, columns }: FrameOption
   return short.width < columns ? short.painted : '';
 }
 
-/** What a person has to answer comes first, then what is at work, then what waits by itself. */
+/** Rank of an active step: approvals first, then running, retrying and waiting steps, then parents. */
 function urgency({ status, waits, children }: StepProgress): number {
   if (children.length > 0) return 4;
   if (status === 'running') return 1;
@@ -104,7 +107,7 @@ function mostUrgent(active: readonly StepProgress[], room: number): readonly Ste
   return ranked.slice(0, Math.max(0, room)).sort((a, b) => a.index - b.index);
 }
 
-/** The last steps to end, oldest first; failed ones before others. Each once, and none that was started over since. */
+/** The last steps that ended, oldest first. Failed steps take precedence, and steps that were restarted are left out. */
 function lastEnded(view: RunView, room: number): readonly StepProgress[] {
   if (room <= 0) return [];
   const chosen = new Set([...view.failed].slice(-room));
@@ -150,26 +153,26 @@ function activeRows(
 function activeNote(step: StepProgress, view: RunView, { now, attemptLimit, glyphs }: FrameOptions): string {
   if (step.status !== 'running') return noteOf(step, view, now);
   const attempt = step.attempt > 1 ? [attemptText(step.attempt, attemptLimit(step.path))] : [];
-  const saying = step.work.lastAction ?? (step.lastLine === undefined ? undefined : safeLine(step.lastLine));
+  const latest = step.work.lastAction ?? (step.lastLine === undefined ? undefined : safeLine(step.lastLine));
   const item = itemText(step.item);
-  const parts = [...attempt, ...(step.fanOut ? [workersText(step)] : []), item, saying ?? ''];
+  const parts = [...attempt, ...(step.fanOut ? [copiesText(step)] : []), item, latest ?? ''];
   return parts.filter(part => part !== '').join(` ${glyphs.dot} `);
 }
 
-/** What it costs so far; while nobody says so, how much was said. */
+/** Cost so far, or the number of tokens while the cost is unknown. */
 function spendingCell({ spent }: StepProgress): string {
   if (spent.priced > 0 || spent.tokens === 0) return spent.priced > 0 ? costText(spent) : '';
   return `${tokensText(spent.tokens)} tokens`;
 }
 
-function workersText({ children }: StepProgress): string {
+function copiesText({ children }: StepProgress): string {
   const ended = children.filter(({ hasEnded }) => hasEnded).length;
-  return `${ended} of ${count(children.length, 'worker')} done`;
+  return `${ended} of ${count(children.length, 'copy', 'copies')} done`;
 }
 
 function footerLine(hidden: number, view: RunView, { glyphs, paint, columns }: FrameOptions): string {
   const parts = [
-    ...(hidden > 0 ? [`${hidden} more under way`] : []),
+    ...(hidden > 0 ? [`${hidden} more active`] : []),
     ...(view.counts.pending > 0 ? [`${view.counts.pending} more pending`] : []),
   ];
   return ` ${paint('dim', truncate(`${glyphs.ellipsis} ${parts.join(', ')}`, columns - 2, glyphs.ellipsis))}`;

@@ -9,7 +9,7 @@ import { createLiveReporter, type LiveReporterOptions } from './live.ts';
 const steps = Array.from({ length: 200 }, (_, index) => `item-${index}`);
 const wide = workflow('wide', { steps: steps.map(id => shell(id, { run: 'true', retry: 2 })) }).model;
 
-/** 200 steps: 120 are done, one has failed, eight are at work. */
+/** 200 steps: 120 have completed, one has failed, eight are running. */
 const entries: (readonly [number, NewEvent])[] = [
   [0, runStarted('wide', steps)],
   ...steps.slice(0, 129).map((step, index) => [index, started(step)] as const),
@@ -83,7 +83,7 @@ describe('the live view of 200 steps', () => {
     `);
   });
 
-  it('fits a small one', async () => {
+  it('fits a small terminal', async () => {
     expect(await pictureIn(40, 10)).toMatchInlineSnapshot(`
       "wide · run k7x2 · 5.0s
        ✓120 ✗1 ●8 ·71
@@ -93,11 +93,11 @@ describe('the live view of 200 steps', () => {
        ⠙  item-124  4.8s  compiling xxxxxxxx…
        ⠙  item-125  4.8s
        ⠙  item-126  4.8s
-       … 2 more under way, 71 more pending"
+       … 2 more active, 71 more pending"
     `);
   });
 
-  it('uses the room of a large one', async () => {
+  it('fills a large terminal', async () => {
     const lines = (await pictureIn(200, 50)).split('\n');
     expect(lines).toHaveLength(49);
     expect(lines.slice(-12).join('\n')).toMatchInlineSnapshot(`
@@ -118,7 +118,7 @@ describe('the live view of 200 steps', () => {
 });
 
 describe('the live view', () => {
-  it('draws in place: many frames leave one behind', async () => {
+  it('redraws in place, so that only the last frame is visible', async () => {
     const { screen, reporter, clock, tick } = await watch({ columns: 80, rows: 12 });
     reporter.observe({ kind: 'events', events: historyOf(entries.slice(0, 4)) });
     for (let frame = 0; frame < 50; frame++) {
@@ -137,7 +137,7 @@ describe('the live view', () => {
     await reporter.close(undefined);
   });
 
-  it('draws when it is time to, and not for each thing that happens', async () => {
+  it('draws on a timer, not for each event', async () => {
     const { screen, reporter, tick } = await watch({ columns: 80, rows: 12 });
     const before = screen.written.length;
     for (const event of historyOf(entries)) reporter.observe({ kind: 'events', events: [event] });
@@ -148,7 +148,7 @@ describe('the live view', () => {
     await reporter.close(undefined);
   });
 
-  it('follows the size of the terminal, and leaves no broken lines behind', async () => {
+  it('adapts to the size of the terminal and leaves no broken lines', async () => {
     const { screen, reporter, tick } = await watch({ columns: 100, rows: 20 });
     screen.stdout.write('before\n');
     reporter.observe({ kind: 'events', events: historyOf(entries.slice(0, 8)) });
@@ -176,23 +176,23 @@ describe('the live view', () => {
        ⠙  item-1  4.9s
        ⠙  item-2  4.9s
        ⠙  item-3  4.9s  xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
-       … 3 more under way, 193 more pending"
+       … 3 more active, 193 more pending"
     `);
     await reporter.close(undefined);
     expect(await screen.text()).toBe('');
     expect((await screen.scrolledAway())[0]).toBe('before');
   });
 
-  it('goes away when it is closed, and gives the cursor back', async () => {
+  it('disappears when it is closed, and restores the cursor', async () => {
     const { screen, reporter, tick, isStopped } = await watch({ columns: 80, rows: 12 });
     screen.stdout.write('$ reprise run wide\n');
-    reporter.observe({ kind: 'notice', message: 'ended 2 processes\u001B[2J' });
+    reporter.observe({ kind: 'notice', message: 'stopped 2 processes\u001B[2J' });
     reporter.observe({ kind: 'events', events: historyOf(entries.slice(0, 4)) });
     tick();
     expect(screen.written.join('')).toContain('\u001B[?25l');
     await reporter.close(undefined);
     screen.stdout.write('the summary\n');
-    expect(await screen.text()).toBe('$ reprise run wide\nended 2 processes\nthe summary');
+    expect(await screen.text()).toBe('$ reprise run wide\nstopped 2 processes\nthe summary');
     expect(screen.written.join('').lastIndexOf('\u001B[?25h')).toBeGreaterThan(
       screen.written.join('').lastIndexOf('\u001B[?25l'),
     );
@@ -200,7 +200,7 @@ describe('the live view', () => {
     expect(screen.listeners()).toBe(0);
   });
 
-  it('lets what functions print stand above it', async () => {
+  it('keeps the output of functions above it', async () => {
     const { screen, reporter, tick } = await watch({ columns: 80, rows: 12 });
     reporter.observe({ kind: 'events', events: historyOf(entries.slice(0, 2)) });
     tick();
@@ -222,7 +222,7 @@ describe('the live view', () => {
     await reporter.close(undefined);
   });
 
-  it('loads the build of React that keeps no measurements, and leaves NODE_ENV as it was', async () => {
+  it('loads the production build of React and restores NODE_ENV', async () => {
     vi.stubEnv('NODE_ENV', 'odd');
     const { reporter } = await watch({ columns: 80, rows: 12 });
     const { act } = await import('react');
@@ -231,7 +231,7 @@ describe('the live view', () => {
     await reporter.close(undefined);
   });
 
-  it('knows what happened before the run was resumed', async () => {
+  it('shows the history from before a resume', async () => {
     const { screen, reporter, tick } = await watch(
       { columns: 80, rows: 12 },
       { history: historyOf(entries), unicode: false },
@@ -246,7 +246,7 @@ describe('the live view', () => {
     await reporter.close(undefined);
   });
 
-  it('has colours if it may', async () => {
+  it('uses colors if they are enabled', async () => {
     const { screen, reporter, tick } = await watch({ columns: 80, rows: 12 }, { color: true });
     reporter.observe({ kind: 'events', events: historyOf(entries) });
     tick();

@@ -1,19 +1,18 @@
-import type { HistoryEvent } from '../../core/events.ts';
-import type { Observation } from '../../engine/environment.ts';
-import { definitionPath } from '../../engine/state/graph.ts';
-import { RunView } from '../../view/run-view.ts';
-import { safeLine } from '../../view/safe-text.ts';
-import type { WorkflowModel } from '../../workflow/model.ts';
+import type { HistoryEvent } from '../../core/index.ts';
+import type { Observation } from '../../engine/index.ts';
+import { definitionPath } from '../../engine/state/index.ts';
+import { RunView, safeLine } from '../../view/index.ts';
+import type { WorkflowModel } from '../../workflow/index.ts';
 import { glyphsFor } from '../glyphs.ts';
 import { stepsOf } from '../graph.ts';
-import type { Reporter } from '../index.ts';
+import type { RunReporter } from '../reporter.ts';
 import type { Screen } from '../screen.ts';
 import { painter } from '../text.ts';
 import { frameLines } from './live-frame.ts';
 
 /**
- * Ink is slow to load, so only who wants a live view pays for it. React looks at NODE_ENV while it is loaded, and its
- * development build keeps a measurement of every frame for ever.
+ * Imports the screen on demand, because Ink is slow to load. React reads NODE_ENV while it loads, and its development build
+ * keeps a measurement of every frame, so the production build is forced.
  */
 export async function importScreen(): Promise<typeof import('../screen.ts')> {
   const { env } = process;
@@ -27,41 +26,38 @@ export async function importScreen(): Promise<typeof import('../screen.ts')> {
   }
 }
 
-/** Calls `tick` again and again until what it gives back is called. Keeps no process alive. */
-export type Every = (ms: number, tick: () => void) => () => void;
+/** Calls `tick` at an interval until the returned function is called. Does not keep the process alive. */
+export type EveryInterval = (ms: number, tick: () => void) => () => void;
 
-export const everyInterval: Every = (ms, tick) => {
+export const everyInterval: EveryInterval = (ms, tick) => {
   const timer = setInterval(tick, ms);
   timer.unref();
   return () => clearInterval(timer);
 };
 
 export interface LiveReporterOptions {
-  /** A terminal: where the view is drawn. */
+  /** Terminal to draw on. */
   readonly stdout: NodeJS.WriteStream;
   readonly workflow: WorkflowModel;
   readonly color: boolean;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly unicode?: boolean | undefined;
-  /** What happened before the run was resumed. */
+  /** Events from before the run was resumed. */
   readonly history?: readonly HistoryEvent[] | undefined;
-  /** A timer by default. */
-  readonly every?: Every | undefined;
+  /** Source of ticks. Defaults to a timer. */
+  readonly every?: EveryInterval | undefined;
 }
 
 const frameMs = 100;
 
-/**
- * A picture of the run that changes in place, drawn at most ten times a second. Closing it takes the picture away, so that
- * a summary can stand there instead.
- */
-export async function createLiveReporter(options: LiveReporterOptions): Promise<Reporter> {
+/** Live view of a run, redrawn in place at most ten times a second. `close` clears it, so that a summary can follow. */
+export async function createLiveReporter(options: LiveReporterOptions): Promise<RunReporter> {
   const { openScreen } = await importScreen();
   return new LiveReporter(options, openScreen(options.stdout));
 }
 
-class LiveReporter implements Reporter {
+class LiveReporter implements RunReporter {
   readonly #options: LiveReporterOptions;
   readonly #screen: Screen;
   readonly #view: RunView;

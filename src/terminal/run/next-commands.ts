@@ -1,12 +1,12 @@
-import type { Waiting } from '../../engine/run/result.ts';
-import { safeLine } from '../../view/safe-text.ts';
+import type { Waiting } from '../../engine/index.ts';
+import { safeLine } from '../../view/index.ts';
 import { displayWidth } from '../text.ts';
 import { approveCommand, shellWord } from '../words.ts';
 
-/** How a run stands when the summary is written; `interrupted`: its process went away without a word. */
-export type Standing = 'completed' | 'failed' | 'cancelled' | 'suspended' | 'interrupted' | 'running';
+/** Status of a run in the summary. `interrupted` means that its process died without recording an end. */
+export type ShownRunStatus = 'completed' | 'failed' | 'cancelled' | 'suspended' | 'interrupted' | 'running';
 
-interface Next {
+interface NextCommand {
   readonly command: string;
   readonly why: string;
 }
@@ -14,26 +14,26 @@ interface Next {
 const mostAnswers = 3;
 
 export interface NextOptions {
-  readonly standing: Standing;
+  readonly status: ShownRunStatus;
   readonly runId: string;
   readonly waiting: readonly Waiting[];
   readonly columns: number;
-  /** Steps and workers with finished work that has not landed. */
+  /** Steps and copies with finished work that has not landed. */
   readonly landable?: readonly string[] | undefined;
-  /** A step or worker that failed, and whose agent tells why. */
+  /** Failed step or copy that ran an agent. */
   readonly failedAgent?: string | undefined;
-  /** What every command ends with, such as ` --state-dir x`; nothing by default. */
+  /** Suffix of every command, such as ` --state-dir x`. Defaults to nothing. */
   readonly commandSuffix?: string | undefined;
 }
 
-/** What to type next, with the reason beside it where there is room for all of them. */
+/** Commands to type next, with explanations if all of them fit. */
 export function nextLines(options: NextOptions): readonly string[] {
-  const { standing, runId, waiting, columns, commandSuffix = '' } = options;
+  const { status, runId, waiting, columns, commandSuffix = '' } = options;
   const work = workCommands(options);
   const next = [
-    ...(standing === 'completed' ? work : logCommands(options)),
-    ...nextCommands(standing, runId, waiting),
-    ...(standing === 'completed' ? [] : work),
+    ...(status === 'completed' ? work : logCommands(options)),
+    ...nextCommands(status, runId, waiting),
+    ...(status === 'completed' ? [] : work),
   ];
   const lines = next.map(
     ({ command }, index) => `${index === 0 ? 'next:' : '     '} ${command}${commandSuffix}`,
@@ -43,54 +43,58 @@ export function nextLines(options: NextOptions): readonly string[] {
   return explained.every(line => displayWidth(line) <= columns) ? explained : lines;
 }
 
-function nextCommands(standing: Standing, runId: string, waiting: readonly Waiting[]): readonly Next[] {
-  const history = { command: `reprise history ${runId}`, why: 'everything that happened' };
+function nextCommands(
+  status: ShownRunStatus,
+  runId: string,
+  waiting: readonly Waiting[],
+): readonly NextCommand[] {
+  const history = { command: `reprise history ${runId}`, why: 'show all events' };
   const resume = (why: string) => ({ command: `reprise resume ${runId}`, why });
-  switch (standing) {
+  switch (status) {
     case 'completed':
-      return [{ command: `reprise show ${runId}`, why: 'the run and its output' }, history];
+      return [{ command: `reprise show ${runId}`, why: 'show the run and its output' }, history];
     case 'failed':
-      return [resume('once it is mended; finished steps are kept'), history];
+      return [resume('after fixing it; finished steps are kept'), history];
     case 'cancelled':
-      return [resume('go on where it stopped'), history];
+      return [resume('continue where it stopped'), history];
     case 'interrupted':
-      return [resume('go on; finished steps are kept'), history];
+      return [resume('continue; finished steps are kept'), history];
     case 'running':
       return [
-        { command: `reprise show ${runId}`, why: 'look again' },
+        { command: `reprise show ${runId}`, why: 'check again' },
         { command: `reprise cancel ${runId}`, why: 'stop it' },
       ];
     case 'suspended':
-      return [...answers(runId, waiting), resume('then go on')];
+      return [...answers(runId, waiting), resume('then continue')];
   }
 }
 
-/** What came of it, and how to have it. */
-function workCommands({ standing, runId, landable = [] }: NextOptions): readonly Next[] {
+/** Commands that show and land the work of the run. */
+function workCommands({ status, runId, landable = [] }: NextOptions): readonly NextCommand[] {
   const [first, ...others] = landable;
-  if (first === undefined || standing === 'running') return [];
+  if (first === undefined || status === 'running') return [];
   const step = shellWord(first);
   return [
-    { command: `reprise diff ${runId} ${step}`, why: `what ${first} changed` },
+    { command: `reprise diff ${runId} ${step}`, why: `show the changes of ${first}` },
     {
       command: `reprise land ${runId} ${step}`,
-      why: others.length === 0 ? 'have it on your branch' : whichOne(others),
+      why: others.length === 0 ? 'land it on your branch' : orOthers(others),
     },
   ];
 }
 
-const whichOne = ({ length }: readonly unknown[]): string =>
-  length === 1 ? 'or the other one' : `or one of ${length} others`;
+const orOthers = ({ length }: readonly unknown[]): string =>
+  length === 1 ? 'or land the other one' : `or land one of ${length} others`;
 
-const logCommands = ({ standing, runId, failedAgent }: NextOptions): readonly Next[] =>
-  standing === 'failed' && failedAgent !== undefined
-    ? [{ command: `reprise logs ${runId} ${shellWord(failedAgent)}`, why: 'what its agent did' }]
+const logCommands = ({ status, runId, failedAgent }: NextOptions): readonly NextCommand[] =>
+  status === 'failed' && failedAgent !== undefined
+    ? [{ command: `reprise logs ${runId} ${shellWord(failedAgent)}`, why: 'show what the agent did' }]
     : [];
 
-const answers = (runId: string, waiting: readonly Waiting[]): readonly Next[] =>
+const answers = (runId: string, waiting: readonly Waiting[]): readonly NextCommand[] =>
   waiting.flatMap(wait => answerTo(runId, wait)).slice(0, mostAnswers);
 
-function answerTo(runId: string, wait: Waiting): readonly Next[] {
+function answerTo(runId: string, wait: Waiting): readonly NextCommand[] {
   switch (wait.on) {
     case 'approval':
       return [{ command: approveCommand({ runId, ...wait }), why: choicesText(wait.choices) }];
@@ -98,7 +102,7 @@ function answerTo(runId: string, wait: Waiting): readonly Next[] {
       return [
         {
           command: `reprise signal ${runId} ${shellWord(wait.signal)}`,
-          why: `what ${safeLine(wait.step)} waits for`,
+          why: `the signal that ${safeLine(wait.step)} needs`,
         },
       ];
     case 'timer':
@@ -106,5 +110,4 @@ function answerTo(runId: string, wait: Waiting): readonly Next[] {
   }
 }
 
-const choicesText = (choices: readonly string[]): string =>
-  `your answer: ${choices.map(safeLine).join(' or ')}`;
+const choicesText = (choices: readonly string[]): string => `answer: ${choices.map(safeLine).join(' or ')}`;

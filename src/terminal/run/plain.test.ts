@@ -58,7 +58,7 @@ const output = (path: string, line: string): Observation => ({
 });
 
 describe('the plain log', () => {
-  it('has a line for each thing that happened', () => {
+  it('has a line for each relevant event', () => {
     const log = logOf([
       events([
         [0, runStarted('order', paths)],
@@ -93,10 +93,10 @@ describe('the plain log', () => {
       12:00:00 lint   failed (optional): exited with code 1
       12:00:01 build  ok 1.2s
       12:00:01 test   started
-      12:00:02 test   failed (attempt 1 of 3), again in 2.0s: exited with code 1
+      12:00:02 test   failed (attempt 1 of 3), retrying in 2.0s: exited with code 1
       12:00:04 test   started (attempt 2 of 3)
       12:00:04 test   ok 3.2s (attempt 2 of 3)
-      12:00:04 land   waits for approval: Land it? (reprise approve k7x2 land)
+      12:00:04 land   waiting for approval: Land it? (reprise approve k7x2 land)
       12:01:04 land   answered: approve by ana: nice
       12:01:04 land   ok
       12:01:04 order  completed in 1m 04s
@@ -104,7 +104,7 @@ describe('the plain log', () => {
     `);
   });
 
-  it('says why steps did not run, and what a run is stopped for', () => {
+  it('shows why steps were skipped and why the run was cancelled', () => {
     const log = logOf([
       events([
         [0, runStarted('order', paths)],
@@ -122,7 +122,7 @@ describe('the plain log', () => {
       "12:00:00 order  run k7x2 started: 4 steps
       12:00:00 build  started
       12:00:00 lint   started
-      12:00:00 order  is being cancelled by ana: SIGINT
+      12:00:00 order  cancel requested by ana: SIGINT
       12:00:00 lint   cancelled: SIGINT
       12:00:00 build  failed: the attempt took longer than 100ms
       12:00:00 test   skipped: build failed
@@ -132,7 +132,7 @@ describe('the plain log', () => {
     `);
   });
 
-  it('shows the last lines of output with a failure, from the message or from what was printed', () => {
+  it('shows the last output lines of a failed step, from its message or its output', () => {
     const log = logOf([
       events([
         [0, runStarted('order', paths)],
@@ -161,7 +161,7 @@ describe('the plain log', () => {
     `);
   });
 
-  it('shows all output when asked to, and then does not repeat it', () => {
+  it('shows all output with `verbose` and does not repeat it after a failure', () => {
     const log = logOf(
       [
         events([
@@ -182,7 +182,7 @@ describe('the plain log', () => {
     `);
   });
 
-  it('tells of a resume what runs again, and knows what happened before without showing it', () => {
+  it('shows what a resume runs again, and applies earlier events without printing them', () => {
     const before: readonly (readonly [number, NewEvent])[] = [
       [0, runStarted('order', paths)],
       [0, started('build')],
@@ -201,28 +201,28 @@ describe('the plain log', () => {
     const log = logOf([{ kind: 'events', events: all.slice(4) }], { history: all.slice(0, 4) });
     expect(log).toMatchInlineSnapshot(`
       "12:01:30 order  run k7x2 resumed
-      12:01:30 test   was interrupted and runs again
+      12:01:30 test   was interrupted, running again
       12:01:30 test   started
       12:01:30 lint   skipped: its condition is false
-      12:01:30 order  received signal go by ci
+      12:01:30 order  received signal go from ci
       12:01:30 test   ok 100ms
       "
     `);
   });
 
-  it('passes on what functions log and what the engine has to say', () => {
+  it('shows log messages of functions and notices of the engine', () => {
     const log = logOf([
       { kind: 'log', step: 'build', message: 'fetched', fields: { pages: 3 } },
-      { kind: 'notice', message: 'ended 2 processes that the last owner had left running' },
+      { kind: 'notice', message: 'stopped 2 orphaned processes of the previous run' },
     ]);
     expect(log).toMatchInlineSnapshot(`
       "12:00:01 build  log: fetched pages=3
-      12:00:01 order  note: ended 2 processes that the last owner had left running
+      12:00:01 order  note: stopped 2 orphaned processes of the previous run
       "
     `);
   });
 
-  it('lets no control character through, whoever wrote it', () => {
+  it('removes control characters from every source', () => {
     const evil = '\u001B[2Jgone\u0007\r\u001B]0;x\u0007';
     const log = logOf(
       [
@@ -241,7 +241,7 @@ describe('the plain log', () => {
     expect(log.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
   });
 
-  it('colours lines only if it may', () => {
+  it('colors lines only if colors are enabled', () => {
     const observations = [
       events([
         [0, runStarted('order', paths)],
@@ -281,14 +281,14 @@ it('logs a real run as it happens', async () => {
     TIME noisy  | two
     TIME real   failed after SOON: noisy: exited with code 3
     TIME real   run RUN started: 3 steps
-    TIME slow   goes on
     TIME slow   ok SOON
-    TIME slow   sleeps 30ms
+    TIME slow   resumed
+    TIME slow   sleeping for 30ms
     TIME slow   started"
   `);
 });
 
-it('says what a suspended run waits for when it is left', async () => {
+it('shows what a suspended run is waiting for when it is closed', async () => {
   let text = '';
   const write = (more: string) => {
     text += more;
@@ -297,12 +297,12 @@ it('says what a suspended run waits for when it is left', async () => {
   const waiting = [{ step: 'land', on: 'approval', message: 'Land it?', choices: ['approve'] }] as const;
   await reporter.close({ runId: 'k7x2', status: 'suspended', waiting });
   expect(text).toMatchInlineSnapshot(`
-    "12:00:00 order  suspended: waits for land
+    "12:00:00 order  suspended: waiting for land
     "
   `);
 });
 
-it('follows a run of 10,000 steps at a cost that grows with their number and not with its square', () => {
+it('follows a run of 10,000 steps in linear time', () => {
   const many = Array.from({ length: 10_000 }, (_, index) => `s${index}`);
   const entries: (readonly [number, NewEvent])[] = [[0, runStarted('order', many)]];
   for (const path of many) entries.push([1, started(path)], [2, completed(path)]);

@@ -1,18 +1,21 @@
-import type { AgentEvent } from '../../agents/session.ts';
-import type { EventType, HistoryEvent } from '../../core/events.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { toEpochMs } from '../../core/time.ts';
-import type { Observation } from '../../engine/environment.ts';
-import type { RunResult } from '../../engine/run/result.ts';
-import { definitionPath, unitOf, unitOfEvent } from '../../engine/state/graph.ts';
-import { type AgentUnit, RunView, type Unit } from '../../view/run-view.ts';
-import { furtherLines, safeLine, safeText } from '../../view/safe-text.ts';
-import { agentAction } from '../../view/step-progress.ts';
-import type { StepModel, WorkflowModel } from '../../workflow/model.ts';
+import type { AgentEvent } from '../../agents/index.ts';
+import { type EventType, type HistoryEvent, type JsonObject, toEpochMs } from '../../core/index.ts';
+import type { Observation, RunResult } from '../../engine/index.ts';
+import { definitionPath, unitOf, unitOfEvent } from '../../engine/state/index.ts';
+import {
+  type AgentUnit,
+  agentAction,
+  furtherLines,
+  RunView,
+  type StepUnit,
+  safeLine,
+  safeText,
+} from '../../view/index.ts';
+import type { StepModel, WorkflowModel } from '../../workflow/index.ts';
 import { eventLine } from '../events.ts';
 import { statusColour } from '../glyphs.ts';
-import { type PlacedStep, stepsOf } from '../graph.ts';
-import type { Reporter } from '../index.ts';
+import { type StepAtPath, stepsOf } from '../graph.ts';
+import type { RunReporter } from '../reporter.ts';
 import { clockTime, displayWidth, type Paint, painter } from '../text.ts';
 
 export interface PlainReporterOptions {
@@ -21,18 +24,18 @@ export interface PlainReporterOptions {
   readonly workflow: WorkflowModel;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Show every line that shell steps write. */
+  /** Whether to print every output line of steps and every action of agents. */
   readonly verbose?: boolean | undefined;
-  /** What happened before the run was resumed: known, but not shown. */
+  /** Events from before the run was resumed. They are applied but not printed. */
   readonly history?: readonly HistoryEvent[] | undefined;
-  /** What commands to type end with. */
+  /** Suffix of suggested commands, such as ` --state-dir x`. */
   readonly commandSuffix?: string | undefined;
 }
 
 const widestColumn = 32;
 const shownLines = 10;
 
-/** After these, what a step printed before says nothing of how it goes on. */
+/** Events after which the earlier output of a step is no longer relevant. */
 const endsOutput: ReadonlySet<EventType> = new Set<EventType>([
   'step.started',
   'step.completed',
@@ -45,18 +48,18 @@ const endsOutput: ReadonlySet<EventType> = new Set<EventType>([
   'approval.given',
 ]);
 
-/** A log for pipes and CI: one line for each thing that happened, `12:01:03 build  ok 1.2s`. */
-export function createPlainReporter(options: PlainReporterOptions): Reporter {
+/** Log for pipes and CI, with lines such as `12:01:03 build  ok 1.2s`. */
+export function createPlainReporter(options: PlainReporterOptions): RunReporter {
   return new PlainReporter(options);
 }
 
-class PlainReporter implements Reporter {
+class PlainReporter implements RunReporter {
   readonly #options: PlainReporterOptions;
   readonly #paint: Paint;
-  readonly #steps: ReadonlyMap<string, PlacedStep>;
+  readonly #steps: ReadonlyMap<string, StepAtPath>;
   readonly #view: RunView;
   readonly #width: number;
-  /** The last lines of steps under way, for when one fails. */
+  /** Last output lines of active steps, printed if one fails. */
   readonly #tails = new Map<string, string[]>();
 
   constructor(options: PlainReporterOptions) {
@@ -102,7 +105,7 @@ class PlainReporter implements Reporter {
   async close(result: RunResult | undefined): Promise<void> {
     if (result?.status !== 'suspended') return;
     const names = [...new Set(result.waiting.map(({ step }) => safeLine(step)))].join(', ');
-    this.#write(this.#options.now(), undefined, this.#paint('yellow', `suspended: waits for ${names}`));
+    this.#write(this.#options.now(), undefined, this.#paint('yellow', `suspended: waiting for ${names}`));
   }
 
   #showEvent(event: HistoryEvent): void {
@@ -128,14 +131,14 @@ class PlainReporter implements Reporter {
     return this.#steps.get(definitionPath(path))?.step;
   }
 
-  /** The message of a shell failure quotes the end of the output; other failures do not. */
+  /** Last output lines of a failed step. The message of a shell failure quotes them; other failures do not. */
   #tailOf(step: string, message: string): readonly string[] {
     const quoted = furtherLines(message);
     if (this.#options.verbose) return this.#tails.has(step) ? [] : quoted;
     return quoted.length > 0 ? quoted : (this.#tails.get(step) ?? []);
   }
 
-  #takeOutput(unit: Unit, line: string): void {
+  #takeOutput(unit: StepUnit, line: string): void {
     this.#view.output(unit, line);
     const name = unitOf(unit.step, unit.worker);
     const tail = this.#tails.get(name) ?? [];

@@ -1,10 +1,6 @@
 import { posix } from 'node:path';
-import { formatDuration } from '../../core/time.ts';
-import { costText } from '../../view/cost.ts';
-import type { RunView } from '../../view/run-view.ts';
-import { safeLine } from '../../view/safe-text.ts';
-import type { StatusWord } from '../../view/step-board.ts';
-import type { StepProgress } from '../../view/step-progress.ts';
+import { formatDuration } from '../../core/index.ts';
+import { costText, type RunView, type StatusWord, type StepProgress, safeLine } from '../../view/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
 import { type Cell, tableLines } from '../table.ts';
 import { count, type Paint } from '../text.ts';
@@ -14,23 +10,24 @@ interface StepTableOptions {
   readonly glyphs: Glyphs;
   readonly paint: Paint;
   readonly width: number;
-  /** Nobody works on the run any more. */
+  /** Whether the process of the run died. */
   readonly interrupted: boolean;
 }
 
+/** Largest number of steps that are all shown. */
 const allUpTo = 16;
 const shownOfMany = 10;
-/** What a person looks for first in a large run. */
+/** Statuses that need attention, most important first. */
 const byInterest: readonly StatusWord[] = ['failed', 'waiting', 'cancelled', 'retrying', 'running'];
 
-/** A line for each step; of a large run, the ones that need attention and a count of the rest. */
+/** One line per step. A large run shows the steps that need attention and counts the rest. */
 export function stepTable(view: RunView, options: StepTableOptions): readonly string[] {
   const all = view.steps.length <= allUpTo;
   const shown = all ? view.steps : interesting(view);
   const nameOf = (step: StepProgress) =>
     all && step.parent ? `${'  '.repeat(step.depth)}${safeLine(step.name)}` : safeLine(step.path);
   const noteFor = (step: StepProgress) =>
-    options.interrupted && step.status === 'running' ? 'was at work' : noteOf(step, view);
+    options.interrupted && step.status === 'running' ? 'was running' : noteOf(step, view);
   const isPriced = view.spent.priced > 0;
   const costOf = ({ spent }: StepProgress) => {
     if (spent.priced > 0) return costText(spent);
@@ -62,19 +59,19 @@ function stepRow(
   look: { readonly name: string; readonly glyph: string; readonly cost: string; readonly note: string },
 ): readonly Cell[] {
   const took = step.durationMs(undefined);
-  // How long somebody thought about an answer says nothing about the run.
-  const isGate = step.answer !== undefined;
+  // The time until an approval was answered is not part of the work.
+  const isApproval = step.answer !== undefined;
   return [
     { text: look.glyph, colour: statusColour(step.status) },
     { text: look.name },
-    { text: took === undefined || isGate ? '' : formatDuration(took), colour: 'dim' },
+    { text: took === undefined || isApproval ? '' : formatDuration(took), colour: 'dim' },
     { text: look.cost, colour: 'dim' },
     { text: step.attempt > 1 ? count(step.attempt, 'attempt') : '', colour: 'yellow' },
     { text: look.note, colour: step.status === 'failed' ? 'red' : 'dim' },
   ];
 }
 
-/** Leaves only, so that a failure inside a child workflow is listed once. */
+/** Steps that need attention. Only leaves count, so that a failure inside a child workflow is listed once. */
 function interesting(view: RunView): readonly StepProgress[] {
   const leaves = view.steps.filter(step => step.children.length === 0);
   return byInterest.flatMap(status => leaves.filter(step => step.status === status)).slice(0, shownOfMany);
@@ -92,10 +89,13 @@ function restText(view: RunView, shown: ReadonlySet<StepProgress>): string {
 
 const done: ReadonlySet<string> = new Set(['landed', 'nothing-to-land']);
 
-/** Has commits of its own on a branch. */
+/** Whether the step has commits on its own branch. */
 export const hasWork = ({ work }: StepProgress): boolean => (work.workspace?.saved?.commits ?? 0) > 0;
 
-/** Steps and workers with finished work that the run has not landed: without the losers of a selection, and without what a later step went on from. */
+/**
+ * Steps and copies with finished work that the run has not landed. Leaves out copies that were not selected, and work that
+ * a later step builds on.
+ */
 export function landable(view: RunView): readonly StepProgress[] {
   const landed = new Set(
     view.steps.flatMap(({ work }) =>
@@ -119,7 +119,7 @@ export function landable(view: RunView): readonly StepProgress[] {
   });
 }
 
-/** Another worker was selected. */
+/** Whether another copy was selected. */
 function lost({ path, parent }: StepProgress): boolean {
   const winner = parent?.work.selection?.winner;
   return winner !== undefined && path !== `${parent?.path}:${winner}`;
@@ -128,13 +128,13 @@ function lost({ path, parent }: StepProgress): boolean {
 interface WorkBlockOptions {
   readonly glyphs: Glyphs;
   readonly paint: Paint;
-  /** The root of the project, as somebody in the current folder would type it. */
+  /** Root of the project, relative to the current folder. */
   readonly root?: string | undefined;
-  /** Whether a folder of the project, relative to its root, is still there; all are by default. */
+  /** Whether a folder, relative to the root of the project, still exists. Defaults to true. */
   readonly isThere?: ((path: string) => boolean) | undefined;
 }
 
-/** What agents and scripts left behind: branches, files, sessions to step into, and what they were not allowed to do. */
+/** Results of agents and scripts: branches, artifacts, sessions to continue, and denied tools. */
 export function workBlocks(view: RunView, options: WorkBlockOptions): readonly (readonly string[])[] {
   return [
     branchLines(view, options),
@@ -160,7 +160,7 @@ function branchLines(view: RunView, options: WorkBlockOptions): readonly string[
 
 function fateOf(step: StepProgress): string {
   if (isSelected(step)) return 'selected';
-  return lost(step) ? 'parked' : '';
+  return lost(step) ? 'not selected' : '';
 }
 
 const artifactLines = (view: RunView, options: WorkBlockOptions): readonly string[] =>
@@ -181,10 +181,14 @@ function sessionLines(view: RunView, options: WorkBlockOptions): readonly string
   const commands = steps.flatMap(step => stepInto(step, root) ?? []);
   if (commands.length === 0) return [];
   const shown = commands.slice(0, shownOfMany);
-  return ['step into a session:', ...shown.map(command => `  ${command}`), ...moreLine(commands, options)];
+  return [
+    'continue an agent session:',
+    ...shown.map(command => `  ${command}`),
+    ...moreLine(commands, options),
+  ];
 }
 
-/** Each line once, however often agents tried. */
+/** Denied tools. Each remedy is listed once, however often agents tried. */
 function denialLines(view: RunView, options: WorkBlockOptions): readonly string[] {
   const denied = new Map<string, { readonly tool: string; readonly units: Set<string> }>();
   for (const { path, work } of view.steps) {
@@ -216,7 +220,7 @@ function block<T>(
   const rows = items.slice(0, shownOfMany).map(cellsOf);
   const lines = tableLines(rows, {
     columns: (rows[0] ?? []).map(() => ({})),
-    // What is to be copied is never cut.
+    // Never truncated, so that it can be copied.
     width: Number.POSITIVE_INFINITY,
     paint: options.paint,
     ellipsis: options.glyphs.ellipsis,
@@ -233,8 +237,8 @@ function moreLine(items: readonly unknown[], { paint, glyphs }: Pick<WorkBlockOp
 const resumeWords: Readonly<Record<string, string>> = { claude: 'claude --resume', codex: 'codex resume' };
 
 /**
- * What to type to go on with the session of a step by hand: `cd <workspace> && claude --resume <id>`. `undefined` if
- * there is no session, its agent cannot do that, or its folder is gone. `root`: the way to the project's root.
+ * Command that continues the session of a step by hand: `cd <workspace> && claude --resume <id>`. `undefined` if there is
+ * no session, or if its agent cannot resume one. `root` is the path to the root of the project.
  */
 export function stepInto({ work }: StepProgress, root: string): string | undefined {
   const { session, workspace } = work;

@@ -44,7 +44,7 @@ const parallel: Entries = [
 ];
 
 describe('the summary of a run', () => {
-  it('that completed says how much of the work overlapped', () => {
+  it('shows how much of the work overlapped', () => {
     expect(summaryOf([...parallel, [2300, runCompleted]])).toMatchInlineSnapshot(`
       "✓ order completed in 2.3s
 
@@ -52,15 +52,15 @@ describe('the summary of a run', () => {
         ✓  code   1.9s
         ✓  docs   1.8s
         ✓  lint   1.6s  2 attempts
-        4 steps, 3 at once at most, 2.3s (4.7s of work)
+        4 steps, peak concurrency 3, 2.3s wall, 4.7s total
 
-      next: reprise show k7x2     the run and its output
-            reprise history k7x2  everything that happened
+      next: reprise show k7x2     show the run and its output
+            reprise history k7x2  show all events
       "
     `);
   });
 
-  it('that failed names the first cause, where to read on and what to type', () => {
+  it('names the first cause of a failure, the log and the commands to type', () => {
     const error = {
       ...exitedWith(1, 'FAIL a.test.ts\n  expected 1'),
       hint: 'The whole output is in logs/k7x2/test.2.log',
@@ -86,20 +86,20 @@ describe('the summary of a run', () => {
         ✗  test    1.1s  2 attempts  exited with code 1
         ■  docs    1.1s              test failed
         –  deploy                    test failed
-        4 steps, 2 at once at most, 2.3s (3.3s of work)
+        4 steps, peak concurrency 2, 2.3s wall, 3.3s total
 
       test: exited with code 1 [EXIT_NONZERO]
         | FAIL a.test.ts
         |   expected 1
         hint: The whole output is in logs/k7x2/test.2.log
 
-      next: reprise resume k7x2   once it is mended; finished steps are kept
-            reprise history k7x2  everything that happened
+      next: reprise resume k7x2   after fixing it; finished steps are kept
+            reprise history k7x2  show all events
       "
     `);
   });
 
-  it('that waits says for whom and how to answer', () => {
+  it('shows what a suspended run is waiting for and how to answer', () => {
     expect(
       summaryOf([
         [0, runStarted('order', ['build', 'ok', 'signed', 'ship'])],
@@ -112,22 +112,22 @@ describe('the summary of a run', () => {
         [910, suspended('signed', "cla's here")],
       ]),
     ).toMatchInlineSnapshot(`
-      "… order waits for you
+      "… order is waiting for you
 
         ✓  build   900ms
-        ◔  ok             waits for approval: Land it?
-        ◔  signed         waits for signal cla's here
+        ◔  ok             waiting for approval: Land it?
+        ◔  signed         waiting for signal cla's here
         ·  ship
-        4 steps, 1 at once at most, 910ms (910ms of work)
+        4 steps, peak concurrency 1, 910ms wall, 910ms total
 
-      next: reprise approve k7x2 ok              your answer: approve or reject
-            reprise signal k7x2 'cla'\\''s here'  what signed waits for
-            reprise resume k7x2                  then go on
+      next: reprise approve k7x2 ok              answer: approve or reject
+            reprise signal k7x2 'cla'\\''s here'  the signal that signed needs
+            reprise resume k7x2                  then continue
       "
     `);
   });
 
-  it('that was cancelled can go on', () => {
+  it('offers to resume a cancelled run', () => {
     expect(
       summaryOf([
         [0, runStarted('order', ['build', 'test'])],
@@ -142,33 +142,33 @@ describe('the summary of a run', () => {
 
         ■  build  900ms  SIGINT
         –  test          the run was cancelled
-        2 steps, 1 at once at most, 900ms (900ms of work)
+        2 steps, peak concurrency 1, 900ms wall, 900ms total
 
-      next: reprise resume k7x2   go on where it stopped
-            reprise history k7x2  everything that happened
+      next: reprise resume k7x2   continue where it stopped
+            reprise history k7x2  show all events
       "
     `);
   });
 
-  it('whose process died can go on, too', () => {
+  it('offers to resume a run whose process died', () => {
     expect(summaryOf(parallel.slice(0, 8))).toMatchInlineSnapshot(`
-      "■ order was interrupted after 1.5s: its process is gone
+      "■ order was interrupted after 1.5s: its process died
 
         ✓  plan  400ms
-        ●  code                     was at work
-        ●  docs                     was at work
-        ●  lint         2 attempts  was at work
-        4 steps, 3 at once at most, 1.5s (500ms of work)
+        ●  code                     was running
+        ●  docs                     was running
+        ●  lint         2 attempts  was running
+        4 steps, peak concurrency 3, 1.5s wall, 500ms total
 
-      next: reprise resume k7x2   go on; finished steps are kept
-            reprise history k7x2  everything that happened
+      next: reprise resume k7x2   continue; finished steps are kept
+            reprise history k7x2  show all events
       "
     `);
   });
 
-  it('that somebody is running is not called interrupted', () => {
+  it('does not call a run interrupted while a process is running it', () => {
     expect(summaryOf(parallel.slice(0, 8), { running: true }).split('\n')[0]).toMatchInlineSnapshot(
-      `"● order is running (1.5s up to its last event)"`,
+      `"● order is running (last event after 1.5s)"`,
     );
   });
 
@@ -196,15 +196,15 @@ describe('the summary of a run', () => {
         ✓    pack   500ms
         ✓    push   300ms
         ✓  tell     100ms
-        3 steps, 1 at once at most, 900ms (900ms of work)
+        3 steps, peak concurrency 1, 900ms wall, 900ms total
 
-      next: reprise show k7x2     the run and its output
-            reprise history k7x2  everything that happened
+      next: reprise show k7x2     show the run and its output
+            reprise history k7x2  show all events
       "
     `);
   });
 
-  it('with many steps shows what needs attention and counts the rest', () => {
+  it('shows the steps of a large run that need attention and counts the rest', () => {
     const paths = Array.from({ length: 200 }, (_, index) => `item-${index}`);
     const entries: (readonly [number, NewEvent])[] = [[0, runStarted('wide', paths)]];
     paths.forEach((path, index) => {
@@ -221,12 +221,12 @@ describe('the summary of a run', () => {
         ✗  item-107  40ms  exited with code 1
         ✗  item-157  40ms  exited with code 1
         … 192 completed, 4 skipped
-        200 steps, 1 at once at most, 300ms (7.8s of work)
+        200 steps, peak concurrency 1, 300ms wall, 7.8s total
 
       item-7: exited with code 1 [EXIT_NONZERO]
 
-      next: reprise resume k7x2   once it is mended; finished steps are kept
-            reprise history k7x2  everything that happened
+      next: reprise resume k7x2   after fixing it; finished steps are kept
+            reprise history k7x2  show all events
       "
     `);
     expect(text.split('\n').length).toBeLessThan(22);
@@ -241,7 +241,7 @@ describe('the summary of a run', () => {
         v  code   1.9s
         v  docs   1.8s
         v  lint   1.6s  2 attempts
-        4 steps, 3 at once at most, 2.3s (4.7s of work)
+        4 steps, peak concurrency 3, 2.3s wall, 4.7s total
 
       code: exited with code 1 [EXIT_NONZERO]
 
@@ -252,7 +252,7 @@ describe('the summary of a run', () => {
     expect(text).toMatch(/^[\n\u0020-\u007E]*$/);
   });
 
-  it('names the log of a shell step whose error does not', () => {
+  it('names the log of a shell step if its error does not', () => {
     const error = { code: 'TIMEOUT', message: 'the attempt took longer than 1s' };
     const { model } = workflow('order', { steps: [shell('slow', { run: 'sleep 9' })] });
     const history: Entries = [
@@ -266,7 +266,7 @@ describe('the summary of a run', () => {
     );
   });
 
-  it('names no log where the step failed before there was a process', () => {
+  it('names no log if the step failed before a process was started', () => {
     const error = { code: 'EXPRESSION_FAILED', message: 'no such output' };
     const { model } = workflow('order', { steps: [shell('slow', { run: 'sleep 9' })] });
     const history: Entries = [
@@ -278,19 +278,19 @@ describe('the summary of a run', () => {
     expect(summaryOf(history, { workflow: model, stateDir: '.reprise/state' })).not.toContain('log:');
   });
 
-  it('ends every command as it is told to', () => {
+  it('appends the suffix to every command', () => {
     const text = summaryOf([...parallel, [2300, runCompleted]], { commandSuffix: ' --state-dir /tmp/ss' });
-    expect(text).toContain('next: reprise show k7x2 --state-dir /tmp/ss     the run and its output\n');
-    expect(text).toContain('      reprise history k7x2 --state-dir /tmp/ss  everything that happened\n');
+    expect(text).toContain('next: reprise show k7x2 --state-dir /tmp/ss     show the run and its output\n');
+    expect(text).toContain('      reprise history k7x2 --state-dir /tmp/ss  show all events\n');
   });
 
-  it('has colours only if it may', () => {
+  it('uses colors only if they are enabled', () => {
     expect(summaryOf([...parallel, [2300, runCompleted]], { color: true })).toContain(
       '\u001B[32m✓\u001B[39m',
     );
   });
 
-  it('lets no control character through', () => {
+  it('removes control characters', () => {
     const evil = '\u001B[2Jgone\u0007';
     const text = summaryOf([
       [0, runStarted(evil, ['a', evil])],
@@ -303,7 +303,7 @@ describe('the summary of a run', () => {
   });
 });
 
-it('points to the line of the function that threw', async () => {
+it('shows the stack frame of the function that threw', async () => {
   const bad = step('bad', {
     run: () => {
       throw new TypeError('no such thing');
@@ -323,20 +323,20 @@ it('points to the line of the function that threw', async () => {
   expect(text).toMatch(/\n {2}at .*summary\.test\.ts:\d+:\d+\)?\n/);
 });
 
-it('gives the command that answers a gate without an `approve`', async () => {
+it('suggests the first choice of an approval that has no choice `approve`', async () => {
   const pick = approve('pick', { message: 'Which?', choices: ['blue', 'reject'] });
   const { model } = workflow('real', { steps: [pick] });
   const { engine, history } = testEngine();
   const result = await engine.start({ workflow: model });
   const text = formatSummary({ result, history: await history(result.runId), color: false, columns: 80 });
   expect(text).toContain(
-    `next: reprise approve ${result.runId} pick --choice blue  your answer: blue or reject\n`,
+    `next: reprise approve ${result.runId} pick --choice blue  answer: blue or reject\n`,
   );
   expect(text).toContain(`      reprise resume ${result.runId} `);
 });
 
 describe('the summary of a run with agents', () => {
-  const mended: Entries = [
+  const fixed: Entries = [
     ...threeWorkers,
     ...[0, 1, 2].flatMap((worker): [number, NewEvent][] => [
       [900, ofWorker(worker, sessionEnded('fix', worker === 2 ? null : 0.25))],
@@ -350,49 +350,49 @@ describe('the summary of a run with agents', () => {
     [1300, runCompleted],
   ];
 
-  it('says who was selected, where the work is, what it cost, and how to step into a session', () => {
-    expect(summaryOf(mended, { columns: 100 })).toMatchInlineSnapshot(`
-      "✓ mend completed in 1.3s
+  it('shows the selected copy, the branches, the cost and how to continue a session', () => {
+    expect(summaryOf(fixed, { columns: 100 })).toMatchInlineSnapshot(`
+      "✓ repair completed in 1.3s
 
-        ✓  fix       1.1s  >= $0.50  3 of 3 succeeded, worker 1 selected
+        ✓  fix       1.1s  >= $0.50  3 of 3 copies succeeded, copy 1 selected
         ✓    fix:0  900ms     $0.25  2 files, +10 -3
         ✓    fix:1  900ms     $0.25  selected, 2 files, +10 -3
         ✓    fix:2  900ms   unknown  2 files, +10 -3
         ✓  lint     200ms
-        2 steps, 3 workers, 3 at once at most, 1.3s (2.9s of work)
+        2 steps, 3 copies, peak concurrency 3, 1.3s wall, 2.9s total
         agents: >= $0.50, 4.5k tokens
 
       branches:
-        fix:1  selected  1 commit, 2 files, +10 -3  reprise/fix-1
-        fix:0  parked    1 commit, 2 files, +10 -3  reprise/fix-0
-        fix:2  parked    1 commit, 2 files, +10 -3  reprise/fix-2
+        fix:1  selected      1 commit, 2 files, +10 -3  reprise/fix-1
+        fix:0  not selected  1 commit, 2 files, +10 -3  reprise/fix-0
+        fix:2  not selected  1 commit, 2 files, +10 -3  reprise/fix-2
 
-      step into a session:
+      continue an agent session:
         cd .reprise/workspaces/fix-1 && claude --resume id-1
         cd .reprise/workspaces/fix-0 && claude --resume id-0
         cd .reprise/workspaces/fix-2 && claude --resume id-2
 
-      next: reprise diff k7x2 fix:1  what fix:1 changed
-            reprise land k7x2 fix:1  have it on your branch
-            reprise show k7x2        the run and its output
-            reprise history k7x2     everything that happened
+      next: reprise diff k7x2 fix:1  show the changes of fix:1
+            reprise land k7x2 fix:1  land it on your branch
+            reprise show k7x2        show the run and its output
+            reprise history k7x2     show all events
       "
     `);
   });
 
-  it('offers to land the work of a worker only until the run has landed it', () => {
+  it('offers to land the work of a copy only until the run has landed it', () => {
     const landed: NewEvent = {
       type: 'landing.ended',
       step: 'lint',
       attempt: 1,
       data: { outcome: 'landed', onto: 'main', branch: 'reprise/fix-1', commit: 'd'.repeat(40), commits: 1 },
     };
-    const text = summaryOf([...mended.slice(0, -2), [1250, landed], ...mended.slice(-2)]);
+    const text = summaryOf([...fixed.slice(0, -2), [1250, landed], ...fixed.slice(-2)]);
     expect(text).toContain('landed 1 commit on main (dddddddddd)');
     expect(text).not.toContain('reprise land');
   });
 
-  it('shows what was denied once, with the line to add, and the log of the agent', () => {
+  it('lists a denied tool once, with the line that allows it, and suggests the log of the agent', () => {
     const lineToAdd = 'allow: ["Bash(npm test)"]';
     const denials = [{ tool: 'Bash', message: 'no', lineToAdd }];
     const error = { code: 'PERMISSION_DENIED', message: 'Bash(npm test) is not allowed' };
@@ -412,9 +412,9 @@ describe('the summary of a run with agents', () => {
     expect(text).toContain('next: reprise logs k7x2 fix:0');
   });
 
-  it('names the files that a step hands on, and lets nothing through to the terminal', () => {
+  it('lists the artifacts of a step without control characters', () => {
     const text = summaryOf([
-      [0, runStarted('mend', ['fix'])],
+      [0, runStarted('repair', ['fix'])],
       [0, started('fix')],
       [
         500,

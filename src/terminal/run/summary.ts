@@ -1,41 +1,36 @@
-import type { HistoryEvent } from '../../core/events.ts';
-import { formatDuration } from '../../core/time.ts';
-import { logFile } from '../../engine/log-files.ts';
-import type { RunResult, Waiting } from '../../engine/run/result.ts';
-import { definitionPath } from '../../engine/state/graph.ts';
-import { spendingText } from '../../view/cost.ts';
-import { type RunView, viewOf } from '../../view/run-view.ts';
-import { safeLine } from '../../view/safe-text.ts';
-import type { StatusWord } from '../../view/step-board.ts';
-import type { WorkflowModel } from '../../workflow/model.ts';
+import { formatDuration, type HistoryEvent } from '../../core/index.ts';
+import { logFile, type RunResult, type Waiting } from '../../engine/index.ts';
+import { definitionPath } from '../../engine/state/index.ts';
+import { type RunView, type StatusWord, safeLine, spendingText, viewOf } from '../../view/index.ts';
+import type { WorkflowModel } from '../../workflow/index.ts';
 import { type Cause, causeLines } from '../errors.ts';
 import { type Glyphs, glyphsFor, statusColour } from '../glyphs.ts';
 import { stepsOf } from '../graph.ts';
 import { count, type Paint, painter } from '../text.ts';
-import { type NextOptions, nextLines, type Standing } from './next-commands.ts';
+import { type NextOptions, nextLines, type ShownRunStatus } from './next-commands.ts';
 import { landable, stepTable, workBlocks } from './summary-parts.ts';
 
 export interface SummaryOptions {
-  /** `undefined`: nobody saw how it ended; the history tells. */
+  /** Result of the run. If `undefined`, the status is derived from the history. */
   readonly result: RunResult | undefined;
   readonly history: readonly HistoryEvent[];
   readonly workflow?: WorkflowModel | undefined;
   readonly color: boolean;
   readonly columns: number;
   readonly unicode?: boolean | undefined;
-  /** Somebody is at it, so a history without an end is not an interruption. */
+  /** Whether a process is running the run, so that a history without an end is not an interruption. */
   readonly running?: boolean | undefined;
-  /** Where the logs of shell steps are: `<stateDir>/logs`. */
+  /** State folder. The logs of shell steps are in `<stateDir>/logs`. */
   readonly stateDir?: string | undefined;
-  /** The root of the project, as somebody in the current folder would type it; the current folder by default. */
+  /** Root of the project, relative to the current folder. Defaults to the current folder. */
   readonly root?: string | undefined;
-  /** Whether a folder of the project, relative to its root, is still there; all are by default. */
+  /** Whether a folder, relative to the root of the project, still exists. Defaults to true. */
   readonly isThere?: ((path: string) => boolean) | undefined;
-  /** What commands to type next end with. */
+  /** Suffix of suggested commands, such as ` --state-dir x`. */
   readonly commandSuffix?: string | undefined;
 }
 
-/** How a run went, for somebody who sees Reprise for the first time, ending with what to type next. */
+/** Summary of a run: status, steps, work, cause of a failure, and the commands to type next. */
 export function formatSummary(options: SummaryOptions): string {
   const { result, history, color, columns, commandSuffix } = options;
   const view = viewOf(history);
@@ -43,25 +38,25 @@ export function formatSummary(options: SummaryOptions): string {
   const glyphs = glyphsFor(options.unicode);
   const runId = result?.runId ?? view.runId ?? '';
   const waiting = result?.status === 'suspended' ? result.waiting : waitingOf(view);
-  const standing = standingOf(view, waiting, options);
+  const status = shownStatusOf(view, waiting, options);
   const cause = causeOf(view, options);
-  const table = stepTable(view, { glyphs, paint, width: columns, interrupted: standing === 'interrupted' });
+  const table = stepTable(view, { glyphs, paint, width: columns, interrupted: status === 'interrupted' });
   const blocks = [
-    [headline(standing, view, { glyphs, paint })],
+    [headline(status, view, { glyphs, paint })],
     [...table, ...overlapLines(view, paint), ...costLines(view, paint)],
     ...workBlocks(view, { glyphs, paint, root: options.root, isThere: options.isThere }),
-    ...(standing === 'failed' && cause ? [causeLines(cause, paint)] : []),
-    nextLines({ standing, runId, waiting, columns, commandSuffix, ...workToLookAt(view) }),
+    ...(status === 'failed' && cause ? [causeLines(cause, paint)] : []),
+    nextLines({ status, runId, waiting, columns, commandSuffix, ...workToLookAt(view) }),
   ];
   const text = blocks.filter(block => block.length > 0).map(block => block.join('\n'));
   return `${text.join('\n\n')}\n`;
 }
 
-function standingOf(
+function shownStatusOf(
   view: RunView,
   waiting: readonly Waiting[],
   { result, running }: SummaryOptions,
-): Standing {
+): ShownRunStatus {
   if (result) return result.status;
   switch (view.end?.type) {
     case 'run.completed':
@@ -76,11 +71,11 @@ function standingOf(
   }
 }
 
-/** Whether only a person or a signal can bring the run forward. */
+/** Whether only an approval or a signal can continue the run. */
 function isStuck(view: RunView, waiting: readonly Waiting[]): boolean {
-  const patient = new Set(waiting.filter(({ on }) => on !== 'timer').map(({ step }) => step));
+  const blocked = new Set(waiting.filter(({ on }) => on !== 'timer').map(({ step }) => step));
   const leaves = [...view.active].filter(({ children }) => children.length === 0);
-  return leaves.length > 0 && leaves.every(({ path }) => patient.has(path));
+  return leaves.length > 0 && leaves.every(({ path }) => blocked.has(path));
 }
 
 function waitingOf(view: RunView): readonly Waiting[] {
@@ -96,7 +91,7 @@ function waitingOf(view: RunView): readonly Waiting[] {
 }
 
 function headline(
-  standing: Standing,
+  status: ShownRunStatus,
   view: RunView,
   { glyphs, paint }: { readonly glyphs: Glyphs; readonly paint: Paint },
 ): string {
@@ -106,7 +101,7 @@ function headline(
   const name = safeLine(view.workflow ?? 'the run');
   const say = (status: StatusWord, text: string) =>
     `${paint(statusColour(status), glyphs[status])} ${paint('bold', name)} ${text}${paint('dim', resumed)}`;
-  switch (standing) {
+  switch (status) {
     case 'completed':
       return say('completed', `completed in ${took}`);
     case 'failed':
@@ -114,11 +109,11 @@ function headline(
     case 'cancelled':
       return say('cancelled', `was cancelled after ${took}${reasonOf(view)}`);
     case 'suspended':
-      return `${paint('yellow', glyphs.ellipsis)} ${paint('bold', name)} waits for you`;
+      return `${paint('yellow', glyphs.ellipsis)} ${paint('bold', name)} is waiting for you`;
     case 'interrupted':
-      return say('cancelled', `was interrupted after ${took}: its process is gone`);
+      return say('cancelled', `was interrupted after ${took}: its process died`);
     case 'running':
-      return say('running', `is running (${took} up to its last event)`);
+      return say('running', `is running (last event after ${took})`);
   }
 }
 
@@ -126,7 +121,7 @@ function reasonOf({ end }: RunView): string {
   return end?.type === 'run.cancelled' ? `: ${safeLine(end.data.reason)}` : '';
 }
 
-/** `4 steps, 3 at once at most, 2.3s (6.1s of work)` */
+/** `4 steps, peak concurrency 3, 2.3s wall, 6.1s total` */
 function overlapLines(view: RunView, paint: Paint): readonly string[] {
   const { most, workedMs } = view.overlap;
   const steps = stepsText(view);
@@ -134,19 +129,19 @@ function overlapLines(view: RunView, paint: Paint): readonly string[] {
   const text =
     most === 0
       ? `${steps}, ${took}`
-      : `${steps}, ${most} at once at most, ${took} (${formatDuration(workedMs)} of work)`;
+      : `${steps}, peak concurrency ${most}, ${took} wall, ${formatDuration(workedMs)} total`;
   return [`  ${paint('dim', text)}`];
 }
 
-/** Of a step that became many workers, the workers are counted on their own. */
+/** `4 steps`, or `2 steps, 3 copies` for a run with a fan-out. */
 function stepsText(view: RunView): string {
-  const workers = view.steps.filter(({ isWorker }) => isWorker).length;
-  if (workers === 0) return count(view.total, 'step');
-  const isInWorker = (path: string) => path.includes(':');
+  const copies = view.steps.filter(({ isWorker }) => isWorker).length;
+  if (copies === 0) return count(view.total, 'step');
+  const isInCopy = (path: string) => path.includes(':');
   const steps = view.steps.filter(
-    ({ path, children, fanOut }) => !isInWorker(path) && (children.length === 0 || fanOut),
+    ({ path, children, fanOut }) => !isInCopy(path) && (children.length === 0 || fanOut),
   );
-  return `${count(steps.length, 'step')}, ${count(workers, 'worker')}`;
+  return `${count(steps.length, 'step')}, ${count(copies, 'copy', 'copies')}`;
 }
 
 /** `agents: $0.42, 120.3k tokens` */
@@ -160,7 +155,7 @@ function workToLookAt(view: RunView): Pick<NextOptions, 'landable' | 'failedAgen
   return { landable: landable(view).map(({ path }) => path), failedAgent: failed?.path };
 }
 
-/** What can go wrong only once a process was started, so that there is a log of it. */
+/** Errors that occur only after a process has started, so that there is a log file. */
 const processErrors: ReadonlySet<string> = new Set(['EXIT_NONZERO', 'KILLED', 'TIMEOUT', 'OUTPUT_INVALID']);
 
 function causeOf(view: RunView, { result, workflow, stateDir }: SummaryOptions): Cause | undefined {

@@ -1,70 +1,68 @@
-import { toEpochMs } from '../../core/time.ts';
-import type { ParkedWork } from '../../git/workspace/branch-records.ts';
-import type { Claim } from '../../store/claims.ts';
-import type { RunSummary } from '../../store/port.ts';
-import type { WorkerRecord } from '../../store/runs.ts';
-import type { TaskStanding } from '../../worker/tasks/status.ts';
-import type { TaskProblem } from '../../worker/tasks/task.ts';
+import { toEpochMs } from '../../core/index.ts';
+import type { ParkedWork } from '../../git/workspace/index.ts';
+import type { Claim, RunSummary, WorkerRecord } from '../../store/index.ts';
+import type { TaskProblem, TaskWithStatus } from '../../worker/tasks/index.ts';
 
-/** Everything that there is to say of workers and tasks, as it stood at one moment. */
+/** State of workers, tasks and locks at one moment. */
 export interface StatusFacts extends TaskFacts {
   readonly workers: readonly WorkerFact[];
-  /** Those that somebody has, or waits for. */
+  /** Locks that are held, abandoned or waited for. */
   readonly locks: readonly LockFact[];
   readonly abandoned: readonly AbandonedRun[];
   readonly parked: readonly ParkedFact[];
 }
 
 export interface TaskFacts {
-  /** What is landed on, and where it stands; `null`: it has no commit. */
+  /** Branch of the workers. */
   readonly branch: string;
+  /** Commit of that branch; `null` if it has none. */
   readonly main: string | null;
-  readonly tasks: readonly TaskStanding[];
+  readonly tasks: readonly TaskWithStatus[];
   readonly problems: readonly TaskProblem[];
-  /** Files of the checkout that are to be tasks. */
+  /** Task files of the checkout that are missing or different on the branch. */
   readonly uncommitted: readonly UncommittedTask[];
-  /** How somebody adds a task here. */
+  /** Instruction for adding a task. */
   readonly howToAdd: string;
 }
 
 export interface UncommittedTask {
   readonly id: string;
-  /** From the top of the repository. */
+  /** Path relative to the root of the repository. */
   readonly file: string;
-  /** Whether the branch has the task, with another text. */
+  /** Whether the branch has an older version of the file. */
   readonly isKnown: boolean;
 }
 
 export interface WorkerFact {
   readonly worker: WorkerRecord;
-  /** `silent`: nobody knows that it is dead, but its last sign of life is too long ago. */
+  /** `silent` means that the last heartbeat is too old, but the process is not known to be dead. */
   readonly life: 'alive' | 'silent' | 'dead';
-  /** Of all its tasks, the one under way included; `null` if part of it is not known. */
+  /** Cost of all its tasks, including the current one; `null` if some of it is unknown. */
   readonly costUsd: number | null;
   readonly lane?: LaneFact | undefined;
 }
 
-/** What the run of a worker does now. */
+/** Current activity of the run of a worker. */
 export interface LaneFact {
-  /** `undefined` between steps. */
+  /** Active step; `undefined` between steps. */
   readonly step: string | undefined;
-  /** The last that history tells, in a few words. */
+  /** Log line of the last event. */
   readonly doing: string | undefined;
 }
 
 export interface LockFact {
-  /** `agent`: one of the places of an agent. */
+  /** `agent` is one concurrency slot of an agent. */
   readonly kind: 'agent' | 'repository';
   readonly name: string;
-  /** Of the agent, from 1. */
+  /** Number of the slot, from 1. */
   readonly place?: number | undefined;
-  /** `abandoned`: its holder died; whoever asks for it next has it. */
+  /** `abandoned` means that its holder died. The next process that asks gets the lock. */
   readonly state: 'held' | 'abandoned' | 'free';
   readonly holder?: string | undefined;
   readonly waiting: readonly string[];
 }
 
-/** A run of a worker that nobody is at work on any more. */
+/** Run of a worker that has no live owner. */
 export interface AbandonedRun {
   readonly run: RunSummary;
   readonly task?: string | undefined;
@@ -72,11 +70,11 @@ export interface AbandonedRun {
 }
 
 export interface ParkedFact extends ParkedWork {
-  /** Whose work it is, if that is still known. */
+  /** Task of the work, if still known. */
   readonly task?: string | undefined;
 }
 
-/** The facts as programs get them. */
+/** The status as JSON. */
 export const describeStatus = (facts: StatusFacts, now: number) => ({
   branch: facts.branch,
   main: facts.main,
@@ -96,7 +94,7 @@ export const describeStatus = (facts: StatusFacts, now: number) => ({
   parked: facts.parked.map(({ task, ...parked }) => ({ ...parked, task: task ?? null })),
 });
 
-/** The same for as long as nothing has happened: signs of life alone are nothing. */
+/** Key that changes with everything except heartbeats. */
 export function changeMark(facts: StatusFacts): string {
   const workers = facts.workers.map(({ worker: { beatAt: _, ...worker }, ...fact }) => ({ ...fact, worker }));
   const abandoned = facts.abandoned.map(({ run, ...rest }) => ({ ...rest, run: run.runId }));
@@ -130,16 +128,16 @@ const describeLock = ({ kind, name, place, state, holder, waiting }: LockFact) =
   waiting,
 });
 
-/** One task, as `status` and `tasks` print it. */
-export const describeTask = ({ id, task, claim, standing }: TaskStanding) => ({
+/** One task as JSON, for `status` and `tasks`. */
+export const describeTask = ({ id, task, claim, status }: TaskWithStatus) => ({
   id,
-  standing: standing.word,
-  why: standing.text,
+  standing: status.word,
+  why: status.text,
   title: task?.title ?? null,
   priority: task?.priority ?? null,
   state: task?.state ?? null,
   needs: task?.needs ?? [],
-  agent: standing.word === 'ready' ? standing.agent.name : (task?.agent ?? null),
+  agent: status.word === 'ready' ? status.agent.name : (task?.agent ?? null),
   file: task?.file ?? null,
   claim: claim ? describeClaim(claim) : null,
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { standingsOf } from '../../worker/tasks/status.ts';
+import { taskStatusesOf } from '../../worker/tasks/status.ts';
 import { aClaim, aTask } from '../../worker/test-support.ts';
 import { countsText, formatTask, formatTaskList, uncommittedTexts } from './tasks.ts';
 
@@ -12,7 +12,7 @@ const problems = [
     excerpt: '  prio: P1\n  ^^^^',
   },
 ];
-const tasks = standingsOf({
+const tasks = taskStatusesOf({
   tasks: [
     aTask('fix-readme', {
       priority: 'P0',
@@ -39,7 +39,7 @@ const textOf = (id: string) => {
   return task && formatTask(task, facts, { color: false, now });
 };
 
-it('lists tasks', () => {
+it('lists tasks with their status', () => {
   expect(formatTaskList(tasks, { color: false, columns: 80 })).toMatchInlineSnapshot(`
     "●  fix-readme  P0  held by worker-1                               Fix the readme
     ◔  later       P2  waiting for \`fix-readme\` (held) and \`odd\` (i…  Do later
@@ -59,10 +59,10 @@ it('lists tasks', () => {
   expect(countsText(tasks)).toBe('1 held, 1 waiting, 1 failed, 1 invalid, 1 landed');
 });
 
-it('shows everything that is known of a task', () => {
+it('shows everything known about a task', () => {
   expect(textOf('fix-readme')).toMatchInlineSnapshot(`
     "fix-readme: Fix the readme
-      stands    held by worker-1
+      status    held by worker-1
       priority  P0
       state     ready
       file      issues/fix-readme.md on main
@@ -75,7 +75,7 @@ it('shows everything that is known of a task', () => {
   `);
   expect(textOf('later')).toMatchInlineSnapshot(`
     "later: Do later
-      stands    waiting for \`fix-readme\` (held) and \`odd\` (invalid)
+      status    waiting for \`fix-readme\` (held) and \`odd\` (invalid)
       agent     review
       priority  P2
       state     ready
@@ -87,7 +87,7 @@ it('shows everything that is known of a task', () => {
   `);
   expect(textOf('tried')).toMatchInlineSnapshot(`
     "tried: Do tried
-      stands    failed on reprise/parked/tried: it gave up
+      status    failed on reprise/parked/tried: it gave up
       priority  P2
       state     ready
       file      issues/tried.md on main
@@ -99,10 +99,10 @@ it('shows everything that is known of a task', () => {
   `);
 });
 
-it('shows what is wrong with a task that cannot be understood', () => {
+it('shows the problems of an invalid task', () => {
   expect(textOf('odd')).toMatchInlineSnapshot(`
     "odd
-      stands    invalid: unknown key \`prio\`
+      status    invalid: unknown key \`prio\`
 
     issues/odd.md:2:1: unknown key \`prio\`
       prio: P1
@@ -112,9 +112,9 @@ it('shows what is wrong with a task that cannot be understood', () => {
   `);
 });
 
-it('says that a claim is held no more once its run has ended', () => {
+it('shows that a claim was held once its run has ended', () => {
   const claims = [aClaim('a', { runStatus: 'failed' })];
-  const [task] = standingsOf({
+  const [task] = taskStatusesOf({
     tasks: [aTask('a')],
     claims,
     agents: ['implement'],
@@ -125,7 +125,7 @@ it('says that a claim is held no more once its run has ended', () => {
   );
 });
 
-it('names what is not committed, and the command for it', () => {
+it('names uncommitted files and the command that commits them', () => {
   const one = { id: 'my task', file: 'issues/my task.md', isKnown: false };
   expect(uncommittedTexts([one], 'main')).toEqual({
     notes: ['issues/my task.md is not on main yet'],
@@ -133,7 +133,7 @@ it('names what is not committed, and the command for it', () => {
   });
   const two = [one, { id: 'b', file: 'issues/b.md', isKnown: true }];
   expect(uncommittedTexts(two, 'main')).toEqual({
-    notes: ['issues/my task.md is not on main yet', 'issues/b.md: its new text is not on main yet'],
+    notes: ['issues/my task.md is not on main yet', 'the changes of issues/b.md are not on main yet'],
     hint: 'commit it: git add issues/ && git commit',
   });
 });

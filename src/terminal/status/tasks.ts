@@ -1,9 +1,8 @@
-import { toEpochMs } from '../../core/time.ts';
-import { type Claim, isHeld } from '../../store/claims.ts';
-import { firstLine, safeLine, safeText } from '../../view/safe-text.ts';
-import type { StatusWord } from '../../view/step-board.ts';
-import type { StandingWord, TaskStanding } from '../../worker/tasks/status.ts';
-import { formatProblem } from '../../workflow/problems.ts';
+import { toEpochMs } from '../../core/index.ts';
+import { type Claim, isHeld } from '../../store/index.ts';
+import { firstLine, type StatusWord, safeLine, safeText } from '../../view/index.ts';
+import type { TaskStatusWord, TaskWithStatus } from '../../worker/tasks/index.ts';
+import { formatProblem } from '../../workflow/index.ts';
 import { glyphsFor, statusColour } from '../glyphs.ts';
 import type { FormatOptions } from '../run/history.ts';
 import { tableLines } from '../table.ts';
@@ -11,18 +10,18 @@ import { nameFor, painter, relativeTime } from '../text.ts';
 import { shellWord } from '../words.ts';
 import type { TaskFacts, UncommittedTask } from './facts.ts';
 
-/** Tasks by name: mark, name, priority, how it stands, title. */
-export function formatTaskList(tasks: readonly TaskStanding[], options: FormatOptions): string {
+/** List of tasks: mark, name, priority, status and title. */
+export function formatTaskList(tasks: readonly TaskWithStatus[], options: FormatOptions): string {
   const glyphs = glyphsFor(options.unicode);
   const lines = tableLines(
     tasks.map(each => {
-      const { id, task, standing } = each;
+      const { id, task, status: taskStatus } = each;
       const status = statusOfTask(each);
       return [
         { text: glyphs[status], colour: statusColour(status) },
         { text: nameFor(safeLine(id), options.columns, glyphs.ellipsis) },
         { text: task?.priority ?? '' },
-        { text: firstLine(standing.text), colour: statusColour(status) },
+        { text: firstLine(taskStatus.text), colour: statusColour(status) },
         { text: safeLine(task?.title ?? ''), colour: 'dim' as const },
       ];
     }),
@@ -40,17 +39,17 @@ interface TaskTextOptions extends Pick<FormatOptions, 'color'> {
   readonly now: number;
 }
 
-/** All that is known of a task, and its text below. */
+/** Everything known about a task, followed by its text. */
 export function formatTask(
-  { id, task, claim, standing }: TaskStanding,
+  { id, task, claim, status: taskStatus }: TaskWithStatus,
   { branch, problems }: Pick<TaskFacts, 'branch' | 'problems'>,
   { color, now }: TaskTextOptions,
 ): string {
   const paint = painter(color);
   const rows: (readonly [string, string] | undefined)[] = [
-    ['stands', safeLine(standing.text)],
-    standing.word === 'ready'
-      ? ['agent', standing.agent.name]
+    ['status', safeLine(taskStatus.text)],
+    taskStatus.word === 'ready'
+      ? ['agent', taskStatus.agent.name]
       : task?.agent
         ? ['agent', task.agent]
         : undefined,
@@ -82,7 +81,7 @@ function claimText(claim: Claim, now: number): string {
   return `${word} by ${by}${run}, ${relativeTime(toEpochMs(at), now)}${why}`;
 }
 
-const statuses: Readonly<Record<StandingWord, StatusWord>> = {
+const statuses: Readonly<Record<TaskStatusWord, StatusWord>> = {
   ready: 'pending',
   held: 'running',
   waiting: 'waiting',
@@ -97,31 +96,31 @@ const statuses: Readonly<Record<StandingWord, StatusWord>> = {
   landed: 'completed',
 };
 
-/** Whose mark and colour a task has. */
-export const statusOfTask = ({ standing }: TaskStanding): StatusWord => statuses[standing.word];
+/** Step status whose mark and color a task gets. */
+export const statusOfTask = ({ status: taskStatus }: TaskWithStatus): StatusWord => statuses[taskStatus.word];
 
-/** Whether there is still something to be done. */
-export const isOpen = ({ standing }: TaskStanding): boolean =>
-  standing.word !== 'done' && standing.word !== 'landed';
+/** Whether the task is not finished yet. */
+export const isOpen = ({ status: taskStatus }: TaskWithStatus): boolean =>
+  taskStatus.word !== 'done' && taskStatus.word !== 'landed';
 
-const order = Object.keys(statuses) as readonly StandingWord[];
+const order = Object.keys(statuses) as readonly TaskStatusWord[];
 
 /** `2 ready, 1 held`. */
-export function countsText(tasks: readonly TaskStanding[]): string {
+export function countsText(tasks: readonly TaskWithStatus[]): string {
   const counts = order.flatMap(word => {
-    const many = tasks.filter(({ standing }) => standing.word === word).length;
+    const many = tasks.filter(({ status: taskStatus }) => taskStatus.word === word).length;
     return many === 0 ? [] : [`${many} ${word}`];
   });
   return counts.join(', ');
 }
 
-/** That nobody sees the files yet, and what to do about it: a line for each, and the command. */
+/** Notes about task files that workers cannot see yet, one per file, and the command that commits them. */
 export function uncommittedTexts(
   uncommitted: readonly UncommittedTask[],
   branch: string,
 ): { readonly notes: readonly string[]; readonly hint: string } {
   const notes = uncommitted.map(({ file, isKnown }) =>
-    safeLine(isKnown ? `${file}: its new text is not on ${branch} yet` : `${file} is not on ${branch} yet`),
+    safeLine(isKnown ? `the changes of ${file} are not on ${branch} yet` : `${file} is not on ${branch} yet`),
   );
   const [only, ...others] = uncommitted;
   const files = others.length === 0 ? (only?.file ?? '') : (only?.file ?? '').replace(/[^/]*$/, '');

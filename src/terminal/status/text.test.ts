@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toTimestamp } from '../../core/time.ts';
 import type { WorkerRecord } from '../../store/runs.ts';
-import { standingsOf } from '../../worker/tasks/status.ts';
+import { taskStatusesOf } from '../../worker/tasks/status.ts';
 import { aClaim, aTask } from '../../worker/test-support.ts';
 import { noon } from '../test-support.ts';
 import { displayWidth } from '../text.ts';
@@ -47,7 +47,7 @@ const busy: StatusFacts = {
   workers: [
     fact(aWorker('worker-1', { state: 'working', task: 'fix-readme', agent: 'implement', runId: 'k7x2' }), {
       costUsd: 0.12,
-      lane: { step: 'work', doing: 'implement (claude) is at work' },
+      lane: { step: 'work', doing: 'agent implement (claude) started' },
     }),
     fact(aWorker('ärbeiter-日本', { note: 'no task is ready: 1 held' })),
     fact(aWorker('worker-3', { state: 'working', task: 'gone', runId: 'b8y3', branch: 'next' }), {
@@ -55,7 +55,7 @@ const busy: StatusFacts = {
     }),
     fact(aWorker('worker-4', { state: 'landing', beatAt: toTimestamp(noon - 60_000) }), { life: 'silent' }),
   ],
-  tasks: standingsOf({
+  tasks: taskStatusesOf({
     tasks: [
       aTask('add-tests', { needs: ['fix-readme'] }),
       aTask('fix-readme', { priority: 'P0' }),
@@ -114,7 +114,7 @@ const shown = (facts: StatusFacts, given: Partial<StatusOptions> = {}) =>
   statusLines(facts, { ...options, ...given }).join('\n');
 
 describe('the status', () => {
-  it('says how to begin where there is nothing', () => {
+  it('shows how to start without workers and tasks', () => {
     expect(shown(nothing)).toMatchInlineSnapshot(`
       "no workers on main (3f2c1ab0d2)
        start one: reprise worker
@@ -123,7 +123,7 @@ describe('the status', () => {
        write one and commit it: issues/<name>.md"
     `);
     expect(shown({ ...nothing, main: null }, { commandSuffix: ' --state-dir x' })).toMatchInlineSnapshot(`
-      "no workers on main (which has no commit)
+      "no workers on main (no commits yet)
        start one: reprise worker --state-dir x
 
       no tasks on main
@@ -131,17 +131,17 @@ describe('the status', () => {
     `);
   });
 
-  it('shows workers, tasks, locks, and what was left', () => {
+  it('shows workers, tasks, locks, abandoned runs and parked work', () => {
     expect(shown(busy)).toMatchInlineSnapshot(`
       "3 workers on main (3f2c1ab0d2), 1 dead
        ●  worker-1       working   3s ago      fix-readme  implement  $0.12
-           work: implement (claude) is at work; run k7x2
+           work: agent implement (claude) started; run k7x2
        ◔  ärbeiter-日本  sleeping  3s ago
            no task is ready: 1 held
        ✗  worker-3       dead      3s ago      gone
-           on next; its process 42 on here is gone; the next worker goes on with run…
+           on next; process 42 on here died; the next worker takes over run b8y3
        ◔  worker-4       silent    2m 00s ago
-           process 42 on here gives no sign of life
+           process 42 on here does not respond
 
       tasks: 1 ready, 1 held, 1 waiting, 1 parked, 1 invalid, 1 done
        ◔  add-tests   P2  waiting for \`fix-readme\` (held)
@@ -151,35 +151,35 @@ describe('the status', () => {
        ·  日本語      P2  ready
        ✗  issues/huge.md is too large for a task
        ◔  issues/new.md is not on main yet
-       ◔  issues/old.md: its new text is not on main yet
+       ◔  the changes of issues/old.md are not on main yet
        commit it: git add issues/ && git commit
 
       locks
-       ●  dispatch  worker-1 has it; worker-4 waits for it
-       ·  claude 2  whoever had it is gone; the next one takes it over
-       ●  land      process 7 on there has it; a, b wait for it
+       ●  dispatch  held by worker-1; worker-4 waiting
+       ·  claude 2  abandoned: its holder died, and the next process takes it over
+       ●  land      held by process 7 on there; a, b waiting
 
-      left behind, and nobody is at work on it
-       ◔  run b8y3  gone  begun 1m 00s ago by worker-3
-       the next worker goes on with it: reprise worker
+      abandoned runs
+       ◔  run b8y3  gone  started 1m 00s ago by worker-3
+       the next worker takes over: reprise worker
 
-      parked, for a person to look at
+      parked work that could not land
        ◔  reprise/parked/try-again  ababababab  Try it
-       see one: git log main..reprise/parked/try-again"
+       inspect it: git log main..reprise/parked/try-again"
     `);
   });
 
-  it('fits a narrow terminal, without characters that it may not have', () => {
+  it('fits a narrow terminal without Unicode', () => {
     expect(shown(busy, { columns: 40, unicode: false })).toMatchInlineSnapshot(`
       "3 workers on main (3f2c1ab0d2), 1 dead
        *  worker-1       working   3s ago
-           work: implement (claude) is at...
+           work: agent implement (claude)...
        ?  ärbeiter-日本  sleeping  3s ago
            no task is ready: 1 held
        x  worker-3       dead      3s ago
-           on next; its process 42 on here...
+           on next; process 42 on here die...
        ?  worker-4       silent    2m 00s ago
-           process 42 on here gives no sig...
+           process 42 on here does not res...
 
       tasks: 1 ready, 1 held, 1 waiting, 1...
        ?  add-tests   P2  waiting for \`fix...
@@ -189,34 +189,34 @@ describe('the status', () => {
        .  日本語      P2  ready
        x  issues/huge.md is too large for...
        ?  issues/new.md is not on main yet
-       ?  issues/old.md: its new text is n...
+       ?  the changes of issues/old.md are...
        commit it: git add issues/ && git
        commit
 
       locks
-       *  dispatch  worker-1 has it; worke...
-       .  claude 2  whoever had it is gone...
-       *  land      process 7 on there has...
+       *  dispatch  held by worker-1; work...
+       .  claude 2  abandoned: its holder...
+       *  land      held by process 7 on t...
 
-      left behind, and nobody is at work o...
-       ?  run b8y3  gone  begun 1m 00s ago...
-       the next worker goes on with it:
-       reprise worker
+      abandoned runs
+       ?  run b8y3  gone  started 1m 00s a...
+       the next worker takes over: reprise
+       worker
 
-      parked, for a person to look at
+      parked work that could not land
        ?  reprise/park...  ababababab  Try it
-       see one: git log
+       inspect it: git log
        main..reprise/parked/try-again"
     `);
   });
 
-  it('counts the dead apart, and says how to start another worker if nobody else is left', () => {
+  it('counts dead workers separately, and shows how to start a worker if all are dead', () => {
     const dead = busy.workers.filter(({ life }) => life === 'dead');
     expect(shown({ ...nothing, workers: dead })).toMatchInlineSnapshot(`
       "no workers on main (3f2c1ab0d2)
        start one: reprise worker
        ✗  worker-3  dead  3s ago  gone
-           on next; its process 42 on here is gone; the next worker goes on with run…
+           on next; process 42 on here died; the next worker takes over run b8y3
 
       no tasks on main
        write one and commit it: issues/<name>.md"
@@ -229,10 +229,10 @@ describe('the status', () => {
         expect(displayWidth(line)).toBeLessThan(columns);
   });
 
-  it('passes nothing on that a terminal would obey', () => {
+  it('removes control characters', () => {
     const evil = 'x\u001B[2Jy\nz';
     const worker = aWorker(evil, { task: evil, agent: evil, note: evil, branch: evil });
-    const tasks = standingsOf({ tasks: [aTask(evil)], claims: [aClaim(evil, { by: evil })], agents: [] });
+    const tasks = taskStatusesOf({ tasks: [aTask(evil)], claims: [aClaim(evil, { by: evil })], agents: [] });
     const locks = [
       { kind: 'repository', name: 'land', state: 'held', holder: evil, waiting: [evil] },
     ] as const;
@@ -241,7 +241,7 @@ describe('the status', () => {
     expect(text.split('\n').filter(line => line.startsWith('z'))).toEqual([]);
   });
 
-  it('is cut to the rows of a terminal', () => {
+  it('is cut to the height of the terminal', () => {
     const lines = statusLines(busy, options);
     const fitting = fittingLines(lines, { rows: 10 });
     expect(fitting).toHaveLength(9);
@@ -251,8 +251,8 @@ describe('the status', () => {
   });
 });
 
-describe('the status for programs', () => {
-  it('has everything, and null for what is not known', () => {
+describe('the status as JSON', () => {
+  it('has every field, with null for unknown values', () => {
     const { workers, tasks, locks, abandoned, parked, branch, main } = describeStatus(busy, options.now);
     expect({ branch, main }).toEqual({ branch: 'main', main: nothing.main });
     expect(workers[0]).toMatchObject({
@@ -263,7 +263,7 @@ describe('the status for programs', () => {
       cost: 0.12,
     });
     expect(workers[1]).toMatchObject({ task: null, run: null, beat_age_ms: 3000 });
-    expect(tasks.map(({ id, standing }) => [id, standing])).toEqual([
+    expect(tasks.map(({ id, standing: status }) => [id, status])).toEqual([
       ['add-tests', 'waiting'],
       ['fix-readme', 'held'],
       ['odd', 'invalid'],
@@ -283,7 +283,7 @@ describe('the status for programs', () => {
     expect(parked).toMatchObject([{ branch: 'reprise/parked/try-again', task: 'try-again' }]);
   });
 
-  it('counts no sign of life as a change, but everything else', () => {
+  it('treats everything except a heartbeat as a change', () => {
     const with1 = (given: Partial<WorkerRecord>) => ({ ...nothing, workers: [fact(aWorker('w', given))] });
     const before = changeMark(with1({}));
     expect(changeMark(with1({ beatAt: toTimestamp(noon) }))).toBe(before);

@@ -1,8 +1,6 @@
-import { toEpochMs } from '../../core/time.ts';
-import { costText } from '../../view/cost.ts';
-import { firstLine, safeLine } from '../../view/safe-text.ts';
-import type { StatusWord } from '../../view/step-board.ts';
-import { formatProblem } from '../../workflow/problems.ts';
+import { toEpochMs } from '../../core/index.ts';
+import { costText, firstLine, type StatusWord, safeLine } from '../../view/index.ts';
+import { formatProblem } from '../../workflow/index.ts';
 import { type Glyphs, glyphsFor, statusColour } from '../glyphs.ts';
 import type { FormatOptions } from '../run/history.ts';
 import { type Cell, type Column, tableLines } from '../table.ts';
@@ -22,11 +20,11 @@ import { countsText, isOpen, statusOfTask, uncommittedTexts } from './tasks.ts';
 
 export interface StatusOptions extends FormatOptions {
   readonly now: number;
-  /** What a command for this project ends with. */
+  /** Suffix of suggested commands, such as ` --state-dir x`. */
   readonly commandSuffix?: string | undefined;
 }
 
-/** How workers, tasks and locks stand, as lines no wider than the terminal. What is empty is left out. */
+/** Status of workers, tasks and locks, as lines narrower than the terminal. Empty sections are left out. */
 export function statusLines(facts: StatusFacts, options: StatusOptions): readonly string[] {
   const page = new Page(facts, options);
   const sections = [page.workers(), page.tasks(), page.locks(), page.abandoned(), page.parked()];
@@ -35,7 +33,7 @@ export function statusLines(facts: StatusFacts, options: StatusOptions): readonl
     .flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
 }
 
-/** As much as has room, and how much has none. */
+/** The lines that fit, and a count of those that do not. */
 export function fittingLines(
   lines: readonly string[],
   { rows, unicode }: { readonly rows: number; readonly unicode?: boolean | undefined },
@@ -62,15 +60,15 @@ class Page {
 
   workers(): readonly string[] {
     const { workers, branch, main } = this.#facts;
-    const at = main === null ? 'which has no commit' : main.slice(0, 10);
+    const at = main === null ? 'no commits yet' : main.slice(0, 10);
     const dead = workers.filter(({ life }) => life === 'dead').length;
     if (workers.length === dead) {
       const heading = this.#heading(`no workers on ${safeLine(branch)} (${at})`);
       return [heading, ...this.#hint('start one: reprise worker'), ...this.#workerRows(workers)];
     }
     const many = count(workers.length - dead, 'worker');
-    const gone = dead === 0 ? '' : `, ${dead} dead`;
-    return [this.#heading(`${many} on ${safeLine(branch)} (${at})${gone}`), ...this.#workerRows(workers)];
+    const deadText = dead === 0 ? '' : `, ${dead} dead`;
+    return [this.#heading(`${many} on ${safeLine(branch)} (${at})${deadText}`), ...this.#workerRows(workers)];
   }
 
   tasks(): readonly string[] {
@@ -82,10 +80,10 @@ class Page {
         this.#glyph(status),
         this.#name(task.id),
         { text: task.task?.priority ?? '' },
-        { text: firstLine(task.standing.text), colour: statusColour(status) },
+        { text: firstLine(task.status.text), colour: statusColour(status) },
       ];
     });
-    const told = uncommittedTexts(uncommitted, branch);
+    const details = uncommittedTexts(uncommitted, branch);
     const nameless = problems.filter(({ task }) => task === undefined);
     const heading = tasks.length === 0 ? `no tasks on ${safeLine(branch)}` : `tasks: ${countsText(tasks)}`;
     return [
@@ -93,8 +91,8 @@ class Page {
       ...(tasks.length === 0 && uncommitted.length === 0 ? this.#hint(howToAdd) : []),
       ...this.#table(rows, [{}, {}, {}, {}]),
       ...nameless.map(problem => this.#note(firstLine(formatProblem(problem)), 'failed')),
-      ...told.notes.map(note => this.#note(note, 'waiting')),
-      ...(uncommitted.length === 0 ? [] : this.#hint(told.hint)),
+      ...details.notes.map(note => this.#note(note, 'waiting')),
+      ...(uncommitted.length === 0 ? [] : this.#hint(details.hint)),
     ];
   }
 
@@ -113,12 +111,12 @@ class Page {
     const { abandoned } = this.#facts;
     if (abandoned.length === 0) return [];
     return [
-      this.#heading('left behind, and nobody is at work on it'),
+      this.#heading('abandoned runs'),
       ...this.#table(
         abandoned.map(each => this.#abandonedRow(each)),
         [{}, {}, { shrinks: true }, {}],
       ),
-      ...this.#hint('the next worker goes on with it: reprise worker'),
+      ...this.#hint('the next worker takes over: reprise worker'),
     ];
   }
 
@@ -127,12 +125,12 @@ class Page {
     const [first] = parked;
     if (!first) return [];
     return [
-      this.#heading('parked, for a person to look at'),
+      this.#heading('parked work that could not land'),
       ...this.#table(
         parked.map(each => this.#parkedRow(each)),
         [{}, { shrinks: true }, {}, {}],
       ),
-      ...this.#hint(`see one: git log ${shellWord(`${branch}..${first.branch}`)}`),
+      ...this.#hint(`inspect it: git log ${shellWord(`${branch}..${first.branch}`)}`),
     ];
   }
 
@@ -166,7 +164,7 @@ class Page {
       this.#glyph('waiting'),
       { text: `run ${run.runId}` },
       { text: safeLine(task) },
-      { text: safeLine(`begun ${since}${by === undefined ? '' : ` by ${by}`}`), colour: 'dim' },
+      { text: safeLine(`started ${since}${by === undefined ? '' : ` by ${by}`}`), colour: 'dim' },
     ];
   }
 
@@ -202,7 +200,7 @@ class Page {
     return this.#cut(text, 'bold');
   }
 
-  /** Never cut short: it is what somebody types next. */
+  /** Wrapped instead of truncated, because it contains a command to type. */
   #hint(text: string): readonly string[] {
     const { columns, commandSuffix = '' } = this.#options;
     const command = text.includes('reprise ') ? `${text}${commandSuffix}` : text;
@@ -227,28 +225,27 @@ const stateStatus: Readonly<Record<WorkerFact['worker']['state'], StatusWord>> =
   stopping: 'cancelled',
 };
 
-/** What its run does now, or what it waits for. */
+/** Current activity of a worker, or what it is waiting for. */
 function laneText({ worker, life, lane }: WorkerFact, branch: string): string {
   const { pid, host, runId, note } = worker;
-  const place = worker.branch === branch ? [] : [`on ${worker.branch}`];
+  const where = worker.branch === branch ? [] : [`on ${worker.branch}`];
   if (life === 'dead') {
-    const left = runId === undefined ? '' : `; the next worker goes on with run ${runId}`;
-    return safeLine([...place, `its process ${pid} on ${host} is gone${left}`].join('; '));
+    const takeover = runId === undefined ? '' : `; the next worker takes over run ${runId}`;
+    return safeLine([...where, `process ${pid} on ${host} died${takeover}`].join('; '));
   }
   const doing = [lane?.step, note ?? lane?.doing].filter(text => text !== undefined).join(': ');
   const run = runId === undefined ? [] : [`run ${runId}`];
-  const silent = life === 'silent' ? [`process ${pid} on ${host} gives no sign of life`] : [];
-  return safeLine([...place, ...silent, ...(doing === '' ? [] : [doing]), ...run].join('; '));
+  const silent = life === 'silent' ? [`process ${pid} on ${host} does not respond`] : [];
+  return safeLine([...where, ...silent, ...(doing === '' ? [] : [doing]), ...run].join('; '));
 }
 
 const placeText = ({ name, place }: LockFact): string => (place === 1 ? name : `${name} ${place}`);
 
 function lockText({ state, holder, waiting }: LockFact): string {
-  const who = {
-    held: `${holder ?? 'somebody'} has it`,
-    abandoned: 'whoever had it is gone; the next one takes it over',
+  const text = {
+    held: `held by ${holder ?? 'an unknown process'}`,
+    abandoned: 'abandoned: its holder died, and the next process takes it over',
     free: 'free',
   }[state];
-  if (waiting.length === 0) return who;
-  return `${who}; ${waiting.join(', ')} ${waiting.length === 1 ? 'waits' : 'wait'} for it`;
+  return waiting.length === 0 ? text : `${text}; ${waiting.join(', ')} waiting`;
 }

@@ -33,7 +33,7 @@ const landed: NewEvent = {
     branch: 'b',
     commit: 'ab'.repeat(20),
     commits: 1,
-    subjects: ['Mend it'],
+    subjects: ['Fix it'],
   },
 };
 
@@ -48,7 +48,7 @@ const dispatched = (task: string): Entries => [
 
 function laneOf(name: string, entries: Entries = []): WorkerLane {
   const lane = new WorkerLane(noon);
-  lane.tell({ kind: 'enlisted', name }, noon);
+  lane.report({ kind: 'enlisted', name }, noon);
   lane.observe({ kind: 'events', events: historyOf(entries) });
   return lane;
 }
@@ -62,7 +62,7 @@ function atWork(name: string, task: string, action = 'Edit src/a.ts'): WorkerLan
 
 function asleep(name: string): WorkerLane {
   const lane = laneOf(name);
-  lane.tell({ kind: 'sleeps', why: 'no task is ready: 1 held' }, noon + 1000);
+  lane.report({ kind: 'sleeps', why: 'no task is ready: 1 draft' }, noon + 1000);
   return lane;
 }
 
@@ -80,7 +80,7 @@ const frame = (lanes: readonly WorkerLane[], given: Partial<WorkerFrameOptions> 
   workersFrame(lanes, { ...options, ...given }).join('\n');
 
 describe('a worker', () => {
-  it('has a task, an agent and a last action while it is at work', () => {
+  it('has a task, an agent and a last action while it is working', () => {
     const lane = atWork('worker-1', 'fix-readme');
     expect(lane).toMatchObject({
       state: 'at-work',
@@ -90,7 +90,7 @@ describe('a worker', () => {
     });
   });
 
-  it('adds up what all its tasks cost, and counts what landed', () => {
+  it('adds up the cost of its tasks and counts those that landed', () => {
     const whole: Entries = [...dispatched('a'), [400, sessionEnded('work', 0.25)], [500, completed('work')]];
     const lane = laneOf('w', [
       ...whole,
@@ -104,7 +104,7 @@ describe('a worker', () => {
     expect(lane.spent).toMatchObject({ costUsd: 0.5, priced: 2 });
   });
 
-  it('is at the landing when no agent is', () => {
+  it('shows the landing after the agent has ended', () => {
     const lane = laneOf('w', [
       ...dispatched('a'),
       [400, sessionEnded('work', 0)],
@@ -114,9 +114,9 @@ describe('a worker', () => {
     expect(lane.agent).toBe('land');
   });
 
-  it('shows the run that it has taken over', () => {
+  it('shows the run that it took over', () => {
     const lane = laneOf('w');
-    lane.tell({ kind: 'takes-over', runId: 'k7x2' }, noon);
+    lane.report({ kind: 'takes-over', runId: 'k7x2' }, noon);
     lane.observe({
       kind: 'events',
       events: historyOf([
@@ -125,60 +125,60 @@ describe('a worker', () => {
       ]),
     });
     expect(lane).toMatchObject({ state: 'at-work', task: 'run k7x2', agent: 'coder' });
-    lane.tell({ kind: 'lost', runId: 'k7x2' }, noon);
+    lane.report({ kind: 'lost', runId: 'k7x2' }, noon);
     expect(lane).toMatchObject({ state: 'idle', task: undefined, agent: undefined });
   });
 });
 
-describe('the picture of workers', () => {
+describe('a frame of workers', () => {
   const ended = laneOf('worker-4');
-  ended.tell({ kind: 'nothing', why: 'there are no tasks' }, noon);
-  ended.tell({ kind: 'ended', reason: 'idle' }, noon);
+  ended.report({ kind: 'nothing', why: 'there are no tasks' }, noon);
+  ended.report({ kind: 'ended', reason: 'idle' }, noon);
   const four = [atWork('worker-1', 'fix-readme'), asleep('ärbeiter-日本'), laneOf('worker-3'), ended];
 
-  it('has a row for each', () => {
+  it('has a row for each worker', () => {
     expect(frame(four)).toMatchInlineSnapshot(`
-      "4 workers on main · 1 at work, 1 looking for a task, 1 asleep, 1 ended
+      "4 workers on main · 1 working, 1 looking for a task, 1 sleeping, 1 done
        ⠋  worker-1       fix-readme  coder  1m 04s  Edit src/a.ts
-       ◔  ärbeiter-日本                     1m 04s  asleep: no task is ready: 1 held
-       ⠋  worker-3                          1m 05s  looks for a task
-       ✓  worker-4                                  has ended: there are no tasks"
+       ◔  ärbeiter-日本                     1m 04s  sleeping: no task is ready: 1 dr…
+       ⠋  worker-3                          1m 05s  looking for a task
+       ✓  worker-4                                  done: there are no tasks"
     `);
   });
 
-  it('says that workers are told to stop', () => {
+  it('shows that the workers have been asked to stop', () => {
     expect(frame([asleep('w')], { isStopping: true, glyphs: glyphsFor(false) })).toMatchInlineSnapshot(`
-      "1 worker on main - stopping; Ctrl-C again ends at once - 1 asleep
-       ?  w  1m 04s  asleep: no task is ready: 1 held"
+      "1 worker on main - stopping; press Ctrl-C again to stop now - 1 sleeping
+       ?  w  1m 04s  sleeping: no task is ready: 1 draft"
     `);
   });
 
   it('fits a small terminal', () => {
     expect(frame(four, { columns: 40, rows: 5 })).toMatchInlineSnapshot(`
-      "4 workers on main · 1 at work, 1 looki…
+      "4 workers on main · 1 working, 1 looki…
        ⠋  worker-1  fix-r…  coder  1m 04s
        ⠋  worker-3                 1m 05s
-       … 2 more: 1 asleep, 1 ended"
+       … 2 more: 1 sleeping, 1 done"
     `);
     expect(frame(four, { columns: 30, rows: 2 })).toMatchInlineSnapshot(`" ⠋  worker-1  fix-r…  coder"`);
   });
 
-  it('shows those at work where there is no room for all', () => {
+  it('shows busy workers first if not all fit', () => {
     const many = Array.from({ length: 40 }, (_, at) =>
       at % 10 === 9 ? atWork(`w${at}`, `t${at}`) : asleep(`w${at}`),
     );
     expect(frame(many, { rows: 8 })).toMatchInlineSnapshot(`
-      "40 workers on main · 4 at work, 36 asleep
-       ◔  w0               1m 04s  asleep: no task is ready: 1 held
+      "40 workers on main · 4 working, 36 sleeping
+       ◔  w0               1m 04s  sleeping: no task is ready: 1 draft
        ⠋  w9   t9   coder  1m 04s  Edit src/a.ts
        ⠋  w19  t19  coder  1m 04s  Edit src/a.ts
        ⠋  w29  t29  coder  1m 04s  Edit src/a.ts
        ⠋  w39  t39  coder  1m 04s  Edit src/a.ts
-       … 35 more: 35 asleep"
+       … 35 more: 35 sleeping"
     `);
   });
 
-  it('is never too wide or too high', () => {
+  it('is always narrower and shorter than the terminal', () => {
     for (let columns = 10; columns < 100; columns += 3)
       for (let rows = 1; rows < 10; rows++) {
         const lines = workersFrame(four, { ...options, columns, rows });

@@ -1,11 +1,16 @@
-import type { HistoryEvent } from '../../core/events.ts';
-import { formatDuration, toEpochMs } from '../../core/time.ts';
-import type { Observation } from '../../engine/environment.ts';
-import { costText, nothingSpent, type Spending, spentTogether, tokensText } from '../../view/cost.ts';
-import { RunView } from '../../view/run-view.ts';
-import { safeLine } from '../../view/safe-text.ts';
-import type { StatusWord } from '../../view/step-board.ts';
-import { dispatcher, type WorkerNews } from '../../worker/contract.ts';
+import { formatDuration, type HistoryEvent, toEpochMs } from '../../core/index.ts';
+import type { Observation } from '../../engine/index.ts';
+import {
+  costText,
+  nothingSpent,
+  RunView,
+  type Spending,
+  type StatusWord,
+  safeLine,
+  spentTogether,
+  tokensText,
+} from '../../view/index.ts';
+import { dispatcher, type WorkerNews } from '../../worker/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
 import { type Cell, tableLines } from '../table.ts';
 import { count, displayWidth, nameFor, type Paint, truncate } from '../text.ts';
@@ -15,17 +20,17 @@ export interface WorkerFrameOptions {
   readonly columns: number;
   readonly rows: number;
   readonly now: number;
-  /** Counts the frames, and turns the spinner. */
+  /** Number of the frame, which turns the spinner. */
   readonly tick: number;
   readonly glyphs: Glyphs;
   readonly paint: Paint;
-  /** Somebody has asked the workers to stop. */
+  /** Whether the workers have been asked to stop. */
   readonly isStopping: boolean;
 }
 
 /**
- * One picture of the workers of this process, no wider than the terminal and less high: a row for each, and where there
- * is no room for all, those at work first and a count of the others.
+ * Draws one frame of the workers of this process, narrower than the terminal and at least one row shorter. If not all
+ * workers fit, busy ones take precedence and the others are counted.
  */
 export function workersFrame(lanes: readonly WorkerLane[], options: WorkerFrameOptions): readonly string[] {
   const height = Math.max(1, options.rows - 1);
@@ -47,11 +52,11 @@ export function workersFrame(lanes: readonly WorkerLane[], options: WorkerFrameO
   return [...header, ...rows, ...footer];
 }
 
-const stateWords: readonly (readonly [LaneState, string])[] = [
-  ['at-work', 'at work'],
+const stateWords: readonly (readonly [ShownLaneState, string])[] = [
+  ['at-work', 'working'],
   ['idle', 'looking for a task'],
-  ['asleep', 'asleep'],
-  ['ended', 'ended'],
+  ['asleep', 'sleeping'],
+  ['ended', 'done'],
 ];
 
 function countsText(lanes: readonly WorkerLane[]): string {
@@ -66,7 +71,7 @@ function headerLine(lanes: readonly WorkerLane[], options: WorkerFrameOptions): 
   const { branch, columns, glyphs, paint, isStopping } = options;
   const landed = lanes.reduce((sum, lane) => sum + lane.landed, 0);
   const parts = [
-    ...(isStopping ? ['stopping; Ctrl-C again ends at once'] : []),
+    ...(isStopping ? ['stopping; press Ctrl-C again to stop now'] : []),
     countsText(lanes),
     ...(landed > 0 ? [`${landed} landed`] : []),
     spentText(spentTogether(lanes.map(({ spent }) => spent))),
@@ -78,21 +83,21 @@ function headerLine(lanes: readonly WorkerLane[], options: WorkerFrameOptions): 
   return `${paint('bold', nameShown)}${paint('dim', restShown)}`;
 }
 
-/** What is not known is not said: it would be said in every row. */
+/** Cost or tokens. An unknown cost is left out, because it would be repeated in every row. */
 function spentText(spent: Spending): string {
   if (spent.priced > 0) return costText(spent);
   return spent.tokens === 0 ? '' : `${tokensText(spent.tokens)} tokens`;
 }
 
-const urgency: Readonly<Record<LaneState, number>> = { 'at-work': 0, idle: 1, asleep: 2, ended: 3 };
+const urgency: Readonly<Record<ShownLaneState, number>> = { 'at-work': 0, idle: 1, asleep: 2, ended: 3 };
 
-/** In their own order. */
+/** The most urgent workers, in their original order. */
 function mostUrgent(lanes: readonly WorkerLane[], room: number): readonly WorkerLane[] {
   const ranked = lanes.toSorted((a, b) => urgency[a.state] - urgency[b.state]).slice(0, Math.max(0, room));
   return lanes.filter(lane => ranked.includes(lane));
 }
 
-const statuses: Readonly<Record<LaneState, StatusWord>> = {
+const statuses: Readonly<Record<ShownLaneState, StatusWord>> = {
   'at-work': 'running',
   idle: 'running',
   asleep: 'waiting',
@@ -118,11 +123,11 @@ function doingText({ state, note, lastAction }: WorkerLane): string {
     case 'at-work':
       return lastAction ?? '';
     case 'idle':
-      return 'looks for a task';
+      return 'looking for a task';
     case 'asleep':
-      return safeLine(`asleep: ${note ?? ''}`);
+      return safeLine(`sleeping: ${note ?? ''}`);
     case 'ended':
-      return safeLine(note === undefined ? 'has ended' : `has ended: ${note}`);
+      return safeLine(note === undefined ? 'done' : `done: ${note}`);
   }
 }
 
@@ -131,19 +136,19 @@ function footerLine(hidden: readonly WorkerLane[], { glyphs, paint, columns }: W
   return ` ${paint('dim', truncate(text, columns - 2, glyphs.ellipsis))}`;
 }
 
-/** `idle`: it looks for something to do. */
-type LaneState = 'idle' | 'at-work' | 'asleep' | 'ended';
+/** `idle` means that the worker is looking for a task. */
+type ShownLaneState = 'idle' | 'at-work' | 'asleep' | 'ended';
 
-/** What one worker does, folded from what it tells of itself and from what happens in its runs. */
+/** Activity of one worker, derived from its news and from the events of its runs. */
 export class WorkerLane {
   name = 'worker';
-  state: LaneState = 'idle';
-  /** Since when, in milliseconds since the epoch. */
+  state: ShownLaneState = 'idle';
+  /** Start of the state, in milliseconds since the epoch. */
   since: number;
   task: string | undefined;
-  /** Why it sleeps, or came to its end. */
+  /** Reason why it is sleeping or has ended. */
   note: string | undefined;
-  /** How many of its tasks have landed. */
+  /** Number of tasks that it has landed. */
   landed = 0;
   #run: RunView | undefined;
   #before: Spending = nothingSpent;
@@ -152,19 +157,19 @@ export class WorkerLane {
     this.since = now;
   }
 
-  /** Of all its runs. */
+  /** Spending of all its runs. */
   get spent(): Spending {
     return this.#run ? spentTogether([this.#before, this.#run.spent]) : this.#before;
   }
 
-  /** Who is at it: an agent, or else the step that its run is at. */
+  /** Active agent, or else the active step. */
   get agent(): string | undefined {
     const step = this.#active;
     const session = step?.work.session;
     return session && session.outcome === undefined ? session.agent : step?.name;
   }
 
-  /** What was done last in the step that its run is at. */
+  /** Last action of the agent in the active step. */
   get lastAction(): string | undefined {
     return this.#active?.work.lastAction;
   }
@@ -173,7 +178,7 @@ export class WorkerLane {
     return this.#run && [...this.#run.active][0];
   }
 
-  tell(news: WorkerNews, now: number): void {
+  report(news: WorkerNews, now: number): void {
     switch (news.kind) {
       case 'takes-over':
         this.#begin(new RunView(), now);
@@ -227,7 +232,7 @@ export class WorkerLane {
     this.#run = run;
   }
 
-  #become(state: LaneState, at: number, note?: string): void {
+  #become(state: ShownLaneState, at: number, note?: string): void {
     this.#before = this.spent;
     this.#run = undefined;
     if (state !== this.state) this.since = at;

@@ -1,8 +1,8 @@
-import type { HistoryEvent } from '../../core/events.ts';
-import type { Observation } from '../../engine/environment.ts';
-import type { WorkerNews } from '../../worker/contract.ts';
+import type { HistoryEvent } from '../../core/index.ts';
+import type { Observation } from '../../engine/index.ts';
+import type { WorkerNews } from '../../worker/index.ts';
 import { glyphsFor } from '../glyphs.ts';
-import { type Every, everyInterval, importScreen } from '../run/live.ts';
+import { type EveryInterval, everyInterval, importScreen } from '../run/live.ts';
 import type { Screen } from '../screen.ts';
 import { painter } from '../text.ts';
 import { WorkerLane, workersFrame } from './frame.ts';
@@ -15,26 +15,26 @@ import {
 } from './reporter.ts';
 
 export interface LiveWorkersOptions {
-  /** A terminal: where the view is drawn. */
+  /** Terminal to draw on. */
   readonly stdout: NodeJS.WriteStream;
-  /** How many workers there are going to be. */
+  /** Number of workers. */
   readonly workers: number;
   readonly branch: string;
   readonly color: boolean;
   readonly unicode?: boolean | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Whether somebody has asked the workers to stop. */
+  /** Whether the workers have been asked to stop. */
   readonly isStopping: () => boolean;
-  /** A timer by default. */
-  readonly every?: Every | undefined;
+  /** Source of ticks. Defaults to a timer. */
+  readonly every?: EveryInterval | undefined;
 }
 
 const frameMs = 100;
 
 /**
- * A row for each worker that changes in place, and above them a line that stays for everything that somebody may want to
- * read later: what landed, what was parked or given up, why a worker sleeps.
+ * Live view of workers: one row per worker, redrawn in place, below log lines that stay. A line stays if it is worth
+ * reading later: landed, parked and abandoned tasks, and why a worker sleeps.
  */
 export async function createLiveWorkersReporter(options: LiveWorkersOptions): Promise<WorkersReporter> {
   const { openScreen } = await importScreen();
@@ -46,8 +46,8 @@ class LiveWorkersReporter implements WorkersReporter {
   readonly #screen: Screen;
   readonly #lanes: readonly WorkerLane[];
   readonly #notices: string[] = [];
-  /** What need not be said again: what is wrong with tasks, and what a worker said last or was told. */
-  readonly #told = new Set<string>();
+  /** Problems of tasks and notices that have been printed, each of which is printed once. */
+  readonly #reported = new Set<string>();
   readonly #lastSaid: (string | undefined)[] = [];
   readonly #redraw = () => this.#draw();
   readonly #stop: () => void;
@@ -72,15 +72,15 @@ class LiveWorkersReporter implements WorkersReporter {
         : observation;
     if (staying.kind === 'events') this.#say(worker, observationLines(staying));
     else if (staying.kind === 'notice')
-      this.#say(worker, this.#untold(observationLines(staying), `${worker}:`));
+      this.#say(worker, this.#unreported(observationLines(staying), `${worker}:`));
   }
 
-  tell(worker: number, news: WorkerNews): void {
-    this.#lanes[worker]?.tell(news, this.#options.now());
+  report(worker: number, news: WorkerNews): void {
+    this.#lanes[worker]?.report(news, this.#options.now());
     if (news.kind === 'enlisted' || news.kind === 'woke' || news.kind === 'nothing') return;
     const lines = newsLines(news, this.#options);
-    if (news.kind === 'problems') this.#say(worker, this.#untold(lines, ''));
-    // Whoever is woken by what others do, and finds nothing again, has nothing new to say.
+    if (news.kind === 'problems') this.#say(worker, this.#unreported(lines, ''));
+    // A worker that wakes up and finds nothing would only repeat why it sleeps.
     else if (news.kind !== 'sleeps' || this.#lastSaid[worker] !== lines[0]?.text) this.#say(worker, lines);
   }
 
@@ -91,9 +91,9 @@ class LiveWorkersReporter implements WorkersReporter {
     await this.#screen.close();
   }
 
-  #untold(lines: readonly WorkerLine[], who: string): readonly WorkerLine[] {
-    const fresh = lines.filter(({ text }) => !this.#told.has(`${who}${text}`));
-    for (const { text } of fresh) this.#told.add(`${who}${text}`);
+  #unreported(lines: readonly WorkerLine[], who: string): readonly WorkerLine[] {
+    const fresh = lines.filter(({ text }) => !this.#reported.has(`${who}${text}`));
+    for (const { text } of fresh) this.#reported.add(`${who}${text}`);
     return fresh;
   }
 
@@ -122,7 +122,7 @@ class LiveWorkersReporter implements WorkersReporter {
   }
 }
 
-/** Whether somebody may want to read of it later. */
+/** Whether the line of an event stays in the log. */
 function stays(event: HistoryEvent): boolean {
   switch (event.type) {
     case 'landing.ended':
@@ -131,7 +131,7 @@ function stays(event: HistoryEvent): boolean {
       return true;
     case 'session.ended':
       return (event.data.denials ?? []).length > 0;
-    // What fails later is told with what becomes of the task.
+    // Other failures are reported together with the outcome of the task.
     case 'step.failed':
       return event.step === 'dispatch';
     default:

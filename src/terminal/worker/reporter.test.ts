@@ -13,12 +13,12 @@ const landed = (more: { readonly from?: string }): NewEvent => ({
     branch: 'b',
     commit: '3f2c1ab0d2'.repeat(4),
     commits: 2,
-    subjects: ['Begin', 'Mend the parser'],
+    subjects: ['Begin', 'Fix the parser'],
     ...more,
   },
 });
 
-it('says how work landed, as far as history knows', () => {
+it('shows how work landed, as far as the history records it', () => {
   let text = '';
   const reporter = createPlainWorkersReporter({
     write: more => {
@@ -28,15 +28,15 @@ it('says how work landed, as far as history knows', () => {
     branch: 'main',
     now: () => noon,
   });
-  reporter.tell(0, { kind: 'enlisted', name: 'ann' });
-  reporter.tell(1, { kind: 'enlisted', name: '日本-1' });
+  reporter.report(0, { kind: 'enlisted', name: 'ann' });
+  reporter.report(1, { kind: 'enlisted', name: '日本-1' });
   reporter.observe(0, { kind: 'events', events: historyOf([[0, landed({ from: 'ab'.repeat(20) })]]) });
   reporter.observe(1, { kind: 'events', events: historyOf([[0, landed({})]]) });
   expect(text.replace(/\d\d:\d\d:\d\d/g, '<time>')).toMatchInlineSnapshot(`
-    "<time> ann  works on main
-    <time> 日本-1  works on main
-    <time> ann     landed 3f2c1ab0d2 Mend the parser on main (2 commits rebased onto ababababab, fast-forward)
-    <time> 日本-1  landed 3f2c1ab0d2 Mend the parser on main (2 commits, fast-forward)
+    "<time> ann  started on branch main
+    <time> 日本-1  started on branch main
+    <time> ann     landed 3f2c1ab0d2 Fix the parser on main (2 commits rebased onto ababababab, fast-forward)
+    <time> 日本-1  landed 3f2c1ab0d2 Fix the parser on main (2 commits, fast-forward)
     "
   `);
 });

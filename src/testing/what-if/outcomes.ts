@@ -1,27 +1,30 @@
-import type { ErrorData } from '../../core/errors.ts';
-import type { HistoryEvent, NewEvent } from '../../core/events.ts';
-import { canonicalJson, type Json } from '../../core/json.ts';
-import { type RecordedEntry, topLane } from '../../effects/recording/recording.ts';
-import type { Tracer } from '../../effects/tracer.ts';
-import { canonicalOrder } from '../../engine/history/digest.ts';
-import { effectiveHistory } from '../../engine/history/effective.ts';
-import { withoutVolatile } from '../../engine/run/result.ts';
-import { unitOfEvent } from '../../engine/state/graph.ts';
-import type { Batch, NewRun } from '../../store/port.ts';
+import {
+  canonicalJson,
+  type ErrorData,
+  type HistoryEvent,
+  type Json,
+  type NewEvent,
+} from '../../core/index.ts';
+import type { Tracer } from '../../effects/index.ts';
+import { type RecordedEntry, topLane } from '../../effects/recording/index.ts';
+import { canonicalOrder, effectiveHistory } from '../../engine/history/index.ts';
+import { withoutVolatile } from '../../engine/index.ts';
+import { unitOfEvent } from '../../engine/state/index.ts';
+import type { Batch, NewRun } from '../../store/index.ts';
 
-/** How a step, a worker or a run ended, as far as it is known. */
+/** How a step, a copy of a step or a run ended, as far as it is known. */
 export interface Outcome {
-  /** `unfinished`: it began, and nobody knows how it would have ended. */
+  /** `unfinished`: it started, and the recording does not show how it would have ended. */
   readonly status: 'completed' | 'failed' | 'cancelled' | 'skipped' | 'unfinished';
-  /** Of a step: which attempt it was. */
+  /** Number of the attempt, for a step. */
   readonly attempt?: number | undefined;
   readonly output?: Json | undefined;
   readonly error?: ErrorData | undefined;
-  /** Why it was skipped or cancelled. */
+  /** Reason for a skip or a cancellation. */
   readonly reason?: string | undefined;
 }
 
-/** A step or worker (`fix:1`) that ended otherwise. Absent: it never came to it. */
+/** A step, or copy of a step (`fix:1`), whose outcome changed. `undefined` means that it did not start. */
 export interface Change {
   readonly step: string;
   readonly before: Outcome | undefined;
@@ -30,11 +33,11 @@ export interface Change {
 
 interface Outcomes {
   readonly run: Outcome;
-  /** In canonical order. */
+  /** Outcomes by step, in canonical order. */
   readonly steps: ReadonlyMap<string, Outcome>;
 }
 
-/** What still counts of a history, in the order in which it was written, without times, costs and places. */
+/** Returns the outcomes of the effective history, without times, costs and paths. */
 export function outcomesOf(history: readonly HistoryEvent[]): Outcomes {
   const steps = new Map<string, Outcome>();
   let run: Outcome = { status: 'unfinished' };
@@ -82,7 +85,7 @@ function stepOutcome(event: HistoryEvent): Outcome | undefined {
   }
 }
 
-/** Steps that ended otherwise, in the order of the one that came further. */
+/** Returns the steps whose outcomes differ, in order: those of `before` first. */
 export function changesOf(before: Outcomes, after: Outcomes): readonly Change[] {
   const units = new Set([...before.steps.keys(), ...after.steps.keys()]);
   const changes = [...units].map(step => ({
@@ -98,13 +101,13 @@ function isSame(a: Outcome | undefined, b: Outcome | undefined): boolean {
   return comparable(a) === comparable(b);
 }
 
-/** Not the stack and the hint of an error, which name files. */
+/** Leaves out the stack and the hint of an error, which contain paths. */
 const comparable = ({ status, attempt = 0, output = null, error, reason = '' }: Outcome): string =>
   canonicalJson({ status, attempt, output, reason, error: error ? [error.code, error.message] : null });
 
-/** One line. */
+/** Describes an outcome in one line. */
 function outcomeText(outcome: Outcome | undefined): string {
-  if (!outcome) return 'never came to it';
+  if (!outcome) return 'did not start';
   const { status, attempt = 1, output, error, reason } = outcome;
   const tried = attempt > 1 ? ` (attempt ${attempt})` : '';
   switch (status) {
@@ -117,11 +120,11 @@ function outcomeText(outcome: Outcome | undefined): string {
     case 'skipped':
       return `skipped: ${reason ?? ''}`;
     case 'unfinished':
-      return `started${tried}, and nobody knows how it would have ended`;
+      return `started${tried}; its end is not in the recording`;
   }
 }
 
-/** Which steps ended otherwise, what they gave before and after, and how the run ended. */
+/** Lists the steps whose outcomes differ, and the run if its outcome differs, with both outcomes. */
 export function diffText(title: string, before: Outcomes, after: Outcomes): string {
   const lines = changesOf(before, after).map(({ step, ...sides }) => ({ name: step, ...sides }));
   const ended = isSame(before.run, after.run)
@@ -137,19 +140,19 @@ export function diffText(title: string, before: Outcomes, after: Outcomes): stri
   return [title, ...texts, ''].join('\n');
 }
 
-/** The history of one run of a case. */
+/** History of one run of a case. */
 export interface CaseHistory {
   readonly runId: string;
-  /** The steps of the case that worked on it. */
+  /** Names of the commands of the case that executed the run. */
   readonly steps: readonly string[];
   readonly events: readonly HistoryEvent[];
 }
 
-/** Puts the histories of all runs of a case together from what was written to the store. */
+/** Assembles the histories of all runs of a case from writes to the store. */
 export class Histories {
   readonly #runs = new Map<string, { readonly steps: Set<string>; readonly events: HistoryEvent[] }>();
 
-  /** In the order in which they began. */
+  /** Histories of all runs, in the order in which they started. */
   all(): readonly CaseHistory[] {
     return [...this.#runs].map(([runId, { steps, events }]) => ({
       runId,
@@ -158,7 +161,7 @@ export class Histories {
     }));
   }
 
-  /** What was written in the lane. */
+  /** Adds the events of a store write and returns them. */
   take(lane: string, effect: string, args: unknown): readonly NewEvent[] {
     if (effect === 'store.create') return this.#add(lane, args as NewRun, 0);
     if (effect !== 'store.append') return [];
@@ -176,7 +179,7 @@ export class Histories {
   }
 }
 
-/** As it was recorded. */
+/** Returns the histories in a recording. */
 export function recordedHistories(entries: readonly RecordedEntry[]): readonly CaseHistory[] {
   const histories = new Histories();
   for (const { lane, op, args, outcome } of entries)
@@ -184,7 +187,7 @@ export function recordedHistories(entries: readonly RecordedEntry[]): readonly C
   return histories.all();
 }
 
-/** Follows a play. `onStarted` is told of each unit that starts, and in which step of the case. */
+/** Collects histories during a replay. Calls `onStarted` with the command of the case and the unit that starts. */
 export const historyTracer = (
   histories: Histories,
   normalise: (value: unknown) => unknown,

@@ -1,52 +1,56 @@
-import type { CaseManifest } from '../../cases/manifest/manifest.ts';
-import { type ErrorData, RepriseError } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
-import { nearest } from '../../core/suggest.ts';
-import { type Duration, parseDuration } from '../../core/time.ts';
-import { definitionPath } from '../../engine/state/graph.ts';
-import { type FailurePolicy, failurePolicies } from '../../workflow/model.ts';
+import type { CaseManifest } from '../../cases/manifest/index.ts';
+import {
+  type Duration,
+  type ErrorData,
+  type Json,
+  nearest,
+  parseDuration,
+  RepriseError,
+} from '../../core/index.ts';
+import { definitionPath } from '../../engine/state/index.ts';
+import { type FailurePolicy, failurePolicies } from '../../workflow/index.ts';
 
 /**
- * What is to be otherwise. Keys are `<step of the case>.<step of the workflow>`, such as `fix_readme.fix`, and
- * `fix_readme.fix:1` for a worker; the first part may be left out if the case has one step that runs a workflow.
+ * Changes to a recorded case. Keys are `<command of the case>.<step of the workflow>`, such as `fix_readme.fix`, or
+ * `fix_readme.fix:1` for a copy of a step. The first part may be left out if only one command of the case is `run`.
  */
 export interface Override {
-  /** What steps give, whatever became of them when they were recorded. */
+  /** Outputs of steps. The steps complete, even if they did not in the recording. */
   readonly outputs?: Readonly<Record<string, Json>> | undefined;
-  /** Steps that fail, with this message or error, at every attempt. */
+  /** Messages or errors of steps that fail in every attempt. */
   readonly failures?: Readonly<Record<string, string | ErrorData>> | undefined;
-  /** What agents are told. Their recorded answers are to another prompt, so give them outputs too. */
+  /** Prompts of agents. The recorded replies belong to another prompt, so override `outputs` as well. */
   readonly prompts?: Readonly<Record<string, string>> | undefined;
-  /** `on_failure` of the workflows that are run; or by the step of the case. */
+  /** `on_failure` of all workflows, or by command of the case. */
   readonly policy?: FailurePolicy | Readonly<Record<string, FailurePolicy>> | undefined;
   readonly clock?: ClockOverride | undefined;
 }
 
 export interface ClockOverride {
-  /** When the case begins: a time such as `2026-02-28T23:59:00Z`, or milliseconds since the epoch. */
+  /** Start time of the case: a time such as `2026-02-28T23:59:00Z`, or milliseconds since the epoch. */
   readonly start?: string | number | undefined;
-  /** How long the work of an attempt takes; none takes any time otherwise. */
+  /** Duration of each attempt, by step. Other steps take no time. */
   readonly takes?: Readonly<Record<string, Duration>> | undefined;
 }
 
-/** How the work of a unit is made to end. */
+/** Overridden end of a unit. */
 export type ForcedEnd =
   | { readonly kind: 'output'; readonly key: string; readonly output: Json }
   | { readonly kind: 'failure'; readonly key: string; readonly error: ErrorData };
 
-/** What is to be otherwise, checked, and what of it has been used. */
-export interface Plan {
+/** Validated overrides. Tracks which of them have been used. */
+export interface OverridePlan {
   readonly startMs: number | undefined;
-  /** How its work is to end; `undefined` if it is to end as recorded, or overrides are not in force yet. */
+  /** Overridden end of a unit; `undefined` if it ends as recorded, or `from` has not been reached. */
   endOf(step: string, unit: string): ForcedEnd | undefined;
   promptOf(step: string, unit: string): string | undefined;
   takesMs(step: string, unit: string): number | undefined;
   policyOf(step: string): FailurePolicy | undefined;
-  /** To be told of each unit that starts. */
+  /** Must be called for each unit that starts. */
   started(step: string, unit: string): void;
-  /** Steps of the case in which something was otherwise. */
+  /** Commands of the case in which an override was used. */
   readonly touched: ReadonlySet<string>;
-  /** Overrides that were never asked for, as they were written. */
+  /** Overrides that were not used. */
   unused(): readonly UnusedKey[];
 }
 
@@ -56,8 +60,8 @@ export interface UnusedKey {
   readonly unit: string;
 }
 
-/** Nothing is otherwise. */
-export const asRecorded: Plan = {
+/** A plan without overrides. */
+export const asRecorded: OverridePlan = {
   startMs: undefined,
   endOf: () => undefined,
   promptOf: () => undefined,
@@ -68,9 +72,9 @@ export const asRecorded: Plan = {
   unused: () => [],
 };
 
-/** Throws USAGE for what does not fit the case. */
-export function planOf(override: Override, from: string | undefined, manifest: CaseManifest): Plan {
-  const keys = new Keys(manifest);
+/** Validates overrides. Throws USAGE for those that do not fit the case. */
+export function planOf(override: Override, from: string | undefined, manifest: CaseManifest): OverridePlan {
+  const keys = new OverrideKeys(manifest);
   const table = <Given, Value>(
     given: Readonly<Record<string, Given>> | undefined,
     what: string,
@@ -133,8 +137,8 @@ export function planOf(override: Override, from: string | undefined, manifest: C
   };
 }
 
-/** The names that overrides go by. */
-class Keys {
+/** Resolves the keys of overrides. */
+class OverrideKeys {
   readonly #steps: readonly string[];
   readonly #running: readonly string[];
 
@@ -148,11 +152,15 @@ class Keys {
     if (this.#steps.some(step => key.startsWith(`${step}.`))) return key;
     if (only !== undefined && others.length === 0) return `${only}.${key}`;
     const guess = nearest(key.split('.')[0] ?? '', this.#steps);
-    throw new RepriseError('USAGE', `override.${what} names ${key}, which begins with no step of the case`, {
-      hint: guess
-        ? `did you mean ${guess}.${key.split('.').slice(1).join('.')}?`
-        : `steps: ${this.#steps.join(', ')}`,
-    });
+    throw new RepriseError(
+      'USAGE',
+      `override.${what}: \`${key}\` does not start with a command of the case`,
+      {
+        hint: guess
+          ? `did you mean ${guess}.${key.split('.').slice(1).join('.')}?`
+          : `commands of the case: ${this.#steps.join(', ')}`,
+      },
+    );
   }
 
   parts(key: string): { readonly step: string; readonly unit: string } {
@@ -160,40 +168,43 @@ class Keys {
     return { step, unit: key.slice(step.length + 1) };
   }
 
-  /** Its place in the case. Throws USAGE. */
+  /** Index of a command in the case. Throws USAGE for an unknown command. */
   place(step: string, what: string): number {
     const place = this.#steps.indexOf(step);
     if (place >= 0) return place;
-    throw new RepriseError('USAGE', `${what} names ${step}, which is no step of the case`, {
-      hint: `steps: ${this.#steps.join(', ')}`,
+    throw new RepriseError('USAGE', `${what}: the case has no command \`${step}\``, {
+      hint: `commands of the case: ${this.#steps.join(', ')}`,
     });
   }
 }
 
-/** From where on overrides are in force. */
-interface Beginning {
+/** The point from which overrides apply. */
+interface OverrideStart {
   isPast(step: string): boolean;
   isInOrAfter(step: string): boolean;
   started(step: string, unit: string): void;
 }
 
-function beginning(from: string | undefined, keys: Keys): Beginning {
+function beginning(from: string | undefined, keys: OverrideKeys): OverrideStart {
   if (from === undefined) return { isPast: () => true, isInOrAfter: () => true, started: () => {} };
   const { step: named, unit } = keys.parts(from);
   const step = named === '' ? from : named;
   const place = keys.place(step, '`from`');
-  let hasBegun = named === '';
+  let hasStarted = named === '';
   const isInOrAfter = (other: string) => keys.place(other, '`from`') >= place;
   return {
     isInOrAfter,
-    isPast: other => (other === step ? hasBegun : isInOrAfter(other)),
-    started: (other, begun) => {
-      if (other === step && begun === unit) hasBegun = true;
+    isPast: other => (other === step ? hasStarted : isInOrAfter(other)),
+    started: (other, startedUnit) => {
+      if (other === step && startedUnit === unit) hasStarted = true;
     },
   };
 }
 
-function policiesOf(policy: Override['policy'], keys: Keys): (step: string) => FailurePolicy | undefined {
+function policiesOf(
+  policy: Override['policy'],
+  keys: OverrideKeys,
+): (step: string) => FailurePolicy | undefined {
   const given = typeof policy === 'object' ? policy : {};
   for (const step of Object.keys(given)) keys.place(step, 'override.policy');
   for (const each of typeof policy === 'object'
@@ -202,8 +213,8 @@ function policiesOf(policy: Override['policy'], keys: Keys): (step: string) => F
       ? []
       : [policy]) {
     if (!failurePolicies.includes(each))
-      throw new RepriseError('USAGE', `override.policy is ${JSON.stringify(each)}`, {
-        hint: `one of ${failurePolicies.join(', ')}`,
+      throw new RepriseError('USAGE', `override.policy: unknown policy ${JSON.stringify(each)}`, {
+        hint: `use one of ${failurePolicies.join(', ')}`,
       });
   }
   return step => (typeof policy === 'object' ? policy[step] : policy);
@@ -215,8 +226,8 @@ const errorData = (error: string | ErrorData): ErrorData =>
 function durationMs(duration: Duration, key: string): number {
   const ms = parseDuration(duration);
   if (ms !== undefined) return ms;
-  throw new RepriseError('USAGE', `override.${key} is ${JSON.stringify(duration)}, which is not a duration`, {
-    hint: 'milliseconds, or a text such as 30s or 1h30m',
+  throw new RepriseError('USAGE', `override.${key}: ${JSON.stringify(duration)} is not a duration`, {
+    hint: 'use milliseconds, or a string such as 30s or 1h30m',
   });
 }
 
@@ -224,7 +235,7 @@ function momentOf(start: string | number | undefined): number | undefined {
   if (start === undefined) return undefined;
   const moment = typeof start === 'number' ? start : Date.parse(start);
   if (Number.isFinite(moment)) return moment;
-  throw new RepriseError('USAGE', `override.clock.start is ${JSON.stringify(start)}, which is not a time`, {
-    hint: 'write it as 2026-02-28T23:59:00Z',
+  throw new RepriseError('USAGE', `override.clock.start: ${JSON.stringify(start)} is not a time`, {
+    hint: 'use milliseconds since the epoch, or a string such as 2026-02-28T23:59:00Z',
   });
 }

@@ -1,27 +1,28 @@
-import { settled, stagePaths, type TestContext } from '../../cases/context.ts';
-import type { FoundCase } from '../../cases/manifest/find.ts';
-import type { CaseManifest } from '../../cases/manifest/manifest.ts';
-import { countedIds, virtualClock } from '../../cases/perform/clock.ts';
-import { type PlayedStep, Player } from '../../cases/perform/perform.ts';
-import { fixedEnvironment, type Stage, stageOf } from '../../cases/perform/stage.ts';
-import type { LoadedRecording } from '../../cases/replay/load.ts';
-import { firstMoment } from '../../cases/replay/replay.ts';
-import { orStopped } from '../../cases/snapshot/snapshot.ts';
-import { RepriseError, toErrorData } from '../../core/errors.ts';
-import { type Json, toJson } from '../../core/json.ts';
-import { createConductedWorld } from '../../effects/conductor/conductor.ts';
-import { createRedactor } from '../../effects/redact/redact.ts';
-import { allTracers } from '../../effects/tracer.ts';
-import type { World } from '../../effects/world.ts';
-import type { Recording as RecordedActivity } from '../../engine/recording/session-file.ts';
-import type { Message, StepEnd } from '../../engine/run/messages.ts';
-import { openRepository } from '../../git/repository.ts';
-import type { Host } from '../../project/host.ts';
-import { memoryStore } from '../../store/memory.ts';
-import type { Body } from '../../workflow/model.ts';
+import { orStopped, settled, stagePaths, type TestContext } from '../../cases/index.ts';
+import type { CaseManifest, FoundCase } from '../../cases/manifest/index.ts';
+import {
+  CasePerformance,
+  countedIds,
+  fixedEnvironment,
+  type PlayedStep,
+  type Stage,
+  stageOf,
+  virtualClock,
+} from '../../cases/perform/index.ts';
+import { firstMoment, type LoadedRecording } from '../../cases/replay/index.ts';
+import { type Json, RepriseError, toErrorData, toJson } from '../../core/index.ts';
+import { createConductedWorld } from '../../effects/conductor/index.ts';
+import { allTracers, type World } from '../../effects/index.ts';
+import { createRedactor } from '../../effects/redact/index.ts';
+import type { LoopMessage, StepEnd } from '../../engine/index.ts';
+import type { RecordedActivity } from '../../engine/recording/index.ts';
+import { openRepository } from '../../git/index.ts';
+import type { Host } from '../../project/index.ts';
+import { memoryStore } from '../../store/index.ts';
+import type { Body } from '../../workflow/index.ts';
 import { type CaseHistory, Histories, historyTracer } from './outcomes.ts';
-import type { ForcedEnd, Plan } from './override.ts';
-import { type AskedWork, guidedPlayer, Stuck } from './scheduler.ts';
+import type { ForcedEnd, OverridePlan } from './override.ts';
+import { type PendingWork, WhatIfDeadlock, whatIfScheduler } from './scheduler.ts';
 import { type ServedWork, serveWork } from './serve.ts';
 
 export interface WhatIfCase {
@@ -31,20 +32,21 @@ export interface WhatIfCase {
   readonly context: TestContext;
 }
 
-/** What a play came to. */
+/** Result of a what-if replay. */
 export interface PlayedWhatIf {
   readonly histories: readonly CaseHistory[];
-  /** Steps whose end nobody knows, as `<step of the case>.<unit>`. */
+  /** Steps whose end is not in the recording, as `<command of the case>.<unit>`. */
   readonly unknown: readonly string[];
-  /** By the step of the case. */
+  /** Served sessions and scripts, by command of the case. */
   readonly served: ReadonlyMap<string, ServedWork>;
+  /** Commands of the case that did not end within the time limit. */
   readonly timedOut: readonly string[];
 }
 
 const defaultTimeoutMs = 120_000;
 
-/** Plays a case on a stage of its own, with a store in memory. Throws what keeps it from being played. */
-export async function playWhatIf(whatIf: WhatIfCase, plan: Plan): Promise<PlayedWhatIf> {
+/** Replays a case in a temporary folder, with a store in memory. Rethrows the first problem of a served recording. */
+export async function playWhatIf(whatIf: WhatIfCase, plan: OverridePlan): Promise<PlayedWhatIf> {
   const { found, manifest, context } = whatIf;
   const stage = await stageOf(found, manifest, context);
   try {
@@ -57,7 +59,7 @@ export async function playWhatIf(whatIf: WhatIfCase, plan: Plan): Promise<Played
 async function playOn(
   stage: Stage,
   { manifest, loaded, context }: WhatIfCase,
-  plan: Plan,
+  plan: OverridePlan,
 ): Promise<PlayedWhatIf> {
   const { recording, sessions, blob } = loaded;
   const env = { ...fixedEnvironment, PATH: context.env['PATH'], HOME: stage.home };
@@ -83,13 +85,20 @@ async function playOn(
   );
   const servedIn = (step: string): ServedWork => {
     const work = served.get(step);
-    if (!work) throw new RepriseError('INTERNAL', `nothing is served in step ${step}`);
+    if (!work) throw new RepriseError('INTERNAL', `the case has no command ${step}`);
     return work;
   };
   const histories = new Histories();
-  const player = new Player({ manifest, stage, program: context.program, env, clock, defaultTimeoutMs });
+  const scheduler = new CasePerformance({
+    manifest,
+    stage,
+    program: context.program,
+    env,
+    clock,
+    defaultTimeoutMs,
+  });
   const world = createConductedWorld({
-    player: guidedPlayer({
+    scheduler: whatIfScheduler({
       recording,
       time: clock,
       expand: value => (value === undefined ? value : redactor.expand(value)),
@@ -98,7 +107,7 @@ async function playOn(
       takesMs: ({ step, unit }) => plan.takesMs(step, unit),
     }),
     tracer: allTracers([
-      player.tracer,
+      scheduler.tracer,
       historyTracer(
         histories,
         value => redactor.json(value),
@@ -123,7 +132,7 @@ async function playOn(
   });
 
   const { played, stuck } = await untilStuck(async () => {
-    const steps = await orStopped(player.play({ world, hostOf, onLeft: async () => {} }), world);
+    const steps = await orStopped(scheduler.play({ world, hostOf, onLeft: async () => {} }), world);
     await world.finish();
     return steps;
   });
@@ -140,7 +149,7 @@ async function playOn(
 
 const isOf = (step: string, { task }: RecordedActivity): boolean => task.startsWith(`${step}.`);
 
-function endsByItself(work: AskedWork, served: ServedWork): boolean {
+function endsByItself(work: PendingWork, served: ServedWork): boolean {
   switch (work.kind) {
     case 'session':
       return served.endsByItself(work.key);
@@ -152,25 +161,25 @@ function endsByItself(work: AskedWork, served: ServedWork): boolean {
   }
 }
 
-/** Work that nobody knows the end of ends the play: what came before is known all the same. */
+/** Stops at work whose end is not in the recording. The results before it are kept. */
 async function untilStuck(
   play: () => Promise<readonly PlayedStep[]>,
-): Promise<{ readonly played: readonly PlayedStep[]; readonly stuck: readonly AskedWork[] }> {
+): Promise<{ readonly played: readonly PlayedStep[]; readonly stuck: readonly PendingWork[] }> {
   try {
     return { played: await play(), stuck: [] };
   } catch (error) {
-    if (!(error instanceof Stuck) || error.work.length === 0) throw error;
+    if (!(error instanceof WhatIfDeadlock) || error.work.length === 0) throw error;
     return { played: [], stuck: error.work };
   }
 }
 
 interface ForcedEnds {
   readonly endOf: (unit: string) => ForcedEnd | undefined;
-  /** Told of an output that the step could not have given. */
+  /** Receives an error for each output that is not valid for its step. */
   readonly onProblem: (error: RepriseError) => void;
 }
 
-/** The world in which the work of some steps ends as it is told to, whatever it came to. What was cancelled stays so. */
+/** Wraps a world so that overrides decide how steps end. A cancelled step stays cancelled. */
 const withForcedEnds = (world: World, forced: ForcedEnds): World => ({
   open: (lane, body) => world.open(lane, body),
   effect: definition => world.effect(definition),
@@ -181,12 +190,12 @@ const withForcedEnds = (world: World, forced: ForcedEnds): World => ({
     const mailbox = world.mailbox<T>(name, options);
     return {
       receiveAll: () => mailbox.receiveAll(),
-      send: (message: T) => mailbox.send(changed(message as unknown as Message, forced) as unknown as T),
+      send: (message: T) => mailbox.send(changed(message as unknown as LoopMessage, forced) as unknown as T),
     };
   },
 });
 
-function changed(message: Message, { endOf, onProblem }: ForcedEnds): Message {
+function changed(message: LoopMessage, { endOf, onProblem }: ForcedEnds): LoopMessage {
   if (message.kind !== 'ended' || message.end.kind === 'cancelled') return message;
   const { step, unit } = message.node.node;
   const forced = endOf(unit);
@@ -206,7 +215,7 @@ function endFrom(
     const { message, hint } = toErrorData(thrown);
     const error = new RepriseError(
       'OUTPUT_INVALID',
-      `override.${forced.key} is no output of the step: ${message}`,
+      `override.${forced.key} is not a valid output of the step: ${message}`,
       {
         hint,
       },
@@ -216,15 +225,15 @@ function endFrom(
   }
 }
 
-/** As the step itself would have checked it. */
+/** Validates an output as the step itself does. Throws OUTPUT_INVALID. */
 function outputFor(body: Body, output: Json): Json {
   switch (body.kind) {
     case 'agent': {
-      const said = typeof output === 'string' ? { text: output } : output;
+      const reply = typeof output === 'string' ? { text: output } : output;
       if (body.output) return toJson(body.output.parse(output));
-      if (typeof said === 'object' && said !== null && 'text' in said) return said;
-      throw new RepriseError('OUTPUT_INVALID', 'the agent answers with text', {
-        hint: 'give it as { text: ... }',
+      if (typeof reply === 'object' && reply !== null && 'text' in reply) return reply;
+      throw new RepriseError('OUTPUT_INVALID', 'an agent without an output schema returns text', {
+        hint: 'pass a string or { text: ... }',
       });
     }
     case 'function':

@@ -1,19 +1,25 @@
-import { RepriseError } from '../../core/errors.ts';
-import type { Asked, Player, PlayerFactory, Standing, View } from '../../effects/conductor/scheduler.ts';
-import type { Outcome } from '../../effects/effect.ts';
+import { RepriseError } from '../../core/index.ts';
+import type {
+  LaneStatus,
+  ParkedLane,
+  PendingEffect,
+  Scheduler,
+  SchedulerFactory,
+  SchedulerView,
+} from '../../effects/conductor/index.ts';
+import type { EffectOutcome, EntryPlace } from '../../effects/index.ts';
 import {
   indexTapes,
   type RecordedEntry,
   type Recording,
   type Tapes,
   topLane,
-} from '../../effects/recording/recording.ts';
-import type { EntryPlace } from '../../effects/tracer.ts';
-import { unitOf } from '../../engine/state/graph.ts';
+} from '../../effects/recording/index.ts';
+import { unitOf } from '../../engine/state/index.ts';
 
-/** A piece of the work of a step that a lane asks for. */
-export type AskedWork = {
-  /** The step of the case. */
+/** Work of a step that a lane requests. */
+export type PendingWork = {
+  /** Command of the case. */
   readonly step: string;
   readonly unit: string;
 } & (
@@ -27,8 +33,12 @@ interface ScriptOfUnit {
   readonly what?: string | undefined;
 }
 
-/** `undefined` for everything that is not the work of a step. */
-function askedWork({ effect, args, lane }: Pick<Asked, 'effect' | 'args' | 'lane'>): AskedWork | undefined {
+/** Returns the work that an effect requests; `undefined` for effects that are not work of a step. */
+function pendingWork({
+  effect,
+  args,
+  lane,
+}: Pick<PendingEffect, 'effect' | 'args' | 'lane'>): PendingWork | undefined {
   const step = topLane(lane.name);
   switch (effect.name) {
     case 'function.next': {
@@ -37,7 +47,7 @@ function askedWork({ effect, args, lane }: Pick<Asked, 'effect' | 'args' | 'lane
     }
     case 'session.next': {
       const { key } = args as { readonly key: string };
-      // run:unit:attempt:number, and a unit may have colons too.
+      // The key is run:unit:attempt:number, and the unit may contain colons.
       return { kind: 'session', step, key, unit: key.split(':').slice(1, -2).join(':') };
     }
     case 'shell.run':
@@ -54,87 +64,92 @@ function askedWork({ effect, args, lane }: Pick<Asked, 'effect' | 'args' | 'lane
   }
 }
 
-/** How the turns of one function or session ended, in their order, whatever lane they were in. */
-type TurnsByKey = ReadonlyMap<string, readonly Outcome[]>;
+/** Outcomes of the turns of each function or session, in order, across lanes. */
+type TurnsByKey = ReadonlyMap<string, readonly EffectOutcome[]>;
 
-/** Which function or session, in which step of the case. */
+/** Key of a function or session within a command of the case. */
 const turnKey = (lane: string, key: string): string => `${topLane(lane)} ${key}`;
 
-/** Of the long effect of that name, by what its arguments say it belongs to. */
+/** Collects the recorded turns of a long effect. `keyOf` reads the function or session from its arguments. */
 function turnsOf(
   entries: readonly RecordedEntry[],
   effect: string,
   keyOf: (args: unknown) => string,
 ): TurnsByKey {
-  const turns = new Map<string, Outcome[]>();
-  const under = new Map<string, string>();
+  const turns = new Map<string, EffectOutcome[]>();
+  const openKeys = new Map<string, string>();
   for (const { op, lane, args, outcome } of entries) {
-    if (op === `${effect}.begin` && outcome === undefined) under.set(lane, turnKey(lane, keyOf(args)));
-    const key = under.get(lane);
+    if (op === `${effect}.begin` && outcome === undefined) openKeys.set(lane, turnKey(lane, keyOf(args)));
+    const key = openKeys.get(lane);
     if (op !== `${effect}.end` || key === undefined || !outcome) continue;
     turns.set(key, [...(turns.get(key) ?? []), outcome]);
   }
   return turns;
 }
 
-interface GuidedPlayerOptions {
+interface WhatIfSchedulerOptions {
   readonly recording: Recording;
   readonly time: { now(): number; advanceTo(epochMs: number): void };
-  /** Makes of a recorded answer what a lane of now is to get. */
+  /** Replaces the placeholders in a recorded answer. */
   readonly expand: (value: unknown) => unknown;
-  /** Whether work that has begun comes to an end without being cancelled, apart from functions. */
-  readonly endsByItself: (work: AskedWork) => boolean;
-  /** Whether it is to end otherwise than recorded. */
-  readonly isForced: (work: AskedWork) => boolean;
-  readonly takesMs: (work: AskedWork) => number | undefined;
+  /** Whether work other than a function ends without being cancelled. */
+  readonly endsByItself: (work: PendingWork) => boolean;
+  /** Whether an override decides how the work ends. */
+  readonly isForced: (work: PendingWork) => boolean;
+  readonly takesMs: (work: PendingWork) => number | undefined;
 }
 
-/** Work that nothing brings to an end: it was never recorded, or was interrupted then and is not now. */
-export class Stuck extends RepriseError {
-  readonly work: readonly AskedWork[];
+/** Thrown when only work is left whose end is not in the recording: it was never recorded, or it was interrupted. */
+export class WhatIfDeadlock extends RepriseError {
+  readonly work: readonly PendingWork[];
 
-  constructor(waiting: readonly Asked[]) {
+  constructor(waiting: readonly PendingEffect[]) {
     const lines = waiting.map(({ lane, op }) => `${lane.name} waits at ${op}`);
-    super('DEADLOCK', `no lane can go on: ${lines.join('; ')}`);
-    this.work = waiting.flatMap(asked => (asked.nextPhase === 'end' ? (askedWork(asked) ?? []) : []));
+    super('DEADLOCK', `no lane can continue: ${lines.join('; ')}`);
+    this.work = waiting.flatMap(pending => (pending.nextPhase === 'end' ? (pendingWork(pending) ?? []) : []));
   }
 }
 
 /**
- * Plays as it was recorded for as long as lanes do what they did then, and goes on without the recording where they do
- * not. Time passes only when nothing else can happen.
+ * Follows the recorded order as long as lanes do what they did in the recording, and continues without it once they
+ * differ. Time passes only when nothing else can happen.
  */
-export const guidedPlayer =
-  (options: GuidedPlayerOptions): PlayerFactory =>
+export const whatIfScheduler =
+  (options: WhatIfSchedulerOptions): SchedulerFactory =>
   view =>
-    new GuidedPlayer(options, view);
+    new WhatIfScheduler(options, view);
 
-/** Answered as then, if the lane is where it was then: otherwise commits and messages would have other names. */
-const sameAsThen: ReadonlySet<string> = new Set(['ids.new', 'ids.receipt', 'ids.session', 'workspace.ports']);
+/** Effects that give the recorded answer if the lane has not deviated: commits and messages keep their names that way. */
+const recordedAnswers: ReadonlySet<string> = new Set([
+  'ids.new',
+  'ids.receipt',
+  'ids.session',
+  'workspace.ports',
+]);
 
-/** Nobody is there who could have left a process behind. */
+/** Fixed answers: sleeping takes no real time, and a replay has no orphaned processes. */
 const answers: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['clock.sleep', undefined],
   ['function.answer', undefined],
   ['process.end-orphans', 0],
 ]);
 
-class GuidedPlayer implements Player {
-  readonly #options: GuidedPlayerOptions;
-  readonly #view: View;
+class WhatIfScheduler implements Scheduler {
+  readonly #options: WhatIfSchedulerOptions;
+  readonly #view: SchedulerView;
   readonly #tapes: Tapes;
   readonly #functions: TurnsByKey;
   readonly #sessions: TurnsByKey;
-  /** How many turns of a function or session have ended. */
+  /** Number of ended turns of each function or session. */
   readonly #turns = new Map<string, number>();
-  /** When a lane went on last. */
+  /** Number of the last grant of each lane. */
   readonly #lastGrants = new Map<string, number>();
-  /** What a lane did last, beside looking at the clock: one that only says that its run is alive, again and again, brings nothing forward. */
+  /** Last effect of each lane, not counting the clock. A lane that only renews its lease makes no progress. */
   readonly #lastEffects = new Map<string, string>();
-  /** When the work of a lane began that takes its time. */
+  /** Start time of the work of each lane whose duration is overridden. */
   readonly #began = new Map<string, number>();
 
-  constructor(options: GuidedPlayerOptions, view: View) {
+  constructor(options: WhatIfSchedulerOptions, view: SchedulerView) {
     this.#options = options;
     this.#view = view;
     const { recording } = options;
@@ -143,15 +158,15 @@ class GuidedPlayer implements Player {
     this.#sessions = turnsOf(recording.entries, 'session.next', args => (args as { key: string }).key);
   }
 
-  next(): Asked {
-    const waiting = this.#view.standings().filter(isParked);
-    const enabled = waiting.map(({ asked }) => asked).filter(asked => !this.#view.obstacleOf(asked));
-    const timed = enabled.map(asked => ({ asked, at: this.#wakesAt(asked) }));
-    const awake = timed.filter(({ at }) => at === undefined).map(({ asked }) => asked);
-    const isHopeless = enabled.every(({ lane }) => this.#lastEffects.get(lane.name) === 'store.renew');
+  next(): PendingEffect {
+    const waiting = this.#view.statuses().filter(isParked);
+    const enabled = waiting.map(({ pending }) => pending).filter(pending => !this.#view.obstacleOf(pending));
+    const timed = enabled.map(pending => ({ pending, at: this.#wakesAt(pending) }));
+    const awake = timed.filter(({ at }) => at === undefined).map(({ pending }) => pending);
+    const isStuck = enabled.every(({ lane }) => this.#lastEffects.get(lane.name) === 'store.renew');
     const next =
-      awake.toSorted((a, b) => this.#order(a, b))[0] ?? (isHopeless ? undefined : this.#wakeFirst(timed));
-    if (!next) throw new Stuck(waiting.map(({ asked }) => asked));
+      awake.toSorted((a, b) => this.#order(a, b))[0] ?? (isStuck ? undefined : this.#wakeFirst(timed));
+    if (!next) throw new WhatIfDeadlock(waiting.map(({ pending }) => pending));
     this.#lastGrants.set(next.lane.name, this.#view.granted + 1);
     if (!next.effect.name.startsWith('clock.')) this.#lastEffects.set(next.lane.name, next.effect.name);
     if (next.nextPhase === 'begin' && this.#takes(next) !== undefined && !this.#began.has(next.lane.name))
@@ -159,12 +174,12 @@ class GuidedPlayer implements Player {
     return next;
   }
 
-  performs(asked: Asked): boolean {
-    return this.#performsAt(asked, asked.i);
+  performs(pending: PendingEffect): boolean {
+    return this.#performsAt(pending, pending.i);
   }
 
-  canEnd(asked: Asked): boolean {
-    const { effect, args } = asked;
+  canEnd(pending: PendingEffect): boolean {
+    const { effect, args } = pending;
     switch (effect.name) {
       case 'keyboard.interrupt':
         return (args as AbortSignal).aborted;
@@ -172,32 +187,32 @@ class GuidedPlayer implements Player {
         return false;
     }
     if (effect.awaits?.isOver(args) === false) return false;
-    const work = askedWork(asked);
+    const work = pendingWork(pending);
     if (!work || this.#options.isForced(work)) return true;
-    if (work.kind === 'function') return this.#turn(this.#functions, asked, work.key)?.kind === 'ok';
+    if (work.kind === 'function') return this.#turn(this.#functions, pending, work.key)?.kind === 'ok';
     if (this.#options.endsByItself(work)) return true;
-    // One that was interrupted had said something before.
-    return work.kind === 'session' && this.#turn(this.#sessions, asked, work.key)?.kind === 'ok';
+    // A session that was interrupted later still has the turns before the interruption.
+    return work.kind === 'session' && this.#turn(this.#sessions, pending, work.key)?.kind === 'ok';
   }
 
-  answerOf(asked: Asked, { i }: EntryPlace): Outcome | 'perform' {
-    if (this.#performsAt(asked, i)) return 'perform';
-    if (asked.isDoomed) return { kind: 'cancelled' };
-    const { effect, args, lane } = asked;
+  answerOf(pending: PendingEffect, { i }: EntryPlace): EffectOutcome | 'perform' {
+    if (this.#performsAt(pending, i)) return 'perform';
+    if (pending.isCancelling) return { kind: 'cancelled' };
+    const { effect, args, lane } = pending;
     if (effect.name !== 'function.next') {
-      const value = answers.has(effect.name) ? answers.get(effect.name) : this.#then(asked, i);
+      const value = answers.has(effect.name) ? answers.get(effect.name) : this.#recordedAnswer(pending, i);
       return { kind: 'ok', value: this.#options.expand(value) };
     }
     const key = String(args);
-    const turn = this.#turn(this.#functions, asked, key);
+    const turn = this.#turn(this.#functions, pending, key);
     this.#count(turnKey(lane.name, key));
     return turn?.kind === 'ok'
       ? { kind: 'ok', value: this.#options.expand(turn.value) }
       : { kind: 'ok', value: { kind: 'ended', end: { kind: 'completed', output: null } } };
   }
 
-  judge(asked: Asked, _place: unknown, outcome: Outcome): Outcome {
-    const { effect, args, lane } = asked;
+  judge(pending: PendingEffect, _place: unknown, outcome: EffectOutcome): EffectOutcome {
+    const { effect, args, lane } = pending;
     if (effect.name === 'session.next') this.#count(turnKey(lane.name, (args as { key: string }).key));
     return outcome;
   }
@@ -206,33 +221,33 @@ class GuidedPlayer implements Player {
 
   finished(): void {}
 
-  #order(a: Asked, b: Asked): number {
+  #order(a: PendingEffect, b: PendingEffect): number {
     const [left, right] = [this.#placeOf(a), this.#placeOf(b)];
     if (left !== right) return left < right ? -1 : 1;
     return (this.#lastGrants.get(a.lane.name) ?? 0) - (this.#lastGrants.get(b.lane.name) ?? 0);
   }
 
-  /** Where it stood in the recorded order. */
-  #placeOf(asked: Asked): number {
-    const recorded = this.#tapes.of(asked.lane.name)[asked.i];
-    return recorded?.op === asked.op ? recorded.n : Number.POSITIVE_INFINITY;
+  /** Position in the recorded order. */
+  #placeOf(pending: PendingEffect): number {
+    const recorded = this.#tapes.of(pending.lane.name)[pending.i];
+    return recorded?.op === pending.op ? recorded.n : Number.POSITIVE_INFINITY;
   }
 
-  #performsAt(asked: Asked, i: number): boolean {
-    const { name } = asked.effect;
+  #performsAt(pending: PendingEffect, i: number): boolean {
+    const { name } = pending.effect;
     if (name === 'function.next' || answers.has(name)) return false;
-    return !sameAsThen.has(name) || this.#then(asked, i) === undefined;
+    return !recordedAnswers.has(name) || this.#recordedAnswer(pending, i) === undefined;
   }
 
-  /** What the lane was told then, at the same place. */
-  #then({ lane, effect }: Asked, i: number): unknown {
+  /** Recorded answer at the same position of the lane. */
+  #recordedAnswer({ lane, effect }: PendingEffect, i: number): unknown {
     const recorded = this.#tapes.of(lane.name)[i];
     return recorded?.op === effect.name && recorded.outcome?.kind === 'ok'
       ? recorded.outcome.value
       : undefined;
   }
 
-  #turn(turns: TurnsByKey, { lane }: Asked, key: string): Outcome | undefined {
+  #turn(turns: TurnsByKey, { lane }: PendingEffect, key: string): EffectOutcome | undefined {
     const name = turnKey(lane.name, key);
     return turns.get(name)?.[this.#turns.get(name) ?? 0];
   }
@@ -241,30 +256,28 @@ class GuidedPlayer implements Player {
     this.#turns.set(name, (this.#turns.get(name) ?? 0) + 1);
   }
 
-  #takes(asked: Asked): number | undefined {
-    const work = askedWork(asked);
+  #takes(pending: PendingEffect): number | undefined {
+    const work = pendingWork(pending);
     return work && this.#options.takesMs(work);
   }
 
-  /** `undefined`: it need not wait for any moment. */
-  #wakesAt(asked: Asked): number | undefined {
-    if (asked.isDoomed || asked.nextPhase !== 'end') return undefined;
-    if (asked.effect.name === 'clock.sleep') return Number(asked.args);
-    const began = this.#began.get(asked.lane.name);
-    const ms = began === undefined ? undefined : this.#takes(asked);
+  /** Time at which the effect can end; `undefined` if it need not wait for time to pass. */
+  #wakesAt(pending: PendingEffect): number | undefined {
+    if (pending.isCancelling || pending.nextPhase !== 'end') return undefined;
+    if (pending.effect.name === 'clock.sleep') return Number(pending.args);
+    const began = this.#began.get(pending.lane.name);
+    const ms = began === undefined ? undefined : this.#takes(pending);
     if (began === undefined || ms === undefined) return undefined;
     return this.#options.time.now() < began + ms ? began + ms : undefined;
   }
 
   #wakeFirst(
-    timed: readonly { readonly asked: Asked; readonly at: number | undefined }[],
-  ): Asked | undefined {
+    timed: readonly { readonly pending: PendingEffect; readonly at: number | undefined }[],
+  ): PendingEffect | undefined {
     const [first] = timed.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0));
     if (first?.at !== undefined) this.#options.time.advanceTo(first.at);
-    return first?.asked;
+    return first?.pending;
   }
 }
 
-type Parked = Extract<Standing, { kind: 'parked' }>;
-
-const isParked = (standing: Standing): standing is Parked => standing.kind === 'parked';
+const isParked = (status: LaneStatus): status is ParkedLane => status.kind === 'parked';

@@ -1,37 +1,48 @@
-import { lazySessions } from '../../agents/open-session.ts';
-import { noUsage, type Session, type SessionFactory, type SessionResult } from '../../agents/session.ts';
-import { Shelf, type StaleSession } from '../../cases/replay/library.ts';
-import { taskOf } from '../../cases/replay/replay.ts';
-import { createVcr, isLive, type Vcr } from '../../cases/replay/serve.ts';
-import type { AppliedMark, DeltaOptions } from '../../cases/replay/serve-session.ts';
-import { RepriseError } from '../../core/errors.ts';
-import type { Redactor } from '../../effects/redact/redact.ts';
-import type { ShellRunner, WorkScript } from '../../engine/environment.ts';
-import { type Recording, shellRole } from '../../engine/recording/session-file.ts';
-import { unitOf } from '../../engine/state/graph.ts';
-import { runShellStep, type ShellEnd } from '../../process/shell-step.ts';
-import type { ForcedEnd, Plan } from './override.ts';
+import {
+  lazySessions,
+  noUsage,
+  type Session,
+  type SessionFactory,
+  type SessionResult,
+} from '../../agents/index.ts';
+import {
+  type AppliedMark,
+  createVcr,
+  type DeltaOptions,
+  isLive,
+  Shelf,
+  type StaleSession,
+  taskOf,
+  type Vcr,
+} from '../../cases/replay/index.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Redactor } from '../../effects/redact/index.ts';
+import type { ShellRunner, WorkScript } from '../../engine/index.ts';
+import { type RecordedActivity, shellRole } from '../../engine/recording/index.ts';
+import { unitOf } from '../../engine/state/index.ts';
+import { runShellStep, type ShellEnd } from '../../process/index.ts';
+import type { ForcedEnd, OverridePlan } from './override.ts';
 
 export interface ServedWorkOptions extends Omit<DeltaOptions, 'applyDeltas'> {
-  /** The step of the case. */
+  /** Command of the case. */
   readonly step: string;
-  readonly sessions: readonly Recording[];
+  readonly sessions: readonly RecordedActivity[];
   readonly redactor: Redactor;
   readonly live: readonly string[];
-  readonly plan: Plan;
+  readonly plan: OverridePlan;
 }
 
-/** The sessions and scripts of one step of a case: as they were recorded, unless they are to end otherwise. */
+/** Serves the sessions and scripts of one command of a case from the recording, with overridden ends. */
 export interface ServedWork {
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
-  /** Whether the session, once it is open, comes to its end by itself; by the key of its effects. */
+  /** Whether an open session ends without being cancelled. `sessionKey` is the key of its effects. */
   endsByItself(sessionKey: string): boolean;
   shellEndsByItself(script: Pick<WorkScript, 'unit' | 'what'>): boolean;
   stale(): readonly StaleSession[];
   applied(): readonly AppliedMark[];
   problems(): readonly RepriseError[];
-  /** Steps whose work failed because some of it is not in the recording. */
+  /** Steps that failed because one of their scripts is not in the recording. */
   missing(): readonly string[];
 }
 
@@ -42,8 +53,8 @@ export function serveWork(options: ServedWorkOptions): ServedWork {
   const missing: string[] = [];
   const waiting = new Set<string>();
 
-  /** A player for this recording alone: which one it is has been decided. */
-  const playerOf = (recording: Recording): Vcr => {
+  /** Creates a VCR for one recording, which has been chosen already. */
+  const vcrOf = (recording: RecordedActivity): Vcr => {
     const { redactor, repository, blobs } = options;
     const vcr = createVcr({
       sessions: [{ ...recording, order: 0 }],
@@ -63,7 +74,7 @@ export function serveWork(options: ServedWorkOptions): ServedWork {
 
   const openSession: SessionFactory = (request, host) => {
     const { unit } = host;
-    if (!unit) throw new RepriseError('INTERNAL', 'a session says nothing of the step that it belongs to');
+    if (!unit) throw new RepriseError('INTERNAL', 'the session does not name the step that it belongs to');
     const role = request.agent.name;
     if (isLive(live, { role, step: unit.step })) return lazySessions(request, host);
     const name = unitOf(unit.step, unit.worker);
@@ -74,10 +85,7 @@ export function serveWork(options: ServedWorkOptions): ServedWork {
     if (!isWhole) waiting.add(`${host.marker['REPRISE_RUN']}:${name}:${unit.attempt}:${unit.number}`);
     if (!found) return sessionThatWaits();
     const prompt = plan.promptOf(step, name);
-    const session = playerOf(found).openSession(
-      prompt === undefined ? request : { ...request, prompt },
-      host,
-    );
+    const session = vcrOf(found).openSession(prompt === undefined ? request : { ...request, prompt }, host);
     return forced?.kind === 'output'
       ? withResult(session, result => outputAsResult(forced, request.outputSchema !== undefined, result))
       : session;
@@ -94,14 +102,14 @@ export function serveWork(options: ServedWorkOptions): ServedWork {
     if (!isWhole && forced) return completed(forced, what);
     if (!found && script.signal.aborted) return { kind: 'cancelled' };
     if (!found) return notRecorded(`${step}.${name}`, role);
-    const end = await playerOf(found).runShell(script);
+    const end = await vcrOf(found).runShell(script);
     return forced?.kind === 'output' && isOwnWork(what) ? completed(forced, what) : end;
   };
 
-  /** Of what runs inside of another effect, which cannot be left waiting. */
+  /** Fails a script inside another effect: unlike a session, it cannot be left waiting. */
   const notRecorded = (key: string, role: string): ShellEnd => {
     missing.push(key);
-    const message = `the script ${role} of ${key} was never recorded`;
+    const message = `the recording has no script ${role} for ${key}`;
     return { kind: 'failed', error: { code: 'NOT_RECORDED', message }, tail: '' };
   };
 
@@ -123,7 +131,7 @@ export function serveWork(options: ServedWorkOptions): ServedWork {
   };
 }
 
-/** The script of the step, or one that judges its work. */
+/** Whether a script is that of the step itself, or a check of its work. */
 const isOwnWork = (what: string | undefined): boolean => what === undefined || /^check-/.test(what);
 
 const completed = (forced: ForcedEnd, what: string | undefined): ShellEnd => ({
@@ -135,10 +143,10 @@ const completed = (forced: ForcedEnd, what: string | undefined): ShellEnd => ({
 function outputAsResult(forced: ForcedEnd, isStructured: boolean, before?: SessionResult): SessionResult {
   const { usage = noUsage, denials = [], sessionId } = before ?? {};
   const output = forced.kind === 'output' ? forced.output : null;
-  const said = typeof output === 'object' && output !== null && 'text' in output ? output.text : output;
+  const reply = typeof output === 'object' && output !== null && 'text' in output ? output.text : output;
   return {
     kind: 'ok',
-    text: typeof said === 'string' ? said : JSON.stringify(output),
+    text: typeof reply === 'string' ? reply : JSON.stringify(output),
     usage,
     denials,
     ...(isStructured ? { structured: output } : {}),
@@ -161,7 +169,7 @@ const sessionThatEnds = (forced: ForcedEnd, isStructured: boolean): Session => (
   close: async () => {},
 });
 
-/** Nobody knows what it would have said: it goes on until it is cancelled. */
+/** A session without a recording: it runs until it is cancelled. */
 function sessionThatWaits(): Session {
   let cancel = () => {};
   const cancelled = new Promise<void>(resolve => {

@@ -1,13 +1,10 @@
-import type { TestContext } from '../../cases/context.ts';
-import { findCases } from '../../cases/manifest/find.ts';
-import { readCase } from '../../cases/manifest/load.ts';
-import { loadRecording } from '../../cases/replay/load.ts';
-import { RepriseError } from '../../core/errors.ts';
-import type { HistoryEvent } from '../../core/events.ts';
-import { nearest } from '../../core/suggest.ts';
-import type { RecordedEntry } from '../../effects/recording/recording.ts';
-import { canonicalOrder, digestsOf } from '../../engine/history/digest.ts';
-import { definitionPath } from '../../engine/state/graph.ts';
+import type { TestContext } from '../../cases/index.ts';
+import { findCases, readCase } from '../../cases/manifest/index.ts';
+import { loadRecording } from '../../cases/replay/index.ts';
+import { type HistoryEvent, nearest, RepriseError } from '../../core/index.ts';
+import type { RecordedEntry } from '../../effects/recording/index.ts';
+import { canonicalOrder, digestsOf } from '../../engine/history/index.ts';
+import { definitionPath } from '../../engine/state/index.ts';
 import {
   type CaseHistory,
   type Change,
@@ -17,53 +14,57 @@ import {
   outcomesOf,
   recordedHistories,
 } from './outcomes.ts';
-import { asRecorded, type Override, type Plan, planOf } from './override.ts';
+import { asRecorded, type Override, type OverridePlan, planOf } from './override.ts';
 import { type PlayedWhatIf, playWhatIf, type WhatIfCase } from './play.ts';
 
 export interface ReplayOptions {
   readonly override?: Override | undefined;
   /**
-   * From where on: a step of the case (`fix_readme`), or of a workflow in it (`fix_readme.land`). What comes before is
-   * as it was recorded.
+   * Point from which overrides apply: a command of the case (`fix_readme`), or a step of its workflow
+   * (`fix_readme.land`). Everything before it is as recorded. Defaults to the start of the case.
    */
   readonly from?: string | undefined;
-  /** Where cases are, relative to the current folder; `cases` unless it is said. */
+  /** Folder of all cases, relative to the current folder. Defaults to `cases`. */
   readonly folder?: string | undefined;
 }
 
 /**
- * How far what was played can be trusted. `exact`: all of it was recorded like this. `counterfactual`: something is
- * otherwise, by an override or because of one. `inconclusive`: the recording cannot say what would have happened.
+ * Trustworthiness of a result. `exact`: everything is as recorded. `counterfactual`: an override, or a consequence of one,
+ * changed something. `inconclusive`: the recording does not show what would have happened.
  */
 export type WhatIfMark = 'exact' | 'counterfactual' | 'inconclusive';
 
-/** What would have become of one run. */
+/** One run without and with overrides. */
 export interface WhatIfRun {
   readonly runId: string;
   readonly workflow: string;
-  /** The step of the case that started it. */
+  /** Command of the case that started the run. */
   readonly step: string;
-  /** The histories without and with overrides, in canonical order. Paths are those of no machine: `<PATH:repo>`. */
+  /** History without overrides, in canonical order. Paths are placeholders such as `<PATH:repo>`. */
   readonly before: readonly HistoryEvent[];
+  /** History with overrides, in canonical order. */
   readonly after: readonly HistoryEvent[];
   readonly ended: { readonly before: Outcome; readonly after: Outcome };
-  /** Steps that ended otherwise. */
+  /** Steps whose outcomes differ. */
   readonly changed: readonly Change[];
-  /** The same, to be read. */
+  /** Text of the differences, for people. */
   readonly diff: string;
   readonly marks: WhatIfMark;
 }
 
 export interface WhatIf {
-  /** In the order in which they began. */
+  /** Runs in the order in which they started. */
   readonly runs: readonly WhatIfRun[];
-  /** The differences of all runs. */
+  /** Text of the differences of all runs. */
   readonly diff: string;
-  /** What whoever reads it should know: steps that were never recorded, answers to other prompts. */
+  /** Caveats, such as steps without a recording or replies to another prompt. */
   readonly notes: readonly string[];
 }
 
-/** Throws CASE_NOT_FOUND, NOT_RECORDED, and USAGE for an override that does not fit the case. */
+/**
+ * Replays a case without and with overrides and compares the histories. Throws CASE_NOT_FOUND, NOT_RECORDED, and USAGE for
+ * an override that does not fit the case.
+ */
 export async function whatIf(
   name: string,
   { override = {}, from, folder }: ReplayOptions,
@@ -77,7 +78,7 @@ export async function whatIf(
   const changedBaseline = differing(before.histories, recordedHistories(loaded.recording.entries));
   const notes = [
     ...changedBaseline.map(
-      runId => `run ${runId}: without overrides it already ends otherwise than recorded`,
+      runId => `run ${runId}: even without overrides, the replay differs from the recording`,
     ),
     ...unusedNotes(plan, after),
     ...noteWork(after),
@@ -95,17 +96,19 @@ function loadCaseNamed(name: string, folder: string | undefined, context: TestCo
   });
   const [found, ...others] = cases;
   if (!found || others.length > 0) {
-    throw new RepriseError('USAGE', `${name} is ${found ? 'more than one case' : 'no case'}`, {
-      hint: found ? `one of ${cases.map(each => each.displayFile).join(', ')}` : 'name the folder of a case',
+    throw new RepriseError('USAGE', found ? `${name} matches several cases` : `${name} is not a case`, {
+      hint: found
+        ? `name one of ${cases.map(each => each.displayFile).join(', ')}`
+        : 'pass the name or the folder of a case',
     });
   }
   const manifest = readCase(found);
   if (manifest.form === 'worker_test') {
     throw new RepriseError(
       'USAGE',
-      `${found.displayFile} was put together by hand, and has no recording to start from`,
+      `${found.displayFile} is a handwritten \`worker_test\` without a recording, so it cannot be replayed with overrides`,
       {
-        hint: 'change its sessions instead',
+        hint: 'edit its sessions instead',
       },
     );
   }
@@ -114,27 +117,27 @@ function loadCaseNamed(name: string, folder: string | undefined, context: TestCo
   return { found, manifest, loaded, context };
 }
 
-/** Nobody knows when a message would have come, had everything else gone otherwise. */
+/** Throws USAGE if a run received a message: when it would arrive in a changed run is unknown. */
 function refuseMessages(entries: readonly RecordedEntry[], file: string): void {
-  const came = entries.find(({ op, outcome }) => op === 'inbox.next.end' && outcome?.kind === 'ok');
-  if (!came) return;
+  const message = entries.find(({ op, outcome }) => op === 'inbox.next.end' && outcome?.kind === 'ok');
+  if (!message) return;
   throw new RepriseError(
     'USAGE',
-    `${file}: a run was sent a message while it was at work, which cannot be replayed otherwise`,
+    `${file}: a run received a message while it was running, so the case cannot be replayed with overrides`,
     {
-      hint: 'record a case in which messages wait before the run goes on: a resume after approve, signal or cancel',
+      hint: 'record a case in which `approve`, `signal` or `cancel` comes before a `resume`',
     },
   );
 }
 
 async function playBefore(recorded: WhatIfCase): Promise<PlayedWhatIf> {
   const { found } = recorded;
-  const hint = `see whether it still replays: reprise test ${found.name}`;
+  const hint = `check that it still replays: reprise test ${found.name}`;
   const before = await playWhatIf(recorded, asRecorded).catch((error: unknown) => {
     if (!(error instanceof RepriseError) || error.code !== 'DEADLOCK') throw error;
     throw new RepriseError(
       'DEADLOCK',
-      `${found.displayFile} cannot be played without its order: ${error.message}`,
+      `${found.displayFile} cannot be replayed outside its recorded order: ${error.message}`,
       {
         hint,
         cause: error,
@@ -145,7 +148,7 @@ async function playBefore(recorded: WhatIfCase): Promise<PlayedWhatIf> {
   if (unknown === undefined) return before;
   throw new RepriseError(
     'REPLAY_DIVERGED',
-    `${found.displayFile} cannot be played again: ${unknown} does not end`,
+    `${found.displayFile} cannot be replayed: ${unknown} does not end`,
     {
       hint,
     },
@@ -161,14 +164,14 @@ const differing = (now: readonly CaseHistory[], then: readonly CaseHistory[]): r
 const eventsOf = (histories: readonly CaseHistory[], runId: string): readonly HistoryEvent[] =>
   histories.find(history => history.runId === runId)?.events ?? [];
 
-interface Plays {
+interface WhatIfPlays {
   readonly before: PlayedWhatIf;
   readonly after: PlayedWhatIf;
-  readonly plan: Plan;
+  readonly plan: OverridePlan;
   readonly changedBaseline: readonly string[];
 }
 
-function runOf(runId: string, { before, after, plan, changedBaseline }: Plays): WhatIfRun {
+function runOf(runId: string, { before, after, plan, changedBaseline }: WhatIfPlays): WhatIfRun {
   const events = { before: eventsOf(before.histories, runId), after: eventsOf(after.histories, runId) };
   const sides = { before: canonicalOrder(events.before), after: canonicalOrder(events.after) };
   const outcomes = { before: outcomesOf(events.before), after: outcomesOf(events.after) };
@@ -184,7 +187,7 @@ function runOf(runId: string, { before, after, plan, changedBaseline }: Plays): 
     ...sides,
     ended: { before: outcomes.before.run, after: outcomes.after.run },
     changed: changesOf(outcomes.before, outcomes.after),
-    diff: diffText(`run of ${workflow} in step ${step} (${marks})`, outcomes.before, outcomes.after),
+    diff: diffText(`run of ${workflow} in command ${step} (${marks})`, outcomes.before, outcomes.after),
     marks,
   };
 }
@@ -192,7 +195,7 @@ function runOf(runId: string, { before, after, plan, changedBaseline }: Plays): 
 const workflowOf = (events: readonly HistoryEvent[]): string =>
   events.flatMap(event => (event.type === 'run.started' ? [event.data.workflow] : []))[0] ?? '';
 
-function markOf(steps: readonly string[], { after, plan }: Pick<Plays, 'after' | 'plan'>): WhatIfMark {
+function markOf(steps: readonly string[], { after, plan }: Pick<WhatIfPlays, 'after' | 'plan'>): WhatIfMark {
   const served = steps.flatMap(step => after.served.get(step) ?? []);
   const kinds = new Set(served.flatMap(work => work.applied().map(({ kind }) => kind)));
   const isUnknown = steps.some(
@@ -208,25 +211,23 @@ function markOf(steps: readonly string[], { after, plan }: Pick<Plays, 'after' |
 function noteWork({ served, unknown, timedOut }: PlayedWhatIf): readonly string[] {
   const works = [...served.values()];
   return [
-    ...unknown.map(
-      unit =>
-        `${unit}: nothing recorded says how it would have ended; give it one: override.outputs['${unit}']`,
-    ),
-    ...timedOut.map(step => `step ${step} had not ended when its time was up`),
+    ...unknown.map(unit => `${unit}: its end is not in the recording; set override.outputs['${unit}']`),
+    ...timedOut.map(step => `command ${step} did not end within its time limit`),
     ...works
       .flatMap(work => work.stale())
-      .map(({ role, task, what }) => `${task}: ${what} of ${role} is another one than was recorded`),
+      .map(({ role, task, what }) => `${task}: ${what} of ${role} has changed since it was recorded`),
     ...works
       .flatMap(work => work.applied())
       .filter(({ kind }) => kind !== 'exact')
       .map(
-        ({ file, kind, why }) => `${file} was applied to other files than it was recorded on: ${why ?? kind}`,
+        ({ file, kind, why }) =>
+          `${file} was applied to files that differ from the recorded ones: ${why ?? kind}`,
       ),
   ];
 }
 
-/** Throws USAGE for a step that no workflow of the case has. */
-function unusedNotes(plan: Plan, { histories }: PlayedWhatIf): readonly string[] {
+/** Notes the overrides that were not used. Throws USAGE for a step that no workflow of the case has. */
+function unusedNotes(plan: OverridePlan, { histories }: PlayedWhatIf): readonly string[] {
   return plan.unused().map(({ key, step, unit }) => {
     const known = histories
       .filter(history => history.steps.includes(step))
@@ -234,11 +235,14 @@ function unusedNotes(plan: Plan, { histories }: PlayedWhatIf): readonly string[]
       .flatMap(event =>
         event.type === 'run.started' || event.type === 'run.resumed' ? (event.data.steps ?? []) : [],
       );
-    if (known.includes(definitionPath(unit)))
-      return `${key} never came to its work, so that its override was not used`;
+    if (known.includes(definitionPath(unit))) return `${key} did not run, so its override was not used`;
     const guess = nearest(unit, known);
-    throw new RepriseError('USAGE', `an override names ${key}, and no run in step ${step} has such a step`, {
-      hint: guess ? `did you mean ${step}.${guess}?` : `steps: ${known.join(', ') || 'none'}`,
-    });
+    throw new RepriseError(
+      'USAGE',
+      `override for \`${key}\`: no run of command ${step} has a step \`${unit}\``,
+      {
+        hint: guess ? `did you mean ${step}.${guess}?` : `steps: ${known.join(', ') || 'none'}`,
+      },
+    );
   });
 }

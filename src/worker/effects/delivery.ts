@@ -1,24 +1,26 @@
-import type { Timestamp } from '../../core/time.ts';
-import { withoutLease } from '../../engine/step/taping.ts';
-import { folderKey, landedKey, refKey, tipOfBranch } from '../../engine/step/workspace-effects.ts';
-import type { Resolution } from '../../git/conflict/progress.ts';
+import type { Timestamp } from '../../core/index.ts';
+import { folderKey, landedKey, refKey, tipOfBranch, withoutLease } from '../../engine/step/index.ts';
 import {
   abortResolution,
-  type Begun,
+  type BeginResult,
   beginResolution,
-  type Continued,
+  type ContinueResult,
   continueResolution,
-} from '../../git/conflict/resolve.ts';
-import { anyChanged, anyChangedNow } from '../../git/diff.ts';
-import { committer } from '../../git/names.ts';
-import { pushBranch } from '../../git/push.ts';
-import { deliverOnBranch, parkOnBranch } from '../../git/workspace/branch-records.ts';
-import { type Removal, removeWorkspace } from '../../git/workspace/remove.ts';
-import { type SaveRequest, saveWork } from '../../git/workspace/save.ts';
-import type { Lease } from '../../store/port.ts';
-import { parkedBranchOf, type Surroundings, taskBranch } from '../contract.ts';
+  type Resolution,
+} from '../../git/conflict/index.ts';
+import { anyChanged, anyChangedNow, committer, pushBranch } from '../../git/index.ts';
+import {
+  deliverOnBranch,
+  parkOnBranch,
+  type Removal,
+  removeWorkspace,
+  type SaveRequest,
+  saveWork,
+} from '../../git/workspace/index.ts';
+import type { Lease } from '../../store/index.ts';
+import { parkedBranchOf, taskBranch, type WorkerContext } from '../contract.ts';
 
-export interface Workspace {
+export interface LeasedWorkspace {
   readonly lease: Lease;
   /** Absolute. */
   readonly path: string;
@@ -28,7 +30,7 @@ export interface Workspace {
 const lookEveryMs = 2_000;
 
 /** What becomes of finished work beside landing it. */
-export function deliveryEffects({ environment, rules, repository }: Surroundings) {
+export function deliveryEffects({ environment, rules, repository }: WorkerContext) {
   const { world, clock, self } = environment;
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
   const inWorkspace = ({ path, branch }: { readonly path: string; readonly branch: string }) => ({
@@ -40,8 +42,8 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
 
     /** Lays out where work does not fit onto a commit any more. */
     beginSolving: world.effect<
-      Workspace & { readonly branch: string; readonly onto: string; readonly ontoName: string },
-      Begun
+      LeasedWorkspace & { readonly branch: string; readonly onto: string; readonly ontoName: string },
+      BeginResult
     >({
       name: 'conflict.lay-out',
       span: 'long',
@@ -53,8 +55,8 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
 
     /** Takes what is in the workspace for the solution. */
     goOnSolving: world.effect<
-      Workspace & { readonly resolution: Resolution; readonly at: Timestamp },
-      Continued
+      LeasedWorkspace & { readonly resolution: Resolution; readonly at: Timestamp },
+      ContinueResult
     >({
       name: 'conflict.take-solution',
       span: 'long',
@@ -71,7 +73,7 @@ export function deliveryEffects({ environment, rules, repository }: Surroundings
     }),
 
     /** Back to the work as it was. Also after a cancellation. */
-    stopSolving: world.effect<Workspace & { readonly resolution: Resolution }, void>({
+    stopSolving: world.effect<LeasedWorkspace & { readonly resolution: Resolution }, void>({
       name: 'conflict.give-up',
       span: 'long',
       cleanup: true,

@@ -1,25 +1,24 @@
-import { RepriseError } from '../../core/errors.ts';
-import { keysOfClaims } from '../../engine/effects.ts';
-import { outsideEffects } from '../../engine/outside-effects.ts';
-import type { WorkerRecord } from '../../store/runs.ts';
-import { type LeftWork, leftWorkOf } from '../abandon.ts';
-import type { Doing, Surroundings } from '../contract.ts';
+import { RepriseError } from '../../core/index.ts';
+import { keysOfClaims, outsideEffects } from '../../engine/index.ts';
+import type { WorkerRecord } from '../../store/index.ts';
+import { type UnfinishedWork, unfinishedWorkOf } from '../abandon.ts';
+import type { WorkerActivity, WorkerContext } from '../contract.ts';
 import { digestOf, printedBy } from '../tasks/read.ts';
 import {
   abandonedAmong,
-  type Change,
-  type Difference,
+  type ChangeQuery,
   differenceFrom,
   isDifferent,
-  type Seen,
   unfinished,
+  type WakeReason,
+  type WakeSnapshot,
 } from '../wake.ts';
 
 /** A worker as it describes itself: what is the same for the whole process is added where it is kept. */
 export type WorkerSelf = Omit<WorkerRecord, 'host' | 'pid' | 'processStart'>;
 
 /** What a worker does now, and what it has cost so far if that is known anew. */
-export interface WorkerShow extends Doing {
+export interface WorkerShow extends WorkerActivity {
   readonly incarnation: string;
   readonly costUsd?: number | null;
 }
@@ -31,11 +30,11 @@ const pollMs = 500;
 const listEvery = 20;
 
 /** How a worker goes on from task to task. */
-export function loopEffects({ environment, rules, branches }: Surroundings) {
+export function loopEffects({ environment, rules, branches }: WorkerContext) {
   const { world, clock, ids, store, self } = environment;
   const { branch, tasks } = rules;
 
-  const difference = async ({ seen, now }: Difference) =>
+  const difference = async ({ seen, now }: ChangeQuery) =>
     differenceFrom(seen, {
       main: await branches.tip(branch),
       revision: await store.claims.revision(),
@@ -139,16 +138,16 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
     }),
 
     /** What a run has left behind, from its history. */
-    leftWork: world.effect<string, LeftWork>({
+    leftWork: world.effect<string, UnfinishedWork>({
       name: 'runs.left-work',
       span: 'short',
       answer: 'inside',
       keys: runId => ({ reads: [`store:${runId}`, ...keysOfClaims(store, runId)] }),
-      perform: runId => leftWorkOf(environment, runId),
+      perform: runId => unfinishedWorkOf(environment, runId),
     }),
 
     /** Waits until something is different from what was seen; `tasks` if a command lists other tasks. */
-    changed: world.effect<Seen, 'tasks' | 'something'>({
+    changed: world.effect<WakeSnapshot, 'tasks' | 'something'>({
       name: 'main_head_sha',
       span: 'long',
       awaits: {
@@ -172,7 +171,7 @@ export function loopEffects({ environment, rules, branches }: Surroundings) {
     }),
 
     /** What is different from what was seen. Whoever waited saw some of it in the middle of what others did. */
-    whatChanged: world.effect<Difference, Change | null>({
+    whatChanged: world.effect<ChangeQuery, WakeReason | null>({
       name: 'worker.wake',
       span: 'short',
       keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'abandoned:'] }),

@@ -1,11 +1,9 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/errors.ts';
-import { folderKey, refKey } from '../../engine/step/workspace-effects.ts';
-import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../../store/claims.ts';
-import type { Fence } from '../../store/port.ts';
-import type { WorkerRecord } from '../../store/runs.ts';
-import type { Surroundings } from '../contract.ts';
+import { RepriseError } from '../../core/index.ts';
+import { folderKey, refKey } from '../../engine/step/index.ts';
+import type { Claim, ClaimRequest, ClaimResult, Fence, Settlement, WorkerRecord } from '../../store/index.ts';
+import type { WorkerContext } from '../contract.ts';
 import { withState } from '../tasks/parse.ts';
 import { printedBy, readTaskFiles, type TaskFiles } from '../tasks/read.ts';
 import type { TaskState } from '../tasks/task.ts';
@@ -29,7 +27,7 @@ export interface TaskMark {
 }
 
 /** What there is to do, and who does it. */
-export function taskEffects({ environment, rules, branches }: Surroundings) {
+export function taskEffects({ environment, rules, branches }: WorkerContext) {
   const { world, store } = environment;
   const { branch, tasks } = rules;
   /** Looked at again and again, mostly where nothing has moved. */

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { type AgentCards, checkNext, type Next } from './handoff.ts';
+import { type AgentCards, checkNext, type NextAction } from './handoff.ts';
 
 const agents: AgentCards = new Map([
   ['implement', {}],
   ['review', { inputs: { notes: { required: true }, focus: { required: false } } }],
   ['tidy', { inputs: {} }],
 ]);
-const to = (agent: string, args: Record<string, string> = {}): Next => ({ kind: 'agent', agent, args });
+const to = (agent: string, args: Record<string, string> = {}): NextAction => ({ kind: 'agent', agent, args });
 
 describe('of a worker', () => {
-  const check = (next: Next) => checkNext(next, { agents, role: 'worker' });
+  const check = (next: NextAction) => checkNext(next, { agents, role: 'worker' });
 
-  test.each<[Next]>([
+  test.each<[NextAction]>([
     [to('implement')],
     [to('implement', { anything: 'goes' })],
     [to('review', { notes: 'x' })],
@@ -56,7 +56,7 @@ describe('of a worker', () => {
 });
 
 describe('of a dispatcher', () => {
-  const check = (next: Next, tasks = ['fix-readme', 'add-tests']) =>
+  const check = (next: NextAction, tasks = ['fix-readme', 'add-tests']) =>
     checkNext(next, { agents, role: 'dispatch', tasks });
 
   test('a task that may be picked is all right, and so is sleep', () => {

@@ -1,22 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/json.ts';
-import { type Next, parseNext } from './handoff.ts';
+import { type NextAction, parseNext } from './handoff.ts';
 
-const parse = (text: string, structured?: Json): Next | string => {
+const parse = (text: string, structured?: Json): NextAction | string => {
   const parsed = parseNext({ text, structured });
   return parsed.kind === 'next' ? parsed.next : parsed.message;
 };
-const inTag = (content: string): Next | string => parse(`Done so far.\n\n<next>${content}</next>\n`);
-const agent = (name: string, args: Record<string, string> = {}): Next => ({
+const inTag = (content: string): NextAction | string => parse(`Done so far.\n\n<next>${content}</next>\n`);
+const agent = (name: string, args: Record<string, string> = {}): NextAction => ({
   kind: 'agent',
   agent: name,
   args,
 });
-const giveUp = (reason: string): Next => ({ kind: 'give-up', reason });
+const giveUp = (reason: string): NextAction => ({ kind: 'give-up', reason });
 
 describe('what is to happen next', () => {
-  test.each<[string, Next]>([
+  test.each<[string, NextAction]>([
     ['agent: review', agent('review')],
     ['\nagent: review\nnotes: Look at it.\n', agent('review', { notes: 'Look at it.' })],
     ['\n  agent: review\n  notes: Look at it.\n', agent('review', { notes: 'Look at it.' })],
@@ -61,7 +61,7 @@ describe('what is to happen next', () => {
     expect(inTag(`\nagent: review\n${content}\n`)).toEqual(agent('review', args));
   });
 
-  test.each<[string, Next]>([
+  test.each<[string, NextAction]>([
     ['review', agent('review')],
     [' "review" ', agent('review')],
     ['`review`.', agent('review')],
@@ -87,7 +87,7 @@ describe('what is to happen next', () => {
     expect(inTag(content)).toEqual(expected);
   });
 
-  test.each<[string, Next]>([
+  test.each<[string, NextAction]>([
     ['<next>agent: a</next> no: <next>agent: b</next> yes', agent('b')],
     ['<next>agent: a <next>agent: b</next>', agent('b')],
     ['<NEXT>agent: a</Next>', agent('a')],

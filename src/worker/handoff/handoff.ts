@@ -1,9 +1,9 @@
-import { isJsonObject, type Json } from '../../core/json.ts';
-import { nearest } from '../../core/suggest.ts';
-import { readWords, type Words, wordsOf } from './words.ts';
+import type { AgentInput } from '../../agents/index.ts';
+import { isJsonObject, type Json, nearest } from '../../core/index.ts';
+import { readWords, type Words, wordsOf } from './tag-content.ts';
 
 /** What an agent wants to happen after it. */
-export type Next =
+export type NextAction =
   /** Another agent goes on. */
   | { readonly kind: 'agent'; readonly agent: string; readonly args: Readonly<Record<string, string>> }
   /** The work is done. */
@@ -14,7 +14,7 @@ export type Next =
   | { readonly kind: 'sleep' };
 
 type ParsedNext =
-  | { readonly kind: 'next'; readonly next: Next }
+  | { readonly kind: 'next'; readonly next: NextAction }
   /** What is wrong, in a sentence that its author can mend it by. */
   | { readonly kind: 'problem'; readonly message: string };
 
@@ -25,14 +25,9 @@ export interface AgentCard {
   readonly inputs?: Readonly<Record<string, AgentInput>> | undefined;
 }
 
-interface AgentInput {
-  readonly description?: string | undefined;
-  readonly required: boolean;
-}
-
 export type AgentCards = ReadonlyMap<string, AgentCard>;
 
-interface Answer {
+interface AgentReply {
   /** The last message. */
   readonly text: string;
   /** The data that came with it. */
@@ -40,7 +35,7 @@ interface Answer {
 }
 
 /** What an agent wants to happen next: from its data if they say so, else from the last `<next>` in its text. Never throws. */
-export function parseNext({ text, structured }: Answer): ParsedNext {
+export function parseNext({ text, structured }: AgentReply): ParsedNext {
   const given = structuredNext(structured);
   if (given !== undefined) return interpret(given, 'The structured answer');
   const content = lastTag(text);
@@ -70,7 +65,7 @@ function lastTag(text: string): string | undefined {
   return rest.split(/<\s*\/\s*next\s*(?:>|$)/i, 1)[0];
 }
 
-type Fields = Exclude<Words, string>;
+type WordFields = Exclude<Words, string>;
 
 function interpret(words: Words, where: string): ParsedNext {
   if (typeof words === 'string') return interpretWord(words, where);
@@ -92,7 +87,7 @@ function interpret(words: Words, where: string): ParsedNext {
   return next(plainNext(name, args) ?? { kind: 'agent', agent: name, args });
 }
 
-const next = (wanted: Next): ParsedNext => ({ kind: 'next', next: wanted });
+const next = (wanted: NextAction): ParsedNext => ({ kind: 'next', next: wanted });
 
 function interpretWord(text: string, where: string): ParsedNext {
   const word = bare(text);
@@ -122,7 +117,7 @@ const plainName = (name: string): string =>
   name.trim().toLowerCase().replace(/[_ ]/g, '-').replace('giveup', 'give-up');
 
 /** What a word means that names no agent. */
-function plainNext(word: string, args: Readonly<Record<string, string>>): Next | undefined {
+function plainNext(word: string, args: Readonly<Record<string, string>>): NextAction | undefined {
   switch (plainName(word)) {
     case 'land':
     case 'done':
@@ -140,7 +135,7 @@ const reasonIn = (args: Readonly<Record<string, string>>): string =>
   args['reason'] || args['why'] || Object.values(args).filter(Boolean).join('\n') || 'no reason was given';
 
 /** `land: true`, `give-up: why` and the like, where no agent is named. */
-function controlsOf(fields: Fields): readonly Next[] {
+function controlsOf(fields: WordFields): readonly NextAction[] {
   if (fieldOf(fields, 'agent') !== undefined) return [];
   return Object.entries(fields).flatMap(([name, value]) => {
     if (typeof value !== 'string') return plainNext(name, flattened(value)) ?? [];
@@ -152,12 +147,12 @@ function controlsOf(fields: Fields): readonly Next[] {
 }
 
 /** `{next: ...}` around it all says nothing. */
-function unwrapped(fields: Fields): Words {
+function unwrapped(fields: WordFields): Words {
   const inner = Object.keys(fields).length === 1 ? fieldOf(fields, 'next') : undefined;
   return inner ?? fields;
 }
 
-function withAgent(fields: Fields): {
+function withAgent(fields: WordFields): {
   readonly agent: Words | undefined;
   readonly args: Record<string, string>;
 } {
@@ -171,13 +166,13 @@ function withAgent(fields: Fields): {
   return { agent: only[0], args: typeof only[1] === 'string' ? {} : flattened(only[1]) };
 }
 
-const fieldOf = (fields: Fields, wanted: string): Words | undefined =>
+const fieldOf = (fields: WordFields, wanted: string): Words | undefined =>
   Object.entries(fields).find(([name]) => plainName(name) === wanted)?.[1];
 
 const groups = new Set(['args', 'arguments', 'inputs', 'with']);
 
 /** Arguments as texts; a map of arguments stands for what is in it. */
-function flattened(fields: Fields): Record<string, string> {
+function flattened(fields: WordFields): Record<string, string> {
   const entries = Object.entries(fields).flatMap(([name, value]): readonly (readonly [string, Words])[] =>
     groups.has(plainName(name)) && typeof value !== 'string' ? Object.entries(value) : [[name, value]],
   );
@@ -195,7 +190,7 @@ export interface NextRules {
 }
 
 /** What is wrong with what an agent wants, in sentences that it can mend it by; `undefined` if nothing is. */
-export function checkNext(next: Next, { agents, role, tasks = [] }: NextRules): string | undefined {
+export function checkNext(next: NextAction, { agents, role, tasks = [] }: NextRules): string | undefined {
   switch (next.kind) {
     case 'land':
     case 'give-up':

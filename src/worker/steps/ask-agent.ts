@@ -1,18 +1,17 @@
-import type { ErrorData } from '../../core/errors.ts';
-import type { StepEnd } from '../../engine/run/messages.ts';
-import type { Message, Talks } from '../../engine/step/agent/conversation.ts';
-import type { SessionEnd } from '../../engine/step/agent/session.ts';
-import { failedWith } from '../../engine/step/outcome.ts';
-import { checkNext, type Next, type NextRules, parseNext } from '../handoff/handoff.ts';
+import type { ErrorData } from '../../core/index.ts';
+import type { StepEnd } from '../../engine/index.ts';
+import type { AgentMessage, Conversation, SessionEnd } from '../../engine/step/agent/index.ts';
+import { failedWith } from '../../engine/step/index.ts';
+import { checkNext, type NextAction, type NextRules, parseNext } from '../handoff/handoff.ts';
 import { correctionPrompt } from '../prompts.ts';
 
 export type AgentAnswer =
-  | { readonly kind: 'next'; readonly next: Next; readonly text: string }
+  | { readonly kind: 'next'; readonly next: NextAction; readonly text: string }
   /** There is no answer: the step ends. */
   | { readonly kind: 'ended'; readonly end: StepEnd };
 
-export interface Question {
-  readonly first: Message;
+export interface AgentQuestion {
+  readonly first: AgentMessage;
   /** How often it is told that its answer cannot be followed. */
   readonly corrections: number;
   /** What it was told of how to answer. */
@@ -21,21 +20,21 @@ export interface Question {
 }
 
 /** Talks to an agent until it has said in a way that can be followed what is to happen next. */
-export async function answerOf(
-  talks: Talks,
-  { first, corrections, how, rules }: Question,
+export async function askUntilValid(
+  conversation: Conversation,
+  { first, corrections, how, rules }: AgentQuestion,
 ): Promise<AgentAnswer> {
   let message = first;
-  for (let left = corrections; ; left--) {
-    const end = await talks.hold(message);
+  for (let unfinished = corrections; ; unfinished--) {
+    const end = await conversation.send(message);
     if (end.kind === 'paused') return { kind: 'ended', end: end.end };
     if (end.kind === 'failed') return { kind: 'ended', end: failedWith(end.error) };
     const parsed = parseNext(toAnswer(end));
     const problem = parsed.kind === 'problem' ? parsed.message : checkNext(parsed.next, rules);
     if (parsed.kind === 'next' && problem === undefined)
       return { kind: 'next', next: parsed.next, text: end.text };
-    if (left <= 0) return { kind: 'ended', end: failedWith(noTransition(problem ?? '', corrections)) };
-    message = talks.after(end, correctionPrompt(problem ?? '', how));
+    if (unfinished <= 0) return { kind: 'ended', end: failedWith(noTransition(problem ?? '', corrections)) };
+    message = conversation.after(end, correctionPrompt(problem ?? '', how));
   }
 }
 

@@ -1,17 +1,22 @@
-import { toTimestamp } from '../../core/time.ts';
-import { SessionCount, Talks } from '../../engine/step/agent/conversation.ts';
-import type { BuiltInWork, WorkLane } from '../../engine/step/contract.ts';
-import type { Done } from '../../engine/step/outcome.ts';
-import type { Place } from '../../engine/step/workspace.ts';
-import type { ClaimRequest } from '../../store/claims.ts';
-import { type Dispatch, dispatcher, inputOf, type Self, toOutput, waitsToDispatch } from '../contract.ts';
+import { toTimestamp } from '../../core/index.ts';
+import { Conversation, SessionCount } from '../../engine/step/agent/index.ts';
+import type { BuiltInWork, WorkLane, WorkLocation, WorkOutcome } from '../../engine/step/index.ts';
+import type { ClaimRequest } from '../../store/index.ts';
+import {
+  type Dispatch,
+  dispatcher,
+  inputOf,
+  toOutput,
+  type WorkerHandle,
+  waitsToDispatch,
+} from '../contract.ts';
 import { dispatchEnd, dispatchPrompt } from '../prompts.ts';
 import { candidatesOf, pickTask } from '../tasks/pick.ts';
-import { type Look, look, takersOf } from '../tasks/read.ts';
-import { answerOf } from './ask-agent.ts';
+import { readTasks, type TaskReading, takersOf } from '../tasks/read.ts';
+import { askUntilValid } from './ask-agent.ts';
 
 /** A task, and why it is that one; or that there is none. */
-type Choice =
+type DispatchChoice =
   | {
       readonly kind: 'task';
       readonly id: string;
@@ -26,37 +31,37 @@ type Choice =
  * itself would hold without it.
  */
 export const dispatchStep =
-  (self: Self): BuiltInWork =>
-  async (lane, place) => {
+  (worker: WorkerHandle): BuiltInWork =>
+  async (lane, location) => {
     const { effects, runId, lease } = lane;
     const key = `${runId}:${dispatcher}`;
     const places = effects.agents.get(dispatcher)?.maxConcurrency ?? 1;
-    await self.show({ state: 'dispatching', runId, note: waitsToDispatch });
+    await worker.show({ state: 'dispatching', runId, note: waitsToDispatch });
     try {
       await effects.takeSlot({ key, agent: dispatcher, places, lease });
-      return await dispatch(self, lane, place);
+      return await dispatch(worker, lane, location);
     } finally {
       await effects.releaseSlot({ key, agent: dispatcher });
     }
   };
 
-async function dispatch(self: Self, lane: WorkLane, place: Place): Promise<Done> {
-  await self.show({ state: 'dispatching', runId: lane.runId });
+async function dispatch(worker: WorkerHandle, lane: WorkLane, location: WorkLocation): Promise<WorkOutcome> {
+  await worker.show({ state: 'dispatching', runId: lane.runId });
   for (;;) {
-    const seen = await look(self.effects, self.rules, lane.effects);
-    const { situation } = seen;
-    const mine = situation.claims.find(({ runId, state }) => runId === lane.runId && state === 'held');
-    const chosen: Choice | Done = mine
+    const seen = await readTasks(worker.effects, worker.rules, lane.effects);
+    const { board } = seen;
+    const mine = board.claims.find(({ runId, state }) => runId === lane.runId && state === 'held');
+    const chosen: DispatchChoice | WorkOutcome = mine
       ? { kind: 'task', id: mine.task, ...heldBy(seen, mine.task), args: {} }
-      : await choose(self, lane, { seen, place });
+      : await choose(worker, lane, { seen, location });
     if ('end' in chosen) return chosen;
     if (chosen.kind === 'nothing') return nothing(chosen.why, seen);
-    const task = situation.tasks.find(({ id }) => id === chosen.id);
+    const task = board.tasks.find(({ id }) => id === chosen.id);
     if (!task) return nothing(`the task ${chosen.id} is gone`, seen);
-    const token = situation.claims.find(claim => claim.task === task.id)?.token ?? 0;
+    const token = board.claims.find(claim => claim.task === task.id)?.token ?? 0;
     const { id, version, title, body, file } = task;
-    const claim = await self.effects.takeClaim(
-      await requestOf(self, lane, { task: id, version, seen: token }),
+    const claim = await worker.effects.takeClaim(
+      await requestOf(worker, lane, { task: id, version, seen: token }),
     );
     // Somebody who dispatches by another lock, or a person, was faster: look again.
     if (claim.kind === 'taken') continue;
@@ -76,7 +81,7 @@ async function dispatch(self: Self, lane: WorkLane, place: Place): Promise<Done>
 }
 
 async function requestOf(
-  { effects }: Self,
+  { effects }: WorkerHandle,
   { runId, lease, scope }: WorkLane,
   claim: Pick<ClaimRequest, 'task' | 'version' | 'seen'>,
 ): Promise<ClaimRequest> {
@@ -85,53 +90,53 @@ async function requestOf(
 }
 
 /** What had been claimed before a crash is gone on with. */
-function heldBy({ situation }: Look, task: string): { readonly agent: string; readonly why: string } {
-  const free = { ...situation, claims: situation.claims.filter(claim => claim.task !== task) };
+function heldBy({ board }: TaskReading, task: string): { readonly agent: string; readonly why: string } {
+  const free = { ...board, claims: board.claims.filter(claim => claim.task !== task) };
   const candidate = candidatesOf(free).find(each => each.task.id === task);
   return {
-    agent: candidate?.agent.name ?? situation.defaultAgent ?? 'claude',
+    agent: candidate?.agent.name ?? board.defaultAgent ?? 'claude',
     why: 'it had been claimed before',
   };
 }
 
 async function choose(
-  self: Self,
+  worker: WorkerHandle,
   lane: WorkLane,
-  { seen, place }: { readonly seen: Look; readonly place: Place },
-): Promise<Choice | Done> {
-  const picked = pickTask(seen.situation);
+  { seen, location }: { readonly seen: TaskReading; readonly location: WorkLocation },
+): Promise<DispatchChoice | WorkOutcome> {
+  const picked = pickTask(seen.board);
   if (picked.kind === 'nothing') return picked;
-  if (self.rules.dispatch === 'agent') return ask(self, lane, { seen, place });
+  if (worker.rules.dispatch === 'agent') return ask(worker, lane, { seen, location });
   const { task, agent, why } = picked;
   return { kind: 'task', id: task.id, agent, args: {}, why };
 }
 
 /** Lets an agent pick. The lock is held already, so its own places are not asked for again. */
 async function ask(
-  self: Self,
+  worker: WorkerHandle,
   lane: WorkLane,
-  { seen, place }: { readonly seen: Look; readonly place: Place },
-): Promise<Choice | Done> {
+  { seen, location }: { readonly seen: TaskReading; readonly location: WorkLocation },
+): Promise<DispatchChoice | WorkOutcome> {
   const { agents } = lane.effects;
-  const tasks = candidatesOf(seen.situation);
+  const tasks = candidatesOf(seen.board);
   const unlimited = new Map(agents);
   const agent = agents.get(dispatcher);
   if (agent) unlimited.set(dispatcher, { ...agent, maxConcurrency: undefined });
   const { incarnation } = inputOf(lane.scope);
-  const workers = await self.effects.otherWorkers(incarnation);
+  const workers = await worker.effects.otherWorkers(incarnation);
   const cards = takersOf(agents);
-  const talks = new Talks(
+  const conversation = new Conversation(
     { ...lane, effects: { ...lane.effects, agents: unlimited } },
     {
-      place,
+      location,
       count: new SessionCount(lane),
       agent: dispatcher,
       prompt: dispatchPrompt({ tasks, workers, agents: cards }),
     },
   );
-  const answer = await answerOf(talks, {
-    first: talks.first(),
-    corrections: self.rules.corrections,
+  const answer = await askUntilValid(conversation, {
+    first: conversation.first(),
+    corrections: worker.rules.corrections,
     how: dispatchEnd({ tasks, agents: cards }),
     rules: { agents: cards, role: 'dispatch', tasks: tasks.map(({ task }) => task.id) },
   });
@@ -142,9 +147,9 @@ async function ask(
   return { kind: 'task', id, agent: next.agent, args, why };
 }
 
-const nothing = (why: string, { seen }: Look): Done => done({ task: null, why, seen });
+const nothing = (why: string, { seen }: TaskReading): WorkOutcome => done({ task: null, why, seen });
 
-const done = (dispatch: Dispatch): Done => ({
+const done = (dispatch: Dispatch): WorkOutcome => ({
   end: { kind: 'completed', output: toOutput(dispatch) },
   summary: '',
 });

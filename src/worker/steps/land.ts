@@ -1,35 +1,37 @@
 import { join } from 'node:path';
-import type { ErrorData } from '../../core/errors.ts';
-import { toTimestamp } from '../../core/time.ts';
-import { workVariables } from '../../engine/step/commands.ts';
-import type { BuiltInWork, WorkLane } from '../../engine/step/contract.ts';
+import { type ErrorData, toTimestamp } from '../../core/index.ts';
 import {
+  type BuiltInWork,
+  bestEffort,
   endedData,
+  failedWith,
   isRefused,
-  type Landed,
+  type LandedBranch,
   type LandingRequest,
   landBranch,
   landedBefore,
   landedNow,
   prepareBranch,
+  type WorkLane,
+  type WorkOutcome,
   whatHappened,
-} from '../../engine/step/landing.ts';
-import { bestEffort, type Done, failedWith } from '../../engine/step/outcome.ts';
-import type { LandingRefused } from '../../git/landing/landing.ts';
-import type { Settlement } from '../../store/claims.ts';
-import { dispatchedOf, type Self } from '../contract.ts';
-import { type FinishedTask, Owning } from './repair.ts';
+  workVariables,
+} from '../../engine/step/index.ts';
+import type { LandingRefused } from '../../git/landing/index.ts';
+import type { Settlement } from '../../store/index.ts';
+import { dispatchedOf, type WorkerHandle } from '../contract.ts';
+import { type FinishedTask, LandingRepair } from './repair.ts';
 
 /** Brings finished work to where it belongs, and has what stands in the way mended by whoever did the work. */
 export const landStep =
-  (self: Self): BuiltInWork =>
+  (worker: WorkerHandle): BuiltInWork =>
   async lane => {
     const dispatched = dispatchedOf(lane.scope);
     const { task } = dispatched;
     const own = { ...lane, unit: { ...lane.unit, task: task.id } };
     const work = finishedWork(own);
-    await self.show({ state: 'landing', runId: lane.runId, task: task.id });
-    return bringHome(self, own, { ...dispatched, work });
+    await worker.show({ state: 'landing', runId: lane.runId, task: task.id });
+    return bringHome(worker, own, { ...dispatched, work });
   };
 
 function finishedWork({ effects, runId, unit, workOf, scope }: WorkLane): FinishedTask['work'] {
@@ -42,72 +44,76 @@ function finishedWork({ effects, runId, unit, workOf, scope }: WorkLane): Finish
 }
 
 /** What is left for somebody else to land fits onto the branch and is verified like what is landed here. */
-async function bringHome(self: Self, lane: WorkLane, finished: FinishedTask): Promise<Done> {
+async function bringHome(worker: WorkerHandle, lane: WorkLane, finished: FinishedTask): Promise<WorkOutcome> {
   const { effects, known } = lane;
   const { branch } = finished.work;
-  const onto = self.rules.branch;
-  const owning = new Owning(self, lane, finished);
+  const onto = worker.rules.branch;
+  const repair = new LandingRepair(worker, lane, finished);
   const before = landedBefore(lane, branch);
-  if (before) return landed(self, lane, { finished, landing: before });
-  const isToLand = self.rules.land === 'main';
-  const request = landingOf(self, lane, finished);
-  let inTheWay = '';
-  for (let asked = known.reworks; ; asked++) {
+  if (before) return landed(worker, lane, { finished, landing: before });
+  const isToLand = worker.rules.land === 'main';
+  const request = landingOf(worker, lane, finished);
+  let blockedBy = '';
+  for (let reworks = known.reworks; ; reworks++) {
     if (isToLand) await lane.record({ type: 'landing.started', data: { onto, branch } });
     const landing = await (isToLand ? landBranch : prepareBranch)(effects, request);
     if (landing.kind === 'ready-to-land')
-      return deliver(self, lane, { ...finished, work: { ...finished.work, commit: landing.commit } });
+      return deliver(worker, lane, { ...finished, work: { ...finished.work, commit: landing.commit } });
     const ended = isRefused(landing) ? landing : landedNow(lane, landing, branch);
     await bestEffort(
       () => lane.record({ type: 'landing.ended', data: endedData(ended, { onto, branch }) }),
       ({ message }) => effects.notice(`the end of a landing could not be noted: ${message}`),
     );
-    if (!('kind' in ended)) return landed(self, lane, { finished, landing: ended });
+    if (!('kind' in ended)) return landed(worker, lane, { finished, landing: ended });
     if (ended.kind === 'fenced') return { end: failedWith(takenOver(ended)), summary: '' };
-    if (ended.kind === 'main-checkout-in-the-way' && self.canWait) {
-      await untilClear(self, lane, { task: finished.task.id, ended, isNews: ended.why !== inTheWay });
-      inTheWay = ended.why;
-      asked--;
+    if (ended.kind === 'main-checkout-in-the-way' && worker.canWait) {
+      await untilClear(worker, lane, { task: finished.task.id, ended, isNews: ended.why !== blockedBy });
+      blockedBy = ended.why;
+      reworks--;
       continue;
     }
-    if (asked >= self.rules.resolve || !owning.canMend(ended))
-      return park(self, lane, { finished, refused: ended });
-    const mended = await owning.mend(ended);
-    if (mended.kind === 'ended') return { end: mended.end, summary: '' };
-    if (mended.kind === 'not-mended') return park(self, lane, { finished, refused: ended, ...mended });
+    if (reworks >= worker.rules.resolve || !repair.canRepair(ended))
+      return park(worker, lane, { finished, refused: ended });
+    const repaired = await repair.repair(ended);
+    if (repaired.kind === 'ended') return { end: repaired.end, summary: '' };
+    if (repaired.kind === 'not-mended') return park(worker, lane, { finished, refused: ended, ...repaired });
   }
 }
 
 const tryAgainMs = 30_000;
 
-type InTheWay = Extract<LandingRefused, { kind: 'main-checkout-in-the-way' }>;
+type BlockedCheckout = Extract<LandingRefused, { kind: 'main-checkout-in-the-way' }>;
 
 /** The work is good: somebody has changes where it would land, which nobody else may touch. */
 async function untilClear(
-  self: Self,
+  worker: WorkerHandle,
   { effects, runId }: WorkLane,
-  { task, ended, isNews }: { readonly task: string; readonly ended: InTheWay; readonly isNews: boolean },
+  {
+    task,
+    ended,
+    isNews,
+  }: { readonly task: string; readonly ended: BlockedCheckout; readonly isNews: boolean },
 ): Promise<void> {
   const { path, files, why, hint } = ended;
-  await self.show({ state: 'landing', runId, task, note: why });
+  await worker.show({ state: 'landing', runId, task, note: why });
   if (isNews) effects.notice(`waiting to land ${task}, which is done; ${hint}`);
-  if (files.length > 0) return self.effects.checkoutCleared({ path, files });
+  if (files.length > 0) return worker.effects.checkoutCleared({ path, files });
   // What is unfinished there is not told by its files: it is tried again now and then.
-  await self.effects.sleepUntil((await self.effects.now()) + tryAgainMs);
+  await worker.effects.sleepUntil((await worker.effects.now()) + tryAgainMs);
 }
 
 function landingOf(
-  self: Self,
+  worker: WorkerHandle,
   { runId, lease, unit }: WorkLane,
   { task, token, work }: FinishedTask,
 ): LandingRequest {
-  const { verify } = self.rules;
+  const { verify } = worker.rules;
   return {
     runId,
     lease,
     unit,
     branch: work.branch,
-    onto: self.rules.branch,
+    onto: worker.rules.branch,
     env: work.env,
     claim: { task: task.id, token },
     ...(verify === undefined ? {} : { verify: { script: verify, shell: 'bash' as const, env: {} } }),
@@ -115,21 +121,21 @@ function landingOf(
 }
 
 async function landed(
-  self: Self,
+  worker: WorkerHandle,
   lane: WorkLane,
-  { finished, landing }: { readonly finished: FinishedTask; readonly landing: Landed },
-): Promise<Done> {
+  { finished, landing }: { readonly finished: FinishedTask; readonly landing: LandedBranch },
+): Promise<WorkOutcome> {
   const { commit, commits, outcome } = landing;
-  await settle(self, lane, { ...finished, state: 'landed', commit });
-  await tidyUp(self, lane, finished);
+  await settle(worker, lane, { ...finished, state: 'landed', commit });
+  await tidyUp(worker, lane, finished);
   return {
-    end: { kind: 'completed', output: { outcome, onto: self.rules.branch, commit, commits } },
+    end: { kind: 'completed', output: { outcome, onto: worker.rules.branch, commit, commits } },
     summary: '',
   };
 }
 
 async function settle(
-  { effects }: Self,
+  { effects }: WorkerHandle,
   { runId, lease }: WorkLane,
   {
     task,
@@ -146,7 +152,7 @@ async function settle(
 }
 
 /** What has landed is kept nowhere else. */
-async function tidyUp({ effects }: Self, lane: WorkLane, { work }: FinishedTask): Promise<void> {
+async function tidyUp({ effects }: WorkerHandle, lane: WorkLane, { work }: FinishedTask): Promise<void> {
   const { path, branch } = work;
   const { incarnation } = lane.lease;
   const say = (why: string) => lane.effects.notice(`the workspace ${path} is kept: ${why}`);
@@ -161,7 +167,7 @@ async function tidyUp({ effects }: Self, lane: WorkLane, { work }: FinishedTask)
 
 /** The work stays where it is found again. */
 async function park(
-  self: Self,
+  worker: WorkerHandle,
   lane: WorkLane,
   {
     finished,
@@ -174,41 +180,41 @@ async function park(
     readonly why?: string;
     readonly commit?: string;
   },
-): Promise<Done> {
+): Promise<WorkOutcome> {
   const { task, work } = finished;
   const commit = kept ?? (await lane.effects.tipOfBranch(work.branch)) ?? work.commit;
-  const branch = await self.effects.park({ task: task.id, commit });
+  const branch = await worker.effects.park({ task: task.id, commit });
   const reason = why ?? whatHappened(refused);
   await lane.record({ type: 'landing.parked', data: { branch, commit, message: reason } });
-  await settle(self, lane, { ...finished, state: 'parked', reason, branch });
+  await settle(worker, lane, { ...finished, state: 'parked', reason, branch });
   return {
     end: failedWith({
       code: 'CANNOT_LAND',
-      message: `${task.id} could not be landed on ${self.rules.branch}: ${reason}`,
-      hint: `it is parked on ${branch}; look at it: git log ${self.rules.branch}..${branch}; to have it done again: reprise tasks release ${task.id}`,
+      message: `${task.id} could not be landed on ${worker.rules.branch}: ${reason}`,
+      hint: `it is parked on ${branch}; look at it: git log ${worker.rules.branch}..${branch}; to have it done again: reprise tasks release ${task.id}`,
     }),
     summary: '',
   };
 }
 
 /** Leaves the work on a branch for somebody else to land. */
-async function deliver(self: Self, lane: WorkLane, finished: FinishedTask): Promise<Done> {
-  const { rules, effects } = self;
+async function deliver(worker: WorkerHandle, lane: WorkLane, finished: FinishedTask): Promise<WorkOutcome> {
+  const { rules, effects } = worker;
   const { task, work } = finished;
   const { commit } = work;
   const branch = await effects.deliver({ task: task.id, commit });
   if (rules.land === 'pr') {
     await effects.push({ branch, commit });
-    const failed = await announce(self, lane, { finished, branch });
+    const failed = await announce(worker, lane, { finished, branch });
     if (failed) return { end: failedWith(failed), summary: '' };
   }
-  await settle(self, lane, { ...finished, state: 'delivered', commit, branch });
-  await tidyUp(self, lane, finished);
+  await settle(worker, lane, { ...finished, state: 'delivered', commit, branch });
+  await tidyUp(worker, lane, finished);
   return { end: { kind: 'completed', output: { outcome: 'delivered', branch, commit } }, summary: '' };
 }
 
 async function announce(
-  { rules }: Self,
+  { rules }: WorkerHandle,
   { effects, runId, lease, unit }: WorkLane,
   { finished: { task }, branch }: { readonly finished: FinishedTask; readonly branch: string },
 ): Promise<ErrorData | undefined> {

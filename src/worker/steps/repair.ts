@@ -1,14 +1,13 @@
-import { toTimestamp } from '../../core/time.ts';
-import type { StepEnd } from '../../engine/run/messages.ts';
-import { type Message, SessionCount, Talks } from '../../engine/step/agent/conversation.ts';
-import { checkPrompt } from '../../engine/step/agent/prompts.ts';
-import type { KnownSession, WorkLane } from '../../engine/step/contract.ts';
-import type { Resolution } from '../../git/conflict/progress.ts';
-import type { LandingRefused } from '../../git/landing/landing.ts';
-import type { Dispatch, Self } from '../contract.ts';
+import { toTimestamp } from '../../core/index.ts';
+import type { StepEnd } from '../../engine/index.ts';
+import { type AgentMessage, Conversation, checkPrompt, SessionCount } from '../../engine/step/agent/index.ts';
+import type { KnownSession, WorkLane } from '../../engine/step/index.ts';
+import type { Resolution } from '../../git/conflict/index.ts';
+import type { LandingRefused } from '../../git/landing/index.ts';
+import type { Dispatch, WorkerHandle } from '../contract.ts';
 import { conflictPrompt, correctionPrompt, howToEnd, workPrompt } from '../prompts.ts';
 import { colleaguesOf, takersOf } from '../tasks/read.ts';
-import { type AgentAnswer, answerOf } from './ask-agent.ts';
+import { type AgentAnswer, askUntilValid } from './ask-agent.ts';
 
 /** A task whose agents are done with it. */
 export type FinishedTask = Extract<Dispatch, { agent: string }> & {
@@ -24,35 +23,35 @@ export type FinishedTask = Extract<Dispatch, { agent: string }> & {
   };
 };
 
-export type Mended =
+export type RepairResult =
   /** It may be landed again. */
   | { readonly kind: 'mended' }
   /** `commit`: where the work is, if its branch has lost it. */
   | { readonly kind: 'not-mended'; readonly why: string; readonly commit?: string }
   | { readonly kind: 'ended'; readonly end: StepEnd };
 
-type Conflict = Extract<LandingRefused, { kind: 'conflict' }>;
+type ConflictRefusal = Extract<LandingRefused, { kind: 'conflict' }>;
 type VerifyFailed = Extract<LandingRefused, { kind: 'verify-failed' }>;
 
 /** The agent that did the work of a task last: it is told what stands in the way of its landing. */
-export class Owning {
-  readonly #self: Self;
+export class LandingRepair {
+  readonly #worker: WorkerHandle;
   readonly #lane: WorkLane;
   readonly #finished: FinishedTask;
   readonly #agent: string;
-  readonly #talks: Talks;
+  readonly #conversation: Conversation;
   #session: KnownSession | undefined;
 
-  constructor(self: Self, lane: WorkLane, finished: FinishedTask) {
+  constructor(worker: WorkerHandle, lane: WorkLane, finished: FinishedTask) {
     const { task, args, work } = finished;
     const { path, branch, base, env, session } = work;
-    this.#self = self;
+    this.#worker = worker;
     this.#lane = lane;
     this.#finished = finished;
     this.#agent = session?.agent ?? finished.agent;
     this.#session = lane.known.session ?? session;
-    this.#talks = new Talks(lane, {
-      place: { folder: path, env, workspace: { path, branch, base, readonly: false } },
+    this.#conversation = new Conversation(lane, {
+      location: { folder: path, env, workspace: { path, branch, base, readonly: false } },
       count: new SessionCount(lane),
       agent: this.#agent,
       prompt: workPrompt({
@@ -65,13 +64,13 @@ export class Owning {
     });
   }
 
-  canMend({ kind }: LandingRefused): boolean {
+  canRepair({ kind }: LandingRefused): boolean {
     return kind === 'conflict' || kind === 'verify-failed' || kind === 'lost-the-race';
   }
 
-  async mend(refused: LandingRefused): Promise<Mended> {
+  async repair(refused: LandingRefused): Promise<RepairResult> {
     const { task } = this.#finished;
-    await this.#self.show({
+    await this.#worker.show({
       state: 'landing',
       runId: this.#lane.runId,
       task: task.id,
@@ -83,8 +82,8 @@ export class Owning {
     return { kind: 'mended' };
   }
 
-  async #solve(conflict: Conflict): Promise<Mended> {
-    const { effects, rules } = this.#self;
+  async #solve(conflict: ConflictRefusal): Promise<RepairResult> {
+    const { effects, rules } = this.#worker;
     const { lease } = this.#lane;
     const { path, branch } = this.#finished.work;
     const begun = await effects.beginSolving({
@@ -97,8 +96,8 @@ export class Owning {
     if (begun.kind === 'fits') return { kind: 'mended' };
     let { resolution } = begun;
     try {
-      let message = this.#again(this.#toldOf(resolution));
-      for (let left = rules.corrections; ; ) {
+      let message = this.#again(this.#conflictMessage(resolution));
+      for (let unfinished = rules.corrections; ; ) {
         const answer = await this.#ask(message);
         if (answer.kind === 'ended') return await this.#stop(resolution, answer);
         if (answer.next.kind === 'give-up')
@@ -116,11 +115,12 @@ export class Owning {
             return await this.#stop(resolution, { kind: 'not-mended', why: taken.why });
           case 'conflict':
             resolution = taken.resolution;
-            message = this.#again(this.#toldOf(resolution));
+            message = this.#again(this.#conflictMessage(resolution));
             break;
           case 'unsolved':
-            if (left-- <= 0) return await this.#stop(resolution, { kind: 'not-mended', why: taken.why });
-            message = this.#again(`${correctionPrompt(taken.why, this.#toldOf(resolution))}`);
+            if (unfinished-- <= 0)
+              return await this.#stop(resolution, { kind: 'not-mended', why: taken.why });
+            message = this.#again(`${correctionPrompt(taken.why, this.#conflictMessage(resolution))}`);
         }
       }
     } catch (thrown) {
@@ -129,15 +129,15 @@ export class Owning {
     }
   }
 
-  async #stop(resolution: Resolution, mended: Mended): Promise<Mended> {
+  async #stop(resolution: Resolution, repaired: RepairResult): Promise<RepairResult> {
     const { path } = this.#finished.work;
-    await this.#self.effects.stopSolving({ lease: this.#lane.lease, path, resolution });
-    return mended;
+    await this.#worker.effects.stopSolving({ lease: this.#lane.lease, path, resolution });
+    return repaired;
   }
 
   /** What would be the branch does not pass: the agent is shown what was said. */
-  async #repair({ output }: VerifyFailed): Promise<Mended> {
-    const { rules, effects } = this.#self;
+  async #repair({ output }: VerifyFailed): Promise<RepairResult> {
+    const { rules, effects } = this.#worker;
     const { task, work } = this.#finished;
     const { path, branch, base } = work;
     const news = checkPrompt({ text: rules.verify ?? '', tail: output });
@@ -152,23 +152,23 @@ export class Owning {
     return { kind: 'mended' };
   }
 
-  #ask(first: Message): Promise<AgentAnswer> {
+  #ask(first: AgentMessage): Promise<AgentAnswer> {
     const { agents } = this.#lane.effects;
-    return answerOf(this.#talks, {
+    return askUntilValid(this.#conversation, {
       first,
-      corrections: this.#self.rules.corrections,
+      corrections: this.#worker.rules.corrections,
       how: howToEnd(colleaguesOf(agents, this.#agent)),
       rules: { agents: takersOf(agents), role: 'worker' },
     });
   }
 
-  #again(news: string): Message {
-    return this.#talks.again(this.#session, news);
+  #again(news: string): AgentMessage {
+    return this.#conversation.again(this.#session, news);
   }
 
-  #toldOf({ files, subject }: Resolution): string {
+  #conflictMessage({ files, subject }: Resolution): string {
     const noted = files.map(({ path, words }) => ({ path, note: words }));
-    return conflictPrompt({ files: noted, subject, onto: this.#self.rules.branch });
+    return conflictPrompt({ files: noted, subject, onto: this.#worker.rules.branch });
   }
 }
 

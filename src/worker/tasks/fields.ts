@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { isJsonObject, type Json } from '../../core/json.ts';
-import { someText } from '../../workflow/yaml/schema-parts.ts';
-import { explainIssues, schemaKeys } from '../../workflow/yaml/source/explain-issues.ts';
-import type { Complaint } from '../../workflow/yaml/source/problem-list.ts';
+import { isJsonObject, type Json } from '../../core/index.ts';
+import { someText } from '../../workflow/yaml/index.ts';
+import { type Complaint, explainIssues, schemaKeys } from '../../workflow/yaml/source/index.ts';
 import { priorities, type Task, taskStates } from './task.ts';
 
 /** A key without a value says as much as no key. */

@@ -91,11 +91,11 @@ describe('what is wrong with a task', () => {
          3 | status: ready
            | ^^^^^^
         hint: did you mean \`state\`?
-      issues/fix-readme.md:4:9: \`needs[0]\` must be text, not \`1\`
+      issues/fix-readme.md:4:9: \`needs[0]\` must be a string, not \`1\`
          4 | needs: [1]
            |         ^
         hint: put it in quotes: "1"
-      issues/fix-readme.md:5:8: \`agent\` must be text, not a list
+      issues/fix-readme.md:5:8: \`agent\` must be a string, not a list
          5 | agent: [x]
            |        ^^^"
     `);
@@ -111,10 +111,10 @@ describe('what is wrong with a task', () => {
         hint: did you mean \`done\`?"
     `);
     expect(problemsOf('---\npriority: P1\npriority: P2\n---\nDo it.')).toMatchInlineSnapshot(`
-      "issues/fix-readme.md:3:1: \`priority\` is written twice in this map
+      "issues/fix-readme.md:3:1: duplicate key \`priority\`
          3 | priority: P2
            | ^^^^^^^^
-        hint: keep one of them"
+        hint: remove one of them"
     `);
     expect(problemsOf('---\ntitle: Fix: it\n---\nDo it.')).toMatchInlineSnapshot(`
       "issues/fix-readme.md:2:8: not valid YAML: nested mappings are not allowed in compact mappings

@@ -1,10 +1,16 @@
 import { createHash } from 'node:crypto';
 import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
 import { splitFrontMatter } from '../../agents/definitions.ts';
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
-import type { Problem } from '../../workflow/problems.ts';
-import { type Complaint, LineIndex, ProblemList } from '../../workflow/yaml/source/problem-list.ts';
-import { isTooDeep, keyText, YamlSource } from '../../workflow/yaml/source/yaml-source.ts';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/index.ts';
+import type { Problem } from '../../workflow/index.ts';
+import {
+  type Complaint,
+  isTooDeep,
+  keyText,
+  LineIndex,
+  ProblemList,
+  YamlSource,
+} from '../../workflow/yaml/source/index.ts';
 import { readTaskFields, titleOf } from './fields.ts';
 import {
   checkTaskGraph,
@@ -139,14 +145,14 @@ export function parseListedTasks(printed: string, { command, known = [] }: Liste
   return { tasks: graph.tasks, problems: [...unread, ...broken, ...together] };
 }
 
-interface Entry {
+interface ListEntry {
   readonly value: Json;
   /** `entry 3` or `line 3`. */
   readonly place: string;
 }
 
 interface Entries {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly ListEntry[];
   readonly problems: readonly TaskProblem[];
 }
 
@@ -307,12 +313,12 @@ const insert = (text: string, at: number, added: string): string =>
   splice(text, { start: at, end: at, text: added });
 const lineEndOf = (text: string): string => (/\r?\n/.exec(text)?.[0] === '\r\n' ? '\r\n' : '\n');
 
-interface Wanted {
+interface WantedState {
   readonly state: TaskState;
   readonly yaml: string;
 }
 
-function editOf(root: unknown, wanted: Wanted): Edit | 'append' | undefined {
+function editOf(root: unknown, wanted: WantedState): Edit | 'append' | undefined {
   if (root === null || (isScalar(root) && root.value === null)) return 'append';
   if (!isMap(root)) return undefined;
   const pair = root.items.find(({ key }) => keyText(key) === 'state');
@@ -322,7 +328,7 @@ function editOf(root: unknown, wanted: Wanted): Edit | 'append' | undefined {
   return { start, end: start, text: ` state: ${wanted.state}${root.items.length > 0 ? ',' : ''}` };
 }
 
-function editOfPair({ key, value, srcToken }: Pair, { state, yaml }: Wanted): Edit | undefined {
+function editOfPair({ key, value, srcToken }: Pair, { state, yaml }: WantedState): Edit | undefined {
   const { start, end } = rangeOf(value);
   // A block scalar takes the end of its last line with it.
   const lineEnd = /(\r?\n)?$/.exec(yaml.slice(start, end))?.[0] ?? '';

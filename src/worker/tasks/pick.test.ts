@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { claimStates } from '../../store/claims.ts';
 import { aClaim, aTask } from '../test-support.ts';
 import { candidatesOf, pickTask } from './pick.ts';
-import type { Situation } from './status.ts';
+import type { TaskBoard } from './status.ts';
 import { priorities, type Task, taskStates } from './task.ts';
 
-const among = (tasks: readonly Task[], given: Partial<Situation> = {}): Situation => ({
+const among = (tasks: readonly Task[], given: Partial<TaskBoard> = {}): TaskBoard => ({
   tasks,
   claims: [],
   agents: ['implement', 'fix-readme'],
@@ -115,7 +115,7 @@ describe('whatever the situation is', () => {
       token: fc.nat(),
     })
     .map(given => aClaim(given.task, given));
-  const situation = fc
+  const board = fc
     .record({
       tasks: fc.uniqueArray(task, { selector: ({ id }) => id }),
       claims: fc.uniqueArray(claim, { selector: ({ task }) => task }),
@@ -124,7 +124,7 @@ describe('whatever the situation is', () => {
 
   test('what is picked is ready, free, not tried yet, and has all that it needs', () => {
     fc.assert(
-      fc.property(situation, given => {
+      fc.property(board, given => {
         const picked = pickTask(given);
         if (picked.kind === 'nothing') return;
         const { task, agent, seen } = picked;
@@ -146,7 +146,7 @@ describe('whatever the situation is', () => {
 
   test('no task that could be taken is more urgent', () => {
     fc.assert(
-      fc.property(situation, given => {
+      fc.property(board, given => {
         const picked = pickTask(given);
         const candidates = candidatesOf(given);
         expect(picked.kind === 'task').toBe(candidates.length > 0);
@@ -158,7 +158,7 @@ describe('whatever the situation is', () => {
 
   test('the order in which it is told does not matter', () => {
     fc.assert(
-      fc.property(situation, given => {
+      fc.property(board, given => {
         const { tasks, claims } = given;
         expect(pickTask({ ...given, tasks: tasks.toReversed(), claims: claims.toReversed() })).toEqual(
           pickTask(given),

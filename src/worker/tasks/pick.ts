@@ -1,13 +1,13 @@
 import {
   type ChosenAgent,
-  type Situation,
-  type StandingWord,
-  standingsOf,
-  type TaskStanding,
+  type TaskBoard,
+  type TaskStatusWord,
+  type TaskWithStatus,
+  taskStatusesOf,
 } from './status.ts';
 import { byText, type Task } from './task.ts';
 
-export interface Candidate {
+export interface TaskCandidate {
   readonly task: Task;
   readonly agent: ChosenAgent;
   /** The token to claim it with. */
@@ -22,7 +22,7 @@ export interface WaitingTask {
   readonly why: string;
 }
 
-export type Picked =
+export type PickResult =
   | {
       readonly kind: 'task';
       readonly task: Task;
@@ -37,31 +37,31 @@ export type Picked =
   | { readonly kind: 'nothing'; readonly why: string; readonly waiting: readonly WaitingTask[] };
 
 /** The dispatcher that needs no model: the first of the tasks that may be taken now. The same situation, the same answer. */
-export function pickTask(situation: Situation): Picked {
-  const standings = standingsOf(situation);
-  const waiting = standings.flatMap(({ task, standing }) =>
-    task?.state === 'ready' && standing.word !== 'ready' && standing.word !== 'landed'
-      ? [{ task, why: standing.text }]
+export function pickTask(board: TaskBoard): PickResult {
+  const statuses = taskStatusesOf(board);
+  const waiting = statuses.flatMap(({ task, status }) =>
+    task?.state === 'ready' && status.word !== 'ready' && status.word !== 'landed'
+      ? [{ task, why: status.text }]
       : [],
   );
-  const candidates = candidatesAmong(standings);
+  const candidates = candidatesAmong(statuses);
   const [first] = candidates;
-  if (!first) return { kind: 'nothing', why: whyNothing(standings), waiting };
+  if (!first) return { kind: 'nothing', why: whyNothing(statuses), waiting };
   const { task, agent, seen } = first;
   return { kind: 'task', task, agent: agent.name, why: whyThis(first, candidates.length), seen, waiting };
 }
 
 /** The tasks that may be taken now, the most urgent first. */
-export const candidatesOf = (situation: Situation): readonly Candidate[] =>
-  candidatesAmong(standingsOf(situation));
+export const candidatesOf = (board: TaskBoard): readonly TaskCandidate[] =>
+  candidatesAmong(taskStatusesOf(board));
 
 /** By priority; then what most others wait for; then by name. */
-function candidatesAmong(standings: readonly TaskStanding[]): readonly Candidate[] {
-  const waitersOf = countWaiters(standings);
-  return standings
-    .flatMap(({ id, task, claim, standing }) =>
-      task && standing.word === 'ready'
-        ? [{ task, agent: standing.agent, seen: claim?.token ?? 0, waiters: waitersOf(id) }]
+function candidatesAmong(statuses: readonly TaskWithStatus[]): readonly TaskCandidate[] {
+  const waitersOf = countWaiters(statuses);
+  return statuses
+    .flatMap(({ id, task, claim, status }) =>
+      task && status.word === 'ready'
+        ? [{ task, agent: status.agent, seen: claim?.token ?? 0, waiters: waitersOf(id) }]
         : [],
     )
     .toSorted(
@@ -71,10 +71,10 @@ function candidatesAmong(standings: readonly TaskStanding[]): readonly Candidate
 }
 
 /** Also those that wait for a task that waits for it. Whatever has not been released to be worked on waits for nothing. */
-function countWaiters(standings: readonly TaskStanding[]): (id: string) => number {
+function countWaiters(statuses: readonly TaskWithStatus[]): (id: string) => number {
   const dependents = new Map<string, Task[]>();
-  for (const { task, standing } of standings) {
-    if (!task || standing.word === 'done' || standing.word === 'landed') continue;
+  for (const { task, status } of statuses) {
+    if (!task || status.word === 'done' || status.word === 'landed') continue;
     for (const need of task.needs) {
       const known = dependents.get(need);
       if (known) known.push(task);
@@ -93,7 +93,7 @@ function countWaiters(standings: readonly TaskStanding[]): (id: string) => numbe
   };
 }
 
-function whyThis({ task, agent, waiters }: Candidate, ready: number): string {
+function whyThis({ task, agent, waiters }: TaskCandidate, ready: number): string {
   const place = ready === 1 ? 'the only ready task' : `the first of ${ready} ready tasks`;
   const wait = waiters === 0 ? [] : [waiters === 1 ? '1 task waits for it' : `${waiters} tasks wait for it`];
   return [`${task.priority}, ${place}`, ...wait, agentWords[agent.by]].join('; ');
@@ -106,7 +106,7 @@ const agentWords: Readonly<Record<ChosenAgent['by'], string>> = {
 };
 
 /** In the order in which they may change. */
-const words: readonly StandingWord[] = [
+const words: readonly TaskStatusWord[] = [
   'held',
   'waiting',
   'delivered',
@@ -120,10 +120,10 @@ const words: readonly StandingWord[] = [
   'landed',
 ];
 
-function whyNothing(standings: readonly TaskStanding[]): string {
-  if (standings.length === 0) return 'there are no tasks';
+function whyNothing(statuses: readonly TaskWithStatus[]): string {
+  if (statuses.length === 0) return 'there are no tasks';
   const counts = words.flatMap(word => {
-    const count = standings.filter(({ standing }) => standing.word === word).length;
+    const count = statuses.filter(({ status }) => status.word === word).length;
     return count === 0 ? [] : [`${count} ${word}`];
   });
   return `no task is ready: ${counts.join(', ')}`;

@@ -1,61 +1,59 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { AgentDefinition } from '../../agents/agent.ts';
-import { RepriseError } from '../../core/errors.ts';
-import type { Environment } from '../../engine/environment.ts';
-import type { Branches } from '../../git/refs.ts';
-import { startProcess } from '../../process/start.ts';
-import type { Claim } from '../../store/claims.ts';
+import type { AgentDefinitions } from '../../agents/index.ts';
+import { RepriseError } from '../../core/index.ts';
+import type { Environment } from '../../engine/index.ts';
+import type { Branches } from '../../git/index.ts';
+import { startProcess } from '../../process/index.ts';
+import type { Claim } from '../../store/index.ts';
 import { dispatcher, type WorkerRules } from '../contract.ts';
-import type { WorkerEffects } from '../effects/index.ts';
+import type { WorkerEffects } from '../effects/effects.ts';
 import type { AgentCards } from '../handoff/handoff.ts';
-import type { Seen } from '../wake.ts';
+import type { WakeSnapshot } from '../wake.ts';
 import { parseListedTasks, parseTasks } from './parse.ts';
-import type { Situation } from './status.ts';
+import type { TaskBoard } from './status.ts';
 import type { TaskProblem } from './task.ts';
 
-export interface Look {
-  readonly seen: Seen;
-  readonly situation: Situation;
+export interface TaskReading {
+  readonly seen: WakeSnapshot;
+  readonly board: TaskBoard;
   /** Why the list of a command cannot be read, or not all of it. */
   readonly unread?: TaskProblem | undefined;
 }
-
-type Agents = ReadonlyMap<string, AgentDefinition>;
 
 /**
  * What there is to do now, and who does what. The branch is read first: what changes after that wakes a sleeper. Throws
  * CANCELLED if `interrupt` comes before all is read.
  */
-export async function look(
+export async function readTasks(
   effects: WorkerEffects,
   rules: WorkerRules,
-  { agents, interrupt }: { readonly agents: Agents; readonly interrupt?: AbortSignal | undefined },
-): Promise<Look> {
+  { agents, interrupt }: { readonly agents: AgentDefinitions; readonly interrupt?: AbortSignal | undefined },
+): Promise<TaskReading> {
   const { main, files, tooLarge } = await effects.readTasks();
   const { listed, failed } = rules.tasks.kind === 'command' ? await list(effects, interrupt) : nothingListed;
   const { claims, revision } = await effects.readClaims();
-  const situation = failed
-    ? { ...situationOf({ files, tooLarge, listed: '[]', claims }, rules, agents), problems: [failed] }
-    : situationOf({ files, tooLarge, listed, claims }, rules, agents);
-  const { problems = [] } = situation;
+  const board = failed
+    ? { ...taskBoardOf({ files, tooLarge, listed: '[]', claims }, rules, agents), problems: [failed] }
+    : taskBoardOf({ files, tooLarge, listed, claims }, rules, agents);
+  const { problems = [] } = board;
   const unread = rules.tasks.kind === 'command' ? problems.find(({ task }) => task === undefined) : undefined;
   return {
     // Whatever is listed after a failure is something else.
     seen: { main, revision, ...(listed === undefined ? {} : { listed: digestOf(listed) }) },
-    situation,
+    board,
     ...(unread ? { unread } : {}),
   };
 }
 
-interface Listed {
+interface ListedTasks {
   readonly listed?: string;
   readonly failed?: TaskProblem;
 }
 
-const nothingListed: Listed = {};
+const nothingListed: ListedTasks = {};
 
 /** A command that fails now may be mended while workers wait. */
-async function list(effects: WorkerEffects, interrupt: AbortSignal | undefined): Promise<Listed> {
+async function list(effects: WorkerEffects, interrupt: AbortSignal | undefined): Promise<ListedTasks> {
   try {
     return { listed: await effects.listTasks(interrupt) };
   } catch (thrown) {
@@ -64,18 +62,18 @@ async function list(effects: WorkerEffects, interrupt: AbortSignal | undefined):
   }
 }
 
-interface Read extends Pick<TaskFiles, 'files' | 'tooLarge'> {
+interface TaskSources extends Pick<TaskFiles, 'files' | 'tooLarge'> {
   /** What a command printed, if one lists the tasks. */
   readonly listed?: string | undefined;
   readonly claims: readonly Claim[];
 }
 
 /** What was read, understood. */
-export function situationOf(
-  { files, tooLarge, listed, claims }: Read,
+export function taskBoardOf(
+  { files, tooLarge, listed, claims }: TaskSources,
   rules: WorkerRules,
-  agents: Agents,
-): Situation {
+  agents: AgentDefinitions,
+): TaskBoard {
   const known = claims.map(({ task }) => task);
   const list =
     rules.tasks.kind === 'command'
@@ -92,11 +90,11 @@ export function situationOf(
 }
 
 /** Who can take a turn at a task: everybody but the one who hands tasks out. */
-export const takersOf = (agents: Agents): AgentCards =>
+export const takersOf = (agents: AgentDefinitions): AgentCards =>
   new Map([...agents].filter(([name]) => name !== dispatcher));
 
 /** Whom agents are told of: those that the project itself has defined. */
-export const colleaguesOf = (agents: Agents, agent: string): AgentCards =>
+export const colleaguesOf = (agents: AgentDefinitions, agent: string): AgentCards =>
   new Map(
     [...agents].filter(
       ([name, { kind, description }]) =>
@@ -104,7 +102,7 @@ export const colleaguesOf = (agents: Agents, agent: string): AgentCards =>
     ),
   );
 
-const defaultAgent = ({ agent }: WorkerRules, agents: Agents): string =>
+const defaultAgent = ({ agent }: WorkerRules, agents: AgentDefinitions): string =>
   agent ?? (agents.has('implement') ? 'implement' : 'claude');
 
 /** Files that stand for tasks, where the branch stood when they were read. */
@@ -139,14 +137,14 @@ export async function readTaskFiles(
 const mostCharacters = 16 * 1024 * 1024;
 const mostMs = 60_000;
 
-type Place = Pick<Environment, 'projectRoot' | 'env'>;
+type TaskFileContext = Pick<Environment, 'projectRoot' | 'env'>;
 
 /**
  * What the command prints that lists the tasks of a project. Nothing that it started is left when this returns. Throws
  * CONFIG_INVALID if it fails, and CANCELLED.
  */
 export async function printedBy(
-  { projectRoot, env }: Place,
+  { projectRoot, env }: TaskFileContext,
   command: string,
   ...signals: readonly AbortSignal[]
 ): Promise<string> {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Claim } from '../../store/claims.ts';
 import { aClaim, aTask } from '../test-support.ts';
-import { type Situation, standingOf, standingsOf } from './status.ts';
+import { type TaskBoard, taskStatusesOf, taskStatusOf } from './status.ts';
 import type { Task } from './task.ts';
 
-const around = (task: Task, given: Partial<Situation> = {}): Situation => ({
+const around = (task: Task, given: Partial<TaskBoard> = {}): TaskBoard => ({
   tasks: [task],
   claims: [],
   agents: ['implement', 'review'],
@@ -13,7 +13,7 @@ const around = (task: Task, given: Partial<Situation> = {}): Situation => ({
 });
 
 const textOf = (task: Task, claim?: Partial<Claim>): string =>
-  standingOf(task, around(task, claim ? { claims: [aClaim(task.id, claim)] } : {})).text;
+  taskStatusOf(task, around(task, claim ? { claims: [aClaim(task.id, claim)] } : {})).text;
 
 describe('how a task stands', () => {
   test.each(['draft', 'review', 'blocked', 'done'] as const)('is what is written: %s', state => {
@@ -22,7 +22,7 @@ describe('how a task stands', () => {
 
   test('is ready if nothing is against it', () => {
     const task = aTask('a');
-    expect(standingOf(task, around(task))).toEqual({
+    expect(taskStatusOf(task, around(task))).toEqual({
       word: 'ready',
       text: 'ready',
       agent: { name: 'implement', by: 'default' },
@@ -69,10 +69,10 @@ describe('how a task stands', () => {
     ];
     const claims = [aClaim('d'), aClaim('f', { state: 'failed' })];
     const problems = [{ message: 'x', task: 'e' }];
-    expect(standingOf(task, around(task, { tasks, claims, problems })).text).toBe(
+    expect(taskStatusOf(task, around(task, { tasks, claims, problems })).text).toBe(
       'waiting for `b`, `c` (draft), `d` (held), `e` (invalid) and `f` (gone)',
     );
-    expect(standingOf(task, around(aTask('z', { needs: ['y'] }))).word).toBe('waiting');
+    expect(taskStatusOf(task, around(aTask('z', { needs: ['y'] }))).word).toBe('waiting');
     expect(textOf(aTask('z', { needs: ['y'] }))).toBe('waiting for `y` (no such task)');
   });
 
@@ -82,7 +82,7 @@ describe('how a task stands', () => {
     ['has landed and is gone', [], [aClaim('a', { state: 'landed' })]],
   ] as const)('does not wait for what %s', (_, others, claims) => {
     const task = aTask('z', { needs: ['a'] });
-    expect(standingOf(task, around(task, { tasks: [task, ...others], claims })).word).toBe('ready');
+    expect(taskStatusOf(task, around(task, { tasks: [task, ...others], claims })).word).toBe('ready');
   });
 
   test.each([
@@ -91,22 +91,22 @@ describe('how a task stands', () => {
     ['failed and is gone', [], [aClaim('a', { state: 'failed' })]],
   ] as const)('waits for what %s', (_, others, claims) => {
     const task = aTask('z', { needs: ['a'] });
-    expect(standingOf(task, around(task, { tasks: [task, ...others], claims })).word).toBe('waiting');
+    expect(taskStatusOf(task, around(task, { tasks: [task, ...others], claims })).word).toBe('waiting');
   });
 
   test('needs somebody who can take it', () => {
-    const standing = (given: Partial<Task>, defaultAgent?: string) => {
+    const status = (given: Partial<Task>, defaultAgent?: string) => {
       const task = aTask('review', given);
-      return standingOf(task, { ...around(task), defaultAgent });
+      return taskStatusOf(task, { ...around(task), defaultAgent });
     };
-    expect(standing({ agent: 'implement' })).toMatchObject({ agent: { name: 'implement', by: 'task' } });
-    expect(standing({}, 'implement')).toMatchObject({ agent: { name: 'review', by: 'same-name' } });
-    expect(standing({ id: 'x' }, 'implement')).toMatchObject({ agent: { name: 'implement', by: 'default' } });
-    expect(standing({ agent: 'reviw' }).text).toBe(
+    expect(status({ agent: 'implement' })).toMatchObject({ agent: { name: 'implement', by: 'task' } });
+    expect(status({}, 'implement')).toMatchObject({ agent: { name: 'review', by: 'same-name' } });
+    expect(status({ id: 'x' }, 'implement')).toMatchObject({ agent: { name: 'implement', by: 'default' } });
+    expect(status({ agent: 'reviw' }).text).toBe(
       'invalid: there is no agent `reviw`; did you mean `review`?',
     );
-    expect(standing({ id: 'x' }, 'codex').text).toBe('invalid: there is no agent `codex`');
-    expect(standing({ id: 'x' }).text).toBe('invalid: it names no agent, and there is none for such tasks');
+    expect(status({ id: 'x' }, 'codex').text).toBe('invalid: there is no agent `codex`');
+    expect(status({ id: 'x' }).text).toBe('invalid: it names no agent, and there is none for such tasks');
   });
 });
 
@@ -120,10 +120,10 @@ test('everything that has a name is listed once, by name', () => {
   ];
   const claims = [aClaim('a'), aClaim('gone')];
   expect(
-    standingsOf(around(task, { problems, claims })).map(({ id, claim, standing }) => [
+    taskStatusesOf(around(task, { problems, claims })).map(({ id, claim, status }) => [
       id,
       claim?.by,
-      standing.text,
+      status.text,
     ]),
   ).toEqual([
     ['a', 'anna', 'invalid: not valid YAML'],

@@ -1,8 +1,8 @@
-import { nearest } from '../../core/suggest.ts';
-import { type Claim, isHeld } from '../../store/claims.ts';
+import { nearest } from '../../core/index.ts';
+import { type Claim, isHeld } from '../../store/index.ts';
 import { byText, type Task, type TaskList } from './task.ts';
 
-export type StandingWord =
+export type TaskStatusWord =
   | 'ready'
   | 'held'
   | 'waiting'
@@ -17,9 +17,9 @@ export type StandingWord =
   | 'landed';
 
 /** How a task stands: a word, and the word with the reason, such as `held by anna` or `failed: the tests fail`. */
-export type Standing =
+export type TaskStatus =
   | { readonly word: 'ready'; readonly text: string; readonly agent: ChosenAgent }
-  | { readonly word: Exclude<StandingWord, 'ready'>; readonly text: string };
+  | { readonly word: Exclude<TaskStatusWord, 'ready'>; readonly text: string };
 
 /** Who takes a task, and who said so. */
 export interface ChosenAgent {
@@ -28,7 +28,7 @@ export interface ChosenAgent {
 }
 
 /** All that decides how tasks stand. A TaskList may be spread into it. */
-export interface Situation extends Pick<TaskList, 'tasks'> {
+export interface TaskBoard extends Pick<TaskList, 'tasks'> {
   readonly problems?: TaskList['problems'] | undefined;
   readonly claims: readonly Claim[];
   /** The names of those who can take a task. */
@@ -37,36 +37,36 @@ export interface Situation extends Pick<TaskList, 'tasks'> {
   readonly defaultAgent?: string | undefined;
 }
 
-export interface TaskStanding {
+export interface TaskWithStatus {
   readonly id: string;
   /** Absent if it could not be understood. */
   readonly task?: Task | undefined;
   readonly claim?: Claim | undefined;
-  readonly standing: Standing;
+  readonly status: TaskStatus;
 }
 
 /** How every task stands, by name; also of those that could not be understood. */
-export function standingsOf(situation: Situation): readonly TaskStanding[] {
-  const view = viewOf(situation);
-  const understood = situation.tasks.map(task => ({
+export function taskStatusesOf(board: TaskBoard): readonly TaskWithStatus[] {
+  const view = taskIndexOf(board);
+  const understood = board.tasks.map(task => ({
     id: task.id,
     task,
     claim: view.claims.get(task.id),
-    standing: standingIn(view, task),
+    status: statusIn(view, task),
   }));
-  const invalid = new Map<string, TaskStanding>();
-  for (const { task: id, message } of situation.problems ?? []) {
+  const invalid = new Map<string, TaskWithStatus>();
+  for (const { task: id, message } of board.problems ?? []) {
     if (id === undefined || view.tasks.has(id) || invalid.has(id)) continue;
-    const standing = { word: 'invalid', text: `invalid: ${message}` } as const;
-    invalid.set(id, { id, claim: view.claims.get(id), standing });
+    const status = { word: 'invalid', text: `invalid: ${message}` } as const;
+    invalid.set(id, { id, claim: view.claims.get(id), status });
   }
   return [...understood, ...invalid.values()].toSorted((a, b) => byText(a.id, b.id));
 }
 
 /** How one task stands among the others. */
-export const standingOf = (task: Task, situation: Situation): Standing => standingIn(viewOf(situation), task);
+export const taskStatusOf = (task: Task, board: TaskBoard): TaskStatus => statusIn(taskIndexOf(board), task);
 
-interface View {
+interface TaskIndex {
   readonly tasks: ReadonlyMap<string, Task>;
   /** Those that could not be understood. */
   readonly broken: ReadonlySet<string>;
@@ -75,7 +75,7 @@ interface View {
   readonly defaultAgent: string | undefined;
 }
 
-const viewOf = ({ tasks, problems = [], claims, agents, defaultAgent }: Situation): View => ({
+const taskIndexOf = ({ tasks, problems = [], claims, agents, defaultAgent }: TaskBoard): TaskIndex => ({
   tasks: new Map(tasks.map(task => [task.id, task])),
   broken: new Set(problems.flatMap(({ task }) => task ?? [])),
   claims: new Map(claims.map(claim => [claim.task, claim])),
@@ -83,8 +83,8 @@ const viewOf = ({ tasks, problems = [], claims, agents, defaultAgent }: Situatio
   defaultAgent,
 });
 
-function standingIn(view: View, task: Task): Standing {
-  const own = ownStanding(task, view.claims.get(task.id));
+function statusIn(view: TaskIndex, task: Task): TaskStatus {
+  const own = ownStatus(task, view.claims.get(task.id));
   if (own) return own;
   const open = [...new Set(task.needs)].filter(need => !isDone(view, need));
   if (open.length > 0) {
@@ -98,7 +98,7 @@ function standingIn(view: View, task: Task): Standing {
 }
 
 /** As far as it has nothing to do with other tasks or with agents; `undefined` if nobody has anything against it. */
-function ownStanding(task: Task, claim: Claim | undefined): Exclude<Standing, { word: 'ready' }> | undefined {
+function ownStatus(task: Task, claim: Claim | undefined): Exclude<TaskStatus, { word: 'ready' }> | undefined {
   if (claim && isHeld(claim)) return { word: 'held', text: `held by ${claim.by}` };
   const isSame = claim?.version === task.version;
   if (claim?.state === 'landed' && (isSame || task.state === 'done')) {
@@ -106,10 +106,10 @@ function ownStanding(task: Task, claim: Claim | undefined): Exclude<Standing, { 
   }
   if (task.state !== 'ready') return { word: task.state, text: task.state };
   // Whoever changes the text of a task wants it to be tried again.
-  return claim && isSame ? settledStanding(claim) : undefined;
+  return claim && isSame ? settledStatus(claim) : undefined;
 }
 
-function settledStanding({ state, reason, branch }: Claim): Exclude<Standing, { word: 'ready' }> | undefined {
+function settledStatus({ state, reason, branch }: Claim): Exclude<TaskStatus, { word: 'ready' }> | undefined {
   const where = branch ? ` on ${branch}` : '';
   const why = reason ? `: ${reason}` : '';
   switch (state) {
@@ -127,23 +127,23 @@ function settledStanding({ state, reason, branch }: Claim): Exclude<Standing, { 
 }
 
 /** A task that landed and was written anew is open again; one that landed and is gone is not. */
-function isDone({ tasks, claims }: View, need: string): boolean {
+function isDone({ tasks, claims }: TaskIndex, need: string): boolean {
   const task = tasks.get(need);
   const claim = claims.get(need);
   if (task?.state === 'done') return true;
   return claim?.state === 'landed' && (task === undefined || task.version === claim.version);
 }
 
-function whyOpen({ tasks, broken, claims }: View, need: string): string {
+function whyOpen({ tasks, broken, claims }: TaskIndex, need: string): string {
   const task = tasks.get(need);
   const claim = claims.get(need);
   if (!task) return broken.has(need) ? ' (invalid)' : claim ? ' (gone)' : ' (no such task)';
-  const own = ownStanding(task, claim);
+  const own = ownStatus(task, claim);
   return own ? ` (${own.word})` : '';
 }
 
 /** A text says why there is none. */
-function agentFor({ agents, defaultAgent }: View, task: Task): ChosenAgent | string {
+function agentFor({ agents, defaultAgent }: TaskIndex, task: Task): ChosenAgent | string {
   if (task.agent !== undefined) {
     return agents.has(task.agent) ? { name: task.agent, by: 'task' } : noAgent(task.agent, agents);
   }

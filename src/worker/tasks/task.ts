@@ -1,7 +1,6 @@
-import { nearest } from '../../core/suggest.ts';
-import { graphProblems } from '../../workflow/graph.ts';
-import type { Problem } from '../../workflow/problems.ts';
-import type { Path } from '../../workflow/yaml/source/yaml-source.ts';
+import { nearest } from '../../core/index.ts';
+import { graphProblems, type Problem } from '../../workflow/index.ts';
+import type { Path } from '../../workflow/yaml/source/index.ts';
 
 export const priorities = ['P0', 'P1', 'P2', 'P3'] as const;
 type Priority = (typeof priorities)[number];

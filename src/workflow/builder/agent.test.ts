@@ -29,8 +29,8 @@ const plan = agent('plan', {
   output: z.object({ files: z.array(z.string()) }),
 });
 
-describe('an agent', () => {
-  test('is told what to do from what it comes after', () => {
+describe('an agent step', () => {
+  test('computes its prompt and environment from its dependencies', () => {
     const fix = agent('fix', {
       after: { plan },
       agent: 'coder',
@@ -65,7 +65,7 @@ describe('an agent', () => {
     });
   });
 
-  test('is shown the JSON Schema of its output, and has it checked', () => {
+  test('shows the JSON Schema of its output to the agent and validates the output', () => {
     const { output } = only('agent', modelsOf(plan));
     expect(output?.schema).toEqual({
       type: 'object',
@@ -77,7 +77,7 @@ describe('an agent', () => {
     );
   });
 
-  test('has limits', () => {
+  test('has timeouts and a budget', () => {
     const [model] = modelsOf(
       agent('a', {
         agent: 'x',
@@ -92,7 +92,7 @@ describe('an agent', () => {
     });
   });
 
-  test('has a fingerprint of all that it is told', () => {
+  test('has a fingerprint that covers all of its options', () => {
     const prints = [
       agent('a', { agent: 'x', prompt: 'p' }),
       agent('a', { agent: 'y', prompt: 'p' }),
@@ -106,7 +106,7 @@ describe('an agent', () => {
     expect(modelsOf(agent('a', { prompt: 'p', agent: 'x' }))[0]?.fingerprint).toBe(prints[0]);
   });
 
-  test('keeps its fingerprint wherever its workspace begins', () => {
+  test('keeps its fingerprint and needs when its workspace is placed', () => {
     const first = agent('first', { agent: 'x', prompt: 'p' });
     const second = agent('second', { after: { first }, agent: 'x', prompt: 'p' });
     const [, placed] = modelsOf(first, second);
@@ -116,8 +116,8 @@ describe('an agent', () => {
   });
 });
 
-describe('copies', () => {
-  test('of an agent are identical, and the best may be picked', () => {
+describe('the copies of a step', () => {
+  test('are identical with `concurrency`, and `select` picks the best', () => {
     const best = agent('best', {
       after: { plan },
       agent: 'coder',
@@ -147,7 +147,7 @@ describe('copies', () => {
     ]);
   });
 
-  test('of a matrix have an item each', () => {
+  test('get one item each with `matrix`', () => {
     const docs = agent('docs', {
       after: { plan },
       matrix: ({ plan }) => plan.files.map(file => ({ file })),
@@ -166,7 +166,7 @@ describe('copies', () => {
     );
   });
 
-  test('of functions, scripts and child workflows work too', () => {
+  test('may run functions, scripts and child workflows', () => {
     const child = workflow('child', {
       input: z.object({ n: z.number() }),
       steps: [step('x', { run: () => 1 })],
@@ -187,7 +187,7 @@ describe('copies', () => {
     expect(uses?.kind === 'uses' && uses.input(scope)).toEqual({ n: 2 });
   });
 
-  test('that are not a list of objects fail when the step runs', () => {
+  test('fail at run time if the matrix is not a list of objects', () => {
     const [, model] = modelsOf(
       plan,
       // @ts-expect-error: plain JavaScript can do this
@@ -200,9 +200,9 @@ describe('copies', () => {
 });
 
 describe('a workspace', () => {
-  test('begins as in YAML', () => {
+  test('starts from the same base as in YAML', () => {
     const fix = agent('fix', { agent: 'x', prompt: 'p' });
-    const gate = approve('gate', { after: { fix }, message: 'Go on?' });
+    const gate = approve('gate', { after: { fix }, message: 'Continue?' });
     const lint = shell('lint', { after: { gate }, run: 'npm run lint' });
     const other = shell('other', { after: { gate }, run: 'ls', workspace: 'none' });
     const at = agent('at', {
@@ -227,7 +227,7 @@ describe('a workspace', () => {
 describe('a landing', () => {
   const fix = agent('fix', { agent: 'x', prompt: 'p' });
 
-  test('says whose work, where to, and what must pass', () => {
+  test('has a source step, a target branch and a verification', () => {
     const [, model] = modelsOf(
       fix,
       land('land', { after: { work: fix }, from: 'work', onto: () => 'main', verify: 'npm test' }),
@@ -244,25 +244,33 @@ describe('a landing', () => {
   });
 });
 
-describe('mistakes', () => {
+describe('an invalid step', () => {
   const base = { agent: 'x', prompt: 'p' } as const;
   const plainStep = step('plain', { run: () => 1 });
 
   test.each<[string, ReturnType<typeof agent>, readonly string[]]>([
     ['an empty prompt', agent('a', { ...base, prompt: ' ' }), ['step "a": `prompt` is empty']],
     ['no agent', agent('a', { ...base, agent: '' }), ['step "a": `agent` is empty']],
-    ['too few copies', agent('a', { ...base, concurrency: -1 }), ['step "a": concurrency is -1']],
-    ['half a copy', agent('a', { ...base, concurrency: 1.5 }), ['step "a": concurrency is 1.5']],
+    [
+      'a negative number of copies',
+      agent('a', { ...base, concurrency: -1 }),
+      ['step "a": concurrency must be a whole number of at least 0, not -1'],
+    ],
+    [
+      'half a copy',
+      agent('a', { ...base, concurrency: 1.5 }),
+      ['step "a": concurrency must be a whole number of at least 0, not 1.5'],
+    ],
     [
       'copies and a matrix',
       agent('a', { ...base, concurrency: 2, matrix: [{ a: 1 }] }),
-      ['step "a": it has both `concurrency` and `matrix`'],
+      ['step "a": `concurrency` and `matrix` cannot be combined'],
     ],
     ['an empty matrix', agent('a', { ...base, matrix: [] }), ['step "a": `matrix` is empty']],
     [
-      'a selection of one',
+      'a selection without copies',
       agent('a', { ...base, select: { rank: 'ls' } }),
-      ['step "a": `select` picks from several copies, and this step has one'],
+      ['step "a": `select` picks one of several copies, but this step has no copies'],
     ],
     [
       'two ways to pick',
@@ -272,50 +280,56 @@ describe('mistakes', () => {
     [
       'no way to pick',
       agent('a', { ...base, concurrency: 2, select: {} }),
-      ['step "a": `select` does not say how to pick'],
+      ['step "a": `select` does not define how to pick a copy'],
     ],
     [
       'nothing to rework',
       agent('a', { ...base, rework: 1 }),
-      ['step "a": there is nothing to rework: it has neither `checks` nor `output`'],
+      ['step "a": `rework` has no effect, because the step has neither `checks` nor `output`'],
     ],
     [
-      'a rule that is none',
+      'an invalid rule',
       agent('a', { ...base, permissions: { allow: ['Bash()'] } }),
-      ['step "a": `Bash()` says nothing in its parentheses: write `Bash` for all of it'],
+      ['step "a": `Bash()` has empty parentheses: write `Bash` to match every use of the tool'],
     ],
     [
-      'an artifact outside',
+      'an artifact outside the workspace',
       agent('a', { ...base, artifacts: ['../x'] }),
-      ['step "a": the artifact "../x" must stay inside the workspace'],
+      ['step "a": the path "../x" of an artifact must stay inside the workspace'],
     ],
     [
-      'one branch for all',
+      'one branch for all copies',
       agent('a', { ...base, concurrency: 2, workspace: { branch: 'b' } }),
-      ['step "a": all copies of this step would have the same branch'],
+      ['step "a": all copies of this step would use the same branch'],
     ],
-    ['a free budget', agent('a', { ...base, budget: { costUsd: 0 } }), ['step "a": budget.costUsd is 0']],
     [
-      'a schema that cannot be described',
+      'a budget of 0',
+      agent('a', { ...base, budget: { costUsd: 0 } }),
+      ['step "a": budget.costUsd must be greater than 0, not 0'],
+    ],
+    [
+      'a schema that JSON Schema cannot express',
       agent('a', { ...base, output: z.object({ d: z.date() }) }),
-      ['step "a": its output cannot be described to an agent: Date cannot be represented in JSON Schema'],
+      [
+        'step "a": the `output` schema cannot be shown to an agent: Date cannot be represented in JSON Schema',
+      ],
     ],
     [
-      'a schema that does not describe itself',
+      'a schema without `toJSONSchema`',
       agent('a', { ...base, output: mini.object({}) }),
-      ['step "a": its output cannot be described to an agent: the schema has no `toJSONSchema`'],
+      ['step "a": the `output` schema cannot be shown to an agent: the schema has no `toJSONSchema`'],
     ],
-  ])('%s', (_, handle, expected) => {
+  ])('with %s is reported', (_, handle, expected) => {
     expect(problemsOf(handle)).toEqual(expected);
   });
 
-  test('of places and landings', () => {
+  test('with a wrong base or source is reported', () => {
     expect(problemsOf(plainStep, land('land', { after: { plainStep }, onto: 'main' }))).toEqual([
-      'step "land": nothing that this step comes after leaves work to land',
+      'step "land": no earlier step leaves work to land',
     ]);
     const away = agent('away', { ...base, workspace: { base: 'plain' } });
     expect(problemsOf(plainStep, away)).toEqual([
-      'step "away": step `away` does not come after step `plain`, so it cannot begin where that left off',
+      'step "away": step `away` cannot start from the work of step `plain` without depending on it',
     ]);
     // @ts-expect-error: `from` is a name in `after`
     const nowhere = land('land', { after: { plainStep }, from: 'other', onto: 'main' });

@@ -1,8 +1,7 @@
-import { type JsonObject, toJson } from '../../core/json.ts';
-import { parseRule } from '../../core/tools.ts';
+import { type JsonObject, parseRule, toJson } from '../../core/index.ts';
 import type { AgentOutput, StepPermissions } from '../model.ts';
 import { buildStep, describeOptions, optionReader, type WorkOptions } from './build.ts';
-import { commandMaker, type Environment, toTexts } from './commands.ts';
+import { commandMaker, type StepEnvironment, toTexts } from './commands.ts';
 import {
   type AnyFanOut,
   checkFanOut,
@@ -24,42 +23,42 @@ import {
 import { type Budget, type OptionReader, withMinutes } from './rules.ts';
 import { type AnyWorkspace, checkWork, placeOf, readWork, type WorkspaceOptions } from './work.ts';
 
-type Preset = NonNullable<StepPermissions['preset']>;
+type PresetName = NonNullable<StepPermissions['preset']>;
 
 export interface AgentStepOptions<A extends After, Input, Output, Copies extends number, Item extends object>
   extends WorkOptions<A, Input>,
     WorkspaceOptions<A, Input, Item>,
     FanOutOptions<A, Input, Copies, Item> {
-  /** The name of its definition. */
+  /** Name of the agent's definition. */
   readonly agent: string;
-  /** What the agent is told. */
+  /** Prompt for the agent. */
   readonly prompt: string | ItemSelect<A, Input, Item, string>;
-  /** What the agent must answer with. Without it, the output is `{ text }`. */
+  /** Schema of the agent's answer. Without it, the output is `{ text }`. */
   readonly output?: Schema<Output> | undefined;
-  readonly env?: Environment | ItemSelect<A, Input, Item, Environment> | undefined;
-  /** Beside what the definition of the agent says. */
-  readonly permissions?: Preset | AgentPermissions | undefined;
+  readonly env?: StepEnvironment | ItemSelect<A, Input, Item, StepEnvironment> | undefined;
+  /** Permissions in addition to those of the agent's definition. */
+  readonly permissions?: PresetName | AgentPermissions | undefined;
   readonly maxTurns?: number | undefined;
-  /** How often the agent is told what its checks, or its output schema, objected to, before the attempt fails. */
+  /** Number of times that the agent may fix failing checks or an invalid output before the attempt fails. */
   readonly rework?: number | undefined;
   readonly budget?: Budget | undefined;
-  /** Picks the best copy. One that succeeds is then enough. */
+  /** Picks the best copy. The step succeeds if at least one copy does. */
   readonly select?: SelectOptions<A, Input> | undefined;
 }
 
 export interface AgentPermissions {
-  readonly preset?: Preset | undefined;
+  readonly preset?: PresetName | undefined;
   /** Rules in the notation of Claude Code, such as `Bash(npm test)`. */
   readonly allow?: readonly string[] | undefined;
   readonly deny?: readonly string[] | undefined;
 }
 
-/** What an agent gives that has no output schema. */
+/** Output of an agent without an output schema. */
 export interface AgentText {
   readonly text: string;
 }
 
-/** A step that an agent does. Throws nothing: `workflow` reports what is wrong with it. */
+/** Defines a step that runs an agent. Never throws: `workflow` reports its problems. */
 export function agent<
   A extends After = Record<never, never>,
   Input = unknown,
@@ -93,7 +92,7 @@ export function agent<
         dependencies,
         command: commandMaker(environment),
       });
-      if (!work) throw new Error('an agent always says where it works');
+      if (!work) throw new Error('an agent step always has a workspace rule');
       return {
         kind: 'agent',
         agent: name,
@@ -106,19 +105,19 @@ export function agent<
         work,
       };
     },
-    describe: () => describeOptions({ ...options, ...described, output: output?.schema }),
+    describe: () => describeOptions({ ...options, ...omitted, output: output?.schema }),
   });
 }
 
-/** What the fingerprint holds already, or must not hold. */
-const described = { after: undefined, input: undefined, if: undefined, retry: undefined, timeout: undefined };
+/** Removes the options that the fingerprint already contains or must not contain. */
+const omitted = { after: undefined, input: undefined, if: undefined, retry: undefined, timeout: undefined };
 
-/** Whatever the dependencies are. */
+/** Options of an agent step with any dependencies. */
 interface AnyAgentStep extends AnyFanOut, AnyWorkspace {
   readonly agent: unknown;
   readonly prompt: unknown;
   readonly output?: unknown;
-  readonly permissions?: Preset | AgentPermissions | undefined;
+  readonly permissions?: PresetName | AgentPermissions | undefined;
   readonly maxTurns?: number | undefined;
   readonly rework?: number | undefined;
 }
@@ -130,10 +129,12 @@ function checkOptions(options: AnyAgentStep, reader: OptionReader): void {
   reader.count('maxTurns', maxTurns, 1);
   reader.count('rework', rework, 0);
   if (rework && !checks && !output)
-    reader.problem('there is nothing to rework: it has neither `checks` nor `output`', 'add one of them');
+    reader.problem(
+      '`rework` has no effect, because the step has neither `checks` nor `output`',
+      'add one of them, or remove `rework`',
+    );
   const { allow, deny, preset } = permissionsOf(permissions) ?? { allow: [], deny: [] };
-  if (preset !== undefined && !presets.includes(preset))
-    reader.problem(`permissions are ${JSON.stringify(preset)}`, `one of ${presets.join(', ')}`);
+  reader.oneOf('permissions', preset, presets);
   for (const rule of [...allow, ...deny]) {
     const parsed = parseRule(String(rule));
     if (typeof parsed === 'string') reader.problem(parsed);
@@ -142,9 +143,9 @@ function checkOptions(options: AnyAgentStep, reader: OptionReader): void {
   checkWork(options, fansOut(options), reader);
 }
 
-const presets: readonly Preset[] = ['read-only', 'edit', 'full'];
+const presets: readonly PresetName[] = ['read-only', 'edit', 'full'];
 
-function permissionsOf(permissions: Preset | AgentPermissions | undefined): StepPermissions | undefined {
+function permissionsOf(permissions: PresetName | AgentPermissions | undefined): StepPermissions | undefined {
   if (permissions === undefined) return undefined;
   if (typeof permissions === 'string') return { preset: permissions, allow: [], deny: [] };
   const { preset, allow = [], deny = [] } = permissions;
@@ -156,15 +157,15 @@ function agentOutput(schema: Schema, reader: OptionReader): AgentOutput | undefi
   const described = jsonSchemaOf(schema);
   if (typeof described === 'string') {
     reader.problem(
-      `its output cannot be described to an agent: ${described}`,
-      'use a schema of `zod` that JSON Schema can express',
+      `the \`output\` schema cannot be shown to an agent: ${described}`,
+      'use a `zod` schema that JSON Schema can express',
     );
     return undefined;
   }
   return parse && { schema: described, parse };
 }
 
-/** What the agent answers is read before any transformation. A sentence about what is wrong, if there is none. */
+/** Returns the JSON Schema of the input side, which is what the agent writes. Returns a text if it has none. */
 function jsonSchemaOf(schema: Schema): JsonObject | string {
   if (!('toJSONSchema' in schema) || typeof schema.toJSONSchema !== 'function')
     return 'the schema has no `toJSONSchema`';

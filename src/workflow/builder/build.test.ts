@@ -9,7 +9,7 @@ const b = step('b', { run: () => 1 });
 const run = () => 1;
 
 describe('the fingerprint of a step', () => {
-  test('is the same for the same definition, however it is written', () => {
+  test('is the same for every spelling of the same definition', () => {
     const one = step('x', { after: { a, b }, retry: 3, timeout: '1m', run });
     const same = step('x', {
       run,
@@ -62,7 +62,7 @@ describe('the fingerprint of a step', () => {
       step('x', { uses: child(1) }),
     ];
     expect(new Set(variants.map(fingerprint)).size).toBe(variants.length);
-    // What is inside a child has fingerprints of its own.
+    // The steps of a child have their own fingerprints.
     expect(fingerprint(step('x', { uses: child(2) }))).toBe(fingerprint(step('x', { uses: child(1) })));
   });
 });

@@ -1,5 +1,4 @@
-import { RepriseError } from '../../core/errors.ts';
-import { canonicalJson, type Json } from '../../core/json.ts';
+import { canonicalJson, type Json, RepriseError } from '../../core/index.ts';
 import { fingerprintOfText } from '../fingerprint.ts';
 import type {
   Body,
@@ -20,37 +19,37 @@ import {
   readDependencies,
   type Schema,
   type Select,
-  type StepDefinition,
+  type StepBlueprint,
   type StepHandle,
   stepKey,
   toSelector,
 } from './handle.ts';
 import { OptionReader, type Retry, type Timeout } from './rules.ts';
 
-/** What every kind of step can be told. */
+/** Options of every kind of step. */
 export interface StepOptions<A extends After, Input> {
-  /** The steps that come first, each under the name by which this one reads its output. */
+  /** Dependencies, each under the name by which this step reads its output. */
   readonly after?: A | undefined;
-  /** What this step expects of the run's input: only its type is used, the workflow's own `input` does the checking. */
+  /** Schema that provides the type of the run's input. The `input` of the workflow does the validation. */
   readonly input?: Schema<Input> | undefined;
-  /** A pure function; `false` skips the step and what depends on it. */
+  /** Pure function. If it returns `false`, the step and all that depends on it are skipped. */
   readonly if?: Select<A, Input, boolean> | undefined;
   readonly timeout?: Timeout | undefined;
 }
 
-/** What steps that do work can be told on top. */
+/** Additional options of steps that do work. */
 export interface WorkOptions<A extends After, Input> extends StepOptions<A, Input> {
   readonly retry?: Retry | undefined;
-  /** Its failure does not fail the run; what depends on it is skipped. */
+  /** If true, a failure of this step does not fail the run. Steps that depend on it are skipped. */
   readonly optional?: boolean | undefined;
 }
 
-/** Whatever the dependencies are. */
+/** Options with any dependencies. */
 interface AnyOptions extends Omit<WorkOptions<never, never>, 'after' | 'input'> {
   readonly after?: After | undefined;
 }
 
-/** Functions get the options, so that one will do for all steps of a kind. */
+/** The functions receive the options, so that all steps of a kind can share them. */
 interface StepParts<Options extends AnyOptions> {
   readonly id: string;
   readonly options: Options;
@@ -59,7 +58,7 @@ interface StepParts<Options extends AnyOptions> {
   readonly fanOut?: ((dependencies: readonly Dependency[]) => FanOut | undefined) | undefined;
   readonly budget?: SpendingLimit | undefined;
   readonly place?: WorkPlace | undefined;
-  /** What the body adds to the fingerprint, in an order that does not depend on how it was written. */
+  /** Describes the body for the fingerprint. Must not depend on the order of keys. */
   readonly describe: (options: Options) => string;
 }
 
@@ -67,13 +66,13 @@ const idPattern = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
 export const optionReader = (id: string): OptionReader => new OptionReader('step', id);
 
-/** Makes a handle. Throws nothing: what is wrong is kept for `workflow` to report. */
+/** Creates a handle. Never throws: `workflow` reports the problems. */
 export function buildStep<Output, Input, Options extends AnyOptions>(
   parts: StepParts<Options>,
 ): StepHandle<Output, Input> {
   const { id, options, reader } = parts;
   if (typeof id !== 'string' || !idPattern.test(id)) {
-    reader.problem('this is not a valid id', 'letters, digits, _ and -, beginning with a letter or _');
+    reader.problem('the id is not valid', 'use letters, digits, _ and -, and start with a letter or _');
   }
   const retry = reader.retry(options.retry);
   const timeout = reader.timeout(options.timeout);
@@ -82,14 +81,14 @@ export function buildStep<Output, Input, Options extends AnyOptions>(
 }
 
 /**
- * Handles and models are classes because there may be many: a literal with a getter or a computed key costs far more.
- * Their fields are declared only, since one that is defined is written twice.
+ * Handles and models are classes, because a workflow may have many, and object literals with a getter or a computed
+ * key cost far more. Fields are only declared, because a defined field would be written twice.
  */
 class DefinedHandle {
   declare readonly id: string;
-  declare readonly [stepKey]: StepDefinition;
+  declare readonly [stepKey]: StepBlueprint;
 
-  constructor(id: string, definition: StepDefinition) {
+  constructor(id: string, definition: StepBlueprint) {
     this.id = id;
     this[stepKey] = definition;
   }
@@ -101,8 +100,8 @@ interface ReadOptions {
   readonly dependencies: readonly Dependency[];
 }
 
-/** A model and its definition in one. As a model it shows nothing of the definition. */
-class DefinedStep<Options extends AnyOptions> implements StepModel, StepDefinition {
+/** Model and definition in one object. Private fields keep the definition out of the model. */
+class DefinedStep<Options extends AnyOptions> implements StepModel, StepBlueprint {
   declare readonly id: string;
   declare readonly needs: readonly Need[];
   declare readonly condition: Selector<boolean> | undefined;
@@ -114,7 +113,7 @@ class DefinedStep<Options extends AnyOptions> implements StepModel, StepDefiniti
   declare readonly body: Body;
   readonly #dependencies: readonly Dependency[];
   readonly #problems: readonly Problem[];
-  /** Of steps that may get another body; the others let go of it. */
+  /** Parts of a step whose body may be replaced. Other steps drop them to save memory. */
   readonly #parts: StepParts<Options> | undefined;
   readonly #options: Options;
   readonly #describe: (options: Options) => string;
@@ -157,21 +156,21 @@ class DefinedStep<Options extends AnyOptions> implements StepModel, StepDefiniti
     return this.#parts ? new DefinedStep(this.#parts, this, body) : this;
   }
 
-  /** Not kept: hardly anybody asks twice. */
+  /** Computed on every read, because it is rarely read twice. */
   get fingerprint(): string {
     return fingerprintOfText(this.#description());
   }
 
   /**
-   * Functions count as their text; what they close over does not. Put together by hand: a resume wants the
-   * fingerprint of every step that ran, and JSON of all this would take twice as long.
+   * Represents a function by its source text, without the variables that it closes over. Builds the text by hand: a
+   * resume needs the fingerprint of every step that ran, and JSON would take twice as long.
    */
   #description(): string {
     const needs = describeDependencies(this.#dependencies);
     return `${this.id}\0${this.body.kind}\0${needs}\0${this.#rules()}\0${this.#describe(this.#options)}`;
   }
 
-  /** What was said beyond the body; most steps say nothing. */
+  /** Describes the options besides the body. Empty for most steps. */
   #rules(): string {
     const { optional, retry, timeout } = this;
     const options = this.#options;
@@ -188,14 +187,14 @@ class DefinedStep<Options extends AnyOptions> implements StepModel, StepDefiniti
 
 const stalls = ({ stallMs }: TimeoutRule): readonly number[] => (stallMs === undefined ? [] : [stallMs]);
 
-/** A promise is always truthy, so an `async` condition would be a condition that never skips. */
+/** Rejects anything but a boolean. The promise of an `async` condition is truthy and would never skip. */
 function toCondition(id: string, select: Selector<boolean>): Selector<boolean> {
   return scope => {
-    const answer: unknown = select(scope);
-    if (typeof answer === 'boolean') return answer;
+    const result: unknown = select(scope);
+    if (typeof result === 'boolean') return result;
     throw new RepriseError(
       'EXPRESSION_FAILED',
-      `the condition of step "${id}" gave ${describeAnswer(answer)} instead of true or false`,
+      `the condition of step "${id}" returned ${describeResult(result)} instead of true or false`,
       {
         hint: '`if` takes a synchronous function that returns a boolean',
       },
@@ -203,8 +202,8 @@ function toCondition(id: string, select: Selector<boolean>): Selector<boolean> {
   };
 }
 
-const describeAnswer = (answer: unknown): string =>
-  answer instanceof Promise ? 'a promise' : `a value of type ${typeof answer}`;
+const describeResult = (result: unknown): string =>
+  result instanceof Promise ? 'a promise' : `a value of type ${typeof result}`;
 
 function describeDependencies(dependencies: readonly Dependency[]): string {
   const first = dependencies[0];
@@ -220,7 +219,7 @@ function describeRetried(retry: Retry | undefined): Json {
   return typeof on === 'function' ? String(on) : (on ?? null);
 }
 
-/** Options as one text for the fingerprint: functions count as theirs, and the order of keys does not matter. */
+/** Describes options for the fingerprint. Represents functions by their source text and ignores the order of keys. */
 export const describeOptions = (options: object): string => canonicalJson(describe(options));
 
 function describe(value: unknown): Json {

@@ -1,17 +1,17 @@
 import type { Command, Selector, ShellCommand } from '../model.ts';
 
-/** The values of environment variables. */
-export type Environment = Readonly<Record<string, string | number | boolean>>;
+/** Values of environment variables, by name. */
+export type StepEnvironment = Readonly<Record<string, string | number | boolean>>;
 
-export const toTexts = (environment: Environment): Record<string, string> =>
+export const toTexts = (environment: StepEnvironment): Record<string, string> =>
   Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)]));
 
-/** Makes a command that stands beside the main work of a step. */
+/** Creates a command that runs beside the main work of a step. */
 export type CommandMaker = (text: string) => Command;
 
-/** Commands are fixed; values reach them through the environment of the step. */
+/** The text of a command is fixed. Values reach it through the environment of the step. */
 export const commandMaker =
-  (environment: Selector<Environment>, shell: ShellCommand['shell'] = 'bash'): CommandMaker =>
+  (environment: Selector<StepEnvironment>, shell: ShellCommand['shell'] = 'bash'): CommandMaker =>
   text => ({
     text,
     command: scope => ({ script: text, shell, env: toTexts(environment(scope)) }),

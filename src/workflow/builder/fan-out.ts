@@ -1,5 +1,4 @@
-import { RepriseError } from '../../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json.ts';
+import { isJsonObject, type Json, type JsonObject, RepriseError, toJson } from '../../core/index.ts';
 import {
   type FailurePolicy,
   type FanOut,
@@ -12,35 +11,35 @@ import { type CommandMaker, commandsOf } from './commands.ts';
 import { type After, type Dependency, type Select, toSelector } from './handle.ts';
 import type { OptionReader } from './rules.ts';
 
-/** What makes many copies of one step. */
+/** Options that run a step as several copies. */
 export interface FanOutOptions<A extends After, Input, Copies extends number, Item extends object> {
-  /** How many identical copies run. 0 and 1 are an ordinary step. */
+  /** Number of identical copies. 0 or 1 means no fan-out. */
   readonly concurrency?: Copies | undefined;
-  /** One copy for each item, which it is given; a pure function, or the items themselves. */
+  /** Items, or a pure function that returns them. Each item gets its own copy of the step. */
   readonly matrix?: readonly Item[] | Select<A, Input, readonly Item[]> | undefined;
-  /** How many copies may run at the same time. */
+  /** Maximum number of copies that run in parallel. */
   readonly maxParallel?: number | undefined;
-  /** What happens to the other copies when one fails: `fail-fast` by default, and `continue` with `select`. */
+  /** What happens to the other copies when one fails. Defaults to `fail-fast`, and with `select` to `continue`. */
   readonly onFailure?: FailurePolicy | undefined;
 }
 
-/** How the best copy is picked. */
+/** Rules for picking the best copy. */
 export interface SelectOptions<A extends After, Input> {
-  /** Commands that must pass in the workspace of a copy. */
+  /** Commands that must pass in the workspace of a copy for it to be picked. */
   readonly gates?: readonly string[] | undefined;
-  /** A command whose last line is a number; the copy with the highest wins. */
+  /** Command that prints a score as its last line. The copy with the highest score wins. */
   readonly rank?: string | undefined;
-  /** An agent that compares the copies and picks one. */
+  /** Agent that compares the copies and picks one. */
   readonly judge?: string | JudgeOptions<A, Input> | undefined;
 }
 
 export interface JudgeOptions<A extends After, Input> {
   readonly agent: string;
-  /** What to look for. */
+  /** Criteria for the choice. */
   readonly prompt?: string | Select<A, Input, string> | undefined;
 }
 
-/** Whatever the dependencies are. */
+/** Fan-out options with any dependencies. */
 export interface AnyFanOut {
   readonly concurrency?: number | undefined;
   readonly matrix?: readonly object[] | Select<never, never, readonly object[]> | undefined;
@@ -52,15 +51,15 @@ export interface AnyFanOut {
 export const fansOut = ({ concurrency = 1, matrix }: AnyFanOut): boolean =>
   matrix !== undefined || concurrency > 1;
 
-interface FanOutParts {
+interface FanOutContext {
   readonly id: string;
   readonly dependencies: readonly Dependency[];
-  /** For the commands of a selection. */
+  /** Creates the commands of `select`. */
   readonly command?: CommandMaker | undefined;
 }
 
-/** `undefined` for an ordinary step. */
-export function readFanOut(options: AnyFanOut, parts: FanOutParts): FanOut | undefined {
+/** Returns `undefined` for a step without copies. */
+export function readFanOut(options: AnyFanOut, parts: FanOutContext): FanOut | undefined {
   if (!fansOut(options)) return undefined;
   const { maxParallel, select, matrix, concurrency = 1 } = options;
   const rule = select && selectRule(select, parts);
@@ -74,7 +73,7 @@ export function readFanOut(options: AnyFanOut, parts: FanOutParts): FanOut | und
   };
 }
 
-/** For steps that need no commands; `undefined` for an ordinary one. */
+/** Like `readFanOut`, for steps without commands. Returns `undefined` for a step without copies. */
 export const fanOutReader = (id: string, options: AnyFanOut) =>
   fansOut(options)
     ? (dependencies: readonly Dependency[]) => readFanOut(options, { id, dependencies })
@@ -82,7 +81,7 @@ export const fanOutReader = (id: string, options: AnyFanOut) =>
 
 function itemsOf(
   matrix: NonNullable<AnyFanOut['matrix']>,
-  { id, dependencies }: FanOutParts,
+  { id, dependencies }: FanOutContext,
 ): Selector<readonly JsonObject[]> {
   const select = typeof matrix === 'function' ? toSelector(dependencies, matrix) : () => matrix;
   return scope => {
@@ -96,7 +95,7 @@ function itemsOf(
 
 function selectRule(
   { gates, rank, judge }: NonNullable<AnyFanOut['select']>,
-  { dependencies, command }: FanOutParts,
+  { dependencies, command }: FanOutContext,
 ): SelectRule {
   const { agent, prompt } = typeof judge === 'object' ? judge : { agent: judge, prompt: undefined };
   return {
@@ -114,38 +113,43 @@ function promptOf(
   return typeof prompt === 'function' ? toSelector(dependencies, prompt) : () => prompt;
 }
 
-/** For the fingerprint; nothing for an ordinary step. */
+/** Describes the fan-out for the fingerprint. Empty for a step without copies. */
 export function describeFanOut(options: AnyFanOut): string {
   const { concurrency, matrix, maxParallel, onFailure, select } = options;
   return fansOut(options) ? describeOptions({ concurrency, matrix, maxParallel, onFailure, select }) : '';
 }
 
-/** Reports what cannot go together. */
+/** Reports invalid and contradictory options. */
 export function checkFanOut(options: AnyFanOut, reader: OptionReader): void {
   const { concurrency, matrix, maxParallel, onFailure, select } = options;
   reader.count('concurrency', concurrency, 0);
   reader.count('maxParallel', maxParallel, 1);
   if (concurrency !== undefined && matrix !== undefined)
     reader.problem(
-      'it has both `concurrency` and `matrix`',
-      'keep one; `maxParallel` limits how many run at once',
+      '`concurrency` and `matrix` cannot be combined',
+      'remove one of them; to limit the number of parallel copies, use `maxParallel`',
     );
   if (matrix !== undefined && typeof matrix !== 'function') {
     if (!Array.isArray(matrix) || !matrix.every(isJsonObject))
-      reader.problem('`matrix` is not a list of objects', 'one for each copy, such as [{ file: "a.md" }]');
+      reader.problem(
+        '`matrix` must be a list of objects',
+        'add one object for each copy, such as [{ file: "a.md" }]',
+      );
     else if (matrix.length === 0) reader.problem('`matrix` is empty');
   }
-  if (onFailure !== undefined && !failurePolicies.includes(onFailure))
-    reader.problem(`onFailure is ${JSON.stringify(onFailure)}`, `one of ${failurePolicies.join(', ')}`);
+  reader.oneOf('onFailure', onFailure, failurePolicies);
   if (select) checkSelect(select, fansOut(options), reader);
 }
 
 function checkSelect(select: SelectOptions<never, never>, isMany: boolean, reader: OptionReader): void {
   const { gates, rank, judge } = select;
   if (!isMany)
-    reader.problem('`select` picks from several copies, and this step has one', 'add `concurrency: 3`');
+    reader.problem(
+      '`select` picks one of several copies, but this step has no copies',
+      'add `concurrency: 3` or a `matrix`',
+    );
   if (rank !== undefined && judge !== undefined)
-    reader.problem('`rank` and `judge` both pick the best copy', 'keep one of them');
+    reader.problem('`rank` and `judge` both pick the best copy', 'remove one of them');
   if (gates === undefined && rank === undefined && judge === undefined)
-    reader.problem('`select` does not say how to pick', 'add `gates`, `rank` or `judge`');
+    reader.problem('`select` does not define how to pick a copy', 'add `gates`, `rank` or `judge`');
 }

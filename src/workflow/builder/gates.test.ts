@@ -18,7 +18,7 @@ describe('an approval', () => {
     expect(gate[stepKey].model).toMatchObject({ optional: false, needs: [], timeout: {} });
   });
 
-  test('makes its message from what it comes after, and offers its own choices', () => {
+  test('computes its message from its dependencies and offers its own choices', () => {
     const gate = approve('gate', {
       after: { total },
       message: ({ total }) => `Pay ${total}?`,
@@ -27,7 +27,7 @@ describe('an approval', () => {
     expect(requestOf(gate)(scopeOf({ total: 3 }))).toEqual({ message: 'Pay 3?', choices: ['now', 'later'] });
   });
 
-  test('waits no longer than its timeout, resumes included', () => {
+  test('has a timeout for the whole step', () => {
     expect(approve('gate', { message: 'Go?', timeout: '2d' })[stepKey].model.timeout).toEqual({
       stepMs: 172_800_000,
     });

@@ -1,6 +1,6 @@
-import type { Duration } from '../../core/time.ts';
+import type { Duration } from '../../core/index.ts';
 import { buildStep, describeOptions, optionReader, type StepOptions, type WorkOptions } from './build.ts';
-import { commandMaker, type Environment } from './commands.ts';
+import { commandMaker, type StepEnvironment } from './commands.ts';
 import {
   type After,
   isMaybe,
@@ -15,15 +15,15 @@ import type { OptionReader } from './rules.ts';
 
 export interface ApproveOptions<A extends After, Input, Choice extends string>
   extends Omit<StepOptions<A, Input>, 'timeout'> {
-  /** What the person is asked. */
+  /** Question for the person. */
   readonly message: string | Select<A, Input, string>;
-  /** `approve` and `reject` by default. `reject` fails the step, any other choice completes it. */
+  /** Possible answers. Defaults to `approve` and `reject`. `reject` fails the step, any other choice completes it. */
   readonly choices?: readonly Choice[] | undefined;
-  /** How long to wait for an answer, over all resumes; then the step fails. */
+  /** Time to wait for an answer, over all resumes. After that, the step fails. */
   readonly timeout?: Duration | undefined;
 }
 
-/** What a person answered. `reject` is not among the choices: it fails the step. */
+/** Answer of a person. `choice` is never `reject`, because that fails the step. */
 export interface Approval<Choice extends string> {
   readonly choice: Choice;
   readonly by?: string;
@@ -32,7 +32,7 @@ export interface Approval<Choice extends string> {
 
 const defaultChoices = ['approve', 'reject'] as const;
 
-/** A gate that waits for a person. Throws nothing: `workflow` reports what is wrong with it. */
+/** Defines a step that waits for a person. Never throws: `workflow` reports its problems. */
 export function approve<
   A extends After = Record<never, never>,
   Input = unknown,
@@ -59,37 +59,37 @@ export function approve<
 }
 
 function checkChoices(choices: readonly string[], reader: OptionReader): void {
-  const twice = choices.find((choice, index) => choices.indexOf(choice) !== index);
-  if (twice !== undefined) reader.problem(`the choice ${JSON.stringify(twice)} is there twice`);
+  const duplicate = choices.find((choice, index) => choices.indexOf(choice) !== index);
+  if (duplicate !== undefined) reader.problem(`duplicate choice ${JSON.stringify(duplicate)}`);
   if (choices.some(choice => choice.trim() === '')) reader.problem('a choice is empty');
   if (choices.every(choice => choice === 'reject')) {
-    reader.problem('no choice lets the run go on', 'offer at least one besides "reject"');
+    reader.problem('no choice lets the run continue', 'add a choice other than "reject"');
   }
 }
 
 export interface LandStepOptions<A extends After, Input> extends WorkOptions<A, Input> {
-  /** The branch onto which the work is brought. */
+  /** Branch to land the work on. */
   readonly onto: string | Select<A, Input, string>;
-  /** Which of the steps in `after` did the work; the only work that comes before by default. */
+  /** Step in `after` whose work lands. May be omitted if only one earlier step leaves work. */
   readonly from?: (keyof A & string) | undefined;
-  /** A command that must pass on the result before the branch moves. */
+  /** Command that must pass on the rebased work before the branch moves. */
   readonly verify?: string | undefined;
-  /** For `verify`. */
-  readonly env?: Environment | Select<A, Input, Environment> | undefined;
+  /** Environment variables for `verify`. */
+  readonly env?: StepEnvironment | Select<A, Input, StepEnvironment> | undefined;
 }
 
-/** What a landing came to. One that could not be done fails the step. */
+/** Result of a landing. A landing that is not possible fails the step. */
 export interface Landed {
   readonly outcome: 'landed' | 'nothing-to-land';
   readonly onto: string;
-  /** The commit that the branch is at now. */
+  /** Current commit of the target branch. */
   readonly commit: string | null;
-  /** Where the work was. */
+  /** Source branch. */
   readonly branch: string | null;
   readonly landed: readonly { readonly branch: string; readonly commit: string; readonly commits: number }[];
 }
 
-/** A step that brings work onto a branch. Throws nothing: `workflow` reports what is wrong with it. */
+/** Defines a step that lands work on a branch. Never throws: `workflow` reports its problems. */
 export function land<A extends After = Record<never, never>, Input = unknown>(
   id: string,
   options: LandStepOptions<A, Input>,

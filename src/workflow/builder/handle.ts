@@ -1,38 +1,37 @@
-import { type ErrorData, RepriseError, toErrorData } from '../../core/errors.ts';
-import { isJsonObject, type Json } from '../../core/json.ts';
+import { type ErrorData, isJsonObject, type Json, RepriseError, toErrorData } from '../../core/index.ts';
 import type { Body, Need, Scope, Selector, StepModel } from '../model.ts';
 import type { Problem } from '../problems.ts';
 import type { WorkPlace } from '../workspace-rules.ts';
 import type { OptionReader } from './rules.ts';
 
-/** What one copy of a step came to. */
+/** Result of one copy of a step. */
 export interface WorkerResult<Output> {
-  /** From 0. */
+  /** Index of the copy, counted from 0. */
   readonly index: number;
   readonly status: 'completed' | 'failed' | 'cancelled';
-  /** If it completed. */
+  /** Output of the copy, if it completed. */
   readonly output?: Output;
-  /** If it failed. */
+  /** Error of the copy, if it failed. */
   readonly error?: ErrorData;
   readonly workspace: string | null;
   readonly branch: string | null;
-  /** In US dollars; `null` if it is not known. */
+  /** Cost in US dollars, or `null` if it is unknown. */
   readonly cost: number | null;
   readonly duration_ms: number;
 }
 
-/** What a step with `concurrency` or `matrix` gives to those after it: every copy in its place, however it ended. */
+/** Output of a step with `concurrency` or `matrix`: the results of all copies in order, no matter how they ended. */
 export interface WorkerResults<Output> {
   readonly worker_results: readonly WorkerResult<Output>[];
   readonly total_workers: number;
   readonly success_count: number;
   readonly fail_count: number;
   readonly cancelled_count: number;
-  /** The index of the copy that `select` picked. */
+  /** Index of the copy that `select` picked. */
   readonly selected?: number;
 }
 
-/** What a step gives that may be multiplied: `concurrency` of 0 or 1 is an ordinary step. */
+/** Output of a step that may fan out. `concurrency` of 0 or 1 means no fan-out. */
 export type FannedOut<Copies extends number, Item, Output> = [Item] extends [never]
   ? number extends Copies
     ? Output | WorkerResults<Output>
@@ -43,32 +42,32 @@ export type FannedOut<Copies extends number, Item, Output> = [Item] extends [nev
 
 declare const types: unique symbol;
 
-// Registered symbols, so that a workflow and its steps may come from two copies of the package.
+// Registered symbols, so that a workflow and its steps may come from different copies of the package.
 export const stepKey: unique symbol = Symbol.for('reprise.step');
 export const maybeKey: unique symbol = Symbol.for('reprise.maybe');
 
 /**
- * A step that was defined: other steps name it in `after`, and a workflow lists it in `steps`.
- * `Output` is what it gives to steps after it, `Input` what it expects of the run's input.
+ * A defined step. Other steps name it in `after`, and a workflow lists it in `steps`.
+ * `Output` is the type that later steps read, `Input` the type that it expects of the run's input.
  */
 export interface StepHandle<out Output = unknown, in Input = unknown> {
   readonly id: string;
-  readonly [stepKey]: StepDefinition;
+  readonly [stepKey]: StepBlueprint;
   readonly [types]?: ((input: Input) => Output) | undefined;
 }
 
-/** A step, whatever it gives and whatever it expects. */
+/** A step with any output and any input. */
 export type AnyStep = StepHandle<unknown, never>;
 
-/** A dependency that may end in any way: its key is `undefined` unless it succeeded. */
+/** A dependency that does not have to succeed. Its output is `undefined` if it did not. */
 export interface Maybe<out Output = unknown> {
   readonly [maybeKey]: StepHandle<Output, never>;
 }
 
-/** What stands behind a handle. Problems are kept until `workflow` can report all of them at once. */
-export interface StepDefinition {
+/** Content of a handle. Keeps problems until `workflow` reports all of them together. */
+export interface StepBlueprint {
   readonly model: StepModel & {
-    /** The same step with another body: a workflow decides where its workspaces begin. */
+    /** Returns the same step with a different body, once the workflow has resolved the base of its workspace. */
     withBody?(body: Body): StepModel;
   };
   readonly place?: WorkPlace | undefined;
@@ -76,16 +75,16 @@ export interface StepDefinition {
   readonly problems: readonly Problem[];
 }
 
-/** A need, and the name by which the step reads it. */
+/** A need and the name under which the step reads it. */
 export interface Dependency extends Need {
   readonly alias: string;
   readonly step: AnyStep;
 }
 
-/** The dependencies of a step, each under the name by which the step reads it. */
+/** Dependencies of a step, each under the name by which the step reads its output. */
 export type After = Readonly<Record<string, AnyStep | Maybe>>;
 
-/** What a step with this handle gives to those after it. */
+/** Type that later steps read from this handle. */
 export type OutputOf<Handle> =
   Handle extends StepHandle<infer Output, never>
     ? Output
@@ -93,10 +92,10 @@ export type OutputOf<Handle> =
       ? Output | undefined
       : never;
 
-/** The outputs of the dependencies under the same names. */
+/** Outputs of the dependencies under the same names. */
 export type Outputs<A extends After> = { readonly [Name in keyof A]: OutputOf<A[Name]> } & {};
 
-/** Lets a step run however the dependency ended; its output is then possibly `undefined`. */
+/** Marks a dependency that does not have to succeed. Its output may then be `undefined`. */
 export function maybe<Output>(step: StepHandle<Output, never>): Maybe<Output> {
   return { [maybeKey]: step };
 }
@@ -104,10 +103,10 @@ export function maybe<Output>(step: StepHandle<Output, never>): Maybe<Output> {
 export const isStep = (value: unknown): value is AnyStep => isJsonObject(value) && stepKey in value;
 export const isMaybe = (value: unknown): value is Maybe => isJsonObject(value) && maybeKey in value;
 
-/** A pure function of what a step may read. */
+/** A pure function of the values that a step may read. */
 export type Select<A extends After, Input, T> = (outputs: Outputs<A>, input: Input) => T;
 
-/** The same for one copy of a step: the item is its own, if the step has a matrix. */
+/** Like `Select`, for one copy of a step. `item` contains its matrix values, if the step has a matrix. */
 export type ItemSelect<A extends After, Input, Item, T> = (
   outputs: Outputs<A>,
   input: Input,
@@ -116,7 +115,7 @@ export type ItemSelect<A extends After, Input, Item, T> = (
 
 const none: readonly never[] = [];
 
-/** Reads `after` (or a workflow's `output`), which `option` names in messages. */
+/** Reads `after`, or the `output` of a workflow. `option` is its name in messages. */
 export function readDependencies(
   after: After | undefined,
   { reader, option }: { readonly reader: OptionReader; readonly option: string },
@@ -133,7 +132,7 @@ export function readDependencies(
   return dependencies;
 }
 
-/** Need and dependency in one, as there may be many. A model that lists it as a need shows nothing of handles. */
+/** One object for need and dependency, because there may be many. Private fields keep handles out of the model. */
 class DefinedDependency implements Dependency {
   declare readonly id: string;
   declare readonly tolerant: boolean;
@@ -156,7 +155,7 @@ class DefinedDependency implements Dependency {
   }
 }
 
-/** A list that something is pushed to gets room for seventeen more, and most have one entry or two. */
+/** Avoids `push` for short lists: V8 then reserves room for 17 more items, but most lists have one or two. */
 function withOneMore(list: readonly Dependency[], item: Dependency): readonly Dependency[] {
   if (list.length === 0) return [item];
   if (list.length < 3) return list.concat(item);
@@ -166,10 +165,10 @@ function withOneMore(list: readonly Dependency[], item: Dependency): readonly De
 
 const notAStepHint = (value: unknown): string =>
   value === undefined
-    ? 'it is undefined: define the step above this one, and look for modules that import each other'
-    : 'give it what step(), shell(), agent(), approve() or land() returned';
+    ? 'it is undefined: define the step above this one, and check for modules that import each other'
+    : 'pass the result of step(), shell(), agent(), approve() or land()';
 
-/** One need per step: a step that stands under several names must succeed unless all of them are `maybe`. */
+/** Merges dependencies on the same step. The step must succeed unless all of them are `maybe`. */
 export function needsOf(dependencies: readonly Dependency[]): readonly Need[] {
   if (dependencies.length < 2) return dependencies;
   const tolerances = new Map<string, boolean>();
@@ -180,7 +179,7 @@ export function needsOf(dependencies: readonly Dependency[]): readonly Need[] {
   return Array.from(tolerances, ([id, tolerant]) => ({ id, tolerant }));
 }
 
-/** The outputs of the dependencies under the names that the step knows them by. */
+/** Returns the outputs of the dependencies under the names that the step uses. */
 export function readOutputs(
   dependencies: readonly Dependency[],
   scope: Scope,
@@ -188,7 +187,7 @@ export function readOutputs(
   return Object.fromEntries(dependencies.map(({ alias, step }) => [alias, scope.steps[step.id]?.outputs]));
 }
 
-/** Turns a function of outputs and input into one of the scope. The types hold because `workflow` checked the graph. */
+/** Turns a function of outputs and input into a selector. The casts are safe: `workflow` validates the graph. */
 export function toSelector<A extends After, Input, T>(
   dependencies: readonly Dependency[],
   select: Select<A, Input, T>,
@@ -196,7 +195,7 @@ export function toSelector<A extends After, Input, T>(
   return scope => select(readOutputs(dependencies, scope) as Outputs<A>, scope.inputs as Input);
 }
 
-/** The same for one copy of a step; what is not a function is the value itself. */
+/** Like `toSelector`, for one copy of a step. Also accepts a plain value. */
 export function toItemSelector<A extends After, Input, Item, T>(
   dependencies: readonly Dependency[],
   given: T | ItemSelect<A, Input, Item, T>,
@@ -215,12 +214,12 @@ const isFunction = <T, F extends (...args: never) => T>(value: T | F): value is 
 
 type Nothing = ReturnType<() => void>;
 
-/** An output as history gives it back: nothing is stored as `null`. */
+/** Type of an output after it was stored: `undefined` becomes `null`. */
 export type Stored<T> = T extends Nothing ? null : T;
 
 type Primitive = string | number | bigint | boolean | symbol | null | undefined;
 
-/** The same type for reading, so that what was inferred as constant fits too. */
+/** Read-only version of a type, so that values inferred as constants match too. */
 export type DeepReadonly<T> = unknown extends T
   ? T
   : T extends Primitive | ((...args: never) => unknown)
@@ -231,10 +230,10 @@ export type DeepReadonly<T> = unknown extends T
         : { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
       : { readonly [Key in keyof T]: DeepReadonly<T[Key]> };
 
-/** An interface is resolved only when needed: the type of all JSON would have no end otherwise. */
+/** An interface, because it is resolved lazily. A type alias for all JSON would recurse forever. */
 interface ReadonlyList<Item> extends ReadonlyArray<DeepReadonly<Item>> {}
 
-/** Checks an output against the schema of its step; throws OUTPUT_INVALID with every issue in one line. */
+/** Returns a function that validates an output. It throws OUTPUT_INVALID with every issue in one line. */
 export function outputParser(schema: Schema | undefined): ((output: unknown) => unknown) | undefined {
   if (!schema) return undefined;
   return output => {
@@ -245,8 +244,8 @@ export function outputParser(schema: Schema | undefined): ((output: unknown) => 
 }
 
 /**
- * What Reprise asks of a schema: any zod 4 schema has it, of whichever copy or flavour of zod.
- * Stated here so that importing the API does not load zod.
+ * The part of a schema that Reprise uses. Every zod 4 schema has it, whichever copy or flavor of zod created it.
+ * Declared here so that importing the API does not load zod.
  */
 export interface Schema<Output = unknown, Input = unknown> {
   readonly _zod: { readonly output: Output; readonly input: Input };
@@ -264,17 +263,17 @@ interface SchemaIssue {
 
 type ParseOutcome<Output> =
   | { readonly kind: 'parsed'; readonly value: Output }
-  /** One line each, such as `output.files[0]: Invalid input`. */
+  /** One line for each issue, such as `output.files[0]: Invalid input`. */
   | { readonly kind: 'refused'; readonly issues: readonly string[]; readonly cause?: unknown };
 
 interface Parsing<Output> {
   readonly schema: Schema<Output>;
   readonly value: unknown;
-  /** What issues call the value. */
+  /** Name of the value in issues. */
   readonly root: string;
 }
 
-/** Never throws: a transform that throws, or a schema that can only be parsed asynchronously, is a refusal too. */
+/** Never throws: a throwing transform or an asynchronous schema also counts as refused. */
 export function parseWith<Output>({ schema, value, root }: Parsing<Output>): ParseOutcome<Output> {
   try {
     const result = schema.safeParse(value);

@@ -21,14 +21,14 @@ import {
   workflow,
 } from './index.ts';
 
-// Checked by the compiler: a line that must not compile stands below `@ts-expect-error`.
+// The compiler checks this file: the line after each `@ts-expect-error` must not compile.
 
 const validate = step('validate', { run: () => ({ valid: true, total: 12 }) });
 const fraud = step('fraud', { run: async () => ({ score: 0.2 }) });
 const order = z.object({ id: z.string(), rush: z.boolean().default(false) });
 
-describe('what a function step reads', () => {
-  test('is the outputs of its dependencies under their names, without annotations', () => {
+describe('a function step', () => {
+  test('reads the outputs of its dependencies under their names, without annotations', () => {
     const charge = step('charge', {
       after: { validate, fraud },
       run: ({ validate, fraud }, ctx) => {
@@ -41,7 +41,7 @@ describe('what a function step reads', () => {
     expectTypeOf(charge).toEqualTypeOf<StepHandle<{ charged: number; risky: boolean }, unknown>>();
   });
 
-  test('is inferred for asynchronous functions and whatever the order of the options', () => {
+  test('has inferred types if it is asynchronous, and for any order of the options', () => {
     const charge = step('charge', {
       run: async ({ ok }, { attempt }) => ({ charged: ok.total * attempt }),
       if: ({ ok }) => ok.valid,
@@ -51,18 +51,18 @@ describe('what a function step reads', () => {
     expectTypeOf<OutputOf<typeof charge>>().toEqualTypeOf<{ charged: number }>();
   });
 
-  test('is nothing that it did not declare', () => {
+  test('cannot read undeclared dependencies', () => {
     // @ts-expect-error: fraud is not in `after`
     step('charge', { after: { validate }, run: ({ validate, fraud }) => [validate, fraud] });
     // @ts-expect-error: there are no dependencies
     step('charge', { run: outputs => outputs.validate });
-    // @ts-expect-error: the same holds for conditions
+    // @ts-expect-error: the same applies to conditions
     step('charge', { after: { validate }, if: ({ fraud }) => fraud.score < 1, run: () => 1 });
     // @ts-expect-error: a dependency is a step, not its name
     step('charge', { after: { validate: 'validate' }, run: () => 1 });
   });
 
-  test('may be undefined only behind maybe()', () => {
+  test('reads an output that may be undefined only through maybe()', () => {
     const optional = step('optional', { optional: true, if: () => true, run: () => 'text' });
     step('report', {
       after: { optional, perhaps: maybe(optional) },
@@ -77,7 +77,7 @@ describe('what a function step reads', () => {
     });
   });
 
-  test('is null where a step returned nothing, as history stores it', () => {
+  test('reads null if a step returned undefined, as it is stored', () => {
     const quiet = step('quiet', { run: async () => {} });
     const sometimes = step('sometimes', { run: () => [1].at(0) });
     expectTypeOf<OutputOf<typeof quiet>>().toEqualTypeOf<null>();
@@ -88,7 +88,7 @@ describe('what a function step reads', () => {
 describe('an output schema', () => {
   const amount = z.object({ amount: z.string().transform(Number), unit: z.enum(['EUR', 'USD']) });
 
-  test('is what `run` must return before parsing and what dependants get after it', () => {
+  test('types the result of `run` before parsing, and the value that later steps read after it', () => {
     const price = step('price', { output: amount, run: () => ({ amount: '12', unit: 'EUR' }) });
     const later = step('later', { output: amount, run: async () => ({ amount: '12', unit: 'EUR' }) });
     const mapped = step('mapped', {
@@ -102,7 +102,7 @@ describe('an output schema', () => {
     expectTypeOf<OutputOf<typeof mapped>>().toEqualTypeOf<Price>();
   });
 
-  test('refuses functions that return anything else', () => {
+  test('rejects functions that return a different type', () => {
     // @ts-expect-error: amount is a number
     step('price', { output: amount, run: () => ({ amount: 12, unit: 'EUR' }) });
     // @ts-expect-error: the same, asynchronously and with dependencies
@@ -115,7 +115,7 @@ describe('an output schema', () => {
     step('price', { output: amount, run: () => ({ amount: '12', unit: 'GBP' }) });
   });
 
-  test('takes constants, variables and values of every shape', () => {
+  test('accepts constants, variables and values of every shape', () => {
     const names: string[] = ['a'];
     const lists = z.object({ names: z.array(z.string()), pair: z.tuple([z.number(), z.enum(['a', 'b'])]) });
     step('constant', { output: lists, run: () => ({ names: ['a'], pair: [1, 'a'] }) });
@@ -159,7 +159,7 @@ describe('the input of a run', () => {
     step('ship', { run: (_, ctx) => ctx.input.id });
   });
 
-  test('must satisfy every step of the workflow', () => {
+  test('must match every step of the workflow', () => {
     const start = step('start', { input: order, run: (_, ctx) => ctx.input.id });
     const free = step('free', { run: () => 1 });
     workflow('same', { input: order, steps: [start, free] });
@@ -172,7 +172,7 @@ describe('the input of a run', () => {
     workflow('none', { steps: [start] });
   });
 
-  test('is typed for callers as it is before parsing', () => {
+  test('has its unparsed type for callers', () => {
     const pay = workflow('pay', { input: order, steps: [validate] });
     expectTypeOf<WorkflowInput<typeof pay>>().toEqualTypeOf<{ id: string; rush?: boolean | undefined }>();
     const plain = workflow('plain', { steps: [validate] });
@@ -181,7 +181,7 @@ describe('the input of a run', () => {
 });
 
 describe('the output of a workflow', () => {
-  test('is that of the named steps', () => {
+  test('has the outputs of the named steps', () => {
     const pay = workflow('pay', {
       steps: [validate, fraud],
       output: { valid: validate, risk: maybe(fraud) },
@@ -194,7 +194,7 @@ describe('the output of a workflow', () => {
     expectTypeOf(pay).toEqualTypeOf<Workflow<undefined, Output>>();
   });
 
-  test('is an object of JSON when none are named', () => {
+  test('is a JSON object if no steps are named', () => {
     const pay = workflow('pay', { steps: [validate] });
     expectTypeOf<WorkflowOutput<typeof pay>>().toEqualTypeOf<Readonly<Record<string, Json>>>();
   });
@@ -204,7 +204,7 @@ describe('a child workflow', () => {
   const ship = workflow('ship', { input: order, steps: [validate], output: { sent: validate } });
   const ping = workflow('ping', { steps: [validate] });
 
-  test('takes its input from `with` and gives its own output', () => {
+  test('takes its input from `with` and returns its own output', () => {
     const shipping = step('shipping', {
       after: { validate },
       input: z.object({ customer: z.string() }),
@@ -216,14 +216,14 @@ describe('a child workflow', () => {
     step('ping', { uses: ping, retry: 2, timeout: '5m' });
   });
 
-  test('needs `with` exactly when it declares an input', () => {
+  test('requires `with` exactly if it declares an input', () => {
     // @ts-expect-error: `with` is missing
     step('shipping', { uses: ship });
     // @ts-expect-error: it takes no input
     step('ping', { uses: ping, with: () => ({ id: '1' }) });
   });
 
-  test('refuses an input of another type', () => {
+  test('rejects an input of a different type', () => {
     // @ts-expect-error: id is a number
     step('shipping', { uses: ship, with: () => ({ id: 1 }) });
     // @ts-expect-error: id is missing
@@ -236,7 +236,7 @@ describe('a child workflow', () => {
 });
 
 describe('an approval', () => {
-  test('gives one of its choices, of which reject is none', () => {
+  test('returns one of its choices, but never reject', () => {
     const gate = approve('gate', {
       after: { validate },
       message: ({ validate }) => `Pay ${validate.total}?`,
@@ -267,19 +267,19 @@ describe('a shell step', () => {
     shell('unsafe', { after: { validate }, run: ({ validate }) => `echo ${validate.total}` });
     // @ts-expect-error: fraud is not in `after`
     shell('undeclared', { after: { validate }, run: 'echo', env: ({ fraud }) => ({ SCORE: fraud.score }) });
-    // @ts-expect-error: an object is no value of a variable
+    // @ts-expect-error: the value of a variable cannot be an object
     shell('object', { after: { validate }, run: 'echo', env: ({ validate }) => ({ ALL: validate }) });
   });
 });
 
-describe('what copies of a step give', () => {
+describe('the output of a step with copies', () => {
   const plan = agent('plan', {
     agent: 'planner',
     prompt: 'p',
     output: z.object({ files: z.array(z.string()) }),
   });
 
-  test('is the same shape for agents, scripts, functions and child workflows', () => {
+  test('has the same shape for agents, scripts, functions and child workflows', () => {
     const child = workflow('child', { steps: [validate], output: { validate } });
     const fix = agent('fix', { agent: 'coder', prompt: 'p', concurrency: 3 });
     const judged = agent('judged', {
@@ -310,7 +310,7 @@ describe('what copies of a step give', () => {
     });
   });
 
-  test('is that of an ordinary step without copies', () => {
+  test('is an ordinary output without copies', () => {
     const plain = agent('plain', { agent: 'coder', prompt: 'p' });
     const one = agent('one', { agent: 'coder', prompt: 'p', concurrency: 1, output: order });
     const copies: number = [3].length;
@@ -320,7 +320,7 @@ describe('what copies of a step give', () => {
     expectTypeOf<OutputOf<typeof some>>().toEqualTypeOf<string | WorkerResults<string>>();
   });
 
-  test('comes from the items of a matrix, which they read with their types', () => {
+  test('comes from copies that read typed items of a matrix', () => {
     agent('docs', {
       after: { plan },
       matrix: ({ plan }) => plan.files.map(file => ({ file, deep: { n: 1 } })),
@@ -347,9 +347,9 @@ describe('what copies of a step give', () => {
     });
     // @ts-expect-error: an item is an object
     step('texts', { matrix: ['a'], run: () => 1 });
-    // @ts-expect-error: there is no such field in the items
+    // @ts-expect-error: the items have no such field
     shell('script', { matrix: [{ file: 'a' }], run: 'ls', env: (_, __, { name }) => ({ NAME: name }) });
-    // @ts-expect-error: an agent needs a prompt
+    // @ts-expect-error: an agent requires a prompt
     agent('silent', { agent: 'coder' });
   });
 });
@@ -357,13 +357,13 @@ describe('what copies of a step give', () => {
 describe('a landing', () => {
   const fix = agent('fix', { agent: 'coder', prompt: 'p' });
 
-  test('names one of the steps that it comes after', () => {
+  test('names one of its dependencies as its source', () => {
     const landed = land('land', { after: { fix, validate }, from: 'fix', onto: 'main' });
     expectTypeOf<OutputOf<typeof landed>>().toEqualTypeOf<Landed>();
     land('computed', { after: { validate }, onto: ({ validate }) => `release/${validate.total}` });
     // @ts-expect-error: there is no such name in `after`
     land('land', { after: { fix }, from: 'fxi', onto: 'main' });
-    // @ts-expect-error: it must say where to
+    // @ts-expect-error: `onto` is required
     land('land', { after: { fix } });
   });
 });

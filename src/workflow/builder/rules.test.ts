@@ -16,7 +16,7 @@ describe('a retry rule', () => {
     expect(retryOf({ attempts: 3 })).toEqual({ attempts: 3, backoff });
   });
 
-  test('waits equally long when given one duration', () => {
+  test('has a fixed delay if the backoff is a duration', () => {
     expect(retryOf({ attempts: 2, backoff: '10s' })?.backoff).toEqual({
       initialMs: 10_000,
       factor: 1,
@@ -24,7 +24,7 @@ describe('a retry rule', () => {
     });
   });
 
-  test('fills in what a backoff leaves out', () => {
+  test('fills in the defaults of a backoff', () => {
     expect(retryOf({ attempts: 2, backoff: { initial: 5 } })?.backoff).toEqual({
       initialMs: 5,
       factor: 2,
@@ -35,7 +35,7 @@ describe('a retry rule', () => {
     expect(retryOf({ attempts: 2, backoff })?.backoff).toEqual({ initialMs: 5, factor: 3, maxMs: 1000 });
   });
 
-  test('names errors by code or by class, or decides with a function', () => {
+  test('matches errors by code, by class or with a function', () => {
     const named = retryOf({ attempts: 2, on: ['TIMEOUT', 'TypeError'] })?.retries;
     expect(named?.({ code: 'TIMEOUT', message: '' })).toBe(true);
     expect(named?.({ code: 'STEP_FAILED', message: '', name: 'TypeError' })).toBe(true);
@@ -46,16 +46,19 @@ describe('a retry rule', () => {
   });
 
   test.each<[Retry, string]>([
-    [0, 'retry of 0 attempts'],
-    [1.5, 'retry of 1.5 attempts'],
-    [{ attempts: 2, backoff: 'soon' }, 'retry.backoff is "soon", which is not a duration'],
-    [{ attempts: 2, backoff: { initial: -1 } }, 'retry.backoff.initial is -1, which is not a duration'],
-    [{ attempts: 2, backoff: { initial: 1, factor: 0.5 } }, 'retry.backoff.factor is 0.5'],
+    [0, 'the number of attempts in retry must be a whole number of at least 1, not 0'],
+    [1.5, 'the number of attempts in retry must be a whole number of at least 1, not 1.5'],
+    [{ attempts: 2, backoff: 'soon' }, 'retry.backoff must be a duration, not "soon"'],
+    [{ attempts: 2, backoff: { initial: -1 } }, 'retry.backoff.initial must be a duration, not -1'],
+    [
+      { attempts: 2, backoff: { initial: 1, factor: 0.5 } },
+      'retry.backoff.factor must be at least 1, not 0.5',
+    ],
     [
       { attempts: 2, backoff: { initial: '2s', max: '1s' } },
       'retry.backoff.max ("1s") is shorter than initial ("2s")',
     ],
-  ])('refuses %j', (retry, message) => {
+  ])('of %j is rejected', (retry, message) => {
     expect(messages(reader => reader.retry(retry))).toEqual([`step "x": ${message}`]);
   });
 });
@@ -69,15 +72,15 @@ describe('a timeout', () => {
       { attempt: '1m', step: '1h' },
       { attemptMs: 60_000, stepMs: 3_600_000 },
     ],
-  ])('of %j is for attempts or for the whole step', (timeout, rule) => {
+  ])('of %j becomes %j', (timeout, rule) => {
     expect(new OptionReader('step', 'x').timeout(timeout)).toEqual(rule);
   });
 
   test.each<[Timeout, string]>([
-    ['0s', 'timeout is "0s"'],
-    ['soon', 'timeout is "soon", which is not a duration'],
-    [{ step: -5 }, 'timeout is -5, which is not a duration'],
-  ])('of %j is refused', (timeout, message) => {
+    ['0s', 'timeout must be greater than 0, not "0s"'],
+    ['soon', 'timeout must be a duration, not "soon"'],
+    [{ step: -5 }, 'timeout must be a duration, not -5'],
+  ])('of %j is rejected', (timeout, message) => {
     expect(messages(reader => reader.timeout(timeout))).toEqual([`step "x": ${message}`]);
   });
 });

@@ -1,48 +1,47 @@
-import type { ErrorData } from '../../core/errors.ts';
-import { type Duration, parseDuration } from '../../core/time.ts';
+import { type Duration, type ErrorData, parseDuration } from '../../core/index.ts';
 import { type DagNode, type GraphProblem, graphProblems, indexById } from '../graph.ts';
 import type { RetryRule, SpendingLimit, TimeoutRule } from '../model.ts';
 import type { Problem } from '../problems.ts';
 import { type AnyStep, type Dependency, isStep, needsOf, stepKey } from './handle.ts';
 
-/** The number of attempts in all, or more exactly when and how to try again. */
+/** Total number of attempts, or detailed rules for retries. */
 export type Retry = number | RetryOptions;
 
 interface RetryOptions {
-  /** In all, the first one included. */
+  /** Total number of attempts, including the first. */
   readonly attempts: number;
-  /** A duration waits equally long each time; the default begins with a second and doubles up to five minutes. */
+  /** Fixed delay, or a growing one. Defaults to one second, doubled with every retry up to five minutes. */
   readonly backoff?: Duration | BackoffOptions | undefined;
-  /** Codes or class names of the errors to try again after, or a pure function; every error by default. */
+  /** Codes or class names of the errors to retry, or a pure function. Defaults to all errors. */
   readonly on?: readonly string[] | ((error: ErrorData) => boolean) | undefined;
 }
 
 interface BackoffOptions {
   readonly initial: Duration;
-  /** What each wait is multiplied by for the next; 2 by default. */
+  /** Factor by which the delay grows with every retry. Defaults to 2. */
   readonly factor?: number | undefined;
-  /** Five minutes by default. */
+  /** Longest delay. Defaults to five minutes. */
   readonly max?: Duration | undefined;
 }
 
-/** For each attempt, or for attempts and for the step as a whole. */
+/** Timeout of each attempt, or separate timeouts for attempts and for the whole step. */
 export type Timeout = Duration | TimeoutOptions;
 
 interface TimeoutOptions {
   readonly attempt?: Duration | undefined;
-  /** From the first start to the end, retries and waits included. */
+  /** Timeout of the whole step, including all attempts and delays. */
   readonly step?: Duration | undefined;
-  /** How long an agent may be silent. */
+  /** Longest time that an agent may stay silent. */
   readonly stall?: Duration | undefined;
 }
 
-/** What a step, or a run, may use up. */
+/** Limits on time, cost and tokens of a step or a run. */
 export interface Budget {
-  /** What agents may cost, in US dollars. */
+  /** Maximum cost of all agents, in US dollars. */
   readonly costUsd?: number | undefined;
-  /** How many tokens agents may read and write. */
+  /** Maximum number of input and output tokens of all agents. */
   readonly tokens?: number | undefined;
-  /** Wall time. */
+  /** Maximum wall time, in minutes. */
   readonly minutes?: number | undefined;
 }
 
@@ -51,7 +50,7 @@ const defaultBackoff = { initialMs: 1000, factor: 2, maxMs: 300_000 } as const;
 const noProblems: readonly Problem[] = [];
 const noLimits: TimeoutRule = {};
 
-/** Reads option values and keeps what is wrong with them; a wrong value becomes a harmless one. */
+/** Reads option values and collects problems. Replaces an invalid value with a harmless one. */
 export class OptionReader {
   readonly #kind: 'step' | 'workflow';
   readonly #name: string;
@@ -77,8 +76,8 @@ export class OptionReader {
     const { attempts, backoff, on } = typeof retry === 'number' ? { attempts: retry } : retry;
     if (!Number.isInteger(attempts) || attempts < 1) {
       this.problem(
-        `retry of ${show(attempts)} attempts`,
-        'a whole number from 1, which counts the first attempt too',
+        `the number of attempts in retry must be a whole number of at least 1, not ${show(attempts)}`,
+        'the first attempt counts too',
       );
     }
     const retries = typeof on === 'object' ? (error: ErrorData) => namesError(on, error) : on;
@@ -96,32 +95,38 @@ export class OptionReader {
     };
   }
 
-  /** Without the minutes, which are a limit like that of `timeout`. */
+  /** Leaves out the minutes, which become a timeout. */
   spending(budget: Budget | undefined): SpendingLimit | undefined {
     if (budget === undefined) return undefined;
     for (const name of ['costUsd', 'tokens', 'minutes'] as const) {
       const value = budget[name];
       if (value !== undefined && !(Number.isFinite(value) && value > 0))
-        this.problem(`budget.${name} is ${show(value)}`, 'a number above 0');
+        this.problem(`budget.${name} must be greater than 0, not ${show(value)}`);
     }
     const { costUsd, tokens } = budget;
     return costUsd === undefined && tokens === undefined ? undefined : { costUsd, tokens };
   }
 
-  /** A whole number. */
+  /** Reports a value that is not a whole number of at least `minimum`. */
   count(option: string, value: number | undefined, minimum: number): void {
     if (value === undefined || (Number.isInteger(value) && value >= minimum)) return;
-    this.problem(`${option} is ${show(value)}`, `a whole number from ${minimum}`);
+    this.problem(`${option} must be a whole number of at least ${minimum}, not ${show(value)}`);
+  }
+
+  /** Reports a value that is not one of `allowed`. */
+  oneOf(option: string, value: string | undefined, allowed: readonly string[]): void {
+    if (value === undefined || allowed.includes(value)) return;
+    this.problem(`${option} must be one of ${allowed.join(', ')}, not ${show(value)}`);
   }
 
   someText(option: string, value: unknown): void {
-    if (typeof value !== 'string') this.problem(`${option} is not a text`);
+    if (typeof value !== 'string') this.problem(`${option} must be a string`);
     else if (value.trim() === '') this.problem(`${option} is empty`);
   }
 
   #positive(option: string, duration: Duration): number {
     const ms = this.#duration(option, duration);
-    if (ms === 0) this.problem(`${option} is ${show(duration)}`, 'it must be longer than nothing');
+    if (ms === 0) this.problem(`${option} must be greater than 0, not ${show(duration)}`);
     return ms ?? 0;
   }
 
@@ -138,7 +143,7 @@ export class OptionReader {
         ? Math.max(initialMs, defaultBackoff.maxMs)
         : (this.#duration('retry.backoff.max', max) ?? initialMs);
     if (!Number.isFinite(factor) || factor < 1) {
-      this.problem(`retry.backoff.factor is ${show(factor)}`, 'a number from 1 up');
+      this.problem(`retry.backoff.factor must be at least 1, not ${show(factor)}`);
     }
     if (maxMs < initialMs) {
       this.problem(`retry.backoff.max (${show(max)}) is shorter than initial (${show(initial)})`);
@@ -151,15 +156,15 @@ export class OptionReader {
     const ms = known ? parseDuration(duration) : undefined;
     if (ms === undefined) {
       this.problem(
-        `${option} is ${show(duration)}, which is not a duration`,
-        'milliseconds, or a text such as "30s" or "1h30m"',
+        `${option} must be a duration, not ${show(duration)}`,
+        'use milliseconds, or a text such as "30s" or "1h30m"',
       );
     }
     return ms;
   }
 }
 
-/** The minutes of a budget limit the step as a whole, unless its timeout says how. */
+/** Turns the minutes of a budget into a timeout for the whole step, unless one is set. */
 export function withMinutes(timeout: Timeout | undefined, budget: Budget | undefined): Timeout | undefined {
   if (budget?.minutes === undefined) return timeout;
   const written: TimeoutOptions = typeof timeout === 'object' ? timeout : { attempt: timeout };
@@ -177,17 +182,15 @@ interface StepsToCheck {
   readonly output: readonly Dependency[];
 }
 
-/** What is wrong with the steps of a workflow: each for itself, then how they hang together, then its output. */
+/** Returns the problems of single steps, then those of the graph, then those of the workflow's output. */
 export function stepProblems({ workflow, steps: listed, output }: StepsToCheck): readonly Problem[] {
   if (!Array.isArray(listed) || listed.length === 0) {
-    return [
-      { message: `workflow "${workflow}": it has no steps`, hint: 'list them: steps: [first, second]' },
-    ];
+    return [{ message: `workflow "${workflow}": it has no steps`, hint: 'add them: steps: [first, second]' }];
   }
-  const sound = ifSound(listed);
-  if (sound)
+  const validSteps = stepsIfValid(listed);
+  if (validSteps)
     return output
-      .filter(({ step }) => sound.get(step.id) !== step)
+      .filter(({ step }) => validSteps.get(step.id) !== step)
       .map(dependency => missingOutput(workflow, dependency));
   const steps = listed.filter(isStep);
   const indexes = indexById(steps);
@@ -204,10 +207,10 @@ export function stepProblems({ workflow, steps: listed, output }: StepsToCheck):
 }
 
 /**
- * The steps by their ids, if nothing is wrong with any of them and each comes after others above it only. Nearly always
- * so, and seen at one look, where to find out what is wrong takes many.
+ * Returns the steps by id if all are valid and each depends only on steps above it. This fast path is the usual case
+ * and takes a single pass. Finding out what is wrong takes many.
  */
-function ifSound(listed: readonly unknown[]): ReadonlyMap<string, AnyStep> | undefined {
+function stepsIfValid(listed: readonly unknown[]): ReadonlyMap<string, AnyStep> | undefined {
   const above = new Map<string, AnyStep>();
   for (const step of listed) {
     if (!isStep(step) || hasProblems(step)) return undefined;
@@ -224,8 +227,8 @@ const hasProblems = (step: AnyStep): boolean => step[stepKey].problems.length > 
 type Indexes = ReadonlyMap<string, number>;
 
 /**
- * Whether the step is in the list, or else another one of its id.
- * Several steps of one id are a problem by themselves, so the list is searched only when things are wrong already.
+ * Returns `listed` if the step is in the list, `namesake` if the list contains a different step with the same id.
+ * Duplicate ids are an error of their own, so the list is only searched if the workflow is already invalid.
  */
 function lookUp(
   step: AnyStep,
@@ -238,8 +241,8 @@ function lookUp(
 }
 
 /**
- * Ids alone do not show that a dependency is another step than the listed one of the same id. The graph is looked at
- * without these namesakes: they would look like steps that wait for themselves.
+ * Reports dependencies on a step that is not the listed step with the same id. Removes them from the graph, where ids
+ * alone would make them look like cycles.
  */
 function withoutNamesakes(
   steps: readonly AnyStep[],
@@ -263,7 +266,7 @@ function notSteps(workflow: string, listed: readonly unknown[]): Problem[] {
       : [
           {
             message: `workflow "${workflow}": steps[${index}] is not a step`,
-            hint: 'list what step(), shell(), agent(), approve() or land() returned',
+            hint: 'list the results of step(), shell(), agent(), approve() or land()',
           },
         ],
   );
@@ -278,25 +281,25 @@ function explain(workflow: string, problem: GraphProblem): Problem {
       };
     case 'unknown-need':
       return {
-        message: `step "${problem.id}" comes after step "${problem.need}", which is not in the steps of workflow "${workflow}"`,
-        hint: `add "${problem.need}" to \`steps\`, or take it out of \`after\``,
+        message: `step "${problem.id}" depends on step "${problem.need}", which is not in the steps of workflow "${workflow}"`,
+        hint: `add "${problem.need}" to \`steps\`, or remove it from \`after\``,
       };
     case 'self-need':
-      return { message: `step "${problem.id}" comes after itself` };
+      return { message: `step "${problem.id}" depends on itself` };
     case 'cycle':
       return {
-        message: `steps wait for each other: ${problem.path.join(' -> ')}`,
+        message: `steps depend on each other in a cycle: ${problem.path.join(' -> ')}`,
         hint: 'remove one of these dependencies',
       };
   }
 }
 
 const mixedUp = (step: AnyStep, other: AnyStep): Problem => ({
-  message: `step "${step.id}" comes after a step "${other.id}" that is not the "${other.id}" in \`steps\``,
-  hint: 'give one of the two another id, and list both',
+  message: `step "${step.id}" depends on a step "${other.id}" that is not the "${other.id}" in \`steps\``,
+  hint: 'change the id of one of the two, and list both',
 });
 
 const missingOutput = (workflow: string, { alias, step }: Dependency): Problem => ({
-  message: `workflow "${workflow}": output.${alias} comes from step "${step.id}", which is not in its steps`,
-  hint: `add "${step.id}" to \`steps\`, or take it out of \`output\``,
+  message: `workflow "${workflow}": output.${alias} reads step "${step.id}", which is not in its steps`,
+  hint: `add "${step.id}" to \`steps\`, or remove it from \`output\``,
 });

@@ -13,7 +13,7 @@ function runBody(handle: AnyStep) {
 }
 
 describe('a shell step', () => {
-  test('keeps its script as written and passes values as texts in the environment', () => {
+  test('keeps its script as written and passes values as text in the environment', () => {
     const greet = shell('greet', {
       after: { title },
       input: z.object({ times: z.number() }),
@@ -27,7 +27,7 @@ describe('a shell step', () => {
     });
   });
 
-  test('takes a plain environment, another shell and a folder', () => {
+  test('accepts a plain environment, a different shell and a folder', () => {
     const build = shell('build', { run: 'make', env: { JOBS: 4 }, shell: 'sh', workingDirectory: 'native' });
     expect(runBody(build).command(scopeOf({}))).toEqual({
       script: 'make',
@@ -37,7 +37,7 @@ describe('a shell step', () => {
     });
   });
 
-  test('checks its outputs against a schema', () => {
+  test('validates its outputs against a schema', () => {
     const size = shell('size', { run: 'du', output: z.object({ bytes: z.coerce.number() }) });
     expect(runBody(size).parseOutput?.({ bytes: '12' })).toEqual({ bytes: 12 });
     expect(() => runBody(size).parseOutput?.({ bytes: 'many' })).toThrowErrorMatchingInlineSnapshot(

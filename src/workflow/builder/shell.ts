@@ -1,7 +1,7 @@
-import { canonicalJson, type Json } from '../../core/json.ts';
+import { canonicalJson, type Json } from '../../core/index.ts';
 import type { ShellCommand } from '../model.ts';
 import { buildStep, describeOptions, optionReader, type WorkOptions } from './build.ts';
-import { commandMaker, type Environment, toTexts } from './commands.ts';
+import { commandMaker, type StepEnvironment, toTexts } from './commands.ts';
 import {
   type AnyFanOut,
   checkFanOut,
@@ -32,21 +32,21 @@ export interface ShellStepOptions<
 > extends WorkOptions<A, Input>,
     WorkspaceOptions<A, Input, Item>,
     FanOutOptions<A, Input, Copies, Item> {
-  /** A fixed script, so that no value can become code: values go through `env`, as in `"$TITLE"`. */
+  /** Fixed script. Pass values through `env` and read them as `"$TITLE"`, so that no value can become code. */
   readonly run: string;
-  readonly env?: Environment | ItemSelect<A, Input, Item, Environment> | undefined;
-  /** `bash` by default. */
+  readonly env?: StepEnvironment | ItemSelect<A, Input, Item, StepEnvironment> | undefined;
+  /** Shell that runs the script. Defaults to `bash`. */
   readonly shell?: ShellCommand['shell'] | undefined;
-  /** Relative to its workspace, or to the project's root without one. */
+  /** Folder that the script runs in, relative to its workspace, or to the project's root if it has none. */
   readonly workingDirectory?: string | undefined;
-  /** Checks the outputs of the script; steps after this one get what the schema makes of them. */
+  /** Schema that validates the outputs of the script. Later steps read the parsed value. */
   readonly output?: Schema<Output> | undefined;
   readonly budget?: Budget | undefined;
-  /** Picks the best copy. One that succeeds is then enough. */
+  /** Picks the best copy. The step succeeds if at least one copy does. */
   readonly select?: SelectOptions<A, Input> | undefined;
 }
 
-/** A step that is a shell script. Throws nothing: `workflow` reports what is wrong with it. */
+/** Defines a step that runs a shell script. Never throws: `workflow` reports its problems. */
 export function shell<
   A extends After = Record<never, never>,
   Input = unknown,
@@ -61,14 +61,13 @@ export function shell<
   const reader = optionReader(id);
   if (typeof script !== 'string') {
     reader.problem(
-      '`run` is not a text',
+      '`run` must be a string',
       'scripts are fixed: pass values through `env` and read them as "$NAME"',
     );
   } else if (script.trim() === '') {
     reader.problem('`run` is empty');
   }
-  if (program !== 'bash' && program !== 'sh')
-    reader.problem(`shell ${JSON.stringify(program)} is not known`, 'bash or sh');
+  reader.oneOf('shell', program, ['bash', 'sh']);
   const isMany = fansOut(options);
   checkFanOut(options, reader);
   checkWork(options, isMany, reader);
@@ -104,7 +103,7 @@ export function shell<
   });
 }
 
-/** What a script says beyond what every script does. */
+/** Picks the options that only some scripts have, for the fingerprint. */
 const workOf = ({
   workspace,
   setup,

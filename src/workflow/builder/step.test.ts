@@ -16,7 +16,7 @@ const validate = step('validate', { run: () => ({ total: 12 }) });
 const fraud = step('fraud-check', { run: async () => 0.2 });
 
 describe('a function step', () => {
-  test('becomes a model that needs what it comes after', () => {
+  test('becomes a model whose needs are its dependencies', () => {
     const charge = step('charge', { after: { validate, risk: maybe(fraud) }, optional: true, run: () => 1 });
     const { fingerprint, ...model } = modelOf(charge);
     expect(fingerprint).toMatch(/^[0-9a-f]{16}$/);
@@ -32,7 +32,7 @@ describe('a function step', () => {
     });
   });
 
-  test('gets exactly the outputs of its dependencies, under the names it gave them', () => {
+  test('gets exactly the outputs of its dependencies under their names', () => {
     const charge = step('charge', {
       after: { order: validate, risk: maybe(fraud) },
       run: (outputs, ctx) => ({ outputs, input: ctx.input }),
@@ -44,12 +44,12 @@ describe('a function step', () => {
     });
   });
 
-  test('gets an empty object when it comes after nothing', () => {
+  test('gets an empty object if it has no dependencies', () => {
     const alone = step('alone', { run: outputs => outputs });
     expect(functionBody(alone).run(scopeOf({ stranger: 1 }), contextOf())).toEqual({});
   });
 
-  test('may know one step by two names, and needs its success if one of them does', () => {
+  test('may name a dependency twice, which must succeed unless both are `maybe`', () => {
     const twice = step('twice', {
       after: { a: maybe(validate), b: validate, c: maybe(fraud), d: maybe(fraud) },
       run: o => o,
@@ -74,14 +74,14 @@ describe('a function step', () => {
     expect(condition?.(scopeOf({ validate: { total: 5 } }, { limit: 4 }))).toBe(false);
   });
 
-  test('refuses a condition that is asynchronous, which would always hold', () => {
+  test('rejects an asynchronous condition, which would always be true', () => {
     const charge = step('charge', {
       // @ts-expect-error: a condition is synchronous
       if: async () => false,
       run: () => 1,
     });
     expect(() => modelOf(charge).condition?.(scopeOf({}))).toThrowErrorMatchingInlineSnapshot(
-      `[RepriseError: the condition of step "charge" gave a promise instead of true or false]`,
+      `[RepriseError: the condition of step "charge" returned a promise instead of true or false]`,
     );
   });
 });
@@ -90,18 +90,18 @@ describe('an output schema', () => {
   const output = z.object({ total: z.string().transform(Number), tags: z.array(z.string()).default([]) });
   const parse = functionBody(step('total', { output, run: () => ({ total: '1' }) })).parseOutput;
 
-  test('transforms what the function returned', () => {
+  test('transforms the result of the function', () => {
     expect(parse?.({ total: '12' })).toEqual({ total: 12, tags: [] });
   });
 
-  test('refuses what does not fit, with every path, in one line', () => {
+  test('rejects an invalid output with every path in one line', () => {
     expect(() => parse?.({ total: 12, tags: ['a', 2] })).toThrowErrorMatchingInlineSnapshot(
       `[RepriseError: output.total: Invalid input: expected string, received number; output.tags[1]: Invalid input: expected string, received number]`,
     );
     expect(() => parse?.(undefined)).toThrowError(expect.objectContaining({ code: 'OUTPUT_INVALID' }));
   });
 
-  test('refuses what it cannot parse at once or what its transform throws at', () => {
+  test('rejects an output if it is asynchronous or if its transform throws', () => {
     const waiting = step('waiting', { output: z.string().refine(async () => true), run: () => 'a' });
     expect(() => functionBody(waiting).parseOutput?.('a')).toThrowError(
       expect.objectContaining({ code: 'OUTPUT_INVALID' }),
@@ -118,7 +118,7 @@ describe('a child workflow', () => {
     output: { sent: validate },
   });
 
-  test('is used with the input that `with` makes of outputs and input', () => {
+  test('gets the input that `with` computes from outputs and input', () => {
     const shipping = step('shipping', {
       after: { risk: fraud },
       input: z.object({ customer: z.string() }),
@@ -134,7 +134,7 @@ describe('a child workflow', () => {
     expect(body.input(scopeOf({ 'fraud-check': 0.5 }, { customer: 'ann' }))).toEqual({ id: 'ann-0.5' });
   });
 
-  test('gets an empty object when it declares no input', () => {
+  test('gets an empty object if it declares no input', () => {
     const { body } = modelOf(step('ping', { uses: workflow('ping', { steps: [validate] }) }));
     expect(body.kind === 'uses' && body.input(scopeOf({}))).toEqual({});
   });

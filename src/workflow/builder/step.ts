@@ -17,11 +17,11 @@ import {
 } from './handle.ts';
 import { isWorkflow, type Workflow } from './workflow.ts';
 
-/** What a copy of a step with a matrix is given on top. */
+/** Additional context of a copy, if the step has a matrix. */
 type ItemContext<Item> = [Item] extends [never]
   ? unknown
   : {
-      /** From 0. */
+      /** Index of this copy, counted from 0. */
       readonly worker: number;
       readonly matrix: Item;
     };
@@ -34,7 +34,7 @@ export interface FunctionStepOptions<
   Item extends object = never,
 > extends WorkOptions<A, Input>,
     FanOutOptions<A, Input, Copies, Item> {
-  /** Gets the outputs of `after` under the same names. What it returns, or resolves to, is stored as JSON. */
+  /** Function that receives the outputs of `after` under the same names. Its result is stored as JSON. */
   readonly run: (outputs: Outputs<A>, ctx: StepContext<Input> & ItemContext<Item>) => Returned;
   readonly output?: undefined;
   readonly uses?: undefined;
@@ -50,21 +50,21 @@ interface CheckedStepOptions<
   Item extends object,
 > extends WorkOptions<A, Input>,
     FanOutOptions<A, Input, Copies, Item> {
-  /** Gets the outputs of `after` under the same names, and returns what `output` takes. */
+  /** Function that receives the outputs of `after` under the same names. Its result must match `output`. */
   readonly run: (outputs: Outputs<A>, ctx: StepContext<Input> & ItemContext<Item>) => Returned;
-  /** Checks what `run` returned; steps after this one get what the schema makes of it. */
+  /** Schema that validates the result of `run`. Later steps read the parsed value. */
   readonly output: Schema<Parsed, Unparsed>;
   readonly uses?: undefined;
 }
 
-/** What the function of a step with an output schema may return. */
+/** Possible results of the function of a step with an output schema. */
 type Checked<Unparsed> = DeepReadonly<Unparsed> | PromiseLike<DeepReadonly<Unparsed>>;
 
 /**
- * A step that is a function. Throws nothing: `workflow` reports what is wrong with it.
+ * Defines a step that runs a function. Never throws: `workflow` reports its problems.
  *
- * `CheckedReturn` is a const parameter, and apart from `Returned`, so that literals keep their types where an output
- * schema asks for them, and only there.
+ * `CheckedReturn` is a const parameter separate from `Returned`, so that literals keep their types only if there is an
+ * output schema.
  */
 export function step<
   Returned,
@@ -81,7 +81,7 @@ export function step<
     | FunctionStepOptions<A, Input, Returned, Copies, Item>
     | CheckedStepOptions<A, Input, CheckedReturn, Unparsed, Parsed, Copies, Item>,
 ): StepHandle<FannedOut<Copies, Item, Stored<[Parsed] extends [never] ? Awaited<Returned> : Parsed>>, Input>;
-/** A step that runs another workflow; `with` gives it its input. */
+/** Defines a step that runs another workflow. `with` provides its input. */
 export function step<
   ChildInput,
   Output,
@@ -113,7 +113,7 @@ function functionStep<A extends After, Input, Item extends object>(
   if (typeof run !== 'function') {
     reader.problem(
       'it has neither a `run` function nor a workflow in `uses`',
-      '`uses` is undefined too if two modules import each other',
+      '`uses` may be undefined because two modules import each other',
     );
   }
   checkFanOut(options, reader);
@@ -132,13 +132,13 @@ const bodyOf = (dependencies: readonly Dependency[], options: AnyRun): FunctionB
 
 const describeFunction = (options: AnyRun): string => String(options.run) + describeFanOut(options);
 
-/** Whatever the dependencies are. */
+/** Options of a function step with any dependencies. */
 interface AnyRun extends AnyFanOut {
   readonly run: (outputs: never, ctx: never) => unknown;
   readonly output?: Schema | undefined;
 }
 
-/** A class because there may be many: closures that keep what they need would take four times the room. */
+/** A class, because a workflow may have many steps and closures would take four times the memory. */
 class DefinedFunction implements FunctionBody {
   readonly kind = 'function';
   readonly parseOutput: FunctionBody['parseOutput'];
@@ -151,7 +151,7 @@ class DefinedFunction implements FunctionBody {
     this.#dependencies = dependencies;
   }
 
-  /** The types hold because `workflow` checked the graph. */
+  /** The casts are safe, because `workflow` has validated the graph. */
   run(scope: Scope, ctx: StepContext): unknown {
     const run = this.#run;
     return run(readOutputs(this.#dependencies, scope) as never, ctx as never);
@@ -175,7 +175,7 @@ type ChildStepOptions<
 type WithInput<A extends After, Input, ChildInput, Item> = [ChildInput] extends [undefined]
   ? { readonly with?: undefined }
   : {
-      /** A pure function: the child's input, before the child's own schema has checked it. */
+      /** Pure function that returns the input of the child, which the child's own schema then validates. */
       readonly with: ItemSelect<A, Input, Item, NoInfer<ChildInput>>;
     };
 
@@ -191,7 +191,7 @@ function childStep<A extends After, Input, ChildInput, Output, Item extends obje
     with?: ItemSelect<A, Input, Item, unknown> | undefined;
   } = options;
   const reader = optionReader(id);
-  if (!isWorkflow(uses)) reader.problem('`uses` is not a workflow', 'give it what workflow() returned');
+  if (!isWorkflow(uses)) reader.problem('`uses` is not a workflow', 'pass the result of workflow()');
   checkFanOut(options, reader);
   return buildStep({
     id,
@@ -203,7 +203,7 @@ function childStep<A extends After, Input, ChildInput, Output, Item extends obje
       workflow: uses.model,
       input: select ? toItemSelector(dependencies, select) : () => ({}),
     }),
-    // The child's steps have fingerprints of their own: a change inside runs only what it concerns again.
+    // Leaves out the steps of the child, which have their own fingerprints. A changed step then reruns alone.
     describe: () =>
       JSON.stringify([uses.model.name, uses.model.onFailure, select ? String(select) : null]) +
       describeFanOut(options),

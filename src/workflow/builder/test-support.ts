@@ -1,7 +1,7 @@
 import type { Json } from '../../core/json.ts';
 import type { Scope, StepContext } from '../model.ts';
 
-/** A scope in which the given steps succeeded, and those with `undefined` were skipped. */
+/** Returns a scope in which the given steps succeeded, and those with `undefined` were skipped. */
 export function scopeOf(outputs: Readonly<Record<string, Json | undefined>>, inputs: Json = {}): Scope {
   const steps = Object.fromEntries(
     Object.entries(outputs).map(([id, output]) => {
@@ -20,7 +20,7 @@ export function contextOf(input: Json = {}): StepContext {
     attempt: 1,
     signal: new AbortController().signal,
     sleep: async () => {},
-    waitForSignal: () => Promise.reject(new Error('no signal comes here')),
+    waitForSignal: () => Promise.reject(new Error('signals are not supported in this test')),
     log: () => {},
   };
 }

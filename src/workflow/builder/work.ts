@@ -5,45 +5,45 @@ import { type CommandMaker, commandsOf } from './commands.ts';
 import { type After, type Dependency, type ItemSelect, toItemSelector } from './handle.ts';
 import type { OptionReader } from './rules.ts';
 
-/** What surrounds the work of a script or an agent. */
+/** Options for the workspace of a script or an agent, and the commands that run around it. */
 export interface WorkspaceOptions<A extends After, Input, Item> {
   /**
-   * In a git worktree of its own, in one that must not change, or in the folder of the project. Agents and copies of a
-   * step work in a worktree by default, and so do scripts that come after exactly one such work.
+   * Folder that the step works in: its own git worktree, a worktree that must not change, or the folder of the project.
+   * Defaults to a worktree for agents, for copies, and for scripts that build on exactly one earlier workspace.
    */
   readonly workspace?: 'worktree' | 'readonly' | 'none' | WorkspaceSettings<A, Input, Item> | undefined;
   /** Commands that prepare a new workspace. */
   readonly setup?: readonly string[] | undefined;
-  /** Commands that must pass before the work counts. */
+  /** Commands that must pass for the step to succeed. */
   readonly checks?: readonly string[] | undefined;
-  /** Commands that run after the work, however it ended. */
+  /** Commands that run after the work, even if it failed. */
   readonly teardown?: readonly string[] | undefined;
-  /** Files of the workspace that are kept, by name, or each under the name of its file. */
+  /** Files of the workspace to keep. An artifact in a list is named after its file. */
   readonly artifacts?: readonly string[] | Readonly<Record<string, string>> | undefined;
 }
 
 export interface WorkspaceSettings<A extends After, Input, Item> {
-  /** Where it begins: the id of a step that it comes after, or a commit or branch. */
+  /** Starting point: the id of an earlier step, or a commit or branch. */
   readonly base?: string | ItemSelect<A, Input, Item, string> | undefined;
-  /** The name of its branch; one of the run by default. */
+  /** Name of the branch. Defaults to a generated name. */
   readonly branch?: string | ItemSelect<A, Input, Item, string> | undefined;
   readonly readonly?: boolean | undefined;
 }
 
-/** Whatever the dependencies are. */
+/** Workspace options with any dependencies. */
 export type AnyWorkspace = WorkspaceOptions<never, never, never>;
 
-type Place = Extract<WorkPlace, { kind: 'workspace' }>;
+type OwnWorkspace = Extract<WorkPlace, { kind: 'workspace' }>;
 
-interface Kind {
+interface WorkKind {
   readonly kind: 'run' | 'agent';
   readonly isMany: boolean;
 }
 
-const inherited: Place = { kind: 'workspace', mode: 'inherited' };
+const inherited: OwnWorkspace = { kind: 'workspace', mode: 'inherited' };
 
-/** Where the step works, as far as it says so itself. */
-export function placeOf(options: AnyWorkspace, { kind, isMany }: Kind): Place {
+/** Returns the part of the workspace that the step itself determines. */
+export function placeOf(options: AnyWorkspace, { kind, isMany }: WorkKind): OwnWorkspace {
   const { workspace, setup, checks, teardown, artifacts } = options;
   if (workspace === undefined) {
     const hasRules = [setup, checks, teardown, artifacts].some(rule => rule !== undefined);
@@ -59,18 +59,18 @@ export function placeOf(options: AnyWorkspace, { kind, isMany }: Kind): Place {
   };
 }
 
-interface WorkParts extends Kind {
+interface WorkParts extends WorkKind {
   readonly dependencies: readonly Dependency[];
   readonly command: CommandMaker;
 }
 
-/** `undefined` for a script that says nothing about where it works. */
+/** Returns `undefined` for a script that does not set a workspace. */
 export function readWork(options: AnyWorkspace, parts: WorkParts): WorkRules | undefined {
   const { mode } = placeOf(options, parts);
   if (mode === 'inherited') return undefined;
   const { dependencies, command } = parts;
   const { base, branch } = typeof options.workspace === 'object' ? options.workspace : {};
-  const begin: WorkspaceBase =
+  const start: WorkspaceBase =
     typeof base === 'function' ? { kind: 'ref', name: toItemSelector(dependencies, base) } : { kind: 'run' };
   return {
     workspace:
@@ -79,7 +79,7 @@ export function readWork(options: AnyWorkspace, parts: WorkParts): WorkRules | u
         : {
             kind: 'worktree',
             readonly: mode === 'readonly',
-            base: begin,
+            base: start,
             branch: branch === undefined ? undefined : toItemSelector(dependencies, branch),
           },
     setup: commandsOf(options.setup, command),
@@ -99,26 +99,27 @@ const isList = (value: readonly string[] | Readonly<Record<string, string>>): va
 
 const modes: readonly unknown[] = ['worktree', 'readonly', 'none'];
 
-/** Reports what cannot be. */
+/** Reports invalid options. */
 export function checkWork(options: AnyWorkspace, isMany: boolean, reader: OptionReader): void {
   const { workspace } = options;
   if (typeof workspace === 'string' && !modes.includes(workspace))
-    reader.problem(`workspace is ${JSON.stringify(workspace)}`, `one of ${modes.join(', ')}, or an object`);
+    reader.problem(`workspace must be ${modes.join(', ')} or an object, not ${JSON.stringify(workspace)}`);
   if (isMany && typeof workspace === 'object' && typeof workspace.branch === 'string')
     reader.problem(
-      'all copies of this step would have the same branch',
+      'all copies of this step would use the same branch',
       'make `branch` a function of the item',
     );
   for (const option of ['setup', 'checks', 'teardown'] as const) {
     const commands: unknown = options[option];
     if (commands !== undefined && !isTexts(commands))
-      reader.problem(`\`${option}\` is not a list of commands`);
+      reader.problem(`\`${option}\` must be a list of commands`);
   }
   const names = new Set<string>();
   for (const { name, path } of artifactsOf(options.artifacts)) {
     const objection = objectToArtifactPath(path);
-    if (objection) reader.problem(`the artifact ${JSON.stringify(path)} ${objection}`);
-    else if (names.has(name)) reader.problem(`two artifacts are called "${name}"`, 'give them names');
+    if (objection) reader.problem(`the path ${JSON.stringify(path)} of an artifact ${objection}`);
+    else if (names.has(name))
+      reader.problem(`duplicate artifact name "${name}"`, 'name them: artifacts: { first: "a/report.md" }');
     names.add(name);
   }
 }

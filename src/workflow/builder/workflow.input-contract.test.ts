@@ -6,7 +6,7 @@ import { inputContract } from './workflow.ts';
 
 const contract = (schema?: Schema) => inputContract('fix', schema);
 const schema = z.object({
-  issue: z.string().describe('Which one'),
+  issue: z.string().describe('Issue to fix'),
   mode: z.enum(['fast', 'safe']).default('safe'),
   depth: z.number().int().optional(),
   dry: z.boolean().default(false),
@@ -20,7 +20,7 @@ const schema = z.object({
 });
 
 describe('an input contract from a schema', () => {
-  test('fills in defaults and transforms', () => {
+  test('fills in defaults and applies transforms', () => {
     expect(contract(schema).parse({ issue: '7', kind: 'bug', since: '1970-01-01' })).toEqual({
       issue: '7',
       kind: 'bug',
@@ -34,7 +34,7 @@ describe('an input contract from a schema', () => {
   test('lists every issue with its path', () => {
     const parse = () => contract(schema).parse({ issue: 7, kind: 'bug', mode: 'slow', files: ['a', 2] });
     expect(parse).toThrowErrorMatchingInlineSnapshot(`
-      [RepriseError: the input does not fit workflow "fix":
+      [RepriseError: invalid input for workflow "fix":
         input.issue: Invalid input: expected string, received number
         input.mode: Invalid option: expected one of "fast"|"safe"
         input.files[1]: Invalid input: expected string, received number]
@@ -42,14 +42,14 @@ describe('an input contract from a schema', () => {
     expect(parse).toThrowError(expect.objectContaining({ code: 'INPUT_INVALID' }));
   });
 
-  test('takes nothing for an empty object', () => {
+  test('treats a missing input as an empty object', () => {
     expect(contract(z.object({ a: z.number().default(1) })).parse(undefined)).toEqual({ a: 1 });
   });
 
-  test('refuses a schema whose result cannot be stored', () => {
+  test('rejects an input whose parsed value cannot be stored', () => {
     const parse = () => contract(z.object({ at: z.coerce.date() })).parse({ at: 0 });
     expect(parse).toThrowErrorMatchingInlineSnapshot(`
-      [RepriseError: the input does not fit workflow "fix":
+      [RepriseError: invalid input for workflow "fix":
         input.at is a Date, which cannot be stored as JSON]
     `);
     expect(parse).toThrowError(expect.objectContaining({ code: 'INPUT_INVALID' }));
@@ -57,7 +57,7 @@ describe('an input contract from a schema', () => {
 
   test('describes the fields of an object', () => {
     expect(contract(schema).fields).toEqual([
-      { name: 'issue', type: 'string', required: true, description: 'Which one' },
+      { name: 'issue', type: 'string', required: true, description: 'Issue to fix' },
       { name: 'mode', type: 'choice', options: ['fast', 'safe'], required: false, default: 'safe' },
       { name: 'depth', type: 'number', required: false },
       { name: 'dry', type: 'boolean', required: false, default: false },
@@ -68,7 +68,7 @@ describe('an input contract from a schema', () => {
     ]);
   });
 
-  test('knows names at least when the schema cannot describe itself', () => {
+  test('lists at least the names of fields if the schema cannot describe itself', () => {
     const small = mini.object({
       a: mini.string(),
       b: mini.optional(mini.number()),
@@ -85,13 +85,13 @@ describe('an input contract from a schema', () => {
 });
 
 describe('an input contract without a schema', () => {
-  test('accepts any object, and nothing as an empty one', () => {
+  test('accepts any object and treats a missing input as an empty one', () => {
     expect(contract().parse({ a: [1] })).toEqual({ a: [1] });
     expect(contract().parse(undefined)).toEqual({});
     expect(contract().fields).toEqual([]);
   });
 
-  test.each([[null], ['text'], [[1]], [{ at: new Date(0) }]])('refuses %j', raw => {
+  test.each([[null], ['text'], [[1]], [{ at: new Date(0) }]])('rejects %j', raw => {
     expect(() => contract().parse(raw)).toThrowError(expect.objectContaining({ code: 'INPUT_INVALID' }));
   });
 });

@@ -27,7 +27,7 @@ function problemsOf(define: () => unknown): string {
 }
 
 describe('a workflow', () => {
-  test('becomes a model with its steps as listed', () => {
+  test('becomes a model that keeps the order of its steps', () => {
     const pay = workflow('pay', {
       steps: [charge, validate],
       description: 'Takes money',
@@ -47,13 +47,13 @@ describe('a workflow', () => {
     expect(pay.model.output).toBeUndefined();
   });
 
-  test('fails fast and has no limits of its own by default', () => {
+  test('fails fast and has no limits by default', () => {
     const { model } = workflow('pay', { steps: [validate] });
     expect(model.onFailure).toBe('fail-fast');
     expect(model).toMatchObject({ maxConcurrentWorkers: undefined, budgetMs: undefined, output: undefined });
   });
 
-  test('gives back the outputs of the steps it names', () => {
+  test('returns the outputs of the steps that it names', () => {
     const { model } = workflow('pay', {
       steps: [validate, charge],
       output: { order: validate, paid: maybe(charge) },
@@ -67,27 +67,27 @@ describe('a workflow', () => {
     });
   });
 
-  test('fails rather than give back less than its type promises', () => {
+  test('fails instead of returning less than its type promises', () => {
     const { model } = workflow('pay', { steps: [validate, charge], output: { paid: charge } });
     expect(() => model.output?.(scopeOf({ charge: undefined }))).toThrowErrorMatchingInlineSnapshot(
-      `[RepriseError: output "paid" comes from step "charge", which has no output because it did not succeed]`,
+      `[RepriseError: output "paid" reads step "charge", which has no output because it did not succeed]`,
     );
   });
 
-  test('is known as one, also when another copy of the package made it', () => {
+  test('is recognized even if another copy of the package created it', () => {
     const pay = workflow('pay', { steps: [validate] });
     expect(isWorkflow(pay)).toBe(true);
     expect(isWorkflow({ name: 'pay', model: pay.model, [Symbol.for('reprise.workflow')]: true })).toBe(true);
     expect([{}, null, undefined, 'pay', validate, pay.model].map(isWorkflow)).not.toContain(true);
   });
 
-  test('shares steps with other workflows', () => {
+  test('can share steps with other workflows', () => {
     const one = workflow('one', { steps: [validate] });
     const two = workflow('two', { steps: [validate, charge] });
     expect(two.model.steps[0]).toBe(one.model.steps[0]);
   });
 
-  test('holds 20,000 steps and a join after all of them', () => {
+  test('may have 20,000 steps and one that depends on all of them', () => {
     const squares = Array.from({ length: 20_000 }, (_, index) =>
       step(`s${index}`, { run: () => index * index }),
     );
@@ -106,7 +106,7 @@ describe('a workflow', () => {
 });
 
 describe('the definition of a workflow', () => {
-  test('reports every problem at once', () => {
+  test('reports all problems together', () => {
     const missing = step('missing', { run: () => 1 });
     const steps = [
       step('1st', { run: () => 1 }),
@@ -121,30 +121,27 @@ describe('the definition of a workflow', () => {
     const define = () =>
       workflow('broken', { steps, output: { missing }, maxConcurrentWorkers: 0, budget: { minutes: -1 } });
     expect(problemsOf(define)).toMatchInlineSnapshot(`
-      "workflow "broken": maxConcurrentWorkers is 0
-        hint: a whole number from 1
+      "workflow "broken": maxConcurrentWorkers must be a whole number of at least 1, not 0
 
-      workflow "broken": budget.minutes is -1
-        hint: a number above 0
+      workflow "broken": budget.minutes must be greater than 0, not -1
 
-      step "1st": this is not a valid id
-        hint: letters, digits, _ and -, beginning with a letter or _
+      step "1st": the id is not valid
+        hint: use letters, digits, _ and -, and start with a letter or _
 
-      step "tired": retry of 0 attempts
-        hint: a whole number from 1, which counts the first attempt too
+      step "tired": the number of attempts in retry must be a whole number of at least 1, not 0
+        hint: the first attempt counts too
 
-      step "tired": timeout is "soon", which is not a duration
-        hint: milliseconds, or a text such as "30s" or "1h30m"
+      step "tired": timeout must be a duration, not "soon"
+        hint: use milliseconds, or a text such as "30s" or "1h30m"
 
-      step "gate": no choice lets the run go on
-        hint: offer at least one besides "reject"
+      step "gate": no choice lets the run continue
+        hint: add a choice other than "reject"
 
       step "gate": \`message\` is empty
 
-      step "gate": timeout is 0
-        hint: it must be longer than nothing
+      step "gate": timeout must be greater than 0, not 0
 
-      step "poll": the choice "a" is there twice
+      step "poll": duplicate choice "a"
 
       step "poll": a choice is empty
 
@@ -153,46 +150,46 @@ describe('the definition of a workflow', () => {
       workflow "broken": steps[1] and steps[2] both have the id "twice"
         hint: rename or remove one of them
 
-      step "needy" comes after step "missing", which is not in the steps of workflow "broken"
-        hint: add "missing" to \`steps\`, or take it out of \`after\`
+      step "needy" depends on step "missing", which is not in the steps of workflow "broken"
+        hint: add "missing" to \`steps\`, or remove it from \`after\`
 
-      workflow "broken": output.missing comes from step "missing", which is not in its steps
-        hint: add "missing" to \`steps\`, or take it out of \`output\`"
+      workflow "broken": output.missing reads step "missing", which is not in its steps
+        hint: add "missing" to \`steps\`, or remove it from \`output\`"
     `);
   });
 
-  test('needs steps', () => {
+  test('requires a name and steps', () => {
     expect(problemsOf(() => workflow('', { steps: [] }))).toMatchInlineSnapshot(`
       "workflow "": its name is empty
 
       workflow "": it has no steps
-        hint: list them: steps: [first, second]"
+        hint: add them: steps: [first, second]"
     `);
   });
 
-  test('tells two steps of one id apart', () => {
+  test('distinguishes two steps with the same id', () => {
     const other = step('validate', { run: () => 1 });
     const late = step('late', { after: { other }, run: () => 1 });
     expect(problemsOf(() => workflow('mixed', { steps: [validate, late] }))).toMatchInlineSnapshot(`
-      "step "late" comes after a step "validate" that is not the "validate" in \`steps\`
-        hint: give one of the two another id, and list both"
+      "step "late" depends on a step "validate" that is not the "validate" in \`steps\`
+        hint: change the id of one of the two, and list both"
     `);
   });
 
-  test('does not take two steps of one id for a circle', () => {
+  test('does not report two steps with the same id as a cycle', () => {
     const back = step('validate', { after: { charge }, run: () => 1 });
     expect(problemsOf(() => workflow('circle', { steps: [back, charge] }))).toMatchInlineSnapshot(`
-      "step "charge" comes after a step "validate" that is not the "validate" in \`steps\`
-        hint: give one of the two another id, and list both"
+      "step "charge" depends on a step "validate" that is not the "validate" in \`steps\`
+        hint: change the id of one of the two, and list both"
     `);
     const own = step('validate', { after: { validate }, run: () => 1 });
     expect(problemsOf(() => workflow('own', { steps: [own] }))).toMatchInlineSnapshot(`
-      "step "validate" comes after a step "validate" that is not the "validate" in \`steps\`
-        hint: give one of the two another id, and list both"
+      "step "validate" depends on a step "validate" that is not the "validate" in \`steps\`
+        hint: change the id of one of the two, and list both"
     `);
   });
 
-  test('explains what plain JavaScript can get wrong', () => {
+  test('explains mistakes that only plain JavaScript allows', () => {
     const wrong = <T>(value: unknown): T => value as T;
     const steps = [
       step('early', {
@@ -209,39 +206,37 @@ describe('the definition of a workflow', () => {
     const define = () =>
       workflow('loose', { steps, onFailure: wrong<'continue'>('stop'), output: { a: wrong<StepHandle>(1) } });
     expect(problemsOf(define)).toMatchInlineSnapshot(`
-      "workflow "loose": onFailure is "stop"
-        hint: one of fail-fast, finish-running, continue
+      "workflow "loose": onFailure must be one of fail-fast, finish-running, continue, not "stop"
 
       workflow "loose": steps[5] is not a step
-        hint: list what step(), shell(), agent(), approve() or land() returned
+        hint: list the results of step(), shell(), agent(), approve() or land()
 
       workflow "loose": steps[6] is not a step
-        hint: list what step(), shell(), agent(), approve() or land() returned
+        hint: list the results of step(), shell(), agent(), approve() or land()
 
       step "early": after.later is not a step
-        hint: it is undefined: define the step above this one, and look for modules that import each other
+        hint: it is undefined: define the step above this one, and check for modules that import each other
 
       step "early": after.text is not a step
-        hint: give it what step(), shell(), agent(), approve() or land() returned
+        hint: pass the result of step(), shell(), agent(), approve() or land()
 
       step "idle": it has neither a \`run\` function nor a workflow in \`uses\`
-        hint: \`uses\` is undefined too if two modules import each other
+        hint: \`uses\` may be undefined because two modules import each other
 
       step "child": \`uses\` is not a workflow
-        hint: give it what workflow() returned
+        hint: pass the result of workflow()
 
-      step "injected": \`run\` is not a text
+      step "injected": \`run\` must be a string
         hint: scripts are fixed: pass values through \`env\` and read them as "$NAME"
 
-      step "fish": shell "fish" is not known
-        hint: bash or sh
+      step "fish": shell must be one of bash, sh, not "fish"
 
       workflow "loose": output.a is not a step
-        hint: give it what step(), shell(), agent(), approve() or land() returned"
+        hint: pass the result of step(), shell(), agent(), approve() or land()"
     `);
   });
 
-  test('is checked for what a schema says of the input', () => {
+  test('takes its input contract from a schema', () => {
     const pay = workflow('pay', { input: z.object({ id: z.string() }), steps: [validate] });
     expect(pay.model.input.parse({ id: 'a', extra: 1 })).toEqual({ id: 'a' });
     expect(pay.model.input.fields).toEqual([{ name: 'id', type: 'string', required: true }]);

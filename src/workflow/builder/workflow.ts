@@ -1,5 +1,11 @@
-import { RepriseError, toErrorData } from '../../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json.ts';
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  RepriseError,
+  toErrorData,
+  toJson,
+} from '../../core/index.ts';
 import {
   type FailurePolicy,
   failurePolicies,
@@ -24,27 +30,27 @@ import {
 } from './handle.ts';
 import { type Budget, OptionReader, stepProblems } from './rules.ts';
 
-/** `Input` is what a caller passes, `RunInput` what the schema makes of it for the steps. */
+/** `Input` is the type that a caller passes, `RunInput` the parsed type that the steps read. */
 export interface WorkflowOptions<Input, RunInput, O extends After> {
-  /** In the order in which they start when several may; every step that another comes after must be among them. */
+  /** Steps in the order in which they start if several are ready. Must include every dependency of every step. */
   readonly steps: readonly StepHandle<unknown, NoInfer<RunInput>>[];
-  /** Checks the input of a run and fills in defaults. Without it any object is accepted. */
+  /** Schema that validates the input of a run and fills in defaults. Without it, any object is accepted. */
   readonly input?: Schema<RunInput, Input> | undefined;
-  /** What a run gives back, from the outputs of these steps. Without it, the output of every step that none comes after. */
+  /** Steps whose outputs become the output of a run. Defaults to every step that no other step depends on. */
   readonly output?: O | undefined;
-  /** `fail-fast` by default. */
+  /** What happens to the other steps when one fails. Defaults to `fail-fast`. */
   readonly onFailure?: FailurePolicy | undefined;
   /** Overrides `runtime.max_concurrent_workers`. */
   readonly maxConcurrentWorkers?: number | undefined;
-  /** What a run may use up, over all resumes. */
+  /** Limits on time, cost and tokens of a run, over all resumes. */
   readonly budget?: Budget | undefined;
   readonly description?: string | undefined;
 }
 
-/** The outputs of the named steps, or by id those of all that no step comes after. */
+/** Outputs of the named steps, or by id those of all steps that no other step depends on. */
 type RunOutput<O extends After> = [O] extends [never] ? Readonly<Record<string, Json>> : Outputs<O>;
 
-/** Defines a workflow and checks it as a whole. Throws DefinitionError with every problem at once. */
+/** Defines a workflow and validates it with all of its steps. Throws DefinitionError with every problem. */
 export function workflow<Input = undefined, RunInput = JsonObject, O extends After = never>(
   name: string,
   options: WorkflowOptions<Input, RunInput, O>,
@@ -82,20 +88,13 @@ function optionProblems<Input, RunInput, O extends After>(
 ): readonly Problem[] {
   const reader = new OptionReader('workflow', name);
   if (typeof name !== 'string' || name.trim() === '') reader.problem('its name is empty');
-  if (onFailure !== undefined && !failurePolicies.includes(onFailure)) {
-    reader.problem(`onFailure is ${JSON.stringify(onFailure)}`, `one of ${failurePolicies.join(', ')}`);
-  }
-  if (
-    maxConcurrentWorkers !== undefined &&
-    (!Number.isInteger(maxConcurrentWorkers) || maxConcurrentWorkers < 1)
-  ) {
-    reader.problem(`maxConcurrentWorkers is ${maxConcurrentWorkers}`, 'a whole number from 1');
-  }
+  reader.oneOf('onFailure', onFailure, failurePolicies);
+  reader.count('maxConcurrentWorkers', maxConcurrentWorkers, 1);
   reader.spending(budget);
   return reader.problems;
 }
 
-/** Decides where workspaces begin, and what is landed. */
+/** Resolves the bases of workspaces and the sources of landings. Throws DefinitionError. */
 function placedSteps(steps: readonly AnyStep[]): readonly StepModel[] {
   const definitions = steps.map(step => step[stepKey]);
   if (!definitions.some(({ place }) => isWork(place))) return definitions.map(({ model }) => model);
@@ -114,7 +113,7 @@ function placedSteps(steps: readonly AnyStep[]): readonly StepModel[] {
   });
 }
 
-/** A skipped step has no output, though the type promises one: failing here beats an `undefined` in the caller. */
+/** Throws for a skipped step. Its type promises an output, so the caller must not get `undefined`. */
 function outputSelector(dependencies: readonly Dependency[]): Selector<Json> {
   return ({ steps }) => {
     const entries: [string, Json][] = [];
@@ -130,20 +129,20 @@ function outputSelector(dependencies: readonly Dependency[]): Selector<Json> {
 const noOutput = (alias: string, id: string) =>
   new RepriseError(
     'EXPRESSION_FAILED',
-    `output "${alias}" comes from step "${id}", which has no output because it did not succeed`,
+    `output "${alias}" reads step "${id}", which has no output because it did not succeed`,
     {
-      hint: `write maybe(...) around it, so that "${alias}" may be undefined`,
+      hint: `wrap the step in maybe(...) if "${alias}" may be undefined`,
     },
   );
 
 declare const types: unique symbol;
 
-// A registered symbol, so that a workflow from another copy of the package is one too.
+// A registered symbol, so that `isWorkflow` also accepts workflows from another copy of the package.
 const workflowKey: unique symbol = Symbol.for('reprise.workflow');
 
 /**
- * A workflow that was checked as a whole: to run it, to use it as a step of another, or to export it from a module.
- * `Input` is what a caller passes (`undefined` when it declares none), `Output` what a completed run gives back.
+ * A validated workflow. Run it, use it as a step of another workflow, or export it from a module.
+ * `Input` is the type that a caller passes (`undefined` if it declares none), `Output` the output of a completed run.
  */
 export interface Workflow<in Input = never, out Output = unknown> {
   readonly name: string;
@@ -152,15 +151,15 @@ export interface Workflow<in Input = never, out Output = unknown> {
   readonly [types]?: ((input: Input) => Output) | undefined;
 }
 
-/** What a caller passes to a workflow; `undefined` when it declares no input. */
+/** Input that a caller passes to a workflow. `undefined` if it declares none. */
 export type WorkflowInput<W extends Workflow> = W extends Workflow<infer Input> ? Input : never;
-/** What a completed run of a workflow gives back. */
+/** Output of a completed run of a workflow. */
 export type WorkflowOutput<W extends Workflow> = W extends Workflow<never, infer Output> ? Output : never;
 
-/** Whether it is a workflow, also one that another copy of this package made. */
+/** Returns true for a workflow, even if another copy of this package created it. */
 export const isWorkflow = (value: unknown): value is Workflow => isJsonObject(value) && workflowKey in value;
 
-/** What a workflow accepts: what the schema says, or, without one, any object. */
+/** Returns a contract that validates with the schema, or accepts any object if there is none. */
 export function inputContract(workflow: string, schema: Schema | undefined): InputContract {
   if (!schema) return { parse: raw => parseAnyObject(workflow, raw), fields: [] };
   let fields: readonly InputField[] | undefined;
@@ -196,12 +195,12 @@ function refusal(
   { issues, cause }: { readonly issues: readonly string[]; readonly cause?: unknown },
 ): RepriseError {
   const list = issues.map(issue => `\n  ${issue}`).join('');
-  return new RepriseError('INPUT_INVALID', `the input does not fit workflow "${workflow}":${list}`, {
+  return new RepriseError('INPUT_INVALID', `invalid input for workflow "${workflow}":${list}`, {
     cause,
   });
 }
 
-/** The fields of an object schema, for help and for `--input key=value`. As good as the schema can say; never throws. */
+/** Returns the fields of an object schema, as far as the schema describes them. Never throws. */
 function inputFields(schema: Schema): readonly InputField[] {
   const described = jsonSchemaOf(schema);
   const properties = described?.['properties'];
@@ -222,19 +221,19 @@ function jsonSchemaOf(schema: Schema): JsonObject | undefined {
   }
 }
 
-interface Property {
+interface InputProperty {
   readonly name: string;
   readonly property: JsonObject;
   readonly required: boolean;
 }
 
-function toField({ name, property, required }: Property): InputField {
-  const { description, default: byDefault } = property;
+function toField({ name, property, required }: InputProperty): InputField {
+  const { description, default: defaultValue } = property;
   return {
     name,
     ...typeOf(property),
     required,
-    ...(byDefault === undefined ? {} : { default: byDefault }),
+    ...(defaultValue === undefined ? {} : { default: defaultValue }),
     ...(typeof description === 'string' ? { description } : {}),
   };
 }
@@ -265,7 +264,7 @@ const onlyOne = <T>(items: readonly T[]): T | undefined => (items.length === 1 ?
 const isTexts = (value: Json | undefined): value is readonly string[] =>
   Array.isArray(value) && value.every(item => typeof item === 'string');
 
-/** For schemas that cannot describe themselves (zod/mini): the names, and whether they are required. */
+/** Returns only names and required flags, for schemas without `toJSONSchema` (zod/mini). */
 function fieldNames(schema: Schema): readonly InputField[] {
   const shape = at(at(schema._zod, 'def'), 'shape');
   if (typeof shape !== 'object' || shape === null) return [];

@@ -1,25 +1,25 @@
-import { nearest } from '../../core/suggest.ts';
+import { nearest } from '../../core/index.ts';
 import { contextNames, functionNamed, functionNames, isKnownContext } from './evaluate.ts';
-import { type Call, childrenOf, type Expression, type Fault, type Span } from './parse.ts';
+import { type Call, childrenOf, type Expression, type ParseFault, type Span } from './parse.ts';
 
-/** What an expression may name at its place. `undefined` where nothing is known and everything goes. */
-export interface Visible {
+/** Names that an expression may use. `undefined` means that the names are unknown and anything is allowed. */
+export interface VisibleNames {
   readonly inputs: ReadonlySet<string> | undefined;
   readonly env: ReadonlySet<string> | undefined;
   readonly steps: VisibleSteps;
-  /** The names of the artifacts of each step; of one whose workers have their own, only that. */
-  readonly artifacts?: ReadonlyMap<string, ReadonlySet<string> | 'of each worker'> | undefined;
+  /** Artifact names by step. `'per copy'` for a fan-out whose copies have separate artifacts. */
+  readonly artifacts?: ReadonlyMap<string, ReadonlySet<string> | 'per copy'> | undefined;
   readonly matrix: VisibleMatrix;
 }
 
 export type VisibleMatrix =
-  /** Here there is no matrix, and why. */
+  /** No matrix exists here. `because` is part of the message. */
   | { readonly kind: 'none'; readonly because: string }
-  /** The keys; `undefined` where they are known only when it runs. */
+  /** Keys of the matrix. `undefined` if they are only known at run time. */
   | { readonly kind: 'some'; readonly known: ReadonlySet<string> | undefined };
 
 export type VisibleSteps =
-  /** Here no step can be read, and why. */
+  /** No step can be read here. `because` is part of the message. */
   | { readonly kind: 'none'; readonly because: string }
   | { readonly kind: 'all'; readonly known: ReadonlySet<string> }
   | {
@@ -29,13 +29,13 @@ export type VisibleSteps =
       readonly self: string;
     };
 
-/** Everything in an expression that cannot work: unknown contexts, functions, inputs, steps and variables. */
-export function checkExpression(expression: Expression, visible: Visible): readonly Fault[] {
+/** Finds unknown contexts, functions, inputs, steps, variables and matrix keys in an expression. */
+export function checkExpression(expression: Expression, visible: VisibleNames): readonly ParseFault[] {
   const own = checkNode(expression, visible);
   return own.length > 0 ? own : childrenOf(expression).flatMap(child => checkExpression(child, visible));
 }
 
-function checkNode(expression: Expression, visible: Visible): readonly Fault[] {
+function checkNode(expression: Expression, visible: VisibleNames): readonly ParseFault[] {
   if (expression.kind === 'call') return checkCall(expression);
   if (expression.kind === 'context') {
     return isKnownContext(expression.name) ? checkContext(expression, visible) : [unknownContext(expression)];
@@ -64,21 +64,21 @@ function checkNode(expression: Expression, visible: Visible): readonly Fault[] {
 
 function checkContext(
   { name, start, end }: Span & { readonly name: string },
-  { steps, matrix }: Visible,
-): readonly Fault[] {
+  { steps, matrix }: VisibleNames,
+): readonly ParseFault[] {
   const wanted = name === 'steps' ? steps : name === 'matrix' ? matrix : undefined;
   if (wanted?.kind !== 'none') return [];
   return [{ message: `\`${name}\` cannot be read here: ${wanted.because}`, start, end }];
 }
 
-function checkMatrixKey(name: string, matrix: VisibleMatrix, at: Span): readonly Fault[] {
+function checkMatrixKey(name: string, matrix: VisibleMatrix, at: Span): readonly ParseFault[] {
   if (matrix.kind === 'none' || !matrix.known || matrix.known.has(name)) return [];
   const guess = nearestName(name, matrix.known);
-  const hint = guess ? `did you mean \`matrix.${guess}\`?` : `it has ${[...matrix.known].join(', ')}`;
+  const hint = guess ? `did you mean \`matrix.${guess}\`?` : `its keys are ${[...matrix.known].join(', ')}`;
   return [{ message: `\`${name}\` is not in the matrix of this step`, hint, ...at }];
 }
 
-/** `['steps', 'a', 'outputs']` for `steps.a['outputs']`; `undefined` if part of it is computed. */
+/** Returns `['steps', 'a', 'outputs']` for `steps.a['outputs']`, or `undefined` if part of it is computed. */
 function staticPath(expression: Expression): readonly string[] | undefined {
   if (expression.kind === 'context') return [expression.name];
   if (expression.kind !== 'property' && expression.kind !== 'index') return undefined;
@@ -89,12 +89,12 @@ function staticPath(expression: Expression): readonly string[] | undefined {
   return index.kind === 'literal' && typeof index.value === 'string' ? [...target, index.value] : undefined;
 }
 
-function checkCall({ name, args, start, end }: Call): readonly Fault[] {
+function checkCall({ name, args, start, end }: Call): readonly ParseFault[] {
   const known = functionNamed(name);
   if (!known) {
     const guess = nearest(name, functionNames);
-    const hint = guess ? `did you mean \`${guess}()\`?` : `there are ${functionNames.join(', ')}`;
-    return [{ message: `there is no function \`${name}\``, hint, start, end: start + name.length }];
+    const hint = guess ? `did you mean \`${guess}()\`?` : `known functions: ${functionNames.join(', ')}`;
+    return [{ message: `unknown function \`${name}\``, hint, start, end: start + name.length }];
   }
   const { minArguments: min, maxArguments: max } = known;
   if (args.length >= min && args.length <= max) return [];
@@ -108,26 +108,26 @@ const plural = (count: string): string =>
 
 const foreignContexts: Readonly<Record<string, string>> = {
   needs: 'write `steps.<id>.outputs` for the output of a step',
-  github: 'pass what you need as an input',
+  github: 'pass the value as an input',
   secrets: 'read secrets from the environment in the script: "$NAME"',
   vars: 'read variables from the environment in the script: "$NAME"',
-  runner: 'ask the machine in the script, for example `uname`',
+  runner: 'query the machine in the script, for example with `uname`',
   job: 'there are no jobs: a workflow is a list of steps',
 };
 
-function unknownContext({ name, start, end }: Span & { readonly name: string }): Fault {
+function unknownContext({ name, start, end }: Span & { readonly name: string }): ParseFault {
   const foreign = Object.hasOwn(foreignContexts, name) ? foreignContexts[name] : undefined;
   const guess = nearest(name, contextNames);
   const hint =
     foreign ??
     (guess
       ? `did you mean \`${guess}\`?`
-      : "there are inputs, steps, env and matrix; text is quoted: 'text'");
-  return { message: `there is no context \`${name}\``, hint, start, end };
+      : "known contexts: inputs, steps, env, matrix; quote text with single quotes: 'text'");
+  return { message: `unknown context \`${name}\``, hint, start, end };
 }
 
-const needsInsteadOfSteps = (name: string, at: Span): Fault => ({
-  message: 'there is no context `needs`',
+const needsInsteadOfSteps = (name: string, at: Span): ParseFault => ({
+  message: 'unknown context `needs`',
   hint: `write \`steps.${name}\`, and keep \`${name}\` in the \`needs\` of this step`,
   ...at,
 });
@@ -139,13 +139,13 @@ interface NameCheck {
   readonly at: Span;
 }
 
-function checkName({ name, context, known, at }: NameCheck): readonly Fault[] {
+function checkName({ name, context, known, at }: NameCheck): readonly ParseFault[] {
   if (!known || known.has(name)) return [];
   const guess = nearestName(name, known);
   const add =
     context === 'inputs'
       ? `declare it under \`inputs:\``
-      : `declare it under \`env:\`, or read the machine's own variable in the script: "$${name}"`;
+      : `declare it under \`env:\`, or read the variable of the process in the script: "$${name}"`;
   return [
     {
       message: `\`${context}.${name}\` is not declared`,
@@ -155,16 +155,16 @@ function checkName({ name, context, known, at }: NameCheck): readonly Fault[] {
   ];
 }
 
-function checkStep(name: string, steps: VisibleSteps, at: Span): readonly Fault[] {
+function checkStep(name: string, steps: VisibleSteps, at: Span): readonly ParseFault[] {
   if (steps.kind === 'none') return [];
   if (!steps.known.has(name)) {
     const guess = nearestName(name, steps.known);
     return [
-      { message: `there is no step \`${name}\``, hint: guess && `did you mean \`steps.${guess}\`?`, ...at },
+      { message: `unknown step \`${name}\``, hint: guess && `did you mean \`steps.${guess}\`?`, ...at },
     ];
   }
   if (steps.kind === 'all' || steps.needs.includes(name)) return [];
-  if (name === steps.self) return [{ message: `step \`${name}\` cannot read itself`, ...at }];
+  if (name === steps.self) return [{ message: `step \`${name}\` cannot read its own result`, ...at }];
   return [
     {
       message: `\`${name}\` is not in the \`needs\` of step \`${steps.self}\`, so it may not have run yet`,
@@ -181,17 +181,17 @@ interface FieldCheck {
   readonly field: string;
   readonly path: readonly string[] | undefined;
   readonly at: Span;
-  readonly artifacts: ReadonlySet<string> | 'of each worker' | undefined;
+  readonly artifacts: ReadonlySet<string> | 'per copy' | undefined;
 }
 
-function checkStepField({ name, field, path, at, artifacts }: FieldCheck): readonly Fault[] {
+function checkStepField({ name, field, path, at, artifacts }: FieldCheck): readonly ParseFault[] {
   const artifact = field === 'artifacts' && path?.length === 4 ? path[3] : undefined;
-  if (artifact !== undefined && artifacts === 'of each worker') {
+  if (artifact !== undefined && artifacts === 'per copy') {
     const read = `steps.${name}.outputs.worker_results[0].artifacts.${artifact}`;
-    const hint = `read those of one worker, \`${read}\`, or choose one with \`select\``;
-    return [{ message: `each worker of \`${name}\` has artifacts of its own`, hint, ...at }];
+    const hint = `read the artifact of one copy with \`${read}\`, or choose a copy with \`select\``;
+    return [{ message: `each copy of \`${name}\` has its own artifacts`, hint, ...at }];
   }
-  if (artifact !== undefined && artifacts && artifacts !== 'of each worker' && !artifacts.has(artifact)) {
+  if (artifact !== undefined && artifacts && artifacts !== 'per copy' && !artifacts.has(artifact)) {
     const near = nearestName(artifact, artifacts);
     const hint = near ? `did you mean \`${near}\`?` : `declare it under \`artifacts:\` of \`${name}\``;
     return [{ message: `step \`${name}\` has no artifact \`${artifact}\``, hint, ...at }];
@@ -200,13 +200,13 @@ function checkStepField({ name, field, path, at, artifacts }: FieldCheck): reado
   const guess = field === 'result' ? 'outcome' : nearest(field, stepFields);
   const hint = guess
     ? `did you mean \`steps.${name}.${guess}\`?`
-    : `a step has ${stepFields.map(known => `\`${known}\``).join(', ')}`;
-  return [{ message: `a step has no \`${field}\``, hint, ...at }];
+    : `known fields: ${stepFields.map(known => `\`${known}\``).join(', ')}`;
+  return [{ message: `unknown field \`${field}\` of a step`, hint, ...at }];
 }
 
-/** No person wrote so many, and comparing each with each takes too long. */
+/** Above this number, a suggestion would take too long to compute. */
 const maxNames = 2000;
 
-/** The name that was most likely meant. */
+/** Returns the name that was most likely meant. */
 export const nearestName = (word: string, names: ReadonlySet<string>): string | undefined =>
   names.size > maxNames ? undefined : nearest(word, names);

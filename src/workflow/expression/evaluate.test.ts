@@ -17,9 +17,9 @@ const given: Given = {
   env: { CI: '1' },
 };
 
-describe('operators give what GitHub Actions gives', () => {
+describe('operators as in GitHub Actions', () => {
   test.each<[string, Json]>([
-    // Texts are equal whatever their case.
+    // Texts are compared case-insensitively.
     ["inputs.name == 'ADA'", true],
     ["inputs.name != 'ADA'", false],
     ["'a' < 'B'", true],
@@ -40,12 +40,12 @@ describe('operators give what GitHub Actions gives', () => {
     ['2 <= 2', true],
     ['3 < 2', false],
     ['false < true', true],
-    // Lists and maps are equal to themselves only.
+    // Lists and maps are equal only to themselves.
     ['inputs.list == inputs.list', true],
     ["inputs.list == fromJSON('[]')", false],
     ['inputs.list == 0', false],
     ['inputs.list < 5', false],
-    // The logical ones give an operand.
+    // Logical operators return an operand.
     ["inputs.empty || 'default'", 'default'],
     ["inputs.name || 'default'", 'Ada'],
     ["inputs.yes && 'then' || 'else'", 'then'],
@@ -56,17 +56,17 @@ describe('operators give what GitHub Actions gives', () => {
     ['!inputs.map', false],
     ["!fromJSON('[]')", false],
     ['!!-0', false],
-  ])('%s is %j', (text, expected) => {
+  ])('`%s` evaluates to %j', (text, expected) => {
     expect(resultOf(text, given)).toEqual(expected);
   });
 
-  test('the right side is not asked for when the left decides', () => {
+  test('the right side is not evaluated if the left side decides', () => {
     expect(resultOf("false && fromJSON('broken')")).toBe(false);
     expect(resultOf("'x' || fromJSON('broken')")).toBe('x');
   });
 });
 
-describe('reading', () => {
+describe('contexts', () => {
   test.each<[string, Json]>([
     ['steps.plan.outputs.files', ['x', 'y']],
     ['steps.plan.outputs.files[1]', 'y'],
@@ -81,7 +81,7 @@ describe('reading', () => {
     ['inputs.constructor', null],
     ['inputs.toString', null],
     ['env.CI', '1'],
-  ])('%s is %j', (text, expected) => {
+  ])('`%s` evaluates to %j', (text, expected) => {
     expect(resultOf(text, given)).toEqual(expected);
   });
 });
@@ -109,17 +109,17 @@ describe('functions', () => {
     ['toJSON(inputs.name)', '"Ada"'],
     ['fromJSON(\'{"a": [true]}\').a[0]', true],
     ['fromJSON(inputs.n)', 3],
-  ])('%s is %j', (text, expected) => {
+  ])('`%s` evaluates to %j', (text, expected) => {
     expect(resultOf(text, given)).toEqual(expected);
   });
 
   test.each([
     ["fromJSON('{')", /not JSON: \{/],
-    ["fromJSON('')", /not JSON: \(nothing\)/],
+    ["fromJSON('')", /not JSON: \(empty\)/],
     ["format('{1}', 'a')", /no value for `\{1\}`/],
     ["format('{', 'a')", /lone `\{`/],
     ["format('{x}', 'a')", /lone `\{`/],
-  ])('%s fails and says why', (text, message) => {
+  ])('`%s` fails with a reason', (text, message) => {
     expect(() => resultOf(text)).toThrowError(
       expect.objectContaining({ code: 'EXPRESSION_FAILED', message: expect.stringMatching(message) }),
     );
@@ -130,7 +130,7 @@ describe('functions', () => {
     ['failure', [false, true, false]],
     ['cancelled', [false, false, true]],
     ['always', [true, true, true]],
-  ])('%s() asks how the steps before went', (name, expected) => {
+  ])('%s() reads the status of the earlier steps', (name, expected) => {
     const statuses = ['success', 'failure', 'cancelled'] as const;
     expect(statuses.map(status => resultOf(`${name}()`, { status }))).toEqual(expected);
   });

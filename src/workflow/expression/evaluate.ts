@@ -1,5 +1,4 @@
-import { RepriseError } from '../../core/errors.ts';
-import { isJsonObject, type Json } from '../../core/json.ts';
+import { isJsonObject, type Json, RepriseError } from '../../core/index.ts';
 import type { Scope } from '../model.ts';
 import type { Binary, Expression } from './parse.ts';
 
@@ -9,47 +8,47 @@ export type KnownContext = (typeof contextNames)[number];
 export const isKnownContext = (name: string): name is KnownContext =>
   contextNames.some(known => known === name);
 
-/** What an expression can see while it is evaluated. */
-export interface Surroundings {
+/** Values that an expression can read during evaluation. */
+export interface EvaluationContext {
   readonly read: (context: KnownContext) => Json;
   readonly status: Scope['status'];
 }
 
-/** The value of a checked expression. Throws EXPRESSION_FAILED where a function cannot go on. */
-export function evaluate(expression: Expression, surroundings: Surroundings): Json {
+/** Evaluates a checked expression. Throws EXPRESSION_FAILED if a function fails. */
+export function evaluate(expression: Expression, context: EvaluationContext): Json {
   switch (expression.kind) {
     case 'literal':
       return expression.value;
     case 'context':
-      return readContext(expression.name, surroundings);
+      return readContext(expression.name, context);
     case 'property':
-      return member(evaluate(expression.target, surroundings), expression.name);
+      return member(evaluate(expression.target, context), expression.name);
     case 'index':
-      return member(evaluate(expression.target, surroundings), evaluate(expression.index, surroundings));
+      return member(evaluate(expression.target, context), evaluate(expression.index, context));
     case 'call': {
-      const args = expression.args.map(argument => evaluate(argument, surroundings));
+      const args = expression.args.map(argument => evaluate(argument, context));
       const known = functionNamed(expression.name);
-      if (!known) throw new RepriseError('EXPRESSION_FAILED', `there is no function \`${expression.name}\``);
-      return known.call(args, surroundings.status);
+      if (!known) throw new RepriseError('EXPRESSION_FAILED', `unknown function \`${expression.name}\``);
+      return known.call(args, context.status);
     }
     case 'not':
-      return !isTruthy(evaluate(expression.operand, surroundings));
+      return !isTruthy(evaluate(expression.operand, context));
     case 'binary':
-      return evaluateBinary(expression, surroundings);
+      return evaluateBinary(expression, context);
   }
 }
 
-function readContext(name: string, surroundings: Surroundings): Json {
-  if (isKnownContext(name)) return surroundings.read(name);
-  throw new RepriseError('EXPRESSION_FAILED', `there is no context \`${name}\``);
+function readContext(name: string, context: EvaluationContext): Json {
+  if (isKnownContext(name)) return context.read(name);
+  throw new RepriseError('EXPRESSION_FAILED', `unknown context \`${name}\``);
 }
 
-function evaluateBinary({ operator, left, right }: Binary, surroundings: Surroundings): Json {
-  const first = evaluate(left, surroundings);
-  // The two that may not need their right side, and give an operand instead of a boolean.
-  if (operator === '&&') return isTruthy(first) ? evaluate(right, surroundings) : first;
-  if (operator === '||') return isTruthy(first) ? first : evaluate(right, surroundings);
-  const second = evaluate(right, surroundings);
+function evaluateBinary({ operator, left, right }: Binary, context: EvaluationContext): Json {
+  const first = evaluate(left, context);
+  // These two short-circuit, and return an operand instead of a boolean.
+  if (operator === '&&') return isTruthy(first) ? evaluate(right, context) : first;
+  if (operator === '||') return isTruthy(first) ? first : evaluate(right, context);
+  const second = evaluate(right, context);
   switch (operator) {
     case '==':
       return isEqual(first, second);
@@ -66,15 +65,15 @@ function evaluateBinary({ operator, left, right }: Binary, surroundings: Surroun
   }
 }
 
-/** The conversions and comparisons of GitHub Actions, where every expression has a value and few have errors. */
+// Conversions and comparisons follow GitHub Actions, where almost every expression has a value.
 
 const isPrimitive = (value: Json): value is null | boolean | number | string =>
   typeof value !== 'object' || value === null;
 
-/** False are `false`, `0`, `''` and `null`; lists and maps are true, even empty ones. */
+/** `false`, `0`, `''` and `null` are falsy. Lists and maps are truthy, even if they are empty. */
 export const isTruthy = (value: Json): boolean => Boolean(value);
 
-/** For interpolation: `null` is empty, lists and maps are JSON. */
+/** Converts a value for interpolation: `null` becomes an empty text, lists and maps become JSON. */
 export function toText(value: Json): string {
   if (value === null) return '';
   if (typeof value === 'object') return JSON.stringify(value);
@@ -84,7 +83,7 @@ export function toText(value: Json): string {
 const decimal = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?$/i;
 const otherBase = /^0(?:x[0-9a-f]+|o[0-7]+)$/i;
 
-/** `NaN` for what is not a number. */
+/** Returns `NaN` for a value that is not a number. */
 function toNumber(value: Json): number {
   switch (typeof value) {
     case 'number':
@@ -101,14 +100,14 @@ function toNumber(value: Json): number {
   }
 }
 
-/** Texts are equal whatever their case; values of different types are compared as numbers; lists and maps by identity. */
+/** Ignores the case of texts, compares different types as numbers, and compares lists and maps by identity. */
 function isEqual(left: Json, right: Json): boolean {
   if (typeof left === 'string' && typeof right === 'string') return foldCase(left) === foldCase(right);
   if (!isPrimitive(left) || !isPrimitive(right) || typeof left === typeof right) return left === right;
   return toNumber(left) === toNumber(right);
 }
 
-/** Below 0, 0 or above 0; `undefined` if there is no order between the two. */
+/** Returns a negative number, 0 or a positive number, or `undefined` if the values have no order. */
 function compare(left: Json, right: Json): number | undefined {
   if (typeof left === 'string' && typeof right === 'string') {
     const [a, b] = [foldCase(left), foldCase(right)];
@@ -116,11 +115,11 @@ function compare(left: Json, right: Json): number | undefined {
   }
   const difference = toNumber(left) - toNumber(right);
   if (!Number.isNaN(difference)) return difference;
-  // Two equal infinities have no difference, but an order.
+  // The difference of two equal infinities is NaN, although they are equal.
   return toNumber(left) === toNumber(right) ? 0 : undefined;
 }
 
-/** Upper case, letter by letter: `ß` stays, so that it does not equal `ss`. */
+/** Converts to upper case letter by letter. Keeps `ß`, so that it does not equal `ss`. */
 function foldCase(text: string): string {
   const upper = text.toUpperCase();
   if (upper.length === text.length) return upper;
@@ -130,21 +129,21 @@ function foldCase(text: string): string {
 }
 
 interface ExpressionFunction {
-  /** As it is written in documentation; calls may use any case. */
+  /** Documented spelling. Calls may use any case. */
   readonly name: string;
   readonly minArguments: number;
   readonly maxArguments: number;
-  /** Asks how the steps before went, which makes the needs of the step tolerant. */
+  /** If true, the function reads the status of earlier steps, which makes the needs of the step tolerant. */
   readonly readsStatus: boolean;
   readonly call: (args: readonly Json[], status: Scope['status']) => Json;
 }
 
-type Pure = (...args: readonly Json[]) => Json;
+type PureFunction = (...args: readonly Json[]) => Json;
 
 const pure = (
   name: string,
   [minArguments, maxArguments]: readonly [number, number],
-  body: Pure,
+  body: PureFunction,
 ): ExpressionFunction => ({
   name,
   minArguments,
@@ -199,13 +198,13 @@ function format(pattern: string, values: readonly Json[]): string {
     if (found === '}}') return '}';
     if (digits === undefined) {
       throw failed(
-        `format() does not understand the lone \`${found}\` in '${pattern}'`,
-        `write \`${found}${found}\` for the sign itself`,
+        `format() found a lone \`${found}\` in '${pattern}'`,
+        `write \`${found}${found}\` for a literal \`${found}\``,
       );
     }
     const value = values[Number(digits)];
     if (value === undefined)
-      throw failed(`format() has no value for \`${found}\` in '${pattern}'`, 'placeholders count from 0');
+      throw failed(`format() has no value for \`${found}\` in '${pattern}'`, 'the first value is `{0}`');
     return toText(value);
   });
 }
@@ -217,15 +216,15 @@ function parseJson(text: string): Json {
   } catch {
     const shown = text.length > 60 ? `${text.slice(0, 60)}…` : text;
     throw failed(
-      `fromJSON() was given something that is not JSON: ${shown || '(nothing)'}`,
-      'print JSON and nothing else',
+      `fromJSON() got a text that is not JSON: ${shown || '(empty)'}`,
+      'make sure that the step prints only JSON',
     );
   }
 }
 
 const failed = (message: string, hint: string) => new RepriseError('EXPRESSION_FAILED', message, { hint });
 
-/** The value of an own property of a map, or of an item of a list; `null` if there is none. */
+/** Returns an own property of a map or an item of a list, or `null` if it does not exist. */
 function member(target: Json, key: Json): Json {
   if (Array.isArray(target)) {
     const items: readonly Json[] = target;

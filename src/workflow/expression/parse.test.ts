@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Expression, parseExpression } from './parse.ts';
 
-/** A tree as a text with every pair of parentheses written out. */
+/** Prints a tree with all parentheses. */
 function outline(expression: Expression): string {
   switch (expression.kind) {
     case 'literal':
@@ -48,11 +48,11 @@ test.each([
   ['NULL', 'null'],
   ['true && False', '(true && false)'],
   [' \n a \t', 'a'],
-])('%j is read as %j', (text, expected) => {
+])('%j is parsed as %j', (text, expected) => {
   expect(outline(parsed(text))).toBe(expected);
 });
 
-describe('what does not parse', () => {
+describe('a syntax error', () => {
   test.each([
     ['', 0, 'the expression is empty'],
     ['a &&', 4, 'expected a value, found the end of the expression'],
@@ -65,15 +65,15 @@ describe('what does not parse', () => {
     ['a.0', 2, 'expected the name of a property, found the number 0'],
     ['a[0', 3, 'expected `]`, found the end of the expression'],
     ["a == 'x", 5, 'the text has no closing quote'],
-    ['a == "x"', 5, '" cannot quote a text in an expression'],
+    ['a == "x"', 5, '" does not quote text in an expression'],
     ['a = b', 2, '`=` is not an operator'],
     ['a & b', 2, '`&` is not an operator'],
     ['a | b', 2, '`|` is not an operator'],
-    ['1 + 2', 2, 'there is no arithmetic in expressions: `+`'],
+    ['1 + 2', 2, 'expressions have no arithmetic: `+`'],
     ['a.*.b', 2, '`*` is not supported in expressions'],
     ['1.2.3', 0, 'this is not a number'],
-    ['a == €', 5, '"€" has no meaning in an expression'],
-  ])('%j at %i: %s', (text, start, message) => {
+    ['a == €', 5, 'unexpected character "€" in an expression'],
+  ])('in %j is reported at offset %i: %s', (text, start, message) => {
     const result = parseExpression(text);
     expect(result).toMatchObject({ kind: 'fault', fault: { message, start } });
   });
@@ -81,17 +81,17 @@ describe('what does not parse', () => {
 
 test.each([
   ['nested too deeply', `${'('.repeat(200)}a`, 'the expression is nested deeper than 100 levels'],
-  ['too long', `a${' && a'.repeat(2000)}`, 'the expression is longer than 2000 words and signs'],
-])('an expression that is %s is refused, so that no stack overflows', (_, text, message) => {
+  ['too long', `a${' && a'.repeat(2000)}`, 'the expression has more than 2000 tokens'],
+])('an expression that is %s is rejected instead of overflowing the stack', (_, text, message) => {
   expect(parseExpression(text)).toMatchObject({ kind: 'fault', fault: { message } });
 });
 
-test('offsets count from the base', () => {
+test('offsets of an expression count from the base', () => {
   const result = parseExpression(" steps.a == 'x'", 100);
   expect(result).toMatchObject({ expression: { start: 101, end: 115, left: { start: 101, end: 108 } } });
 });
 
-test('any text is either an expression or a fault inside of it', () => {
+test('any text parses to an expression or to a fault within its bounds', () => {
   const word = fc.constantFrom(
     'steps',
     '.',

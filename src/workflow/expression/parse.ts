@@ -7,11 +7,11 @@ type Token = Span &
     | { readonly kind: 'end' }
   );
 
-/** Thrown inside the parser, and caught there. */
+/** Never leaves this module: `parseExpression` catches it. */
 class ExpressionFault extends Error {
-  readonly fault: Fault;
+  readonly fault: ParseFault;
 
-  constructor(fault: Fault) {
+  constructor(fault: ParseFault) {
     super(fault.message);
     this.fault = fault;
   }
@@ -25,10 +25,10 @@ const patterns = {
   sign: /\|\||&&|==|!=|<=|>=|[<>!()[\],.]/y,
 } as const;
 
-/** Long before a person writes so many, a machine went wrong; and the tree must not grow deeper than the stack. */
+/** Far more than anyone writes by hand. The limit keeps the tree from overflowing the stack. */
 const maxTokens = 2000;
 
-/** Splits `text`; offsets count from `base`. Throws ExpressionFault. */
+/** Splits `text` into tokens whose offsets count from `base`. Throws ExpressionFault. */
 function tokenise(text: string, base: number): readonly Token[] {
   const tokens: Token[] = [];
   let at = 0;
@@ -42,7 +42,7 @@ function tokenise(text: string, base: number): readonly Token[] {
     if (at >= text.length) return [...tokens, { kind: 'end', ...span(0) }];
     if (tokens.length >= maxTokens) {
       throw new ExpressionFault({
-        message: `the expression is longer than ${maxTokens} words and signs`,
+        message: `the expression has more than ${maxTokens} tokens`,
         ...span(1),
       });
     }
@@ -63,23 +63,23 @@ function tokenise(text: string, base: number): readonly Token[] {
 
 const unquote = (literal: string): string => literal.slice(1, -1).replaceAll("''", "'");
 
-/** After a value a `.` reads a property and a `-` would be arithmetic: neither begins a number. */
+/** After a value, `.` reads a property and `-` would be arithmetic, so neither starts a number. */
 function endsValue(token: Token | undefined): boolean {
   if (token?.kind === 'sign') return token.text === ')' || token.text === ']';
   return token !== undefined;
 }
 
-function explain(text: string, at: number): Omit<Fault, keyof Span> {
+function explain(text: string, at: number): Omit<ParseFault, keyof Span> {
   const sign = String.fromCodePoint(text.codePointAt(at) ?? 0);
   switch (sign) {
     case "'":
       return {
         message: 'the text has no closing quote',
-        hint: "a quote inside a text is written twice: 'it''s'",
+        hint: "double a quote inside the text: 'it''s'",
       };
     case '"':
     case '`':
-      return { message: `${sign} cannot quote a text in an expression`, hint: "use single quotes: 'text'" };
+      return { message: `${sign} does not quote text in an expression`, hint: "use single quotes: 'text'" };
     case '=':
       return { message: '`=` is not an operator', hint: 'compare with `==`' };
     case '&':
@@ -91,26 +91,26 @@ function explain(text: string, at: number): Omit<Fault, keyof Span> {
     case '/':
     case '%':
       return {
-        message: `there is no arithmetic in expressions: \`${sign}\``,
-        hint: 'compute it in a `run` step',
+        message: `expressions have no arithmetic: \`${sign}\``,
+        hint: 'compute the value in a `run` step',
       };
     case '*':
-      return { message: '`*` is not supported in expressions', hint: 'pick items in a `run` step' };
+      return { message: '`*` is not supported in expressions', hint: 'select the items in a `run` step' };
     default:
       if (/\d/.test(sign))
-        return { message: 'this is not a number', hint: 'an item of a list is read with `[0]`' };
-      return { message: `${JSON.stringify(sign)} has no meaning in an expression` };
+        return { message: 'this is not a number', hint: 'read an item of a list with `[0]`' };
+      return { message: `unexpected character ${JSON.stringify(sign)} in an expression` };
   }
 }
 
-/** Where in the scalar something stands: offsets of UTF-16 units, the end excluded. */
+/** Range in the scalar, as UTF-16 offsets. The end is exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Something wrong with an expression, at its place in the scalar. */
-export interface Fault extends Span {
+/** An error in an expression, with its range in the scalar. */
+export interface ParseFault extends Span {
   readonly message: string;
   readonly hint?: string | undefined;
 }
@@ -118,21 +118,20 @@ export interface Fault extends Span {
 const binaryOperators = ['||', '&&', '==', '!=', '<', '<=', '>', '>='] as const;
 type BinaryOperator = (typeof binaryOperators)[number];
 
-/** An expression as a tree. */
-export type Expression = Literal | ContextName | Property | Index | Call | Not | Binary;
+export type Expression = Literal | ContextName | PropertyAccess | Index | Call | Not | Binary;
 
 interface Literal extends Span {
   readonly kind: 'literal';
   readonly value: null | boolean | number | string;
 }
 
-/** The name that a chain of properties begins with, such as `steps`. */
+/** The first name of a chain of properties, such as `steps`. */
 interface ContextName extends Span {
   readonly kind: 'context';
   readonly name: string;
 }
 
-interface Property extends Span {
+interface PropertyAccess extends Span {
   readonly kind: 'property';
   readonly target: Expression;
   readonly name: string;
@@ -162,7 +161,7 @@ export interface Binary extends Span {
   readonly right: Expression;
 }
 
-/** The expressions directly inside one. */
+/** Returns the direct children of an expression. */
 export function childrenOf(expression: Expression): readonly Expression[] {
   switch (expression.kind) {
     case 'literal':
@@ -183,12 +182,12 @@ export function childrenOf(expression: Expression): readonly Expression[] {
 
 type Parsed =
   | { readonly kind: 'expression'; readonly expression: Expression }
-  | { readonly kind: 'fault'; readonly fault: Fault };
+  | { readonly kind: 'fault'; readonly fault: ParseFault };
 
-/** Parses what stands between `${{` and `}}`. Offsets in the result count from `base`. Never throws. */
+/** Parses the text between `${{` and `}}`. Offsets in the result count from `base`. Never throws. */
 export function parseExpression(text: string, base = 0): Parsed {
   try {
-    return { kind: 'expression', expression: new Parser(tokenise(text, base)).whole() };
+    return { kind: 'expression', expression: new ExpressionParser(tokenise(text, base)).whole() };
   } catch (error) {
     if (error instanceof ExpressionFault) return { kind: 'fault', fault: error.fault };
     throw error;
@@ -212,7 +211,7 @@ const keywords: ReadonlyMap<string, null | boolean> = new Map([
 ]);
 const maxDepth = 100;
 
-class Parser {
+class ExpressionParser {
   readonly #tokens: readonly Token[];
   #next = 0;
   #depth = 0;
@@ -313,7 +312,7 @@ class Parser {
 
   #peek(): Token {
     const token = this.#tokens[this.#next] ?? this.#tokens.at(-1);
-    if (!token) throw new Error('a list of tokens ends with `end`');
+    if (!token) throw new Error('the token list must end with an `end` token');
     return token;
   }
 

@@ -20,11 +20,11 @@ test.each<[string, Json]>([
   ['<${{ inputs.yes }}>', '<true>'],
   ["${{ '}}' }} and ${{ '${{' }}", '}} and ${{'],
   ['$${{ inputs.n }} {{ x }}', '$3 {{ x }}'],
-])('%j becomes %j', (text, expected) => {
+])('the template %j evaluates to %j', (text, expected) => {
   expect(rendered(text)).toEqual(expected);
 });
 
-test('every fault of a template is found, at its offset in the scalar', () => {
+test('a template reports every fault at its offset in the scalar', () => {
   expect(parseTemplate('a ${{ b c }} d ${{ = }} e ${{ f').faults).toMatchObject([
     { start: 8, message: 'expected an operator or the end, found `c`' },
     { start: 19, message: '`=` is not an operator' },
@@ -32,21 +32,24 @@ test('every fault of a template is found, at its offset in the scalar', () => {
   ]);
 });
 
-describe('conditions', () => {
-  test.each(['inputs.a == 1', '${{ inputs.a == 1 }}', '  ${{ inputs.a == 1 }}\n'])('%j is one', text => {
+describe('a condition', () => {
+  test.each(['inputs.a == 1', '${{ inputs.a == 1 }}', '  ${{ inputs.a == 1 }}\n'])('may be %j', text => {
     expect(parseCondition(text)).toMatchObject({ kind: 'condition', expression: { kind: 'binary' } });
   });
 
-  test.each(['${{ inputs.a }} == 1', '${{ inputs.a }}${{ inputs.b }}', '', '${{ }}'])('%j is none', text => {
-    expect(parseCondition(text)).toMatchObject({ kind: 'faults', faults: [{}] });
-  });
+  test.each(['${{ inputs.a }} == 1', '${{ inputs.a }}${{ inputs.b }}', '', '${{ }}'])(
+    'cannot be %j',
+    text => {
+      expect(parseCondition(text)).toMatchObject({ kind: 'faults', faults: [{}] });
+    },
+  );
 
   test.each([
     ['always()', true],
     ["inputs.a == 'x' && !(failure() || false)", true],
     ['contains(inputs.list, CANCELLED())', true],
     ["inputs.always == 'success()'", false],
-  ])('%j reads the status: %s', (text, expected) => {
+  ])('%j calls a status function: %s', (text, expected) => {
     const parsed = parseCondition(text);
     expect(parsed.kind === 'condition' && readsStatus(parsed.expression)).toBe(expected);
   });

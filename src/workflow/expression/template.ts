@@ -1,20 +1,20 @@
-import type { Json } from '../../core/json.ts';
-import { evaluate, functionNamed, type Surroundings, toText } from './evaluate.ts';
-import { childrenOf, type Expression, type Fault, parseExpression } from './parse.ts';
+import type { Json } from '../../core/index.ts';
+import { type EvaluationContext, evaluate, functionNamed, toText } from './evaluate.ts';
+import { childrenOf, type Expression, type ParseFault, parseExpression } from './parse.ts';
 
 /** A scalar with `${{ }}` in it: literal text and expressions, in order. */
 interface Template {
   readonly parts: readonly (string | Expression)[];
-  /** What did not parse. Such a template must not be evaluated. */
-  readonly faults: readonly Fault[];
+  /** Syntax errors. A template that has any must not be evaluated. */
+  readonly faults: readonly ParseFault[];
 }
 
 export const openingMark = '${{';
 
-/** Splits a scalar at its `${{ }}`. Never throws: faults are part of the result. */
+/** Splits a scalar into text and expressions. Never throws: faults are part of the result. */
 export function parseTemplate(text: string): Template {
   const parts: (string | Expression)[] = [];
-  const faults: Fault[] = [];
+  const faults: ParseFault[] = [];
   let at = 0;
   for (let open = text.indexOf(openingMark); open !== -1; open = text.indexOf(openingMark, at)) {
     if (open > at) parts.push(text.slice(at, open));
@@ -30,7 +30,7 @@ export function parseTemplate(text: string): Template {
   return { parts, faults };
 }
 
-/** Where the `}}` stands that closes the `${{` at `open`; one inside a quoted text does not count. */
+/** Returns the offset of the `}}` that closes the `${{` at `open`. Ignores `}}` inside quoted text. */
 export function closingMark(text: string, open: number): number | undefined {
   let quoted = false;
   for (let at = open + openingMark.length; at < text.length; at++) {
@@ -40,24 +40,23 @@ export function closingMark(text: string, open: number): number | undefined {
   return undefined;
 }
 
-export const unclosed = (open: number): Fault => ({
+export const unclosed = (open: number): ParseFault => ({
   message: '`${{` has no closing `}}`',
-  hint: "to write the sign itself: ${{ '${{' }}",
+  hint: "for a literal `${{`, write ${{ '${{' }}",
   start: open,
   end: open + openingMark.length,
 });
 
-/** A template that is exactly one expression keeps the type of its value; any other is text. */
-export function evaluateTemplate({ parts }: Template, surroundings: Surroundings): Json {
+/** Returns the value itself if the template is a single expression, and a text otherwise. */
+export function evaluateTemplate({ parts }: Template, context: EvaluationContext): Json {
   const [only, ...others] = parts;
-  if (only !== undefined && typeof only !== 'string' && others.length === 0)
-    return evaluate(only, surroundings);
-  return parts.map(part => (typeof part === 'string' ? part : toText(evaluate(part, surroundings)))).join('');
+  if (only !== undefined && typeof only !== 'string' && others.length === 0) return evaluate(only, context);
+  return parts.map(part => (typeof part === 'string' ? part : toText(evaluate(part, context)))).join('');
 }
 
 type ParsedCondition =
   | { readonly kind: 'condition'; readonly expression: Expression }
-  | { readonly kind: 'faults'; readonly faults: readonly Fault[] };
+  | { readonly kind: 'faults'; readonly faults: readonly ParseFault[] };
 
 /** Parses the text of an `if:`, with or without `${{ }}` around it. Never throws. */
 export function parseCondition(text: string): ParsedCondition {
@@ -77,8 +76,8 @@ export function parseCondition(text: string): ParsedCondition {
     kind: 'faults',
     faults: [
       {
-        message: 'text beside `${{ }}` makes this condition a text, which is always true',
-        hint: 'write the whole condition without `${{ }}`',
+        message: 'text outside of `${{ }}` turns this condition into a text, which is always true',
+        hint: 'remove `${{ }}` from the condition',
         start,
         end: text.trimEnd().length,
       },
@@ -86,7 +85,7 @@ export function parseCondition(text: string): ParsedCondition {
   };
 }
 
-/** Whether it calls `always()`, `success()`, `failure()` or `cancelled()` anywhere. */
+/** Returns true if the expression calls `always()`, `success()`, `failure()` or `cancelled()` anywhere. */
 export function readsStatus(expression: Expression): boolean {
   if (expression.kind === 'call' && functionNamed(expression.name)?.readsStatus) return true;
   return childrenOf(expression).some(readsStatus);

@@ -12,7 +12,7 @@ export interface Given {
   readonly status?: Scope['status'];
 }
 
-/** The value of an expression. */
+/** Parses and evaluates an expression. */
 export function resultOf(text: string, given: Given = {}): Json {
   const parsed = parseExpression(text);
   expect(parsed).toMatchObject({ kind: 'expression' });

@@ -1,35 +1,35 @@
 import { z } from 'zod';
-import { isJsonObject, type Json } from '../../core/json.ts';
+import { isJsonObject, type Json } from '../../core/index.ts';
 import { identifier, positiveInteger, someText } from './schema-parts.ts';
 import type { Complaint } from './source/problem-list.ts';
 
 const dispatchers = ['built-in', 'agent'] as const;
 const landModes = ['main', 'branch', 'pr'] as const;
 
-/** Where tasks are written. */
+/** Source of the tasks of `reprise worker`. */
 export type TaskSource =
-  /** Markdown files in a folder of the branch that is landed on; relative to the top of the repository. */
+  /** Markdown files in a folder of the target branch. The path is relative to the root of the repository. */
   | { readonly kind: 'folder'; readonly folder: string }
-  /** What a command prints as JSON. */
+  /** Command that prints tasks as JSON. */
   | { readonly kind: 'command'; readonly command: string };
 
-/** How `reprise worker` works. What depends on the repository has no default here. */
+/** Settings of `reprise worker`. An optional field has a default that depends on the repository. */
 export interface WorkerSettings {
-  /** What is landed on. */
+  /** Branch that work lands on. */
   readonly branch?: string;
-  /** Who takes tasks that name nobody. */
+  /** Agent for tasks that name none. */
   readonly agent?: string;
   readonly dispatch: (typeof dispatchers)[number];
   readonly land: (typeof landModes)[number];
   readonly remote: string;
-  /** There if `land` is `pr`. */
+  /** Command that opens the pull request. Set if `land` is `pr`. */
   readonly prCommand?: string;
   readonly verify?: string;
-  /** How often an agent is asked to solve the conflicts of one task. */
+  /** Number of times that an agent is asked to resolve the conflicts of one task. */
   readonly resolve: number;
-  /** How often an agent is told that what it wants next cannot be. */
+  /** Number of times that an agent may correct an invalid `<next>` instruction. */
   readonly corrections: number;
-  /** How many agents may take turns at one task. */
+  /** Maximum number of agent turns on one task. */
   readonly maxAgents: number;
 }
 
@@ -46,57 +46,77 @@ export const defaultWorkerSettings: WorkerSettings = {
 
 const times = z.int().min(0);
 
-/** A name that git accepts for a branch, as far as a look at it can tell. */
-const branchName = someText.refine(isBranchName, 'is not a name that a branch can have');
+/** A branch name that git accepts, as far as the name alone can tell. */
+const branchName = someText.refine(isBranchName, 'is not a valid branch name');
 
 const folderInside = someText.refine(
   folder => tidy(folder) !== undefined,
-  'must be a folder inside of the repository, relative to its top',
+  'must be a folder inside the repository, relative to its root',
 );
 
 export const tasksSchema = z
   .strictObject({
     folder: folderInside
       .optional()
-      .describe('A folder of markdown files, one a task, relative to the top of the repository; `issues`.'),
+      .describe(
+        'Folder of Markdown files, one for each task, relative to the root of the repository. Defaults to `issues`.',
+      ),
     command: someText
       .optional()
-      .describe('A command that prints the tasks as a JSON array of maps with `id` and `title`, instead.'),
+      .describe(
+        'Command that prints the tasks as a JSON array of objects with `id` and `title`. Replaces `folder`.',
+      ),
   })
-  .describe('Where the tasks of `reprise worker` come from.');
+  .describe('Source of the tasks of `reprise worker`.');
 
 export const workersSchema = z
   .strictObject({
     branch: branchName
       .optional()
-      .describe('The branch that is worked on and landed on; `main`, or else the one that is checked out.'),
+      .describe(
+        'Branch that workers start from and land on. Defaults to `main` if it exists, and otherwise to the branch that is checked out.',
+      ),
     agent: identifier
       .optional()
-      .describe('The agent that takes tasks that name none; `implement`, or else `claude`.'),
+      .describe(
+        'Agent for tasks that name none. Defaults to `implement` if it is defined, and otherwise to `claude`.',
+      ),
     dispatch: z
       .enum(dispatchers)
       .optional()
-      .describe('Who picks the next task: Reprise itself (the default), or the agent called `dispatch`.'),
+      .describe(
+        'How the next task is picked: by fixed rules (`built-in`, the default), or by the agent named `dispatch` (`agent`).',
+      ),
     land: z
       .enum(landModes)
       .optional()
       .describe(
-        'What happens to finished work: it lands on the branch (`main`, the default), is left on `reprise/task/<id>` (`branch`), or that branch is pushed and `pr_command` run (`pr`).',
+        'What happens to finished work: it lands on the branch (`main`, the default), it stays on `reprise/task/<id>` (`branch`), or that branch is pushed and `pr_command` runs (`pr`).',
       ),
-    remote: someText.optional().describe('Where `land: pr` pushes to; `origin`.'),
+    remote: someText.optional().describe('Remote that `land: pr` pushes to. Defaults to `origin`.'),
     pr_command: someText
       .optional()
-      .describe('What `land: pr` runs once `$REPRISE_BRANCH` is pushed. It needs one.'),
-    verify: someText.optional().describe('A command that must pass on the result before anything moves.'),
-    resolve: times.optional().describe('How often an agent is asked to solve conflicts of one task; 2.'),
+      .describe('Command that `land: pr` runs after pushing `$REPRISE_BRANCH`. Required by `land: pr`.'),
+    verify: someText
+      .optional()
+      .describe('Command that must pass on the rebased work before the branch moves.'),
+    resolve: times
+      .optional()
+      .describe(
+        'Number of times that an agent is asked to resolve the conflicts of one task. Defaults to 2.',
+      ),
     corrections: times
       .optional()
-      .describe('How often an agent is told that its `<next>` cannot be followed, before it is given up; 2.'),
-    max_agents: positiveInteger.optional().describe('How many agents may take turns at one task; 12.'),
+      .describe(
+        'Number of times that an agent may correct an invalid `<next>` before the task is abandoned. Defaults to 2.',
+      ),
+    max_agents: positiveInteger
+      .optional()
+      .describe('Maximum number of agent turns on one task. Defaults to 12.'),
   })
-  .describe('How `reprise worker` works.');
+  .describe('Settings of `reprise worker`.');
 
-/** What the shapes alone do not forbid. */
+/** Finds contradictions that the schema cannot express. */
 export function workerComplaints(config: Json): readonly Complaint[] {
   const { tasks, workers } = isJsonObject(config) ? config : {};
   return [
@@ -105,7 +125,7 @@ export function workerComplaints(config: Json): readonly Complaint[] {
       ? [
           {
             path: ['workers', 'land'],
-            message: '`workers.land: pr` needs `workers.pr_command`',
+            message: '`workers.land: pr` requires `workers.pr_command`',
             hint: 'for example: pr_command: gh pr create --fill --head "$REPRISE_BRANCH"',
           },
         ]
@@ -119,23 +139,23 @@ function taskComplaints({ folder, command }: { readonly [key: string]: Json }): 
       {
         path: ['tasks', 'command'],
         atKey: true,
-        message: '`tasks.folder` and `tasks.command` exclude each other',
-        hint: 'keep one of them',
+        message: '`tasks.folder` and `tasks.command` cannot be combined',
+        hint: 'remove one of them',
       },
     ];
   return [];
 }
 
-/** What to write instead of what does not fit. */
+/** Returns an example or an explanation for an invalid value at a path. */
 export const workerHint = (path: readonly (string | number)[]): string | undefined => hints[path.join('.')];
 
 const hints: Readonly<Record<string, string>> = {
   tasks: 'for example: tasks: { folder: issues }',
   workers: 'for example: workers: { verify: npm test }',
-  'workers.land': 'which branch `main` stands for is said by `workers.branch`',
+  'workers.land': 'to land on a branch other than `main`, set `workers.branch`',
 };
 
-/** Of a section that fits. An empty one says nothing. */
+/** Converts a valid `tasks` section. An empty one gives the default. */
 export function toTaskSource({ folder, command }: z.infer<typeof tasksSchema>): TaskSource {
   if (command !== undefined) return { kind: 'command', command };
   const tidied = folder === undefined ? undefined : tidy(folder);
@@ -144,14 +164,14 @@ export function toTaskSource({ folder, command }: z.infer<typeof tasksSchema>): 
 
 export function toWorkerSettings(written: z.infer<typeof workersSchema>): WorkerSettings {
   const { branch, agent, pr_command: prCommand, verify } = written;
-  const usual = defaultWorkerSettings;
+  const defaults = defaultWorkerSettings;
   return {
-    dispatch: written.dispatch ?? usual.dispatch,
-    land: written.land ?? usual.land,
-    remote: written.remote ?? usual.remote,
-    resolve: written.resolve ?? usual.resolve,
-    corrections: written.corrections ?? usual.corrections,
-    maxAgents: written.max_agents ?? usual.maxAgents,
+    dispatch: written.dispatch ?? defaults.dispatch,
+    land: written.land ?? defaults.land,
+    remote: written.remote ?? defaults.remote,
+    resolve: written.resolve ?? defaults.resolve,
+    corrections: written.corrections ?? defaults.corrections,
+    maxAgents: written.max_agents ?? defaults.maxAgents,
     ...(branch === undefined ? {} : { branch }),
     ...(agent === undefined ? {} : { agent }),
     ...(prCommand === undefined ? {} : { prCommand }),
@@ -159,7 +179,7 @@ export function toWorkerSettings(written: z.infer<typeof workersSchema>): Worker
   };
 }
 
-/** With `/` between its parts and none at the end; `undefined` if it is not below the top. */
+/** Normalizes a relative path to `a/b`. Returns `undefined` if it is not inside the repository. */
 function tidy(folder: string): string | undefined {
   if (folder.startsWith('/') || folder.includes('\\') || folder.includes('\0')) return undefined;
   const parts = folder.split('/').filter(part => part !== '' && part !== '.');
@@ -167,7 +187,7 @@ function tidy(folder: string): string | undefined {
 }
 
 function isBranchName(name: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: git forbids control characters in branch names.
   const forbidden = /[\u0000-\u0020\u007F~^:?*[\\]|\.\.|@\{|\/\/|^[-/]|[/.]$|^@$/;
   return !forbidden.test(name) && name.split('/').every(part => !/^\.|\.lock$/.test(part));
 }

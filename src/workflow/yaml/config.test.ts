@@ -23,11 +23,11 @@ describe('reprise.yaml', () => {
     ['workers: {}', { workers: defaultWorkerSettings }],
     ['workers: { resolve: 0 }', { workers: { ...defaultWorkerSettings, resolve: 0 } }],
     ['workers: { branch: feat/ünï }', { workers: { ...defaultWorkerSettings, branch: 'feat/ünï' } }],
-  ])('%j says %j', (text, expected) => {
+  ])('%j is loaded as %j', (text, expected) => {
     expect(load(text)).toEqual(expected);
   });
 
-  test('is refused with everything that is wrong', () => {
+  test('is rejected with all of its problems', () => {
     const text = 'runtime:\n  max_concurrent_worker: 4\n  budget: { minutes: 0 }\nagnets: {}\n';
     expect(() => load(text)).toThrowError(
       expect.objectContaining({
@@ -52,7 +52,7 @@ describe('reprise.yaml', () => {
     `);
   });
 
-  test('says how workers work', () => {
+  test('contains the settings of workers', () => {
     const text = `workers:
   branch: develop
   agent: coder
@@ -79,7 +79,7 @@ describe('reprise.yaml', () => {
     });
   });
 
-  test('is refused with everything that is wrong about tasks and workers', () => {
+  test('is rejected with all problems of tasks and workers', () => {
     const text = `tasks: { folder: ../issues, command: x, comand: y }
 workers:
   branch: feat..x
@@ -93,25 +93,25 @@ workers:
   prcommand: x
 `;
     expect(() => load(text)).toThrowErrorMatchingInlineSnapshot(`
-      [RepriseError: reprise.yaml:1:18: \`tasks.folder\` must be a folder inside of the repository, relative to its top
+      [RepriseError: reprise.yaml:1:18: \`tasks.folder\` must be a folder inside the repository, relative to its root
          1 | tasks: { folder: ../issues, command: x, comand: y }
            |                  ^^^^^^^^^
 
-      reprise.yaml:1:29: \`tasks.folder\` and \`tasks.command\` exclude each other
+      reprise.yaml:1:29: \`tasks.folder\` and \`tasks.command\` cannot be combined
          1 | tasks: { folder: ../issues, command: x, comand: y }
            |                             ^^^^^^^
-        hint: keep one of them
+        hint: remove one of them
 
       reprise.yaml:1:41: unknown key \`comand\`
          1 | tasks: { folder: ../issues, command: x, comand: y }
            |                                         ^^^^^^
         hint: did you mean \`command\`?
 
-      reprise.yaml:3:11: \`workers.branch\` is not a name that a branch can have
+      reprise.yaml:3:11: \`workers.branch\` is not a valid branch name
          3 |   branch: feat..x
            |           ^^^^^^^
 
-      reprise.yaml:4:10: \`workers.agent\` must begin with a letter or \`_\` and go on with letters, digits, \`_\` or \`-\`, not \`no way\`
+      reprise.yaml:4:10: \`workers.agent\` must be an identifier (letters, digits, \`_\` and \`-\`, starting with a letter or \`_\`), not \`no way\`
          4 |   agent: no way
            |          ^^^^^^
 
@@ -123,7 +123,7 @@ workers:
       reprise.yaml:6:9: \`workers.land\` must be main, branch or pr, not \`trunk\`
          6 |   land: trunk
            |         ^^^^^
-        hint: which branch \`main\` stands for is said by \`workers.branch\`
+        hint: to land on a branch other than \`main\`, set \`workers.branch\`
 
       reprise.yaml:7:11: \`workers.verify\` must not be empty
          7 |   verify: ""
@@ -153,38 +153,36 @@ workers:
     ['workers: 2', '`workers` must be a map, not `2`', 'for example: workers: { verify: npm test }'],
     [
       'tasks: { folder: a, command: b }',
-      '`tasks.folder` and `tasks.command` exclude each other',
-      'keep one of them',
+      '`tasks.folder` and `tasks.command` cannot be combined',
+      'remove one of them',
     ],
     [
       'workers: { land: pr }',
-      '`workers.land: pr` needs `workers.pr_command`',
+      '`workers.land: pr` requires `workers.pr_command`',
       'for example: pr_command: gh pr create --fill --head "$REPRISE_BRANCH"',
     ],
-  ])('%j is refused with what to do', (text, message, hint) => {
+  ])('with %j is rejected with a hint', (text, message, hint) => {
     expect(() => load(text)).toThrowError(`: ${message}\n`);
     expect(() => load(text)).toThrowError(`hint: ${hint}`);
   });
 
   test.each(['/abs', '.', './', 'a/../b', '..', 'a\\\\b', '.git/x'])(
-    'tasks cannot be in the folder %j',
+    'cannot name %j as the folder of tasks',
     folder => {
       expect(() => load(`tasks: { folder: "${folder}" }`)).toThrowError(
-        'must be a folder inside of the repository, relative to its top',
+        'must be a folder inside the repository, relative to its root',
       );
     },
   );
 
   test.each(['-x', 'a b', 'a..b', 'a.lock', '.a', 'a/', 'a//b', 'a@{b', 'a~1', 'a^', 'a:b', '@', 'a.'])(
-    'nobody can land on the branch %j',
+    'cannot name %j as the target branch',
     branch => {
-      expect(() => load(`workers: { branch: "${branch}" }`)).toThrowError(
-        'is not a name that a branch can have',
-      );
+      expect(() => load(`workers: { branch: "${branch}" }`)).toThrowError('is not a valid branch name');
     },
   );
 
-  test('is refused if it is not YAML', () => {
+  test('is rejected if it is not YAML', () => {
     expect(() => load('runtime: [')).toThrowError(expect.objectContaining({ code: 'CONFIG_INVALID' }));
   });
 

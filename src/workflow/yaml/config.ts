@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { RepriseError } from '../../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
+import { isJsonObject, type Json, type JsonObject, RepriseError } from '../../core/index.ts';
 import type { SpendingLimit } from '../model.ts';
 import { formatProblem } from '../problems.ts';
 import { compileSpending } from './compile/work.ts';
@@ -19,10 +18,10 @@ import { explainIssues, schemaKeys } from './source/explain-issues.ts';
 import { type Complaint, ProblemList } from './source/problem-list.ts';
 import { YamlSource } from './source/yaml-source.ts';
 
-/** What is known of agents where they are at home. Whoever reads only the rest of the file can do without. */
+/** Validation of the `agents` section, supplied by the agents module. Callers that ignore agents can omit it. */
 export interface AgentRules {
   readonly schema: z.ZodType;
-  /** What is wrong with an agent of the right shape; paths begin at the agent. */
+  /** Checks an agent that matches the schema. Paths in the result are relative to the agent. */
   readonly problemsOf: (name: string, agent: JsonObject) => readonly Complaint[];
 }
 
@@ -35,14 +34,14 @@ function configSchema(agent: z.ZodType = anyAgent) {
         .strictObject({
           max_concurrent_workers: positiveInteger
             .optional()
-            .describe('How many steps of a run may run at the same time; 10 unless said otherwise.'),
+            .describe('Maximum number of steps of a run that run in parallel. Defaults to 10.'),
           budget: z
             .strictObject({
-              minutes: z.number().positive().optional().describe('Wall time that a run may take.'),
+              minutes: z.number().positive().optional().describe('Maximum wall time of a run, in minutes.'),
               ...spendingLimits,
             })
             .optional()
-            .describe('What a run may use up.'),
+            .describe('Limits on time, cost and tokens of a run.'),
         })
         .optional()
         .describe('Limits of every run.'),
@@ -53,48 +52,52 @@ function configSchema(agent: z.ZodType = anyAgent) {
           include: z
             .array(someText)
             .optional()
-            .describe('Ignored files that are copied into every workspace, as patterns of `.gitignore`.'),
+            .describe('Git-ignored files to copy into every workspace, as `.gitignore` patterns.'),
           folder: someText
             .optional()
-            .describe("Where workspaces are made, relative to the project's root; `.reprise/workspaces`."),
+            .describe(
+              "Folder for workspaces, relative to the project's root. Defaults to `.reprise/workspaces`.",
+            ),
         })
         .optional()
-        .describe('How workspaces are made.'),
+        .describe('Settings for workspaces.'),
       tasks: tasksSchema.optional(),
       workers: workersSchema.optional(),
       record: z
         .boolean()
         .optional()
-        .describe('Whether every run keeps a journal, from which `reprise capture` makes a test; true.'),
+        .describe(
+          'If true, every run keeps a journal that `reprise capture` can turn into a test. Defaults to true.',
+        ),
     })
-    .meta({ title: 'Reprise configuration', description: 'The settings of a project: reprise.yaml.' });
+    .meta({ title: 'Reprise configuration', description: 'Settings of a project (`reprise.yaml`).' });
 }
 
-/** The settings of a project, as far as they say something. */
+/** Settings of a project. A missing field means that the file does not set it. */
 export interface Config {
   readonly maxConcurrentWorkers?: number;
   readonly budgetMs?: number;
-  /** What the agents of a run may use up. */
+  /** Limits on the cost and tokens of all agents of a run. */
   readonly budget?: SpendingLimit;
-  /** By name, as they were written. */
+  /** Agents by name, as written. */
   readonly agents?: JsonObject;
-  readonly worktrees?: WorktreeSettings;
-  /** `defaultTaskSource` holds without it. */
+  readonly worktrees?: WorktreeConfig;
+  /** Source of tasks. Defaults to `defaultTaskSource`. */
   readonly tasks?: TaskSource;
-  /** `defaultWorkerSettings` hold without it. */
+  /** Settings of workers. Defaults to `defaultWorkerSettings`. */
   readonly workers?: WorkerSettings;
-  /** Whether runs keep a journal; they do unless it is false. */
+  /** If true, runs keep a journal. Defaults to true. */
   readonly record?: boolean;
 }
 
-export interface WorktreeSettings {
+export interface WorktreeConfig {
   readonly setup: readonly string[];
   readonly include: readonly string[];
-  /** As it was written: relative to the project's root. */
+  /** Path as written, relative to the project's root. */
   readonly folder?: string;
 }
 
-/** The JSON Schema of `reprise.yaml`; with the one of an agent it says what agents look like. */
+/** Returns the JSON Schema of `reprise.yaml`. Describes agents if their schema is given. */
 export const configJsonSchema = (agent?: z.ZodType): object =>
   z.toJSONSchema(configSchema(agent), { io: 'input' });
 
@@ -104,7 +107,7 @@ interface ConfigText {
   readonly text: string;
 }
 
-/** Reads `reprise.yaml`; an empty file says nothing. Throws CONFIG_INVALID with every problem and its position. */
+/** Parses `reprise.yaml`. An empty file is valid. Throws CONFIG_INVALID with every problem and its position. */
 export function loadConfig(text: ConfigText, agentRules?: AgentRules): Config {
   const source = new YamlSource(text);
   const problems = new ProblemList();
@@ -131,7 +134,7 @@ export function loadConfig(text: ConfigText, agentRules?: AgentRules): Config {
   return toConfig(parsed.data);
 }
 
-/** Beyond their shape, which is looked at with the rest of the file. */
+/** Checks the agents that match their schema. Schema errors are reported with the rest of the file. */
 function agentComplaints(config: Json, rules: AgentRules | undefined): readonly Complaint[] {
   const agents = isJsonObject(config) ? config['agents'] : undefined;
   if (!rules || !isJsonObject(agents)) return [];
@@ -167,7 +170,7 @@ interface WrittenWorktrees {
   readonly folder?: string | undefined;
 }
 
-const toSettings = ({ setup = [], include = [], folder }: WrittenWorktrees): WorktreeSettings => ({
+const toSettings = ({ setup = [], include = [], folder }: WrittenWorktrees): WorktreeConfig => ({
   setup: typeof setup === 'string' ? [setup] : setup,
   include,
   ...(folder === undefined ? {} : { folder }),

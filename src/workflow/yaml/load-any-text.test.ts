@@ -78,10 +78,10 @@ describe('any text', () => {
       return error;
     }
   };
-  const isLoadedOrRefused = (result: unknown): boolean =>
+  const isLoadedOrRejected = (result: unknown): boolean =>
     result instanceof DefinitionError ? result.problems.length > 0 : !(result instanceof Error);
 
-  test('is a workflow or is refused with problems, each with a position', () => {
+  test('either loads or is rejected with problems that all have a position', () => {
     const text = fc.oneof(
       fc.string(),
       fc.array(piece, { maxLength: 40 }).map(pieces => pieces.join('')),
@@ -89,7 +89,7 @@ describe('any text', () => {
     fc.assert(
       fc.property(text, given => {
         const result = attempt(given);
-        expect(result).toSatisfy(isLoadedOrRefused);
+        expect(result).toSatisfy(isLoadedOrRejected);
         if (result instanceof DefinitionError)
           for (const problem of result.problems) expect(problem.position).toBeDefined();
       }),
@@ -97,7 +97,7 @@ describe('any text', () => {
     );
   });
 
-  test('with any value at any key is a workflow or is refused', () => {
+  test('with any value at any key either loads or is rejected', () => {
     const keys = [
       'id',
       'run',
@@ -153,7 +153,7 @@ describe('any text', () => {
     );
     fc.assert(
       fc.property(top, fc.array(step, { maxLength: 3 }), (given, steps) => {
-        expect(attempt(JSON.stringify({ ...given, steps }))).toSatisfy(isLoadedOrRefused);
+        expect(attempt(JSON.stringify({ ...given, steps }))).toSatisfy(isLoadedOrRejected);
       }),
       { numRuns: 500 },
     );
@@ -164,8 +164,8 @@ describe('any text', () => {
     ['deep lists that close', `steps: ${'['.repeat(3000)}${']'.repeat(3000)}`],
     ['deep maps', 'a: {'.repeat(20_000)],
     ['deep blocks', `steps:\n${'- '.repeat(3000)}a`],
-    ['ever more indentation', Array.from({ length: 300 }, (_, n) => `${' '.repeat(n)}a:\n`).join('')],
-  ])('with %s is refused before it exhausts the stack', (_, text) => {
+    ['growing indentation', Array.from({ length: 300 }, (_, n) => `${' '.repeat(n)}a:\n`).join('')],
+  ])('with %s is rejected before it exhausts the stack', (_, text) => {
     expect(attempt(text)).toMatchObject({ message: expect.stringContaining('nested too deeply') });
   });
 
@@ -176,7 +176,7 @@ describe('any text', () => {
     ],
     ['a byte order mark', '\ufeffsteps: [{ id: a, run: ls }]'],
     ['carriage returns', 'steps:\r\n  - id: a\r\n    run: |\r\n      echo ${{ nope }}\r\n'],
-  ])('with %s is a workflow or is refused', (_, text) => {
-    expect(attempt(text)).toSatisfy(isLoadedOrRefused);
+  ])('with %s either loads or is rejected', (_, text) => {
+    expect(attempt(text)).toSatisfy(isLoadedOrRejected);
   });
 });

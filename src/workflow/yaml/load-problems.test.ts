@@ -2,42 +2,40 @@ import { expect, test } from 'vitest';
 import { DefinitionError } from '../problems.ts';
 import { loadWorkflow } from './load.ts';
 
-/** What people get to read, for every mistake we could think of. */
-
 interface Mistake {
   readonly name: string;
   readonly text: string;
-  /** Other files, by reference. */
+  /** Other files by reference. */
   readonly others?: Readonly<Record<string, string>>;
 }
 
 const steps = (...lines: readonly string[]): string => `steps:\n${lines.map(line => `  ${line}\n`).join('')}`;
 
 const mistakes: readonly Mistake[] = [
-  { name: 'YAML that does not close', text: 'name: x\nsteps: [ {id: a, run: "true" }\nenv: {}\n' },
-  { name: 'a quote that does not close', text: `name: "unclosed\n${steps('- { id: a, run: ls }')}` },
-  { name: 'a quote that does not close in a list', text: "steps:\n  - id: a\n    needs: ['b, c]\n" },
+  { name: 'an unclosed list', text: 'name: x\nsteps: [ {id: a, run: "true" }\nenv: {}\n' },
+  { name: 'an unclosed quote', text: `name: "unclosed\n${steps('- { id: a, run: ls }')}` },
+  { name: 'an unclosed quote in a list', text: "steps:\n  - id: a\n    needs: ['b, c]\n" },
   {
     name: 'a mistake after wide characters',
     text: steps('- { id: 漢字, run: ls }', '- { run: 👍, retyr: 1 }'),
   },
   { name: 'a colon in plain text', text: steps('- id: a', '  run: echo one: two') },
   { name: 'a tab as indentation', text: 'steps:\n  - id: a\n\trun: make\n' },
-  { name: 'a key twice', text: steps('- id: a', '  run: one', '  run: two') },
+  { name: 'a duplicate key', text: steps('- id: a', '  run: one', '  run: two') },
   { name: 'two documents', text: `${steps('- { id: a, run: ls }')}---\nname: b\n` },
-  { name: 'an alias that stands for nothing', text: steps('- { id: a, run: *script }') },
-  { name: 'an alias inside of itself', text: 'env: &e\n  A: *e\nsteps: [{ id: a, run: ls }]\n' },
+  { name: 'an alias without an anchor', text: steps('- { id: a, run: *script }') },
+  { name: 'an alias that refers to itself', text: 'env: &e\n  A: *e\nsteps: [{ id: a, run: ls }]\n' },
   { name: 'a tag', text: steps('- { id: a, run: !secret x }') },
   { name: 'an empty file', text: '' },
-  { name: 'a list at the top', text: '- id: a\n  run: ls\n' },
-  { name: 'no steps', text: 'name: x\ndescription: nothing to do\n' },
+  { name: 'a list at the top level', text: '- id: a\n  run: ls\n' },
+  { name: 'missing steps', text: 'name: x\ndescription: nothing to do\n' },
   { name: 'steps without a list', text: 'name: x\nsteps:\n' },
   { name: 'an empty list of steps', text: 'name: x\nsteps: []\n' },
-  { name: 'an unknown key at the top', text: `descripton: typo\n${steps('- { id: a, run: ls }')}` },
-  { name: 'words of GitHub at the top', text: 'on: push\njobs:\n  build:\n    runs-on: ubuntu-latest\n' },
+  { name: 'an unknown key at the top level', text: `descripton: typo\n${steps('- { id: a, run: ls }')}` },
+  { name: 'GitHub keys at the top level', text: 'on: push\njobs:\n  build:\n    runs-on: ubuntu-latest\n' },
   { name: 'an unknown key of a step', text: steps('- id: a', '  run: ls', '  retyr: 3') },
   {
-    name: 'words of other tools in a step',
+    name: 'keys of other tools in a step',
     text: steps(
       '- id: a',
       '  command: ls',
@@ -52,22 +50,22 @@ const mistakes: readonly Mistake[] = [
   { name: 'a step that does nothing', text: steps('- id: a', '  name: nothing') },
   { name: 'two kinds in a step', text: steps('- id: a', '  run: ls', '  approve: Sure?') },
   {
-    name: 'a key of another kind',
+    name: 'a key of a different kind of step',
     text: steps('- { id: a, approve: "Sure?", shell: bash }', '- { id: b, run: ls, with: { x: 1 } }'),
   },
-  { name: 'no id', text: steps('- name: first', '  run: ls') },
+  { name: 'a missing id', text: steps('- name: first', '  run: ls') },
   {
-    name: 'an id twice',
+    name: 'a duplicate id',
     text: steps('- { id: a, run: ls }', '- { id: b, run: ls }', '- { id: a, run: ls }'),
   },
-  { name: 'a bad id', text: steps('- id: 1st step', '  run: ls') },
+  { name: 'an invalid id', text: steps('- id: 1st step', '  run: ls') },
   {
     name: 'an unknown need',
     text: steps('- { id: build, run: ls }', '- { id: test, needs: [biuld], run: ls }'),
   },
-  { name: 'a need of itself', text: steps('- id: a', '  needs: a', '  run: ls') },
+  { name: 'a step that needs itself', text: steps('- id: a', '  needs: a', '  run: ls') },
   {
-    name: 'a circle',
+    name: 'a cycle',
     text: steps(
       '- { id: a, needs: [c], run: ls }',
       '- { id: b, needs: [a], run: ls }',
@@ -86,7 +84,7 @@ const mistakes: readonly Mistake[] = [
     ),
   },
   {
-    name: 'an unknown step that is read',
+    name: 'an expression that reads an unknown step',
     text: steps(
       '- { id: plan, run: ls }',
       '- { id: b, needs: [plan], run: "echo ${{ steps.paln.outputs.x }}" }',
@@ -106,7 +104,7 @@ const mistakes: readonly Mistake[] = [
     text: `env: { A: "1", B: "${'${{ env.A }}'}" }\n${steps('- id: a', '  env: { C: "${{ env.A }}" }', '  run: echo ${{ env.HOME }}')}`,
   },
   {
-    name: 'a step in the environment that all steps share',
+    name: 'a step in the shared environment',
     text: `env: { A: "${'${{ steps.a.outputs.x }}'}" }\n${steps('- { id: a, run: ls }')}`,
   },
   {
@@ -114,7 +112,7 @@ const mistakes: readonly Mistake[] = [
     text: steps('- id: a', '  if: >-', "    inputs.a == 'x'", '    && (inputs.b', '  run: ls'),
   },
   { name: 'double quotes in an expression', text: steps(`- { id: a, if: 'inputs.a == "x"', run: ls }`) },
-  { name: 'an expression that does not close', text: steps('- id: a', "  run: 'echo ${{ inputs.a'") },
+  { name: 'an unclosed expression', text: steps('- id: a', "  run: 'echo ${{ inputs.a'") },
   { name: 'an expression in escaped text', text: steps('- id: a', '  run: "echo\\t\\u0041 ${{ nothing }}"') },
   { name: 'an unknown function', text: steps('- { id: a, if: "startWith(inputs, 1)", run: ls }') },
   {
@@ -123,16 +121,16 @@ const mistakes: readonly Mistake[] = [
   },
   { name: 'an unknown context', text: steps('- { id: a, run: "echo ${{ github.ref }} ${{ input.x }}" }') },
   {
-    name: 'the needs of GitHub',
+    name: "GitHub's `needs` context",
     text: steps('- { id: a, run: ls }', '- { id: b, needs: [a], run: "echo ${{ needs.a.outputs.x }}" }'),
   },
   {
     name: 'a condition that is always true',
     text: steps('- { id: a, if: "${{ env.X }} == \'x\'", run: ls }'),
   },
-  { name: 'a wrong policy', text: `on_failure: fail_fast\n${steps('- { id: a, run: ls }')}` },
+  { name: 'an unknown policy', text: `on_failure: fail_fast\n${steps('- { id: a, run: ls }')}` },
   {
-    name: 'a bad retry',
+    name: 'an invalid retry',
     text: steps(
       '- { id: a, run: ls, retry: 0 }',
       '- { id: b, run: ls, retry: often }',
@@ -142,7 +140,7 @@ const mistakes: readonly Mistake[] = [
     ),
   },
   {
-    name: 'a bad backoff',
+    name: 'an invalid backoff',
     text: steps(
       '- { id: a, run: ls, retry: { attempts: 2, backoff: 10 } }',
       '- { id: b, run: ls, retry: { attempts: 2, backoff: { initial: 1 second } } }',
@@ -151,7 +149,7 @@ const mistakes: readonly Mistake[] = [
   { name: 'a retry without attempts', text: steps('- id: a', '  run: ls', '  retry:', '    backoff: 1s') },
   { name: 'negative minutes', text: steps('- { id: a, run: ls, timeout-minutes: -5 }') },
   {
-    name: 'a bad duration',
+    name: 'an invalid duration',
     text: steps(
       '- { id: a, run: ls, timeout: 5 minutes }',
       '- { id: b, run: ls, timeout: 30 }',
@@ -159,16 +157,16 @@ const mistakes: readonly Mistake[] = [
     ),
   },
   {
-    name: 'two timeouts for the step',
+    name: 'two timeouts for one step',
     text: steps('- { id: a, run: ls, timeout: { step: 1m }, timeout-minutes: 1 }'),
   },
-  { name: 'numbers and truth where text belongs', text: `name: 5\n${steps('- { id: a, run: true }')}` },
+  { name: 'a number and a boolean instead of text', text: `name: 5\n${steps('- { id: a, run: true }')}` },
   {
     name: 'a missing file',
     text: steps('- { id: a, uses: ./chidl.yaml }', '- { id: b, uses: deplyo }'),
     others: { deploy: '' },
   },
-  { name: 'an action of GitHub', text: steps('- { id: a, uses: actions/checkout@v4 }') },
+  { name: 'a GitHub action', text: steps('- { id: a, uses: actions/checkout@v4 }') },
   { name: 'a workflow that uses itself', text: steps('- { id: a, uses: main }'), others: { main: '' } },
   {
     name: 'a workflow that uses itself through another',
@@ -176,12 +174,12 @@ const mistakes: readonly Mistake[] = [
     others: { child: 'name: child\nsteps:\n  - id: up\n    uses: main\n', main: '' },
   },
   {
-    name: 'problems in the file of a child',
+    name: 'problems in the file of a child workflow',
     text: steps('- { id: a, uses: child }', '- { id: b, uses: child, nedes: [a] }'),
     others: { child: 'steps:\n  - id: x\n    run: echo ${{ inputs.y }}\n' },
   },
   {
-    name: 'inputs that the child does not know, lacks, or cannot take',
+    name: 'unknown, missing and invalid inputs of a child workflow',
     text: steps(
       '- { id: a, uses: child, with: { isue: 7 } }',
       '- { id: b, uses: child, with: { issue: 7, deep: "yes" } }',
@@ -195,20 +193,20 @@ const mistakes: readonly Mistake[] = [
     text: `inputs:\n  n: { type: number, default: many }\n  s: { default: 7 }\n${steps('- { id: a, run: ls }')}`,
   },
   {
-    name: 'choices that do not fit',
+    name: 'contradictory choices',
     text: `inputs:\n  a: { type: choice }\n  b: { options: [x] }\n  c: { type: choice, options: [x, y], default: z }\n  d: { type: choice, options: [] }\n  e: { type: txt }\n${steps('- { id: a, run: ls }')}`,
   },
   { name: 'empty choices', text: steps('- id: a', '  approve: { message: "Sure?", choices: [] }') },
   {
-    name: 'a choice twice',
+    name: 'a duplicate choice',
     text: steps('- id: a', '  approve: { message: "Sure?", choices: [yes, no, yes] }'),
   },
   {
-    name: 'a bad name for a variable',
+    name: 'an invalid variable name',
     text: `env: { A-B: x, REPRISE_VALUE_1: y, C: [1], D: "${'${{ inputs.x }}'}" }\n${steps('- { id: a, run: ls }')}`,
   },
   {
-    name: 'an output schema that cannot be checked',
+    name: 'an unsupported output schema',
     text: steps('- { id: a, run: ls, output: { type: objekt } }'),
   },
   {
@@ -216,15 +214,15 @@ const mistakes: readonly Mistake[] = [
     text: `inputs: { x: {} }\n${steps('- id: a', '  run: |', "    cat <<'EOF'", '    ${{ inputs.x }}', '    EOF')}`,
   },
   {
-    name: 'a value that the shell would compute',
+    name: 'a value in shell arithmetic',
     text: `inputs: { x: {} }\n${steps('- { id: a, run: "echo $(( ${{ inputs.x }} + 1 ))" }')}`,
   },
   {
-    name: 'limits that make no sense',
+    name: 'invalid limits',
     text: `runtime: { max_concurrent_workers: 1.5, budget: { minutes: 0, hours: 1 } }\n${steps('- { id: a, run: ls }')}`,
   },
   {
-    name: 'many things at once',
+    name: 'many problems in one file',
     text: `nam: x\non_failure: stop\n${steps('- id: a b', '  run: echo ${{ inputs.x }}', '- id: b', '  needs: [c]', '  tiemout: 1s', '  run: echo ${{ nope }}', '- id: d', '  uses: gone')}outputs:\n  x: \${{ steps.zzz.outputs }}\n`,
   },
   {
@@ -252,11 +250,11 @@ function messageFor({ text, others = {} }: Mistake): string {
     if (error instanceof DefinitionError) return `\n${error.message}\n`;
     throw error;
   }
-  return 'nothing is wrong';
+  return 'the workflow is valid';
 }
 
 for (const mistake of mistakes) {
-  test(mistake.name, () => {
+  test(`loading reports ${mistake.name}`, () => {
     expect(messageFor(mistake)).toMatchSnapshot();
   });
 }

@@ -28,8 +28,8 @@ const commandOf = (step: StepModel, given?: Partial<Scope>) => {
   return step.body.command(scope(given));
 };
 
-describe('the workflow', () => {
-  test('has the name of its file, and the defaults, unless it says otherwise', () => {
+describe('a workflow', () => {
+  test('has the name of its file and default settings if it sets none', () => {
     expect(load('steps: [{ id: a, run: ls }]')).toMatchObject({
       name: 'fix',
       file: '/project/.reprise/workflows/fix.yaml',
@@ -55,7 +55,7 @@ steps: [{ id: a, run: ls }]
     });
   });
 
-  test('gives its outputs from any step, with their types', () => {
+  test('computes its outputs from any step and keeps their types', () => {
     const model = load(`
 env: { WHO: "\${{ inputs.who }}" }
 inputs: { who: {} }
@@ -76,7 +76,7 @@ steps: [{ id: a, run: ls }, { id: b, run: ls }]
     });
   });
 
-  test('may repeat itself with anchors', () => {
+  test('may use YAML anchors', () => {
     const model = load(
       'env: &e { A: "1" }\nsteps:\n  - { id: a, run: &s echo hi, env: *e }\n  - { id: b, run: *s }\n',
     );
@@ -85,7 +85,7 @@ steps: [{ id: a, run: ls }, { id: b, run: ls }]
 });
 
 describe('a step', () => {
-  test('stands where it was written, and needs nothing unless it says so', () => {
+  test('has its position in the file and no needs by default', () => {
     expect(load('steps:\n  - id: a\n    run: ls\n').steps).toMatchObject([
       {
         id: 'a',
@@ -115,7 +115,7 @@ describe('a step', () => {
     ],
     ['needs: [a], if: "inputs == 1 || !cancelled()"', [{ id: 'a', tolerant: true }]],
     ['needs: [a], if: "inputs == 1"', [{ id: 'a', tolerant: false }]],
-  ])('with %s waits for the right steps', (keys, expected) => {
+  ])('with %s has the needs %j', (keys, expected) => {
     const model = load(`steps: [{ id: a, run: ls }, { id: b, run: ls }, { id: c, run: ls, ${keys} }]`);
     expect(stepOf(model, 'c').needs).toEqual(expected);
   });
@@ -131,7 +131,7 @@ describe('a step', () => {
     ['true', {}, true],
     ['false', {}, false],
     ["env.A == 'b'", {}, true],
-  ])('with if: %s in %j runs: %s', (condition, given, expected) => {
+  ])('with `if: %s` in the scope %j runs: %s', (condition, given, expected) => {
     const model = load(
       `inputs: { x: { type: json } }\nsteps: [{ id: a, env: { A: b }, if: ${condition}, run: ls }]`,
     );
@@ -152,11 +152,11 @@ describe('a step', () => {
       'retry: { attempts: 2, backoff: { factor: 3, max: 1m } }',
       { attempts: 2, backoff: { initialMs: 1000, factor: 3, maxMs: 60_000 } },
     ],
-  ])('with %s is tried again', (keys, expected) => {
+  ])('with %s is retried', (keys, expected) => {
     expect(stepOf(load(`steps: [{ id: a, run: ls, ${keys} }]`), 'a').retry).toEqual(expected);
   });
 
-  test('is tried again after the named errors only', () => {
+  test('is retried only for the named errors', () => {
     const { retry } = stepOf(
       load('steps: [{ id: a, run: ls, retry: { attempts: 2, on: [TIMEOUT, TypeError] } }]'),
       'a',
@@ -171,11 +171,11 @@ describe('a step', () => {
     ['timeout: { attempt: 1m, step: 1h }', { attemptMs: 60_000, stepMs: 3_600_000 }],
     ['timeout-minutes: 0.5', { stepMs: 30_000 }],
     ['timeout: 10s, timeout-minutes: 1', { attemptMs: 10_000, stepMs: 60_000 }],
-  ])('with %s is limited', (keys, expected) => {
+  ])('with %s has the timeout %j', (keys, expected) => {
     expect(stepOf(load(`steps: [{ id: a, run: ls, ${keys} }]`), 'a').timeout).toEqual(expected);
   });
 
-  test('has no attempts if it is a gate: every limit is one of the step', () => {
+  test('that is an approval has a timeout for the step, but none for an attempt', () => {
     const timeoutOf = (keys: string) =>
       stepOf(load(`steps: [{ id: a, approve: "ok?", ${keys} }]`), 'a').timeout;
     expect(timeoutOf('timeout: 30s')).toEqual({ stepMs: 30_000 });
@@ -184,7 +184,7 @@ describe('a step', () => {
 });
 
 describe('a script', () => {
-  test('gets values through its environment, and never as code', () => {
+  test('gets values through its environment and never as code', () => {
     const model = load(`
 env: { WHO: "\${{ inputs.who }}", BOTH: workflow, N: 5, OFF: false, EMPTY: }
 inputs: { who: {} }
@@ -220,7 +220,7 @@ steps:
   });
 
   test.each(['env: { A: "${{ inputs.x }}" }, run: ls', 'run: "echo ${{ inputs.x }}"'])(
-    'with %s refuses a NUL',
+    'with %s rejects a NUL',
     keys => {
       const model = load(`inputs: { x: {} }\nsteps: [{ id: a, ${keys} }]`);
       expect(() => commandOf(stepOf(model, 'a'), { inputs: { x: 'a\0' } })).toThrowError(
@@ -229,7 +229,7 @@ steps:
     },
   );
 
-  test('may have its output checked', () => {
+  test('has its output validated against its schema', () => {
     const { body } = stepOf(
       load(
         'steps: [{ id: a, run: ls, output: { type: object, properties: { n: { type: number } }, required: [n] } }]',
@@ -244,11 +244,11 @@ steps:
   });
 });
 
-describe('a question', () => {
+describe('an approval', () => {
   test.each([
     ['approve: "Land ${{ inputs.x }}?"', { message: 'Land 7?', choices: ['approve', 'reject'] }],
     ['approve: { message: "Which?", choices: [a, b] }', { message: 'Which?', choices: ['a', 'b'] }],
-  ])('%s', (keys, expected) => {
+  ])('with %s requests %j', (keys, expected) => {
     const { body } = stepOf(load(`inputs: { x: {} }\nsteps: [{ id: a, ${keys} }]`), 'a');
     expect(body.kind === 'approve' && body.request(scope({ inputs: { x: '7' } }))).toEqual(expected);
   });
@@ -257,7 +257,7 @@ describe('a question', () => {
 describe('a child workflow', () => {
   const child = 'inputs: { files: { type: json, required: true }, note: {} }\nsteps: [{ id: x, run: ls }]\n';
 
-  test('is loaded once and gets its input with its types', () => {
+  test('is loaded once and gets its input with the original types', () => {
     const model = load(
       `steps:
   - { id: a, run: ls }
@@ -275,8 +275,8 @@ describe('a child workflow', () => {
     expect(c.input(given)).toEqual({ files: [1, 3] });
   });
 
-  test('is resolved from the file that uses it', () => {
-    const asked: [string, string][] = [];
+  test('is resolved relative to the file that uses it', () => {
+    const resolved: [string, string][] = [];
     const texts: Readonly<Record<string, string>> = {
       './a.yaml': 'steps: [{ id: x, uses: ./b.yaml }]',
       './b.yaml': 'steps: [{ id: y, run: ls }]',
@@ -285,11 +285,11 @@ describe('a child workflow', () => {
       file: '/main.yaml',
       text: 'steps: [{ id: a, uses: ./a.yaml }]',
       resolve: (reference, fromFile) => {
-        asked.push([reference, fromFile]);
+        resolved.push([reference, fromFile]);
         return { file: `/sub/${reference.slice(2)}`, text: texts[reference] ?? '' };
       },
     });
-    expect(asked).toEqual([
+    expect(resolved).toEqual([
       ['./a.yaml', '/main.yaml'],
       ['./b.yaml', '/sub/a.yaml'],
     ]);
@@ -302,32 +302,32 @@ describe('the fingerprint of a step', () => {
   const original = fingerprint('env: { X: "1" }\nsteps:\n  - { id: a, run: ls, optional: true }\n');
 
   test.each([
-    ['other keys first', 'steps:\n  - { optional: true, run: ls, id: a }\nenv: { X: "1" }\n'],
+    ['a different order of keys', 'steps:\n  - { optional: true, run: ls, id: a }\nenv: { X: "1" }\n'],
     [
-      'another style and comments',
+      'a different YAML style and comments',
       '# why\nenv:\n  X: "1"\nsteps:\n\n  - id: a # first\n    run: "ls"\n    optional: true\n',
     ],
     [
-      'another step',
+      'an additional step',
       'env: { X: "1" }\nsteps:\n  - { id: b, run: other }\n  - { id: a, run: ls, optional: true }\n',
     ],
     [
-      'another description',
+      'a different description',
       'description: new\nenv: { X: "1" }\nsteps:\n  - { id: a, run: ls, optional: true }\n',
     ],
-  ])('stays with %s', (_, text) => {
+  ])('does not change with %s', (_, text) => {
     expect(fingerprint(text)).toBe(original);
   });
 
   test.each([
-    ['another script', 'env: { X: "1" }\nsteps:\n  - { id: a, run: pwd, optional: true }\n'],
-    ['another key', 'env: { X: "1" }\nsteps:\n  - { id: a, run: ls, optional: true, retry: 2 }\n'],
-    ['another environment', 'env: { X: "2" }\nsteps:\n  - { id: a, run: ls, optional: true }\n'],
+    ['a different script', 'env: { X: "1" }\nsteps:\n  - { id: a, run: pwd, optional: true }\n'],
+    ['an additional key', 'env: { X: "1" }\nsteps:\n  - { id: a, run: ls, optional: true, retry: 2 }\n'],
+    ['a different environment', 'env: { X: "2" }\nsteps:\n  - { id: a, run: ls, optional: true }\n'],
   ])('changes with %s', (_, text) => {
     expect(fingerprint(text)).not.toBe(original);
   });
 
-  test('changes with what its child is to it, and not with what happens inside', () => {
+  test('changes with the settings of its child workflow, but not with the steps inside', () => {
     const text = 'steps: [{ id: a, uses: mid }]';
     const mid = 'steps: [{ id: m, uses: leaf }]';
     const before = fingerprint(text, { mid, leaf: 'steps: [{ id: l, run: one }]' });
@@ -339,6 +339,6 @@ describe('the fingerprint of a step', () => {
   });
 });
 
-test('brackets in a script are not depth', () => {
+test('brackets in a script do not count as nesting', () => {
   expect(load(`steps: [{ id: a, run: "echo ${'['.repeat(500)}" }]`).steps).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-import { nearest } from '../../core/suggest.ts';
+import { nearest } from '../../core/index.ts';
 import type { WorkflowModel } from '../model.ts';
 import { DefinitionError } from '../problems.ts';
 import type { PromptReader } from './compile/agent.ts';
@@ -7,36 +7,36 @@ import { isGitHubAction } from './shape.ts';
 import { ProblemList } from './source/problem-list.ts';
 import { type Path, YamlSource } from './source/yaml-source.ts';
 
-/** A workflow that was read, with a hash over what it is to whoever uses it. */
+/** A loaded workflow and the fingerprint of the parts that its callers depend on. */
 export interface LoadedWorkflow {
   readonly model: WorkflowModel;
   readonly fingerprint: string;
 }
 
-/** Loads what a `uses` at a path of a file names. Problems are reported; with any, there is no result. */
+/** Loads the workflow that a `uses` names. Reports problems at `path`, and then returns `undefined`. */
 export type ChildLoader = (reference: string, source: YamlSource, path: Path) => LoadedWorkflow | undefined;
 
-/** A workflow file that the caller has read. */
+/** Path and content of a workflow file. */
 export interface WorkflowText {
   /** Absolute path. */
   readonly file: string;
-  /** The path as people see it; `file` unless given. */
+  /** Path to show in messages. Defaults to `file`. */
   readonly displayFile?: string | undefined;
   readonly text: string;
 }
 
 interface LoadOptions extends WorkflowText {
-  /** Finds what a `uses:` names: a path relative to `fromFile` (`./child.yaml`), or the name of a workflow. */
+  /** Finds the target of a `uses:`, which is a path relative to `fromFile` (`./child.yaml`) or a workflow name. */
   readonly resolve?: ((reference: string, fromFile: string) => WorkflowText | undefined) | undefined;
-  /** Finds what a `prompt: { file }` names: a path relative to `fromFile`. */
+  /** Reads the file of a `prompt: { file }`, whose path is relative to `fromFile`. */
   readonly readPrompt?: PromptReader | undefined;
-  /** The names that `resolve` knows, for suggestions. */
+  /** Names that `resolve` can find, for suggestions. */
   readonly known?: (() => Iterable<string>) | undefined;
 }
 
 /**
- * Reads a workflow and all that it uses. Pure: the caller reads the files.
- * Throws DefinitionError with every problem of every file, in the order of the files, and nothing else.
+ * Loads a workflow and all workflows that it uses. Pure: the caller reads the files.
+ * Throws only DefinitionError, with every problem of every file in the order of the files.
  */
 export function loadWorkflow(options: LoadOptions): WorkflowModel {
   const loader = new Loader(options);
@@ -50,7 +50,7 @@ class Loader {
   readonly problems = new ProblemList();
   readonly #options: LoadOptions;
   readonly #loaded = new Map<string, LoadedWorkflow | undefined>();
-  /** The files that are being read, each used by the one before. */
+  /** Files that are being loaded. Each is used by the one before. */
   readonly #open: YamlSource[] = [];
 
   constructor(options: LoadOptions) {
@@ -75,19 +75,19 @@ class Loader {
       return this.#refuse(
         source,
         path,
-        'actions of GitHub cannot be used',
-        'run the command that it stands for with `run`',
+        'GitHub actions are not supported',
+        'run the equivalent command with `run`',
       );
     }
     if (reference.includes('${{'))
-      return this.#refuse(source, path, '`uses` must name a workflow, not compute it');
+      return this.#refuse(source, path, '`uses` must be a fixed name or path and cannot contain `${{ }}`');
     const child = this.#options.resolve?.(reference, source.file);
     if (!child)
-      return this.#refuse(source, path, `there is no workflow \`${reference}\``, this.#suggest(reference));
+      return this.#refuse(source, path, `cannot find workflow \`${reference}\``, this.#suggest(reference));
     const index = this.#open.findIndex(({ file }) => file === child.file);
     if (index !== -1) {
-      const circle = [...this.#open.slice(index), this.#open[index]].map(open => open?.displayFile ?? '');
-      return this.#refuse(source, path, `a workflow cannot use itself: ${circle.join(' -> ')}`);
+      const cycle = [...this.#open.slice(index), this.#open[index]].map(open => open?.displayFile ?? '');
+      return this.#refuse(source, path, `a workflow cannot use itself: ${cycle.join(' -> ')}`);
     }
     return this.#loaded.has(child.file) ? this.#loaded.get(child.file) : this.load(child);
   };
@@ -100,6 +100,6 @@ class Loader {
     const isPath = /^\.{0,2}\//.test(reference);
     const guess = nearest(reference, this.#options.known?.() ?? []);
     if (guess) return `did you mean \`${guess}\`?`;
-    return isPath ? 'the path counts from the folder of this file' : 'a path begins with `./`';
+    return isPath ? 'the path is relative to the folder of this file' : 'a path must start with `./`';
   }
 }

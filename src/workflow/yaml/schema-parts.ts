@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { RepriseError } from '../../core/errors.ts';
-import type { Json, JsonObject } from '../../core/json.ts';
+import { type Json, type JsonObject, RepriseError } from '../../core/index.ts';
 
-/** What the keys of workflow files are made of. Messages are the second half of a sentence that begins with the key. */
+// Building blocks of the schemas. Each message is the second half of a sentence that starts with the key.
 
-/** What was read from YAML is JSON already: nothing is left to check. */
+/** Accepts everything: a value that was read from YAML is already JSON. */
 export const json = z.unknown() as unknown as z.ZodType<Json>;
 export const text = z.string();
 export const someText = z.string().min(1, 'must not be empty');
@@ -13,7 +12,7 @@ export const identifier = z
   .string()
   .regex(
     /^[A-Za-z_][A-Za-z0-9_-]*$/,
-    'must begin with a letter or `_` and go on with letters, digits, `_` or `-`',
+    'must be an identifier (letters, digits, `_` and `-`, starting with a letter or `_`)',
   );
 
 export const withUnit = (input: unknown): string | undefined =>
@@ -27,19 +26,19 @@ export const positiveInteger = z.int().min(1);
 
 export const environment = z
   .record(
-    z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not a name for an environment variable'),
-    z.union([text, z.number(), z.boolean(), z.null()], 'must be text, a number, true or false'),
+    z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not a valid environment variable name'),
+    z.union([text, z.number(), z.boolean(), z.null()], 'must be a string, a number, true or false'),
   )
   .describe('Environment variables. Values may contain `${{ }}`.');
 
 export const commands = z.union(
-  [someText, z.array(someText).min(1, 'must hold at least one command')],
+  [someText, z.array(someText).min(1, 'must contain at least one command')],
   'must be a command, or a list of commands',
 );
 
 export const spendingLimits = {
-  cost_usd: z.number().positive().optional().describe('What agents may cost, in US dollars.'),
-  tokens: positiveInteger.optional().describe('How many tokens agents may read and write.'),
+  cost_usd: z.number().positive().optional().describe('Maximum cost of all agents, in US dollars.'),
+  tokens: positiveInteger.optional().describe('Maximum number of input and output tokens of all agents.'),
 };
 
 type CompiledOutput =
@@ -48,7 +47,7 @@ type CompiledOutput =
 
 const shownIssues = 5;
 
-/** A check of outputs against a JSON Schema. The check throws OUTPUT_INVALID. */
+/** Compiles a JSON Schema into a parser that throws OUTPUT_INVALID. */
 export function compileOutputSchema(schema: JsonObject): CompiledOutput {
   try {
     const checker = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
@@ -66,5 +65,5 @@ function check(checker: z.ZodType, output: unknown): unknown {
     .map(({ path, message }) => `${['output', ...path].join('.')}: ${message}`);
   const more = parsed.error.issues.length - issues.length;
   const all = [...issues, ...(more > 0 ? [`and ${more} more`] : [])];
-  throw new RepriseError('OUTPUT_INVALID', `the output does not fit its schema\n${all.join('\n')}`);
+  throw new RepriseError('OUTPUT_INVALID', `the output does not match its schema\n${all.join('\n')}`);
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseRule } from '../../core/tools.ts';
+import { parseRule } from '../../core/index.ts';
 import { failurePolicies } from '../model.ts';
 import { commands, identifier, json, positiveInteger, someText, text } from './schema-parts.ts';
 
@@ -7,7 +7,7 @@ const rule = text
   .refine(given => typeof parseRule(given) !== 'string', {
     error: ({ input }) => {
       const parsed = parseRule(String(input));
-      return typeof parsed === 'string' ? parsed : 'is not a rule';
+      return typeof parsed === 'string' ? parsed : 'is not a valid rule';
     },
   })
   .describe('A rule in the notation of Claude Code, such as `Bash(npm test)`.');
@@ -20,9 +20,11 @@ const permissions = z.union(
     z.strictObject({
       preset: preset
         .optional()
-        .describe('`read-only`, `edit` (inside its workspace) or `full`; that of the agent unless given.'),
-      allow: z.array(rule).optional().describe('What it may do beyond that.'),
-      deny: z.array(rule).optional().describe('What it must never do.'),
+        .describe(
+          '`read-only`, `edit` (inside the workspace) or `full`. Defaults to the preset of the agent.',
+        ),
+      allow: z.array(rule).optional().describe('Rules for tool calls that are allowed beyond the preset.'),
+      deny: z.array(rule).optional().describe('Rules for tool calls that are always denied.'),
     }),
   ],
   'must be `read-only`, `edit`, `full`, or a map with `preset`, `allow` and `deny`',
@@ -30,34 +32,34 @@ const permissions = z.union(
 
 const prompt = z.union(
   [
-    someText.describe('The prompt itself.'),
+    someText.describe('Text of the prompt.'),
     z.strictObject({
-      file: someText.describe('A file that holds the prompt, relative to the workflow file.'),
+      file: someText.describe('Path of a file with the prompt, relative to the workflow file.'),
     }),
   ],
-  'must be text, or a map with `file`',
+  'must be a string, or a map with `file`',
 );
 
 const onFail = z.union(
   [
     z.enum(['fail', 'rework']),
     z.strictObject({
-      rework: positiveInteger.describe('How often the agent is told what was wrong, to mend it.'),
+      rework: positiveInteger.describe('Number of times that the agent may fix the problem.'),
     }),
   ],
   'must be `fail`, `rework`, or a map such as `{ rework: 2 }`',
 );
 
-/** The keys of steps with an agent. */
+/** Keys of steps with an agent. */
 export const agentKeys = {
-  agent: identifier.optional().describe('The name of the agent that does the work.'),
-  prompt: prompt.optional().describe('What the agent is told. May contain `${{ }}`.'),
-  permissions: permissions.optional().describe('What the agent may do in this step.'),
-  max_turns: positiveInteger.optional().describe('How many turns the agent may take in one session.'),
+  agent: identifier.optional().describe('Name of the agent that does the work.'),
+  prompt: prompt.optional().describe('Prompt for the agent. May contain `${{ }}`.'),
+  permissions: permissions.optional().describe('Permissions of the agent in this step.'),
+  max_turns: positiveInteger.optional().describe('Maximum number of turns in one session.'),
   on_fail: onFail
     .optional()
     .describe(
-      'What happens when a check fails, or the output does not fit: the attempt fails (`fail`, the default), or the agent is told and tries again (`rework`: twice).',
+      'What to do if a check fails or the output does not match its schema: fail the attempt (`fail`, the default), or let the agent fix it (`rework`, at most 2 times).',
     ),
 };
 
@@ -67,13 +69,11 @@ const workspace = z.union(
     z.strictObject({
       base: someText
         .optional()
-        .describe(
-          'Where it begins: the id of a step that comes before, or a commit or branch. May contain `${{ }}`.',
-        ),
+        .describe('Starting point: the id of an earlier step, or a commit or branch. May contain `${{ }}`.'),
       branch: someText
         .optional()
-        .describe('The name of its branch; one of the run unless given. May contain `${{ }}`.'),
-      readonly: z.boolean().optional().describe('Nothing in it may change.'),
+        .describe('Name of the branch. Defaults to a generated name. May contain `${{ }}`.'),
+      readonly: z.boolean().optional().describe('If true, the step must not change any file.'),
     }),
   ],
   'must be `worktree`, `readonly`, `none`, or a map with `base`, `branch` and `readonly`',
@@ -81,92 +81,97 @@ const workspace = z.union(
 
 const artifacts = z.union(
   [
-    z.array(someText).min(1, 'must name at least one file').describe('Each has the name of its file.'),
-    z.record(identifier, someText).describe('By name.'),
+    z
+      .array(someText)
+      .min(1, 'must name at least one file')
+      .describe('Paths. Each artifact is named after its file.'),
+    z.record(identifier, someText).describe('Paths by artifact name.'),
   ],
-  'must be a list of paths, or a map of names and paths',
+  'must be a list of paths, or a map of names to paths',
 );
 
-/** The keys of steps that may work in a workspace. */
+/** Keys of steps that may work in a workspace. */
 export const workKeys = {
   workspace: workspace
     .optional()
     .describe(
-      'Where the step works: in a git worktree of its own, in one that must not change, or in the folder of the project.',
+      'Folder that the step works in: its own git worktree (`worktree`), a worktree that must not change (`readonly`), or the folder of the project (`none`).',
     ),
   setup: commands.optional().describe('Commands that prepare a new workspace. They may contain `${{ }}`.'),
-  checks: commands.optional().describe('Commands that must pass before the work counts.'),
-  teardown: commands.optional().describe('Commands that run after the work, however it ended.'),
+  checks: commands.optional().describe('Commands that must pass for the step to succeed.'),
+  teardown: commands.optional().describe('Commands that run after the work, even if it failed.'),
   artifacts: artifacts
     .optional()
-    .describe('Files of the workspace that are kept: `steps.<id>.artifacts.<name>` is the path of the copy.'),
+    .describe('Files of the workspace to keep. `steps.<id>.artifacts.<name>` is the path of the kept copy.'),
 };
 
 const matrix = z.union(
   [
-    text.describe('A `${{ }}` that gives such a map, or a list of maps.'),
-    z
-      .record(text, json)
-      .describe('The values of each key; `include` and `exclude` mean what GitHub means by them.'),
-    z.array(json).describe('The combinations themselves.'),
+    text.describe('A `${{ }}` that evaluates to a map of lists, or to a list of maps.'),
+    z.record(text, json).describe('Values of each key. `include` and `exclude` work as in GitHub Actions.'),
+    z.array(json).describe('List of combinations.'),
   ],
-  'must be a map of lists, or a `${{ }}` that gives one',
+  'must be a map of lists, or a `${{ }}` that evaluates to one',
 );
 
 const judge = z.union(
   [
     identifier,
     z.strictObject({
-      agent: identifier.describe('The name of the agent.'),
-      prompt: someText.optional().describe('What to look for. May contain `${{ }}`.'),
+      agent: identifier.describe('Name of the agent.'),
+      prompt: someText.optional().describe('Criteria for the choice. May contain `${{ }}`.'),
     }),
   ],
   'must be the name of an agent, or a map with `agent` and `prompt`',
 );
 
-/** The keys of steps that may run many times at once. */
+/** Keys of steps that may run as several copies. */
 export const fanOutKeys = {
   concurrency: z
     .int()
     .min(0)
     .optional()
-    .describe('How many identical copies of the step run. 0 and 1 are an ordinary step.'),
+    .describe('Number of identical copies of the step. 0 or 1 means no fan-out.'),
   strategy: z
     .strictObject({
       matrix: matrix
         .optional()
-        .describe('One copy of the step for each combination, which it reads as `matrix.<key>`.'),
-      'max-parallel': positiveInteger.optional().describe('How many copies may run at the same time.'),
+        .describe(
+          'Runs one copy of the step for each combination. A copy reads its values as `matrix.<key>`.',
+        ),
+      'max-parallel': positiveInteger.optional().describe('Maximum number of copies that run in parallel.'),
       'fail-fast': z
         .boolean()
         .optional()
-        .describe('Short for `on_failure: fail-fast` (true) or `continue` (false).'),
+        .describe('`true` is short for `on_failure: fail-fast`, and `false` for `on_failure: continue`.'),
       on_failure: z
         .enum(failurePolicies)
         .optional()
         .describe(
-          'What happens to the other copies when one fails; `fail-fast` unless said otherwise, and `continue` with `select`.',
+          'What happens to the other copies when one fails. Defaults to `fail-fast`, and with `select` to `continue`.',
         ),
     })
     .optional()
-    .describe('How the step is multiplied.'),
+    .describe('Copies of the step, and how they run.'),
   select: z
     .strictObject({
-      gates: commands.optional().describe('Commands that must pass in the workspace of a copy.'),
+      gates: commands
+        .optional()
+        .describe('Commands that must pass in the workspace of a copy for it to be picked.'),
       rank: someText
         .optional()
-        .describe('A command whose last line is a number; the copy with the highest wins.'),
-      judge: judge.optional().describe('An agent that compares the copies and picks one.'),
+        .describe('Command that prints a score as its last line. The copy with the highest score wins.'),
+      judge: judge.optional().describe('Agent that compares the copies and picks one.'),
     })
     .optional()
-    .describe('Picks the best copy. One that succeeds is then enough.'),
+    .describe('Picks the best copy. The step succeeds if at least one copy does.'),
 };
 
-/** The keys of steps that land work. */
+/** Keys of steps that land work. */
 export const landKeys = {
-  land: someText
+  land: someText.optional().describe('Branch to land the work of a step on. May contain `${{ }}`.'),
+  from: text
     .optional()
-    .describe('The branch onto which the work of a step is brought. May contain `${{ }}`.'),
-  from: text.optional().describe('The step whose work it is; the only one that comes before unless given.'),
-  verify: someText.optional().describe('A command that must pass on the result before the branch moves.'),
+    .describe('Step whose work lands. May be omitted if only one earlier step leaves work.'),
+  verify: someText.optional().describe('Command that must pass on the rebased work before the branch moves.'),
 };

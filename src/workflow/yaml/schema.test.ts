@@ -4,7 +4,7 @@ import { configJsonSchema } from './config.ts';
 import { workflowJsonSchema } from './schema.ts';
 import { schemaKeys } from './source/explain-issues.ts';
 
-/** Paths of all properties without a description. */
+/** Returns the paths of all properties without a description. */
 function undescribed(schema: unknown, path: string): readonly string[] {
   if (Array.isArray(schema)) return schema.flatMap(item => undescribed(item, path));
   if (typeof schema !== 'object' || schema === null) return [];
@@ -20,11 +20,11 @@ function undescribed(schema: unknown, path: string): readonly string[] {
 test.each([
   ['workflow', workflowJsonSchema()],
   ['configuration', configJsonSchema()],
-])('every key of the %s schema is described, for editors and the reference', (_, schema) => {
+])('every key of the %s schema has a description for editors and the reference', (_, schema) => {
   expect(undescribed(schema, '')).toEqual([]);
 });
 
-test('the schema of a step wants exactly one kind', () => {
+test('the schema of a step requires exactly one kind', () => {
   expect(workflowJsonSchema()).toMatchObject({
     required: ['steps'],
     additionalProperties: false,
@@ -38,7 +38,7 @@ test('the schema of a step wants exactly one kind', () => {
   });
 });
 
-test('the keys that a schema allows are found through lists, maps and alternatives', () => {
+test('schemaKeys finds the allowed keys through lists, maps and alternatives', () => {
   const schema = workflowJsonSchema() as Json;
   expect(schemaKeys(schema, ['steps', 0, 'retry', 'backoff'])).toEqual(['initial', 'factor', 'max']);
   expect(schemaKeys(schema, ['inputs', 'any'])).toContain('options');

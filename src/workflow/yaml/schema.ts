@@ -13,45 +13,44 @@ import {
 } from './schema-parts.ts';
 import { agentKeys, fanOutKeys, landKeys, workKeys } from './schema-work.ts';
 
-/**
- * The shape of a workflow file: what files are checked against, and what editors and the reference are generated from.
- * Messages are the second half of a sentence that begins with the name of the key.
- */
+// The schema of a workflow file validates files, and editor support and the reference are generated from it.
+// Each message is the second half of a sentence that starts with the key.
 
 const input = z.strictObject({
   type: z
     .enum(['string', 'number', 'boolean', 'choice', 'json'])
     .optional()
-    .describe('What the input must be; `string` unless said otherwise.'),
-  required: z.boolean().optional().describe('The run does not start without it, unless there is a default.'),
-  default: json.optional().describe('The value if none is given. It must fit the type.'),
-  description: text.optional().describe('For people who start the workflow.'),
+    .describe('Type of the input. Defaults to `string`.'),
+  required: z
+    .boolean()
+    .optional()
+    .describe('If true, a run does not start without this input, unless it has a default.'),
+  default: json.optional().describe('Value if the input is not given. It must match the type.'),
+  description: text.optional().describe('Description for the person who starts the workflow.'),
   options: z
     .array(someText)
     .min(1, 'must offer at least one option')
     .optional()
-    .describe('What a `choice` may be.'),
+    .describe('Allowed values of a `choice`.'),
 });
 
 const retry = z.union(
   [
-    positiveInteger.describe('Attempts in all, the first one included.'),
+    positiveInteger.describe('Total number of attempts, including the first.'),
     z.strictObject({
-      attempts: positiveInteger.describe('Attempts in all, the first one included.'),
+      attempts: positiveInteger.describe('Total number of attempts, including the first.'),
       backoff: z
         .union(
           [
-            duration.describe('The same wait before every attempt.'),
+            duration.describe('Fixed delay before each retry.'),
             z.strictObject({
-              initial: duration
-                .optional()
-                .describe('The wait before the second attempt; `1s` unless said otherwise.'),
+              initial: duration.optional().describe('Delay before the second attempt. Defaults to `1s`.'),
               factor: z
                 .number()
                 .min(1)
                 .optional()
-                .describe('Every further wait is this many times as long; 2 unless said otherwise.'),
-              max: duration.optional().describe('No wait is longer; `5m` unless said otherwise.'),
+                .describe('Factor by which the delay grows with every retry. Defaults to 2.'),
+              max: duration.optional().describe('Longest delay. Defaults to `5m`.'),
             }),
           ],
           {
@@ -61,12 +60,12 @@ const retry = z.union(
           },
         )
         .optional()
-        .describe('How long to wait between attempts.'),
+        .describe('Delay between attempts.'),
       on: z
         .array(someText)
         .min(1, 'must name at least one error')
         .optional()
-        .describe('Codes or class names of the errors to try again; all unless given.'),
+        .describe('Codes or class names of the errors to retry. Defaults to all errors.'),
     }),
   ],
   'must be a number of attempts, or a map with `attempts`',
@@ -74,13 +73,11 @@ const retry = z.union(
 
 const timeout = z.union(
   [
-    duration.describe('For each attempt.'),
+    duration.describe('Timeout of each attempt.'),
     z.strictObject({
-      attempt: duration
-        .optional()
-        .describe('For each attempt. Running over is an error that may be retried.'),
-      step: duration.optional().describe('For the whole step, attempts and waits included.'),
-      stall: duration.optional().describe('How long an agent may be silent.'),
+      attempt: duration.optional().describe('Timeout of each attempt. A timed-out attempt may be retried.'),
+      step: duration.optional().describe('Timeout of the whole step, including all attempts and delays.'),
+      stall: duration.optional().describe('Longest time that an agent may stay silent.'),
     }),
   ],
   {
@@ -91,66 +88,65 @@ const timeout = z.union(
 
 const approve = z.union(
   [
-    someText.describe('The question.'),
+    someText.describe('Question for the person.'),
     z.strictObject({
-      message: someText.describe('The question. May contain `${{ }}`.'),
+      message: someText.describe('Question for the person. May contain `${{ }}`.'),
       choices: z
         .array(someText)
         .min(1, 'must offer at least one choice')
         .optional()
-        .describe('What may be answered; `[approve, reject]` unless given. `reject` fails the step.'),
+        .describe('Possible answers. Defaults to `[approve, reject]`. `reject` fails the step.'),
     }),
   ],
   'must be a question, or a map with `message` and `choices`',
 );
 
-/** The keys that say what a step does; a step has exactly one of them. */
+/** Keys that determine what a step does. A step has exactly one of them. */
 export const stepKinds = ['run', 'agent', 'uses', 'approve', 'land'] as const;
 export type StepKind = (typeof stepKinds)[number];
 
 export const stepSchema = z
   .strictObject({
-    id: identifier.describe('Names the step in `needs` and in `steps.<id>`. Unique in its workflow.'),
-    name: text.optional().describe('For people.'),
+    id: identifier.describe('Id of the step in `needs` and `steps.<id>`. Unique in its workflow.'),
+    name: text.optional().describe('Name for readers of the file.'),
     needs: z
       .union([text, z.array(text)], 'must be the id of a step, or a list of them')
       .optional()
-      .describe('The steps that must end first. Only they can be read as `steps.<id>`.'),
+      .describe('Steps that must end before this one starts. Only these can be read as `steps.<id>`.'),
     if: z
       .union([text, z.boolean()], 'must be a condition')
       .optional()
       .describe(
-        'The step is skipped unless this is true. `success()` is implied unless a status function is called.',
+        'Condition. The step is skipped if it is false. `success()` is implied unless the condition calls a status function.',
       ),
     env: environment.optional(),
-    optional: z.boolean().optional().describe('A failure of this step does not fail the run.'),
-    retry: retry.optional().describe('Tries the step again when it fails.'),
-    timeout: timeout.optional().describe('How long it may take.'),
-    'timeout-minutes': z.number().positive().optional().describe('How many minutes the whole step may take.'),
+    optional: z.boolean().optional().describe('If true, a failure of this step does not fail the run.'),
+    retry: retry.optional().describe('Retries the step when it fails.'),
+    timeout: timeout.optional().describe('Time limits of the step.'),
+    'timeout-minutes': z.number().positive().optional().describe('Timeout of the whole step, in minutes.'),
     budget: z
       .strictObject({
         ...spendingLimits,
-        minutes: z.number().positive().optional().describe('How many minutes the whole step may take.'),
+        minutes: z.number().positive().optional().describe('Timeout of the whole step, in minutes.'),
       })
       .optional()
-      .describe('What the step may use up, over all attempts and workers.'),
-    run: someText.optional().describe('A shell script. A `${{ }}` in it is a value, never code.'),
-    shell: z.enum(['bash', 'sh']).optional().describe('What runs the script; `bash` unless said otherwise.'),
+      .describe('Limits on time, cost and tokens of the step, over all attempts and copies.'),
+    run: someText.optional().describe('Shell script. A `${{ }}` in it is always a value, never code.'),
+    shell: z.enum(['bash', 'sh']).optional().describe('Shell that runs the script. Defaults to `bash`.'),
     'working-directory': someText
       .optional()
-      .describe("Where the script runs, relative to its workspace, or to the project's root without one."),
+      .describe(
+        "Folder that the script runs in, relative to its workspace, or to the project's root if it has none.",
+      ),
     ...agentKeys,
-    output: z.record(text, json).optional().describe('A JSON Schema that the output must fit.'),
+    output: z.record(text, json).optional().describe('JSON Schema that the output must match.'),
     ...workKeys,
     ...fanOutKeys,
     uses: someText
       .optional()
-      .describe('Runs another workflow: its name, or the path of its file (`./child.yaml`).'),
-    with: z
-      .record(text, json)
-      .optional()
-      .describe('The inputs of the workflow that is used. Values may contain `${{ }}`.'),
-    approve: approve.optional().describe('Waits until a person answers.'),
+      .describe('Name of another workflow to run, or the path of its file (`./child.yaml`).'),
+    with: z.record(text, json).optional().describe('Inputs of that workflow. Values may contain `${{ }}`.'),
+    approve: approve.optional().describe('Asks a person and waits for the answer.'),
     ...landKeys,
   })
   .meta({
@@ -160,37 +156,37 @@ export const stepSchema = z
 
 export const workflowSchema = z
   .strictObject({
-    name: someText.optional().describe('The name of the workflow; that of its file unless given.'),
-    description: text.optional().describe('For people.'),
-    inputs: z.record(identifier, input.nullable()).optional().describe('What the workflow is started with.'),
+    name: someText.optional().describe('Name of the workflow. Defaults to the name of its file.'),
+    description: text.optional().describe('Description for the person who starts the workflow.'),
+    inputs: z.record(identifier, input.nullable()).optional().describe('Inputs of a run, by name.'),
     env: environment.optional(),
     on_failure: z
       .enum(failurePolicies)
       .optional()
-      .describe('What happens to the other steps when one fails; `fail-fast` unless said otherwise.'),
+      .describe('What happens to the other steps when one fails. Defaults to `fail-fast`.'),
     runtime: z
       .strictObject({
         max_concurrent_workers: positiveInteger
           .optional()
-          .describe('How many steps may run at the same time.'),
+          .describe('Maximum number of steps that run in parallel.'),
         budget: z
           .strictObject({
-            minutes: z.number().positive().optional().describe('Wall time that a run may take.'),
+            minutes: z.number().positive().optional().describe('Maximum wall time of a run, in minutes.'),
             ...spendingLimits,
           })
           .optional()
-          .describe('What a run may use up.'),
+          .describe('Limits on time, cost and tokens of a run.'),
       })
       .optional()
       .describe('Limits of a run.'),
     outputs: z
       .record(someText, json)
       .optional()
-      .describe('What a run gives back. Values may contain `${{ }}` and read every step.'),
+      .describe('Outputs of a run. Values may contain `${{ }}` and read every step.'),
     steps: z
       .array(stepSchema)
-      .min(1, 'must hold at least one step')
-      .describe('What to do. Steps run as soon as their `needs` have ended.'),
+      .min(1, 'must contain at least one step')
+      .describe('Steps of the workflow. A step starts as soon as its `needs` have ended.'),
   })
   .meta({ title: 'Reprise workflow', description: 'A graph of steps.' });
 
@@ -199,5 +195,5 @@ export type StepDefinition = z.infer<typeof stepSchema>;
 export type InputDefinition = z.infer<typeof input>;
 export type EnvironmentDefinition = z.infer<typeof environment>;
 
-/** The JSON Schema of a workflow file. */
+/** Returns the JSON Schema of a workflow file. */
 export const workflowJsonSchema = (): object => z.toJSONSchema(workflowSchema, { io: 'input' });

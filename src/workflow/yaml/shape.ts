@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/index.ts';
 import {
   type StepDefinition,
   stepSchema,
@@ -7,21 +6,21 @@ import {
   workflowJsonSchema,
   workflowSchema,
 } from './schema.ts';
-import { explainIssues, schemaKeys, type Wording } from './source/explain-issues.ts';
+import { explainIssues, schemaKeys, type Wording, type ZodIssue } from './source/explain-issues.ts';
 import type { ProblemList } from './source/problem-list.ts';
 import type { Path, YamlSource } from './source/yaml-source.ts';
 
-/** A step as it was written, and as far as it has the right shape. */
+/** A step as written, and the part of it that matches the schema. */
 export interface ShapedStep {
   readonly path: Path;
-  /** Without the keys that have the wrong shape; `undefined` if even the rest cannot be used. */
+  /** Definition without the invalid keys. `undefined` if the rest is still invalid. */
   readonly definition: StepDefinition | undefined;
   readonly written: JsonObject;
-  /** Something about it has been reported already: what is missing may be what was wrong. */
+  /** True if a problem was already reported. A missing key may then be an invalid one. */
   readonly isDamaged: boolean;
 }
 
-/** A workflow as far as it has the right shape. */
+/** The part of a workflow that matches the schema. */
 export interface ShapedWorkflow {
   readonly definition: Partial<Omit<WorkflowDefinition, 'steps'>>;
   readonly steps: readonly ShapedStep[];
@@ -29,8 +28,8 @@ export interface ShapedWorkflow {
 }
 
 /**
- * Checks the shape of a file and reports what does not fit. What does fit is given back, so that the rest of it is
- * checked as well and a person learns of everything at once.
+ * Validates a file against the schema and reports every mismatch. Returns the valid part, so that later checks can
+ * report their problems in the same pass.
  */
 export function shapeOf(source: YamlSource, problems: ProblemList): ShapedWorkflow | undefined {
   const { value } = source;
@@ -56,12 +55,10 @@ export function shapeOf(source: YamlSource, problems: ProblemList): ShapedWorkfl
 
 const topSchema = workflowSchema.omit({ steps: true });
 
-type Issue = z.core.$ZodIssue;
-
 const stepPath = (index: number): Path => ['steps', index];
 
-function salvageSteps(value: JsonObject, issues: readonly Issue[]): readonly ShapedStep[] {
-  const byStep = new Map<unknown, Issue[]>();
+function salvageSteps(value: JsonObject, issues: readonly ZodIssue[]): readonly ShapedStep[] {
+  const byStep = new Map<unknown, ZodIssue[]>();
   for (const issue of issues) {
     const [section, index] = issue.path;
     if (section === 'steps') byStep.set(index, [...(byStep.get(index) ?? []), issue]);
@@ -76,8 +73,8 @@ function salvageSteps(value: JsonObject, issues: readonly Issue[]): readonly Sha
 const writtenSteps = ({ steps }: JsonObject): readonly JsonObject[] =>
   Array.isArray(steps) ? steps.map((step: Json) => (isJsonObject(step) ? step : {})) : [];
 
-/** Everything but the steps, without the entries (of maps such as `inputs`: without their entries) that are wrong. */
-function soundPart({ steps: _, ...top }: JsonObject, issues: readonly Issue[]): JsonObject {
+/** Returns all keys except `steps`, without invalid values, and without invalid entries of maps such as `inputs`. */
+function soundPart({ steps: _, ...top }: JsonObject, issues: readonly ZodIssue[]): JsonObject {
   const sound = withoutKeys(top, brokenKeys(issues.filter(isAboutKey), 0));
   return Object.fromEntries(
     Object.entries(sound).map(([key, value]) => {
@@ -87,12 +84,12 @@ function soundPart({ steps: _, ...top }: JsonObject, issues: readonly Issue[]): 
   );
 }
 
-/** The key at the top is wrong, and not something inside of it. */
-const isAboutKey = ({ code, path }: Issue): boolean =>
+/** True if the top-level key itself is invalid, rather than a value inside it. */
+const isAboutKey = ({ code, path }: ZodIssue): boolean =>
   path.length === 0 || (path.length === 1 && code !== 'unrecognized_keys');
 
-/** The keys, `depth` levels down, under which something is wrong. */
-function brokenKeys(issues: readonly Issue[], depth: number): ReadonlySet<string> {
+/** Returns the keys at level `depth` that contain an issue. */
+function brokenKeys(issues: readonly ZodIssue[], depth: number): ReadonlySet<string> {
   return new Set(
     issues.flatMap(issue => {
       const unknown = issue.code === 'unrecognized_keys' && issue.path.length === depth ? issue.keys : [];
@@ -104,15 +101,15 @@ function brokenKeys(issues: readonly Issue[], depth: number): ReadonlySet<string
 const withoutKeys = (map: JsonObject, keys: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(map).filter(([key]) => !keys.has(key)));
 
-/** Made for the first mistake, since most files have none. */
+/** Created on the first problem, because most files have none. */
 let keySchema: Json | undefined;
 
 function workflowWording(): Wording {
   return {
     unknownKey: (key, parent) => {
-      if (parent.length === 0) return objectToWorkflowKey(key);
+      if (parent.length === 0) return objectToKey(key, foreignWorkflowKeys);
       if (parent.length !== 2 || parent[0] !== 'steps') return undefined;
-      return objectToStepKey(key);
+      return objectToKey(key, foreignStepKeys);
     },
     hintAt: path => (path[0] === 'steps' && path.length === 3 ? hintForStepKey(String(path[2])) : undefined),
     keysAt: parent => {
@@ -122,68 +119,60 @@ function workflowWording(): Wording {
   };
 }
 
-/** Words that are not keys but that people write, and what they meant. */
-
-interface Objection {
+interface KeyObjection {
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-const stepWords: Readonly<Record<string, string>> = {
-  'continue-on-error': 'write `optional: true`',
-  continue_on_error: 'write `optional: true`',
-  'runs-on': 'leave it out: steps run on this machine',
-  depends_on: 'write `needs`',
-  dependsOn: 'write `needs`',
-  command: 'write `run`',
-  script: 'write `run`',
-  timeout_minutes: 'write `timeout-minutes`',
-  working_directory: 'write `working-directory`',
-  cwd: 'write `working-directory`',
-  when: 'write `if`',
-  matrix: 'write `strategy: { matrix: ... }`',
-  'max-parallel': 'write `strategy: { max-parallel: N }`',
-  'fail-fast': 'write `strategy: { fail-fast: ... }`',
+/** Hints for keys that other tools have in a step. */
+const foreignStepKeys: Readonly<Record<string, string>> = {
+  'continue-on-error': 'use `optional: true`',
+  continue_on_error: 'use `optional: true`',
+  'runs-on': 'remove it: steps run on this machine',
+  depends_on: 'use `needs`',
+  dependsOn: 'use `needs`',
+  command: 'use `run`',
+  script: 'use `run`',
+  timeout_minutes: 'use `timeout-minutes`',
+  working_directory: 'use `working-directory`',
+  cwd: 'use `working-directory`',
+  when: 'use `if`',
+  matrix: 'use `strategy: { matrix: ... }`',
+  'max-parallel': 'use `strategy: { max-parallel: N }`',
+  'fail-fast': 'use `strategy: { fail-fast: ... }`',
   on_failure:
-    'write `strategy: { on_failure: ... }` for the copies of a step; that of the workflow stands at the top',
-  'max-turns': 'write `max_turns`',
-  worktree: 'write `workspace`',
-  model: 'say it where the agent is defined, in `reprise.yaml`',
-  allow: 'write `permissions: { allow: [...] }`',
-  deny: 'write `permissions: { deny: [...] }`',
-  steps: 'a step has no steps of its own: put them into another workflow and run it with `uses`',
+    'use `strategy: { on_failure: ... }` for the copies of a step, or the top-level `on_failure` for the workflow',
+  'max-turns': 'use `max_turns`',
+  worktree: 'use `workspace`',
+  model: 'set it in the definition of the agent, in `reprise.yaml`',
+  allow: 'use `permissions: { allow: [...] }`',
+  deny: 'use `permissions: { deny: [...] }`',
+  steps: 'move these steps into another workflow and run it with `uses`',
 };
 
-const workflowWords: Readonly<Record<string, string>> = {
-  jobs: 'write `steps`: a list of steps, each with an `id` and its `needs`',
-  on: 'leave it out: a workflow starts when you run it',
-  'runs-on': 'leave it out: steps run on this machine',
-  concurrency: 'write `runtime: { max_concurrent_workers: N }`',
-  'timeout-minutes': 'write `runtime: { budget: { minutes: N } }`',
-  'fail-fast': 'write `on_failure: fail-fast`',
-  defaults: 'write `shell` and `working-directory` in the steps',
-  permissions: 'write `permissions` in the steps of agents; scripts run with your own rights',
-  strategy: 'write `strategy` in the step',
+/** Hints for keys that other tools have at the top level. */
+const foreignWorkflowKeys: Readonly<Record<string, string>> = {
+  jobs: 'use `steps`: a list of steps, each with an `id` and its `needs`',
+  on: 'remove it: a workflow starts when you run it',
+  'runs-on': 'remove it: steps run on this machine',
+  concurrency: 'use `runtime: { max_concurrent_workers: N }`',
+  'timeout-minutes': 'use `runtime: { budget: { minutes: N } }`',
+  'fail-fast': 'use `on_failure: fail-fast`',
+  defaults: 'set `shell` and `working-directory` in each step',
+  permissions: 'set `permissions` in the steps with an agent; scripts run with your own permissions',
+  strategy: 'set `strategy` in the step',
 };
 
-const lookup = (words: Readonly<Record<string, string>>, key: string): string | undefined =>
-  Object.hasOwn(words, key) ? words[key] : undefined;
+function objectToKey(key: string, hints: Readonly<Record<string, string>>): KeyObjection | undefined {
+  const hint = Object.hasOwn(hints, key) ? hints[key] : undefined;
+  return hint === undefined ? undefined : { message: `\`${key}\` is not supported`, hint };
+}
 
-/** What to say about a key that a step cannot have; `undefined` if there is nothing special to say. */
-const objectToStepKey = (key: string): Objection | undefined =>
-  pointed('a step', key, lookup(stepWords, key));
-
-/** What to say beside a value that does not fit a key of a step. */
+/** Returns a hint for an invalid value of a step's key. */
 const hintForStepKey = (key: string): string | undefined =>
   key === 'concurrency'
-    ? 'write how many copies of the step run, such as `concurrency: 3`; for one copy for each item use `strategy.matrix`'
+    ? 'write the number of copies, such as `concurrency: 3`; for one copy per item, use `strategy.matrix`'
     : undefined;
 
-const objectToWorkflowKey = (key: string): Objection | undefined =>
-  pointed('a workflow', key, lookup(workflowWords, key));
-
-const pointed = (owner: string, key: string, hint: string | undefined): Objection | undefined =>
-  hint === undefined ? undefined : { message: `${owner} has no \`${key}\``, hint };
-
-/** `actions/checkout@v4` and the like. */
+/** True for a reference such as `actions/checkout@v4`. */
 export const isGitHubAction = (reference: string): boolean => /^[\w.-]+\/[\w./-]+@\S+$/.test(reference);

@@ -4,9 +4,9 @@ import { DefinitionError } from '../problems.ts';
 import { loadWorkflow } from './load.ts';
 
 export interface Files {
-  /** Other workflows, by reference. */
+  /** Other workflows by reference. */
   readonly others?: Readonly<Record<string, string>>;
-  /** Prompts, by path. */
+  /** Prompts by path. */
   readonly prompts?: Readonly<Record<string, string>>;
 }
 
@@ -28,7 +28,7 @@ export function load(text: string, { others = {}, prompts = {} }: Files = {}): W
   });
 }
 
-/** What people read when they load it; throws if nothing is wrong. */
+/** Returns the error message of an invalid workflow. Throws if the workflow is valid. */
 export function problemsIn(text: string, files?: Files): string {
   try {
     load(text, files);
@@ -36,10 +36,10 @@ export function problemsIn(text: string, files?: Files): string {
     if (error instanceof DefinitionError) return `\n${error.message}\n`;
     throw error;
   }
-  throw new Error('nothing is wrong');
+  throw new Error('expected the workflow to be invalid');
 }
 
-/** The messages alone, each after what its carets point at. */
+/** Returns each message, prefixed with the text that its carets point at. */
 export function shortProblemsIn(text: string, files?: Files): readonly string[] {
   try {
     load(text, files);
@@ -62,7 +62,7 @@ export function stepOf(model: WorkflowModel, id: string): StepModel {
   return step;
 }
 
-/** The body of a step, which must be of this kind. */
+/** Returns the body of a step. Throws if it is of a different kind. */
 export function bodyOf<Kind extends StepModel['body']['kind']>(model: WorkflowModel, id: string, kind: Kind) {
   const { body } = stepOf(model, id);
   if (body.kind !== kind) throw new Error(`${id} is a ${body.kind} step`);

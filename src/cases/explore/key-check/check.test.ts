@@ -10,14 +10,14 @@ import { Lab } from '../../../git/test-support.ts';
 import { memoryStore } from '../../../store/memory.ts';
 import type { EventStore } from '../../../store/port.ts';
 import { openSqliteStore } from '../../../store/sqlite/store.ts';
-import { KeyCheck, type SharedState } from './check.ts';
+import { KeyCheck, type SharedFacts } from './check.ts';
 import { GitState, modelFacts, StoreFacts, StoreRows } from './states.ts';
 
 const at = toTimestamp(1_767_225_600_000);
 const owner = { incarnation: 'ann', host: 'here', pid: 1, processStart: '1' };
 
-/** Says what is wrong with an effect of these keys that does this. */
-async function watched(look: () => Promise<SharedState>, keys: Keys, perform: () => unknown) {
+/** Performs an effect with these keys and returns the violation that the check reports. */
+async function watched(look: () => Promise<SharedFacts>, keys: Keys, perform: () => unknown) {
   const check = new KeyCheck(look);
   const live = createLiveWorld();
   const act = check.world(live, 'worker_a').effect<void, void>({
@@ -34,11 +34,11 @@ const startRun = (store: EventStore) =>
   store.createRun({ runId: 'r1', workflow: 'fix', owner, expiresAt: at, at, events: [] });
 const claimOf = { task: 'fix', runId: 'r1', version: '1', by: 'ann', at, seen: 0 };
 
-describe('what an effect changes on git', () => {
+describe('the key check on git', () => {
   let lab: Lab;
   let store: EventStore;
   let rows: StoreRows;
-  let look: () => Promise<SharedState>;
+  let look: () => Promise<SharedFacts>;
 
   beforeEach(async () => {
     lab = new Lab();
@@ -67,28 +67,28 @@ describe('what an effect changes on git', () => {
     ['the lease of run r1', 'lease:r1', () => store.renew('r1', { epoch: 1, incarnation: 'ann' }, later)],
     ['message 1 for run r1', 'inbox:r1', () => store.post('r1', { kind: 'cancel', reason: 'no' }, at)],
     ['the claim of fix', 'claim:fix', () => store.claims.take(claimOf)],
-  ])('is told if it does not say so: %s', async (what, key, perform) => {
+  ])('reports an undeclared change of %s', async (what, key, perform) => {
     expect(await watched(look, { reads: [key], writes: ['store:r1'] }, perform)).toEqual({
       what: 'undeclared write of planted.write',
       message: expect.stringMatching(
         new RegExp(
-          `^planted.write of worker_a changed ${what}, which is ${key}\\b.*; it says that it writes store:r1$`,
+          `^planted.write of worker_a changed ${what} \\(key ${key}\\b.*\\), but its keys only declare writes of store:r1$`,
         ),
       ),
     });
   });
 
-  it('is fine if it says so, or says that it writes all of a kind', async () => {
-    const fine = async (writes: readonly string[], perform: () => unknown) =>
+  it('accepts changes that the effect declares by key or by prefix', async () => {
+    const expectAccepted = async (writes: readonly string[], perform: () => unknown) =>
       expect(await watched(look, { writes }, perform)).toBeUndefined();
-    await fine(['ref:fix'], () => lab.git('branch', 'fix'));
-    await fine(['claim:'], () => store.claims.take(claimOf));
-    await fine([], () => lab.git('status'));
-    await fine([], () => lab.git('pack-refs', '--all'));
-    await fine(['gitworktrees', `wt:${lab.folder}/work`, 'ref:work'], () =>
+    await expectAccepted(['ref:fix'], () => lab.git('branch', 'fix'));
+    await expectAccepted(['claim:'], () => store.claims.take(claimOf));
+    await expectAccepted([], () => lab.git('status'));
+    await expectAccepted([], () => lab.git('pack-refs', '--all'));
+    await expectAccepted(['gitworktrees', `wt:${lab.folder}/work`, 'ref:work'], () =>
       lab.git('worktree', 'add', '--quiet', '-b', 'work', `${lab.folder}/work`),
     );
-    await fine([`wt:${lab.folder}/work`], () =>
+    await expectAccepted([`wt:${lab.folder}/work`], () =>
       lab.git('-C', `${lab.folder}/work`, 'commit', '--quiet', '--allow-empty', '--message=in its workspace'),
     );
   });
@@ -100,28 +100,30 @@ describe('what an effect changes on git', () => {
   };
 });
 
-describe('what an effect changes in memory', () => {
-  it('is told if it does not say so', async () => {
+describe('the key check in memory', () => {
+  it('reports undeclared changes', async () => {
     const lab = new Lab();
     const model = await modelOf(await lab.open());
     const store = memoryStore();
     const stored = new StoreFacts(store);
     const look = async () => new Map([...modelFacts(model, lab.root), ...(await stored.facts())]);
-    const tell = async (perform: () => unknown) =>
+    const messageFor = async (perform: () => unknown) =>
       (await watched(look, { writes: ['store:r1', 'lease:r1'] }, perform))?.message;
     const tip = model.tip('main') ?? '';
-    expect(await tell(() => model.refs.set('refs/heads/fix', tip))).toMatch(
-      /changed refs\/heads\/fix, which is ref:fix;/,
+    expect(await messageFor(() => model.refs.set('refs/heads/fix', tip))).toMatch(
+      /changed refs\/heads\/fix \(key ref:fix\), but/,
     );
-    expect(await tell(() => startRun(store))).toMatch(/changed the status of run r1, which is status:r1;/);
-    expect(await tell(() => store.claims.take(claimOf))).toMatch(
-      /changed the claim of fix, which is claim:fix;/,
+    expect(await messageFor(() => startRun(store))).toMatch(
+      /changed the status of run r1 \(key status:r1\), but/,
+    );
+    expect(await messageFor(() => store.claims.take(claimOf))).toMatch(
+      /changed the claim of fix \(key claim:fix\), but/,
     );
     expect(
-      await tell(() => {
+      await messageFor(() => {
         model.landing = { token: 1, holder: { owner, token: 1 } };
       }),
-    ).toMatch(/changed the lock for landing, which is lock:land;/);
-    expect(await tell(() => store.renew('r1', { epoch: 1, incarnation: 'ann' }, at))).toBeUndefined();
+    ).toMatch(/changed the landing lock \(key lock:land\), but/);
+    expect(await messageFor(() => store.renew('r1', { epoch: 1, incarnation: 'ann' }, at))).toBeUndefined();
   });
 });

@@ -1,52 +1,53 @@
-import { conflicts, type Effect, type EffectDefinition } from '../../../effects/effect.ts';
-import type { World } from '../../../effects/world.ts';
+import { conflicts, type Effect, type EffectDefinition, type World } from '../../../effects/index.ts';
 import type { Violation } from '../contract.ts';
 
-/** Something that more than one lane could touch. */
-export interface Fact {
-  /** Whoever changes it has to say that it writes one of these. */
+/** A piece of state that several lanes can touch. */
+export interface SharedFact {
+  /** Keys that stand for it: an effect that changes it must declare a write of one of them. */
   readonly keys: readonly string[];
   readonly value: string;
 }
 
-/** What lanes share, as it is at one moment, by what it is called for people: `refs/heads/main`, `the claim fix`. */
-export type SharedState = ReadonlyMap<string, Fact>;
+/** Snapshot of the shared state, by a name for people such as `refs/heads/main` or `the claim of fix`. */
+export type SharedFacts = ReadonlyMap<string, SharedFact>;
 
-/** Kept under a name that says what it is, so that nobody keeps anything else there; no effect looks at it. */
+/** Whether a ref is left out: parked work has refs with unique names that no effect reads. */
 export const isKeptApart = (ref: string): boolean => ref.startsWith('refs/reprise/parked/');
 
-interface Change {
+interface KeyedChange {
   readonly name: string;
   readonly keys: readonly string[];
 }
 
-function changesBetween(before: SharedState, after: SharedState): readonly Change[] {
-  const changes: Change[] = [];
+function changesBetween(before: SharedFacts, after: SharedFacts): readonly KeyedChange[] {
+  const changes: KeyedChange[] = [];
   for (const [name, { keys, value }] of before)
     if (after.get(name)?.value !== value) changes.push({ name, keys });
   for (const [name, { keys }] of after) if (!before.has(name)) changes.push({ name, keys });
   return changes;
 }
 
-/** What was changed by somebody who writes no more than this. */
-const undeclaredAmong = (changes: readonly Change[], writes: readonly string[]): readonly Change[] =>
-  changes.filter(({ keys }) => !conflicts({ writes }, { writes: keys }));
+/** Returns the changes that `writes` does not cover. */
+const undeclaredAmong = (
+  changes: readonly KeyedChange[],
+  writes: readonly string[],
+): readonly KeyedChange[] => changes.filter(({ keys }) => !conflicts({ writes }, { writes: keys }));
 
-/** Compares what effects change with what they say that they write. */
+/** Compares what effects change with the writes that they declare. */
 export class KeyCheck {
-  readonly #look: () => Promise<SharedState>;
+  readonly #look: () => Promise<SharedFacts>;
   #violation: Violation | undefined;
 
-  constructor(look: () => Promise<SharedState>) {
+  constructor(look: () => Promise<SharedFacts>) {
     this.#look = look;
   }
 
-  /** The first of what was changed by an effect that does not say so. */
+  /** First undeclared change. */
   get violation(): Violation | undefined {
     return this.#violation;
   }
 
-  /** A world whose effects are watched. For a conductor: no two of them may be under way at once. */
+  /** Wraps a world so that its effects are checked. Effects must not overlap, or a change could be blamed on the wrong one. */
   world(world: World, step: string): World {
     return {
       effect: definition => world.effect(this.#watched(definition, step)),
@@ -78,7 +79,7 @@ export class KeyCheck {
   }
 }
 
-/** Nothing is behind them that lanes of two steps could share. */
+/** Whether an effect touches no state that two commands share. */
 const touchesNothing = (name: string): boolean => /^(clock|ids|keyboard|lane|mail|receipt)\./.test(name);
 
 const writesOf = <Args, Result>({ keys, awaits }: EffectDefinition<Args, Result>, args: Args) => [
@@ -92,12 +93,12 @@ interface Writer {
   readonly writes: readonly string[];
 }
 
-const undeclaredWrite = ({ name: what, keys }: Change, { name, step, writes }: Writer): Violation => ({
+const undeclaredWrite = ({ name: what, keys }: KeyedChange, { name, step, writes }: Writer): Violation => ({
   what: `${undeclared} of ${name}`,
-  message: `${name} of ${step} changed ${what}, which is ${keys.join(' or ')}; it says that it writes ${writes.join(', ') || 'nothing'}`,
+  message: `${name} of ${step} changed ${what} (key ${keys.join(' or ')}), but its keys ${writes.length > 0 ? `only declare writes of ${writes.join(', ')}` : 'declare no writes'}`,
 });
 
 const undeclared = 'undeclared write';
 
-/** Whether a failure is about an effect by itself, whatever the order was. */
+/** Whether a failure is about the keys of one effect, so that the schedule does not matter. */
 export const isAboutKeys = ({ what }: Pick<Violation, 'what'>): boolean => what.startsWith(`${undeclared} `);

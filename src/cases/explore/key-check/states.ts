@@ -1,32 +1,29 @@
 import { createHash } from 'node:crypto';
 import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { parseIndex } from '../../../git/fast/index-file.ts';
-import { parseRecord, readIfThere } from '../../../git/files.ts';
-import { createGit } from '../../../git/git.ts';
-import { branchRef, type Model } from '../../../git/model/repository.ts';
-import { readHead, tipInFiles } from '../../../git/refs.ts';
-import { worktreeEntries } from '../../../git/workspace/entries.ts';
-import type { EventStore } from '../../../store/port.ts';
-import { type Database, openDatabase } from '../../../store/sqlite/connection.ts';
-import { type Fact, isKeptApart } from './check.ts';
+import { createGit, parseIndex, parseRecord, readHead, readIfThere, tipInFiles } from '../../../git/index.ts';
+import { branchRef, type Model } from '../../../git/model/index.ts';
+import { worktreeEntries } from '../../../git/workspace/index.ts';
+import type { EventStore } from '../../../store/index.ts';
+import { type Database, openDatabase } from '../../../store/sqlite/index.ts';
+import { isKeptApart, type SharedFact } from './check.ts';
 
-type Facts = readonly (readonly [string, Fact])[];
+type Facts = readonly (readonly [string, SharedFact])[];
 
-interface Workspace {
+interface WorkspaceFolder {
   readonly path: string;
-  /** Its private git folder. */
+  /** Private git folder of the worktree. */
   readonly gitDir: string;
-  /** What is checked out in it. */
+  /** Branch that is checked out. */
   readonly branch: string | undefined;
 }
 
-/** What is in a repository and its workspaces beside objects, with the keys that stand for it. Reads files only. */
+/** Reads the state of a repository and its workspaces, except objects, with the keys that stand for it. Runs no git. */
 export class GitState {
   readonly #root: string;
   readonly #commonDir: string;
-  /** What files hold, as long as they look the same from the outside. */
-  readonly #known = new Map<string, { readonly looks: string; readonly value: string }>();
+  /** Contents of files, cached until inode, size, times or mode change. */
+  readonly #known = new Map<string, { readonly stamp: string; readonly value: string }>();
 
   constructor(root: string) {
     this.#root = root;
@@ -35,7 +32,7 @@ export class GitState {
 
   facts(): Facts {
     const workspaces = this.#workspaces();
-    const facts: (readonly [string, Fact])[] = [this.#head(), ...this.#packedRefs(workspaces)];
+    const facts: (readonly [string, SharedFact])[] = [this.#head(), ...this.#packedRefs(workspaces)];
     for (const { path, gitDir } of workspaces)
       facts.push([`the worktree ${this.#shown(path)}`, { keys: ['gitworktrees'], value: gitDir }]);
     const paths = workspaces.map(({ path }) => path);
@@ -44,7 +41,7 @@ export class GitState {
     return facts;
   }
 
-  #workspaces(): readonly Workspace[] {
+  #workspaces(): readonly WorkspaceFolder[] {
     const repository = { root: this.#root, commonDir: this.#commonDir, git: createGit({ cwd: this.#root }) };
     return worktreeEntries(repository).map(({ path, gitDir }) => {
       const head = existsSync(gitDir) ? readHead(gitDir) : undefined;
@@ -52,15 +49,15 @@ export class GitState {
     });
   }
 
-  /** What is checked out in the project, and the commit it is at. */
-  #head(): readonly [string, Fact] {
+  /** Branch that is checked out in the project, with its commit. */
+  #head(): readonly [string, SharedFact] {
     const head = readHead(this.#commonDir);
     const tip = head?.kind === 'branch' ? tipInFiles(this.#commonDir, head.branch) : undefined;
     return ['HEAD', { keys: ['ref:HEAD'], value: JSON.stringify([head, tip]) }];
   }
 
-  /** A file of a ref comes after it, and counts. */
-  #packedRefs(workspaces: readonly Workspace[]): Facts {
+  /** Refs in `packed-refs`. A loose ref is read later and replaces its packed value. */
+  #packedRefs(workspaces: readonly WorkspaceFolder[]): Facts {
     const lines = readIfThere(join(this.#commonDir, 'packed-refs'))?.split('\n') ?? [];
     return lines.flatMap(line => {
       const [, id, ref] = /^([0-9a-f]+) (refs\/(?!reprise\/parked\/).*)$/.exec(line) ?? [];
@@ -70,7 +67,7 @@ export class GitState {
     });
   }
 
-  #readingOf(file: string, workspaces: readonly Workspace[]): Facts {
+  #readingOf(file: string, workspaces: readonly WorkspaceFolder[]): Facts {
     const inGit = relative(this.#commonDir, file);
     if (!inGit.startsWith('..')) return this.#inGitFolder(inGit, file, workspaces);
     const workspace = workspaces.find(({ path }) => file.startsWith(`${path}/`));
@@ -85,7 +82,7 @@ export class GitState {
   #keysOfProject(name: string): readonly string[] | undefined {
     const [, agent] = /^\.reprise\/state\/locks\/agents\/([^/]+)\//.exec(name) ?? [];
     if (agent !== undefined) return [`slot:${agent}`];
-    // Rows are looked at by themselves; logs and journals are of one run.
+    // `StoreRows` reads the database; logs and journals belong to a single run.
     return name.startsWith('.reprise/state/') ? undefined : this.#checkedOut;
   }
 
@@ -93,7 +90,7 @@ export class GitState {
     return ['ref:HEAD', `wt:${this.#root}`];
   }
 
-  #inGitFolder(name: string, file: string, workspaces: readonly Workspace[]): Facts {
+  #inGitFolder(name: string, file: string, workspaces: readonly WorkspaceFolder[]): Facts {
     if (isKeptApart(name)) return [];
     if (name.startsWith('refs/'))
       return [[name, { keys: refKeys(name, workspaces), value: this.#contentOf(file).trim() }]];
@@ -104,7 +101,7 @@ export class GitState {
 
   #keysInGitFolder(name: string): readonly string[] | undefined {
     if (name.startsWith('reprise/locks/land/')) return ['lock:land'];
-    // Held inside of one effect, never between two.
+    // This lock is held only within one effect.
     if (name.startsWith('reprise/locks/worktrees/')) return undefined;
     if (name.startsWith('worktrees/')) return ['gitworktrees'];
     return name === 'HEAD' || name === 'packed-refs' ? undefined : this.#checkedOut;
@@ -124,12 +121,12 @@ export class GitState {
 
   #contentOf(file: string): string {
     const stat = lstatSync(file, { bigint: true, throwIfNoEntry: false });
-    if (!stat) return 'gone';
-    const looks = `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.mode}`;
+    if (!stat) return 'missing';
+    const stamp = `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.mode}`;
     const known = this.#known.get(file);
-    if (known?.looks === looks) return known.value;
+    if (known?.stamp === stamp) return known.value;
     const value = stat.isSymbolicLink() ? readlinkSync(file) : contentIn(file, stat.mode);
-    this.#known.set(file, { looks, value });
+    this.#known.set(file, { stamp, value });
     return value;
   }
 
@@ -138,8 +135,8 @@ export class GitState {
   }
 }
 
-/** Who works in a workspace may move the branch that is checked out there. */
-function refKeys(ref: string, workspaces: readonly Workspace[]): readonly string[] {
+/** Keys of a ref. The key of a workspace also covers the branch that is checked out there. */
+function refKeys(ref: string, workspaces: readonly WorkspaceFolder[]): readonly string[] {
   const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
   const [, remote] = /^refs\/remotes\/(.+)$/.exec(ref) ?? [];
   if (branch === undefined) return [remote === undefined ? `ref:${ref}` : `remote:${remote}`];
@@ -150,7 +147,7 @@ function refKeys(ref: string, workspaces: readonly Workspace[]): readonly string
 const oidBytes = 20;
 const smallBytes = 200;
 
-/** Whether it is executable, and what it says; of an index what it stands for, without what git remembers of files. */
+/** Content of a file with its executable bit. For a git index, only paths, modes and ids, without cached file stats. */
 function contentIn(file: string, mode: bigint): string {
   const bytes = readFileSync(file);
   const index = file.endsWith('/index') ? parseIndex(bytes, oidBytes) : undefined;
@@ -168,7 +165,7 @@ function contentIn(file: string, mode: bigint): string {
   return (mode & 0o100n) === 0n ? text : `x ${text}`;
 }
 
-/** What git writes down for people, or for itself and only for a moment. */
+/** Entries of the git folder that no effect depends on: objects, logs and temporary notes of git. */
 const unshared: ReadonlySet<string> = new Set(['objects', 'logs', 'hooks', 'ORIG_HEAD', 'COMMIT_EDITMSG']);
 
 function* filesBelow(folder: string, apart: readonly string[]): Generator<string> {
@@ -189,14 +186,14 @@ function entriesIn(folder: string): readonly Dirent[] {
   }
 }
 
-type ModelFacts = (readonly [string, Fact])[];
+type ModelFacts = (readonly [string, SharedFact])[];
 
-const fact = (name: string, keys: readonly string[], value: unknown): readonly [string, Fact] => [
+const fact = (name: string, keys: readonly string[], value: unknown): readonly [string, SharedFact] => [
   name,
   { keys, value: JSON.stringify(value) ?? '' },
 ];
 
-/** What is in a model of a repository, with the keys that stand for it. The places of agents are files also there. */
+/** Reads the state of a model repository, with the keys that stand for it. Agent slots are not part of the model. */
 export function modelFacts(model: Model, root: string): ModelFacts {
   const facts: ModelFacts = [];
   for (const [ref, commit] of model.refs) {
@@ -213,7 +210,7 @@ export function modelFacts(model: Model, root: string): ModelFacts {
       continue;
     }
     facts.push(fact(`the worktree ${path}`, ['gitworktrees'], label));
-    facts.push(fact(`what is in ${path}`, [`wt:${path}`], [head, files, staged, isSetUp, mark]));
+    facts.push(fact(`the contents of ${path}`, [`wt:${path}`], [head, files, staged, isSetUp, mark]));
   }
   for (const [branch, { landed, ...made }] of model.records) {
     facts.push(fact(`the record of ${branch}`, [`ref:${branch}`], made));
@@ -221,14 +218,14 @@ export function modelFacts(model: Model, root: string): ModelFacts {
   }
   for (const [key, range] of model.ports) facts.push(fact(`the ports of ${key}`, ['ports'], range));
   for (const [branch, commit] of model.pushed)
-    facts.push(fact(`${branch} of the remote`, [`remote:`], commit));
-  facts.push(fact('the lock for landing', ['lock:land'], model.landing));
+    facts.push(fact(`${branch} on the remote`, [`remote:`], commit));
+  facts.push(fact('the landing lock', ['lock:land'], model.landing));
   return facts;
 }
 
 const heads = branchRef('');
 
-/** What is in a store, with the keys that stand for it. What was read of a history once is not read again. */
+/** Reads the state of a store, with the keys that stand for it. Reads only new events of a history. */
 export class StoreFacts {
   readonly #store: EventStore;
   readonly #lengths = new Map<string, number>();
@@ -264,8 +261,8 @@ export class StoreFacts {
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What a row is called, which keys stand for it, and which of its columns count. */
-interface Reading {
+/** A named part of a row: its keys, and the columns that count, as `columns` or as all columns except `besides`. */
+interface TableReading {
   readonly name: string;
   readonly keys: readonly string[];
   readonly columns?: readonly string[];
@@ -276,7 +273,7 @@ const leaseColumns = ['epoch', 'incarnation', 'host', 'pid', 'process_start', 'e
 
 const ofRun = (row: Row): string => String(row['run_id']);
 
-const readings: Readonly<Record<string, (row: Row) => readonly Reading[]>> = {
+const readings: Readonly<Record<string, (row: Row) => readonly TableReading[]>> = {
   runs: row => [
     { name: `the lease of run ${ofRun(row)}`, keys: [`lease:${ofRun(row)}`], columns: leaseColumns },
     { name: `the status of run ${ofRun(row)}`, keys: [`status:${ofRun(row)}`], besides: leaseColumns },
@@ -289,11 +286,11 @@ const readings: Readonly<Record<string, (row: Row) => readonly Reading[]>> = {
   ],
   claims: row => [{ name: `the claim of ${String(row['task'])}`, keys: [`claim:${String(row['task'])}`] }],
   workers: row => [{ name: `worker ${String(row['name'])}`, keys: [`worker:${String(row['incarnation'])}`] }],
-  // Of a run, for whoever has its lease.
+  // Only the process that holds the lease of the run uses these rows.
   processes: () => [],
 };
 
-/** The rows of a store, with the keys that stand for them. */
+/** Reads the rows of a SQLite store, with the keys that stand for them. */
 export class StoreRows {
   readonly #file: string;
   #database: Database | undefined;
@@ -302,7 +299,7 @@ export class StoreRows {
     this.#file = file;
   }
 
-  async facts(): Promise<readonly (readonly [string, Fact])[]> {
+  async facts(): Promise<readonly (readonly [string, SharedFact])[]> {
     if (!this.#database && !existsSync(this.#file)) return [];
     this.#database ??= await openDatabase({ file: this.#file, readonly: true });
     const database = this.#database;
@@ -327,7 +324,10 @@ const unknownTable = (table: string) => (row: Row) => [
   { name: `${table} ${JSON.stringify(Object.values(row)[0])}`, keys: [`${table}:`] },
 ];
 
-function factOf(row: Row, { name, keys, columns, besides = [] }: Reading): readonly [string, Fact] {
+function factOf(
+  row: Row,
+  { name, keys, columns, besides = [] }: TableReading,
+): readonly [string, SharedFact] {
   const counted = columns ?? Object.keys(row).filter(column => !besides.includes(column));
   return [name, { keys, value: JSON.stringify(counted.map(column => row[column])) }];
 }

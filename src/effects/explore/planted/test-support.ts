@@ -3,7 +3,7 @@ import type { ExploredProgram } from '../test-support.ts';
 
 export type Planted = 'nothing' | 'claim' | 'land' | 'steal' | 'deadlock' | 'lease';
 
-/** Three workers, each of which claims a task, works on it and lands it, with a bug planted in the way they do. */
+/** Three workers that each claim a task, work on it and land it, with a planted bug. */
 export const workers =
   (planted: Planted, names: readonly string[] = ['a', 'b', 'c']): ExploredProgram =>
   (world, { now }) => {
@@ -42,7 +42,7 @@ export const workers =
         lease = { by, until: moment + 30 };
       });
     };
-    /** Of a lease that ran out, whoever comes takes it over; the old holder does not look. */
+    /** The bug: an expired lease is taken over, and the old holder does not check. */
     const expire = async () => {
       await sleep(31);
       await at.write('lease.expire', 'lease', () => {
@@ -67,7 +67,7 @@ export const workers =
     };
     const busy = new Set<string>();
     let lockFile = '';
-    /** A lock that looks stale is broken, although somebody else may have taken it since. */
+    /** The bug: a lock that looks stale is broken, although another worker may have taken it since. */
     const stealing = async (by: string) => {
       await at.write('enter', `process ${by}`, () => busy.add(by));
       for (;;) {
@@ -99,7 +99,7 @@ export const workers =
       return task;
     };
     const land = async (by: string, task: string) => {
-      // Two tries, and then it gives up without a word.
+      // Gives up silently after two attempts.
       for (let left = 2; left > 0; left--) {
         await at.read('rebase', 'main', () => bases.set(by, main.length));
         const hasLanded = await at.write('main.move', 'main', () => {

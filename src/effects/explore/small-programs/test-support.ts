@@ -1,12 +1,19 @@
 import fc from 'fast-check';
 import type { World } from '../../world.ts';
-import { areDependent, Cut, type Move, type Perform, type Performed, type Point } from '../schedule.ts';
+import {
+  areDependent,
+  type Move,
+  type Perform,
+  type Performed,
+  type Point,
+  ScheduleCut,
+} from '../schedule.ts';
 import type { Explored } from '../test-support.ts';
 
-/** Something that a lane of a small program does. */
+/** An action of a lane in a small program. */
 export type Deed =
   | { readonly do: 'read' | 'add' | 'double'; readonly key: string }
-  /** Something else if the value is odd. */
+  /** Does `ifOdd` only if the value is odd. */
   | { readonly do: 'branch'; readonly key: string; readonly ifOdd: Deed }
   | { readonly do: 'locked'; readonly key: string; readonly body: readonly Deed[] }
   | { readonly do: 'send' | 'receive'; readonly box: string }
@@ -59,16 +66,16 @@ export const smallPrograms: fc.Arbitrary<SmallProgram> = fc.array(
   { minLength: 2, maxLength: 3 },
 );
 
-/** Two or three lanes that all do the same. */
+/** Two or three identical lanes. */
 export const twins: fc.Arbitrary<SmallProgram> = fc
   .tuple(fc.constantFrom(2, 2, 3), fc.array(deed, { minLength: 1, maxLength: 3 }))
-  .map(([count, deeds]) => Array.from({ length: count }, () => deeds));
+  .map(([count, effects]) => Array.from({ length: count }, () => effects));
 
-/** The program, and what its lanes saw as one text when it has ended. */
+/** Creates the lanes of the program. `state` returns everything that they observed, as one string. */
 export function explored(program: SmallProgram, world: World): Explored & { readonly state: () => string } {
   const values = new Map<string, number>();
   const held = new Set<string>();
-  let places = 1;
+  let slots = 1;
   const seen: Record<string, unknown[]> = {};
   const boxes = { in: world.mailbox<string>('in'), out: world.mailbox<string>('out') };
   const value = (key: string) => values.get(key) ?? 0;
@@ -104,14 +111,14 @@ export function explored(program: SmallProgram, world: World): Explored & { read
   const take = world.effect<void, void>({
     name: 'take',
     span: 'long',
-    awaits: { keys: () => ({ writes: ['places'] }), isOver: () => places > 0 },
-    perform: () => void places--,
+    awaits: { keys: () => ({ writes: ['slots'] }), isOver: () => slots > 0 },
+    perform: () => void slots--,
   });
   const give = world.effect<void, void>({
     name: 'give',
     span: 'short',
-    keys: () => ({ writes: ['places'] }),
-    perform: () => void places++,
+    keys: () => ({ writes: ['slots'] }),
+    perform: () => void slots++,
   });
   const session = world.effect<string, number>({
     name: 'session',
@@ -125,7 +132,7 @@ export function explored(program: SmallProgram, world: World): Explored & { read
   });
   const sleep = world.effect<number, void>({ name: 'clock.sleep', span: 'long', perform: () => {} });
 
-  const doAll = async (name: string, deeds: readonly Deed[]): Promise<void> => {
+  const doAll = async (name: string, effects: readonly Deed[]): Promise<void> => {
     const children: { readonly name: string }[] = [];
     seen[name] ??= [];
     const see = (what: unknown) => seen[name]?.push(what);
@@ -167,18 +174,18 @@ export function explored(program: SmallProgram, world: World): Explored & { read
       }
     };
     try {
-      for (const one of deeds) await doOne(one);
+      for (const one of effects) await doOne(one);
     } finally {
       await world.join(children);
     }
   };
   const lanes = Object.fromEntries(
-    program.map((deeds, index) => [`l${index}`, () => doAll(`l${index}`, deeds)]),
+    program.map((effects, index) => [`l${index}`, () => doAll(`l${index}`, effects)]),
   );
   return { lanes, state: () => JSON.stringify([Object.entries(seen).sort(), [...values].sort()]) };
 }
 
-/** Every order there is, up to a limit; `undefined` if there are more. */
+/** Runs every interleaving; returns `undefined` if there are more than `most`. */
 export async function enumerate(perform: Perform, most: number): Promise<readonly Performed[] | undefined> {
   const stack: { lanes: readonly string[]; at: number }[] = [];
   const all: Performed[] = [];
@@ -188,7 +195,7 @@ export async function enumerate(perform: Perform, most: number): Promise<readonl
       stack[n] ??= { lanes: enabled.map(({ lane }) => lane), at: 0 };
       const node = stack[n];
       const lane = node.lanes[node.at];
-      if (lane === undefined) throw new Cut();
+      if (lane === undefined) throw new ScheduleCut();
       return lane;
     };
     all.push(await perform({ isCalm: true, choose }));
@@ -201,7 +208,7 @@ export async function enumerate(perform: Perform, most: number): Promise<readonl
   return all;
 }
 
-/** The class of a trace, written out: for each move, which moves before it conflict with it. */
+/** Formats the equivalence class of a trace: for each move, the earlier moves that conflict with it. */
 export function classText(trace: readonly Move[]): string {
   const counts = new Map<string, number>();
   const names: string[] = [];

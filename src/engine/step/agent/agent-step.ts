@@ -1,24 +1,26 @@
-import { permissionDenied } from '../../../agents/driver/failures.ts';
-import type { Denial } from '../../../agents/session.ts';
-import { type ErrorData, RepriseError, toErrorData } from '../../../core/errors.ts';
-import { type Json, toJson } from '../../../core/json.ts';
-import type { AgentBody } from '../../../workflow/model.ts';
+import { type Denial, permissionDenied } from '../../../agents/index.ts';
+import { type ErrorData, type Json, RepriseError, toErrorData, toJson } from '../../../core/index.ts';
+import type { AgentBody } from '../../../workflow/index.ts';
 import { commandError, type FailedCommand, runInTurn } from '../commands.ts';
 import type { WorkLane } from '../contract.ts';
-import { type Done, failedWith } from '../outcome.ts';
-import type { Place } from '../workspace.ts';
-import { SessionCount, Talks } from './conversation.ts';
+import { failedWith, type WorkOutcome } from '../outcome.ts';
+import type { WorkLocation } from '../workspace.ts';
+import { Conversation, SessionCount } from './conversation.ts';
 import { answerPrompt, attemptPrompt, checkPrompt } from './prompts.ts';
 import type { SessionEnd } from './session.ts';
 
 /**
- * The work of an agent: sessions until its answer can be used and its checks pass, or nothing of `rework` is left.
- * What it does is in its workspace; what it says is the output.
+ * Runs sessions until the agent's answer is valid and its checks pass, or `rework` is used up. The changes are in the
+ * workspace; the answer is the output.
  */
-export async function agentWork(lane: WorkLane, body: AgentBody, place: Place): Promise<Done> {
+export async function agentWork(
+  lane: WorkLane,
+  body: AgentBody,
+  location: WorkLocation,
+): Promise<WorkOutcome> {
   const { scope, known } = lane;
-  const talks = new Talks(lane, {
-    place,
+  const conversation = new Conversation(lane, {
+    location,
     count: new SessionCount(lane),
     agent: body.agent,
     prompt: attemptPrompt(body.prompt(scope), known.lastError),
@@ -28,27 +30,28 @@ export async function agentWork(lane: WorkLane, body: AgentBody, place: Place): 
     output: body.output,
     maxTurns: body.maxTurns,
   });
-  let message = talks.first();
+  let message = conversation.first();
   for (let left = body.rework; ; left--) {
-    const end = await talks.hold(message);
+    const end = await conversation.send(message);
     if (end.kind === 'paused') return { end: end.end, summary: '' };
-    const judged = end.kind === 'failed' ? end : await judge(lane, { body, place, end });
+    const judged = end.kind === 'failed' ? end : await judge(lane, { body, location, end });
     if (judged.kind === 'done') {
       return {
         end: { kind: 'completed', output: judged.output },
         summary: end.kind === 'ok' ? end.text : '',
       };
     }
-    const news = judged.kind === 'failed' ? mendable(judged.error) : checkPrompt(toFailedCheck(judged.check));
+    const news =
+      judged.kind === 'failed' ? isFixable(judged.error) : checkPrompt(toFailedCheck(judged.check));
     if (left <= 0 || news === undefined) {
       const error = judged.kind === 'failed' ? judged.error : checkError(judged.check, end.denials);
       return { end: failedWith(error), summary: error.message };
     }
-    message = talks.after(end, news);
+    message = conversation.after(end, news);
   }
 }
 
-type Judged =
+type JudgedAttempt =
   | { readonly kind: 'done'; readonly output: Json }
   | { readonly kind: 'failed'; readonly error: ErrorData }
   | { readonly kind: 'unchecked'; readonly check: FailedCommand };
@@ -57,10 +60,14 @@ async function judge(
   lane: WorkLane,
   {
     body,
-    place,
+    location,
     end,
-  }: { readonly body: AgentBody; readonly place: Place; readonly end: Extract<SessionEnd, { kind: 'ok' }> },
-): Promise<Judged> {
+  }: {
+    readonly body: AgentBody;
+    readonly location: WorkLocation;
+    readonly end: Extract<SessionEnd, { kind: 'ok' }>;
+  },
+): Promise<JudgedAttempt> {
   let output: Json;
   try {
     output = outputOf(body, end);
@@ -68,7 +75,7 @@ async function judge(
     return { kind: 'failed', error: { ...toErrorData(thrown), code: 'OUTPUT_INVALID' } };
   }
   const commands = body.work.checks.map(({ text, command }) => ({ text, command: command(lane.scope) }));
-  const check = await runInTurn(lane, { place, what: 'check', commands });
+  const check = await runInTurn(lane, { location, what: 'check', commands });
   return check ? { kind: 'unchecked', check } : { kind: 'done', output };
 }
 
@@ -83,20 +90,20 @@ function parseText(text: string): unknown {
   } catch {
     throw new RepriseError(
       'OUTPUT_INVALID',
-      'the agent answered without data, although the step declares an output',
+      'the agent did not answer with JSON, but the step declares an output',
       {
-        hint: 'say in the prompt what the answer must look like',
+        hint: 'describe the expected answer in the prompt',
       },
     );
   }
 }
 
-const mendable = (error: ErrorData): string | undefined =>
+const isFixable = (error: ErrorData): string | undefined =>
   error.code === 'OUTPUT_INVALID' ? answerPrompt(error) : undefined;
 
 const toFailedCheck = ({ text, error, tail }: FailedCommand) => ({ text, exitCode: error.exitCode, tail });
 
-/** Work that fails its check after something was denied most likely lacks that, and a line would change it. */
+/** Reports a denied tool, if a rule would allow it, as the most likely cause of a failed check. */
 function checkError(check: FailedCommand, denials: readonly Denial[]): ErrorData {
   const error = commandError('CHECK_FAILED', 'the check', check);
   const denied = denials.findLast(({ lineToAdd }) => lineToAdd !== undefined);

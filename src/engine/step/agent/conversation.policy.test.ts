@@ -4,7 +4,7 @@ import { policyOf } from './conversation.ts';
 
 const agent = agentOf({ permissions: 'edit', allow: ['Bash(npm test)'], deny: ['WebFetch'] });
 
-test('a step adds rules, and may say another preset', () => {
+test('a step adds rules and may override the preset', () => {
   const step = { preset: 'read-only', allow: ['Bash(ls)', 'Bash(npm test)'], deny: ['Bash(rm *)'] } as const;
   expect(policyOf({ agent, step, checks: ['npm run lint'], readonly: false })).toEqual({
     agent: 'coder',
@@ -16,7 +16,7 @@ test('a step adds rules, and may say another preset', () => {
   });
 });
 
-test('the preset of the agent counts where the step says none', () => {
+test('the preset of the agent applies if the step has none', () => {
   expect(policyOf({ agent, checks: [], readonly: false }).preset).toBe('edit');
   const step = { allow: [], deny: [] };
   expect(
@@ -24,7 +24,7 @@ test('the preset of the agent counts where the step says none', () => {
   ).toBe('full');
 });
 
-test('where nothing may change, nobody may edit', () => {
+test('a read-only workspace forces the read-only preset', () => {
   const step = { preset: 'full', allow: [], deny: [] } as const;
   expect(policyOf({ agent, step, checks: [], readonly: true }).preset).toBe('read-only');
 });

@@ -1,25 +1,30 @@
-import type { AgentDefinition } from '../../../agents/agent.ts';
-import type { PermissionPolicy } from '../../../agents/permissions/permissions.ts';
-import { addUsage, type ResumeRequest, type Usage } from '../../../agents/session.ts';
-import { RepriseError } from '../../../core/errors.ts';
-import { nearest } from '../../../core/suggest.ts';
-import type { AgentOutput, Command, StepPermissions } from '../../../workflow/model.ts';
+import {
+  type AgentDefinition,
+  addUsage,
+  type PermissionPolicy,
+  type ResumeRequest,
+  type Usage,
+} from '../../../agents/index.ts';
+import { nearest, RepriseError } from '../../../core/index.ts';
+import type { AgentOutput, Command, StepPermissions } from '../../../workflow/index.ts';
 import type { KnownSession, WorkLane } from '../contract.ts';
-import { leftAfter } from '../outcome.ts';
-import type { Place } from '../workspace.ts';
-import { goOnPrompt, toldAgain } from './prompts.ts';
+import { remainingAfter } from '../outcome.ts';
+import type { WorkLocation } from '../workspace.ts';
+import { goOnPrompt, repeatedPrompt } from './prompts.ts';
 import { canResume, runSession, type SessionEnd, type SessionPlan } from './session.ts';
 
 interface PolicyOf {
   readonly agent: AgentDefinition;
   readonly step?: StepPermissions | undefined;
-  /** Commands that are run on the work anyway, as they were written. */
+  /** Text of the commands that check the work. The agent may run them too. */
   readonly checks: readonly string[];
-  /** Nothing in the workspace may change. */
+  /** Whether the workspace is read-only. */
   readonly readonly: boolean;
 }
 
-/** What an agent may do in a step: nobody is there to be asked, so what is not allowed is denied. */
+/**
+ * Returns the permissions of an agent in a step. Sessions are unattended, so everything that is not allowed is denied.
+ */
 export const policyOf = ({ agent, step, checks, readonly }: PolicyOf): PermissionPolicy => ({
   agent: agent.name,
   preset: readonly ? 'read-only' : (step?.preset ?? agent.permissions),
@@ -33,28 +38,28 @@ const union = (first: readonly string[], second: readonly string[] = []): readon
   ...new Set([...first, ...second]),
 ];
 
-/** Throws AGENT_UNKNOWN. */
+/** Returns the agent of that name. Throws AGENT_UNKNOWN. */
 export function agentNamed(
   { agents }: { readonly agents: ReadonlyMap<string, AgentDefinition> },
   name: string,
 ) {
   const agent = agents.get(name);
   if (agent) return agent;
-  const meant = nearest(name, agents.keys());
+  const suggestion = nearest(name, agents.keys());
   throw new RepriseError('AGENT_UNKNOWN', `there is no agent named \`${name}\``, {
-    hint: meant
-      ? `did you mean \`${meant}\`?`
+    hint: suggestion
+      ? `did you mean \`${suggestion}\`?`
       : `define it in .reprise/agents/${name}.md, or under \`agents\` in reprise.yaml`,
   });
 }
 
-/** What an agent is told next, and in which session. */
-export interface Message {
+/** The next prompt for an agent, and the session to resume with it. */
+export interface AgentMessage {
   readonly prompt: string;
   readonly resume?: ResumeRequest | undefined;
 }
 
-/** What all sessions of an attempt share: their numbers, and what they may still use up. */
+/** Session numbers and remaining budget, shared by all sessions of an attempt. */
 export class SessionCount {
   #number: number;
   #left: WorkLane['left'];
@@ -73,103 +78,107 @@ export class SessionCount {
   }
 
   spend(usage: Usage): void {
-    this.#left = leftAfter(this.#left, usage);
+    this.#left = remainingAfter(this.#left, usage);
   }
 }
 
-interface Talk {
-  readonly place: Pick<Place, 'folder' | 'env' | 'workspace'>;
+interface ConversationOptions {
+  readonly location: Pick<WorkLocation, 'folder' | 'env' | 'workspace'>;
   readonly count: SessionCount;
-  /** Its name. */
+  /** Name of the agent. */
   readonly agent: string;
-  /** All that the agent has to know. */
+  /** Full prompt, for a session that knows nothing of the task. */
   readonly prompt: string;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly permissions?: StepPermissions | undefined;
-  /** Commands that will be run on the work, and that the agent may therefore run too. */
+  /** Commands that check the work. The agent may run them too. */
   readonly checks?: readonly Pick<Command, 'text'>[] | undefined;
   readonly output?: AgentOutput | undefined;
   readonly maxTurns?: number | undefined;
 }
 
-/** One conversation with one agent, in as many sessions as it takes. */
-export class Talks {
+/** A conversation with one agent, across any number of sessions. */
+export class Conversation {
   readonly #lane: WorkLane;
   readonly #agent: AgentDefinition;
-  readonly #talk: Talk;
+  readonly #options: ConversationOptions;
   readonly #plan: Omit<SessionPlan, 'number' | 'prompt' | 'resume' | 'left'>;
-  /** What the session that is gone on with has used, in all its parts. */
+  /** Usage of the current session, including its earlier parts. */
   #used: Usage | undefined;
 
   /** Throws AGENT_UNKNOWN. */
-  constructor(lane: WorkLane, talk: Talk) {
+  constructor(lane: WorkLane, options: ConversationOptions) {
     const { effects, model } = lane;
-    const { place, output, maxTurns } = talk;
-    const named = agentNamed(effects, talk.agent);
+    const { location, output, maxTurns } = options;
+    const named = agentNamed(effects, options.agent);
     const stallTimeoutMs = model.timeout.stallMs ?? named.stallTimeoutMs;
     const agent = stallTimeoutMs === undefined ? named : { ...named, stallTimeoutMs };
     this.#lane = lane;
     this.#agent = agent;
-    this.#talk = talk;
+    this.#options = options;
     this.#plan = {
       agent,
-      folder: place.folder,
-      env: { ...place.env, ...talk.env },
+      folder: location.folder,
+      env: { ...location.env, ...options.env },
       permissions: policyOf({
         agent,
-        step: talk.permissions,
-        checks: (talk.checks ?? []).map(({ text }) => text),
-        readonly: place.workspace?.readonly ?? false,
+        step: options.permissions,
+        checks: (options.checks ?? []).map(({ text }) => text),
+        readonly: location.workspace?.readonly ?? false,
       }),
       ...(output ? { outputSchema: output.schema } : {}),
       ...(maxTurns === undefined ? {} : { maxTurns }),
     };
   }
 
-  /** Everything, to somebody who knows nothing of it. */
-  start(): Message {
-    return { prompt: this.#talk.prompt };
+  /** Returns the message that starts a new session. */
+  start(): AgentMessage {
+    return { prompt: this.#options.prompt };
   }
 
-  /** A session that a crash or a limit cut off is gone on with. */
-  first(): Message {
+  /**
+   * Returns the message that resumes a session after a crash or a rate limit, or else the one that starts a session.
+   */
+  first(): AgentMessage {
     const { session } = this.#lane.known;
-    return this.#goOn(session, goOnPrompt) ?? this.start();
+    return this.#resume(session, goOnPrompt) ?? this.start();
   }
 
-  /** A session that came to its end before is told the news, as far as the agent remembers it. */
-  again(session: KnownSession | undefined, news: string): Message {
-    return this.#goOn(session, news) ?? { prompt: toldAgain(this.#talk.prompt, news) };
+  /** Returns the news for an earlier session, preceded by the full prompt if the session cannot be resumed. */
+  again(session: KnownSession | undefined, news: string): AgentMessage {
+    return this.#resume(session, news) ?? { prompt: repeatedPrompt(this.#options.prompt, news) };
   }
 
-  /** The same session is told the news, as far as the agent remembers it. */
-  after({ sessionId }: SessionEnd, news: string): Message {
+  /** Returns the news for the session that just ended, preceded by the full prompt if it cannot be resumed. */
+  after({ sessionId }: SessionEnd, news: string): AgentMessage {
     return sessionId !== undefined && canResume(this.#agent)
       ? { prompt: news, resume: { sessionId, usage: this.#used } }
-      : { prompt: toldAgain(this.#talk.prompt, news) };
+      : { prompt: repeatedPrompt(this.#options.prompt, news) };
   }
 
-  async hold(message: Message): Promise<SessionEnd> {
+  async send(message: AgentMessage): Promise<SessionEnd> {
     const end = await this.#hold(message);
     if (end.kind !== 'failed' || !end.isLost) return end;
     const { effects, unit } = this.#lane;
     if (!message.resume) {
-      effects.notice(`${unit.step}: ${this.#agent.name} did not start and is started again`);
+      effects.notice(`${unit.step}: agent ${this.#agent.name} failed to start; trying once more`);
       return this.#hold(message);
     }
-    effects.notice(`${unit.step}: ${this.#agent.name} could not go on with its session and begins a new one`);
+    effects.notice(
+      `${unit.step}: agent ${this.#agent.name} could not resume its session; starting a new one`,
+    );
     const isNews = message.prompt !== goOnPrompt;
-    const { prompt } = this.#talk;
-    return this.#hold({ prompt: isNews ? toldAgain(prompt, message.prompt) : prompt });
+    const { prompt } = this.#options;
+    return this.#hold({ prompt: isNews ? repeatedPrompt(prompt, message.prompt) : prompt });
   }
 
-  #goOn(session: KnownSession | undefined, prompt: string): Message | undefined {
+  #resume(session: KnownSession | undefined, prompt: string): AgentMessage | undefined {
     if (!session || session.agent !== this.#agent.name || !canResume(this.#agent)) return undefined;
     return { prompt, resume: { sessionId: session.sessionId, usage: this.#used ?? session.usage } };
   }
 
-  async #hold({ prompt, resume }: Message): Promise<SessionEnd> {
-    const { count } = this.#talk;
+  async #hold({ prompt, resume }: AgentMessage): Promise<SessionEnd> {
+    const { count } = this.#options;
     const plan = {
       ...this.#plan,
       number: count.next(),
@@ -184,7 +193,7 @@ export class Talks {
   }
 }
 
-/** Where the limit stands that the silence passed. */
+/** Points to the setting of the step if its stall timeout applied. */
 const withStepsHint = ({ model }: WorkLane, end: SessionEnd): SessionEnd =>
   end.kind === 'failed' && end.error.code === 'AGENT_STALLED' && model.timeout.stallMs !== undefined
     ? { ...end, error: { ...end.error, hint: 'raise `timeout.stall` of the step, or add `retry` to it' } }

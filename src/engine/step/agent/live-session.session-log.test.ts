@@ -6,7 +6,7 @@ import type { AgentEvent } from '../../../agents/session.ts';
 import { openLogFile } from '../../../process/log.ts';
 import { linesOf, SessionLog } from './live-session.ts';
 
-test('what an agent does can be read', () => {
+test('the activity of an agent is logged as readable lines', () => {
   const events: readonly AgentEvent[] = [
     { type: 'started', sessionId: 's1', model: 'm' },
     { type: 'thought', text: 'hm\nso' },
@@ -32,7 +32,7 @@ test('what an agent does can be read', () => {
   );
 });
 
-test('the log holds all of it once it is closed, and nothing after', () => {
+test('a closed log contains every event up to its close and none after', () => {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-log-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'deep/er.log');

@@ -1,30 +1,30 @@
 import {
   type AgentEvent,
   addUsage,
-  type Cut,
   type Denial,
   type HostAnswer,
   type HostQuestion,
   noUsage,
   type Session,
+  type SessionCut,
   type SessionHost,
   type SessionRequest,
   type SessionResult,
-  type Turn,
+  type TurnEnd,
   type Usage,
-} from '../../../agents/session.ts';
-import { type Log, openLogFile } from '../../../process/log.ts';
-import type { SpendingLimit } from '../../../workflow/model.ts';
+} from '../../../agents/index.ts';
+import { type Log, openLogFile } from '../../../process/index.ts';
+import type { SpendingLimit } from '../../../workflow/index.ts';
 import type { Environment, Observer } from '../../environment.ts';
 import { logFile } from '../../log-files.ts';
 import { incarnationOf, inheritedInWorkspace } from '../commands.ts';
 import type { WorkLane } from '../contract.ts';
 import { overspent } from '../outcome.ts';
 
-/** Of what a tool was given and printed: nothing that is shown anywhere has more of it. */
+/** Maximum number of characters of a tool's input or output that any log or view shows. */
 export const longestOutput = 2000;
 
-/** What an agent does, as lines for people to read. */
+/** Formats an event of an agent as readable lines. */
 export function linesOf(event: AgentEvent): string | undefined {
   switch (event.type) {
     case 'started':
@@ -42,7 +42,7 @@ export function linesOf(event: AgentEvent): string | undefined {
     case 'permission':
       return event.decision?.kind === 'deny' ? indented('!', `denied: ${event.decision.message}`) : undefined;
     case 'retry':
-      return `! trying again (${event.attempt}): ${event.reason}`;
+      return `! retrying (attempt ${event.attempt}): ${event.reason}`;
     case 'limit':
       return `! ${event.reason}`;
     case 'raw':
@@ -62,7 +62,7 @@ function indented(sign: string, text: string): string {
     .join('\n');
 }
 
-/** Appends to a log, once for all that comes in together. */
+/** Writes events to a log. Events of the same event-loop turn are written together. */
 export class SessionLog {
   readonly #log: Log;
   #waiting = '';
@@ -94,35 +94,35 @@ export class SessionLog {
   }
 }
 
-/** A session to be held, as data. */
+/** The arguments for a new session, as data. */
 export interface SessionStart extends Pick<WorkLane, 'runId' | 'lease' | 'unit'> {
   readonly number: number;
   readonly request: SessionRequest;
-  /** It is ended when it has used more. */
+  /** Remaining budget. The session is stopped when it uses more. */
   readonly left: SpendingLimit;
 }
 
 export type SessionTurn =
-  /** The agent has said which session this is, and it is not the one that it was told to be. It goes on meanwhile. */
+  /** The agent reported a session id that differs from the expected one. The session continues meanwhile. */
   | { readonly kind: 'named'; readonly sessionId: string }
   | { readonly kind: 'question'; readonly question: HostQuestion }
   | {
       readonly kind: 'end';
       readonly result: SessionResult;
-      readonly cut?: Cut | undefined;
-      /** The agent got as far as saying which session it is. */
+      readonly cut?: SessionCut | undefined;
+      /** Whether the agent got far enough to report its session id. */
       readonly hasStarted: boolean;
     };
 
-/** What is known of a session once it is closed, however it ended. */
+/** Facts about a closed session, however it ended. */
 export interface SessionAccount {
   readonly sessionId?: string | undefined;
   readonly usage: Usage;
   readonly denials: readonly Denial[];
 }
 
-/** A session under way, with its logs, its limits and the process it runs in. */
-export class HeldSession {
+/** A running session with its logs, limits and process. */
+export class LiveSession {
   readonly #environment: Environment;
   readonly #observe: Observer;
   readonly #start: SessionStart;
@@ -131,19 +131,19 @@ export class HeldSession {
   readonly #overtime = new AbortController();
   readonly #pids = new Set<number>();
   readonly #denials: Denial[] = [];
-  #pending: Promise<Turn> | undefined;
+  #pending: Promise<TurnEnd> | undefined;
   #sessionId: string | undefined;
-  #told: string | undefined;
+  #knownId: string | undefined;
   #onNamed = () => {};
   #usage: Usage = noUsage;
-  #cut: Cut | undefined;
+  #cut: SessionCut | undefined;
   #isTimed = false;
 
   constructor(environment: Environment, observe: Observer, start: SessionStart) {
     this.#environment = environment;
     this.#observe = observe;
     this.#start = start;
-    this.#told = start.request.resume?.sessionId ?? start.request.sessionId;
+    this.#knownId = start.request.resume?.sessionId ?? start.request.sessionId;
     const { stateDir, openLog = openLogFile } = environment;
     const { runId, unit, number, request } = start;
     const log = openLog(logFile({ stateDir, runId }, unit));
@@ -163,7 +163,7 @@ export class HeldSession {
     const first = this.#news === undefined ? await Promise.race([this.#pending, named]) : 'named';
     const sessionId = this.#news;
     if (first === 'named' && sessionId !== undefined) {
-      this.#told = sessionId;
+      this.#knownId = sessionId;
       return { kind: 'named', sessionId };
     }
     const turn = await this.#pending;
@@ -179,7 +179,7 @@ export class HeldSession {
     void this.#session.cancel();
   }
 
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when no process of the session runs any more. */
   async close(): Promise<SessionAccount> {
     this.#overtime.abort();
     await this.#session.close();
@@ -187,7 +187,7 @@ export class HeldSession {
     this.#log.close();
     const { store } = this.#environment;
     for (const pid of this.#pids) await store.removeProcess(this.#start.runId, pid);
-    const sessionId = this.#sessionId ?? this.#told;
+    const sessionId = this.#sessionId ?? this.#knownId;
     return {
       usage: this.#usage,
       denials: this.#denials,
@@ -195,9 +195,9 @@ export class HeldSession {
     };
   }
 
-  /** The id of the session, if it is not known yet outside of here. */
+  /** Id of the session, if it has not been reported yet. */
   get #news(): string | undefined {
-    return this.#sessionId === this.#told ? undefined : this.#sessionId;
+    return this.#sessionId === this.#knownId ? undefined : this.#sessionId;
   }
 
   #host(rawLog: string): SessionHost {
@@ -212,7 +212,7 @@ export class HeldSession {
       },
       onSurvived: processes => {
         const pids = processes.map(({ pid }) => pid).join(', ');
-        this.#observe({ kind: 'notice', message: `${unit.step}: no signal could end process ${pids}` });
+        this.#observe({ kind: 'notice', message: `${unit.step}: could not stop process ${pids}` });
       },
       graceMs: settings.graceMs,
       inheritEnv: request.cwd === projectRoot ? env : inheritedInWorkspace(env, request.cwd),
@@ -248,7 +248,7 @@ export class HeldSession {
   }
 
   #deny(tool: string, { message, lineToAdd }: Omit<Denial, 'tool'>): void {
-    if (this.#denials.length < mostDenials)
+    if (this.#denials.length < maxDenials)
       this.#denials.push({ tool, message, ...(lineToAdd ? { lineToAdd } : {}) });
   }
 
@@ -269,10 +269,10 @@ export class HeldSession {
     );
   }
 
-  #end(cut: Cut): void {
+  #end(cut: SessionCut): void {
     this.#cut ??= cut;
     this.cancel();
   }
 }
 
-const mostDenials = 20;
+const maxDenials = 20;

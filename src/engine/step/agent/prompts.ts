@@ -1,42 +1,41 @@
-import type { ErrorData } from '../../../core/errors.ts';
+import type { ErrorData } from '../../../core/index.ts';
 import { fenced } from '../commands.ts';
 
-/** What is said to an agent whose session was cut off. */
+/** Prompt for resuming an interrupted session. */
 export const goOnPrompt =
-  'You were interrupted. Look at what you have already done in this folder, and go on where you stopped.';
+  'You were interrupted. Review what you have already done in this folder, then continue where you stopped.';
 
-const longestQuote = 4000;
+const maxQuote = 4000;
 
-/** The prompt of an attempt: what the step says, byte for byte, and then why the last attempt failed. */
+/** Returns the prompt of the step, unchanged, followed by the error of the last attempt. */
 export const attemptPrompt = (prompt: string, lastError: ErrorData | undefined): string =>
   lastError === undefined
     ? prompt
-    : `${prompt}\n\n## The last attempt failed\n\nThis has been tried before, and ended with this error (${lastError.code}):\n\n${quoted(lastError.message)}\n\nYou begin again from where it began. Avoid that error.`;
+    : `${prompt}\n\n## The last attempt failed\n\nThe last attempt at this task failed with this error (${lastError.code}):\n\n${quoted(lastError.message)}\n\nYou start again from the same state as that attempt. Avoid this error.`;
 
 export interface FailedCheck {
-  /** The command as it was written. */
+  /** Command as written in the definition. */
   readonly text: string;
   readonly exitCode?: number | undefined;
-  /** The end of what it printed. */
+  /** End of the command's output. */
   readonly tail: string;
 }
 
-/** Tells an agent that what it did does not pass. */
+/** Returns the prompt for work that fails a check. */
 export function checkPrompt({ text, exitCode, tail }: FailedCheck): string {
-  const how = exitCode === undefined ? 'did not run to its end' : `exited with code ${exitCode}`;
+  const how = exitCode === undefined ? 'did not finish' : `exited with code ${exitCode}`;
   const output =
     tail.trim() === '' ? 'It printed nothing.' : `The end of its output:\n\n${quoted(tail.trim())}`;
-  return `The check of your work does not pass. This command ${how}:\n\n${quoted(text)}\n\n${output}\n\nFind the cause and mend it, without weakening the check. Then end as you were asked to.`;
+  return `Your work does not pass its check. This command ${how}:\n\n${quoted(text)}\n\n${output}\n\nFind the cause and fix it without weakening the check. Then finish as you were asked to.`;
 }
 
-/** Tells an agent that its answer cannot be used. */
+/** Returns the prompt for an invalid answer. */
 export const answerPrompt = (error: ErrorData): string =>
-  `Your answer cannot be used:\n\n${quoted(error.message)}\n\nKeep the work that you have done, and answer again in the form that you were asked for.`;
+  `Your answer cannot be used:\n\n${quoted(error.message)}\n\nKeep the work that you have done, and answer again in the requested format.`;
 
-/** For agents that forget: everything again, and what is new. */
-export const toldAgain = (prompt: string, news: string): string =>
-  `${prompt}\n\n## What has happened since\n\nYou have worked on this before, in this folder.\n\n${news}`;
+/** Repeats the full prompt before the news, for agents that cannot resume a session. */
+export const repeatedPrompt = (prompt: string, news: string): string =>
+  `${prompt}\n\n## What has happened since\n\nYou have already worked on this task in this folder.\n\n${news}`;
 
-/** The end of a long text is what matters. */
-const quoted = (text: string): string =>
-  fenced(text.length > longestQuote ? `…${text.slice(-longestQuote)}` : text);
+/** Keeps the end of a long text, which matters most. */
+const quoted = (text: string): string => fenced(text.length > maxQuote ? `…${text.slice(-maxQuote)}` : text);

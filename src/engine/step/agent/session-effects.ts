@@ -1,25 +1,25 @@
-import type { HostAnswer } from '../../../agents/session.ts';
-import type { Lease } from '../../../store/port.ts';
+import type { HostAnswer } from '../../../agents/index.ts';
+import type { Lease } from '../../../store/index.ts';
 import type { Environment, Observer } from '../../environment.ts';
 import { withoutLease } from '../taping.ts';
 import { folderKey } from '../workspace-effects.ts';
-import { HeldSession, type SessionAccount, type SessionStart, type SessionTurn } from './live-session.ts';
+import { LiveSession, type SessionAccount, type SessionStart, type SessionTurn } from './live-session.ts';
 import { type HeldSlot, hasFreeSlot, takeSlot } from './slots.ts';
 
 const slotKey = (agent: string): string => `slot:${agent}`;
 
-/** Conversations with agents: chains of turns, and the places that an agent has. */
+/** Effects for agent sessions and for the concurrency slots of an agent. */
 export function sessionEffects(environment: Environment, observe: Observer) {
   const { world, clock, ids, stateDir, projectRoot } = environment;
-  /** Sessions under way, by key: an effect's arguments are data, and a session is not. */
-  const sessions = new Map<string, HeldSession>();
+  /** Running sessions, by key. An effect takes only data as arguments, so it looks sessions up here. */
+  const sessions = new Map<string, LiveSession>();
   const slots = new Map<string, HeldSlot>();
   const inWorkspace = ({ folder }: { readonly folder: string }) =>
     folder === projectRoot ? {} : { writes: [folderKey(folder)] };
   const notice = (message: string) => observe({ kind: 'notice', message });
-  const sessionAt = (key: string): HeldSession => {
+  const sessionAt = (key: string): LiveSession => {
     const session = sessions.get(key);
-    if (!session) throw new Error(`no session under way as ${key}`);
+    if (!session) throw new Error(`no running session with the key ${key}`);
     return session;
   };
 
@@ -31,7 +31,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       perform: () => ids.sessionId(),
     }),
 
-    /** Waits for a place of the agent; it is held under the key until it is given back. */
+    /** Waits for a free slot of the agent and holds it under the key until it is released. */
     takeSlot: world.effect<
       { readonly key: string; readonly agent: string; readonly places: number; readonly lease: Lease },
       void
@@ -45,12 +45,12 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       },
       perform: async ({ key, agent, places, lease }, { signal }) => {
         const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
-        const onWait = () => notice(`waiting: all ${places} places of the agent ${agent} are taken`);
+        const onWait = () => notice(`waiting for a free slot of agent ${agent} (limit ${places})`);
         slots.set(key, await takeSlot({ stateDir, agent, places, owner, clock, signal, onWait }));
       },
     }),
 
-    /** Nothing happens if none is held. */
+    /** Does nothing if no slot is held under the key. */
     releaseSlot: world.effect<{ readonly key: string; readonly agent: string }, void>({
       name: 'agent.release-slot',
       span: 'short',
@@ -65,7 +65,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       name: 'session.open',
       span: 'short',
       answer: 'inside',
-      // What it is told is kept with the session, so that a new prompt makes only that one stale.
+      // The prompt is recorded with the session, so that a changed prompt invalidates only that recording.
       taped: {
         args: ({ key, start: { number, request } }) => ({
           key,
@@ -74,7 +74,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
           ...(request.resume ? { resumes: request.resume.sessionId } : {}),
         }),
       },
-      perform: ({ key, start }) => void sessions.set(key, new HeldSession(environment, observe, start)),
+      perform: ({ key, start }) => void sessions.set(key, new LiveSession(environment, observe, start)),
     }),
 
     nextTurn: world.effect<
@@ -92,7 +92,7 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       },
     }),
 
-    /** Until it is closed, an agent may write to its workspace. */
+    /** Ends the session. Until then the agent may write to its workspace. */
     closeSession: world.effect<{ readonly key: string; readonly folder: string }, SessionAccount>({
       name: 'session.close',
       span: 'long',

@@ -1,17 +1,21 @@
-import type { AgentDefinition } from '../../../agents/agent.ts';
-import { isStartRace } from '../../../agents/driver/failures.ts';
-import type { PermissionPolicy } from '../../../agents/permissions/permissions.ts';
-import type {
-  HostAnswer,
-  HostQuestion,
-  ResumeRequest,
-  SessionResult,
-  Usage,
-} from '../../../agents/session.ts';
-import type { ErrorData } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../core/json.ts';
-import { formatDuration, type Timestamp, toEpochMs } from '../../../core/time.ts';
-import type { SpendingLimit } from '../../../workflow/model.ts';
+import {
+  type AgentDefinition,
+  type HostAnswer,
+  type HostQuestion,
+  isStartRace,
+  type PermissionPolicy,
+  type ResumeRequest,
+  type SessionResult,
+  type Usage,
+} from '../../../agents/index.ts';
+import {
+  type ErrorData,
+  formatDuration,
+  type JsonObject,
+  type Timestamp,
+  toEpochMs,
+} from '../../../core/index.ts';
+import type { SpendingLimit } from '../../../workflow/index.ts';
 import type { StepEnd } from '../../run/messages.ts';
 import { unitOf } from '../../state/graph.ts';
 import type { WorkLane } from '../contract.ts';
@@ -20,11 +24,11 @@ import type { SessionAccount, SessionTurn } from './live-session.ts';
 
 type SessionLane = Pick<WorkLane, 'effects' | 'runId' | 'lease' | 'unit' | 'record'>;
 
-/** One conversation with an agent, from prompt to result. */
+/** A session with an agent, from prompt to result. */
 export interface SessionPlan {
-  /** With the stall limit of the step, if it has one. */
+  /** Agent, with the stall timeout of the step if it has one. */
   readonly agent: AgentDefinition;
-  /** The number of the session within its attempt. */
+  /** Number of the session within its attempt. */
   readonly number: number;
   readonly prompt: string;
   readonly outputSchema?: JsonObject | undefined;
@@ -42,18 +46,19 @@ export type SessionEnd = SessionAccount &
     | {
         readonly kind: 'failed';
         readonly error: ErrorData;
-        /** The agent did not get as far as its session, and is to begin a new one. */
+        /** Whether the session never started, so that a new one can replace it. */
         readonly isLost: boolean;
       }
     | { readonly kind: 'paused'; readonly end: Extract<StepEnd, { kind: 'paused' }> }
   );
 
 /**
- * Holds one session. It is in history before it begins, and its end is there before this returns, also if the lane is
- * cancelled meanwhile, which is then thrown.
+ * Runs one session. Its start is in history before it begins, and its end is there before this returns or throws, even
+ * if the lane is cancelled meanwhile.
  */
 export async function runSession(lane: SessionLane, plan: SessionPlan): Promise<SessionEnd> {
-  if (isUsedUp(plan.left)) return { ...nothingUsed, ...failure(overBudget('nothing of it was left')) };
+  if (isUsedUp(plan.left))
+    return { ...nothingUsed, ...failure(overBudget('nothing is left for another session')) };
   const { effects, runId, lease, unit } = lane;
   const { agent } = plan;
   const key = `${runId}:${unitOf(unit.step, unit.worker)}:${unit.attempt}:${plan.number}`;
@@ -94,10 +99,10 @@ async function converse(lane: SessionLane, plan: SessionPlan, key: string): Prom
   try {
     turn = await turnsUntilEnd(lane, plan, key);
   } catch (thrown) {
-    // The lane was cancelled, or the host failed: what the session has used is still told.
+    // The lane was cancelled or the host failed. The usage of the session is recorded all the same.
     await bestEffort(
       async () => endSession(lane, await effects.closeSession({ key, folder }), 'cancelled'),
-      ({ message }) => effects.notice(`${unit.step}: the end of a session could not be noted: ${message}`),
+      ({ message }) => effects.notice(`${unit.step}: could not record the end of a session: ${message}`),
     );
     throw thrown;
   }
@@ -123,11 +128,17 @@ async function turnsUntilEnd(
   }
 }
 
-/** Nobody is there to be asked, and a limit is waited for without keeping the agent alive. */
+/**
+ * Denies every question, because sessions are unattended, and stops at a rate limit instead of keeping the agent
+ * alive.
+ */
 const answerTo = (question: HostQuestion): HostAnswer =>
   question.kind === 'limit'
     ? { kind: 'stop' }
-    : { kind: 'deny', message: `${question.tool} is not allowed, and nobody is there to be asked.` };
+    : {
+        kind: 'deny',
+        message: `${question.tool} is not allowed, and this session runs unattended: no one can approve it.`,
+      };
 
 async function endOf(
   { effects }: SessionLane,
@@ -143,9 +154,9 @@ async function endOf(
         ...(result.structured === undefined ? {} : { structured: result.structured }),
       } as const;
     case 'failed':
-      return failure(result.error, !hasStarted && canBeginAnew(result.error, resume));
+      return failure(result.error, !hasStarted && canStartOver(result.error, resume));
     case 'cancelled':
-      return failure(cut ? overtime(agent) : endedItself);
+      return failure(cut ? overtime(agent) : cancelledByAgent);
     case 'limit': {
       const { resetsAt, error } = result;
       const delayMs = pauseMs({ resetsAt, now: await effects.now(), times: number + 1 });
@@ -154,7 +165,7 @@ async function endOf(
   }
 }
 
-const canBeginAnew = (error: ErrorData, resume: ResumeRequest | undefined): boolean =>
+const canStartOver = (error: ErrorData, resume: ResumeRequest | undefined): boolean =>
   resume === undefined ? isStartRace(error) : mayBeLost.has(error.code);
 
 const mayBeLost: ReadonlySet<string> = new Set(['AGENT_FAILED', 'AGENT_PROTOCOL']);
@@ -184,10 +195,10 @@ const endSession = (
     },
   });
 
-/** Only Claude Code lets us say which session it shall be. */
+/** Only Claude Code accepts a session id. */
 const choosesId = ({ kind }: AgentDefinition): boolean => kind === 'claude';
 
-/** Whether what was said before is still known to the agent when it is started again. */
+/** Whether the agent can resume a session after its process has exited. */
 export const canResume = ({ kind }: AgentDefinition): boolean =>
   kind === 'claude' || kind === 'codex' || kind === 'acp';
 
@@ -196,8 +207,8 @@ const nothingUsed: SessionAccount = { usage: noUsage, denials: [] };
 
 const overBudget = (message: string): ErrorData => ({
   code: 'BUDGET_EXCEEDED',
-  message: `the budget is used up: ${message}`,
-  hint: 'raise `budget`, or make the step smaller; what was done is kept in the workspace',
+  message: `the budget is exhausted: ${message}`,
+  hint: 'raise `budget`, or make the step smaller; its work so far is kept in the workspace',
 });
 
 const overtime = ({ name, timeoutMs = 0 }: AgentDefinition): ErrorData => ({
@@ -206,31 +217,31 @@ const overtime = ({ name, timeoutMs = 0 }: AgentDefinition): ErrorData => ({
   hint: `raise \`timeout\` of the agent \`${name}\`, or make the step smaller`,
 });
 
-const endedItself: ErrorData = {
+const cancelledByAgent: ErrorData = {
   code: 'AGENT_FAILED',
-  message: 'the session was cancelled, but nobody cancelled it',
+  message: 'the agent cancelled its session, although Reprise did not ask it to',
   hint: 'run the step again',
 };
 
-const firstMs = 5 * 60_000;
-const longestMs = 60 * 60_000;
-const leastMs = 1000;
+const initialPauseMs = 5 * 60_000;
+const maxPauseMs = 60 * 60_000;
+const minPauseMs = 1000;
 
 interface PauseOf {
-  /** When the limit resets, if the agent said so. */
+  /** Time at which the limit resets, if the agent reported it. */
   readonly resetsAt?: Timestamp | undefined;
   readonly now: number;
-  /** How many sessions of the attempt there have been, from 1. */
+  /** Number of sessions in this attempt so far, including this one. */
   readonly times: number;
 }
 
 /**
- * How long to wait for a limit to reset. A moment that has passed, or that nobody named, is no reason to ask again and
- * again: each time the wait is twice as long.
+ * Returns how long to wait for a rate limit to reset. Without a reset time, or with one in the past, the wait doubles
+ * with every session, so that the agent is not called in a loop.
  */
 export function pauseMs({ resetsAt, now, times }: PauseOf): number {
-  const doubled = (ms: number): number => Math.min(longestMs, ms * 2 ** Math.max(0, times - 1));
+  const doubled = (ms: number): number => Math.min(maxPauseMs, ms * 2 ** Math.max(0, times - 1));
   const untilReset = resetsAt === undefined ? Number.NaN : toEpochMs(resetsAt) - now;
-  if (Number.isNaN(untilReset)) return doubled(firstMs);
-  return untilReset >= leastMs ? untilReset : doubled(leastMs);
+  if (Number.isNaN(untilReset)) return doubled(initialPauseMs);
+  return untilReset >= minPauseMs ? untilReset : doubled(minPauseMs);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../effects/system.ts';
 import { thisProcess } from '../../../process/table.ts';
-import { placesOf, takeSlot } from './slots.ts';
+import { slotsOf, takeSlot } from './slots.ts';
 
 let stateDir = '';
 beforeEach(() => {
@@ -13,7 +13,7 @@ beforeEach(() => {
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
 });
 
-const request = (incarnation: string, given: Partial<Parameters<typeof takeSlot>[0]> = {}) => ({
+const request = (incarnation: string, overrides: Partial<Parameters<typeof takeSlot>[0]> = {}) => ({
   stateDir,
   agent: 'coder/../x',
   places: 2,
@@ -21,10 +21,10 @@ const request = (incarnation: string, given: Partial<Parameters<typeof takeSlot>
   clock: systemClock,
   signal: new AbortController().signal,
   onWait: () => {},
-  ...given,
+  ...overrides,
 });
 
-/** Resolves when somebody has to wait. */
+/** Resolves `waits` when a request has to wait. */
 function waiting() {
   let onWait = () => {};
   const waits = new Promise<void>(resolve => {
@@ -33,7 +33,7 @@ function waiting() {
   return { onWait, waits };
 }
 
-test('as many as there are places are let in, and the next one when a place is given back', async () => {
+test('requests get all slots, and the next request gets the first released one', async () => {
   const first = await takeSlot(request('a'));
   await takeSlot(request('b'));
   const { onWait, waits } = waiting();
@@ -43,7 +43,7 @@ test('as many as there are places are let in, and the next one when a place is g
   await third;
 });
 
-test('who waits can be told to stop', async () => {
+test('a waiting request can be aborted', async () => {
   await takeSlot(request('a', { places: 1 }));
   const stop = new AbortController();
   const { onWait, waits } = waiting();
@@ -53,18 +53,18 @@ test('who waits can be told to stop', async () => {
   await expect(second).rejects.toThrow('enough');
 });
 
-test('the place of a process that is gone is free', async () => {
-  const gone = spawnSync('true');
+test('the slot of an exited process is free', async () => {
+  const exited = spawnSync('true');
   await takeSlot(
     request('a', {
       places: 1,
-      owner: { incarnation: 'a', ...thisProcess(), pid: gone.pid, processStart: '1' },
+      owner: { incarnation: 'a', ...thisProcess(), pid: exited.pid, processStart: '1' },
     }),
   );
   await takeSlot(request('b', { places: 1 }));
 });
 
-test('the place of a process on another machine is not', async () => {
+test('the slot of a process on another machine is not free', async () => {
   const owner = { incarnation: 'a', ...thisProcess(), host: 'elsewhere', pid: 1, processStart: '1' };
   await takeSlot(request('a', { places: 1, owner }));
   const { onWait, waits } = waiting();
@@ -75,7 +75,7 @@ test('the place of a process on another machine is not', async () => {
   await expect(second).rejects.toThrow();
 });
 
-test('giving a place back twice takes it from nobody', async () => {
+test('releasing a slot twice does not take it from its new holder', async () => {
   const first = await takeSlot(request('a', { places: 1 }));
   first.release();
   await takeSlot(request('b', { places: 1 }));
@@ -88,15 +88,15 @@ test('giving a place back twice takes it from nobody', async () => {
   await expect(third).rejects.toThrow();
 });
 
-test('anybody can see how the places stand, without changing that', async () => {
-  expect(placesOf(stateDir, 'coder/../x')).toEqual([]);
+test('reading the state of the slots does not change it', async () => {
+  expect(slotsOf(stateDir, 'coder/../x')).toEqual([]);
   const first = await takeSlot(request('a'));
   await takeSlot(request('b'));
   first.release();
-  const seen = placesOf(stateDir, 'coder/../x');
+  const seen = slotsOf(stateDir, 'coder/../x');
   expect(seen).toMatchObject([
-    { place: 1, lock: { kind: 'free', token: 1 } },
-    { place: 2, lock: { kind: 'held', owner: { incarnation: 'b' } } },
+    { slot: 1, lock: { kind: 'free', token: 1 } },
+    { slot: 2, lock: { kind: 'held', owner: { incarnation: 'b' } } },
   ]);
-  expect(placesOf(stateDir, 'coder/../x')).toEqual(seen);
+  expect(slotsOf(stateDir, 'coder/../x')).toEqual(seen);
 });

@@ -1,37 +1,42 @@
 import { join } from 'node:path';
-import type { Clock } from '../../../core/time.ts';
-import { namesIn } from '../../../git/files.ts';
-import { type LockState, readLock, releaseToken, takeToken } from '../../../git/lock-file.ts';
-import { safeSegment } from '../../../git/names.ts';
-import type { Owner } from '../../../store/port.ts';
+import type { Clock } from '../../../core/index.ts';
+import {
+  type LockState,
+  namesIn,
+  readLock,
+  releaseToken,
+  safeSegment,
+  takeToken,
+} from '../../../git/index.ts';
+import type { Owner } from '../../../store/index.ts';
 
 export interface SlotRequest {
   readonly stateDir: string;
   readonly agent: string;
-  /** How many may be taken at once. */
+  /** Number of slots of the agent. */
   readonly places: number;
-  /** Its incarnation is that of this one session. */
+  /** Owner of the slot. Its incarnation is unique to the session. */
   readonly owner: Owner;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Called once if all are taken. */
+  /** Called once if all slots are taken. */
   readonly onWait: () => void;
 }
 
-/** One of the places of an agent, held until it is given back. */
+/** A slot of an agent, held until it is released. */
 export interface HeldSlot {
   release(): void;
 }
 
-const pollMs = { first: 20, longest: 500 };
+const pollMs = { first: 20, max: 500 };
 
 /**
- * Waits for one of the places that an agent has across all processes of the project. Each is a lock of its own, and is
- * taken over only from an owner that is provably dead. Rejects with the signal's reason while it waits.
+ * Waits for one of the slots that an agent has across all processes of the project. Each slot is a separate lock, which
+ * is taken over only from an owner that is provably dead. Rejects with the reason of the signal.
  */
 export async function takeSlot(request: SlotRequest): Promise<HeldSlot> {
   const { clock, signal } = request;
-  for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 1.5, pollMs.longest)) {
+  for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 1.5, pollMs.max)) {
     signal.throwIfAborted();
     const held = takeFree(request);
     if (held) return held;
@@ -40,19 +45,19 @@ export async function takeSlot(request: SlotRequest): Promise<HeldSlot> {
   }
 }
 
-/** Whether one could be taken now. */
+/** Whether a slot is free. */
 export const hasFreeSlot = ({
   stateDir,
   agent,
-  places,
+  places: slots,
 }: Pick<SlotRequest, 'stateDir' | 'agent' | 'places'>) =>
-  Array.from({ length: places }, (_, place) => placeFolder(stateDir, agent, place + 1)).some(
+  Array.from({ length: slots }, (_, slot) => slotFolder(stateDir, agent, slot + 1)).some(
     folder => readLock(folder).kind !== 'held',
   );
 
-function takeFree({ stateDir, agent, places, owner }: SlotRequest): HeldSlot | undefined {
-  for (let place = 1; place <= places; place++) {
-    const folder = placeFolder(stateDir, agent, place);
+function takeFree({ stateDir, agent, places: slots, owner }: SlotRequest): HeldSlot | undefined {
+  for (let slot = 1; slot <= slots; slot++) {
+    const folder = slotFolder(stateDir, agent, slot);
     const lock = readLock(folder);
     const held = { token: lock.token + 1, owner };
     if (lock.kind !== 'held' && takeToken(folder, held)) return { release: () => releaseToken(folder, held) };
@@ -60,15 +65,15 @@ function takeFree({ stateDir, agent, places, owner }: SlotRequest): HeldSlot | u
   return undefined;
 }
 
-const placeFolder = (stateDir: string, agent: string, place: number): string =>
-  join(stateDir, 'locks', 'agents', safeSegment(agent), String(place));
+const slotFolder = (stateDir: string, agent: string, slot: number): string =>
+  join(stateDir, 'locks', 'agents', safeSegment(agent), String(slot));
 
-/** How the places of an agent stand that were ever taken, by number. Changes nothing. */
-export const placesOf = (
+/** Returns the state of every slot that was ever taken, by number. Changes nothing. */
+export const slotsOf = (
   stateDir: string,
   agent: string,
-): readonly { readonly place: number; readonly lock: LockState }[] =>
+): readonly { readonly slot: number; readonly lock: LockState }[] =>
   namesIn(join(stateDir, 'locks', 'agents', safeSegment(agent)))
     .flatMap(name => (/^[1-9]\d*$/.test(name) ? Number(name) : []))
     .sort((a, b) => a - b)
-    .map(place => ({ place, lock: readLock(placeFolder(stateDir, agent, place)) }));
+    .map(slot => ({ slot, lock: readLock(slotFolder(stateDir, agent, slot)) }));

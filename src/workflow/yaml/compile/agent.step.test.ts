@@ -6,8 +6,8 @@ const agentStep = (keys: string, prefix = '') =>
   load(`${prefix}\nsteps: [{ id: a, agent: coder, prompt: Do it., ${keys} }]`);
 const agentBody = (keys: string) => bodyOf(agentStep(keys), 'a', 'agent');
 
-describe('a step of an agent', () => {
-  test('says who does what, and works in a worktree of its own', () => {
+describe('a step with an agent', () => {
+  test('names the agent and works in its own worktree', () => {
     expect(
       bodyOf(load('steps:\n  - id: a\n    agent: coder\n    prompt: Do it.\n'), 'a', 'agent'),
     ).toMatchObject({
@@ -24,7 +24,7 @@ describe('a step of an agent', () => {
     });
   });
 
-  test('has a prompt that reads what it needs', () => {
+  test('has a prompt that reads inputs, variables and needed steps', () => {
     const model = load(`
 inputs: { issue: {} }
 steps:
@@ -79,11 +79,11 @@ steps:
         },
       },
     ],
-  ])('with %s', (keys, expected) => {
+  ])('with %s becomes %j', (keys, expected) => {
     expect(agentBody(keys)).toMatchObject(expected);
   });
 
-  test('shows its output schema to the agent, and checks what comes back', () => {
+  test('shows its output schema to the agent and validates the output', () => {
     const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
     const { output } = agentBody(`output: ${JSON.stringify(schema)}`);
     expect(output?.schema).toEqual(schema);
@@ -91,7 +91,7 @@ steps:
     expect(() => output?.parse({})).toThrowError(expect.objectContaining({ code: 'OUTPUT_INVALID' }));
   });
 
-  test('has limits for silence, money, tokens and time', () => {
+  test('has limits for silence, cost, tokens and time', () => {
     expect(
       stepOf(agentStep('timeout: { stall: 1m }, budget: { cost_usd: 2.5, tokens: 1000, minutes: 3 }'), 'a'),
     ).toMatchObject({
@@ -124,16 +124,16 @@ steps:
 describe('a prompt in a file', () => {
   const text = 'inputs: { x: {} }\nsteps: [{ id: a, agent: coder, prompt: { file: prompts/fix.md } }]';
 
-  test('is a template like any other, and part of the fingerprint', () => {
+  test('is a template like any other and part of the fingerprint', () => {
     const model = load(text, { prompts: { 'prompts/fix.md': 'Fix ${{ inputs.x }}.\n' } });
     expect(bodyOf(model, 'a', 'agent').prompt(scopeOf({ inputs: { x: 7 } }))).toBe('Fix 7.\n');
-    const other = load(text, { prompts: { 'prompts/fix.md': 'Mend ${{ inputs.x }}.\n' } });
+    const other = load(text, { prompts: { 'prompts/fix.md': 'Repair ${{ inputs.x }}.\n' } });
     expect(stepOf(other, 'a').fingerprint).not.toBe(stepOf(model, 'a').fingerprint);
     const same = load(text, { prompts: { 'prompts/fix.md': 'Fix ${{ inputs.x }}.\n' } });
     expect(stepOf(same, 'a').fingerprint).toBe(stepOf(model, 'a').fingerprint);
   });
 
-  test('has its problems told at their places in it', () => {
+  test('has its problems reported at their positions in the file', () => {
     expect(
       problemsIn(text, { prompts: { 'prompts/fix.md': 'Fix it.\n\nLook at ${{ inputs.y }}.\n' } }),
     ).toMatchInlineSnapshot(`
@@ -146,13 +146,13 @@ describe('a prompt in a file', () => {
       `);
   });
 
-  test('must be there, and say something', () => {
+  test('must exist and must not be empty', () => {
     expect(problemsIn(text)).toMatchInlineSnapshot(`
       "
-      main.yaml:2:48: there is no file \`prompts/fix.md\`
+      main.yaml:2:48: cannot find file \`prompts/fix.md\`
          2 | steps: [{ id: a, agent: coder, prompt: { file: prompts/fix.md } }]
            |                                                ^^^^^^^^^^^^^^
-        hint: the path counts from the folder of this file
+        hint: the path is relative to the folder of this file
       "
     `);
     expect(shortProblemsIn(text, { prompts: { 'prompts/fix.md': ' \n' } })).toEqual([
@@ -161,7 +161,7 @@ describe('a prompt in a file', () => {
   });
 });
 
-test('an artifact that a step does not leave cannot be read', () => {
+test('an artifact that a step does not declare cannot be read', () => {
   const steps = (name: string) =>
     `steps: [{ id: a, agent: x, prompt: p, artifacts: [out/report.md] }, { id: b, needs: a, run: "cat \${{ steps.a.artifacts.${name} }}" }]`;
   expect(shortProblemsIn(steps('report'))).toEqual([]);
@@ -170,31 +170,34 @@ test('an artifact that a step does not leave cannot be read', () => {
   ]);
 });
 
-describe('mistakes', () => {
+describe('an invalid step with an agent', () => {
   test.each([
-    ['agent: coder', ['[coder] an agent needs a `prompt`']],
-    ['agent: coder, prompt: 5', ['[5] `prompt` must be text, or a map with `file`, not `5`']],
+    ['agent: coder', ['[coder] an agent requires a `prompt`']],
+    ['agent: coder, prompt: 5', ['[5] `prompt` must be a string, or a map with `file`, not `5`']],
     [
       'agent: two words, prompt: p',
       [
-        '[two words] `agent` must begin with a letter or `_` and go on with letters, digits, `_` or `-`, not `two words`',
+        '[two words] `agent` must be an identifier (letters, digits, `_` and `-`, starting with a letter or `_`), not `two words`',
       ],
     ],
-    ['agent: a, run: ls', ['[agent] a step has either `run` or `agent`, not both']],
-    ['run: ls, prompt: p', ['[prompt] `prompt` belongs to steps with `agent`, and this one has `run`']],
+    ['agent: a, run: ls', ['[agent] a step cannot have both `run` and `agent`']],
+    [
+      'run: ls, prompt: p',
+      ['[prompt] `prompt` is only allowed in steps with `agent`, but this step has `run`'],
+    ],
     [
       'run: ls, on_fail: rework',
-      ['[on_fail] `on_fail` belongs to steps with `agent`, and this one has `run`'],
+      ['[on_fail] `on_fail` is only allowed in steps with `agent`, but this step has `run`'],
     ],
     [
       'approve: ok?, checks: ls',
-      ['[checks] `checks` belongs to steps with `run` or `agent`, and this one has `approve`'],
+      ['[checks] `checks` is only allowed in steps with `run` or `agent`, but this step has `approve`'],
     ],
     [
       'uses: x, select: { rank: ls }',
       [
-        '[x] there is no workflow `x`',
-        '[select] `select` belongs to steps with `run` or `agent`, and this one has `uses`',
+        '[x] cannot find workflow `x`',
+        '[select] `select` is only allowed in steps with `run` or `agent`, but this step has `uses`',
       ],
     ],
     ['prompt: p', ['[{ id: a, prompt: p }] step `a` does nothing']],
@@ -205,14 +208,12 @@ describe('mistakes', () => {
     [
       'agent: a, prompt: p, permissions: { allow: ["Bash()"] }',
       [
-        '["Bash()"] `permissions.allow[0]` `Bash()` says nothing in its parentheses: write `Bash` for all of it',
+        '["Bash()"] `permissions.allow[0]` `Bash()` has empty parentheses: write `Bash` to match every use of the tool',
       ],
     ],
     [
       'agent: a, prompt: p, on_fail: rework',
-      [
-        '[on_fail] there is nothing that the agent could be asked to mend: the step has neither `checks` nor `output`',
-      ],
+      ['[on_fail] `on_fail` has no effect, because the step has neither `checks` nor `output`'],
     ],
     [
       'agent: a, prompt: p, on_fail: { rework: 0 }, checks: ls',
@@ -220,36 +221,36 @@ describe('mistakes', () => {
     ],
     [
       'agent: a, prompt: p, artifacts: [/etc/passwd]',
-      ['[/etc/passwd] an artifact must be relative to the workspace'],
+      ['[/etc/passwd] the path of an artifact must be relative to the workspace'],
     ],
     [
       'agent: a, prompt: p, artifacts: { x: a/../../b }',
-      ['[a/../../b] an artifact must stay inside the workspace'],
+      ['[a/../../b] the path of an artifact must stay inside the workspace'],
     ],
-    ['agent: a, prompt: p, artifacts: [a/r.md, b/r.txt]', ['[b/r.txt] two artifacts are called `r`']],
+    ['agent: a, prompt: p, artifacts: [a/r.md, b/r.txt]', ['[b/r.txt] duplicate artifact name `r`']],
     [
       'agent: a, prompt: p, output: { type: objekt }',
-      ['[output] `output` is not a JSON Schema that can be checked: Unsupported type: objekt'],
+      ['[output] `output` is not a supported JSON Schema: Unsupported type: objekt'],
     ],
     [
       'run: ls, timeout: { stall: 1s }',
-      ['[stall] `timeout.stall` limits the silence of an agent, and this step has none'],
+      ['[stall] `timeout.stall` limits the silence of an agent, but this step has no agent'],
     ],
     ['agent: a, prompt: p, checks: ["echo ${{ inputs.x }}"]', ['[inputs.x] `inputs.x` is not declared']],
-    ['agent: a, prompt: p, max-turns: 3', ['[max-turns] a step has no `max-turns`']],
+    ['agent: a, prompt: p, max-turns: 3', ['[max-turns] `max-turns` is not supported']],
     ['agent: a, prompt: p, budget: { cost_usd: 0 }', ['[0] `budget.cost_usd` must be more than 0, not `0`']],
-  ])('%s', (keys, expected) => {
+  ])('such as `%s` has the problems %j', (keys, expected) => {
     expect(shortProblemsIn(`steps: [{ id: a, ${keys} }]`)).toEqual(expected);
   });
 });
 
-test('the agents of a workflow are known by name and place, judges and children included', () => {
+test('agentNames lists the agents of a workflow with their positions, including judges and child workflows', () => {
   const model = load(
     `
 steps:
   - { id: plan, agent: planner, prompt: p }
   - { id: fix, agent: coder, prompt: p, concurrency: 2, select: { judge: critic } }
-  - { id: mend, agent: coder, prompt: p, concurrency: 2, select: { judge: { agent: critic, prompt: q } } }
+  - { id: repair, agent: coder, prompt: p, concurrency: 2, select: { judge: { agent: critic, prompt: q } } }
   - { id: sub, uses: ./child.yaml }
   - { id: again, uses: ./child.yaml }
 `,
@@ -263,8 +264,8 @@ steps:
     'planner plan main.yaml:3',
     'coder fix main.yaml:4',
     'critic fix main.yaml:4',
-    'coder mend main.yaml:5',
-    'critic mend main.yaml:5',
+    'coder repair main.yaml:5',
+    'critic repair main.yaml:5',
     'helper sub/x ./child.yaml:1',
   ]);
 });

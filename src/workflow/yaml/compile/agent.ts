@@ -1,5 +1,4 @@
-import type { Position } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../core/json.ts';
+import type { JsonObject, Position } from '../../../core/index.ts';
 import { toText } from '../../expression/evaluate.ts';
 import type { AgentBody, AgentOutput, Selector, StepPermissions, WorkRules } from '../../model.ts';
 import type { StepDefinition } from '../schema.ts';
@@ -10,7 +9,7 @@ import { type BodySite, compileTemplate, compileText } from './expressions.ts';
 interface AgentParts {
   readonly agent: string;
   readonly definition: StepDefinition;
-  /** As written: what was reported for its shape is there all the same. */
+  /** Step as written, including keys that failed validation. */
   readonly written: JsonObject;
   readonly work: WorkRules;
   readonly readPrompt: PromptReader | undefined;
@@ -18,11 +17,11 @@ interface AgentParts {
 
 interface CompiledAgent {
   readonly body: AgentBody;
-  /** What the prompt's own file holds. */
+  /** Content of the prompt's file, if it has one. */
   readonly promptText?: string | undefined;
 }
 
-/** A step that an agent does. */
+/** Compiles a step with an agent. Returns `undefined` without a valid prompt. */
 export function compileAgent(parts: AgentParts, site: BodySite): CompiledAgent | undefined {
   const { agent, definition, written, work } = parts;
   const { source, problems } = site;
@@ -32,7 +31,7 @@ export function compileAgent(parts: AgentParts, site: BodySite): CompiledAgent |
   const { prompt, max_turns: maxTurns } = definition;
   if (prompt === undefined) {
     if (!Object.hasOwn(written, 'prompt'))
-      problems.add(source, { path, message: 'an agent needs a `prompt`', hint: 'say what it is to do' });
+      problems.add(source, { path, message: 'an agent requires a `prompt`', hint: 'describe its task' });
     return undefined;
   }
   const { select, fileText } = compilePrompt(prompt, site, parts.readPrompt);
@@ -68,38 +67,36 @@ function permissionsOf(permissions: StepDefinition['permissions']): StepPermissi
 
 const defaultRework = 2;
 
-/** How often an agent is told what was wrong. */
+/** Number of times that the agent may fix failing checks or an invalid output. */
 function reworkOf({ on_fail: onFail = 'fail' }: StepDefinition, written: JsonObject, site: BodySite): number {
   if (onFail === 'fail') return 0;
   if (!Object.hasOwn(written, 'checks') && !Object.hasOwn(written, 'output')) {
     site.problems.add(site.source, {
       path: [...site.path, 'on_fail'],
       atKey: true,
-      message:
-        'there is nothing that the agent could be asked to mend: the step has neither `checks` nor `output`',
-      hint: 'add `checks: [npm test]`, or take `on_fail` away',
+      message: '`on_fail` has no effect, because the step has neither `checks` nor `output`',
+      hint: 'add `checks: [npm test]`, or remove `on_fail`',
     });
   }
   return onFail === 'rework' ? defaultRework : onFail.rework;
 }
 
-/** A file that holds a prompt. */
 interface PromptFile {
-  /** The path as people see it. */
+  /** Path to show in messages. */
   readonly displayFile: string;
   readonly text: string;
 }
 
-/** Finds the file of a prompt: a path relative to the file of the workflow. */
+/** Reads the file of a prompt, whose path is relative to the workflow file. */
 export type PromptReader = (reference: string, fromFile: string) => PromptFile | undefined;
 
 interface CompiledPrompt {
   readonly select: Selector<string>;
-  /** What the file holds, if it stands in one, for the fingerprint. */
+  /** Content of the prompt's file, if it has one, for the fingerprint. */
   readonly fileText?: string | undefined;
 }
 
-/** A prompt is a template like any text, also if it stands in a file of its own. */
+/** Compiles a prompt as a template, whether it is inline or in its own file. */
 function compilePrompt(
   prompt: NonNullable<StepDefinition['prompt']>,
   site: BodySite,
@@ -108,18 +105,21 @@ function compilePrompt(
   const path = [...site.path, 'prompt'];
   if (typeof prompt === 'string') {
     const text = compileText(prompt, path, site);
-    return { select: scope => text(site.surroundings(scope)) };
+    return { select: scope => text(site.evaluationContext(scope)) };
   }
   const file = read?.(prompt.file, site.source.file);
   const objection = !file
-    ? { message: `there is no file \`${prompt.file}\``, hint: 'the path counts from the folder of this file' }
+    ? {
+        message: `cannot find file \`${prompt.file}\``,
+        hint: 'the path is relative to the folder of this file',
+      }
     : file.text.trim() === ''
       ? { message: `the file \`${prompt.file}\` is empty` }
       : undefined;
   if (objection) site.problems.add(site.source, { path: [...path, 'file'], ...objection });
   const { faults, value } = compileTemplate(file?.text ?? '', site.visible);
   if (file) site.problems.addText(new PromptSource(file), faults);
-  return { select: scope => toText(value(site.surroundings(scope))), fileText: file?.text };
+  return { select: scope => toText(value(site.evaluationContext(scope))), fileText: file?.text };
 }
 
 class PromptSource implements TextSource {
@@ -136,7 +136,7 @@ class PromptSource implements TextSource {
   }
 }
 
-/** The check that an `output` asks for; reports a schema that cannot be checked. */
+/** Compiles an `output` into a parser. Reports an unsupported schema. */
 export function compileOutput(
   schema: JsonObject,
   { source, problems, path }: BodySite,
@@ -146,7 +146,7 @@ export function compileOutput(
   problems.add(source, {
     path: [...path, 'output'],
     atKey: true,
-    message: `\`output\` is not a JSON Schema that can be checked: ${compiled.reason}`,
+    message: `\`output\` is not a supported JSON Schema: ${compiled.reason}`,
   });
   return undefined;
 }

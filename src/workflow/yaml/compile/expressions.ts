@@ -1,18 +1,18 @@
-import { isJsonObject, type Json } from '../../../core/json.ts';
+import { isJsonObject, type Json } from '../../../core/index.ts';
 import {
   checkExpression,
-  type Visible,
   type VisibleMatrix,
+  type VisibleNames,
   type VisibleSteps,
 } from '../../expression/check.ts';
 import {
+  type EvaluationContext,
   evaluate,
   isTruthy,
   type KnownContext,
-  type Surroundings,
   toText,
 } from '../../expression/evaluate.ts';
-import type { Expression, Fault } from '../../expression/parse.ts';
+import type { Expression, ParseFault } from '../../expression/parse.ts';
 import {
   evaluateTemplate,
   openingMark,
@@ -26,61 +26,61 @@ import { valuePrefix, withoutNul } from '../shell/template.ts';
 import type { ProblemList } from '../source/problem-list.ts';
 import type { Path, YamlSource } from '../source/yaml-source.ts';
 
-/** A value that is known once an expression can be evaluated. */
-export type Compiled<T> = (surroundings: Surroundings) => T;
+/** A value that depends on expressions. */
+export type Compiled<T> = (context: EvaluationContext) => T;
 
-/** Where templates stand: what they may name, and where their problems go. */
-export interface Site {
+/** Context of a template: the names that it may use, and the list that receives its problems. */
+export interface ExpressionSite {
   readonly source: YamlSource;
   readonly problems: ProblemList;
-  readonly visible: Visible;
+  readonly visible: VisibleNames;
 }
 
 export function reportUnknownNames(
   expression: Expression,
   path: Path,
-  { source, problems, visible }: Site,
+  { source, problems, visible }: ExpressionSite,
 ): void {
   problems.addFaults(source, path, checkExpression(expression, visible));
 }
 
-/** A scalar as text. */
-export function compileText(text: string, path: Path, site: Site): Compiled<string> {
+/** Compiles a scalar to text. */
+export function compileText(text: string, path: Path, site: ExpressionSite): Compiled<string> {
   const value = compileScalar(text, path, site);
-  return surroundings => toText(value(surroundings));
+  return context => toText(value(context));
 }
 
-/** A JSON value in which any text may be a template. */
-export function compileValue(value: Json, path: Path, site: Site): Compiled<Json> {
+/** Compiles a JSON value in which any text may be a template. */
+export function compileValue(value: Json, path: Path, site: ExpressionSite): Compiled<Json> {
   if (typeof value === 'string') return compileScalar(value, path, site);
   if (Array.isArray(value)) {
     const items = value.map((item: Json, index) => compileValue(item, [...path, index], site));
-    return surroundings => items.map(item => item(surroundings));
+    return context => items.map(item => item(context));
   }
   if (!isJsonObject(value)) return () => value;
   const fields = Object.entries(value).map(
     ([key, field]) => [key, compileValue(field, [...path, key], site)] as const,
   );
-  return surroundings => Object.fromEntries(fields.map(([key, field]) => [key, field(surroundings)]));
+  return context => Object.fromEntries(fields.map(([key, field]) => [key, field(context)]));
 }
 
-/** Whether a value is the same whatever the run does. */
+/** Returns true if a value contains no expressions. */
 export function isConstant(value: Json): boolean {
   if (typeof value === 'string') return !value.includes(openingMark);
   return typeof value !== 'object' || value === null || Object.values(value).every(isConstant);
 }
 
-function compileScalar(text: string, path: Path, site: Site): Compiled<Json> {
+function compileScalar(text: string, path: Path, site: ExpressionSite): Compiled<Json> {
   const { faults, value } = compileTemplate(text, site.visible);
   site.problems.addFaults(site.source, path, faults);
   return value;
 }
 
-/** Text with `${{ }}` in it, wherever it comes from. */
+/** Compiles text from any source that may contain `${{ }}`. */
 export function compileTemplate(
   text: string,
-  visible: Visible,
-): { readonly faults: readonly Fault[]; readonly value: Compiled<Json> } {
+  visible: VisibleNames,
+): { readonly faults: readonly ParseFault[]; readonly value: Compiled<Json> } {
   if (!text.includes(openingMark)) return { faults: [], value: () => text };
   const template = parseTemplate(text);
   const unknown = template.parts.flatMap(part =>
@@ -88,21 +88,21 @@ export function compileTemplate(
   );
   return {
     faults: [...template.faults, ...unknown],
-    value: surroundings => evaluateTemplate(template, surroundings),
+    value: context => evaluateTemplate(template, context),
   };
 }
 
 interface CompiledCondition {
   readonly test: Compiled<boolean>;
-  /** It looks at how the steps before ended, so it is asked whatever that was. */
+  /** If true, the condition reads the status of earlier steps, so it is evaluated no matter how they ended. */
   readonly readsStatus: boolean;
 }
 
-/** An `if:`. Without a status function in it, `success()` is implied. */
+/** Compiles an `if:`. Without a status function, `success()` is implied. */
 export function compileCondition(
   condition: string | boolean,
   path: Path,
-  site: Site,
+  site: ExpressionSite,
 ): CompiledCondition | undefined {
   const parsed = parseCondition(String(condition));
   if (parsed.kind === 'faults') {
@@ -114,29 +114,29 @@ export function compileCondition(
   const isStatusRead = readsStatus(expression);
   return {
     readsStatus: isStatusRead,
-    test: surroundings =>
-      (isStatusRead || surroundings.status === 'success') && isTruthy(evaluate(expression, surroundings)),
+    test: context =>
+      (isStatusRead || context.status === 'success') && isTruthy(evaluate(expression, context)),
   };
 }
 
-/** Where the body of a step stands and what it sees when it runs. */
-export interface BodySite extends Site {
+/** Context of the body of a step, including what it can read at run time. */
+export interface BodySite extends ExpressionSite {
   readonly path: Path;
-  readonly surroundings: (scope: Scope) => Surroundings;
-  readonly environment: (scope: Scope) => Environment;
+  readonly evaluationContext: (scope: Scope) => EvaluationContext;
+  readonly environment: (scope: Scope) => EnvironmentTexts;
 }
 
-/** What all steps of a file see. */
+/** Context that all steps of a file share. */
 export interface SharedSite {
   readonly source: YamlSource;
   readonly problems: ProblemList;
-  /** Names of the declared inputs; `undefined` if they could not be read. */
+  /** Names of the declared inputs. `undefined` if they could not be read. */
   readonly inputs: ReadonlySet<string> | undefined;
-  /** The `env` of the workflow: compiled, and its names. */
-  readonly environment: Compiled<Environment>;
+  /** Compiled `env` of the workflow. */
+  readonly environment: Compiled<EnvironmentTexts>;
   readonly environmentNames: ReadonlySet<string> | undefined;
-  /** The names of the artifacts of each step, where they could be read. */
-  readonly artifacts: NonNullable<Visible['artifacts']>;
+  /** Artifact names of each step, if they could be read. */
+  readonly artifacts: NonNullable<VisibleNames['artifacts']>;
 }
 
 interface SiteOptions {
@@ -147,16 +147,16 @@ interface SiteOptions {
   readonly matrix: VisibleMatrix;
 }
 
-/** `env` of a step reads that of the workflow; everything else in the step reads both, its own first. */
+/** The `env` of a step can read that of the workflow. All other keys read both, and the step's own values win. */
 export function bodySite({ definition, path, shared, steps, matrix }: SiteOptions): BodySite {
   const { source, problems, inputs, environmentNames: outerNames } = shared;
   const { artifacts } = shared;
-  const outerVisible: Visible = { inputs, steps, artifacts, matrix, env: outerNames };
-  const outerSite: Site = { source, problems, visible: outerVisible };
+  const outerVisible: VisibleNames = { inputs, steps, artifacts, matrix, env: outerNames };
+  const outerSite: ExpressionSite = { source, problems, visible: outerVisible };
   const own = compileEnvironment(definition.env ?? {}, [...path, 'env'], outerSite);
-  const environment = (scope: Scope): Environment => {
-    const outer = shared.environment(surroundingsOf(scope, () => ({})));
-    return { ...outer, ...own(surroundingsOf(scope, () => outer)) };
+  const environment = (scope: Scope): EnvironmentTexts => {
+    const outer = shared.environment(evaluationContextOf(scope, () => ({})));
+    return { ...outer, ...own(evaluationContextOf(scope, () => outer)) };
   };
   const env = outerNames && new Set([...outerNames, ...Object.keys(definition.env ?? {})]);
   return {
@@ -165,27 +165,26 @@ export function bodySite({ definition, path, shared, steps, matrix }: SiteOption
     path,
     visible: { ...outerVisible, env },
     environment,
-    surroundings: scope => surroundingsOf(scope, () => environment(scope)),
+    evaluationContext: scope => evaluationContextOf(scope, () => environment(scope)),
   };
 }
 
-/** The same place for what is decided once for all copies of a step. */
+/** Returns the same context without a matrix, for values that are evaluated once for all copies. */
 export const withoutMatrix = (site: BodySite, because: string): BodySite => ({
   ...site,
   visible: { ...site.visible, matrix: { kind: 'none', because } },
 });
 
-type Environment = Readonly<Record<string, string>>;
+type EnvironmentTexts = Readonly<Record<string, string>>;
 
-/** The variables of an `env:`. */
 export function compileEnvironment(
   definition: EnvironmentDefinition,
   path: Path,
-  site: Site,
-): Compiled<Environment> {
+  site: ExpressionSite,
+): Compiled<EnvironmentTexts> {
   const variables = Object.entries(definition).map(([name, value]) => {
     if (name.startsWith(valuePrefix)) {
-      const message = `variables that begin with \`${valuePrefix}\` carry the values of \`\${{ }}\``;
+      const message = `names that start with \`${valuePrefix}\` are reserved for the values of \`\${{ }}\``;
       site.problems.add(site.source, {
         path: [...path, name],
         atKey: true,
@@ -195,13 +194,12 @@ export function compileEnvironment(
     }
     return [name, compileText(value === null ? '' : String(value), [...path, name], site)] as const;
   });
-  return surroundings =>
-    Object.fromEntries(variables.map(([name, value]) => [name, withoutNul(value(surroundings))]));
+  return context => Object.fromEntries(variables.map(([name, value]) => [name, withoutNul(value(context))]));
 }
 
-/** What an expression sees in a scope. The environment is worked out only if it is read, and once. */
-export function surroundingsOf(scope: Scope, environment: () => Environment): Surroundings {
-  let known: Environment | undefined;
+/** Returns the values that an expression can read in a scope. Computes the environment lazily and only once. */
+export function evaluationContextOf(scope: Scope, environment: () => EnvironmentTexts): EvaluationContext {
+  let known: EnvironmentTexts | undefined;
   const read = (context: KnownContext): Json => {
     switch (context) {
       case 'inputs':

@@ -7,7 +7,7 @@ const fanOutOf = (keys: string) =>
 const itemsOf = (keys: string, given?: Partial<Scope>) => fanOutOf(keys)?.items(scopeOf(given));
 
 describe('concurrency', () => {
-  test.each([0, 1])('of %i is an ordinary step', count => {
+  test.each([0, 1])('of %i does not fan out', count => {
     expect(fanOutOf(`concurrency: ${count}`)).toBeUndefined();
     expect(fanOutOf(`concurrency: ${count}, strategy: { max-parallel: 2 }`)).toBeUndefined();
   });
@@ -17,7 +17,7 @@ describe('concurrency', () => {
     expect(itemsOf('concurrency: 3')).toEqual([{}, {}, {}]);
   });
 
-  test('gives a script a worktree of its own, unless it wants none', () => {
+  test('gives each copy of a script its own worktree, except with `workspace: none`', () => {
     const work = (keys: string) => bodyOf(load(`steps: [{ id: a, run: ls, ${keys} }]`), 'a', 'run').work;
     expect(work('concurrency: 2')).toMatchObject({ workspace: { kind: 'worktree', readonly: false } });
     expect(work('concurrency: 2, workspace: none')).toMatchObject({ workspace: { kind: 'none' } });
@@ -31,13 +31,13 @@ describe('concurrency', () => {
     ['strategy: { on_failure: finish-running }', { onFailure: 'finish-running' }],
     ['select: { gates: npm test }', { onFailure: 'continue' }],
     ['select: { gates: npm test }, strategy: { fail-fast: true }', { onFailure: 'fail-fast' }],
-  ])('with %s', (keys, expected) => {
+  ])('with %s becomes %j', (keys, expected) => {
     expect(fanOutOf(`concurrency: 3, ${keys}`)).toMatchObject(expected);
   });
 });
 
 describe('a matrix', () => {
-  test('is fixed, or computed when the step runs', () => {
+  test('is fixed or computed at run time', () => {
     expect(itemsOf('strategy: { matrix: { os: [linux, mac], n: [1] } }')).toEqual([
       { os: 'linux', n: 1 },
       { os: 'mac', n: 1 },
@@ -61,7 +61,7 @@ describe('a matrix', () => {
     ).toEqual([{ a: 2 }]);
   });
 
-  test('may come to nothing when the step runs', () => {
+  test('may be empty at run time', () => {
     expect(itemsOf('strategy: { matrix: { f: "${{ inputs.x }}" } }', { inputs: { x: [] } })).toEqual([]);
   });
 
@@ -69,30 +69,30 @@ describe('a matrix', () => {
     [
       '{ f: "${{ inputs.x }}" }',
       'a,b',
-      '`strategy.matrix.f` must be a list, not `a,b`; it comes from ${{ inputs.x }}',
+      '`strategy.matrix.f` must be a list, not `a,b`; the value comes from ${{ inputs.x }}',
     ],
     [
       '"${{ inputs.x }}"',
       7,
-      '`strategy.matrix` must be a map of lists, or a list of maps, not `7`; it comes from ${{ inputs.x }}',
+      '`strategy.matrix` must be a map of lists, or a list of maps, not `7`; the value comes from ${{ inputs.x }}',
     ],
     [
       '"${{ inputs.x }}"',
       ['a'],
-      '`strategy.matrix[0]` must be a map, not `a`; it comes from ${{ inputs.x }}',
+      '`strategy.matrix[0]` must be a map, not `a`; the value comes from ${{ inputs.x }}',
     ],
     [
       '{ f: [1], include: "${{ inputs.x }}" }',
       null,
-      '`strategy.matrix.include` must be a list, not empty; it comes from ${{ inputs.x }}',
+      '`strategy.matrix.include` must be a list, not empty; the value comes from ${{ inputs.x }}',
     ],
-  ])('of %s with %j fails when the step runs', (matrix, x, message) => {
+  ])('of %s with the input %j fails at run time', (matrix, x, message) => {
     expect(() => itemsOf(`strategy: { matrix: ${matrix} }`, { inputs: { x } })).toThrowError(
       expect.objectContaining({ code: 'EXPRESSION_FAILED', message }),
     );
   });
 
-  test('is read by everything that a copy does', () => {
+  test('can be read by every key of a copy', () => {
     const model = load(`
 steps:
   - id: a
@@ -109,11 +109,11 @@ steps:
     expect(body.env(scope)).toEqual({ FILE: 'x.md' });
     expect(body.work.checks[0]?.command(scope).env).toEqual({ FILE: 'x.md', REPRISE_VALUE_1: 'x.md' });
     const { workspace } = body.work;
-    if (workspace.kind !== 'worktree' || workspace.base.kind !== 'ref') throw new Error('not so');
+    if (workspace.kind !== 'worktree' || workspace.base.kind !== 'ref') throw new Error('expected a ref');
     expect([workspace.branch?.(scope), workspace.base.name(scope)]).toEqual(['docs/x.md', 'x.md']);
   });
 
-  test('gives each child its input', () => {
+  test('provides the input of each child workflow', () => {
     const model = load(
       'steps: [{ id: a, strategy: { matrix: { n: [1, 2] } }, uses: c, with: { n: "${{ matrix.n }}" } }]',
       {
@@ -125,7 +125,7 @@ steps:
 });
 
 describe('a selection', () => {
-  test('has gates, a rank, or a judge', () => {
+  test('has gates, a rank or a judge', () => {
     expect(
       fanOutOf('concurrency: 2, select: { gates: [npm test, npm run lint], rank: node size.js }')?.select,
     ).toMatchObject({
@@ -143,14 +143,14 @@ describe('a selection', () => {
   });
 });
 
-describe('mistakes', () => {
-  test('of many zeros do not fill the memory', () => {
+describe('an invalid fan-out', () => {
+  test('with a mistyped number does not fill the memory', () => {
     expect(problemsIn('steps:\n  - { id: a, run: ls, concurrency: 1000000000 }\n')).toContain(
       'main.yaml:2:36: `concurrency` must be at most 10000, not `1000000000`',
     );
   });
 
-  test('in the number of copies are explained', () => {
+  test('with an invalid number of copies is explained', () => {
     expect(
       problemsIn(`steps:
   - { id: a, run: ls, concurrency: -1 }
@@ -163,31 +163,34 @@ describe('mistakes', () => {
       main.yaml:2:36: \`concurrency\` must be at least 0, not \`-1\`
          2 |   - { id: a, run: ls, concurrency: -1 }
            |                                    ^^
-        hint: write how many copies of the step run, such as \`concurrency: 3\`; for one copy for each item use \`strategy.matrix\`
+        hint: write the number of copies, such as \`concurrency: 3\`; for one copy per item, use \`strategy.matrix\`
 
       main.yaml:3:36: \`concurrency\` must be a number, not \`three\`
          3 |   - { id: b, run: ls, concurrency: three }
            |                                    ^^^^^
-        hint: write how many copies of the step run, such as \`concurrency: 3\`; for one copy for each item use \`strategy.matrix\`
+        hint: write the number of copies, such as \`concurrency: 3\`; for one copy per item, use \`strategy.matrix\`
 
       main.yaml:4:36: \`concurrency\` must be a whole number, not \`1.5\`
          4 |   - { id: c, run: ls, concurrency: 1.5 }
            |                                    ^^^
-        hint: write how many copies of the step run, such as \`concurrency: 3\`; for one copy for each item use \`strategy.matrix\`
+        hint: write the number of copies, such as \`concurrency: 3\`; for one copy per item, use \`strategy.matrix\`
 
-      main.yaml:5:23: \`concurrency\` makes identical copies and \`strategy.matrix\` different ones: a step has one of them
+      main.yaml:5:23: \`concurrency\` (identical copies) and \`strategy.matrix\` (different copies) cannot be combined
          5 |   - { id: d, run: ls, concurrency: 2, strategy: { matrix: { x: [1] } } }
            |                       ^^^^^^^^^^^
-        hint: to limit how many run at once, write \`strategy: { max-parallel: N }\`
+        hint: to limit the number of parallel copies, write \`strategy: { max-parallel: N }\`
       "
     `);
   });
 
   test.each([
-    ['run: ls, strategy: { max-parallel: 2 }', ['[strategy] `strategy` has nothing to multiply the step by']],
+    [
+      'run: ls, strategy: { max-parallel: 2 }',
+      ['[strategy] `strategy` has no effect, because the step has no copies'],
+    ],
     [
       'run: ls, concurrency: 2, strategy: { fail-fast: true, on_failure: continue }',
-      ['[fail-fast] `fail-fast` and `on_failure` say the same thing'],
+      ['[fail-fast] `fail-fast` and `on_failure` set the same policy'],
     ],
     [
       'run: ls, concurrency: 2, strategy: { max-parallel: 0 }',
@@ -203,13 +206,16 @@ describe('mistakes', () => {
     ],
     [
       'run: ls, strategy: { matrix: { os: [a], exclude: [{ os: a }] } }',
-      ['[matrix] the matrix has no combination'],
+      ['[matrix] the matrix has no combinations'],
     ],
     [
       'run: ls, strategy: { matrix: { os: [a], exclude: [{ so: a }] } }',
       ['[a] `strategy.matrix.exclude[0].so` is not a key of the matrix, so it excludes nothing'],
     ],
-    ['run: ls, strategy: { matrix: { "a b": [1] } }', ['["a b"] `a b` cannot be read as `matrix.<key>`']],
+    [
+      'run: ls, strategy: { matrix: { "a b": [1] } }',
+      ['["a b"] the matrix key `a b` cannot be read as `matrix.<key>`'],
+    ],
     [
       'run: "echo ${{ matrix.x }}"',
       ['[matrix] `matrix` cannot be read here: this step has no `strategy.matrix`'],
@@ -222,52 +228,54 @@ describe('mistakes', () => {
     ['run: "echo ${{ matrix.any }}", strategy: { matrix: "${{ fromJSON(env.M) }}" }, env: { M: "[]" }', []],
     [
       'run: ls, if: matrix.x == 1, strategy: { matrix: { x: [1] } }',
-      ['[matrix] `matrix` cannot be read here: a condition is decided once, before the step becomes many'],
+      ['[matrix] `matrix` cannot be read here: a condition is evaluated once, before the step fans out'],
     ],
     [
       'run: ls, strategy: { matrix: { x: ["${{ matrix.y }}"] } }',
-      ['[matrix] `matrix` cannot be read here: this is decided once, for all copies of the step'],
+      ['[matrix] `matrix` cannot be read here: this is evaluated once for all copies of the step'],
     ],
-    ['run: ls, strategy: { matrix: { x: "${{ steps.b.outputs }}" } }', ['[steps.b] there is no step `b`']],
+    ['run: ls, strategy: { matrix: { x: "${{ steps.b.outputs }}" } }', ['[steps.b] unknown step `b`']],
     [
       'run: ls, select: { gates: ls }',
-      ['[select] `select` picks from several copies, and this step has one'],
+      ['[select] `select` picks one of several copies, but this step has no copies'],
     ],
     [
       'run: ls, concurrency: 1, select: { gates: ls }',
-      ['[select] `select` picks from several copies, and this step has one'],
+      ['[select] `select` picks one of several copies, but this step has no copies'],
     ],
-    ['run: ls, concurrency: 2, select: {}', ['[{}] `select` does not say how to pick']],
+    ['run: ls, concurrency: 2, select: {}', ['[{}] `select` does not define how to pick a copy']],
     [
       'run: ls, concurrency: 2, select: { rank: ls, judge: x }',
       ['[judge] `rank` and `judge` both pick the best copy'],
     ],
     [
       'run: ls, concurrency: 2, workspace: none, select: { rank: ls }',
-      ['[rank] `rank` looks at the workspace of a copy, and with `workspace: none` there is none'],
+      ['[rank] `rank` needs the workspace of each copy, but `workspace: none` creates none'],
     ],
     [
       'run: ls, concurrency: 2, workspace: { branch: fix }',
-      ['[fix] all copies of this step would have the same branch'],
+      ['[fix] all copies of this step would use the same branch'],
     ],
     [
       'approve: ok?, concurrency: 2',
       [
-        '[concurrency] `concurrency` belongs to steps with `run`, `agent` or `uses`, and this one has `approve`',
+        '[concurrency] `concurrency` is only allowed in steps with `run`, `agent` or `uses`, but this step has `approve`',
       ],
     ],
     [
       'approve: ok?, strategy: { matrix: { x: [1] } }',
-      ['[strategy] `strategy` belongs to steps with `run`, `agent` or `uses`, and this one has `approve`'],
+      [
+        '[strategy] `strategy` is only allowed in steps with `run`, `agent` or `uses`, but this step has `approve`',
+      ],
     ],
     ['run: ls, concurrency: x, select: { gates: ls }', ['[x] `concurrency` must be a number, not `x`']],
-    ['run: ls, matrix: { x: [1] }', ['[matrix] a step has no `matrix`']],
-  ])('%s', (keys, expected) => {
+    ['run: ls, matrix: { x: [1] }', ['[matrix] `matrix` is not supported']],
+  ])('such as `%s` has the problems %j', (keys, expected) => {
     expect(shortProblemsIn(`steps: [{ id: a, ${keys} }]`)).toEqual(expected);
   });
 });
 
-test('the matrix of a step is not known to others', () => {
+test('the matrix of a step cannot be read outside the step', () => {
   expect(
     shortProblemsIn(`
 env: { A: "\${{ matrix.x }}" }
@@ -275,12 +283,12 @@ outputs: { o: "\${{ matrix.x }}" }
 steps: [{ id: a, run: ls, strategy: { matrix: { x: [1] } } }]
 `),
   ).toEqual([
-    '[matrix] `matrix` cannot be read here: every step shares this environment, whatever it needs',
-    '[matrix] `matrix` cannot be read here: it belongs to the copies of a step',
+    '[matrix] `matrix` cannot be read here: all steps share this environment',
+    '[matrix] `matrix` cannot be read here: it only exists in the copies of a step',
   ]);
 });
 
-test('what a fan-out gives is read like any output', () => {
+test('the results of a fan-out are read like any output', () => {
   const model = load(`
 steps:
   - { id: a, run: ls, concurrency: 2 }

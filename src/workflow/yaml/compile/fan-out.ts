@@ -1,5 +1,4 @@
-import { RepriseError } from '../../../core/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts';
+import { isJsonObject, type Json, type JsonObject, RepriseError } from '../../../core/index.ts';
 import type { VisibleMatrix } from '../../expression/check.ts';
 import { axisNames, expandMatrix, type MatrixFault, matrixFaults } from '../../matrix.ts';
 import type { FailurePolicy, FanOut, Judge, SelectRule } from '../../model.ts';
@@ -8,19 +7,19 @@ import type { Path } from '../source/yaml-source.ts';
 import { type BodySite, compileText, compileValue, isConstant, withoutMatrix } from './expressions.ts';
 import { compileCommand, compileCommands } from './work.ts';
 
-interface FanOutParts {
+interface FanOutDefinition {
   readonly kind: StepKind;
   readonly definition: StepDefinition;
   readonly written: JsonObject;
 }
 
-/** Every copy is in the history, and a mistyped number must not fill the memory. */
-const mostCopies = 10_000;
+/** Guards against a mistyped number. Every copy takes memory and is recorded in the history. */
+const maxCopies = 10_000;
 
-/** What makes many workers of one step; `undefined` for an ordinary one. */
-export function compileFanOut(parts: FanOutParts, whole: BodySite): FanOut | undefined {
+/** Compiles `concurrency`, `strategy` and `select`. Returns `undefined` for a step without copies. */
+export function compileFanOut(parts: FanOutDefinition, whole: BodySite): FanOut | undefined {
   const { definition } = parts;
-  const site = withoutMatrix(whole, 'this is decided once, for all copies of the step');
+  const site = withoutMatrix(whole, 'this is evaluated once for all copies of the step');
   const { concurrency, strategy, select: selection } = definition;
   checkKeys(parts, site);
   const select = selection && compileSelect(selection, definition, site);
@@ -38,14 +37,14 @@ export function compileFanOut(parts: FanOutParts, whole: BodySite): FanOut | und
   return { kind: 'concurrency', items: copies, ...shared };
 }
 
-function policyOf(strategy: StepDefinition['strategy'], otherwise: FailurePolicy): FailurePolicy {
+function policyOf(strategy: StepDefinition['strategy'], fallback: FailurePolicy): FailurePolicy {
   const { 'fail-fast': failFast, on_failure: policy } = strategy ?? {};
   if (policy !== undefined) return policy;
-  return failFast === undefined ? otherwise : failFast ? 'fail-fast' : 'continue';
+  return failFast === undefined ? fallback : failFast ? 'fail-fast' : 'continue';
 }
 
-/** Looks at what was written, so that a key with the wrong shape is not missed as well. */
-function checkKeys({ kind, definition, written }: FanOutParts, site: BodySite): void {
+/** Checks the keys as written, so that an invalid key is not also reported as missing. */
+function checkKeys({ kind, definition, written }: FanOutDefinition, site: BodySite): void {
   const { concurrency, strategy } = definition;
   const { path, source, problems } = site;
   const has = (key: string): boolean => Object.hasOwn(written, key);
@@ -53,50 +52,52 @@ function checkKeys({ kind, definition, written }: FanOutParts, site: BodySite): 
     problems.add(source, {
       path: [...path, 'concurrency'],
       atKey: true,
-      message:
-        '`concurrency` makes identical copies and `strategy.matrix` different ones: a step has one of them',
-      hint: 'to limit how many run at once, write `strategy: { max-parallel: N }`',
+      message: '`concurrency` (identical copies) and `strategy.matrix` (different copies) cannot be combined',
+      hint: 'to limit the number of parallel copies, write `strategy: { max-parallel: N }`',
     });
   }
-  if (concurrency !== undefined && concurrency > mostCopies) {
+  if (concurrency !== undefined && concurrency > maxCopies) {
     problems.add(source, {
       path: [...path, 'concurrency'],
-      message: `\`concurrency\` must be at most ${mostCopies}, not \`${concurrency}\``,
+      message: `\`concurrency\` must be at most ${maxCopies}, not \`${concurrency}\``,
     });
   }
   if (strategy && strategy.matrix === undefined && !has('concurrency')) {
     problems.add(source, {
       path: [...path, 'strategy'],
       atKey: true,
-      message: '`strategy` has nothing to multiply the step by',
-      hint: 'add `strategy.matrix`, or `concurrency`',
+      message: '`strategy` has no effect, because the step has no copies',
+      hint: 'add `strategy.matrix` or `concurrency`',
     });
   }
   if (strategy?.['fail-fast'] !== undefined && strategy.on_failure !== undefined) {
     problems.add(source, {
       path: [...path, 'strategy', 'fail-fast'],
       atKey: true,
-      message: '`fail-fast` and `on_failure` say the same thing',
-      hint: 'keep one of them',
+      message: '`fail-fast` and `on_failure` set the same policy',
+      hint: 'remove one of them',
     });
   }
   const fansOut = strategy?.matrix !== undefined || (concurrency ?? 0) > 1;
   const isUnclear = (has('concurrency') && concurrency === undefined) || (has('strategy') && !strategy);
-  // A child workflow has no workspace to pick from, which is reported with the other keys that it cannot have.
+  // For `uses`, `kindOf` already reports `select` as not allowed.
   if (has('select') && kind !== 'uses' && !fansOut && !isUnclear) {
     problems.add(source, {
       path: [...path, 'select'],
       atKey: true,
-      message: '`select` picks from several copies, and this step has one',
-      hint: 'add `concurrency: 3`, or a `strategy.matrix`',
+      message: '`select` picks one of several copies, but this step has no copies',
+      hint: 'add `concurrency: 3` or a `strategy.matrix`',
     });
   }
 }
 
-type Select = NonNullable<StepDefinition['select']>;
+type SelectDefinition = NonNullable<StepDefinition['select']>;
 
-/** How the best of several workers is picked. */
-function compileSelect(select: Select, { shell, workspace }: StepDefinition, site: BodySite): SelectRule {
+function compileSelect(
+  select: SelectDefinition,
+  { shell, workspace }: StepDefinition,
+  site: BodySite,
+): SelectRule {
   const { gates, rank, judge } = select;
   const path = [...site.path, 'select'];
   const object = (key: string, message: string, hint?: string): void =>
@@ -104,14 +105,14 @@ function compileSelect(select: Select, { shell, workspace }: StepDefinition, sit
   if (gates === undefined && rank === undefined && judge === undefined) {
     const hint =
       'add `gates` (commands that must pass), `rank` (a command that prints a number) or `judge` (an agent)';
-    site.problems.add(site.source, { path, message: '`select` does not say how to pick', hint });
+    site.problems.add(site.source, { path, message: '`select` does not define how to pick a copy', hint });
   }
   if (rank !== undefined && judge !== undefined)
-    object('judge', '`rank` and `judge` both pick the best copy', 'keep one of them');
+    object('judge', '`rank` and `judge` both pick the best copy', 'remove one of them');
   if (workspace === 'none') {
     for (const key of ['gates', 'rank'] as const) {
       if (select[key] === undefined) continue;
-      object(key, `\`${key}\` looks at the workspace of a copy, and with \`workspace: none\` there is none`);
+      object(key, `\`${key}\` needs the workspace of each copy, but \`workspace: none\` creates none`);
     }
   }
   return {
@@ -121,7 +122,7 @@ function compileSelect(select: Select, { shell, workspace }: StepDefinition, sit
   };
 }
 
-function compileJudge(judge: NonNullable<Select['judge']>, site: BodySite): Judge {
+function compileJudge(judge: NonNullable<SelectDefinition['judge']>, site: BodySite): Judge {
   const { source } = site;
   const path = [...site.path, 'select', 'judge'];
   const isName = typeof judge === 'string';
@@ -129,12 +130,12 @@ function compileJudge(judge: NonNullable<Select['judge']>, site: BodySite): Judg
   const text = prompt === undefined ? undefined : compileText(prompt, [...path, 'prompt'], site);
   return {
     agent,
-    ...(text ? { prompt: scope => text(site.surroundings(scope)) } : {}),
+    ...(text ? { prompt: scope => text(site.evaluationContext(scope)) } : {}),
     position: source.positionOf(source.rangeOf(isName ? path : [...path, 'agent']).start),
   };
 }
 
-/** The keys that the templates of a step may read, from what was written: damage is reported elsewhere. */
+/** Returns the matrix keys that a step may read. Uses the definition as written: its errors are reported elsewhere. */
 export function visibleMatrix({ strategy }: JsonObject): VisibleMatrix {
   const anything = { kind: 'some', known: undefined } as const;
   if (strategy === undefined) return noMatrix;
@@ -146,7 +147,7 @@ export function visibleMatrix({ strategy }: JsonObject): VisibleMatrix {
 
 const noMatrix: VisibleMatrix = { kind: 'none', because: 'this step has no `strategy.matrix`' };
 
-/** `undefined` if more of them may turn up when it runs. */
+/** Returns `undefined` if the matrix may have more keys at run time. */
 function knownKeys(matrix: Json): ReadonlySet<string> | undefined {
   const combinations = Array.isArray(matrix)
     ? matrix
@@ -162,22 +163,22 @@ function knownKeys(matrix: Json): ReadonlySet<string> | undefined {
   ]);
 }
 
-/** A `strategy.matrix`. What can be said about it before it runs is said now. */
+/** Compiles a `strategy.matrix` and reports every problem that is known before the run. */
 function compileMatrix(matrix: Json, path: Path, site: BodySite): FanOut['items'] {
   const faults = matrixFaults(matrix, isTemplate);
   for (const fault of faults) report(fault, path, site);
   const unnamed = isJsonObject(matrix) ? axisNames(matrix).filter(key => !/^[A-Za-z_][\w-]*$/.test(key)) : [];
   for (const key of unnamed) {
-    const message = `\`${key}\` cannot be read as \`matrix.<key>\``;
+    const message = `the matrix key \`${key}\` cannot be read as \`matrix.<key>\``;
     const hint = 'use letters, digits, `_` and `-`';
     site.problems.add(site.source, { path: [...path, key], atKey: true, message, hint });
   }
   if (faults.length === 0 && isConstant(matrix) && expandMatrix(matrix).length === 0) {
-    site.problems.add(site.source, { path, atKey: true, message: 'the matrix has no combination' });
+    site.problems.add(site.source, { path, atKey: true, message: 'the matrix has no combinations' });
   }
   const value = compileValue(matrix, path, site);
   return scope => {
-    const computed = value(site.surroundings(scope));
+    const computed = value(site.evaluationContext(scope));
     const [fault] = matrixFaults(computed);
     if (fault) throw cannotExpand(fault, matrix);
     return expandMatrix(computed);
@@ -199,11 +200,11 @@ function report(
 
 function cannotExpand({ path, message, hint }: MatrixFault, written: Json): RepriseError {
   const template = templateAt(written, path);
-  const from = template === undefined ? '' : `; it comes from ${template}`;
+  const from = template === undefined ? '' : `; the value comes from ${template}`;
   return new RepriseError('EXPRESSION_FAILED', `${nameOf(path)} ${message}${from}`, { hint });
 }
 
-/** The template that a value came from: the innermost text on the way to it. */
+/** Returns the template that produced a value: the innermost text on the path to it. */
 function templateAt(written: Json, path: MatrixFault['path']): string | undefined {
   let current: Json | undefined = written;
   for (const key of path) {

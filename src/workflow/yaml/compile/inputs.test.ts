@@ -4,7 +4,7 @@ import { loadWorkflow } from '../load.ts';
 const contract = (inputs: string) =>
   loadWorkflow({ file: 'w.yaml', text: `inputs:\n${inputs}\nsteps: [{ id: a, run: ls }]` }).input;
 
-describe('what a workflow is started with', () => {
+describe('the input of a workflow', () => {
   const all = contract(`
   issue: { required: true, description: The number. }
   count: { type: number, default: 3 }
@@ -32,20 +32,20 @@ describe('what a workflow is started with', () => {
     expect(contract('  x: {}').parse(undefined)).toEqual({});
   });
 
-  test('may be named like what every object has', () => {
+  test('may have the name of a property that every object has', () => {
     expect(contract('  constructor: {}').parse({})).toEqual({});
   });
 
-  test('keeps what was given', () => {
+  test('keeps given values', () => {
     const given = { issue: '', count: 0, deep: false, mode: 'slow', data: { a: [1] } };
     expect(all.parse(given)).toEqual(given);
   });
 
-  test('is refused with every problem at once', () => {
+  test('is rejected with all of its problems', () => {
     const given = { isue: '7', count: '3', deep: 1, mode: 'medium' };
     expect(() => all.parse(given)).toThrowError(expect.objectContaining({ code: 'INPUT_INVALID' }));
     expect(() => all.parse(given)).toThrowErrorMatchingInlineSnapshot(`
-      [RepriseError: there is no input \`isue\`; did you mean \`issue\`?
+      [RepriseError: unknown input \`isue\`; did you mean \`issue\`?
       \`issue\` is required
       \`count\` must be a number, not "3"
       \`deep\` must be true or false, not 1
@@ -53,7 +53,7 @@ describe('what a workflow is started with', () => {
     `);
   });
 
-  test.each([[[1]], ['text'], [5], [{ data: new Map() }]])('is refused if it is %j', given => {
+  test.each([[[1]], ['text'], [5], [{ data: new Map() }]])('is rejected if it is %j', given => {
     expect(() => all.parse(given)).toThrowError(expect.objectContaining({ code: 'INPUT_INVALID' }));
   });
 });

@@ -1,14 +1,12 @@
-import { RepriseError, toErrorData } from '../../../core/errors.ts';
-import { isJsonObject, type Json, toJson } from '../../../core/json.ts';
-import { nearest } from '../../../core/suggest.ts';
+import { isJsonObject, type Json, nearest, RepriseError, toErrorData, toJson } from '../../../core/index.ts';
 import type { InputContract, InputField } from '../../model.ts';
 import type { InputDefinition, WorkflowDefinition } from '../schema.ts';
 import type { ProblemList } from '../source/problem-list.ts';
-import type { YamlSource } from '../source/yaml-source.ts';
+import type { ProblemContext, YamlSource } from '../source/yaml-source.ts';
 
 type Inputs = NonNullable<WorkflowDefinition['inputs']>;
 
-/** Reads the `inputs` of a workflow, and reports contradictions in them. */
+/** Compiles the `inputs` of a workflow and reports contradictions. */
 export function compileInputs(inputs: Inputs, source: YamlSource, problems: ProblemList): InputContract {
   const fields = Object.entries(inputs).map(([name, definition]) => toField(name, definition ?? {}));
   for (const [name, definition] of Object.entries(inputs))
@@ -34,20 +32,15 @@ function toField(name: string, { type = 'string', required = false, ...rest }: I
   };
 }
 
-interface Reporter {
-  readonly source: YamlSource;
-  readonly problems: ProblemList;
-}
-
 function checkOptions(
   name: string,
   { type, options }: InputDefinition,
-  { source, problems }: Reporter,
+  { source, problems }: ProblemContext,
 ): void {
   if (type === 'choice' && !options) {
     problems.add(source, {
       path: ['inputs', name],
-      message: `the choice \`${name}\` needs \`options\``,
+      message: `the choice \`${name}\` requires \`options\``,
       hint: 'for example `options: [fast, thorough]`',
     });
   }
@@ -56,7 +49,7 @@ function checkOptions(
     problems.add(source, {
       path,
       atKey: true,
-      message: '`options` belong to a choice',
+      message: '`options` is only allowed for a choice',
       hint: 'add `type: choice`',
     });
   }
@@ -67,14 +60,13 @@ const quoteHint = ({ type, default: value }: InputField): string | undefined =>
     ? `put it in quotes: "${value}"`
     : undefined;
 
-/** A contract over declared fields. */
 function contractOf(fields: readonly InputField[]): InputContract {
   return { fields, parse: raw => parseInputs(fields, raw) };
 }
 
 function parseInputs(fields: readonly InputField[], raw: unknown): Json {
   const given = asJson(raw ?? {});
-  if (!isJsonObject(given)) throw invalid(['the input must be a map of names and values']);
+  if (!isJsonObject(given)) throw invalid(['the input must be a map of names to values']);
   const names = fields.map(({ name }) => name);
   const complaints = Object.keys(given)
     .filter(name => !names.includes(name))
@@ -104,10 +96,10 @@ function asJson(raw: unknown): Json {
 
 function unknownInput(name: string, names: readonly string[]): string {
   const guess = nearest(name, names);
-  return `there is no input \`${name}\`${guess ? `; did you mean \`${guess}\`?` : ''}`;
+  return `unknown input \`${name}\`${guess ? `; did you mean \`${guess}\`?` : ''}`;
 }
 
-/** What is wrong with a value, as the rest of a sentence; `undefined` if it fits. */
+/** Explains why a value is invalid, as the rest of a sentence. `undefined` if it is valid. */
 export function objectToValue({ type, options = [] }: InputField, value: Json): string | undefined {
   switch (type) {
     case 'json':
@@ -122,7 +114,7 @@ export function objectToValue({ type, options = [] }: InputField, value: Json): 
   }
 }
 
-const typeNames = { string: 'text', number: 'a number', boolean: 'true or false' } as const;
+const typeNames = { string: 'a string', number: 'a number', boolean: 'true or false' } as const;
 
 const shown = (value: Json): string => {
   const text = JSON.stringify(value);

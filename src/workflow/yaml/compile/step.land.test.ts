@@ -4,7 +4,7 @@ import { bodyOf, load, problemsIn, scopeOf, shortProblemsIn, stepOf } from '../t
 const fix = '{ id: fix, agent: coder, prompt: p }';
 const three = '{ id: many, agent: coder, prompt: p, concurrency: 3 }';
 
-test('a landing says where to, whose work, and what must pass', () => {
+test('a landing has a target branch, a source step and a verification', () => {
   const model = load(
     `inputs: { to: {} }\nsteps: [${fix}, { id: l, needs: fix, land: "release/\${{ inputs.to }}", from: fix, verify: "npm test \${{ inputs.to }}" }]`,
   );
@@ -21,26 +21,26 @@ test('a landing says where to, whose work, and what must pass', () => {
 test.each([
   ['the only work before it', `${fix}, { id: l, needs: fix, land: main }`, 'fix'],
   [
-    'that through other steps',
+    'the work before an approval',
     `${fix}, { id: ok, needs: fix, approve: ok? }, { id: l, needs: ok, land: main }`,
     'fix',
   ],
   [
-    'the work of a script on it',
+    'the work of a script that ran on it',
     `${fix}, { id: lint, needs: fix, run: ls }, { id: l, needs: lint, land: main }`,
     'lint',
   ],
   [
-    'the selected one of a fan-out',
+    'the selected copy of a fan-out',
     `{ id: best, agent: c, prompt: p, concurrency: 3, select: { gates: ls } }, { id: l, needs: best, land: main }`,
     'best',
   ],
-  ['all of a fan-out if it says so', `${three}, { id: l, needs: many, land: main, from: many }`, 'many'],
+  ['all copies of a fan-out with `from`', `${three}, { id: l, needs: many, land: main, from: many }`, 'many'],
 ])('a landing lands %s', (_, steps, expected) => {
   expect(bodyOf(load(`steps: [${steps}]`), 'l', 'land').from).toBe(expected);
 });
 
-test('whose work to land must be clear', () => {
+test('an ambiguous landing is rejected with a hint', () => {
   expect(
     problemsIn(`steps:
   - ${fix}
@@ -49,52 +49,54 @@ test('whose work to land must be clear', () => {
 `),
   ).toMatchInlineSnapshot(`
     "
-    main.yaml:4:34: it must say whose work it lands: that of \`fix\` or \`docs\`
+    main.yaml:4:34: the step must name the work to land: \`fix\` or \`docs\`
        4 |   - { id: l, needs: [fix, docs], land: main }
          |                                  ^^^^
-      hint: write \`from: fix\`
+      hint: add \`from: fix\`
     "
   `);
 });
 
 test.each<[string, readonly string[]]>([
-  ['{ id: l, land: main }', ['[land] nothing that this step comes after leaves work to land']],
-  [
-    `${three}, { id: l, needs: many, land: main }`,
-    ['[land] it must say whose work it lands: that of `many`'],
-  ],
+  ['{ id: l, land: main }', ['[land] no earlier step leaves work to land']],
+  [`${three}, { id: l, needs: many, land: main }`, ['[land] the step must name the work to land: `many`']],
   [
     `${fix}, { id: docs, needs: fix, agent: c, prompt: p, concurrency: 2 }, { id: l, needs: docs, land: main }`,
-    ['[land] it must say whose work it lands: that of `fix` or `docs`'],
+    ['[land] the step must name the work to land: `fix` or `docs`'],
   ],
-  [`${fix}, { id: l, needs: fix, land: main, from: fxi }`, ['[fxi] there is no step `fxi`']],
+  [`${fix}, { id: l, needs: fix, land: main, from: fxi }`, ['[fxi] unknown step `fxi`']],
   [
     `${fix}, { id: l, land: main, from: fix }`,
-    ['[fix] step `l` does not come after step `fix`, so there may be nothing to land yet'],
+    ['[fix] step `l` cannot land the work of step `fix` without depending on it'],
   ],
   [
     `{ id: r, agent: c, prompt: p, workspace: readonly }, { id: l, needs: r, land: main, from: r }`,
-    ['[r] step `r` leaves no work: its workspace is read-only'],
+    ['[r] step `r` leaves no work, because its workspace is read-only'],
   ],
   [
     `{ id: s, run: ls }, { id: l, needs: s, land: main, from: s }`,
-    ['[s] step `s` leaves no work: it has no workspace of its own'],
+    ['[s] step `s` leaves no work, because it has no workspace of its own'],
   ],
   [
     `${fix}, { id: l, needs: fix, land: main, concurrency: 2 }`,
-    ['[concurrency] `concurrency` belongs to steps with `run`, `agent` or `uses`, and this one has `land`'],
+    [
+      '[concurrency] `concurrency` is only allowed in steps with `run`, `agent` or `uses`, but this step has `land`',
+    ],
   ],
-  [`{ id: s, run: ls, from: x }`, ['[from] `from` belongs to steps with `land`, and this one has `run`']],
+  [
+    `{ id: s, run: ls, from: x }`,
+    ['[from] `from` is only allowed in steps with `land`, but this step has `run`'],
+  ],
   [
     `{ id: s, run: ls, nedes: x }, { id: l, needs: s, land: main }`,
-    ['[nedes] unknown key `nedes`', '[land] nothing that this step comes after leaves work to land'],
+    ['[nedes] unknown key `nedes`', '[land] no earlier step leaves work to land'],
   ],
-  [`{ id: fix, agent: coder }, { id: l, needs: fix, land: main }`, ['[coder] an agent needs a `prompt`']],
-])('steps: [%s] is refused', (steps, expected) => {
+  [`{ id: fix, agent: coder }, { id: l, needs: fix, land: main }`, ['[coder] an agent requires a `prompt`']],
+])('`steps: [%s]` has the problems %j', (steps, expected) => {
   expect(shortProblemsIn(`steps: [${steps}]`)).toEqual(expected);
 });
 
-test('the example of the handbook loads', () => {
+test('a workflow with every kind of step loads', () => {
   const model = load(`
 name: fix
 inputs: { issue: { type: string, required: true } }

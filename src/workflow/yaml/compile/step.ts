@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../../core/json.ts';
-import { nearest } from '../../../core/suggest.ts';
+import { type Json, type JsonObject, nearest } from '../../../core/index.ts';
 import type { VisibleSteps } from '../../expression/check.ts';
 import { fingerprintOf } from '../../fingerprint.ts';
 import type {
@@ -13,12 +12,11 @@ import type {
   WorkflowModel,
   WorkRules,
 } from '../../model.ts';
-import type { Draft, WorkPlace } from '../../workspace-rules.ts';
+import type { StepDraft, WorkPlace } from '../../workspace-rules.ts';
 import type { ChildLoader, LoadedWorkflow } from '../load.ts';
 import { type StepDefinition, type StepKind, stepKinds } from '../schema.ts';
 import type { ShapedStep } from '../shape.ts';
-import type { ProblemList } from '../source/problem-list.ts';
-import type { YamlSource } from '../source/yaml-source.ts';
+import type { ProblemContext } from '../source/yaml-source.ts';
 import { compileAgent, compileOutput, type PromptReader } from './agent.ts';
 import {
   type BodySite,
@@ -41,22 +39,22 @@ import {
   compileWork,
 } from './work.ts';
 
-/** What the steps of one file have in common. */
+/** Context that all steps of a file share. */
 export interface StepsContext extends SharedSite {
   readonly stepIds: ReadonlySet<string>;
-  /** The `env` of the workflow as written. */
+  /** `env` of the workflow as written. */
   readonly writtenEnvironment: JsonObject;
   readonly loadChild: ChildLoader;
   readonly readPrompt: PromptReader | undefined;
 }
 
-/** The ids in a `needs`, each once. */
+/** Returns the ids in a `needs` without duplicates. */
 export function needsOf({ needs = [] }: Pick<StepDefinition, 'needs'>): readonly string[] {
   return typeof needs === 'string' ? [needs] : [...new Set(needs)];
 }
 
-/** One step; `undefined` if its problems leave nothing to build. */
-export function compileStep(step: ShapedStep, context: StepsContext): Draft | undefined {
+/** Compiles a step. Returns `undefined` if its problems leave nothing to compile. */
+export function compileStep(step: ShapedStep, context: StepsContext): StepDraft | undefined {
   const { definition, path, written } = step;
   if (!definition) return undefined;
   const { source, problems } = context;
@@ -66,7 +64,7 @@ export function compileStep(step: ShapedStep, context: StepsContext): Draft | un
   const condition =
     definition.if === undefined
       ? undefined
-      : compileCondition(definition.if, [...path, 'if'], withoutMatrix(site, decidedOnce));
+      : compileCondition(definition.if, [...path, 'if'], withoutMatrix(site, evaluatedOnce));
   const timeout = compileTimeout(definition, path);
   for (const complaint of timeout.complaints) problems.add(source, complaint);
   const kind = kindOf(step, definition, context);
@@ -82,7 +80,7 @@ export function compileStep(step: ShapedStep, context: StepsContext): Draft | un
     model: {
       id: definition.id,
       needs: needs.map(id => ({ id, tolerant: condition?.readsStatus ?? false })),
-      ...(condition ? { condition: (scope: Scope) => condition.test(site.surroundings(scope)) } : {}),
+      ...(condition ? { condition: (scope: Scope) => condition.test(site.evaluationContext(scope)) } : {}),
       optional: definition.optional ?? false,
       ...(retry ? { retry } : {}),
       timeout: timeout.rule,
@@ -100,7 +98,7 @@ export function compileStep(step: ShapedStep, context: StepsContext): Draft | un
   };
 }
 
-const decidedOnce = 'a condition is decided once, before the step becomes many';
+const evaluatedOnce = 'a condition is evaluated once, before the step fans out';
 
 const mayFanOut = (kind: StepKind): boolean => kind === 'run' || kind === 'agent' || kind === 'uses';
 
@@ -147,7 +145,7 @@ function compileBody({ kind, definition, site, child, ...rest }: BodyOptions): C
   }
 }
 
-/** The keys that only some kinds of steps have. */
+/** Keys that only some kinds of steps have. */
 const kindsOfKey: Readonly<Partial<Record<keyof StepDefinition, readonly StepKind[]>>> = {
   shell: ['run'],
   'working-directory': ['run'],
@@ -170,19 +168,14 @@ const kindsOfKey: Readonly<Partial<Record<keyof StepDefinition, readonly StepKin
   verify: ['land'],
 };
 
-const whatToAdd =
-  'add one of `run` (a shell script), `agent` (somebody who does it), `uses` (another workflow), `approve` (a question to a person), `land` (brings work onto a branch)';
+const kindsHint =
+  'add one of `run` (a shell script), `agent` (a task for an agent), `uses` (another workflow), `approve` (a question for a person), `land` (lands work on a branch)';
 
-interface Reporter {
-  readonly source: YamlSource;
-  readonly problems: ProblemList;
-}
-
-/** The one thing that a step does. Reports none, several, and keys that belong to another kind. */
+/** Returns the kind of a step. Reports a missing kind, several kinds, and keys of other kinds. */
 function kindOf(
   step: ShapedStep,
   definition: StepDefinition,
-  { source, problems }: Reporter,
+  { source, problems }: ProblemContext,
 ): StepKind | undefined {
   const [kind, second] = stepKinds.filter(key => Object.hasOwn(step.written, key));
   if (kind === undefined) {
@@ -190,7 +183,7 @@ function kindOf(
       problems.add(source, {
         path: step.path,
         message: `step \`${definition.id}\` does nothing`,
-        hint: kindMeant(definition) ?? whatToAdd,
+        hint: intendedKindHint(definition) ?? kindsHint,
       });
     return undefined;
   }
@@ -198,24 +191,24 @@ function kindOf(
     problems.add(source, {
       path: [...step.path, second],
       atKey: true,
-      message: `a step has either \`${kind}\` or \`${second}\`, not both`,
-      hint: 'make two steps of it',
+      message: `a step cannot have both \`${kind}\` and \`${second}\``,
+      hint: 'split it into two steps',
     });
     return undefined;
   }
   for (const [key, kinds] of Object.entries(kindsOfKey)) {
     if (kinds.includes(kind) || !Object.hasOwn(step.written, key)) continue;
-    const message = `\`${key}\` belongs to steps with ${listed(kinds)}, and this one has \`${kind}\``;
+    const message = `\`${key}\` is only allowed in steps with ${listed(kinds)}, but this step has \`${kind}\``;
     problems.add(source, { path: [...step.path, key], atKey: true, message });
   }
   return kind;
 }
 
-/** A prompt without an agent, say. */
-function kindMeant(definition: StepDefinition): string | undefined {
+/** Guesses the missing kind from the other keys, such as `agent` from a `prompt`. */
+function intendedKindHint(definition: StepDefinition): string | undefined {
   for (const [key, kinds] of Object.entries(kindsOfKey)) {
     if (Object.hasOwn(definition, key) && kinds.length === 1)
-      return `\`${key}\` belongs to steps with \`${kinds[0]}\``;
+      return `a step with \`${key}\` also needs \`${kinds[0]}\``;
   }
   return undefined;
 }
@@ -231,7 +224,6 @@ interface RunParts {
   readonly work: WorkRules | undefined;
 }
 
-/** A shell command. */
 function compileRun({ script, definition, work }: RunParts, site: BodySite): RunBody {
   const { shell, 'working-directory': directory, output } = definition;
   const workingDirectory =
@@ -245,7 +237,6 @@ function compileRun({ script, definition, work }: RunParts, site: BodySite): Run
   };
 }
 
-/** A gate for a person. */
 function compileApprove(approve: NonNullable<StepDefinition['approve']>, site: BodySite): ApproveBody {
   const { message, choices = ['approve', 'reject'] } =
     typeof approve === 'string' ? { message: approve } : approve;
@@ -255,17 +246,16 @@ function compileApprove(approve: NonNullable<StepDefinition['approve']>, site: B
     if (choices.indexOf(choice) === index) continue;
     site.problems.add(site.source, {
       path: [...path, 'choices', index],
-      message: `\`${choice}\` is offered twice`,
+      message: `duplicate choice \`${choice}\``,
     });
   }
-  return { kind: 'approve', request: scope => ({ message: text(site.surroundings(scope)), choices }) };
+  return { kind: 'approve', request: scope => ({ message: text(site.evaluationContext(scope)), choices }) };
 }
 
-/** A child workflow with its input. */
 function compileUses(child: WorkflowModel, given: JsonObject, site: BodySite): UsesBody {
   checkInputs(child, given, site);
   const input = compileValue(given, [...site.path, 'with'], site);
-  return { kind: 'uses', workflow: child, input: scope => input(site.surroundings(scope)) };
+  return { kind: 'uses', workflow: child, input: scope => input(site.evaluationContext(scope)) };
 }
 
 function checkInputs(
@@ -282,8 +272,8 @@ function checkInputs(
     const hint = guess
       ? `did you mean \`${guess}\`?`
       : names.length > 0
-        ? `it has ${names.join(', ')}`
-        : 'it has none';
+        ? `its inputs are ${names.join(', ')}`
+        : 'it has no inputs';
     problems.add(source, {
       path: [...path, name],
       atKey: true,
@@ -295,7 +285,7 @@ function checkInputs(
     const value: Json | undefined = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
     if (value === undefined) {
       if (!field.required) continue;
-      const message = `workflow \`${child}\` needs the input \`${field.name}\``;
+      const message = `workflow \`${child}\` requires the input \`${field.name}\``;
       problems.add(source, {
         path: [...site.path, 'uses'],
         message,
@@ -314,13 +304,13 @@ interface CompiledLand {
   readonly place: WorkPlace;
 }
 
-/** A step that brings work onto a branch. Whose work that is, is decided with all steps at hand. */
+/** Compiles a step that lands work. `placeWork` later resolves a missing `from`. */
 function compileLand(land: string, { from, verify }: StepDefinition, site: BodySite): CompiledLand {
   const onto = compileText(land, [...site.path, 'land'], site);
   return {
     body: {
       kind: 'land',
-      onto: scope => onto(site.surroundings(scope)),
+      onto: scope => onto(site.evaluationContext(scope)),
       from: from ?? '',
       ...(verify === undefined ? {} : { verify: compileCommand(verify, [...site.path, 'verify'], site) }),
     },

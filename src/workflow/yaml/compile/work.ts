@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../core/time.ts';
+import { parseDuration } from '../../../core/index.ts';
 import type {
   ArtifactRule,
   Command,
@@ -18,21 +18,25 @@ import type { Complaint } from '../source/problem-list.ts';
 import type { Path } from '../source/yaml-source.ts';
 import { type BodySite, type Compiled, compileText, isConstant, reportUnknownNames } from './expressions.ts';
 
-interface WorkOptions {
+interface CompileWorkOptions {
   readonly kind: 'run' | 'agent';
   readonly fansOut: boolean;
 }
 
 interface CompiledWork {
-  /** `undefined` for a script that says nothing about where it works. */
+  /** `undefined` for a script that does not set a workspace. */
   readonly rules: WorkRules | undefined;
   readonly place: WorkPlace;
 }
 
 type Mode = Extract<WorkPlace, { kind: 'workspace' }>['mode'];
 
-/** What surrounds the work of a script or an agent. Where its workspace begins is decided with all steps at hand. */
-export function compileWork(definition: StepDefinition, site: BodySite, options: WorkOptions): CompiledWork {
+/** Compiles the rules for the work of a script or an agent. `placeWork` later resolves the base of the workspace. */
+export function compileWork(
+  definition: StepDefinition,
+  site: BodySite,
+  options: CompileWorkOptions,
+): CompiledWork {
   const { path } = site;
   const { shell } = definition;
   const mode = modeOf(definition, options);
@@ -49,7 +53,7 @@ export function compileWork(definition: StepDefinition, site: BodySite, options:
   return { rules: { workspace, ...rest }, place };
 }
 
-function modeOf(definition: StepDefinition, { kind, fansOut }: WorkOptions): Mode {
+function modeOf(definition: StepDefinition, { kind, fansOut }: CompileWorkOptions): Mode {
   const { workspace } = definition;
   if (typeof workspace === 'string') return workspace;
   if (workspace !== undefined) return workspace.readonly ? 'readonly' : 'worktree';
@@ -58,7 +62,7 @@ function modeOf(definition: StepDefinition, { kind, fansOut }: WorkOptions): Mod
   return kind === 'agent' || fansOut || hasRules ? 'worktree' : 'inherited';
 }
 
-interface WorkspaceOptions {
+interface CompileWorkspaceOptions {
   readonly mode: Exclude<Mode, 'inherited'>;
   readonly fansOut: boolean;
 }
@@ -66,20 +70,20 @@ interface WorkspaceOptions {
 function compileWorkspace(
   { workspace: written }: StepDefinition,
   site: BodySite,
-  { mode, fansOut }: WorkspaceOptions,
+  { mode, fansOut }: CompileWorkspaceOptions,
 ): { readonly workspace: WorkspaceRule; readonly place: WorkPlace } {
   if (mode === 'none') return { workspace: { kind: 'none' }, place: { kind: 'workspace', mode } };
   const { base, branch } = typeof written === 'object' ? written : {};
   const path = [...site.path, 'workspace'];
   const text = (key: 'base' | 'branch', template: string) => {
     const compiled = compileText(template, [...path, key], site);
-    return (scope: Parameters<BodySite['surroundings']>[0]) => compiled(site.surroundings(scope));
+    return (scope: Parameters<BodySite['evaluationContext']>[0]) => compiled(site.evaluationContext(scope));
   };
   if (fansOut && branch !== undefined && !/\bmatrix\b/.test(branch)) {
     site.problems.add(site.source, {
       path: [...path, 'branch'],
-      message: 'all copies of this step would have the same branch',
-      hint: 'leave it out, or let it depend on the matrix: `${{ matrix.<key> }}`',
+      message: 'all copies of this step would use the same branch',
+      hint: 'remove it, or make it depend on the matrix: `${{ matrix.<key> }}`',
     });
   }
   const isComputed = base !== undefined && !isConstant(base);
@@ -114,10 +118,11 @@ function artifactsOf(written: StepDefinition['artifacts'], site: BodySite): read
   const names = new Set<string>();
   for (const { name, path: file, at } of rules) {
     const objection = objectToArtifactPath(file);
-    if (objection) site.problems.add(site.source, { path: at, message: `an artifact ${objection}` });
+    if (objection)
+      site.problems.add(site.source, { path: at, message: `the path of an artifact ${objection}` });
     else if (names.has(name)) {
-      const hint = 'give them names: `artifacts: { first: a/report.md, second: b/report.md }`';
-      site.problems.add(site.source, { path: at, message: `two artifacts are called \`${name}\``, hint });
+      const hint = 'name them: `artifacts: { first: a/report.md, second: b/report.md }`';
+      site.problems.add(site.source, { path: at, message: `duplicate artifact name \`${name}\``, hint });
     }
     names.add(name);
   }
@@ -129,7 +134,7 @@ interface ScriptOptions {
   readonly workingDirectory?: Compiled<string> | undefined;
 }
 
-/** A script in which every `${{ }}` is a value that travels in the environment. */
+/** Compiles a script. The value of every `${{ }}` is passed in the environment. */
 export function compileScript(
   script: string,
   path: Path,
@@ -140,15 +145,15 @@ export function compileScript(
   site.problems.addFaults(site.source, path, template.faults);
   for (const { expression } of template.values) reportUnknownNames(expression, path, site);
   return scope => {
-    const surroundings = site.surroundings(scope);
+    const context = site.evaluationContext(scope);
     const values = template.values.map(
-      ({ name, expression }) => [name, environmentText(expression, surroundings)] as const,
+      ({ name, expression }) => [name, environmentText(expression, context)] as const,
     );
     return {
       script: template.script,
       shell,
       env: { ...site.environment(scope), ...Object.fromEntries(values) },
-      ...(workingDirectory ? { workingDirectory: workingDirectory(surroundings) } : {}),
+      ...(workingDirectory ? { workingDirectory: workingDirectory(context) } : {}),
     };
   };
 }
@@ -163,7 +168,6 @@ export const compileCommand = (
   command: compileScript(text, path, site, options),
 });
 
-/** A command, or a list of them. */
 export function compileCommands(
   commands: string | readonly string[] | undefined,
   path: Path,
@@ -177,7 +181,6 @@ export function compileCommands(
 
 const defaults = { initialMs: 1000, factor: 2, maxMs: 300_000 } as const;
 
-/** What `retry` says; one attempt needs no rule. */
 export function compileRetry(retry: StepDefinition['retry']): RetryRule | undefined {
   if (retry === undefined) return undefined;
   if (typeof retry === 'number') return { attempts: retry, backoff: defaults };
@@ -211,33 +214,33 @@ const ruleOf = ({ attemptMs, stepMs, stallMs }: TimeoutRule): TimeoutRule => ({
   ...(stallMs === undefined ? {} : { stallMs }),
 });
 
-/** What agents may use up; `undefined` if nothing limits it. */
-export function compileSpending(budget: Spending | undefined): SpendingLimit | undefined {
+/** Compiles the limits on agents. Returns `undefined` if there are none. */
+export function compileSpending(budget: SpendingDefinition | undefined): SpendingLimit | undefined {
   const { cost_usd: costUsd, tokens } = budget ?? {};
   if (costUsd === undefined && tokens === undefined) return undefined;
   return { ...(costUsd === undefined ? {} : { costUsd }), ...(tokens === undefined ? {} : { tokens }) };
 }
 
-interface Spending {
+interface SpendingDefinition {
   readonly cost_usd?: number | undefined;
   readonly tokens?: number | undefined;
 }
 
-/** What `timeout`, `timeout-minutes` and `budget.minutes` say. A gate has no attempts: whatever limits it limits the step. */
+/** Compiles `timeout`, `timeout-minutes` and `budget.minutes`. An approval has only a limit for the whole step. */
 export function compileTimeout(definition: StepDefinition, path: Path): CompiledTimeout {
   const { timeout, 'timeout-minutes': minutes } = definition;
   const { attempt, step, stall } =
     typeof timeout === 'string' ? { attempt: timeout, step: undefined, stall: undefined } : (timeout ?? {});
   const complaints: Complaint[] = [];
   if (minutes !== undefined && step !== undefined) {
-    const message = '`timeout-minutes` and `timeout.step` say the same thing';
-    complaints.push({ path: [...path, 'timeout-minutes'], atKey: true, message, hint: 'keep one of them' });
+    const message = '`timeout-minutes` and `timeout.step` set the same limit';
+    complaints.push({ path: [...path, 'timeout-minutes'], atKey: true, message, hint: 'remove one of them' });
   }
   const read = (duration: string | undefined, key: Path): number | undefined => {
     if (duration === undefined) return undefined;
     const ms = milliseconds(duration);
     if (ms === 0)
-      complaints.push({ path: [...path, 'timeout', ...key], message: 'a timeout must be longer than 0' });
+      complaints.push({ path: [...path, 'timeout', ...key], message: 'a timeout must be greater than 0' });
     return ms;
   };
   const attemptMs = read(attempt, typeof timeout === 'string' ? [] : ['attempt']);
@@ -245,12 +248,12 @@ export function compileTimeout(definition: StepDefinition, path: Path): Compiled
   const stepMs = read(step, ['step']) ?? (wholeMinutes === undefined ? undefined : wholeMinutes * 60_000);
   const stallMs = read(stall, ['stall']);
   if (stallMs !== undefined && definition.agent === undefined) {
-    const message = '`timeout.stall` limits the silence of an agent, and this step has none';
+    const message = '`timeout.stall` limits the silence of an agent, but this step has no agent';
     complaints.push({ path: [...path, 'timeout', 'stall'], atKey: true, message });
   }
   if (definition.approve !== undefined) return { rule: ruleOf({ stepMs: stepMs ?? attemptMs }), complaints };
   return { rule: ruleOf({ attemptMs, stepMs, stallMs }), complaints };
 }
 
-/** The schema has let only durations through. */
+/** The schema has already validated the duration. */
 const milliseconds = (duration: string): number => parseDuration(duration) ?? 0;

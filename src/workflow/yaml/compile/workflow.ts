@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../core/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/index.ts';
 import { nearestName } from '../../expression/check.ts';
 import { fingerprintOf } from '../../fingerprint.ts';
 import { topologicalOrder } from '../../graph.ts';
@@ -7,18 +7,18 @@ import { type PlaceProblem, placeWork } from '../../workspace-rules.ts';
 import type { ChildLoader, LoadedWorkflow } from '../load.ts';
 import { type ShapedStep, type ShapedWorkflow, shapeOf } from '../shape.ts';
 import type { Complaint, ProblemList } from '../source/problem-list.ts';
-import type { Path, YamlSource } from '../source/yaml-source.ts';
+import type { Path, ProblemContext, YamlSource } from '../source/yaml-source.ts';
 import type { PromptReader } from './agent.ts';
-import { compileEnvironment, compileValue, type Site, surroundingsOf } from './expressions.ts';
+import { compileEnvironment, compileValue, type ExpressionSite, evaluationContextOf } from './expressions.ts';
 import { compileInputs } from './inputs.ts';
 import { compileStep, needsOf, type StepsContext } from './step.ts';
 import { compileSpending, namesOfArtifacts } from './work.ts';
 
-/** Builds the workflow of one file, reporting all that is wrong with it; with problems the result means nothing. */
+/** Compiles the workflow of one file and reports all of its problems. With problems, ignore the result. */
 export function compileWorkflow(
   source: YamlSource,
   problems: ProblemList,
-  outside: Outside,
+  outside: FileReaders,
 ): LoadedWorkflow | undefined {
   const shaped = source.isReadable ? shapeOf(source, problems) : undefined;
   if (!shaped) return undefined;
@@ -29,7 +29,7 @@ export function compileWorkflow(
   const drafts = shaped.steps.map(step => compileStep(step, context)).filter(step => step !== undefined);
   const { bodies, problems: misplaced } = placeWork(drafts);
   const steps = drafts.map(({ model }, index) => ({ ...model, body: bodies[index] ?? model.body }));
-  // Where a step is missing, what it would have left behind is missing too, which is no news.
+  // If a step could not be compiled, its work is missing too. Reporting that would only repeat the problem.
   if (isSound && drafts.length === shaped.steps.length) {
     for (const problem of misplaced) problems.add(source, complaintOf(problem));
   }
@@ -51,13 +51,13 @@ export function compileWorkflow(
   return { model, fingerprint: fingerprintOfWorkflow(model, written) };
 }
 
-/** How a file gets at others. */
-interface Outside {
+/** Access to other files. */
+interface FileReaders {
   readonly loadChild: ChildLoader;
   readonly readPrompt: PromptReader | undefined;
 }
 
-interface StepsContextOptions extends Outside {
+interface StepsContextOptions extends FileReaders {
   readonly source: YamlSource;
   readonly problems: ProblemList;
 }
@@ -67,7 +67,7 @@ function complaintOf({ index, key, message, hint }: PlaceProblem): Complaint {
   return { path, atKey: key === 'land', message, hint };
 }
 
-const sharedEnvironment = 'every step shares this environment, whatever it needs';
+const sharedEnvironment = 'all steps share this environment';
 
 function stepsContext(
   { definition, steps, written }: ShapedWorkflow,
@@ -76,7 +76,7 @@ function stepsContext(
   const { source, problems } = options;
   const inputs = namesIn(written['inputs']);
   const environment = definition.env ?? {};
-  const site: Site = {
+  const site: ExpressionSite = {
     source,
     problems,
     visible: {
@@ -97,19 +97,19 @@ function stepsContext(
   };
 }
 
-/** A step that was reported may have meant to leave some. */
+/** Skips steps with problems, because their `artifacts` may be the invalid key. */
 function artifactNamesOf(steps: ShapedWorkflow['steps']): StepsContext['artifacts'] {
   return new Map(
     steps.flatMap(({ definition, isDamaged }) => {
       if (!definition || isDamaged) return [];
       const { id, artifacts, concurrency = 0, strategy, select } = definition;
-      const areOfWorkers = (concurrency > 1 || strategy?.matrix !== undefined) && select === undefined;
-      return [[id, areOfWorkers ? 'of each worker' : namesOfArtifacts(artifacts)] as const];
+      const isPerCopy = (concurrency > 1 || strategy?.matrix !== undefined) && select === undefined;
+      return [[id, isPerCopy ? 'per copy' : namesOfArtifacts(artifacts)] as const];
     }),
   );
 }
 
-/** As written: what was reported for its shape is declared all the same. `undefined` if nothing can be said. */
+/** Returns all names as written, including those with invalid values. `undefined` if it is not a map. */
 function namesIn(map: Json | undefined): ReadonlySet<string> | undefined {
   if (map === undefined) return new Set();
   return isJsonObject(map) ? new Set(Object.keys(map)) : undefined;
@@ -122,17 +122,17 @@ function compileOutputs(outputs: JsonObject | undefined, context: StepsContext):
     env: context.environmentNames,
     steps: { kind: 'all', known: context.stepIds },
     artifacts: context.artifacts,
-    matrix: { kind: 'none', because: 'it belongs to the copies of a step' },
+    matrix: { kind: 'none', because: 'it only exists in the copies of a step' },
   } as const;
   const value = compileValue(outputs, ['outputs'], { ...context, visible });
   return (scope: Scope) =>
-    value(surroundingsOf(scope, () => context.environment(surroundingsOf(scope, () => ({})))));
+    value(evaluationContextOf(scope, () => context.environment(evaluationContextOf(scope, () => ({})))));
 }
 
 const nameFromFile = (file: string): string =>
   (/[^/\\]*$/.exec(file)?.[0] ?? '').replace(/\.ya?ml$/i, '') || 'workflow';
 
-/** Without its steps: they have fingerprints of their own, so that a change inside runs only what it concerns again. */
+/** Leaves out the steps, which have their own fingerprints. So a changed step does not rerun the whole child. */
 function fingerprintOfWorkflow(
   { name, onFailure }: WorkflowModel,
   { inputs = null, outputs = null }: JsonObject,
@@ -145,23 +145,23 @@ function fingerprintOfWorkflow(
   });
 }
 
-interface GraphNode {
+interface DefinitionNode {
   readonly id: string;
   readonly step: ShapedStep;
   readonly needs: readonly { readonly id: string }[];
 }
 
-/** Ids of all steps, those with problems included: naming one of them is not another problem. */
+/** Returns the ids of all steps, including invalid ones, because a reference to an invalid step is valid. */
 function stepIdsOf(steps: readonly ShapedStep[]): ReadonlySet<string> {
   return new Set(steps.map(({ written }) => written['id']).filter(id => typeof id === 'string'));
 }
 
-/** Reports ids that are used twice, needs that do not exist, and circles. Whether there is nothing of the kind. */
+/** Reports duplicate ids, unknown needs and cycles. Returns true if there are none. */
 function checkGraph(steps: readonly ShapedStep[], source: YamlSource, problems: ProblemList): boolean {
   const before = problems.count;
   const ids = stepIdsOf(steps);
   const first = new Map<string, ShapedStep>();
-  const nodes: GraphNode[] = [];
+  const nodes: DefinitionNode[] = [];
   for (const step of steps) {
     const { definition, path } = step;
     if (!definition) continue;
@@ -169,36 +169,31 @@ function checkGraph(steps: readonly ShapedStep[], source: YamlSource, problems: 
     const earlier = first.get(id);
     if (earlier) {
       const { line } = source.positionOf(source.rangeOf([...earlier.path, 'id']).start);
-      const hint = `the other one is in line ${line}`;
-      problems.add(source, { path: [...path, 'id'], message: `two steps have the id \`${id}\``, hint });
+      const hint = `first defined on line ${line}`;
+      problems.add(source, { path: [...path, 'id'], message: `duplicate step id \`${id}\``, hint });
       continue;
     }
     first.set(id, step);
     nodes.push({ id, step, needs: knownNeeds(step, ids, { source, problems }) });
   }
-  reportCircle(nodes, source, problems);
+  reportCycle(nodes, source, problems);
   return problems.count === before;
-}
-
-interface Reporter {
-  readonly source: YamlSource;
-  readonly problems: ProblemList;
 }
 
 function knownNeeds(
   step: ShapedStep,
   ids: ReadonlySet<string>,
-  { source, problems }: Reporter,
+  { source, problems }: ProblemContext,
 ): { id: string }[] {
   const self = step.definition?.id;
   return needsOf(step.definition ?? {}).flatMap(id => {
     const path = needPath(step, id);
-    if (id === self) problems.add(source, { path, message: `step \`${id}\` needs itself` });
+    if (id === self) problems.add(source, { path, message: `step \`${id}\` cannot need itself` });
     else if (!ids.has(id)) {
       const guess = nearestName(id, ids);
       problems.add(source, {
         path,
-        message: `there is no step \`${id}\``,
+        message: `unknown step \`${id}\``,
         hint: guess && `did you mean \`${guess}\`?`,
       });
     } else return [{ id }];
@@ -211,7 +206,7 @@ function needPath({ definition, path }: ShapedStep, id: string): Path {
   return Array.isArray(needs) ? [...path, 'needs', needs.indexOf(id)] : [...path, 'needs'];
 }
 
-function reportCircle(nodes: readonly GraphNode[], source: YamlSource, problems: ProblemList): void {
+function reportCycle(nodes: readonly DefinitionNode[], source: YamlSource, problems: ProblemList): void {
   const sorted = topologicalOrder(nodes);
   if (sorted.kind === 'ordered') return;
   const closing = nodes.find(({ id }) => id === sorted.path[0]);
@@ -219,7 +214,7 @@ function reportCircle(nodes: readonly GraphNode[], source: YamlSource, problems:
   if (!closing || before === undefined) return;
   problems.add(source, {
     path: needPath(closing.step, before),
-    message: `these steps wait for each other in a circle: ${sorted.path.join(' -> ')}`,
-    hint: 'take one of the `needs` away',
+    message: `these steps need each other in a cycle: ${sorted.path.join(' -> ')}`,
+    hint: 'remove one of the `needs`',
   });
 }

@@ -1,38 +1,39 @@
+import type { Mutable } from '../../../core/index.ts';
 import { closingMark, openingMark } from '../../expression/template.ts';
 
-/** How the shell reads the place where a `${{ }}` stands. */
+/** Syntactic context of a `${{ }}` in a script. */
 export type SlotPlace = 'bare' | 'double' | 'single' | 'ansi' | 'document' | RefusedPlace;
 
-/** Where a value cannot stand: the shell would not expand it there, or would compute it. */
+/** Contexts where a value is refused, because the shell would not expand it or would evaluate it. */
 type RefusedPlace = 'quoted-document' | 'delimiter' | 'arithmetic' | 'parameter' | 'backticks';
 
-/** A `${{ }}` of a script, from its `$` to behind its last brace. */
+/** A `${{ }}` in a script, including the braces. */
 export interface Slot {
   readonly start: number;
   readonly end: number;
   readonly place: SlotPlace;
-  /** A plain `$` stands right before it, and must not join what the slot becomes. */
+  /** True if a literal `$` precedes the slot. It must not combine with the replacement of the slot. */
   readonly afterDollar: boolean;
 }
 
 interface ShellScan {
   readonly slots: readonly Slot[];
-  /** Where a `${{` begins that never ends. */
+  /** Offset of a `${{` that is never closed. */
   readonly unclosed: number | undefined;
 }
 
-/** `[[ ]]` computes the operands of `-eq` and its like, and a computed value can run commands. */
+/** A `[[ ]]`. It evaluates the operands of `-eq` and similar tests as arithmetic, which can run commands. */
 interface Conditional {
   computes: boolean;
   readonly slots: Mutable<Slot>[];
 }
 
-/** Commands: the whole script, or what stands in `( )`, `$( )` or backticks. */
+/** Commands: the whole script, or the content of `( )`, `$( )` or backticks. */
 interface Code {
   readonly kind: 'code';
   readonly end: 'file' | ')' | '`';
   readonly documents: HereDocument[];
-  /** How many `case` are open: there a `)` ends a pattern. */
+  /** Number of open `case` statements, in which `)` ends a pattern. */
   cases: number;
   atCommand: boolean;
   wordStart: number | undefined;
@@ -40,7 +41,7 @@ interface Code {
   hasEscapes: boolean;
 }
 
-/** What the shell is reading: the innermost frame says what the next sign means. */
+/** Nested contexts of the shell. The innermost frame determines the meaning of the next character. */
 type Frame =
   | Code
   | { readonly kind: 'double' | 'single' | 'ansi' }
@@ -48,7 +49,6 @@ type Frame =
   | { readonly kind: 'arithmetic'; readonly brackets: '()' | '[]'; depth: number }
   | (HereDocument & { readonly kind: 'document'; atLineStart: boolean });
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type FrameOf<Kind extends Frame['kind']> = Extract<Frame, { readonly kind: Kind }>;
 
 const beforeCommands: ReadonlySet<string> = new Set([
@@ -76,7 +76,7 @@ const newCode = (end: Code['end'], conditional?: Conditional): Code => ({
   hasEscapes: false,
 });
 
-/** A word of commands has ended: it may open or close something that changes what comes later. */
+/** Ends a word, which may open or close a construct such as `case` or `[[`. */
 function endWord(code: Code, word: string): void {
   code.wordStart = undefined;
   if (word === ']]') code.conditional = undefined;
@@ -91,15 +91,15 @@ function endWord(code: Code, word: string): void {
   code.atCommand = beforeCommands.has(word);
 }
 
-/** A here-document that was announced and whose lines follow. */
+/** A here-document whose operator has been read, and whose lines follow. */
 interface HereDocument {
   readonly delimiter: string;
-  /** Nothing in its lines is expanded. */
+  /** If true, the shell expands nothing in its lines. */
   readonly isQuoted: boolean;
   readonly stripsTabs: boolean;
 }
 
-/** Reads `<<EOF` at `at`; `undefined` if no delimiter follows. `end` is behind it. */
+/** Reads `<<EOF` at `at`. Returns `undefined` if no delimiter follows. `end` is the offset after it. */
 function readHereDocument(text: string, at: number): (HereDocument & { readonly end: number }) | undefined {
   const operator = /<<(-?)[ \t]*/y;
   operator.lastIndex = at;
@@ -116,7 +116,7 @@ function readHereDocument(text: string, at: number): (HereDocument & { readonly 
   };
 }
 
-/** Whether a `((` that ends before `at` is arithmetic, and not a subshell within another: then it closes with `))`. */
+/** Returns true if the `((` before `from` closes with `))`. It is then arithmetic, not two nested subshells. */
 function isArithmetic(text: string, from: number): boolean {
   let depth = 1;
   for (let at = from; at < text.length; at++) {
@@ -136,8 +136,8 @@ function closingQuote(text: string, at: number): number {
 }
 
 /**
- * Whether a single quote must be closed inside the `${...}` whose name begins at `at`. In bash always; elsewhere, when
- * within double quotes, only in patterns (`${x#...}`): in words (`${x:-it's}`) it is an ordinary letter.
+ * Returns true if single quotes are quotes inside the `${...}` whose name starts at `at`. In bash they always are. In
+ * other shells, inside double quotes, they are quotes only in patterns (`${x#...}`), but not in words (`${x:-it's}`).
  */
 function quotesInParameter(
   text: string,
@@ -150,10 +150,11 @@ function quotesInParameter(
   return shell === 'bash' || !isInDouble || '#%/^,'.includes(operator);
 }
 
-/** Finds every `${{ }}` of a script and how the shell reads its place. One in a comment is part of the comment. */
-export const scanShell = (text: string, shell: 'bash' | 'sh'): ShellScan => new Scanner(text, shell).scan();
+/** Finds every `${{ }}` in a script with its context. Ignores those in comments. */
+export const scanShell = (text: string, shell: 'bash' | 'sh'): ShellScan =>
+  new ShellScanner(text, shell).scan();
 
-class Scanner {
+class ShellScanner {
   readonly #text: string;
   readonly #shell: 'bash' | 'sh';
   readonly #slots: Mutable<Slot>[] = [];
@@ -237,7 +238,7 @@ class Scanner {
     }
   }
 
-  /** What means the same in code, in double quotes and in documents. */
+  /** Handles the syntax that code, double quotes and here-documents share. */
   #expanding(frame: Frame, sign: string | undefined): number {
     if (sign === '\\') return this.#skip(2);
     if (sign === '`') return this.#push(newCode('`'), 1);
@@ -288,7 +289,7 @@ class Scanner {
     return this.#expanding(frame, sign);
   }
 
-  /** Behind the line of the delimiter, if this is it. */
+  /** Returns the offset after the line if it is the delimiter. */
   #endOfDocument({ delimiter, stripsTabs }: HereDocument): number | undefined {
     const newline = this.#text.indexOf('\n', this.#at);
     const end = newline === -1 ? this.#text.length : newline;
@@ -299,7 +300,7 @@ class Scanner {
   #newline(frame: Code): number {
     this.#endWord(frame);
     frame.atCommand = true;
-    // The first document that was announced is the first whose lines follow.
+    // Here-documents follow in the order of their operators, so the first goes on top of the stack.
     for (const document of frame.documents.splice(0).reverse()) {
       this.#stack.push({ kind: 'document', ...document, atLineStart: true });
     }
@@ -383,7 +384,7 @@ class Scanner {
     return /(?:^|[^<])<<-?[ \t]*[^\s;&|<>()]*$/.test(this.#text.slice(Math.max(0, this.#at - 80), this.#at));
   }
 
-  /** `list[...]=`: bash computes the subscript. */
+  /** True inside `list[...]=`, whose subscript bash evaluates as arithmetic. */
   #isInSubscript(): boolean {
     const code = this.#stack.findLast(open => open.kind === 'code');
     const word = this.#text.slice(code?.wordStart ?? this.#at, this.#at);

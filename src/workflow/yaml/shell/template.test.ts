@@ -1,18 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Surroundings } from '../../expression/evaluate.ts';
+import type { EvaluationContext } from '../../expression/evaluate.ts';
 import { environmentText, parseShellTemplate } from './template.ts';
 
 const shells = ['bash', 'sh'] as const;
 type Shell = (typeof shells)[number];
 
-const given = (value: string): Surroundings => ({
+const given = (value: string): EvaluationContext => ({
   status: 'success',
   read: context => (context === 'inputs' ? { v: value } : {}),
 });
 
-/** What a script prints when every `${{ inputs.v }}` in it is `value`. */
+/** Returns what a script prints when every `${{ inputs.v }}` in it is `value`. */
 function print(text: string, value: string, shell: Shell): string {
   const { script, values, faults } = parseShellTemplate(text, shell);
   expect(faults).toEqual([]);
@@ -62,7 +62,7 @@ const anyValue = fc
   .array(fc.oneof(nasty, fc.string({ unit: 'grapheme', maxLength: 4 })), { maxLength: 8 })
   .map(parts => parts.join('').replaceAll('\0', ''));
 
-/** Scripts that print the value once, each in another quoting context. A substitution drops newlines at the end, so it ends with `.`. */
+/** Scripts that print the value once, each in a different quoting context. */
 const contexts: Readonly<Record<string, string>> = {
   bare: 'printf %s ${{ inputs.v }}',
   'bare, as part of a word': 'x=${{ inputs.v }}; printf %s "$x"',
@@ -71,7 +71,7 @@ const contexts: Readonly<Record<string, string>> = {
   'after other quotes': `printf %s%s "it's" '"' > /dev/null; printf %s '\${{ inputs.v }}'`,
   'after escaped quotes': `: \\" \\' "\\""; printf %s "\${{ inputs.v }}"`,
   'after an apostrophe in a comment': "# don't\nprintf %s ${{ inputs.v }}",
-  'after a sign that is no comment': "printf %s x#' ' >/dev/null; printf %s '${{ inputs.v }}'",
+  'after a `#` inside a word': "printf %s x#' ' >/dev/null; printf %s '${{ inputs.v }}'",
   'after a comment that ends a line': `: one # it's "two\nprintf %s "\${{ inputs.v }}"`,
   'a default with quotes, in double quotes': `: "\${x:-it's '}"; printf %s '\${{ inputs.v }}'`,
   'a pattern with a quoted brace': `y=a; : "\${y#'}'}"; printf %s '\${{ inputs.v }}'`,
@@ -83,6 +83,7 @@ const contexts: Readonly<Record<string, string>> = {
   'two here-documents on a line':
     "cat <<A >/dev/null; cat <<'B' >/dev/null\n'\nA\n\"\nB\nprintf %s '${{ inputs.v }}'",
 };
+/** A substitution drops newlines at the end, so these print a `.` after the value. */
 const endingInADot: Readonly<Record<string, string>> = {
   'a substitution': 'printf %s "$(printf %s. ${{ inputs.v }})"',
   'double quotes in a substitution in double quotes': 'printf %s "$(printf %s. "${{ inputs.v }}")"',
@@ -110,7 +111,7 @@ const shOnly: Readonly<Record<string, string>> = {
   'a default with an apostrophe, in double quotes': `: "\${x:-it's}"; printf %s '\${{ inputs.v }}'`,
 };
 
-describe.each(shells)('in %s', shell => {
+describe.each(shells)('a script for %s', shell => {
   const cases = [
     ...Object.entries(contexts).map(([name, script]) => ({ name, script, ending: '' })),
     ...Object.entries(endingInADot).map(([name, script]) => ({ name, script, ending: '.' })),
@@ -120,7 +121,7 @@ describe.each(shells)('in %s', shell => {
       ending: '',
     })),
   ];
-  test.each(cases)('a value arrives as it is: $name', ({ script, ending }) => {
+  test.each(cases)('receives values unchanged: $name', ({ script, ending }) => {
     fc.assert(
       fc.property(anyValue, value => {
         expect(print(script, value, shell)).toBe(value + ending);
@@ -132,65 +133,65 @@ describe.each(shells)('in %s', shell => {
     );
   });
 
-  test('a dollar sign right before a value stays one', () => {
+  test('keeps a dollar sign right before a value', () => {
     expect(print('printf %s $${{ inputs.v }}', '5', shell)).toBe('$5');
     expect(print('printf %s "$${{ inputs.v }}"', '5', shell)).toBe('$5');
     expect(print("printf %s '$${{ inputs.v }}'", '5', shell)).toBe('$5');
     expect(print('cat <<EOF\n$${{ inputs.v }}\nEOF', '5', shell)).toBe('$5\n');
   });
 
-  test('a backslash before the sign takes its meaning away', () => {
+  test('keeps a `${{ }}` after a backslash as text', () => {
     expect(print('printf %s "\\${{ inputs.v }}"', '5', shell)).toBe('${{ inputs.v }}');
   });
 });
 
-test('a comment is left as it is, even where it looks like an expression', () => {
+test('a comment is kept unchanged, even if it contains an expression', () => {
   const script = 'echo a # ${{ nonsense(\n# ${{ inputs.v }}\necho b';
   expect(parseShellTemplate(script, 'bash')).toEqual({ script, values: [], faults: [] });
 });
 
-test('every value has a variable of its own', () => {
+test('every value has its own variable', () => {
   const { script, values } = parseShellTemplate('a ${{ inputs.v }} "${{ inputs.w }}"', 'bash');
   expect(script).toBe('a "${REPRISE_VALUE_1}" "${REPRISE_VALUE_2}"');
   expect(values.map(({ name }) => name)).toEqual(['REPRISE_VALUE_1', 'REPRISE_VALUE_2']);
 });
 
 const refused: readonly (readonly [string, RegExp])[] = [
-  ["cat <<'EOF'\n${{ inputs.v }}\nEOF", /delimiter is quoted/],
-  ['cat <<\\EOF\n${{ inputs.v }}\nEOF', /delimiter is quoted/],
+  ["cat <<'EOF'\n${{ inputs.v }}\nEOF", /quoted delimiter/],
+  ['cat <<\\EOF\n${{ inputs.v }}\nEOF', /quoted delimiter/],
   ['cat << ${{ inputs.v }}\nx\n', /delimiter of a here-document/],
-  ['echo $(( ${{ inputs.v }} + 1 ))', /computed/],
-  ['(( ${{ inputs.v }} > 1 ))', /computed/],
-  ['echo $[ ${{ inputs.v }} ]', /computed/],
-  ['[[ "${{ inputs.v }}" -gt 1 ]]', /computed/],
-  ['[[ 1 -eq ${{ inputs.v }} ]]', /computed/],
-  ['[[ ( ${{ inputs.v }} -lt 3 ) ]]', /computed/],
-  ['a["${{ inputs.v }}"]=1', /computed/],
-  ['echo "${x:-${{ inputs.v }}}"', /inside of/],
-  ['echo ${x:-"${{ inputs.v }}"}', /inside of/],
+  ['echo $(( ${{ inputs.v }} + 1 ))', /shell arithmetic/],
+  ['(( ${{ inputs.v }} > 1 ))', /shell arithmetic/],
+  ['echo $[ ${{ inputs.v }} ]', /shell arithmetic/],
+  ['[[ "${{ inputs.v }}" -gt 1 ]]', /shell arithmetic/],
+  ['[[ 1 -eq ${{ inputs.v }} ]]', /shell arithmetic/],
+  ['[[ ( ${{ inputs.v }} -lt 3 ) ]]', /shell arithmetic/],
+  ['a["${{ inputs.v }}"]=1', /shell arithmetic/],
+  ['echo "${x:-${{ inputs.v }}}"', /inside `\$/],
+  ['echo ${x:-"${{ inputs.v }}"}', /inside `\$/],
   ['echo `echo \\\\ ${{ inputs.v }}`', /backticks/],
   ['echo ${{ inputs.v', /no closing/],
   ['echo ${{ inputs. }}', /name of a property/],
 ];
 
-test.each(refused)('%j is refused', (script, message) => {
+test.each(refused)('the script %j is rejected', (script, message) => {
   expect(parseShellTemplate(script, 'bash').faults.map(fault => fault.message)).toEqual([
     expect.stringMatching(message),
   ]);
 });
 
-test('after a computing conditional a value is welcome again', () => {
+test('a value is allowed after an arithmetic conditional', () => {
   expect(parseShellTemplate('[[ 1 -eq 1 ]] && echo ${{ inputs.v }}', 'bash').faults).toEqual([]);
 });
 
-test('a value with a NUL is refused, since no variable can hold it', () => {
+test('a value with a NUL is rejected, because no variable can hold it', () => {
   const [value] = parseShellTemplate('echo ${{ inputs.v }}', 'sh').values;
   expect(() => value && environmentText(value.expression, given('a\0b'))).toThrowError(
     expect.objectContaining({ code: 'EXPRESSION_FAILED' }),
   );
 });
 
-test('any text can be scanned', () => {
+test('scanning never throws for any text', () => {
   const piece = fc.constantFrom(
     '${{',
     '}}',

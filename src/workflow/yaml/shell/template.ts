@@ -1,25 +1,25 @@
-import { RepriseError } from '../../../core/errors.ts';
-import { evaluate, type Surroundings, toText } from '../../expression/evaluate.ts';
-import { type Expression, type Fault, parseExpression } from '../../expression/parse.ts';
+import { RepriseError } from '../../../core/index.ts';
+import { type EvaluationContext, evaluate, toText } from '../../expression/evaluate.ts';
+import { type Expression, type ParseFault, parseExpression } from '../../expression/parse.ts';
 import { openingMark, unclosed } from '../../expression/template.ts';
 import { type Slot, type SlotPlace, scanShell } from './scan.ts';
 
-/** A script in which every `${{ }}` has become a reference to an environment variable: no value is ever code. */
+/** A script whose `${{ }}` are replaced by references to environment variables, so that no value can become code. */
 interface ShellTemplate {
   readonly script: string;
   readonly values: readonly { readonly name: string; readonly expression: Expression }[];
-  /** What did not parse, or stands where the shell cannot take a value. Such a template must not be run. */
-  readonly faults: readonly Fault[];
+  /** Syntax errors, and values in unsafe positions. A template that has any must not run. */
+  readonly faults: readonly ParseFault[];
 }
 
-/** What the variables are called: `REPRISE_VALUE_1` and so on. */
+/** Prefix of the variables: `REPRISE_VALUE_1` and so on. */
 export const valuePrefix = 'REPRISE_VALUE_';
 
-/** Takes the expressions out of a script. Never throws. */
+/** Extracts the expressions from a script. Never throws. */
 export function parseShellTemplate(text: string, shell: 'bash' | 'sh'): ShellTemplate {
   if (!text.includes(openingMark)) return { script: text, values: [], faults: [] };
   const scan = scanShell(text, shell);
-  const faults: Fault[] = scan.unclosed === undefined ? [] : [unclosed(scan.unclosed)];
+  const faults: ParseFault[] = scan.unclosed === undefined ? [] : [unclosed(scan.unclosed)];
   const values: { name: string; expression: Expression }[] = [];
   let script = '';
   let copied = 0;
@@ -37,16 +37,16 @@ export function parseShellTemplate(text: string, shell: 'bash' | 'sh'): ShellTem
   return { script: script + text.slice(copied), values, faults };
 }
 
-/** The text of a value for an environment variable. Throws EXPRESSION_FAILED if it holds a NUL, which none can. */
-export function environmentText(expression: Expression, surroundings: Surroundings): string {
-  return withoutNul(toText(evaluate(expression, surroundings)));
+/** Evaluates an expression for an environment variable. Throws EXPRESSION_FAILED if the text contains a NUL. */
+export function environmentText(expression: Expression, context: EvaluationContext): string {
+  return withoutNul(toText(evaluate(expression, context)));
 }
 
-/** Throws EXPRESSION_FAILED. */
+/** Returns the text unchanged. Throws EXPRESSION_FAILED if it contains a NUL. */
 export function withoutNul(text: string): string {
   if (!text.includes('\0')) return text;
   throw new RepriseError('EXPRESSION_FAILED', 'a value for a script contains a NUL character', {
-    hint: 'no environment variable can hold one: write the value to a file and pass its name',
+    hint: 'environment variables cannot contain NUL: write the value to a file and pass the path',
   });
 }
 
@@ -78,27 +78,28 @@ function replacementFor({ place, afterDollar }: Slot, name: string): Replacement
   }
 }
 
-const throughVariable = 'put it into a variable on a line of its own (`value=${{ ... }}`) and use that';
+const assignFirst = 'assign it to a variable on its own line (`value=${{ ... }}`)';
 
 const refusals = {
   'quoted-document': {
-    message: 'the shell expands nothing in a here-document whose delimiter is quoted, so no value can get in',
-    hint: 'take the quotes off the delimiter, and write `\\$` for every `$` that is meant literally',
+    message:
+      '`${{ }}` cannot be used in a here-document with a quoted delimiter: the shell expands nothing in it',
+    hint: 'remove the quotes from the delimiter, and write `\\$` for every literal `$`',
   },
   delimiter: {
-    message: 'the delimiter of a here-document cannot be a value',
+    message: '`${{ }}` cannot be the delimiter of a here-document',
     hint: 'use a fixed word such as `EOF`',
   },
   arithmetic: {
-    message: 'the shell computes what stands here, and a computed value can run commands',
-    hint: `${throughVariable} once you have checked that it is a number`,
+    message: '`${{ }}` cannot be used in shell arithmetic, where its value could run commands',
+    hint: `${assignFirst}, check that it is a number, then use the variable`,
   },
   parameter: {
-    message: 'a value cannot stand inside of `${...}`',
-    hint: throughVariable,
+    message: '`${{ }}` cannot be used inside `${...}`',
+    hint: `${assignFirst}, then use the variable`,
   },
   backticks: {
-    message: 'a value cannot stand in backticks that contain a backslash',
-    hint: 'write `$( )` instead of backticks',
+    message: '`${{ }}` cannot be used in backticks that contain a backslash',
+    hint: 'use `$( )` instead of backticks',
   },
 } as const satisfies Partial<Record<SlotPlace, { message: string; hint: string }>>;

@@ -1,30 +1,33 @@
 import type { z } from 'zod';
-import { isJsonObject, type Json } from '../../../core/json.ts';
-import { nearest } from '../../../core/suggest.ts';
+import { isJsonObject, type Json, nearest } from '../../../core/index.ts';
 import type { Complaint } from './problem-list.ts';
 import type { Path } from './yaml-source.ts';
 
-type Issue = z.core.$ZodIssue;
+export type ZodIssue = z.core.$ZodIssue;
 
-/** What a file says in general, and where one kind of file knows better. */
+/** Wording for one kind of file. */
 export interface Wording {
-  /** Says what is special about a key that is not allowed at a path. `'silent'`: nothing needs to be said. */
+  /** Message for a key that is not allowed at a path. `'silent'` reports nothing, `undefined` the default message. */
   readonly unknownKey: (
     key: string,
     parent: Path,
   ) => { message: string; hint?: string | undefined } | 'silent' | undefined;
-  /** What to say beside what does not fit at a path. */
+  /** Hint for an invalid value at a path. */
   readonly hintAt?: (path: Path) => string | undefined;
-  /** The keys that are allowed at a path, for suggestions. */
+  /** Keys that are allowed at a path, for suggestions. */
   readonly keysAt: (parent: Path) => readonly string[];
 }
 
-/** One sentence for each thing that does not fit the schema. */
-export function explainIssues(issues: readonly Issue[], value: Json, wording: Wording): readonly Complaint[] {
+/** Returns a readable message for each schema issue. */
+export function explainIssues(
+  issues: readonly ZodIssue[],
+  value: Json,
+  wording: Wording,
+): readonly Complaint[] {
   return issues.flatMap(issue => explainIssue(issue, value, wording));
 }
 
-function explainIssue(issue: Issue, value: Json, wording: Wording): readonly Complaint[] {
+function explainIssue(issue: ZodIssue, value: Json, wording: Wording): readonly Complaint[] {
   const path = issue.path.filter(key => typeof key !== 'symbol');
   const name = nameOf(path);
   const found = valueAt(value, path);
@@ -36,7 +39,7 @@ function explainIssue(issue: Issue, value: Json, wording: Wording): readonly Com
       return issue.keys.flatMap(key => explainUnknownKey(key, path, wording));
     case 'invalid_type':
       if (found === undefined) return [missing(path)];
-      // A schema that has its own words for a wrong type uses them; those of the library begin like this.
+      // Messages of zod itself start with 'Invalid input'. Any other message comes from our schema and says more.
       if (!issue.message.startsWith('Invalid input')) return say(issue.message);
       return say(
         `must be ${typeNames[issue.expected] ?? issue.expected}, not ${describe(found)}`,
@@ -69,7 +72,7 @@ function explainIssue(issue: Issue, value: Json, wording: Wording): readonly Com
   }
 }
 
-/** If the value is of the type of one alternative only, that alternative's own objections say most. */
+/** If the value has the type of exactly one alternative, reports the issues of that alternative. */
 function explainUnion(
   issue: z.core.$ZodIssueInvalidUnion,
   value: Json,
@@ -104,7 +107,7 @@ function explainUnknownKey(key: string, parent: Path, wording: Wording): readonl
 
 const missing = (path: Path): Complaint => ({
   path: path.slice(0, -1),
-  message: `${ownerOf(path)} needs \`${String(path.at(-1))}\``,
+  message: `${ownerOf(path)} requires \`${String(path.at(-1))}\``,
 });
 
 function ownerOf(path: Path): string {
@@ -113,7 +116,7 @@ function ownerOf(path: Path): string {
   return parent.length === 2 && parent[0] === 'steps' ? 'a step' : nameOf(parent);
 }
 
-/** The way to a value as a person would say it: `retry.attempts`, `needs[1]`; steps are not numbered for people. */
+/** Formats a path for people, such as `retry.attempts` or `needs[1]`. Omits the index of the step. */
 function nameOf(path: Path): string {
   const inner = path[0] === 'steps' && typeof path[1] === 'number' ? path.slice(2) : path;
   if (inner.length === 0) return path.length === 0 ? 'the file' : 'a step';
@@ -134,7 +137,7 @@ function valueAt(value: Json, path: Path): Json | undefined {
 }
 
 const typeNames: Readonly<Record<string, string>> = {
-  string: 'text',
+  string: 'a string',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
@@ -159,7 +162,7 @@ const quoteHint = (expected: string, found: Json): string | undefined =>
 const listed = (values: readonly string[]): string =>
   values.length < 2 ? values.join('') : `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
 
-/** The keys that a JSON Schema allows at a path; empty where anything goes. */
+/** Returns the keys that a JSON Schema lists at a path. Empty if any key is allowed. */
 export function schemaKeys(schema: Json, path: Path): readonly string[] {
   let alternatives = unfold(schema);
   for (const key of path) alternatives = alternatives.flatMap(alternative => unfold(step(alternative, key)));
@@ -169,9 +172,9 @@ export function schemaKeys(schema: Json, path: Path): readonly string[] {
   return [...new Set(keys)];
 }
 
-type Schema = { readonly [key: string]: Json | undefined };
+type JsonSchemaObject = { readonly [key: string]: Json | undefined };
 
-function step(schema: Schema, key: string | number): Json | undefined {
+function step(schema: JsonSchemaObject, key: string | number): Json | undefined {
   if (typeof key === 'number') return schema['items'];
   const properties = schema['properties'];
   return isJsonObject(properties) && Object.hasOwn(properties, key)
@@ -179,7 +182,7 @@ function step(schema: Schema, key: string | number): Json | undefined {
     : schema['additionalProperties'];
 }
 
-function unfold(schema: Json | undefined): readonly Schema[] {
+function unfold(schema: Json | undefined): readonly JsonSchemaObject[] {
   if (!isJsonObject(schema)) return [];
   const { anyOf } = schema;
   return Array.isArray(anyOf) ? anyOf.flatMap(alternative => unfold(alternative)) : [schema];

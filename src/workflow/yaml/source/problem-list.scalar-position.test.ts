@@ -11,7 +11,7 @@ function scalarIn(text: string): Scalar {
   return node;
 }
 
-/** Plain words with markers: each stands once in the value and once in the file. */
+/** Fragments of text that YAML quotes, escapes or folds. None contains the marker `@`. */
 const words = fc.array(
   fc.constantFrom(
     'word',
@@ -32,7 +32,7 @@ const words = fc.array(
   { maxLength: 30 },
 );
 
-test('a place in a value is found in the file, whatever the style of the scalar', () => {
+test('an offset in a value maps to its offset in the file for every scalar style', () => {
   fc.assert(
     fc.property(words, words, fc.constantFrom(...styles), (before, after, style) => {
       const value = [...before, '@', ...after].join(' ');
@@ -51,12 +51,12 @@ test.each([
   ["a:\n  - key: 'it''s\n      @'\n", '@'],
   ['a:\n  - key: |2 # comment\n        @ x\n', '@'],
   ['a:\n  - key: >+\n      one\n\n      two @\n', '@'],
-])('%j is read right', (text, sign) => {
+])('the marker in %j is found at its offset', (text, sign) => {
   const scalar = scalarIn(text);
   expect(offsetInFile(text, scalar, String(scalar.value).indexOf(sign))).toBe(text.indexOf(sign));
 });
 
-test('the end of a value is behind its last visible character', () => {
+test('the end of a value maps to the offset after its last visible character', () => {
   const text = 'a:\n  - key: |\n      one\n      two  \n\n';
   const scalar = scalarIn(text);
   expect(offsetInFile(text, scalar, String(scalar.value).length)).toBe(text.indexOf('two') + 3);

@@ -1,13 +1,13 @@
 import { isScalar, type Scalar } from 'yaml';
-import type { Position } from '../../../core/errors.ts';
-import type { Fault, Span } from '../../expression/parse.ts';
+import type { Position } from '../../../core/index.ts';
+import type { ParseFault, Span } from '../../expression/parse.ts';
 import type { Problem } from '../../problems.ts';
 import type { Path, Range, YamlSource } from './yaml-source.ts';
 
 /**
- * Where a place in a scalar's value stands in the file. YAML folds lines, strips indentation and reads escapes, but
- * it never adds, drops or reorders what is not white space: so the n-th visible character of the value is the n-th of
- * its source.
+ * Maps an offset in a scalar's value to an offset in the file. YAML folds lines, strips indentation and reads escapes,
+ * but never adds, drops or reorders anything except white space. So the n-th visible character of the value is the
+ * n-th visible character of its source.
  */
 export function offsetInFile(text: string, scalar: Scalar, offsetInValue: number): number {
   const value = String(scalar.value);
@@ -34,7 +34,7 @@ function countVisible(text: string): number {
   return count;
 }
 
-/** After the opening quote, or after the line of a `|` or `>`. */
+/** Returns the offset after the opening quote, or after the line with `|` or `>`. */
 function contentStart(text: string, { type }: Scalar, start: number): number {
   switch (type) {
     case 'QUOTE_DOUBLE':
@@ -65,7 +65,7 @@ function* sourceUnits(
     const unit = type === 'QUOTE_DOUBLE' ? escapedUnit(text, at) : undefined;
     const length = unit?.length ?? (type === 'QUOTE_SINGLE' && text.startsWith("''", at) ? 2 : 1);
     const visible = unit?.visible ?? isVisible(text.charCodeAt(at));
-    // A character beyond the basic plane is two units of the value, though one escape in the source.
+    // A character outside the basic plane is one escape in the source, but two UTF-16 units in the value.
     for (let half = 0; half < (unit?.units ?? 1); half++) yield { at, length, visible };
     at += length;
   }
@@ -82,24 +82,24 @@ function escapedUnit(text: string, at: number) {
   return { length, visible: isVisible(code), units: code > 0xffff ? 2 : 1 };
 }
 
-/** A problem at its place in a document. */
+/** A problem at a path of a document. */
 export interface Complaint {
   readonly path: Path;
-  /** Points at the key that the path ends with, not at its value. */
+  /** If true, the problem points at the last key of the path instead of its value. */
   readonly atKey?: boolean;
-  /** Points at a part of the scalar at the path. */
+  /** Part of the scalar that the problem points at. */
   readonly within?: Span;
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-/** A file that problems may be in. */
+/** A file that may contain problems. */
 export interface TextSource {
   readonly lines: LineIndex;
   positionOf(offset: number): Position;
 }
 
-/** Collects what is wrong in one file and in those that it uses. Positions are worked out for problems only. */
+/** Collects the problems of a file and of the files that it uses. Computes positions only for problems. */
 export class ProblemList {
   readonly #sources: TextSource[] = [];
   readonly #found: { readonly source: TextSource; readonly range: Range; readonly problem: Problem }[] = [];
@@ -108,7 +108,7 @@ export class ProblemList {
     return this.#found.length;
   }
 
-  /** Adds a file, with what YAML itself objects to. */
+  /** Adds a file and its YAML syntax errors. */
   open(source: YamlSource): void {
     this.#sources.push(source);
     for (const { start, end, message, hint } of source.faults)
@@ -118,23 +118,23 @@ export class ProblemList {
   add(source: YamlSource, complaint: Complaint): void {
     const { message, hint } = complaint;
     const range = rangeOf(source, complaint);
-    // What YAML could not read is missing as well, which is no news.
+    // A value with a syntax error also looks missing. The syntax error alone is enough.
     if (source.faults.some(({ start }) => start === range.start)) return;
     this.#add(source, range, { message, hint });
   }
 
-  addFaults(source: YamlSource, path: Path, faults: readonly Fault[]): void {
+  addFaults(source: YamlSource, path: Path, faults: readonly ParseFault[]): void {
     for (const { start, end, message, hint } of faults)
       this.add(source, { path, within: { start, end }, message, hint });
   }
 
-  /** Problems in a file that is not YAML, by their offsets. */
-  addText(source: TextSource, faults: readonly Fault[]): void {
+  /** Adds problems of a file that is not YAML, by their offsets. */
+  addText(source: TextSource, faults: readonly ParseFault[]): void {
     if (!this.#sources.includes(source)) this.#sources.push(source);
     for (const { start, end, message, hint } of faults) this.#add(source, { start, end }, { message, hint });
   }
 
-  /** In the order of the files, and within a file from top to bottom. */
+  /** Returns the problems in the order of the files, and from top to bottom within a file. */
   all(): readonly Problem[] {
     const order = new Map(this.#sources.map((source, index) => [source, index]));
     return this.#found
@@ -174,7 +174,7 @@ const wide =
   /^[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303E\uFF01-\uFF60\uFFE0-\uFFE6]|\uFE0F/u;
 const halfWidth = /^[\uFF61-\uFFDC]/u;
 
-/** How many columns a terminal gives to a text: two for an East Asian wide character or an emoji. */
+/** Returns the number of terminal columns of a text. East Asian wide characters and emoji take two. */
 function displayWidth(text: string): number {
   if (/^[\u0020-\u007E]*$/.test(text)) return text.length;
   let width = 0;
@@ -195,7 +195,7 @@ export class LineIndex {
     this.#starts = starts;
   }
 
-  /** Both count from 1. */
+  /** Returns line and column, both counted from 1. */
   at(offset: number): { readonly line: number; readonly column: number } {
     let low = 0;
     let high = this.#starts.length - 1;
@@ -207,7 +207,7 @@ export class LineIndex {
     return { line: low + 1, column: offset - this.#start(low) + 1 };
   }
 
-  /** The line of `start` with carets under it up to `end`, or up to the end of the line. */
+  /** Returns the line of `start` with carets below, up to `end` or the end of the line. */
   excerpt({ start, end }: { readonly start: number; readonly end: number }): string {
     const { line, column } = this.at(start);
     const lineStart = this.#start(line - 1);

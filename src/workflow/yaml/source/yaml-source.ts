@@ -13,20 +13,19 @@ import {
   visit,
   type YAMLError,
 } from 'yaml';
-import type { Position } from '../../../core/errors.ts';
-import type { Json } from '../../../core/json.ts';
-import { LineIndex } from './problem-list.ts';
+import type { Json, Position } from '../../../core/index.ts';
+import { LineIndex, type ProblemList } from './problem-list.ts';
 
 /**
- * The parser descends by recursion, and a process whose stack runs out inside a regular expression is aborted: no
- * `catch` helps. So files that are nested too deeply never reach it.
+ * The parser is recursive. If the stack runs out inside a regular expression, the process aborts and nothing can
+ * catch that. So files that are nested deeper than this never reach the parser.
  */
 const maxDepth = 100;
 
-/** Whether collections stand inside of each other deeper than any workflow needs. */
+/** Returns true if collections are nested too deeply to parse. */
 export const isTooDeep = (text: string): boolean => mayBeDeep(text) && depthOf(text) > maxDepth;
 
-/** Cheap, and `true` too often: brackets and dashes also stand in scripts. */
+/** A cheap first check with false positives, because scripts contain brackets and dashes too. */
 function mayBeDeep(text: string): boolean {
   let open = 0;
   let leading = 0;
@@ -42,7 +41,7 @@ function mayBeDeep(text: string): boolean {
   return false;
 }
 
-/** Reads the tokens only, which takes no recursion. */
+/** Measures the depth on the tokens, without recursion. */
 function depthOf(text: string): number {
   let deepest = 0;
   const pending: { readonly token: CST.Token; readonly depth: number }[] = [];
@@ -65,46 +64,46 @@ function tokensIn(token: CST.Token): readonly CST.Token[] {
   );
 }
 
-/** Something in a document that JSON cannot say. */
+/** A value that JSON cannot represent. */
 interface PlainFault {
   readonly node: Node;
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-interface Plain {
+interface PlainValue {
   readonly value: Json;
   readonly faults: readonly PlainFault[];
-  /** What each `*alias` stands for. */
+  /** Target of each `*alias`. */
   readonly targets: ReadonlyMap<Alias, Node>;
 }
 
-/** A few lines of aliases can stand for billions of values. */
+/** Limit on expanded values, because a few lines of aliases can expand to billions. */
 const maxSize = 200_000;
 
-/** The value of a document as JSON, aliases filled in. Never throws. */
-function toPlain(root: Node | null): Plain {
+/** Converts a document to JSON and expands aliases. Never throws. */
+function toPlain(root: Node | null): PlainValue {
   const converter = new Converter();
   const { value } = root ? converter.convert(root) : { value: null };
   return { value, faults: converter.faults, targets: converter.targets };
 }
 
-interface Sized {
+interface SizedValue {
   readonly value: Json;
   readonly size: number;
 }
 
-const nothing: Sized = { value: null, size: 1 };
+const nothing: SizedValue = { value: null, size: 1 };
 
 class Converter {
   readonly faults: PlainFault[] = [];
   readonly targets = new Map<Alias, Node>();
   readonly #anchors = new Map<string, Node>();
-  /** Only anchored nodes: nothing else is asked for twice. `undefined` while one is being converted. */
-  readonly #anchored = new Map<Node, Sized | undefined>();
+  /** Values of anchored nodes, the only ones that are read twice. `undefined` while a node is being converted. */
+  readonly #anchored = new Map<Node, SizedValue | undefined>();
   #total = 0;
 
-  convert(node: Node): Sized {
+  convert(node: Node): SizedValue {
     if (isAlias(node)) return this.#alias(node);
     const anchor = 'anchor' in node ? node.anchor : undefined;
     if (anchor !== undefined) {
@@ -116,7 +115,7 @@ class Converter {
     return sized;
   }
 
-  #content(node: Node): Sized {
+  #content(node: Node): SizedValue {
     if (isScalar(node)) return { value: this.#scalar(node, node.value), size: 1 };
     if (isSeq(node)) {
       const items = node.items.map(item => (isNode(item) ? this.convert(item) : nothing));
@@ -133,7 +132,7 @@ class Converter {
   #scalar(node: Node, value: unknown): Json {
     if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
     if (typeof value === 'number' && Number.isFinite(value)) return value;
-    return this.#fault(node, `${String(value)} is not a value that JSON knows`, 'put it in quotes');
+    return this.#fault(node, `${String(value)} is not a valid JSON value`, 'put it in quotes');
   }
 
   #pair({ key, value }: Pair) {
@@ -145,21 +144,21 @@ class Converter {
     return { key: name, field: isNode(value) ? this.convert(value) : nothing };
   }
 
-  #alias(alias: Alias): Sized {
+  #alias(alias: Alias): SizedValue {
     const target = this.#anchors.get(alias.source);
     if (!target) {
-      this.#fault(alias, `nothing before this is marked \`&${alias.source}\``);
+      this.#fault(alias, `unknown alias: no anchor \`&${alias.source}\` comes before it`);
       return nothing;
     }
     const sized = this.#anchored.get(target);
     if (!sized) {
-      this.#fault(alias, `\`*${alias.source}\` stands inside of what it names`);
+      this.#fault(alias, `alias \`*${alias.source}\` refers to itself`);
       return nothing;
     }
     this.#total += sized.size;
     if (this.#total > maxSize) {
       if (this.#total - sized.size <= maxSize)
-        this.#fault(alias, 'the aliases of this file stand for too many values');
+        this.#fault(alias, 'the aliases in this file expand to too many values');
       return nothing;
     }
     this.targets.set(alias, target);
@@ -172,46 +171,52 @@ class Converter {
   }
 }
 
-const sizeOf = (parts: readonly Sized[]): number => parts.reduce((sum, part) => sum + part.size, 1);
+const sizeOf = (parts: readonly SizedValue[]): number => parts.reduce((sum, part) => sum + part.size, 1);
 
 const isNode = (value: unknown): value is Node =>
   isAlias(value) || isScalar(value) || isSeq(value) || isMap(value);
 
-/** A key as text; `undefined` if it is empty, a list, a map or an alias. */
+/** Returns a key as text, or `undefined` if it is empty, a list, a map or an alias. */
 export function keyText(key: unknown): string | undefined {
   if (!isScalar(key) || key.value === null) return undefined;
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
 }
 
-/** The way to a value in a document: keys and indices. */
+/** Keys and indexes that lead to a value of a document. */
 export type Path = readonly (string | number)[];
 
-/** A piece of the file. */
+/** Offsets in the file. The end is exclusive. */
 export interface Range {
   readonly start: number;
   readonly end: number;
 }
 
-/** Something that YAML itself objects to. */
+/** A YAML syntax error, or a value that JSON cannot represent. */
 interface SyntaxFault extends Range {
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-/** A YAML file: its value, and the way back from a path in it to a place in the text. */
+/** A file, and the list that its problems are added to. */
+export interface ProblemContext {
+  readonly source: YamlSource;
+  readonly problems: ProblemList;
+}
+
+/** A parsed YAML file that maps paths of its value back to offsets in the text. */
 export class YamlSource {
   readonly file: string;
   readonly displayFile: string;
   readonly text: string;
   readonly value: Json;
-  /** `false` if it is not YAML, so that there is nothing to look at. */
+  /** False if the file has syntax errors. `value` is then `null`. */
   readonly isReadable: boolean;
   readonly faults: readonly SyntaxFault[];
   readonly #root: Node | null;
   readonly #targets: ReadonlyMap<Alias, Node>;
   #lines: LineIndex | undefined;
 
-  /** Never throws: what is wrong is in `faults`. */
+  /** Never throws: errors are in `faults`. */
   constructor({
     file,
     displayFile = file,
@@ -241,7 +246,7 @@ export class YamlSource {
     return { file: this.displayFile, ...this.lines.at(offset) };
   }
 
-  /** The value at a path, or the nearest thing around it that exists. */
+  /** Returns the range of the value at a path, or of the nearest parent that exists. */
   rangeOf(path: Path): Range {
     const node = this.nodeAt(path);
     const range = node && rangeOf(node);
@@ -249,7 +254,7 @@ export class YamlSource {
     return path.length > 0 ? this.keyRangeOf(path) : { start: 0, end: 0 };
   }
 
-  /** The key that a path ends with; an item of a list stands for itself. */
+  /** Returns the range of the last key of a path. For an item of a list, the range of the item. */
   keyRangeOf(path: Path): Range {
     const parent = this.nodeAt(path.slice(0, -1));
     const key = path.at(-1);
@@ -280,9 +285,9 @@ export class YamlSource {
 
 const rangeOf = (node: Node): Range => ({ start: node.range?.[0] ?? 0, end: node.range?.[1] ?? 0 });
 
-type Objection = Pick<YAMLError, 'code' | 'message' | 'pos'>;
+type YamlObjection = Pick<YAMLError, 'code' | 'message' | 'pos'>;
 
-function parse(text: string): { readonly root: Node | null; readonly errors: readonly Objection[] } {
+function parse(text: string): { readonly root: Node | null; readonly errors: readonly YamlObjection[] } {
   if (isTooDeep(text)) {
     return { root: null, errors: [{ code: 'IMPOSSIBLE', message: 'it is nested too deeply', pos: [0, 1] }] };
   }
@@ -291,11 +296,11 @@ function parse(text: string): { readonly root: Node | null; readonly errors: rea
   return { root: document.contents, errors: [...errors, ...document.warnings] };
 }
 
-const isOpenQuote = ({ code, message }: Objection): boolean =>
+const isOpenQuote = ({ code, message }: YamlObjection): boolean =>
   code === 'MISSING_CHAR' && /^Missing closing ["']quote/.test(message);
 
-/** The parser complains where the text ends that it took for quoted; the mistake is where that begins. */
-function atOpening(error: Objection, document: Document): Objection {
+/** Moves an unclosed-quote error to the opening quote. The parser reports it at the end of the quoted text. */
+function atOpening(error: YamlObjection, document: Document): YamlObjection {
   const [noticedAt] = error.pos;
   let start: number | undefined;
   visit(document, {
@@ -309,11 +314,11 @@ function atOpening(error: Objection, document: Document): Objection {
   return start === undefined ? error : { code, message: error.message, pos: [start, start + 1] };
 }
 
-const isSyntaxError = ({ code }: Objection): boolean =>
+const isSyntaxError = ({ code }: YamlObjection): boolean =>
   code !== 'DUPLICATE_KEY' && code !== 'TAG_RESOLVE_FAILED';
 
-/** One slip of the pen confuses the parser for the rest of the file: only its first complaint is worth reading. */
-function withoutEchoes(errors: readonly Objection[]): readonly Objection[] {
+/** Keeps only the first syntax error, because the ones after it are usually consequences. */
+function withoutEchoes(errors: readonly YamlObjection[]): readonly YamlObjection[] {
   let found = false;
   return errors.filter(error => {
     if (!isSyntaxError(error)) return true;
@@ -323,23 +328,23 @@ function withoutEchoes(errors: readonly Objection[]): readonly Objection[] {
   });
 }
 
-function explain({ code, message, pos: [start, end] }: Objection, text: string): SyntaxFault {
+function explain({ code, message, pos: [start, end] }: YamlObjection, text: string): SyntaxFault {
   switch (code) {
     case 'TAB_AS_INDENT':
-      return { message: 'a tab cannot indent YAML', hint: 'use spaces', start, end };
+      return { message: 'YAML does not allow tabs for indentation', hint: 'use spaces', start, end };
     case 'DUPLICATE_KEY': {
       const key = /^["']?[\w-]*["']?/.exec(text.slice(start, start + 80))?.[0] ?? '';
       return {
-        message: `\`${key}\` is written twice in this map`,
-        hint: 'keep one of them',
+        message: `duplicate key \`${key}\``,
+        hint: 'remove one of them',
         start,
         end: start + key.length,
       };
     }
     case 'MULTIPLE_DOCS':
       return {
-        message: 'the file holds more than one YAML document',
-        hint: 'remove what follows `---`',
+        message: 'the file contains more than one YAML document',
+        hint: 'remove everything from this `---` on',
         start,
         end,
       };
@@ -347,12 +352,12 @@ function explain({ code, message, pos: [start, end] }: Objection, text: string):
       if (!isOpenQuote({ code, message, pos: [start, end] })) return notYaml(message, { start, end });
       return {
         message: 'this quote is never closed',
-        hint: 'put the same quote where the text ends',
+        hint: 'add the same quote at the end of the text',
         start,
         end,
       };
     case 'TAG_RESOLVE_FAILED':
-      return { message: 'tags (`!...`) have no meaning here', start, end };
+      return { message: 'YAML tags (`!...`) are not supported', start, end };
     default:
       return notYaml(message, { start, end });
   }
@@ -370,6 +375,6 @@ function hintFor(message: string): string | undefined {
   if (/compact mappings|Implicit keys/i.test(message))
     return 'put text that contains `: ` in quotes, or use a `|` block';
   if (/block collection|same column|indent/i.test(message))
-    return 'look at the indentation of this line and the one before';
+    return 'check the indentation of this line and the one before it';
   return undefined;
 }

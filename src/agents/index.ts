@@ -1,0 +1,25 @@
+export type { AgentDefinition, AgentDefinitions, AgentInput, AgentKind, Preset } from './agent.ts';
+export { isStartRace, permissionDenied } from './driver/failures.ts';
+export { systemPromptOf } from './driver/result.ts';
+export { builtInAgents, lazySessions } from './open-session.ts';
+export type { PermissionPolicy } from './permissions/permissions.ts';
+export { fitsPath } from './permissions/rules.ts';
+export type { Script, ScriptStep } from './scripted/script.ts';
+export { scriptedSessions } from './scripted/scripted.ts';
+export {
+  type AgentEvent,
+  addUsage,
+  type Denial,
+  type HostAnswer,
+  type HostQuestion,
+  noUsage,
+  type ResumeRequest,
+  type Session,
+  type SessionCut,
+  type SessionFactory,
+  type SessionHost,
+  type SessionRequest,
+  type SessionResult,
+  type TurnEnd,
+  type Usage,
+} from './session.ts';

@@ -1,0 +1,3 @@
+export { type FoundCase, findCases, type Orphan } from './find.ts';
+export { readCase } from './load.ts';
+export { type CaseManifest, faultKinds } from './manifest.ts';

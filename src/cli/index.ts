@@ -1,0 +1,2 @@
+export { testContext } from './other-commands.ts';
+export { runProgram } from './program.ts';

@@ -1,0 +1,1 @@
+export type { RunCommandOptions } from './run.ts';

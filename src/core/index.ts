@@ -1,0 +1,41 @@
+export {
+  type ErrorCode,
+  type ErrorData,
+  isErrorCode,
+  type Position,
+  RepriseError,
+  toErrorData,
+} from './errors.ts';
+export type { EventOf, EventType, HistoryEvent, NewEvent } from './events.ts';
+export { canonicalJson, isJsonObject, type Json, type JsonObject, type Mutable, toJson } from './json.ts';
+export { type DiffLine, diffLines } from './line-diff.ts';
+export {
+  type Fields,
+  fields,
+  firstProblem,
+  isName,
+  isRecord,
+  json,
+  list,
+  map,
+  name,
+  names,
+  number,
+  oneOf,
+  type SchemaRule,
+  text,
+  truth,
+  wholeFrom,
+} from './schema.ts';
+export { nearest } from './suggest.ts';
+export {
+  type Clock,
+  type Duration,
+  formatDuration,
+  type Ids,
+  parseDuration,
+  type Timestamp,
+  toEpochMs,
+  toTimestamp,
+} from './time.ts';
+export { actionOf, parseRule, type ToolRule } from './tools.ts';

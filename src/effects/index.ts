@@ -1,0 +1,23 @@
+export {
+  type Cancellation,
+  Cancelled,
+  conflicts,
+  type Effect,
+  type EffectDefinition,
+  type EffectOutcome,
+  isFlat,
+  type Keys,
+} from './effect.ts';
+export { createLiveWorld } from './live-world.ts';
+export { atEndOfTurn, systemClock, systemIds } from './system.ts';
+export {
+  allTracers,
+  type ChoosyTracer,
+  createRecorder,
+  type EntryPlace,
+  renumbered,
+  type TracedRequest,
+  type Tracer,
+  tapedArgs,
+} from './tracer.ts';
+export type { AbandonableWorld, LaneRef, Mailbox, World } from './world.ts';

@@ -1,0 +1,25 @@
+export { type EngineEffects, keysOfClaims } from './effects.ts';
+export {
+  type Definition,
+  Engine,
+  type ForkOptions,
+  type ResumeOptions,
+  type RunOptions,
+  type StartOptions,
+} from './engine.ts';
+export {
+  defaultSettings,
+  type EngineSettings,
+  type Environment,
+  type Observation,
+  type Observer,
+  type ShellRunner,
+  type WorkScript,
+  type WorktreeSettings,
+} from './environment.ts';
+export { attemptFileName, logFile, logFolder, unitFileName } from './log-files.ts';
+export { outsideEffects } from './outside-effects.ts';
+export type { LoopMessage, StepEnd } from './run/messages.ts';
+export { findReadySteps } from './run/planner.ts';
+export { type RunResult, type Waiting, withoutVolatile } from './run/result.ts';
+export { ignoreCancellation } from './run/run-loop.ts';

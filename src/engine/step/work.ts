@@ -1,0 +1,27 @@
+import type { Environment, Observer } from '../environment.ts';
+import { doWork } from './attempt.ts';
+import { type PinnedBase, pinBase } from './base.ts';
+import { createWorkEffects } from './effects.ts';
+import { select } from './selection.ts';
+import { openOnce } from './taping.ts';
+
+/** The work of steps outside of this process: in shells, with agents and in a repository. */
+export type StepWork = ReturnType<typeof createWork>;
+
+export function createWork(environment: Environment, observe: Observer) {
+  const { world } = environment;
+  const repository = openOnce(environment);
+  return {
+    effects: createWorkEffects(environment, observe, repository),
+    doWork,
+    select,
+
+    /** Reads the commit that workspaces start from. */
+    pinBase: world.effect<void, PinnedBase>({
+      name: 'git.base',
+      span: 'short',
+      keys: () => ({ reads: ['ref:HEAD'] }),
+      perform: async () => pinBase(await repository()),
+    }),
+  };
+}

@@ -1,0 +1,35 @@
+export { anyChanged, anyChangedNow, changesSince, diffOf } from './diff.ts';
+export { parseIndex } from './fast/index-file.ts';
+export { namesIn, parseRecord, readIfThere } from './files.ts';
+export { createGit, type Git } from './git.ts';
+export {
+  isLockFree,
+  lockFolder,
+  repositoryLocks,
+  type TakenLock,
+  takeRepositoryLock,
+  waitingAt,
+} from './lock.ts';
+export { type LockState, readLock, releaseToken, takeToken } from './lock-file.ts';
+export { committer, isBranchName, printable, safeSegment, workspaceBranch, workspacePath } from './names.ts';
+export type {
+  LockOrder,
+  MoveOrder,
+  PreparedWorkspace,
+  PrepareOrder,
+  VerifyOrder,
+  WorkspaceOrder,
+  WorkUnit,
+} from './orders.ts';
+export { findPortRange, type PortRange } from './ports.ts';
+export { pushBranch } from './push.ts';
+export {
+  type Branches,
+  branchesOf,
+  branchTip,
+  headInFiles,
+  readHead,
+  resolveBase,
+  tipInFiles,
+} from './refs.ts';
+export { openRepository, plainRepositoryAt, type Repository, resolveCommit } from './repository.ts';

@@ -1,0 +1,16 @@
+export { confirmLanding, moveLanding } from './advance.ts';
+export { land } from './land-now.ts';
+export {
+  type ConfirmEnd,
+  type HandOver,
+  handingOver,
+  type Landing,
+  type LandingRefused,
+  type LandingSteps,
+  type LockResult,
+  landing,
+  type MoveEnd,
+  type PrepareResult,
+  type VerifyResult,
+} from './landing.ts';
+export { prepareLanding, type Verification, type VerificationResult, verifyLanding } from './prepare.ts';

@@ -1,0 +1,18 @@
+export { type Log, noLog, type OpenLog, openLogFile } from './log.ts';
+export { LineSplitter, type OutputStream } from './output.ts';
+export { type RunProgram, runProgram } from './program.ts';
+export { ShellPool } from './shell-pool.ts';
+export { type RunShellOptions, runShellStep, type ShellEnd } from './shell-step.ts';
+export { describeStartFailure, type ProcessEnd, type RunningProcess, startProcess } from './start.ts';
+export {
+  abandonIncarnation,
+  isAlive,
+  isSameProcess,
+  type Marker,
+  onAbandoned,
+  type ProcessIdentity,
+  processStart,
+  readmitIncarnation,
+  thisProcess,
+} from './table.ts';
+export { type EndedTrees, endTrees, markedWith } from './tree.ts';

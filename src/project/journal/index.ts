@@ -1,0 +1,19 @@
+export {
+  type AdhocOptions,
+  adhocLine,
+  type JournalCommand,
+  resumeLine,
+  runLine,
+  withLimits,
+} from './command-line.ts';
+export { journalFolders } from './retention.ts';
+export {
+  type DefinitionFiles,
+  definitionFiles,
+  entriesFile,
+  filesFile,
+  projectRedactor,
+  type RunJournal,
+  runOfJournal,
+} from './run-journal.ts';
+export type { WorkerJournals } from './worker-journals.ts';

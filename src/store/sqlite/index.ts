@@ -1,0 +1,2 @@
+export { type Database, openDatabase } from './connection.ts';
+export { openSqliteStore } from './store.ts';

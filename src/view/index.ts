@@ -1,0 +1,15 @@
+export {
+  costText,
+  knownCost,
+  nothingSpent,
+  type Spending,
+  sessionSpending,
+  spendingText,
+  spentTogether,
+  tokensText,
+} from './cost.ts';
+export { type RunStatusReport, runStatusOf } from './run-status.ts';
+export { type AgentUnit, RunView, type StepUnit, viewOf } from './run-view.ts';
+export { firstLine, furtherLines, safeLine, safeOutput, safeText } from './safe-text.ts';
+export type { StatusWord } from './step-board.ts';
+export { agentAction, type StepProgress, type WaitingFor, type WorkspaceProgress } from './step-progress.ts';

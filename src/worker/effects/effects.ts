@@ -1,0 +1,21 @@
+import type { Environment } from '../../engine/index.ts';
+import { openOnce } from '../../engine/step/index.ts';
+import { branchesOf } from '../../git/index.ts';
+import type { WorkerRules } from '../contract.ts';
+import { deliveryEffects } from './delivery.ts';
+import { loopEffects } from './loop.ts';
+import { taskEffects } from './tasks.ts';
+
+/** Every call of workers to the outside, beside those of the engine. */
+export type WorkerEffects = ReturnType<typeof createWorkerEffects>;
+
+export function createWorkerEffects(environment: Environment, rules: WorkerRules) {
+  const repository = openOnce(environment);
+  const branches = environment.branches ?? branchesOf(repository);
+  const context = { environment, rules, repository, branches };
+  return {
+    ...taskEffects(context),
+    ...deliveryEffects(context),
+    ...loopEffects(context),
+  };
+}

@@ -1,0 +1,12 @@
+import type { BuiltInWork } from '../../engine/step/index.ts';
+import type { WorkerHandle } from '../contract.ts';
+import { dispatchStep } from './dispatch.ts';
+import { landStep } from './land.ts';
+import { workStep } from './work.ts';
+
+/** What the steps of an iteration do, by name. */
+export const builtInsOf = (worker: WorkerHandle): Readonly<Record<string, BuiltInWork>> => ({
+  dispatch: dispatchStep(worker),
+  work: workStep(worker),
+  land: landStep(worker),
+});

@@ -1,0 +1,1 @@
+export type { ParseFault } from './parse.ts';
