@@ -1,15 +1,61 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { roundsFactor } from './test/support/rounds.ts';
+
+const build = 'test/support/build.ts';
+const quarterOfAnHour = 900_000 * Math.max(1, roundsFactor);
+const folderOf = (suite: string) => `test/${suite}/**/*.test.ts`;
+
+/** Suites that take longer than a save should: each is a project, and a folder below `test/`. */
+const long = {
+  /** Real processes that kill themselves after every commit, and resume. */
+  crash: { testTimeout: quarterOfAnHour, maxConcurrency: 2 },
+  /** Recorded cases under many schedules, with a crash at every effect. */
+  explore: { testTimeout: quarterOfAnHour, fileParallelism: false },
+  /** Many rounds, for races that show once in a hundred, and many processes that stop or fail. */
+  slow: { testTimeout: quarterOfAnHour, fileParallelism: false },
+  /** Minutes of workers that are killed at random moments. */
+  soak: { testTimeout: quarterOfAnHour, fileParallelism: false },
+  /** Real coding agents, installed from the registry, with a model that answers what a test says. */
+  agents: {
+    globalSetup: [build, 'test/agents/support/setup.ts'],
+    maxWorkers: 2,
+    // The programs of other vendors share their settings and save them at any moment, so one failure proves nothing.
+    retry: 1,
+  },
+  /** Cases recorded and replayed many times, for timings that show once in a hundred. */
+  tapes: { testTimeout: quarterOfAnHour, maxWorkers: 2 },
+};
+
+const longSuites = Object.keys(long);
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.{ts,tsx}', 'test/**/*.test.ts'],
-    exclude: ['test/crash/**', 'node_modules/**'],
-    globalSetup: ['test/support/build.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    // One core less, as is usual, would be one of two: and half of the time is spent waiting for processes.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
-    typecheck: { enabled: false },
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.{ts,tsx}', 'test/**/*.test.ts'],
+          exclude: longSuites.map(folderOf),
+          globalSetup: [build],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          // One core less, the default, would be one of two, and half of the time is spent waiting for processes.
+          maxWorkers: Math.max(2, availableParallelism() - 1),
+        },
+      },
+      ...Object.entries(long).map(([name, options], at) => ({
+        test: {
+          name,
+          include: [folderOf(name)],
+          globalSetup: [build],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          // Suites with different numbers of workers cannot share a group: they run one after another.
+          sequence: { groupOrder: at + 1 },
+          ...options,
+        },
+      })),
+    ],
   },
 });

@@ -7,10 +7,11 @@ import type { HistoryEvent } from '../../src/core/events.ts';
 import { digestsOf } from '../../src/engine/history/digest.ts';
 import { markedWith } from '../../src/process/tree.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { programOf } from '../support/program.ts';
 import { answersFor } from './answers.ts';
 import { Promises } from './promises.ts';
 
-const program = join(import.meta.dirname, 'program.mjs');
+const program = await programOf(join(import.meta.dirname, 'program.ts'));
 const names = [
   'diamond',
   'retry',

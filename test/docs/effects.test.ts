@@ -5,11 +5,11 @@ import { createLiveWorld } from '../../src/effects/live-world.ts';
 import { systemClock, systemIds } from '../../src/effects/system.ts';
 import { createEffects } from '../../src/engine/effects.ts';
 import { defaultSettings, type Environment } from '../../src/engine/environment.ts';
-import { createWork } from '../../src/engine/step/index.ts';
+import { createWork } from '../../src/engine/step/work.ts';
 import { thisProcess } from '../../src/process/table.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
-import { createWorkerEffects } from '../../src/worker/effects/index.ts';
+import { createWorkerEffects } from '../../src/worker/effects/effects.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../../src/workflow/yaml/config-workers.ts';
 
 /** A store in which there is everything that an effect may touch beside what it is called with. */

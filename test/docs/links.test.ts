@@ -43,7 +43,7 @@ describe('links in the documentation', () => {
   );
 
   it('are found to be broken when they are', () => {
-    const text = '[a](nowhere.md) [b](README.md#nothing) [c](README.md#commands) [d](https://example.com)';
+    const text = '[a](nowhere.md) [b](README.md#nothing) [c](README.md#try-it) [d](https://example.com)';
     expect(brokenLinks({ file: 'README.md', text }).map(line => line.split(' ')[1])).toEqual([
       'nowhere.md',
       'README.md#nothing',

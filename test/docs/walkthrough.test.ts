@@ -2,14 +2,24 @@ import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { actionsOf, patternOf, Reader, steadyText } from './walkthrough.ts';
 
-/** Pages that can be followed from an empty folder to their end. */
-const followed = ['docs/guide/testing.md', 'docs/guide/workers.md'];
+/** Pages that can be followed from an empty folder to their end. The pages of a list continue in the same folder. */
+const followed = [
+  [
+    'docs/guide/testing.md',
+    'docs/how-to/write-a-case.md',
+    'docs/how-to/record-and-update-cases.md',
+    'docs/how-to/run-cases.md',
+    'docs/how-to/ask-what-if.md',
+  ],
+  ['docs/how-to/explore-your-own-code.md'],
+  ['docs/guide/workers.md'],
+];
 
-describe.each(followed)('%s, followed from its beginning to its end', file => {
+describe.each(followed.map(files => ({ files })))('$files, followed in order', ({ files }) => {
   const reader = new Reader();
   afterAll(() => reader.leave());
 
-  it.each(actionsOf({ file, text: readFileSync(file, 'utf8') }))('$place', action => {
+  it.each(files.flatMap(file => actionsOf({ file, text: readFileSync(file, 'utf8') })))('$place', action => {
     if (action.kind === 'write') {
       reader.write(action.file, action.text);
       return;

@@ -74,7 +74,7 @@ describe('concurrency', () => {
     ['concurrency: -1', 'must be at least 0'],
     ['concurrency: "x"', 'must be a number'],
     ['concurrency: 1.5', 'must be a whole number'],
-    ['concurrency: 2, strategy: { matrix: { a: [1] } }', 'a step has one of them'],
+    ['concurrency: 2, strategy: { matrix: { a: [1] } }', 'cannot be combined'],
   ])('{ %s } is refused with its position, and nothing runs', async (line, message) => {
     const project = agentProject({
       agents: { tell },

@@ -78,7 +78,7 @@ describe('a land step', () => {
       const [run = ''] = (await project.cli(['list', '--json'])).stdout.match(/(?<="id":")\w+/) ?? [];
       // The command to type stands on a line of its own.
       expect(failed.stderr.split('\n').map(line => line.trim())).toContain(
-        `to land again: reprise land ${run} fix`,
+        `to retry: reprise land ${run} fix`,
       );
       const [name = '', text] = file;
       expect(project.read(name)).toBe(text);
@@ -115,7 +115,7 @@ it('reprise land of a run that began on no branch asks which one is meant', asyn
   const { run } = await project.outcome(['run', '--agent', 'hands', '--prompt', 'echo new > b.txt']);
   const refused = await project.cli(['land']);
   expect(refused.code).toBe(6);
-  expect(refused.stderr).toContain('name the branch: --onto main');
+  expect(refused.stderr).toContain('name the target branch: --onto main');
   expect((await project.cli(['land', run, '--onto', 'main'])).code).toBe(0);
   expect(project.git('show', 'main:b.txt')).toBe('new');
 });
@@ -183,7 +183,7 @@ outputs: { fix: "\${{ steps.fix.outputs.selected }}", next: "\${{ steps.next.out
     const { stdout } = await project.cli(['show']);
     expect(stdout).toMatch(/fix:1 +selected .*worker_1\n/);
     for (const loser of [0, 2])
-      expect(stdout).toMatch(new RegExp(`fix:${loser} +parked .*worker_${loser}\\n`));
+      expect(stdout).toMatch(new RegExp(`fix:${loser} +not selected .*worker_${loser}\\n`));
     await project.cli(['land', run]);
     await project.cli(['gc']);
     expect(project.read('result.txt')).toBe('by 1\ngood\nmore\n');

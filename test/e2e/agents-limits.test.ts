@@ -18,10 +18,10 @@ describe('a budget', () => {
       'cost of a step, while it works',
       spender('0.5', 'sleep 1000'),
       'budget: { cost_usd: 0.4 }',
-      'has cost $0.50',
+      'cost $0.50',
     ],
-    ['cost of a step, at its end', spender('0.5'), 'budget: { cost_usd: 0.4 }', 'has cost $0.50'],
-    ['tokens of a step', spender('null', 'sleep 1000'), 'budget: { tokens: 1200 }', 'has used 1500 tokens'],
+    ['cost of a step, at its end', spender('0.5'), 'budget: { cost_usd: 0.4 }', 'cost $0.50'],
+    ['tokens of a step', spender('null', 'sleep 1000'), 'budget: { tokens: 1200 }', 'used 1500 tokens'],
   ])('on the %s ends it: exit 4, not tried again, its work kept', async (_, script, budget, says) => {
     const project = agentProject({
       agents: { spender: script },
@@ -36,8 +36,8 @@ describe('a budget', () => {
   });
 
   it.each([
-    ['cost_usd: 0.8', '0.5', 'the run cost $1.00, and may cost $0.80'],
-    ['tokens: 2000', 'null', 'the run used 3000 tokens, and may use 2000'],
+    ['cost_usd: 0.8', '0.5', 'the run cost $1.00, more than its limit of $0.80'],
+    ['tokens: 2000', 'null', 'the run used 3000 tokens, more than its limit of 2000'],
   ])('of the run { %s } covers all its steps', async (budget, cost, message) => {
     const project = agentProject({
       agents: { spender: spender(cost) },

@@ -34,7 +34,7 @@ test('a secret in a file that the agent wrote makes the capture fail, and nothin
   const captured = await project.cli(['capture', run, 'leak/planted'], { env });
   expect(captured.code).toBe(1);
   expect(captured.stderr).toContain('SECRET_LEAKED');
-  expect(captured.stderr).toContain('the secret DEPLOY_TOKEN');
+  expect(captured.stderr).toContain(': secret DEPLOY_TOKEN');
   expect(captured.stderr).not.toContain(secret);
   expect(project.has('cases')).toBe(false);
 });
@@ -48,30 +48,30 @@ test('what cannot be captured is refused with what to do', async () => {
     return project.stable(stderr);
   };
   expect(await refusal('nosuchrun', 'a')).toMatchInlineSnapshot(`
-    "error[RUN_NOT_FOUND]: there is no run nosuchrun
-      hint: see which runs there are: reprise list
+    "error[RUN_NOT_FOUND]: cannot find run nosuchrun
+      hint: list all runs: reprise list
     "
   `);
   expect(await refusal(run, '../a')).toMatchInlineSnapshot(`
-    "error[USAGE]: a case cannot be named "../a"
-      hint: use letters, digits, - and _, with a group before it if you like: landing/lost_race
+    "error[USAGE]: invalid case name "../a"
+      hint: use letters, digits, - and _, optionally after a group: landing/lost_race
     "
   `);
   expect(await refusal(run, 'a b')).toMatchInlineSnapshot(`
-    "error[USAGE]: a case cannot be named "a b"
-      hint: use letters, digits, - and _, with a group before it if you like: landing/lost_race
+    "error[USAGE]: invalid case name "a b"
+      hint: use letters, digits, - and _, optionally after a group: landing/lost_race
     "
   `);
   expect(project.has('cases')).toBe(false);
 
   expect(await project.cli(['capture', run, 'a'])).toMatchObject({ code: 0 });
   expect(await refusal(run, 'a')).toMatchInlineSnapshot(`
-    "error[CAPTURE_REFUSED]: there is a case a already
-      hint: choose another name, or replace it with --force
+    "error[CAPTURE_REFUSED]: case a already exists
+      hint: choose another name, or pass --force to replace it
     "
   `);
   expect(await refusal(run, 'a/b')).toMatchInlineSnapshot(`
-    "error[CAPTURE_REFUSED]: cases/a is a case itself, and cannot hold others
+    "error[CAPTURE_REFUSED]: cases/a is a case itself and cannot contain other cases
       hint: choose another name
     "
   `);
@@ -83,14 +83,14 @@ test('what cannot be captured is refused with what to do', async () => {
   expect(
     (await refusal(run, 'b')).replace(/\S+Z-\d+/g, '<journal>').replace(/jsonl:\d+/, 'jsonl:<line>'),
   ).toMatchInlineSnapshot(`
-    "error[CAPTURE_REFUSED]: the journal <journal> is damaged: <journal>/entries.jsonl:<line>: not JSON: Unexpected end of JSON input
-      hint: run the workflow again, and capture that run
+    "error[CAPTURE_REFUSED]: journal <journal> is damaged: <journal>/entries.jsonl:<line>: not JSON: Unexpected end of JSON input
+      hint: run the workflow again and capture the new run
     "
   `);
   rmSync(newestJournal(project), { recursive: true });
   expect(await refusal(run, 'b')).toMatchInlineSnapshot(`
-    "error[CAPTURE_REFUSED]: there is no journal of run <run>
-      hint: the newest 20 runs are kept, up to 500 MB, and only while reprise.yaml does not say \`record: false\`; run the workflow again, and capture that run
+    "error[CAPTURE_REFUSED]: run <run> has no journal
+      hint: Reprise keeps the journals of the newest 20 runs, up to 500 MB, and none with \`record: false\` in reprise.yaml; run the workflow again and capture the new run
     "
   `);
   expect(project.cases()).toEqual(before);
@@ -103,7 +103,7 @@ test('`record: false` keeps no journal', async () => {
   const run = await oneRun(project);
   expect(project.has('.reprise/state/journal')).toBe(false);
   const { stderr } = await project.cli(['capture', run, 'a']);
-  expect(stderr).toContain(`there is no journal of run ${run}`);
+  expect(stderr).toContain(`run ${run} has no journal`);
   expect(stderr).toContain('record: false');
 });
 
@@ -119,8 +119,8 @@ test('a run that is still going on is refused', async () => {
   const { code, stderr } = await project.cli(['capture', runId, 'a']);
   expect(code).toBe(1);
   expect(project.stable(stderr)).toMatchInlineSnapshot(`
-    "error[CAPTURE_REFUSED]: run <run> is still going on
-      hint: wait for its end, or end it: reprise cancel <run>
+    "error[CAPTURE_REFUSED]: run <run> is still running
+      hint: wait for it to end, or cancel it: reprise cancel <run>
     "
   `);
 });
@@ -135,8 +135,8 @@ cd "$(git rev-parse --path-format=absolute --git-common-dir)/.." && git -c user.
   const { code, stderr } = await project.cli(['capture', run, 'a']);
   expect(code).toBe(1);
   expect(stderr.replace(/\b[0-9a-f]{10}\b/g, '<sha>')).toMatchInlineSnapshot(`
-    "error[CAPTURE_REFUSED]: main was moved by somebody else while the run was under way: it was at <sha>, and the landing found <sha>
-      hint: a case knows of no other process; run the workflow again while nothing else changes main, and capture that run
+    "error[CAPTURE_REFUSED]: another process moved main during the run: it was at <sha>, and the landing found it at <sha>
+      hint: a case does not record other processes; run the workflow again while nothing else changes main, and capture that run
     "
   `);
   expect(project.has('cases')).toBe(false);
@@ -157,8 +157,8 @@ test('a run whose commits were removed is refused', async () => {
   const { code, stderr } = await project.cli(['capture', run, 'a']);
   expect(code).toBe(1);
   expect(stderr.replace(/\b[0-9a-f]{12}\b( and \d+ more)?/g, '<sha>')).toMatchInlineSnapshot(`
-    "error[CAPTURE_REFUSED]: objects of the run are no longer in the repository: <sha>
-      hint: they were removed, as \`git gc\` does with what no branch holds; run the workflow again, and capture that run before the branches of its workspaces are removed
+    "error[CAPTURE_REFUSED]: git objects of the run are missing from the repository: <sha>
+      hint: \`git gc\` removes objects that no branch reaches; run the workflow again and capture the new run before the branches of its workspaces are deleted
     "
   `);
 });
@@ -177,8 +177,8 @@ test('events that are in no journal are noticed', async () => {
   const { code, stderr } = await project.cli(['capture', run, 'a']);
   expect(code).toBe(1);
   expect(project.stable(stderr)).toMatchInlineSnapshot(`
-    "error[CAPTURE_REFUSED]: 4 of the 15 events of run <run> are in no journal of it
-      hint: another process wrote them, such as \`reprise cancel\` or a program of your own, or its process died in that moment; run the workflow again, and capture that run
+    "error[CAPTURE_REFUSED]: 4 of the 15 events of run <run> are missing from its journals
+      hint: another process wrote them, such as \`reprise cancel\`, or the process of the run died while writing them; run the workflow again and capture the new run
     "
   `);
 });

@@ -26,7 +26,7 @@ describe('resume', () => {
     const first = await project.run(['run', 'chain.yaml']);
     const again = await project.run(['resume']);
     expect(again).toMatchObject({ code: 0, stdout: first.stdout });
-    expect(again.stderr).toContain('was completed already; nothing was done again');
+    expect(again.stderr).toContain('has already completed; nothing was rerun');
     expect(project.read('marks')).toBe('a\nb\nc\n');
   });
 
@@ -37,9 +37,9 @@ describe('resume', () => {
     const refused = await project.run(['resume']);
     expect(refused.code).toBe(2);
     expect(project.stable(refused.stderr)).toMatchInlineSnapshot(`
-      "error[DEFINITION_CHANGED]: steps of run <run> that already ran have changed since:
+      "error[DEFINITION_CHANGED]: steps of run <run> that already ran have changed:
         b: changed
-        hint: run them and what depends on them again: reprise resume <run> --rerun-changed
+        hint: to rerun them and every step that depends on them: reprise resume <run> --rerun-changed
       "
     `);
     expect(project.read('marks')).toBe('a\nb\nc\n');
@@ -55,7 +55,7 @@ describe('resume', () => {
     expect(code).toBe(2);
     expect(stderr).toMatchInlineSnapshot(`
       "error[WORKFLOW_NOT_FOUND]: the definition of the run, old/chain.yaml, no longer exists
-        hint: put the file back where it was when the run started
+        hint: restore the file at this path
       "
     `);
   });

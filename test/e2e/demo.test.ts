@@ -32,18 +32,18 @@ describe('reprise demo', () => {
     const root = join(project.root, name);
     const cli = join(process.cwd(), 'dist/cli/main.js');
     const text = stderr.replaceAll(root, '<demo>').replaceAll(cli, '<cli>');
-    expect(text).toContain('made .reprise/agents/implement.md');
+    expect(text).toContain('created .reprise/agents/implement.md');
     expect(text).toContain(
       'conflicts with main: "Greet with an exclamation mark" does not fit onto main: greet.mjs',
     );
-    expect(text.match(/ended 1 process that the last owner had left running/g)).toHaveLength(2);
+    expect(text.match(/stopped 1 orphaned process from the previous run/g)).toHaveLength(2);
     expect(narration(text)).toMatchInlineSnapshot(`
       "Two workers, three tasks, one kill -9 and one conflict, in a new repository:
       <demo>
 
       $ reprise init
 
-      Three tasks are on main. A script plays the agent, so no account is needed.
+      Three tasks are on main. The agent is a script, so you need no account.
         issues/say-hello.md    P0  Say Hello instead of Hi
         issues/exclaim.md      P1  Greet with an exclamation mark
         issues/write-guide.md  P2  Write a guide
@@ -51,15 +51,15 @@ describe('reprise demo', () => {
 
       $ reprise worker --workers 2 --until-idle
 
-      kill -9: one task has landed, and the workers were busy with the others.
+      kill -9: one task has landed, and the workers were working on the other two.
 
       $ reprise worker --workers 2 --until-idle
 
-      How often the agent was at work on each:
+      How often the agent was started for each task:
         say-hello    once
-        exclaim      3 times: killed in the middle, done, then the conflict
-        write-guide  2 times: killed in the middle, then done
-      What is on main now, and the line that two of them changed:
+        exclaim      3 times: killed, completed, then resolved the conflict
+        write-guide  2 times: killed, then completed
+      Commits on main, and the line that two tasks changed:
       <log>
         export const greet = name => 'Hello, ' + name + '!';
 
@@ -71,11 +71,11 @@ describe('reprise demo', () => {
     const git = (...args: readonly string[]) =>
       execFileSync('git', args, { cwd: root, encoding: 'utf8', env: { PATH: process.env['PATH'] } });
     expect(git('log', '--format=%s', 'main').trim().split('\n').sort()).toEqual([
+      'Add tasks',
       'Greet people',
       'Greet with an exclamation mark',
       'Say Hello instead of Hi',
       'Write a guide',
-      'Write down what is to be done',
     ]);
     expect(git('rev-list', '--merges', '--count', 'main')).toBe('0\n');
     expect(git('status', '--porcelain')).toBe('');
@@ -94,30 +94,31 @@ describe('reprise demo', () => {
     const cli = join(process.cwd(), 'dist/cli/main.js');
     const text = stderr.replaceAll(root, '<demo>').replaceAll(cli, '<cli>');
     for (const unit of ['fix:0', 'fix:1', 'fix:2', 'docs:0', 'docs:1'])
-      expect(text).toMatch(new RegExp(`${unit} +(coder|writer) \\(scripted\\) is at work`));
-    expect(text).toContain('worker 2 was selected by rank');
+      expect(text).toMatch(new RegExp(`${unit} +agent (coder|writer) \\(scripted\\) started`));
+    expect(text).toContain('copy 2 was selected by rank');
     expect(narration(text)).toMatchInlineSnapshot(`
-      "Five agents at once and one kill -9, in a new repository:
+      "Five parallel agents and one kill -9, in a new repository:
       <demo>
 
-      Its test fails. Three copies of one agent try to mend it, each in a worktree of
-      its own, while two others write documentation. The smallest change that passes
-      lands, then what was written. Scripts play the agents, so no account is needed.
+      Its test fails. Three copies of one agent try to fix it, each in its own
+      worktree, while two others write documentation. The smallest change that passes
+      the test lands, then the documentation. The agents are scripts, so you need no
+      account.
 
       $ reprise run fix
 
-      kill -9: four agents were done, and one was in the middle of its work.
+      kill -9: four agents were done, and one was still working.
 
       $ reprise resume
 
-      How often each really ran:
-        reproduce  2 times: its first attempt failed, and it was tried again
+      How often each step and copy ran:
+        reproduce  2 times: the first attempt failed and was retried
         fix:0      once
         fix:1      once
-        fix:2      2 times: killed in the middle, then done
+        fix:2      2 times: killed, then completed
         docs:0     once
         docs:1     once
-      What is on main now:
+      Commits on main:
       <log>
 
       Look around:
@@ -130,7 +131,7 @@ describe('reprise demo', () => {
     expect(git('log', '--format=%s', 'main').trim().split('\n')).toEqual([
       'docs:1: Written.',
       'docs:0: Written.',
-      'fix:2: The greeting is mended.',
+      'fix:2: The greeting is fixed.',
       'Greet people',
     ]);
     expect(git('show', 'main:greet.mjs')).toBe("export const greet = name => 'Hello, ' + name + '!';\n");
@@ -140,7 +141,7 @@ describe('reprise demo', () => {
 
   it.each([
     ['workers', 'This will take a while.'],
-    ['fan-out', 'writer (scripted) is at work'],
+    ['fan-out', 'agent writer (scripted) started'],
   ])('of %s leaves nothing behind when it is interrupted', async (which, sign) => {
     const { project, env } = theatre();
     const demo = project.start(['demo', which], { env });
@@ -150,7 +151,7 @@ describe('reprise demo', () => {
     demo.kill('SIGINT');
     const { code, stderr } = await demo.ended;
     expect(code, stderr).toBe(130);
-    expect(stderr).toContain('error[CANCELLED]: the demo was interrupted, and its folder removed');
+    expect(stderr).toContain('error[CANCELLED]: the demo was interrupted; its folder has been removed');
     expect(demosIn(project)).toEqual([]);
     await until(() => markedWith(mark).length === 0);
   });
@@ -169,7 +170,7 @@ describe('reprise demo', () => {
     expect(code).toBe(2);
     expect(stderr).toMatchInlineSnapshot(`
       "error[USAGE]: there is no demo "fanout"
-        hint: there are: reprise demo workers, reprise demo fan-out
+        hint: available demos: reprise demo workers, reprise demo fan-out
       "
     `);
     expect(demosIn(project)).toEqual([]);

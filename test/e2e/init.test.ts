@@ -32,18 +32,18 @@ describe('reprise init', () => {
     const { code, stdout, stderr } = await project.run(['init']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatchInlineSnapshot(`
-      "made reprise.yaml
-      made .reprise/agents/dispatch.md
-      made .reprise/agents/implement.md
-      made .reprise/agents/review.md
-      made .reprise/workflows/example.yaml
-      made issues/example.md
-      git ignores .reprise/state/ and .reprise/workspaces/ through .git/info/exclude; .gitignore was not touched
+      "created reprise.yaml
+      created .reprise/agents/dispatch.md
+      created .reprise/agents/implement.md
+      created .reprise/agents/review.md
+      created .reprise/workflows/example.yaml
+      created issues/example.md
+      git ignores .reprise/state/ and .reprise/workspaces/ through .git/info/exclude; .gitignore was not changed
 
       Next:
-        1. say in reprise.yaml what tests this project: \`verify\` under \`workers\`
-        2. write a task: edit issues/example.md, and set \`state: ready\` once it can be done
-        3. commit it: git add reprise.yaml .reprise issues && git commit -m "Set up Reprise"
+        1. set your test command in reprise.yaml: \`verify\` under \`workers\`
+        2. write a task: edit issues/example.md and set \`state: ready\`
+        3. commit the files: git add reprise.yaml .reprise issues && git commit -m "Set up Reprise"
         4. start a worker: reprise worker
       "
     `);
@@ -74,17 +74,17 @@ describe('reprise init', () => {
     const { code, stdout } = await project.run(['init']);
     expect(code).toBe(0);
     expect(stdout).toMatchInlineSnapshot(`
-      "skipped reprise.yaml: it is there already
-      skipped .reprise/agents/dispatch.md: it is there already
-      skipped .reprise/agents/implement.md: it is there already
-      skipped .reprise/agents/review.md: it is there already
-      skipped .reprise/workflows/example.yaml: it is there already
-      skipped issues/example.md: it is there already
-      there is nothing to make
-      git ignores .reprise/state/ and .reprise/workspaces/ through .git/info/exclude; .gitignore was not touched
+      "skipped reprise.yaml: it exists already
+      skipped .reprise/agents/dispatch.md: it exists already
+      skipped .reprise/agents/implement.md: it exists already
+      skipped .reprise/agents/review.md: it exists already
+      skipped .reprise/workflows/example.yaml: it exists already
+      skipped issues/example.md: it exists already
+      nothing to create
+      git ignores .reprise/state/ and .reprise/workspaces/ through .git/info/exclude; .gitignore was not changed
 
       Next:
-        1. write a task: edit issues/example.md, and set \`state: ready\` once it can be done
+        1. write a task: edit issues/example.md and set \`state: ready\`
         2. start a worker: reprise worker
       "
     `);
@@ -123,7 +123,7 @@ describe('reprise init', () => {
     const { code, stdout } = await runInline({ git: true, args: ['init'] });
     expect(code).toBe(0);
     expect(stdout).toContain(
-      '  3. make the first commit, which workers begin from: git add reprise.yaml .reprise issues && git commit -m "Set up Reprise"\n',
+      '  3. make the first commit, which workers start from: git add reprise.yaml .reprise issues && git commit -m "Set up Reprise"\n',
     );
   });
 
@@ -132,7 +132,7 @@ describe('reprise init', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(project.stable(stderr)).toMatchInlineSnapshot(`
       "error[NOT_A_REPOSITORY]: <root> is not in a git repository
-        hint: make one, then set it up: git init -b main && reprise init
+        hint: create one first: git init -b main && reprise init
       "
     `);
     expect(project.has('reprise.yaml')).toBe(false);
@@ -142,7 +142,7 @@ describe('reprise init', () => {
     const project = repository();
     const { code, stdout } = await project.run(['init'], { cwd: 'sub/folder' });
     expect(code).toBe(0);
-    expect(stdout).toContain('at the top of the repository, ../..:\nmade ../../reprise.yaml\n');
+    expect(stdout).toContain('in the root of the repository, ../..:\ncreated ../../reprise.yaml\n');
     expect(stdout).toContain('git add ../../reprise.yaml ../../.reprise ../../issues && git commit');
     expect(project.has('reprise.yaml')).toBe(true);
     expect(project.has('sub/folder/reprise.yaml')).toBe(false);
@@ -161,7 +161,7 @@ describe('reprise init', () => {
           ? {
               path,
               outcome: 'kept',
-              why: 'it differs; to overwrite everything that does: reprise init --yes',
+              why: 'it differs; to overwrite all files that differ: reprise init --yes',
             }
           : { path, outcome: 'made' },
       ),
@@ -186,13 +186,13 @@ describe('reprise init', () => {
     const { code, stdout, stderr } = await project.run(['init', '--dry-run'], { stdin: 'y\n' });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatchInlineSnapshot(`
-      "would ask about reprise.yaml: it is there, and differs
-      would make .reprise/agents/dispatch.md
-      would make .reprise/agents/implement.md
-      would make .reprise/agents/review.md
-      would make .reprise/workflows/example.yaml
-      would make issues/example.md
-      nothing was changed; do it: reprise init
+      "would ask about reprise.yaml: it exists and differs
+      would create .reprise/agents/dispatch.md
+      would create .reprise/agents/implement.md
+      would create .reprise/agents/review.md
+      would create .reprise/workflows/example.yaml
+      would create issues/example.md
+      nothing was changed; to create the files: reprise init
       "
     `);
     expect(git(project, 'status', '--porcelain', '-uall')).toBe('?? reprise.yaml\n');

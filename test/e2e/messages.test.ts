@@ -86,39 +86,39 @@ describe('approve', () => {
       return project.stable(stderr);
     };
     expect(await refusal()).toMatchInlineSnapshot(`
-      "error[NOT_WAITING]: several steps of run <run> wait for an approval:
+      "error[NOT_WAITING]: several steps of run <run> are waiting for an approval:
         a: First? (approve, reject)
         b: Second? (approve, reject)
         hint: name one: reprise approve <run> a
       "
     `);
     expect(await refusal('c')).toMatchInlineSnapshot(`
-      "error[NOT_WAITING]: step c of run <run> does not wait for an approval; these do:
+      "error[NOT_WAITING]: step c of run <run> is not waiting for an approval; these steps are:
         a: First? (approve, reject)
         b: Second? (approve, reject)
         hint: answer one: reprise approve <run> a
       "
     `);
     expect(await refusal('a', '--choice', 'aprove')).toMatchInlineSnapshot(`
-      "error[CHOICE_UNKNOWN]: step a does not offer aprove: approve, reject
+      "error[CHOICE_UNKNOWN]: step a has no choice aprove; its choices are approve, reject
         hint: answer with: reprise approve <run> a --choice approve
       "
     `);
     expect(await refusal('a', '--choice', 'approve', '--reject')).toMatchInlineSnapshot(`
-      "error[USAGE]: --choice and --reject exclude each other
+      "error[USAGE]: --choice and --reject cannot be combined
       "
     `);
     expect(await project.run(['approve', id, 'a'])).toMatchObject({ code: 0 });
     expect(await refusal('a')).toMatchInlineSnapshot(`
-      "error[NOT_WAITING]: step a of run <run> was answered already, with approve
+      "error[NOT_WAITING]: step a of run <run> was already answered with approve
         hint: continue with: reprise resume <run>
       "
     `);
     expect(await project.run(['approve', id])).toMatchObject({ code: 0 });
     expect(await project.run(['resume'])).toMatchObject({ code: 0 });
     expect(await refusal('a')).toMatchInlineSnapshot(`
-      "error[RUN_ENDED]: run <run> has completed at <at>, so there is nothing to approve
-        hint: see how it went: reprise show <run>
+      "error[RUN_ENDED]: run <run> completed at <at>, so there is nothing to approve
+        hint: see the result: reprise show <run>
       "
     `);
   });
@@ -156,8 +156,8 @@ describe('signal', () => {
     const { code, stderr } = await project.run(['signal', await newestRun(project), 'go']);
     expect(code).toBe(2);
     expect(project.stable(stderr)).toMatchInlineSnapshot(`
-      "error[RUN_ENDED]: run <run> has completed at <at>, so there is nothing to signal
-        hint: see how it went: reprise show <run>
+      "error[RUN_ENDED]: run <run> completed at <at>, so there is nothing to signal
+        hint: see the result: reprise show <run>
       "
     `);
   });
@@ -174,7 +174,7 @@ describe('cancel', () => {
     const cancelled = await project.run(['cancel', await newestRun(project), '--reason', 'wrong branch']);
     expect(cancelled.code, cancelled.stderr).toBe(0);
     expect(project.stable(cancelled.stderr)).toBe(
-      'run <run> is cancelled; take it up again: reprise resume <run>\n',
+      'cancelled run <run>; to continue it later: reprise resume <run>\n',
     );
     const { code, stderr } = await run.ended;
     expect(code).toBe(1);
@@ -226,7 +226,7 @@ describe('cancel', () => {
     project.write({ 'gate.yaml': 'steps: 7\n' });
     const cancelled = await project.run(['cancel', await newestRun(project)]);
     expect(cancelled.code).toBe(0);
-    expect(cancelled.stderr).toContain('will be cancelled as soon as it is resumed');
+    expect(cancelled.stderr).toContain('will be cancelled when it is resumed');
     project.write({ 'gate.yaml': gate });
     expect(await project.run(['resume'])).toMatchObject({ code: 1 });
     expect(parseLines((await project.run(['list', '--json'])).stdout)).toMatchObject([

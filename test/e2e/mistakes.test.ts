@@ -19,17 +19,17 @@ const mistakes = async (args: readonly string[], more: Readonly<Record<string, s
 describe('a mistake ends with 2, says what is wrong and what to type, and changes nothing', () => {
   it('unknown workflow', async () => {
     expect(await mistakes(['run', 'deplyo'])).toMatchInlineSnapshot(`
-      "error[WORKFLOW_NOT_FOUND]: there is no workflow deplyo
+      "error[WORKFLOW_NOT_FOUND]: cannot find workflow deplyo
         hint: did you mean: reprise run deploy
       "
     `);
     expect(await mistakes(['run', 'something-else'])).toMatchInlineSnapshot(`
-      "error[WORKFLOW_NOT_FOUND]: there is no workflow something-else
+      "error[WORKFLOW_NOT_FOUND]: cannot find workflow something-else
         hint: workflows of this project: deploy, test
       "
     `);
     expect(await mistakes(['run', './none.yaml'])).toMatchInlineSnapshot(`
-      "error[WORKFLOW_NOT_FOUND]: there is no file ./none.yaml
+      "error[WORKFLOW_NOT_FOUND]: cannot find file ./none.yaml
         hint: workflows of this project: deploy, test
       "
     `);
@@ -45,22 +45,22 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     expect(await mistakes(['run', 'deploy', '--max-concurent', '3'])).toMatchInlineSnapshot(`
       "error[USAGE]: unknown option '--max-concurent'
       (Did you mean --max-concurrent?)
-        hint: see what it takes: reprise run --help
+        hint: see its options: reprise run --help
       "
     `);
     expect(await mistakes(['run', 'deploy', '--max-concurrent', 'many'])).toMatchInlineSnapshot(`
-      "error[USAGE]: option '--max-concurrent <n>' argument 'many' is invalid. It must be a whole number from 1.
-        hint: see what it takes: reprise run --help
+      "error[USAGE]: option '--max-concurrent <n>' argument 'many' is invalid. Expected a whole number, 1 or greater.
+        hint: see its options: reprise run --help
       "
     `);
     expect(await mistakes(['cancel'])).toMatchInlineSnapshot(`
       "error[USAGE]: missing required argument 'run'
-        hint: see what it takes: reprise cancel --help
+        hint: see its options: reprise cancel --help
       "
     `);
     expect(await mistakes(['run', 'deploy', 'twice'])).toMatchInlineSnapshot(`
       "error[USAGE]: too many arguments for 'run'. Expected 1 argument but got 2.
-        hint: see what it takes: reprise run --help
+        hint: see its options: reprise run --help
       "
     `);
   });
@@ -74,14 +74,14 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     expect(
       await mistakes(['run', 'deploy', '-i', 'env=prod', '-i', 'n=many', '-i', 'evn=qa']),
     ).toMatchInlineSnapshot(`
-      "error[INPUT_INVALID]: there is no input \`evn\`; did you mean \`env\`?
+      "error[INPUT_INVALID]: unknown input \`evn\`; did you mean \`env\`?
       \`env\` must be one of qa, live, not "prod"
       \`n\` must be a number, not "many"
         hint: start it with: reprise run deploy --input env=<qa|live>
       "
     `);
     expect(await mistakes(['run', 'deploy', '-i', 'env'])).toMatchInlineSnapshot(`
-      "error[USAGE]: --input needs a name and a value, not "env"
+      "error[USAGE]: --input needs name=value, not "env"
         hint: write --input name=value
       "
     `);
@@ -92,7 +92,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     `);
     expect(await mistakes(['run', 'deploy', '--input-file', 'none.json'])).toMatchInlineSnapshot(`
       "error[USAGE]: --input-file none.json cannot be read
-        hint: check the path; it counts from the current folder
+        hint: check the path; it is relative to the current folder
       "
     `);
   });
@@ -107,7 +107,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
            |  ^^^
         hint: did you mean \`run\`?
 
-      error[DEFINITION_INVALID]: there is no step \`c\`
+      error[DEFINITION_INVALID]: unknown step \`c\`
         at bad.yaml:3:22
          3 |  - { id: b, needs: [c], run: "echo \${{ steps.a.outputs.x }}" }
            |  ^
@@ -128,17 +128,17 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     expect(
       await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'throw new TypeError("not today");\n' }),
     ).toMatchInlineSnapshot(`
-      "error[DEFINITION_INVALID]: bad.mjs cannot be loaded: TypeError: not today
-        hint: see where it comes from: REPRISE_DEBUG=1 reprise validate bad.mjs
+      "error[DEFINITION_INVALID]: cannot load bad.mjs: TypeError: not today
+        hint: see the stack trace: REPRISE_DEBUG=1 reprise validate bad.mjs
       "
     `);
     expect(await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'export const x = 1;\n' })).toMatchInlineSnapshot(`
       "error[DEFINITION_INVALID]: bad.mjs exports no workflow
-        hint: export what workflow(...) returns: export default workflow('name', { steps })
+        hint: export the result of workflow(...): export default workflow('name', { steps })
       "
     `);
     expect(await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'import "reprise";\n' })).toMatchInlineSnapshot(`
-      "error[DEFINITION_INVALID]: bad.mjs cannot be loaded: Cannot find package 'reprise' imported from <root>/bad.mjs
+      "error[DEFINITION_INVALID]: cannot load bad.mjs: Cannot find package 'reprise' imported from <root>/bad.mjs
         hint: install it in the project: npm install --save-dev reprise
       "
     `);
@@ -160,7 +160,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     expect({ code, stderr }).toMatchInlineSnapshot(`
       {
         "code": 2,
-        "stderr": "error[CONFIG_INVALID]: REPRISE_MAX_CONCURRENT_WORKERS must be a whole number from 1, not "all"
+        "stderr": "error[CONFIG_INVALID]: REPRISE_MAX_CONCURRENT_WORKERS must be a whole number, 1 or greater, not "all"
         hint: for example REPRISE_MAX_CONCURRENT_WORKERS=4
       ",
       }
@@ -169,12 +169,12 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
 
   it('no runs yet', async () => {
     expect(await mistakes(['resume'])).toMatchInlineSnapshot(`
-      "error[RUN_NOT_FOUND]: nothing has been run in this project yet
+      "error[RUN_NOT_FOUND]: this project has no runs yet
         hint: start a workflow: reprise run <workflow>
       "
     `);
     expect(await mistakes(['show', 'abc'])).toMatchInlineSnapshot(`
-      "error[RUN_NOT_FOUND]: nothing has been run in this project yet
+      "error[RUN_NOT_FOUND]: this project has no runs yet
         hint: start a workflow: reprise run <workflow>
       "
     `);
@@ -187,8 +187,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
       const { code, stderr } = await project.run([command, 'zzz!', ...(command === 'signal' ? ['go'] : [])]);
       expect({ code, stderr }).toEqual({
         code: 2,
-        stderr:
-          'error[RUN_NOT_FOUND]: there is no run zzz!\n  hint: see which runs there are: reprise list\n',
+        stderr: 'error[RUN_NOT_FOUND]: cannot find run zzz!\n  hint: list all runs: reprise list\n',
       });
     }
     const { code, stderr } = await project.run(['show', '']);
@@ -196,7 +195,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
       {
         "code": 2,
         "stderr": "error[USAGE]: the id of the run is empty
-        hint: see which runs there are: reprise list
+        hint: list all runs: reprise list
       ",
       }
     `);
@@ -215,36 +214,37 @@ describe('help', () => {
     expect(ofRun.stdout).toMatchInlineSnapshot(`
       "Usage: reprise run [options] [workflow]
 
-      Start a workflow, or a single agent, and see it through.
+      Run a workflow or a single agent.
 
       Options:
-        --max-concurrent <n>      how many steps may run at once
-        --wait                    stay while it waits for a person or a signal
-        --json                    NDJSON on standard output: every event, then the
-                                  result
-        -q, --quiet               show nothing while it runs
-        --verbose                 show what steps print
-        -i, --input <name=value>  one input; repeat it for more
+        --max-concurrent <n>      maximum number of steps that run in parallel
+        --wait                    do not exit while the run waits for an approval or a
+                                  signal
+        --json                    print NDJSON on standard output: every event, then
+                                  the result
+        -q, --quiet               print no progress
+        --verbose                 print the output of steps and the actions of agents
+        -i, --input <name=value>  input of the workflow (repeatable)
         --input-json <object>     inputs as a JSON object
         --input-file <file>       inputs from a JSON file; - reads standard input
-        --agent <name>            run this agent, without a workflow
-        --prompt <text>           what the agent is to do; - reads standard input
-        --prompt-file <file>      the same from a file
-        --concurrency <n>         so many copies of the agent, each in a workspace of
-                                  its own
-        --check <command>         must pass before the work counts; repeat it for more
-        --permissions <preset>    what the agent may do (default: as it is defined)
+        --agent <name>            run this agent instead of a workflow
+        --prompt <text>           prompt for the agent; - reads standard input
+        --prompt-file <file>      prompt from a file; - reads standard input
+        --concurrency <n>         number of parallel copies, each in its own workspace
+        --check <command>         command that must pass for the work to count
+                                  (repeatable)
+        --permissions <preset>    what the agent may do (default: its definition)
                                   (choices: "read-only", "edit", "full")
-        --state-dir <folder>      where the store and logs are (default:
-                                  .reprise/state; also $REPRISE_STATE_DIR)
+        --state-dir <folder>      folder of the store and logs (default:
+                                  $REPRISE_STATE_DIR, or .reprise/state)
         -h, --help                show this help
 
       Examples:
-        reprise run deploy                            .reprise/workflows/deploy.yaml (or .yml, .mjs, .js, .ts)
-        reprise run ./ci.yaml -i env=qa               a file, with an input
-        reprise run flows.mjs#nightly                 one of several workflows that a module exports
-        reprise run --agent claude --prompt "Fix #7"  no workflow: one agent in a workspace of its own
-        reprise run deploy --json                     events as NDJSON, then {"type":"result",...}
+        reprise run deploy                            run .reprise/workflows/deploy.yaml (or .yml, .mjs, .js, .ts)
+        reprise run ./ci.yaml -i env=qa               run a file with an input
+        reprise run flows.mjs#nightly                 run one of several workflows that a module exports
+        reprise run --agent claude --prompt "Fix #7"  run one agent in its own workspace
+        reprise run deploy --json                     print events as NDJSON, then {"type":"result",...}
       "
     `);
   });

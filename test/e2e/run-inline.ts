@@ -16,7 +16,7 @@ import { onTestFinished, vi } from 'vitest';
 const cli = resolve('dist/cli/main.js');
 
 /** For modules in throw-away projects: what they import instead of the installed package. */
-export const defineModule = `file://${resolve('dist/workflow/builder/index.js')}`;
+export const defineModule = `file://${resolve('dist/index.js')}`;
 export const zodModule = `file://${resolve('node_modules/zod/index.js')}`;
 
 export type Files = Readonly<Record<string, string>>;

@@ -43,10 +43,10 @@ describe('reprise run', () => {
 
         ✓  greet  <took>
         ✓  done  <took>
-        2 steps, 1 at once at most, <took> (<took> of work)
+        2 steps, peak concurrency 1, <took> wall, <took> total
 
-      next: reprise show <run>  the run and its output
-            reprise history <run>  everything that happened
+      next: reprise show <run>  show the run and its output
+            reprise history <run>  show all events
       "
     `);
   });
@@ -178,14 +178,14 @@ steps:
 
         ✗  build  <took>  exited with code 3
         –  ship  build failed
-        2 steps, 1 at once at most, <took> (<took> of work)
+        2 steps, peak concurrency 1, <took> wall, <took> total
 
       build: exited with code 3 [EXIT_NONZERO]
         | no compiler
         hint: The whole output is in <root>/.reprise/state/logs/<run>/build.1.log
 
-      next: reprise resume <run>  once it is mended; finished steps are kept
-            reprise history <run>  everything that happened
+      next: reprise resume <run>  after fixing it; finished steps are kept
+            reprise history <run>  show all events
       "
     `);
   });

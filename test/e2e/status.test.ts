@@ -71,7 +71,7 @@ describe('reprise status', () => {
     expect(outside.stderr).toContain('hint: run it inside a git repository, or make one: git init');
     const empty = await runInline({ git: true, args: ['status'] });
     expect(empty.code).toBe(2);
-    expect(empty.stderr).toContain('the repository has no commit yet');
+    expect(empty.stderr).toContain('the repository has no commits yet');
   });
 
   it('shows who works on what, and who is dead', async () => {
@@ -96,7 +96,7 @@ describe('reprise status', () => {
     expect(shown).toMatchInlineSnapshot(`
       "1 worker on main (<commit>)
        ●  ärbeiter  working  <ago>  fix-readme  implement
-           work: implement (command) is at work; run <run>
+           work: agent implement (command) started; run <run>
 
       tasks: 1 held, 1 draft
        ●  fix-readme  P1  held by ärbeiter
@@ -109,7 +109,7 @@ describe('reprise status', () => {
     const { workers, abandoned } = await statusOf(at);
     expect(workers).toMatchObject([{ name: 'ärbeiter', life: 'dead' }]);
     expect(abandoned).toMatchObject([{ run: alive.workers[0]?.['run'], task: 'fix-readme', by: 'ärbeiter' }]);
-    expect((await at.run(['status'])).stdout).toContain('the next worker goes on with it: reprise worker');
+    expect((await at.run(['status'])).stdout).toContain('the next worker takes over: reprise worker');
 
     at.tell('go', '');
     expect((await at.cli(['worker', '--until-idle'])).code).toBe(0);
@@ -143,9 +143,7 @@ describe('reprise status', () => {
         timeout: 50_000,
       })
       .toEqual([['agent', 'dispatch', ['worker-1', 'worker-2']]]);
-    expect((await at.run(['status'])).stdout).toMatch(
-      / dispatch {2}worker-\d has it; worker-\d waits for it\n/,
-    );
+    expect((await at.run(['status'])).stdout).toMatch(/ dispatch {2}held by worker-\d; worker-\d waiting\n/);
     workers.kill('SIGTERM');
     await workers.ended;
     expect(await holders()).toEqual([]);
@@ -161,7 +159,9 @@ describe('reprise status', () => {
     const { parked, tasks } = await statusOf(at);
     expect(parked).toMatchObject([{ branch: 'reprise/parked/fix-readme', task: 'fix-readme' }]);
     expect(tasks.find(({ id }) => id === 'fix-readme')).toMatchObject({ standing: 'failed' });
-    expect((await at.run(['status'])).stdout).toContain('see one: git log main..reprise/parked/fix-readme');
+    expect((await at.run(['status'])).stdout).toContain(
+      'inspect it: git log main..reprise/parked/fix-readme',
+    );
   });
 
   it('goes on without a command that lists tasks and fails', async () => {
@@ -229,6 +229,6 @@ describe('reprise status', () => {
     expect(stdout).toContain('issues/new.md is not on next yet');
     const unknown = await at.run(['status', '--branch', 'nxt']);
     expect(unknown.code).toBe(2);
-    expect(unknown.stderr).toContain('there is no branch nxt');
+    expect(unknown.stderr).toContain('branch nxt does not exist');
   });
 });

@@ -100,7 +100,7 @@ describe('kill -9', () => {
     expect(parseLines((await project.run(['list', '--json'])).stdout)).toMatchObject([
       { status: 'interrupted' },
     ]);
-    expect((await project.run(['show'])).stdout).toContain('is gone');
+    expect((await project.run(['show'])).stdout).toContain('has died');
     project.write({ gate: '' });
     const resumed = await project.run(['resume']);
     expect(resumed.code, resumed.stderr).toBe(0);
@@ -187,5 +187,5 @@ export default workflow('exits', { steps: [step('a', { run: () => process.exit(0
   });
   const { code, stderr } = await project.run(['run', 'exits.mjs']);
   expect(code).toBe(1);
-  expect(stderr).toContain('something ended the process before the command was done');
+  expect(stderr).toContain('the process exited before the command was done');
 });

@@ -69,7 +69,7 @@ describe('reprise tasks', () => {
     expect(code).toBe(0);
     expect(stdout).toMatchInlineSnapshot(`
       "fix-readme: Fix the readme
-        stands    ready
+        status    ready
         agent     implement
         priority  P1
         state     ready
@@ -86,19 +86,19 @@ describe('reprise tasks', () => {
 
   it.each([
     [['show', 'fix-readm'], 'there is no task fix-readm on main', 'did you mean fix-readme?'],
-    [
-      ['show', 'quite-another'],
-      'there is no task quite-another on main',
-      'see which there are: reprise tasks',
-    ],
+    [['show', 'quite-another'], 'there is no task quite-another on main', 'list all tasks: reprise tasks'],
     [['claim', 'later'], 'issues/later.md is not on main yet', 'git add issues/later.md && git commit'],
-    [['claim', 'odd'], 'odd cannot be taken: invalid', 'reprise tasks show odd'],
-    [['clam', 'fix-readme'], 'clam is nothing that can be done', 'reprise tasks claim fix-readme'],
-    [['finish', 'fix-readme'], 'finish is nothing that can be done', 'there are list, show, claim, release'],
-    [['fix-readme'], 'fix-readme is nothing that can be done', 'reprise tasks show fix-readme'],
-    [['release'], 'which task is it to release?', 'reprise tasks release <id>'],
-    [['list', 'fix-readme'], 'a list is of all tasks', 'reprise tasks show fix-readme'],
-    [['claim', 'fix-readme', '--by', ' '], 'the name after --by is empty', ''],
+    [['claim', 'odd'], 'odd cannot be claimed: invalid', 'reprise tasks show odd'],
+    [
+      ['clam', 'fix-readme'],
+      'unknown action clam; expected list, show, claim or release',
+      'reprise tasks claim fix-readme',
+    ],
+    [['finish', 'fix-readme'], 'unknown action finish', 'reprise tasks --help'],
+    [['fix-readme'], 'unknown action fix-readme', 'reprise tasks show fix-readme'],
+    [['release'], '`tasks release` needs a task name', 'reprise tasks release <name>'],
+    [['list', 'fix-readme'], '`tasks list` takes no task name', 'reprise tasks show fix-readme'],
+    [['claim', 'fix-readme', '--by', ' '], '--by needs a name', ''],
   ])('%j is refused with a way out', async (args, message, hint) => {
     const at = project();
     at.write({ 'issues/later.md': '# Later\n' });
@@ -114,24 +114,27 @@ describe('reprise tasks', () => {
     at.tell('go', '');
     expect(await at.run(['tasks', 'claim', 'fix-readme'])).toMatchObject({
       code: 0,
-      stderr: 'ana has fix-readme; no worker takes it. To give it back: reprise tasks release fix-readme\n',
+      stderr:
+        'fix-readme is claimed by ana; no worker will take it. To release it: reprise tasks release fix-readme\n',
     });
-    expect((await at.run(['tasks', 'claim', 'fix-readme'])).stderr).toContain('ana has fix-readme already');
+    expect((await at.run(['tasks', 'claim', 'fix-readme'])).stderr).toContain(
+      'fix-readme is already claimed by ana',
+    );
     const other = await at.run(['tasks', 'claim', 'fix-readme', '--by', 'bob']);
     expect(other.code).toBe(1);
     expect(at.stable(other.stderr)).toMatchInlineSnapshot(`
-      "error[TASK_HELD]: ana has fix-readme since <at>
-        hint: to take it away: reprise tasks release fix-readme
+      "error[TASK_HELD]: fix-readme is already claimed by ana since <at>
+        hint: to release it: reprise tasks release fix-readme
       "
     `);
     const idle = await at.cli(['worker', '--once']);
     expect(idle.stderr).toContain('no task is ready: 1 held, 1 waiting, 1 invalid');
     expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toMatchInlineSnapshot(`
-      "ana had it
-      fix-readme is given back: a worker may take it now, with the agent implement
+      "it was claimed by ana
+      released fix-readme: a worker can take it now, with agent implement
       "
     `);
-    expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toContain('nobody has fix-readme');
+    expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toContain('fix-readme is not claimed');
     expect((await at.cli(['worker', '--once'])).code).toBe(0);
     expect(at.git('log', '-1', '--format=%s', 'main')).toBe('Fix the readme');
   });
@@ -142,13 +145,15 @@ describe('reprise tasks', () => {
     await until(() => at.marks().length > 0);
     const held = await at.run(['tasks', 'claim', 'fix-readme']);
     expect(held.code).toBe(1);
-    expect(held.stderr).toMatch(/error\[TASK_HELD\]: worker-1 has fix-readme since .*, in run /);
+    expect(held.stderr).toMatch(
+      /error\[TASK_HELD\]: fix-readme is already claimed by worker-1 since .*, in run /,
+    );
     const { code, stderr } = await at.run(['tasks', 'release', 'fix-readme']);
     expect(code).toBe(0);
     expect(at.stable(stderr)).toMatchInlineSnapshot(`
-      "worker-1 is at work on fix-readme and can no longer land it: its claim does not count any more
+      "worker-1 is still working on fix-readme, but can no longer land it
       to stop it now: reprise cancel <run>
-      fix-readme is given back: a worker may take it now, with the agent implement
+      released fix-readme: a worker can take it now, with agent implement
       "
     `);
     expect((await at.run(['tasks', 'claim', 'fix-readme', '--by', 'bob'])).code).toBe(0);
@@ -166,7 +171,7 @@ describe('reprise tasks', () => {
     const at = project('echo half > half.txt; echo "<next>give-up: it is too hard</next>"');
     expect((await at.cli(['worker', '--once'])).code).toBe(1);
     expect((await at.run(['tasks'])).stdout).toContain('failed on reprise/parked/fix-readme');
-    expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toContain('a worker may take it now');
+    expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toContain('a worker can take it now');
     expect((await at.run(['tasks'])).stdout).toMatch(/fix-readme +P1 +ready/);
   });
 
@@ -175,7 +180,7 @@ describe('reprise tasks', () => {
     at.tell('go', '');
     expect((await at.cli(['worker', '--once'])).code).toBe(0);
     expect((await at.run(['tasks', 'release', 'fix-readme'])).stderr).toBe(
-      'fix-readme is given back: but its file says `state: done`; to have it done again, write `state: ready` in issues/fix-readme.md and commit it\n',
+      'released fix-readme: but its file has `state: done`; to redo it, set `state: ready` in issues/fix-readme.md and commit that\n',
     );
   });
 });

@@ -175,8 +175,8 @@ action = "exit"
   );
   const { code, stdout } = await run(['test', '--record']);
   expect(code).toBe(1);
-  expect(stdout).toContain('the trigger on main_head_sha of step a never fired');
-  expect(stdout).toContain('step b was to be killed, and ended before that');
+  expect(stdout).toContain('the trigger on effect main_head_sha of command a never fired');
+  expect(stdout).toContain('command b ended before `kill_after` happened');
 });
 
 it('Ctrl-C ends a recording, of which nothing is kept', async () => {
@@ -236,7 +236,7 @@ steps: [{ id: talk, agent: talker, prompt: "Talk." }, { id: tell, run: 'echo "$M
   write({ 'cases/two/two.toml': talking('echo "$MY_API_TOKEN" > config.ini') });
   const { code, stdout } = await run(['test', 'two', '--record'], { env });
   expect(code).toBe(1);
-  expect(stdout).toContain('the secret MY_API_TOKEN');
+  expect(stdout).toContain(': secret MY_API_TOKEN');
   expect(stdout).not.toContain('quite-a-secret-value');
   expect(has('cases/two/two.score')).toBe(false);
   expect(filesWith(root, 'quite-a-secret-value')).toEqual([]);

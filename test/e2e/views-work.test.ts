@@ -60,7 +60,7 @@ describe('the work of agents', () => {
     const project = repository(files);
     const { code, stderr, run, cost } = await started(project, 'fix');
     expect({ code, cost }).toEqual({ code: 0, cost: 0 });
-    const winner = /worker (\d) was selected/.exec(stderr)?.[1];
+    const winner = /copy (\d) was selected/.exec(stderr)?.[1];
     expect(stderr).toContain(`next: reprise diff ${run} fix:${winner}`);
 
     const logs = await project.run(['logs', run, 'fix:0']);
@@ -101,7 +101,7 @@ describe('the work of agents', () => {
     });
     expect(project.read('b.txt')).toBe('new\n');
     const again = await project.run(['land', run]);
-    expect(again).toMatchObject({ code: 0, stderr: `run ${run} has no work that has not landed\n` });
+    expect(again).toMatchObject({ code: 0, stderr: `nothing left to land from run ${run}\n` });
 
     const dry = await project.run(['gc', '--dry-run']);
     expect(dry.stdout).toContain(`would remove .reprise/workspaces/fix/${run}/fix/worker_0`);
@@ -127,7 +127,7 @@ describe('the work of agents', () => {
     const { run } = await started(project, 'pair');
     expect(await project.run(['diff', run, 'fix'])).toMatchObject({
       code: 2,
-      stderr: `error[USAGE]: fix has 2 workers with work of their own: fix:0, fix:1\n  hint: name one: reprise diff ${run} fix:0\n`,
+      stderr: `error[USAGE]: fix has 2 copies, each with its own work: fix:0, fix:1\n  hint: name one: reprise diff ${run} fix:0\n`,
     });
     expect(await project.run(['land', run])).toMatchObject({
       code: 2,
@@ -135,7 +135,7 @@ describe('the work of agents', () => {
     });
     expect((await project.run(['logs', run, 'fxi'])).stderr).toContain('did you mean fix?');
     expect((await project.run(['diff', run, 'fix:9'])).stderr).toContain(
-      'the workers of fix are fix:0, fix:1',
+      'the copies of fix are fix:0, fix:1',
     );
   });
 
@@ -146,7 +146,7 @@ describe('the work of agents', () => {
     const refused = await project.run(['land', run, 'fix:0', '--verify', 'echo too bad; false']);
     expect(refused.code).toBe(6);
     expect(refused.stderr).toContain('too bad');
-    expect(refused.stderr).toContain(`again: reprise land ${run} fix:0 --verify 'echo too bad; false'`);
+    expect(refused.stderr).toContain(`retry: reprise land ${run} fix:0 --verify 'echo too bad; false'`);
     expect((await project.run(['land', run, 'fix:0', '--onto', 'nowhere'])).code).toBe(6);
     project.write({ 'b.txt': 'mine\n' });
     git(project, 'add', 'b.txt');
@@ -244,11 +244,11 @@ describe('an agent without a workflow', () => {
     ],
     [
       ['run', 'fix', '--agent', 'claude', '--prompt', 'x'],
-      'a workflow and --agent exclude each other',
+      'a workflow and --agent cannot be combined',
       'hint',
     ],
-    [['run', 'fix', '--check', 'x'], '--check needs --agent', ''],
-    [['run'], 'there is nothing to run', 'reprise run --agent claude'],
+    [['run', 'fix', '--check', 'x'], '--check requires --agent', ''],
+    [['run'], 'nothing to run: no workflow and no agent given', 'reprise run --agent claude'],
   ])('%j is refused: %s', async (args, message, hint) => {
     const { code, stderr } = await createProject().run(args);
     expect(code).toBe(2);
@@ -272,7 +272,7 @@ steps:
     for (const command of ['validate', 'run']) {
       const { code, stderr } = await project.run([command, 'wrong']);
       expect(code).toBe(2);
-      expect(stderr).toContain('step `b` names the agent `witer`, which does not exist');
+      expect(stderr).toContain('unknown agent `witer` in step `b`');
       expect(stderr).toContain('wrong.yaml:4:');
       expect(stderr).toContain('did you mean `writer`?');
     }

@@ -66,7 +66,7 @@ describe('list', () => {
     expect(await project.run(['list', '--workflow', 'none'])).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: 'there is no run of workflow none; there are runs of gate, diamond\n',
+      stderr: 'no runs of workflow none; the project has runs of gate, diamond\n',
     });
   });
 
@@ -92,13 +92,13 @@ describe('show', () => {
 
         ✓  a  <took>
         ✗  b  <took>  exited with code 9
-        2 steps, 1 at once at most, <took> (<took> of work)
+        2 steps, peak concurrency 1, <took> wall, <took> total
 
       b: exited with code 9 [EXIT_NONZERO]
         hint: The whole output is in <root>/.reprise/state/logs/<run>/b.1.log
 
-      next: reprise resume <run>  once it is mended; finished steps are kept
-            reprise history <run>  everything that happened
+      next: reprise resume <run>  after fixing it; finished steps are kept
+            reprise history <run>  show all events
       "
     `);
     const [shown] = parseLines((await project.run(['show', '--json'])).stdout);
@@ -131,13 +131,13 @@ describe('show', () => {
     expect(await output(project, 'show')).toMatchInlineSnapshot(`
       "gate (.reprise/workflows/gate.yaml), run <run>: suspended
       no process is running it
-      … gate waits for you
+      … gate is waiting for you
 
-        ◔  ok  waits for approval: Well?
+        ◔  ok  waiting for approval: Well?
         1 step, <took>
 
-      next: reprise approve <run> ok  your answer: approve or reject
-            reprise resume <run>  then go on
+      next: reprise approve <run> ok  answer: approve or reject
+            reprise resume <run>  then continue
       "
     `);
     expect(parseLines((await project.run(['show', '--json'])).stdout)).toMatchObject([
@@ -158,12 +158,12 @@ describe('show', () => {
     expect(await output(project, 'show')).toMatchInlineSnapshot(`
       "slow (slow.yaml), run <run>: running
       process <pid> on <host> is running it
-      ● slow is running (<took> up to its last event)
+      ● slow is running (last event after <took>)
 
         ●  slow
-        1 step, 1 at once at most, <took> (<took> of work)
+        1 step, peak concurrency 1, <took> wall, <took> total
 
-      next: reprise show <run>  look again
+      next: reprise show <run>  check again
             reprise cancel <run>  stop it
       "
     `);
@@ -244,7 +244,7 @@ describe('replay', () => {
     expect(replayed).toMatchObject({
       code: 0,
       stdout: '{"count":{"n":1}}\n',
-      stderr: 'replayed 4 events; nothing was run, nothing was written\n',
+      stderr: 'replayed 4 events; nothing was run or written\n',
     });
     expect((await project.run(['replay', '--json'])).stdout).toBe(ran.stdout);
     expect(filesIn(project.root)).toEqual(before);
@@ -257,8 +257,8 @@ describe('replay', () => {
     const failed = await project.run(['replay']);
     expect(failed).toMatchObject({ code: 1, stdout: '' });
     expect(project.stable(failed.stderr)).toMatchInlineSnapshot(`
-      "replayed 6 events; nothing was run, nothing was written
-      the run ended failed: exited with code 9; see how it went: reprise show <run>
+      "replayed 6 events; nothing was run or written
+      the run ended as failed: exited with code 9; see what happened: reprise show <run>
       "
     `);
     await project.run(['run', 'gate']);
@@ -277,8 +277,8 @@ describe('replay', () => {
     const { code, stderr } = await project.run(['replay']);
     expect(code).toBe(5);
     expect(project.stable(stderr)).toMatchInlineSnapshot(`
-      "error[HISTORY_DIVERGED]: run <run> does not fit the definition: b changed since
-        hint: run what changed again: reprise resume <run> --rerun-changed
+      "error[HISTORY_DIVERGED]: run <run> does not match the definition: b changed since it ran
+        hint: to rerun the changed steps: reprise resume <run> --rerun-changed
       "
     `);
   });
@@ -355,13 +355,13 @@ describe('validate', () => {
         at .reprise/workflows/bad.yaml:2:5
          2 |   - { id: a }
            |     ^^^^^^^^^
-        hint: add one of \`run\` (a shell script), \`agent\` (somebody who does it), \`uses\` (another workflow), \`approve\` (a question to a person), \`land\` (brings work onto a branch)
+        hint: add one of \`run\` (a shell script), \`agent\` (a task for an agent), \`uses\` (another workflow), \`approve\` (a question for a person), \`land\` (lands work on a branch)
 
-      error[DEFINITION_INVALID]: two steps have the id \`a\`
+      error[DEFINITION_INVALID]: duplicate step id \`a\`
         at .reprise/workflows/bad.yaml:3:11
          3 |   - { id: a, run: "true" }
            |           ^
-        hint: the other one is in line 2
+        hint: first defined on line 2
 
       2 problems
       error[CONFIG_INVALID]: reprise.yaml:1:1: unknown key \`runtme\`

@@ -35,7 +35,7 @@ it('work waits for changes in the checkout that are in its way, and leaves them 
   expect(worker.stderr).toContain('stash push --include-untracked');
   project.git('stash', 'push', '--quiet');
   await until(() => project.landed().length === 1);
-  await until(() => worker.stderr.includes('sleeps'));
+  await until(() => worker.stderr.includes('sleeping'));
   worker.kill('SIGINT');
   await worker.ended;
   expect(worker.stderr.split('waiting to land').length - 1).toBe(1);

@@ -30,27 +30,27 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     });
     const { code, said, landed, claim } = await workedOff(project);
     expect(said).toMatchInlineSnapshot(`
-      "worker-1  works on main
-      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  strange (command) is at work
+      "worker-1  started on branch main
+      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  agent strange (command) started
       worker-1  | <next>reviewer</next>
-      worker-1  strange (command) is at work
+      worker-1  agent strange (command) started
       worker-1  | <next>reviewer</next>
-      worker-1  strange (command) is at work
+      worker-1  agent strange (command) started
       worker-1  | <next>reviewer</next>
       worker-1  saved 1 file, +1 -0
       worker-1  failed: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?
-      worker-1  gives up first: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?; what was done is on reprise/parked/first
+      worker-1  gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?; its work is on reprise/parked/first
       worker-1  hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
-      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
-      worker-1  implement (command) is at work
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
-      worker-1  lands on main
+      worker-1  landing on main
       worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  ends: nothing is left to do, and nobody is at work
+      worker-1  done: no task is ready and no worker is busy
       "
     `);
     expect([code, landed, claim?.state, project.marks()]).toEqual([
@@ -68,26 +68,26 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     });
     const { code, said, landed, claim } = await workedOff(project);
     expect(said).toMatchInlineSnapshot(`
-      "worker-1  works on main
-      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  strange (command) is at work
+      "worker-1  started on branch main
+      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  agent strange (command) started
       worker-1  | <next>agent: review</next>
-      worker-1  strange (command) is at work
+      worker-1  agent strange (command) started
       worker-1  | <next>agent: review</next>
-      worker-1  strange (command) is at work
+      worker-1  agent strange (command) started
       worker-1  | <next>agent: review</next>
       worker-1  failed: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
-      worker-1  gives up first: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
+      worker-1  gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
       worker-1  hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
-      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
-      worker-1  implement (command) is at work
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
-      worker-1  lands on main
+      worker-1  landing on main
       worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  ends: nothing is left to do, and nobody is at work
+      worker-1  done: no task is ready and no worker is busy
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
@@ -97,26 +97,26 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     const project = oneGoesWrong(`echo '<next>{"agent": [</next>'`);
     const { code, said, landed, claim } = await workedOff(project);
     expect(said).toMatchInlineSnapshot(`
-      "worker-1  works on main
-      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  strange (command) is at work
+      "worker-1  started on branch main
+      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  agent strange (command) started
       worker-1  | <next>{"agent": [</next>
-      worker-1  strange (command) is at work
+      worker-1  agent strange (command) started
       worker-1  | <next>{"agent": [</next>
-      worker-1  strange (command) is at work
+      worker-1  agent strange (command) started
       worker-1  | <next>{"agent": [</next>
       worker-1  failed: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
-      worker-1  gives up first: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      worker-1  gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
       worker-1  hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
-      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
-      worker-1  implement (command) is at work
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
-      worker-1  lands on main
+      worker-1  landing on main
       worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  ends: nothing is left to do, and nobody is at work
+      worker-1  done: no task is ready and no worker is busy
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
@@ -126,21 +126,21 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     const project = oneGoesWrong('echo "no idea" >&2; exit 1');
     const { code, said, landed, claim } = await workedOff(project);
     expect(said).toMatchInlineSnapshot(`
-      "worker-1  works on main
-      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  strange (command) is at work
+      "worker-1  started on branch main
+      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  agent strange (command) started
       worker-1  failed: the agent exited with code 1 without a result
-      worker-1  gives up first: the agent exited with code 1 without a result
+      worker-1  gave up on first: the agent exited with code 1 without a result
       worker-1  hint: run \`sh agents/strange.sh\` by hand to see what it says. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
-      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
-      worker-1  implement (command) is at work
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
-      worker-1  lands on main
+      worker-1  landing on main
       worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  ends: nothing is left to do, and nobody is at work
+      worker-1  done: no task is ready and no worker is busy
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
@@ -150,23 +150,23 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     const project = oneGoesWrong('echo "<next>give-up: there is no such file</next>"');
     const { code, said, landed, claim } = await workedOff(project);
     expect(said).toMatchInlineSnapshot(`
-      "worker-1  works on main
-      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  strange (command) is at work
+      "worker-1  started on branch main
+      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  agent strange (command) started
       worker-1  | <next>give-up: there is no such file</next>
       worker-1  strange -> give-up: there is no such file
       worker-1  failed: strange gave the task up: there is no such file
-      worker-1  gives up first: strange gave the task up: there is no such file
+      worker-1  gave up on first: strange gave the task up: there is no such file
       worker-1  hint: change the text of the task, or give it back as it is: reprise tasks release
-      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
-      worker-1  implement (command) is at work
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
-      worker-1  lands on main
+      worker-1  landing on main
       worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  ends: nothing is left to do, and nobody is at work
+      worker-1  done: no task is ready and no worker is busy
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
@@ -178,35 +178,35 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     });
     const { code, said, landed, claim } = await workedOff(project);
     expect(said).toMatchInlineSnapshot(`
-      "worker-1  works on main
-      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  strange (command) is at work
+      "worker-1  started on branch main
+      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  agent strange (command) started
       worker-1  | <next>land</next>
       worker-1  strange -> land
       worker-1  saved 2 files, +2 -0
-      worker-1  lands on main
-      worker-1  not landed on main: the verification failed: bad.txt is bad
-      worker-1  strange (command) is at work
+      worker-1  landing on main
+      worker-1  not landed on main: verification failed: bad.txt is bad
+      worker-1  agent strange (command) started
       worker-1  | <next>land</next>
       worker-1  saved 2 files, +2 -0
-      worker-1  lands on main
-      worker-1  not landed on main: the verification failed: bad.txt is bad
-      worker-1  strange (command) is at work
+      worker-1  landing on main
+      worker-1  not landed on main: verification failed: bad.txt is bad
+      worker-1  agent strange (command) started
       worker-1  | <next>land</next>
       worker-1  saved 2 files, +2 -0
-      worker-1  lands on main
-      worker-1  not landed on main: the verification failed: bad.txt is bad
+      worker-1  landing on main
+      worker-1  not landed on main: verification failed: bad.txt is bad
       worker-1  parked on reprise/parked/first: what would be main did not pass its verification: bad.txt is bad
       worker-1  failed: first could not be landed on main: what would be main did not pass its verification
-      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
-      worker-1  implement (command) is at work
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
-      worker-1  lands on main
+      worker-1  landing on main
       worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 parked, 1 landed
-      worker-1  ends: nothing is left to do, and nobody is at work
+      worker-1  done: no task is ready and no worker is busy
       "
     `);
     expect([code, landed, claim?.state, claim?.branch]).toEqual([
@@ -232,31 +232,31 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     project.tell('gate', '');
     const { code, said, landed, claim } = await worker;
     expect(said).toMatchInlineSnapshot(`
-      "worker-1  works on main
-      worker-1  takes first: the agent strange begins (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  strange (command) is at work
+      "worker-1  started on branch main
+      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
+      worker-1  agent strange (command) started
       worker-1  | <next>land</next>
       worker-1  strange -> land
       worker-1  saved 2 files, +2 -1
-      worker-1  lands on main
+      worker-1  landing on main
       worker-1  reprise/worker/<run>/work conflicts with main: "Goes wrong" does not fit onto main: a.txt
-      worker-1  strange (command) is at work
+      worker-1  agent strange (command) started
       worker-1  | <next>land</next>
-      worker-1  strange (command) is at work
+      worker-1  agent strange (command) started
       worker-1  | <next>land</next>
-      worker-1  strange (command) is at work
+      worker-1  agent strange (command) started
       worker-1  | <next>land</next>
       worker-1  parked on reprise/parked/first: conflict markers are left in a.txt
       worker-1  failed: first could not be landed on main: conflict markers are left in a.txt
-      worker-1  takes second: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
-      worker-1  implement (command) is at work
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
-      worker-1  lands on main
+      worker-1  landing on main
       worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 parked, 1 landed
-      worker-1  ends: nothing is left to do, and nobody is at work
+      worker-1  done: no task is ready and no worker is busy
       "
     `);
     expect([code, landed, claim?.state, claim?.branch]).toEqual([
@@ -288,24 +288,24 @@ it('a dispatcher that fails is not asked again and again, but when something has
     config: 'workers: { dispatch: agent }',
   });
   const worker = project.worker();
-  await until(() => worker.stderr.includes('sleeps'));
+  await until(() => worker.stderr.includes('sleeping'));
   expect(project.marks()).toEqual(['asked']);
   project.write({ 'issues/two.md': '# Another\n' });
   project.git('add', '--all');
   project.git('commit', '--quiet', '--message', 'Another');
-  await until(() => worker.stderr.split('sleeps').length === 3);
+  await until(() => worker.stderr.split('sleeping').length === 3);
   expect(project.marks()).toEqual(['asked', 'asked']);
   worker.kill('SIGINT');
   expect(saidBy(project, (await worker.ended).stderr)).toMatchInlineSnapshot(`
-    "worker-1  works on main
-    worker-1  dispatch (command) is at work
+    "worker-1  started on branch main
+    worker-1  agent dispatch (command) started
     worker-1  failed: the agent exited with code 1 without a result
-    worker-1  sleeps: the dispatcher has failed
-    worker-1  wakes up: the branch has moved
-    worker-1  dispatch (command) is at work
+    worker-1  sleeping: the dispatcher has failed
+    worker-1  woke up: the branch moved
+    worker-1  agent dispatch (command) started
     worker-1  failed: the agent exited with code 1 without a result
-    worker-1  sleeps: the dispatcher has failed
-    worker-1  stops, as it was told to
+    worker-1  sleeping: the dispatcher has failed
+    worker-1  stopped by request
     "
   `);
 });
@@ -318,20 +318,20 @@ describe('tasks that cannot be read', () => {
     });
     const { code, stderr } = await project.worker(['--until-idle']).ended;
     expect(saidBy(project, stderr)).toMatchInlineSnapshot(`
-      "worker-1  works on main
+      "worker-1  started on branch main
       worker-1  issues/broken.md:4:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]
          4 | 
            | ^
-        hint: look at the indentation of this line and the one before
-      worker-1  takes fine: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
-      worker-1  implement (command) is at work
+        hint: check the indentation of this line and the one before it
+      worker-1  picked up fine, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
       worker-1  saved 2 files, +5 -0
-      worker-1  lands on main
+      worker-1  landing on main
       worker-1  landed <commit> Fine on main (1 commit rebased onto <commit>, fast-forward)
       worker-1  nothing to do: no task is ready: 1 invalid, 1 landed
-      worker-1  ends: nothing is left to do, and nobody is at work
+      worker-1  done: no task is ready and no worker is busy
       "
     `);
     expect([code, project.landed()]).toEqual([0, ['fine']]);
@@ -348,7 +348,7 @@ describe('tasks that cannot be read', () => {
 
   it('since the command that lists them fails', async () => {
     expect(await listedBy('echo no network >&2; exit 3')).toMatchInlineSnapshot(`
-      "worker-1  works on main
+      "worker-1  started on branch main
       worker-1  the command that lists the tasks failed: echo no network >&2; exit 3
       no network
         hint: run it by hand, and mend \`tasks.command\` in reprise.yaml
@@ -360,7 +360,7 @@ describe('tasks that cannot be read', () => {
 
   it('since the command that lists them prints nonsense', async () => {
     expect(await listedBy('echo nonsense')).toMatchInlineSnapshot(`
-      "worker-1  works on main
+      "worker-1  started on branch main
       worker-1  \`echo nonsense\` did not print JSON: line 1 is \`nonsense\`
         hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr
       error[CONFIG_INVALID]: the list of tasks cannot be read, so nobody knows whether anything is left to do
@@ -375,9 +375,9 @@ describe('tasks that cannot be read', () => {
       config: 'tasks: { command: cat list.json }',
     });
     const worker = project.worker(['--max-tasks', '1']);
-    await until(() => worker.stderr.includes('sleeps: the list of tasks cannot be read'));
+    await until(() => worker.stderr.includes('sleeping: the list of tasks cannot be read'));
     project.git('commit', '--allow-empty', '--quiet', '--message', 'Something else');
-    await until(() => worker.stderr.split('sleeps: ').length === 3);
+    await until(() => worker.stderr.split('sleeping: ').length === 3);
     project.write({ 'list.json': '[{"id":"late","title":"Late"}]' });
     project.git('commit', '--allow-empty', '--quiet', '--message', 'Something more');
     const { code, stderr } = await worker.ended;

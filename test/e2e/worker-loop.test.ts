@@ -32,7 +32,7 @@ describe('two workers', () => {
       ends.map(({ code }) => code),
       ends.map(({ stderr }) => stderr).join('\n'),
     ).toEqual([0, 0]);
-    expect(ends.map(({ stderr }) => [...stderr.matchAll(/takes (\w+):/g)].length)).toEqual([1, 1]);
+    expect(ends.map(({ stderr }) => [...stderr.matchAll(/picked up (\w+),/g)].length)).toEqual([1, 1]);
     expect(project.landed().toSorted()).toEqual(['one', 'two']);
     expect(project.git('rev-list', '--merges', 'main')).toBe('');
     expect(project.read('one.txt') + project.read('two.txt')).toBe('one\ntwo\n');
@@ -57,7 +57,7 @@ describe('two workers', () => {
     await first.ended;
     const others = await project.worker(['--until-idle', '--workers', '4']).ended;
     expect(others.code, others.stderr).toBe(0);
-    expect(others.stderr.split('takes over run').length - 1, others.stderr).toBe(1);
+    expect(others.stderr.split('taking over abandoned run').length - 1, others.stderr).toBe(1);
     expect(others.stderr).not.toContain('to another worker');
     expect(project.landed()).toEqual(['one']);
   });
@@ -65,7 +65,7 @@ describe('two workers', () => {
   it('of the same name are refused', async () => {
     const project = workerProject({ agents: { implement: '' } });
     const first = project.worker(['--name', 'ana']);
-    await until(() => first.stderr.includes('sleeps'));
+    await until(() => first.stderr.includes('sleeping'));
     const second = await project.worker(['--name', 'ana']).ended;
     expect(second.code).toBe(2);
     expect(second.stderr).toMatchInlineSnapshot(`
@@ -125,7 +125,7 @@ describe('kill -9 of a worker', () => {
     await first.ended;
     const second = await project.worker(['--until-idle']).ended;
     expect(second.code, second.stderr).toBe(0);
-    expect(second.stderr).toContain(`takes over run ${before?.runId}, which nobody is at work on any more`);
+    expect(second.stderr).toContain(`taking over abandoned run ${before?.runId}`);
     expect(orphans.map(isSameProcess)).toEqual([false, false]);
     expect(project.marks().slice(1)).toEqual([`resumed ${session} ${folder}`]);
     expect(project.landed()).toEqual(['one']);
@@ -145,12 +145,12 @@ describe('kill -9 of a worker', () => {
     const first = project.worker();
     await until(() => project.marks().length === 1);
     const second = project.worker(['--until-idle']);
-    await until(() => second.stderr.includes('sleeps'));
+    await until(() => second.stderr.includes('sleeping'));
     project.tell('gate', '');
     first.kill('SIGKILL');
     const { code, stderr } = await second.ended;
     expect(code, stderr).toBe(0);
-    expect(stderr).toContain('wakes up: a worker has left its task behind');
+    expect(stderr).toContain('woke up: a worker abandoned its task');
     expect(project.landed()).toEqual(['one']);
   });
 });
@@ -193,7 +193,7 @@ describe('a worker that was taken for dead', () => {
     const other = project.worker(['--until-idle', '--name', 'other']);
     await until(() => project.marks().length === 2);
     zombie.kill('SIGCONT');
-    await until(() => zombie.stderr.includes('leaves its run to another worker'));
+    await until(() => zombie.stderr.includes('another worker took over its run'));
     project.tell('agent', '');
     const ends = await Promise.all([zombie.ended, other.ended]);
     expect(
@@ -216,7 +216,7 @@ describe('a worker that was taken for dead', () => {
     await until(() => project.marks().length === 1);
     await freeze(project, zombie);
     const other = project.worker(['--until-idle', '--name', 'other']);
-    await until(() => other.stderr.includes(`waiting for process ${zombie.pid}, which is landing`));
+    await until(() => other.stderr.includes(`waiting for process ${zombie.pid} to finish its landing`));
     project.tell('verify', '');
     zombie.kill('SIGCONT');
     const ends = await Promise.all([zombie.ended, other.ended]);
@@ -247,18 +247,18 @@ describe('a worker that was taken for dead', () => {
     expect(code).toBe(6);
     expect(await claimOf(project, 'one')).toMatchObject({ state: 'held', by: 'ana' });
     expect(project.stable(stderr)).toMatchInlineSnapshot(`
-      "<time> worker-1  works on main
-      <time> worker-1  takes one: the agent implement begins (P2, the only ready task; the agent for tasks that name none)
-      <time> worker-1  implement (command) is at work
+      "<time> worker-1  started on branch main
+      <time> worker-1  picked up one, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      <time> worker-1  agent implement (command) started
       <time> worker-1  | <next>land</next>
       <time> worker-1  implement -> land
       <time> worker-1  saved 2 files, +5 -0
-      <time> worker-1  lands on main
-      <time> worker-1  not landed on main: somebody else has the work now: the work was taken over by somebody else while it was landing
+      <time> worker-1  landing on main
+      <time> worker-1  not landed on main: the work was taken over by somebody else while it was landing
       <time> worker-1  failed: the work was taken over by somebody else while it was landing
-      <time> worker-1  gives up one: the work was taken over by somebody else while it was landing; what was done is on reprise/parked/one
+      <time> worker-1  gave up on one: the work was taken over by somebody else while it was landing; its work is on reprise/parked/one
       <time> worker-1  hint: whoever has the task now goes on with it: reprise status
-      <time> worker-1  ends after one task
+      <time> worker-1  done: finished one task (--once)
       "
     `);
   });

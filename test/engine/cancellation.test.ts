@@ -6,7 +6,7 @@ import { shell, step, workflow } from '../../src/workflow/builder/index.ts';
 import { deferred, temporaryFolder, testEngine } from '../support/engine.ts';
 import { at, endsOf, eventsOf, eventWatch, timedEngine } from './support.ts';
 
-/** A script with children of its own that leave its process group and do not listen to SIGHUP. */
+/** A script whose children leave its process group and ignore SIGHUP. */
 const tree = `
 setsid bash -c 'trap "" HUP; echo ready > "$READY"; sleep 60' &
 sleep 60 &
@@ -17,8 +17,8 @@ async function untilExists(file: string): Promise<void> {
   while (!existsSync(file)) await new Promise(resolve => setImmediate(resolve));
 }
 
-describe('cancelling a run', () => {
-  it('by interrupt ends the whole process tree first, and then the run as cancelled', async () => {
+describe('the cancellation of a run', () => {
+  it('stops the whole process tree after an interrupt before the run ends as cancelled', async () => {
     const ready = join(temporaryFolder(), 'ready');
     const long = shell('long', { run: tree, env: { READY: ready } });
     const next = step('next', { after: { long }, run: () => 'never' });
@@ -39,7 +39,7 @@ describe('cancelling a run', () => {
     expect(endsOf(events)).toEqual({ long: 'cancelled', next: 'skipped' });
   });
 
-  it('by a message of another process does the same', async () => {
+  it('stops the whole process tree after a message of another process', async () => {
     const ready = join(temporaryFolder(), 'ready');
     const long = shell('long', { run: tree, env: { READY: ready } });
     const { engine, events, store } = testEngine();
@@ -53,7 +53,7 @@ describe('cancelling a run', () => {
     expect(await store.inbox(runId)).toEqual([]);
   });
 
-  it('lets a script clean up, and kills one that will not go', async () => {
+  it('lets a script clean up and kills one that ignores SIGTERM', async () => {
     const folder = temporaryFolder();
     const run = `trap 'echo tidied > "$FOLDER/tidied"; exit 0' TERM; echo ready > "$FOLDER/polite"; while :; do sleep 0.01; done`;
     const polite = shell('polite', { run, env: { FOLDER: folder } });
@@ -74,7 +74,7 @@ describe('cancelling a run', () => {
     expect(endsOf(events)).toEqual({ polite: 'cancelled', deaf: 'cancelled' });
   });
 
-  it('reaches steps inside child workflows, and waiting ones', async () => {
+  it('reaches running and waiting steps inside child workflows', async () => {
     const inner = step('inner', {
       run: (_, ctx) =>
         new Promise<string>((_, reject) =>
@@ -102,8 +102,8 @@ describe('cancelling a run', () => {
     });
   });
 
-  it('is cancelled even if the function returns a result when it hears of it', async () => {
-    const heard = step('heard', {
+  it('cancels a function that returns a result after the abort', async () => {
+    const late = step('late', {
       run: (_, ctx) =>
         new Promise<string>(resolve => ctx.signal.addEventListener('abort', () => resolve('too late'))),
     });
@@ -111,16 +111,16 @@ describe('cancelling a run', () => {
     const interrupt = new AbortController();
     const { engine, events } = testEngine({ observe: watch.observe });
     const running = engine.start({
-      workflow: workflow('w', { steps: [heard] }).model,
+      workflow: workflow('w', { steps: [late] }).model,
       interrupt: interrupt.signal,
     });
-    await watch.seenType('step.started', 'heard');
+    await watch.seenType('step.started', 'late');
     interrupt.abort('stop');
     expect(await running).toMatchObject({ status: 'cancelled' });
-    expect(endsOf(events)).toEqual({ heard: 'cancelled' });
+    expect(endsOf(events)).toEqual({ late: 'cancelled' });
   });
 
-  it('survives a function that left waits of its own unawaited', async () => {
+  it('does not break on waits that a function never awaited', async () => {
     const careless = step('careless', {
       run: async (_, ctx) => {
         void ctx.sleep('1h');
@@ -140,7 +140,7 @@ describe('cancelling a run', () => {
     expect(await running).toMatchObject({ status: 'cancelled' });
   });
 
-  it('can be undone by resuming: what was cancelled runs, what had finished does not', async () => {
+  it('can be undone by a resume, which runs cancelled steps and keeps finished ones', async () => {
     const hold = deferred();
     const runs: string[] = [];
     const quick = step('quick', { run: () => void runs.push('quick') });
@@ -167,7 +167,7 @@ describe('cancelling a run', () => {
   });
 });
 
-describe('the budget', () => {
+describe('a time budget', () => {
   const patient = step('patient', {
     run: async (_, ctx) => {
       await ctx.sleep('1h');
@@ -176,7 +176,7 @@ describe('the budget', () => {
   });
   const { model } = workflow('w', { steps: [patient], budget: { minutes: 10 } });
 
-  it('ends the run as failed, and names what ran out', async () => {
+  it('ends the run as failed with the budget in the message', async () => {
     const { engine, events, clock } = timedEngine();
     const result = await clock.until(engine.start({ workflow: model }));
     expect(result).toMatchObject({
@@ -188,7 +188,7 @@ describe('the budget', () => {
     expect((end ?? 0) - (start ?? 0)).toBe(600_000);
   });
 
-  it('counts what earlier lives of the run have used, and can be raised', async () => {
+  it('includes the time before a resume and can be raised', async () => {
     const { engine, events, clock } = timedEngine();
     const first = await clock.until(engine.start({ workflow: model }));
     const second = await clock.until(

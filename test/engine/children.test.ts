@@ -6,8 +6,8 @@ import { at, endsOf, eventsOf, timedEngine } from './support.ts';
 
 const input = z.object({ n: z.number() });
 
-describe('child workflows', () => {
-  it('give each of N steps that use one definition its own output', async () => {
+describe('a child workflow', () => {
+  it('has a separate output for each of the steps that use it', async () => {
     const double = step('double', { input, run: (_, ctx) => ctx.input.n * 2 });
     const child = workflow('child', { input, steps: [double], output: { double } });
     const steps = Array.from({ length: 12 }, (_, n) => step(`use${n}`, { uses: child, with: () => ({ n }) }));
@@ -17,7 +17,7 @@ describe('child workflows', () => {
     expect(result).toMatchObject({ status: 'completed', output: expected });
   });
 
-  it('keep them apart after a resume too', async () => {
+  it('keeps its uses apart after a resume', async () => {
     const runs: number[] = [];
     const note = step('note', {
       input,
@@ -50,7 +50,7 @@ describe('child workflows', () => {
     expect(runs.sort()).toEqual([0, 1, 2]);
   });
 
-  it('fail their step with the first cause inside, and the run names the step inside', async () => {
+  it('fails its step with the first cause, and the run names the inner step', async () => {
     const bad = step('bad', {
       run: (): string => {
         throw new Error('deep');
@@ -72,20 +72,20 @@ describe('child workflows', () => {
     });
   });
 
-  it('that are optional fail without failing the run', async () => {
+  it('does not fail the run if its step is optional', async () => {
     const bad = step('bad', {
       run: (): string => {
         throw new Error('deep');
       },
     });
     const outer = step('outer', { optional: true, uses: workflow('child', { steps: [bad] }) });
-    const after = step('after', { after: { outer: maybe(outer) }, run: ({ outer }) => outer ?? 'went on' });
+    const after = step('after', { after: { outer: maybe(outer) }, run: ({ outer }) => outer ?? 'continued' });
     const { engine } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [outer, after] }).model });
-    expect(result).toMatchObject({ status: 'completed', output: { after: 'went on' } });
+    expect(result).toMatchObject({ status: 'completed', output: { after: 'continued' } });
   });
 
-  it('are cancelled as a whole when a sibling of their step fails', async () => {
+  it('is cancelled as a whole when a sibling of its step fails', async () => {
     const failNow = deferred();
     const waiting = step('waiting', {
       run: (_, ctx) =>
@@ -118,7 +118,7 @@ describe('child workflows', () => {
     });
   });
 
-  it('skip what had not been reached because of the failure outside, not because anybody cancelled', async () => {
+  it('skips steps that were not reached because of the outer failure, not because of a cancellation', async () => {
     const failNow = deferred();
     const waiting = step('waiting', {
       run: (_, ctx) =>
@@ -143,7 +143,7 @@ describe('child workflows', () => {
     });
   });
 
-  it('that failed by themselves are failed, even if a sibling failed at the same moment', async () => {
+  it('counts as failed if a sibling fails at the same moment', async () => {
     const together = barrier(2);
     const bad = step('bad', {
       run: async (): Promise<string> => {
@@ -164,7 +164,7 @@ describe('child workflows', () => {
     expect(result).toMatchObject({ status: 'failed', step: 'one/bad' });
   });
 
-  it('follow their own failure policy', async () => {
+  it('follows its own failure policy', async () => {
     const bad = step('bad', {
       run: (): string => {
         throw new Error('bad');
@@ -190,7 +190,7 @@ describe('child workflows', () => {
     });
   });
 
-  it('are tried again as a whole, with all steps inside', async () => {
+  it('is retried as a whole, with all inner steps', async () => {
     let tries = 0;
     const runs: string[] = [];
     const first = step('first', { run: () => void runs.push('first') });
@@ -213,7 +213,7 @@ describe('child workflows', () => {
     expect(eventsOf(events, 'step.started', 'outer/flaky').map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
   });
 
-  it('are refused an input that does not fit, at the step', async () => {
+  it('fails its step if the input is invalid', async () => {
     const child = workflow('child', { input, steps: [step('a', { run: () => 1 })] });
     const outer = step('outer', { uses: child, with: () => ({ n: 'text' as unknown as number }) });
     const throwing = step('throwing', {
@@ -232,7 +232,7 @@ describe('child workflows', () => {
     ]);
   });
 
-  it('are not completed while something inside waits', async () => {
+  it('is not completed while an inner step waits', async () => {
     const outer = step('outer', { uses: workflow('child', { steps: [approve('ok', { message: 'ok?' })] }) });
     const { engine, events } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [outer] }).model });
@@ -241,8 +241,8 @@ describe('child workflows', () => {
   });
 });
 
-describe('resuming a run that failed inside a child workflow', () => {
-  it('keeps what had finished inside', async () => {
+describe('the resume of a run that failed inside a child workflow', () => {
+  it('keeps finished inner steps', async () => {
     let broken = true;
     const runs: string[] = [];
     const paid = step('paid', {
@@ -272,7 +272,7 @@ describe('resuming a run that failed inside a child workflow', () => {
     expect(runs).toEqual(['paid', 'bad', 'bad']);
   });
 
-  it('keeps what had finished in the last of several attempts', async () => {
+  it('keeps the finished steps of the last of several attempts', async () => {
     let broken = true;
     const runs: string[] = [];
     const paid = step('paid', {
@@ -301,7 +301,7 @@ describe('resuming a run that failed inside a child workflow', () => {
     broken = false;
     const result = await clock.until(engine.resume({ workflow: model, runId: first.runId }));
     expect(result).toMatchObject({ status: 'completed' });
-    // The resumed life of the child keeps the receipt; its retry starts the child over, as every retry does.
+    // The resumed attempt of the child keeps the finished step; its retry reruns the whole child, like every retry.
     expect(runs).toHaveLength(3);
     expect(eventsOf(events, 'step.retrying', 'outer').map(({ data }) => data.delayMs)).toEqual([8000, 8000]);
     await expect(engine.replay({ workflow: model, runId: first.runId })).resolves.toMatchObject({

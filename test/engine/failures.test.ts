@@ -50,10 +50,10 @@ describe('a step that throws', () => {
   });
 
   it.each([
-    ['an object that cannot be looked at', hostile],
-    ['an error with nonsense in its fields', oddError],
+    ['an object that cannot be inspected', hostile],
+    ['an error with invalid fields', oddError],
     ['an error with an enormous cause', () => new Error('x', { cause: hostile() })],
-  ])('leaves a history that can be read when it throws %s', async (_, thrown) => {
+  ])('leaves a readable history when it throws %s', async (_, thrown) => {
     const bad = step('bad', {
       run: (): string => {
         throw thrown();
@@ -69,7 +69,7 @@ describe('a step that throws', () => {
     });
   });
 
-  it('keeps code and hint of an error with a code of its own', async () => {
+  it('keeps the code and hint of an error that has its own', async () => {
     const missing = step('missing', {
       run: (): string => {
         throw Object.assign(new Error('no file'), { code: 'ENOENT' });
@@ -92,7 +92,7 @@ describe('a step that throws', () => {
   });
 });
 
-describe('an output that cannot be stored', () => {
+describe('the output of a step', () => {
   const circular: Record<string, unknown> = {};
   circular['self'] = circular;
   it.each<[string, unknown, string]>([
@@ -102,7 +102,7 @@ describe('an output that cannot be stored', () => {
     ['a map', new Map(), 'output is a Map'],
     ['a cycle', circular, 'output.self is a reference to an object that contains it'],
     ['a bigint', 1n, 'output is a bigint'],
-  ])('fails the step that returned %s, once', async (_, output, message) => {
+  ])('fails the step if it is %s', async (_, output, message) => {
     const bad = step('bad', { run: () => output });
     const { engine, events } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [bad] }).model });
@@ -110,7 +110,7 @@ describe('an output that cannot be stored', () => {
     expect(eventsOf(events, 'step.failed')[0]?.data.error.message).toContain(message);
   });
 
-  it('fails a function step and a shell step alike when a schema refuses it, or makes of it what JSON is not', async () => {
+  it('fails a function step and a shell step if a schema refuses it or transforms it into something other than JSON', async () => {
     const output = z.object({ n: z.coerce.number() });
     const dated = z.object({ n: z.string() }).transform(() => ({ at: new Date(0) }));
     const nothing = z.object({ n: z.string() }).transform(() => undefined);
@@ -137,7 +137,7 @@ describe('an output that cannot be stored', () => {
     expect(eventsOf(await history(runId), 'step.completed').map(({ data }) => data.output)).toEqual([null]);
   });
 
-  it('stores nothing as null, and hands later steps a copy', async () => {
+  it('is null if nothing is returned, and later steps receive a copy', async () => {
     const shared = { list: [1] };
     const none = step('none', { run: () => {} });
     const gives = step('gives', { run: () => shared });
@@ -155,7 +155,7 @@ describe('an output that cannot be stored', () => {
 });
 
 describe('the result of a run', () => {
-  it('names the output of every sink', async () => {
+  it('contains the output of every step without dependants', async () => {
     const a = step('a', { run: () => 1 });
     const b = step('b', { after: { a }, run: () => 2 });
     const c = step('c', { after: { a }, run: () => 3 });
@@ -165,7 +165,7 @@ describe('the result of a run', () => {
     expect(result).toMatchObject({ status: 'completed', output: { b: 2, c: 3, alone: 4 } });
   });
 
-  it('is the first cause, whatever the names sort like', async () => {
+  it('is the first cause, whatever the order of the names', async () => {
     const z1 = step('zulu', {
       run: (): string => {
         throw new Error('first');
@@ -184,7 +184,7 @@ describe('the result of a run', () => {
     expect(result).toMatchObject({ status: 'failed', step: 'zulu', error: { message: 'first' } });
   });
 
-  it('is a failure if the declared output cannot be computed', async () => {
+  it('is a failure if the declared output cannot be evaluated', async () => {
     const off = step('off', { if: () => false, run: never });
     const { engine, history } = testEngine();
     const { model } = workflow('w', { steps: [off], output: { off } });
@@ -193,7 +193,7 @@ describe('the result of a run', () => {
     expect((await history(result.runId)).at(-1)?.type).toBe('run.failed');
   });
 
-  it('is completed for a workflow of no steps', async () => {
+  it('is completed for a workflow without steps', async () => {
     const { engine } = testEngine();
     const { model } = workflow('one', { steps: [step('a', { run: () => 1 })] });
     await expect(engine.start({ workflow: { ...model, steps: [] } })).resolves.toMatchObject({
@@ -203,10 +203,10 @@ describe('the result of a run', () => {
   });
 });
 
-describe('conditions', () => {
+describe('a condition', () => {
   const yaml = (text: string) => loadWorkflow({ file: '/w.yaml', text });
 
-  it('skip a step and what depends on it, and the run completes', async () => {
+  it('skips a step and its dependants, and the run completes', async () => {
     const off = step('off', { if: () => false, run: never });
     const after = step('after', { after: { off }, run: never });
     const tolerant = step('tolerant', { after: { off: maybe(off) }, run: ({ off }) => off ?? 'nothing' });
@@ -221,7 +221,7 @@ describe('conditions', () => {
     ]);
   });
 
-  it('that throw, or give no boolean, fail their step', async () => {
+  it('fails its step if it throws or returns no boolean', async () => {
     const throws = step('throws', {
       if: () => {
         throw new Error('cannot say');
@@ -241,7 +241,7 @@ describe('conditions', () => {
     ]);
   });
 
-  it('with always() and failure() run after a failure, also when it stops everything else', async () => {
+  it('lets a step with always() or failure() run after a failure that stops everything else', async () => {
     const model = yaml(`
 name: w
 steps:
@@ -269,7 +269,7 @@ steps:
     });
   });
 
-  it('with failure() do not run when all is well', async () => {
+  it('skips a step with failure() if nothing failed', async () => {
     const model = yaml(`
 name: w
 steps:

@@ -25,7 +25,7 @@ const matrix = (
   ...more,
 });
 
-/** The model with one of its steps fanned out. */
+/** Returns the model with one of its steps fanned out. */
 function fanned({ model }: { readonly model: WorkflowModel }, id: string, fanOut: FanOut): WorkflowModel {
   const fanOne = (each: StepModel): StepModel =>
     each.id === id ? { ...each, fingerprint: each.fingerprint, fanOut } : each;
@@ -38,14 +38,14 @@ const one = (run: (ctx: StepContext) => unknown, id = 'fix') =>
 const outputOf = (result: RunResult): Record<string, unknown> =>
   result.status === 'completed' ? (result.output as Record<string, unknown>) : {};
 
-/** What is stable of the results of a step. */
+/** Returns the stable parts of the results of a step. */
 const results = (output: unknown) =>
   (output as { worker_results: { index: number; status: string; output?: unknown }[] }).worker_results.map(
     ({ index, status, output }) => [index, status, output],
   );
 
 describe('a fan-out', () => {
-  it('runs its copies at once, each told which one it is, and gives their results in order', async () => {
+  it('runs its copies in parallel, gives each its index, and returns their results in order', async () => {
     const together = barrier(3);
     const model = fanned(
       one(async ctx => {
@@ -92,7 +92,7 @@ describe('a fan-out', () => {
     ]);
   });
 
-  it('over a matrix gives each worker its values, and dependants the same shape', async () => {
+  it('gives each copy of a matrix its values and dependants the same output shape', async () => {
     const docs = step('docs', { run: (_, ctx) => ctx.matrix?.['n'] });
     const sum = step('sum', {
       after: { docs },
@@ -110,7 +110,7 @@ describe('a fan-out', () => {
     });
   });
 
-  it('over nothing is done at once', async () => {
+  it('completes immediately if it has no items', async () => {
     const { engine } = testEngine();
     expect(
       await engine.start({
@@ -126,14 +126,14 @@ describe('a fan-out', () => {
     });
   });
 
-  it('of 20 under a limit of 5 runs all of them, and never more than 5 at once', async () => {
-    let now = 0;
-    let most = 0;
+  it('runs all of 20 copies with 5 slots, never more than 5 in parallel', async () => {
+    let running = 0;
+    let peak = 0;
     const model = fanned(
       one(async () => {
-        most = Math.max(most, ++now);
+        peak = Math.max(peak, ++running);
         await new Promise(resolve => setImmediate(resolve));
-        now--;
+        running--;
       }),
       'fix',
       copies(20),
@@ -142,18 +142,18 @@ describe('a fan-out', () => {
     expect(await engine.start({ workflow: model, maxConcurrentWorkers: 5 })).toMatchObject({
       output: { fix: { success_count: 20 } },
     });
-    expect(most).toBe(5);
+    expect(peak).toBe(5);
   });
 
-  it.each([1, 2, 3])('with max-parallel %i never has more at work, whatever its workers are', async limit => {
+  it.each([1, 2, 3])('never runs more copies than max-parallel %i, whatever their kind', async limit => {
     for (const kind of ['function', 'uses']) {
-      let now = 0;
-      let most = 0;
+      let running = 0;
+      let peak = 0;
       const busy = step('busy', {
         run: async () => {
-          most = Math.max(most, ++now);
+          peak = Math.max(peak, ++running);
           await new Promise(resolve => setImmediate(resolve));
-          now--;
+          running--;
         },
       });
       const steps =
@@ -161,11 +161,11 @@ describe('a fan-out', () => {
       const model = fanned(workflow('w', { steps }), 'busy', copies(7, { maxParallel: limit }));
       const { engine } = testEngine();
       expect(await engine.start({ workflow: model })).toMatchObject({ status: 'completed' });
-      expect(most).toBe(limit);
+      expect(peak).toBe(limit);
     }
   });
 
-  it('cancels the other workers when one fails, names it, and still says how each of them ended', async () => {
+  it('cancels the other copies when one fails, names that one, and reports how each of them ended', async () => {
     const all = barrier(3);
     const model = fanned(
       one(async ctx => {
@@ -196,7 +196,7 @@ describe('a fan-out', () => {
     ]);
   });
 
-  it('that continues lets the others come to their end, and a dependant that tolerates it sees all of them', async () => {
+  it('lets the other copies finish with continue and shows all of them to a tolerant dependant', async () => {
     const fix = step('fix', {
       run: (_, ctx) => {
         if (ctx.worker === 0) throw new Error('no luck');
@@ -221,7 +221,7 @@ describe('a fan-out', () => {
     expect(eventsOf(events, 'step.skipped', 'plain')).toHaveLength(1);
   });
 
-  it('that lets what runs finish starts nothing new', async () => {
+  it('starts nothing new after a failure with finish-running', async () => {
     const failed = deferred();
     const watch = eventWatch();
     const model = fanned(
@@ -248,7 +248,7 @@ describe('a fan-out', () => {
     ]);
   });
 
-  it('tries each worker again by itself', async () => {
+  it('retries each copy separately', async () => {
     const attempts: string[] = [];
     const flaky = step('flaky', {
       retry: { attempts: 3, backoff: 1 },
@@ -270,7 +270,7 @@ describe('a fan-out', () => {
     expect(attempts.sort()).toEqual(['0#1', '1#1', '1#2', '2#1', '2#2', '2#3']);
   });
 
-  it('over child workflows keeps them apart', async () => {
+  it('keeps the outputs of child workflows apart', async () => {
     const input = z.object({ n: z.number() });
     const double = step('double', { input, run: (_, ctx) => ctx.input.n * 2 });
     const child = workflow('child', { input, steps: [double], output: { double } });
@@ -292,7 +292,7 @@ describe('a fan-out', () => {
     expect(eventsOf(events, 'step.completed', 'use:2/double')).toHaveLength(1);
   });
 
-  it('does not run again what had finished when the run is resumed after a failure', async () => {
+  it('does not rerun finished copies when the run is resumed after a failure', async () => {
     const ran: string[] = [];
     let broken = true;
     const fix = step('fix', {
@@ -326,7 +326,7 @@ describe('a fan-out', () => {
     expect(digestsOf(await history(runId)).outcome).toBe(digestsOf(await history(fresh.runId)).outcome);
   });
 
-  it('can be forked from one of its workers', async () => {
+  it('can be forked from one of its copies', async () => {
     const ran: string[] = [];
     const fix = step('fix', { run: (_, ctx) => ran.push(unitOf(ctx.step, ctx.worker)) });
     const after = step('after', { after: { fix }, run: () => ran.push('after') });
@@ -343,7 +343,7 @@ describe('a fan-out', () => {
     expect(ran.sort()).toEqual(['after', 'fix:0', 'fix:1', 'fix:2']);
   });
 
-  it('is cancelled with all of its workers from outside', async () => {
+  it('is cancelled together with all of its copies', async () => {
     const all = barrier(2);
     const watch = eventWatch();
     const model = fanned(
@@ -366,7 +366,7 @@ describe('a fan-out', () => {
     expect(end?.data.output).toMatchObject({ cancelled_count: 2, fail_count: 0 });
   });
 
-  it('whose items cannot be told fails with the reason', async () => {
+  it('fails with the reason if its items cannot be evaluated', async () => {
     const items = () => {
       throw new Error('not a list');
     };
@@ -382,7 +382,7 @@ describe('a fan-out', () => {
     ).toMatchObject({
       status: 'failed',
       step: 'fix',
-      error: { code: 'EXPRESSION_FAILED', message: 'the items of its matrix: not a list' },
+      error: { code: 'EXPRESSION_FAILED', message: 'could not evaluate the matrix items: not a list' },
     });
   });
 });

@@ -6,8 +6,8 @@ import { testEngine } from '../support/engine.ts';
 import { countingStore, eventsOf } from './support.ts';
 import { diamond } from './versions.ts';
 
-describe('forking', () => {
-  it('keeps what is not downstream, and leaves the old run as it was', async () => {
+describe('a fork', () => {
+  it('keeps every step that is not downstream and does not change the old run', async () => {
     const runs: string[] = [];
     const model = diamond(runs);
     const { engine, history } = testEngine();
@@ -26,7 +26,7 @@ describe('forking', () => {
     });
   });
 
-  it('of a failed run runs again what failed as well', async () => {
+  it('also reruns the failed steps of a failed run', async () => {
     let broken = true;
     const runs: string[] = [];
     const a = step('a', { run: () => void runs.push('a') });
@@ -47,7 +47,7 @@ describe('forking', () => {
     expect(runs.sort()).toEqual(['bad', 'c']);
   });
 
-  it('inside a child workflow that was tried several times keeps only its last life', async () => {
+  it('keeps only the last attempt of a child workflow that was retried', async () => {
     let tries = 0;
     const runs: string[] = [];
     const input = z.object({ n: z.number() });
@@ -75,7 +75,7 @@ describe('forking', () => {
     expect(runs).toHaveLength(2);
   });
 
-  it('names the step that was probably meant', async () => {
+  it('is refused for a step that does not exist', async () => {
     const { engine } = testEngine();
     const model = diamond([]);
     const { runId } = await engine.start({ workflow: { ...model, steps: model.steps } });
@@ -83,8 +83,8 @@ describe('forking', () => {
   });
 });
 
-describe('replaying', () => {
-  it('runs and writes nothing, and gives what was recorded', async () => {
+describe('a history replay', () => {
+  it('runs and writes nothing and returns the recorded result', async () => {
     const runs: string[] = [];
     const model = diamond(runs);
     const { engine, store } = testEngine();
@@ -100,20 +100,20 @@ describe('replaying', () => {
     expect(runs).toEqual([]);
   });
 
-  it('notices an end that does not follow from the steps', async () => {
+  it('refuses an end that does not follow from the steps', async () => {
     const model = diamond([]);
     const { engine, store } = testEngine();
     const { runId } = await engine.start({ workflow: model });
     const forged = (await store.read(runId)).map(event =>
       event.type === 'run.completed' ? ({ ...event, data: { output: 'forged' } } as HistoryEvent) : event,
     );
-    const liar = testEngine({ store: { ...store, read: async () => forged } });
-    await expect(liar.engine.replay({ workflow: model, runId })).rejects.toMatchObject({
+    const corrupted = testEngine({ store: { ...store, read: async () => forged } });
+    await expect(corrupted.engine.replay({ workflow: model, runId })).rejects.toMatchObject({
       code: 'HISTORY_DIVERGED',
     });
   });
 
-  it('notices steps that the workflow does not have', async () => {
+  it('refuses steps that are not in the workflow', async () => {
     const model = diamond([]);
     const { engine } = testEngine();
     const { runId } = await engine.start({ workflow: model });

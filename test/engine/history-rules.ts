@@ -20,7 +20,7 @@ const tokens: Partial<Record<HistoryEvent['type'], string>> = {
   'step.skipped': 'K',
 };
 
-/** What holds for the history of every run that has ended, whatever the workflow is and however long things took. */
+/** Checks the invariants of a history that has ended, for any workflow and any timing. */
 export function expectSoundHistory(workflow: WorkflowModel, history: readonly HistoryEvent[]): void {
   const graph = buildGraph(workflow);
   expect(history.map(({ seq }) => seq)).toEqual(history.map((_, index) => index + 1));
@@ -73,7 +73,10 @@ const countStarts = (life: string | undefined): number => (life ?? '').replaceAl
 const startsOf = ({ scope }: GraphNode, lives: ReadonlyMap<string, string>): number =>
   scope.parent ? countStarts(lives.get(scope.parent.unit)) : 1;
 
-/** Every life of a step is a number of attempts and one end, or a skip; inside another, one for each start of it. */
+/**
+ * A life of a step is any number of attempts and one end, or a skip. A nested step has one life per start of its
+ * parent.
+ */
 function expectWholeLives(unit: string, lives: ReadonlyMap<string, string>, count: number): void {
   const life = lives.get(unit) ?? '';
   const parts = life.match(/(?:S[RI])*S?E|K/g) ?? [];
@@ -87,7 +90,7 @@ interface Expanded {
   readonly lives: ReadonlyMap<string, string>;
 }
 
-/** Each worker of each expansion has one life. */
+/** Every copy of every expansion has one life. */
 function expectWorkers({ unit, totals, lives }: Expanded): void {
   for (let worker = 0; worker < Math.max(...totals); worker++) {
     expectWholeLives(`${unit}:${worker}`, lives, totals.filter(total => total > worker).length);

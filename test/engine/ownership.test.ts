@@ -5,8 +5,8 @@ import { approve, step, workflow } from '../../src/workflow/builder/index.ts';
 import { deferred, testEngine } from '../support/engine.ts';
 import { at, countingStore, eventsOf, eventWatch, timedEngine } from './support.ts';
 
-describe('one owner at a time', () => {
-  it('lets one of two engines resume a run, and refuses the other before it does anything', async () => {
+describe('run ownership', () => {
+  it('lets one of two engines resume a run and refuses the other before it does anything', async () => {
     const runs: string[] = [];
     const gate = approve('gate', { message: 'ok?' });
     const work = step('work', { after: { gate }, run: () => void runs.push('work') });
@@ -25,7 +25,7 @@ describe('one owner at a time', () => {
     expect(runs).toEqual(['work']);
   });
 
-  it('refuses to resume what is still being run', async () => {
+  it('refuses to resume a run that is still running', async () => {
     const hold = deferred();
     const work = step('work', { run: () => hold.promise });
     const { model } = workflow('w', { steps: [work] });
@@ -40,7 +40,7 @@ describe('one owner at a time', () => {
     expect(await running).toMatchObject({ status: 'completed' });
   });
 
-  it('takes over when the lease has run out, and fences the old owner before it writes again', async () => {
+  it('changes when the lease expires, and the old owner is fenced before it writes again', async () => {
     const runs: string[] = [];
     const hold = deferred();
     const work = step('work', {
@@ -49,21 +49,21 @@ describe('one owner at a time', () => {
         return runs.length === 1 ? hold.promise : undefined;
       },
     });
-    const next = step('next', { after: { work }, run: () => void runs.push('next') });
-    const { model } = workflow('w', { steps: [work, next] });
+    const after = step('next', { after: { work }, run: () => void runs.push('next') });
+    const { model } = workflow('w', { steps: [work, after] });
     const store = memoryStore();
     const watch = eventWatch();
     const old = timedEngine({ store, observe: watch.observe, settings: { leaseMs: 15_000 } });
     const stalled = old.engine.start({ workflow: model });
     const { runId } = await watch.seenType('step.started', 'work');
 
-    const young = timedEngine({ store, settings: { leaseMs: 15_000 } });
-    await young.clock.advance(14_999);
-    await expect(young.engine.resume({ workflow: model, runId })).rejects.toMatchObject({
+    const next = timedEngine({ store, settings: { leaseMs: 15_000 } });
+    await next.clock.advance(14_999);
+    await expect(next.engine.resume({ workflow: model, runId })).rejects.toMatchObject({
       code: 'RUN_OWNED',
     });
-    await young.clock.advance(1);
-    const taken = await young.clock.until(young.engine.resume({ workflow: model, runId }));
+    await next.clock.advance(1);
+    const taken = await next.clock.until(next.engine.resume({ workflow: model, runId }));
     expect(taken).toMatchObject({ status: 'completed' });
 
     hold.resolve();
@@ -75,7 +75,7 @@ describe('one owner at a time', () => {
     expect(eventsOf(history, 'step.interrupted', 'work')).toHaveLength(1);
   });
 
-  it('stops an owner that finds at its next sign of life that it has lost the run', async () => {
+  it('stops an owner that cannot renew its lease because another process owns the run', async () => {
     const work = step('work', {
       run: (_, ctx) =>
         new Promise<void>((_, reject) =>
@@ -100,7 +100,7 @@ describe('one owner at a time', () => {
     expect((await store.list())[0]?.owner?.incarnation).toBe('thief');
   });
 
-  it('keeps a long run by renewing the lease', async () => {
+  it('is kept during a long run by renewing the lease', async () => {
     const work = step('work', {
       run: async (_, ctx) => {
         await ctx.sleep('10m');
@@ -118,7 +118,7 @@ describe('one owner at a time', () => {
     expect((await store.list())[0]?.owner).toBeNull();
   });
 
-  it('gives the run up when the store fails, and shows the first error', async () => {
+  it('is given up when the store fails, and the first error is reported', async () => {
     const inner = memoryStore();
     const broken: EventStore = { ...inner, append: () => Promise.reject(new Error('disk full')) };
     const work = step('work', { run: () => 1 });
@@ -135,7 +135,7 @@ describe('one owner at a time', () => {
     expect(result).toMatchObject({ status: 'completed', output: { work: 1 } });
   });
 
-  it('says so when there is no such run', async () => {
+  it('cannot be acquired for a run that does not exist', async () => {
     const { engine } = testEngine();
     await expect(
       engine.resume({

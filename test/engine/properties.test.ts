@@ -14,7 +14,7 @@ import { countingStore } from './support.ts';
 const anyPolicy = fc.constantFrom<FailurePolicy>('fail-fast', 'finish-running', 'continue');
 const places = fc.integer({ min: 1, max: 5 });
 const anyWorkflow = workflowSpec({ depth: 2, maxSteps: 7, onFailure: anyPolicy });
-/** Under the other policies what else comes to its end before a failure is a matter of timing, and meant to be. */
+/** With the other policies, timing decides which steps still end before a failure, by design. */
 const steadyWorkflow = workflowSpec({ depth: 2, maxSteps: 7, onFailure: fc.constant('continue') });
 
 async function run(workflow: WorkflowModel, maxConcurrentWorkers: number) {
@@ -28,11 +28,11 @@ async function run(workflow: WorkflowModel, maxConcurrentWorkers: number) {
   return { engine, store, result, events, batches };
 }
 
-/** Wraps work to see how many are at it at once. */
+/** Wraps work to record the peak concurrency. */
 function counted(work: Behaviour['work']) {
-  const seen = { now: 0, most: 0 };
+  const seen = { now: 0, peak: 0 };
   const counting: Behaviour['work'] = async (path, attempt) => {
-    seen.most = Math.max(seen.most, ++seen.now);
+    seen.peak = Math.max(seen.peak, ++seen.now);
     await work(path, attempt);
     seen.now--;
   };
@@ -40,7 +40,7 @@ function counted(work: Behaviour['work']) {
 }
 
 describe('any workflow', () => {
-  it('leaves a sound history, which the store gives back as it was observed', async () => {
+  it('leaves a sound history, which the store returns as it was observed', async () => {
     await fc.assert(
       fc.asyncProperty(anyWorkflow, places, turnTable, async (spec, limit, table) => {
         const workflow = buildWorkflow(spec, { work: turnsFrom(table) });
@@ -52,18 +52,18 @@ describe('any workflow', () => {
     );
   });
 
-  it('never has more steps at work than it may', async () => {
+  it('never runs more steps in parallel than allowed', async () => {
     await fc.assert(
       fc.asyncProperty(anyWorkflow, places, turnTable, async (spec, limit, table) => {
         const { seen, work } = counted(turnsFrom(table));
         await run(buildWorkflow(spec, { work }), limit);
-        expect(seen.most).toBeLessThanOrEqual(limit);
+        expect(seen.peak).toBeLessThanOrEqual(limit);
       }),
       { numRuns: 60 },
     );
   });
 
-  it('comes to the same digests whatever the timing and the limit', async () => {
+  it('leads to the same digests whatever the timing and the limit', async () => {
     await fc.assert(
       fc.asyncProperty(
         steadyWorkflow,
@@ -80,7 +80,7 @@ describe('any workflow', () => {
     );
   });
 
-  it('is planned from its history alone: what a prefix makes ready is what was started', async () => {
+  it('is planned from its history alone: the steps that a prefix makes ready are the ones that started', async () => {
     await fc.assert(
       fc.asyncProperty(steadyWorkflow, places, turnTable, async (spec, limit, table) => {
         const workflow = buildWorkflow(spec, { work: turnsFrom(table) });
@@ -102,13 +102,13 @@ describe('any workflow', () => {
     );
   });
 
-  it('is replayed without running or writing anything, and gives what it gave', async () => {
+  it('replays without running or writing anything and gives the same result', async () => {
     await fc.assert(
       fc.asyncProperty(anyWorkflow, places, turnTable, async (spec, limit, table) => {
         const { seen, work } = counted(turnsFrom(table));
         const workflow = buildWorkflow(spec, { work });
         const { store, result, events } = await run(workflow, limit);
-        seen.most = 0;
+        seen.peak = 0;
         const watched = countingStore(store);
         const replayed = await testEngine({ store: watched.store }).engine.replay({
           workflow,
@@ -116,14 +116,17 @@ describe('any workflow', () => {
         });
         expect(replayed).toEqual({ result, history: events, ended: true });
         expect(watched.writes).toEqual([]);
-        expect(seen.most).toBe(0);
+        expect(seen.peak).toBe(0);
       }),
       { numRuns: 60 },
     );
   });
 });
 
-/** Starts of steps that have work of their own: a child workflow carries its input, a fan-out expands at once. */
+/**
+ * Returns the starts of steps that do work themselves: a child workflow has an input, and a fan-out expands
+ * immediately.
+ */
 const startsOfFunctions = (events: readonly HistoryEvent[]): string[] =>
   events.flatMap((event, index) => {
     const isFanOut = events[index + 1]?.type === 'fanout.expanded';
@@ -132,7 +135,7 @@ const startsOfFunctions = (events: readonly HistoryEvent[]): string[] =>
   });
 
 describe('twenty runs of one workflow', () => {
-  it('differ in times and run ids only, however long their steps took', async () => {
+  it('differ only in times and run ids, however long their steps take', async () => {
     const rich = fc.sample(workflowSpec({ depth: 2, maxSteps: 12, onFailure: fc.constant('continue') }), {
       numRuns: 3,
       seed: 11,

@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { unitOf } from '../../src/engine/state/graph.ts';
 import type { FailurePolicy, FanOut, StepModel, WorkflowModel } from '../../src/workflow/model.ts';
 
-/** A workflow as plain data, so that a failing case can be read and shrunk. */
+/** A workflow as plain data, so that a failing example can be read and shrunk. */
 export interface WorkflowSpec {
   readonly steps: readonly StepSpec[];
   readonly onFailure: FailurePolicy;
 }
 
 export interface StepSpec {
-  /** Which of the steps before it, and whether however they ended. */
+  /** Dependencies, as indexes of earlier steps, and whether any status of them will do. */
   readonly needs: readonly { readonly of: number; readonly tolerant: boolean }[];
   readonly does: 'succeeds' | 'fails' | 'fails at first' | 'sleeps';
   readonly attempts: number;
@@ -83,13 +83,13 @@ export const workflowSpec = ({ depth, maxSteps, onFailure }: SpecOptions): fc.Ar
     onFailure,
   });
 
-/** What a step function does on its way; how long that takes must not matter. */
+/** The work of the step functions. Its duration must not affect the outcome. */
 export interface Behaviour {
-  /** Called when a step is at work; its promise is how long it takes. */
+  /** Called when a step runs. The step takes as long as the promise. */
   readonly work: (path: string, attempt: number) => Promise<void>;
 }
 
-/** The definition that a spec stands for. */
+/** Builds the workflow that a spec describes. */
 export function buildWorkflow(spec: WorkflowSpec, behaviour: Behaviour, name = 'random'): WorkflowModel {
   return {
     name,
@@ -143,7 +143,7 @@ const buildFanOut = ({ total, ...rest }: FanOutSpec): FanOut => ({
 
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-/** Work that takes some turns of the event loop, by a table that goes round. */
+/** Returns work that takes as many turns of the event loop as the table says, over and over. */
 export function turnsFrom(table: readonly number[]): Behaviour['work'] {
   let next = 0;
   return async () => {

@@ -7,7 +7,7 @@ import { at, countingStore, endsOf, eventsOf } from './support.ts';
 import { diamond } from './versions.ts';
 
 describe('a changed definition', () => {
-  it('is noticed, and nothing is written or run', async () => {
+  it('stops a resume before anything is written or run', async () => {
     const runs: string[] = [];
     const { engine, store } = testEngine();
     const { runId } = await engine.start({ workflow: diamond(runs) });
@@ -24,7 +24,7 @@ describe('a changed definition', () => {
     expect((await store.list())[0]).toMatchObject({ status: 'completed', owner: null });
   });
 
-  it('is run again on request: exactly what changed and what depends on it', async () => {
+  it('leads to a rerun of exactly the changed steps and their dependants on request', async () => {
     const runs: string[] = [];
     const { engine } = testEngine();
     const { runId } = await engine.start({ workflow: diamond(runs) });
@@ -39,7 +39,7 @@ describe('a changed definition', () => {
     });
   });
 
-  it('is no change where a step never ran', async () => {
+  it('does not count if the changed step never ran', async () => {
     const runs: string[] = [];
     const gate = approve('gate', { message: 'ok?' });
     const build = (text: string) =>
@@ -71,7 +71,7 @@ describe('a changed definition', () => {
     });
   });
 
-  it('inside a child workflow keeps what is before it inside, and runs again what comes after outside', async () => {
+  it('keeps earlier steps inside a child workflow and reruns later steps outside', async () => {
     const runs: string[] = [];
     const build = (version: number) => {
       const note = (id: string) => () => {
@@ -111,8 +111,8 @@ function withFingerprints(model: WorkflowModel, name: (path: string) => string, 
   return { ...model, steps };
 }
 
-describe('resuming', () => {
-  it('a completed run runs and writes nothing, and gives its result', async () => {
+describe('a resume', () => {
+  it('runs and writes nothing for a completed run and returns its result', async () => {
     const runs: string[] = [];
     const model = diamond(runs);
     const { engine, store } = testEngine();
@@ -126,7 +126,7 @@ describe('resuming', () => {
     expect((await store.list())[0]?.status).toBe('completed');
   });
 
-  it('a failed run keeps what was finished, and comes to the digest of a run that never failed', async () => {
+  it('keeps the finished steps of a failed run and leads to the digest of a run that never failed', async () => {
     let broken = true;
     const runs: string[] = [];
     const build = () => {

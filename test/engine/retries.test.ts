@@ -11,8 +11,8 @@ const failing = (error: () => unknown, succeedsAt = Number.POSITIVE_INFINITY) =>
   };
 };
 
-describe('retries', () => {
-  it('wait longer each time, up to the longest, and count attempts from 1', async () => {
+describe('a retry', () => {
+  it('waits longer each time up to the maximum, and attempts count from 1', async () => {
     const flaky = step('flaky', {
       retry: { attempts: 5, backoff: { initial: '1s', factor: 3, max: '5s' } },
       run: failing(() => new Error('not yet'), 5),
@@ -31,7 +31,7 @@ describe('retries', () => {
     expect(eventsOf(events, 'step.started').map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('are not hastened by a sleep that the failed attempt had not waited out', async () => {
+  it('does not start early because of a sleep that the failed attempt left behind', async () => {
     let tries = 0;
     const flaky = step('flaky', {
       retry: { attempts: 2, backoff: '10s' },
@@ -48,7 +48,7 @@ describe('retries', () => {
     expect((second ?? 0) - (first ?? 0)).toBe(10_000);
   });
 
-  it('end with the last error when attempts are used up', async () => {
+  it('is not made after the last attempt, whose error is reported', async () => {
     let tries = 0;
     const flaky = step('flaky', {
       retry: { attempts: 3, backoff: 10 },
@@ -75,7 +75,7 @@ describe('retries', () => {
     `);
   });
 
-  it('happen only for the errors that are named, by class or by code', async () => {
+  it('happens only for the listed errors, by class or by code', async () => {
     const busy = () => Object.assign(new Error('busy'), { code: 'EBUSY' });
     const byCode = step('byCode', {
       retry: { attempts: 3, backoff: 1, on: ['EBUSY'] },
@@ -105,7 +105,7 @@ describe('retries', () => {
     expect(eventsOf(events, 'step.retrying', 'other')).toEqual([]);
   });
 
-  it('are given up if the rule itself throws', async () => {
+  it('is not made if the rule itself throws', async () => {
     const odd = step('odd', {
       retry: {
         attempts: 3,
@@ -121,7 +121,7 @@ describe('retries', () => {
     expect(result).toMatchObject({ status: 'failed', error: { message: 'first cause' } });
   });
 
-  it('hold no place while they wait', async () => {
+  it('holds no slot while it waits', async () => {
     const flaky = step('flaky', {
       retry: { attempts: 2, backoff: '1h' },
       run: failing(() => new Error('no'), 2),
@@ -135,7 +135,7 @@ describe('retries', () => {
     expect(order.indexOf('step.completed other')).toBeLessThan(order.indexOf('step.started flaky #2'));
   });
 
-  it('are not made once a sibling has failed the run', async () => {
+  it('is not made after a sibling has failed the run', async () => {
     const failed = deferred();
     const flaky = step('flaky', {
       retry: { attempts: 5, backoff: '1h' },
@@ -160,7 +160,7 @@ describe('retries', () => {
     expect(endsOf(events)).toEqual({ flaky: 'cancelled', bad: 'failed' });
   });
 
-  it('start over from the first attempt when a failed run is resumed, and go on counting', async () => {
+  it('gets all its attempts again when a failed run is resumed, with continuous numbers', async () => {
     const flaky = step('flaky', {
       retry: { attempts: 2, backoff: 10 },
       run: failing(() => new Error('no'), 4),
@@ -175,11 +175,11 @@ describe('retries', () => {
   });
 });
 
-describe('timeouts', () => {
+describe('a timeout', () => {
   const untilAborted = (signal: AbortSignal) =>
     new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
-  it('of an attempt fail it, and it may be tried again', async () => {
+  it('fails the attempt, and the step can be retried', async () => {
     let tries = 0;
     const slow = step('slow', {
       timeout: '10s',
@@ -208,7 +208,7 @@ describe('timeouts', () => {
     `);
   });
 
-  it('of an attempt do not count the time that a step sleeps', async () => {
+  it('does not count the time that an attempt sleeps', async () => {
     const patient = step('patient', {
       timeout: '10s',
       run: async (_, ctx) => {
@@ -221,7 +221,7 @@ describe('timeouts', () => {
     expect(result).toMatchObject({ status: 'completed', output: { patient: 'slept' } });
   });
 
-  it('of an attempt count all the time that it works, before and after its waits', async () => {
+  it('counts all the time that an attempt works, before and after its waits', async () => {
     const { engine, clock, environment } = timedEngine();
     const work = (ctx: { signal: AbortSignal }) =>
       environment.clock.waitUntil(clock.now() + 7000, ctx.signal);
@@ -237,7 +237,7 @@ describe('timeouts', () => {
     expect(result).toMatchObject({ status: 'failed', error: { code: 'TIMEOUT' } });
   });
 
-  it('of a step count attempts and waits, and are final', async () => {
+  it('counts attempts and waits if it is for the whole step, and is final', async () => {
     const slow = step('slow', {
       timeout: { step: '25s' },
       retry: { attempts: 100, backoff: '10s' },
@@ -252,7 +252,7 @@ describe('timeouts', () => {
     expect(eventsOf(events, 'step.started')).toHaveLength(3);
   });
 
-  it('reach steps inside a child workflow', async () => {
+  it('reaches steps inside a child workflow', async () => {
     let tries = 0;
     const inner = step('inner', { run: (_, ctx) => (++tries === 1 ? untilAborted(ctx.signal) : 'in time') });
     const child = workflow('child', { steps: [inner] });
@@ -278,7 +278,7 @@ describe('timeouts', () => {
     `);
   });
 
-  it('abandon a function that ignores them after the grace period', async () => {
+  it('abandons a function that ignores it after the grace period', async () => {
     const deaf = step('deaf', { timeout: '10s', run: () => new Promise<string>(() => {}) });
     const { engine, events, clock } = timedEngine({ settings: { graceMs: 3000 } });
     const result = await clock.until(engine.start({ workflow: workflow('w', { steps: [deaf] }).model }));

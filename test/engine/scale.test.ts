@@ -18,8 +18,8 @@ const workflow = (steps: readonly StepModel[]): WorkflowModel => ({
   onFailure: 'fail-fast',
 });
 
-describe('large workflows', () => {
-  it('a graph of 10,000 steps, each with several dependencies, completes and is replayed', async () => {
+describe('the engine with a large workflow', () => {
+  it('completes and replays a graph of 10,000 steps with several dependencies each', async () => {
     const steps = Array.from({ length: 10_000 }, (_, index) => {
       const needs = [index - 1, index - 7, index - 100].filter(need => need >= 0 && index % 50 !== 0);
       return step(
@@ -39,7 +39,7 @@ describe('large workflows', () => {
     });
   });
 
-  it('a chain of 10,000 steps completes', async () => {
+  it('completes a chain of 10,000 steps', async () => {
     const steps = Array.from({ length: 10_000 }, (_, index) =>
       step(`s${index}`, index === 0 ? [] : [`s${index - 1}`], index),
     );
@@ -50,7 +50,7 @@ describe('large workflows', () => {
     });
   });
 
-  it('20,000 steps side by side and one after all of them complete, also all at once', async () => {
+  it('completes 20,000 parallel steps and one that depends on all of them, with few and with many slots', async () => {
     const ids = Array.from({ length: 20_000 }, (_, index) => `s${index}`);
     const model = workflow([...ids.map((id, index) => step(id, [], index)), step('join', ids, -1)]);
     for (const maxConcurrentWorkers of [10, 100_000]) {

@@ -6,8 +6,8 @@ import { shell, step, workflow } from '../../src/workflow/builder/index.ts';
 import { testEngine } from '../support/engine.ts';
 import { endsOf, eventsOf } from './support.ts';
 
-describe('shell steps', () => {
-  it('hand their outputs to the steps after them, as data and never as code', async () => {
+describe('a shell step', () => {
+  it('passes its outputs to later steps as data and never as code', async () => {
     const title = shell('title', { run: 'echo \'title=$(touch owned); echo "x"\' >> "$REPRISE_OUTPUT"' });
     const use = shell('use', {
       after: { title },
@@ -21,7 +21,7 @@ describe('shell steps', () => {
     expect(existsSync(join(environment.projectRoot, 'owned'))).toBe(false);
   });
 
-  it('know who they are, and run in the project', async () => {
+  it('finds its run, step and attempt in the environment and runs in the project folder', async () => {
     const who = shell('who', {
       run: 'printf "run=%s\\nstep=%s\\nattempt=%s\\ncwd=%s\\n" "$REPRISE_RUN" "$REPRISE_STEP" "$REPRISE_ATTEMPT" "$PWD" >> "$REPRISE_OUTPUT"',
     });
@@ -35,7 +35,7 @@ describe('shell steps', () => {
     });
   });
 
-  it('show every line as it comes, and keep a log for each attempt', async () => {
+  it('reports every line as it is printed and keeps a log for each attempt', async () => {
     const seen: Observation[] = [];
     const flaky = shell('flaky', {
       retry: { attempts: 2, backoff: 1 },
@@ -56,7 +56,7 @@ describe('shell steps', () => {
     expect(readFileSync(join(logs, 'outer.flaky.2.log'), 'utf8')).toContain('attempt 2');
   });
 
-  it('fail with the exit code, and leave no process behind', async () => {
+  it('fails with the exit code and leaves no process running', async () => {
     const bad = shell('bad', { run: 'sleep 60 & echo "that went wrong" >&2; exit 7' });
     const { engine, events, store } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [bad] }).model });
@@ -69,7 +69,7 @@ describe('shell steps', () => {
     expect(await store.processes(result.runId)).toEqual([]);
   });
 
-  it('fail their step if the command cannot be made', async () => {
+  it('fails if its command cannot be evaluated', async () => {
     const bad = shell('bad', {
       run: 'true',
       env: () => {

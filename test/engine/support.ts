@@ -4,7 +4,7 @@ import type { EventStore } from '../../src/store/port.ts';
 import { deferred, type TestEngine, type TestEngineOptions, testEngine } from '../support/engine.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
-/** How each step ended, by path; the last end counts. */
+/** Returns how each step ended, by path. The last end counts. */
 export const endsOf = (events: readonly HistoryEvent[]): Record<string, string> =>
   Object.fromEntries(
     events.flatMap(({ type, step }) =>
@@ -12,7 +12,7 @@ export const endsOf = (events: readonly HistoryEvent[]): Record<string, string> 
     ),
   );
 
-/** The events of one type, optionally of one step. */
+/** Returns the events of one type, optionally of one step. */
 export const eventsOf = <T extends HistoryEvent['type']>(
   events: readonly HistoryEvent[],
   type: T,
@@ -23,7 +23,7 @@ export const eventsOf = <T extends HistoryEvent['type']>(
       event.type === type && (step === undefined || event.step === step),
   );
 
-/** Lets a test wait for a committed event instead of for some time to pass. */
+/** Lets a test wait for a committed event instead of for time to pass. */
 export function eventWatch() {
   const seen: HistoryEvent[] = [];
   const watchers = new Set<() => void>();
@@ -52,13 +52,13 @@ export function eventWatch() {
   };
 }
 
-/** An engine whose time stands still until the test moves it. */
+/** Returns an engine whose clock advances only when the test moves it. */
 export function timedEngine(options: TestEngineOptions = {}): TestEngine & { readonly clock: VirtualClock } {
   const clock = new VirtualClock();
   return { ...testEngine({ ...options, clock, settings: { inboxMs: 60_000, ...options.settings } }), clock };
 }
 
-/** Writes that reach the store, by name. */
+/** Wraps a store and lists the names of the writes that reach it. */
 export function countingStore(store: EventStore): { readonly store: EventStore; readonly writes: string[] } {
   const writes: string[] = [];
   const counted = ['createRun', 'append', 'post', 'addProcess', 'removeProcess'] as const;

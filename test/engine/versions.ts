@@ -1,7 +1,7 @@
 import { step, workflow } from '../../src/workflow/builder/index.ts';
 import type { WorkflowModel } from '../../src/workflow/model.ts';
 
-/** Steps that note that they ran; `version` changes a definition without changing the id. */
+/** Returns a workflow whose steps record that they ran. `version` changes a definition without changing its id. */
 export function diamond(
   runs: string[],
   version: Partial<Record<'a' | 'b' | 'c' | 'd', number>> = {},

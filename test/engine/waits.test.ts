@@ -9,8 +9,8 @@ import { at, endsOf, eventsOf, eventWatch, timedEngine } from './support.ts';
 const waiting = (run: (ctx: StepContext) => unknown) =>
   workflow('w', { steps: [step('waits', { run: (_, ctx) => run(ctx) })] }).model;
 
-describe('waiting for a signal', () => {
-  it('goes on after a resume where it waited, with the code before it run again', async () => {
+describe('a wait for a signal', () => {
+  it('continues after a resume by running the code before it again', async () => {
     let runs = 0;
     const model = waiting(async ctx => {
       runs++;
@@ -33,7 +33,7 @@ describe('waiting for a signal', () => {
     expect(runs).toBe(3);
   });
 
-  it('keeps signals that came early, in order, each for one wait', async () => {
+  it('gets signals that arrived early, in order, one per wait', async () => {
     const model = waiting(async ctx => [await ctx.waitForSignal('go'), await ctx.waitForSignal('go')]);
     const gate = approve('gate', { message: 'now?' });
     const after = step('after', { after: { gate }, run: (_, ctx) => ctx.waitForSignal('go') });
@@ -51,7 +51,7 @@ describe('waiting for a signal', () => {
     expect(eventsOf(await history(runId), 'signal.received')).toHaveLength(2);
   });
 
-  it('can be for several at once, which may come in any order and in different lives', async () => {
+  it('can be for several signals, which may arrive in any order and across resumes', async () => {
     const model = waiting(ctx => Promise.all([ctx.waitForSignal('one'), ctx.waitForSignal('two')]));
     const both = testEngine();
     const { runId } = await both.engine.start({ workflow: model });
@@ -81,7 +81,7 @@ describe('waiting for a signal', () => {
     });
   });
 
-  it('goes to the step that waited first, one each', async () => {
+  it('gets the first signal if its step waited first', async () => {
     const take = (id: string) => step(id, { run: (_, ctx) => ctx.waitForSignal('go') });
     const { model } = workflow('w', { steps: [take('a'), take('b')] });
     const { engine, store } = testEngine();
@@ -97,7 +97,7 @@ describe('waiting for a signal', () => {
     });
   });
 
-  it('stays, if asked to, until the signal comes', async () => {
+  it('keeps the engine running until the signal arrives, if asked to', async () => {
     const model = waiting(ctx => ctx.waitForSignal('go'));
     const watch = eventWatch();
     const { engine, store, events } = testEngine({ observe: watch.observe });
@@ -107,7 +107,7 @@ describe('waiting for a signal', () => {
     expect(await running).toMatchObject({ status: 'completed', output: { waits: 'here' } });
   });
 
-  it('is refused when the calls come in another order than before', async () => {
+  it('is refused if the calls come in a different order than before', async () => {
     const { engine, store } = testEngine();
     const before = waiting(async ctx => [await ctx.waitForSignal('one'), await ctx.waitForSignal('two')]);
     const changed = (run: (ctx: StepContext) => unknown) => {
@@ -125,14 +125,14 @@ describe('waiting for a signal', () => {
       status: 'failed',
       error: {
         code: 'WAIT_CHANGED',
-        message: 'call 1 of ctx is sleep() now, but was waitForSignal("one") before',
+        message: 'call 1 of ctx is now sleep(), but was waitForSignal("one") when it was recorded',
       },
     });
   });
 });
 
-describe('sleeping', () => {
-  it('counts on while no process runs, and is not started over by a resume', async () => {
+describe('a durable sleep', () => {
+  it('continues while no process runs and does not restart on resume', async () => {
     const slept: number[] = [];
     const model = waiting(async ctx => {
       await ctx.sleep('1h');
@@ -145,7 +145,7 @@ describe('sleeping', () => {
     const running = engine.start({ workflow: model, interrupt: interrupt.signal });
     await clock.advance(90 * 60_000);
     expect(slept).toEqual([1]);
-    // The owner dies: what it leaves is a lease that runs out.
+    // The owner dies and leaves a lease that expires.
     const [summaryBefore] = await environment.store.list();
     const runId = summaryBefore?.runId ?? '';
     const other = timedEngine({ store: environment.store });
@@ -159,7 +159,7 @@ describe('sleeping', () => {
     expect(interrupt.signal.aborted).toBe(false);
   });
 
-  it('can be raced with a signal, and the sooner wins', async () => {
+  it('can race a signal, and the first to finish wins', async () => {
     const run = (ctx: StepContext) =>
       Promise.race([ctx.sleep('1h').then(() => 'slept'), ctx.waitForSignal<string>('go')]);
     const slept = timedEngine();
@@ -180,19 +180,19 @@ describe('sleeping', () => {
     expect(endsOf(signalled.events)).toEqual({ waits: 'completed' });
   });
 
-  it('refuses what is not a duration', async () => {
+  it('refuses an invalid duration', async () => {
     const { engine } = testEngine();
     const result = await engine.start({ workflow: waiting(ctx => ctx.sleep('soon')) });
     expect(result).toMatchObject({ status: 'failed', error: { code: 'EXPRESSION_FAILED' } });
   });
 });
 
-describe('approvals', () => {
+describe('an approval', () => {
   const gate = approve('gate', { message: 'Ship it?', choices: ['ship', 'hold', 'reject'] });
   const ship = step('ship', { after: { gate }, run: ({ gate }) => gate });
   const { model } = workflow('w', { steps: [gate, ship] });
 
-  it('hand on who chose what', async () => {
+  it('passes on the choice, its author and the comment', async () => {
     const { engine, store } = testEngine();
     const { runId } = await engine.start({ workflow: model });
     await store.post(
@@ -207,7 +207,7 @@ describe('approvals', () => {
     });
   });
 
-  it('fail the step when they are rejected', async () => {
+  it('fails the step when it is rejected', async () => {
     const { engine, store, events } = testEngine();
     const { runId } = await engine.start({ workflow: model });
     await store.post(
@@ -224,7 +224,7 @@ describe('approvals', () => {
     expect(endsOf(events)).toEqual({ gate: 'failed', ship: 'skipped' });
   });
 
-  it('pass over choices that are not offered, steps that do not wait, and second answers', async () => {
+  it('ignores choices that are not offered, steps that do not wait, and second answers', async () => {
     const { engine, store, history } = testEngine();
     const { runId } = await engine.start({ workflow: model });
     await store.post(runId, { kind: 'approval', step: 'gate', choice: 'maybe' }, at);
@@ -241,7 +241,7 @@ describe('approvals', () => {
     expect(eventsOf(await history(runId), 'approval.given')).toHaveLength(1);
   });
 
-  it('do not hold up or hide what goes on beside them', async () => {
+  it('does not block or hide a failure of another step', async () => {
     const gateOnly = approve('gate', { message: 'ok?' });
     const bad = step('bad', {
       run: (): string => {
@@ -258,7 +258,7 @@ describe('approvals', () => {
     { answeredAfterMs: 3_599_000, status: 'completed' },
     { answeredAfterMs: 3_601_000, status: 'failed' },
   ])(
-    'that nobody watched over end $status if answered after $answeredAfterMs ms',
+    'ends $status if answered after $answeredAfterMs ms while no process runs',
     async ({ answeredAfterMs, status }) => {
       const timed = approve('gate', { message: 'ok?', timeout: '1h' });
       const { engine, clock, store } = timedEngine();
@@ -271,7 +271,7 @@ describe('approvals', () => {
     },
   );
 
-  it('run out of time', async () => {
+  it('times out', async () => {
     const timed = approve('gate', { message: 'ok?', timeout: '1h' });
     const { engine, clock, events } = timedEngine();
     const result = await clock.until(

@@ -2,14 +2,18 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { lazySessions } from '../../src/agents/open-session.ts';
-import { type Ending, endingOf, type RepositoryEnd } from '../../src/cases/explore/endings.ts';
-import { openLedger } from '../../src/cases/explore/invariants.ts';
+import { createInvariantMonitor } from '../../src/cases/explore/invariants.ts';
+import {
+  type RepositoryEnd,
+  type ScheduleOutcome,
+  scheduleOutcomeOf,
+} from '../../src/cases/explore/outcomes.ts';
 import { advancingClock, stableIds } from '../../src/cases/perform/clock.ts';
 import type { HistoryEvent } from '../../src/core/events.ts';
 import type { Ids } from '../../src/core/time.ts';
 import { createConductedWorld } from '../../src/effects/conductor/conductor.ts';
-import { batonPolicy } from '../../src/effects/explore/policies.ts';
-import { exploringPlayer } from '../../src/effects/explore/scheduler.ts';
+import { nonPreemptivePolicy } from '../../src/effects/explore/policies.ts';
+import { exploringScheduler } from '../../src/effects/explore/scheduler.ts';
 import { allTracers, type Tracer } from '../../src/effects/tracer.ts';
 import type { World } from '../../src/effects/world.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';
@@ -17,22 +21,22 @@ import { abandonIncarnation, readmitIncarnation } from '../../src/process/table.
 import { openEngine } from '../../src/project/open-engine.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import { answersFor } from '../crash/answers.ts';
-import { agents, forgetFailure, noteFailure, workflows } from '../crash/workflows.mjs';
+import { agents, forgetFailure, noteFailure, workflows } from '../crash/workflows.ts';
 import { WaitingFunctions } from './waiting-functions.ts';
 
 const startMs = Date.parse('2026-01-01T00:00:00Z');
 
 export type Life = 'ended' | 'suspended' | 'killed';
 
-/** A run of a workflow of the crash test, in a world in which it is known after which effect its process is killed. */
+/** A run of a workflow of the crash test, whose processes can be killed after a given effect. */
 export class KilledRun {
   readonly name: string;
   readonly folder: string;
   readonly store = memoryStore();
-  readonly ledger = openLedger({ verifies: true });
+  readonly monitor = createInvariantMonitor({ verifies: true });
   readonly #clock = advancingClock(startMs);
   readonly #incarnations: string[] = [];
-  /** How many entries each life had: the moments at which it could be killed. */
+  /** Number of effects of each process, which is also its number of crash points. */
   readonly entries: number[] = [];
 
   constructor(name: string, folder: string) {
@@ -43,7 +47,7 @@ export class KilledRun {
     else mkdirSync(folder);
   }
 
-  /** One process, from its start to its end, or to its death right after so many effects. */
+  /** Runs one process until it ends, or kills it right after `killAfter` effects. */
   async live(killAfter = Number.POSITIVE_INFINITY): Promise<Life> {
     const life = `life-${this.entries.length + 1}`;
     const at = this.entries.push(0) - 1;
@@ -54,7 +58,7 @@ export class KilledRun {
     const killed = new Promise<Life>(resolve => {
       kill = () => {
         for (const incarnation of this.#incarnations) abandonIncarnation(incarnation);
-        this.ledger.crashed(life);
+        this.monitor.crashed(life);
         void world.abandon(life).then(() => resolve('killed'));
       };
     });
@@ -65,16 +69,16 @@ export class KilledRun {
         if (this.entries[at] === killAfter) kill();
       },
     };
-    const { player } = exploringPlayer({
-      policy: { ...batonPolicy, isCalm: true },
+    const { scheduler: player } = exploringScheduler({
+      policy: { ...nonPreemptivePolicy, isCalm: true },
       time: this.#clock,
       startMs: this.#clock.now(),
     });
     const world = createConductedWorld({
-      player: view => functions.heeded(player(view)),
+      scheduler: view => functions.withWaiting(player(view)),
       pace: 'microtask',
       remembersOrigins: false,
-      tracer: allTracers([this.ledger.tracer, functions.tracer, counting]),
+      tracer: allTracers([this.monitor.tracer, functions.tracer, counting]),
     });
     const stopped = world.stopped.then(error => {
       throw error;
@@ -126,7 +130,7 @@ export class KilledRun {
     return status === 'suspended' ? 'suspended' : 'ended';
   }
 
-  /** Lives on until the run has ended; resuming one that failed would be another go at it. */
+  /** Resumes until the run has ended. A failed run counts as ended: resuming it would retry it. */
   async seeThrough(): Promise<void> {
     while (!(await this.hasEnded())) {
       await this.answer();
@@ -148,13 +152,13 @@ export class KilledRun {
     return run ? this.store.read(run.runId) : [];
   }
 
-  /** How all stands that it has left. */
-  async ending(): Promise<Ending> {
+  /** Outcome of the run. */
+  async ending(): Promise<ScheduleOutcome> {
     const repository = this.name === 'agents' ? repositoryIn(this.folder) : noRepository;
-    return endingOf(this.store, { repository, exitCode: 0 });
+    return scheduleOutcomeOf(this.store, { repository, exitCode: 0 });
   }
 
-  /** Whoever was killed may live again in another run. */
+  /** Clears the killed incarnations, because later runs use the same names. */
   forget(): void {
     for (const incarnation of this.#incarnations) {
       abandonIncarnation(incarnation);
@@ -200,7 +204,7 @@ function repositoryIn(folder: string): RepositoryEnd {
   };
 }
 
-/** Made once: many runs begin with it. */
+/** Creates the repository once; many runs start from a copy. */
 function repositoryBeside(run: string): string {
   const folder = `${run}-repository`;
   if (existsSync(folder)) return folder;

@@ -1,13 +1,13 @@
-import type { Asked, Player } from '../../src/effects/conductor/scheduler.ts';
+import type { PendingEffect, Scheduler } from '../../src/effects/conductor/scheduler.ts';
 import type { Tracer } from '../../src/effects/tracer.ts';
-import type { Turn } from '../../src/engine/run/function-step.ts';
+import type { FunctionTurn } from '../../src/engine/run/function-step.ts';
 
 /**
- * Functions that wait for somebody else: for an answer of the engine, or for what another step does, which is no effect. In
- * a world in which one thing is performed at a time, nobody would come to do it once they were let go on.
+ * Tracks functions that wait: for an answer of the engine, or for another step without an effect. Only one effect is
+ * performed at a time, so granting the next turn of such a function too early would block the one that it waits for.
  */
 export class WaitingFunctions {
-  /** By call, how many questions have no answer. */
+  /** Number of unanswered questions, by call. */
   readonly #open = new Map<string, number>();
   #hasFailed = false;
 
@@ -15,7 +15,8 @@ export class WaitingFunctions {
     granted: () => {},
     settled: ({ effect, args }, _place, outcome) => {
       if (outcome.kind !== 'ok') return;
-      if (effect.name === 'function.next') this.#add(String(args), questionsIn(outcome.value as Turn));
+      if (effect.name === 'function.next')
+        this.#add(String(args), questionsIn(outcome.value as FunctionTurn));
       if (effect.name === 'function.answer') this.#add((args as { readonly key: string }).key, -1);
     },
   };
@@ -24,8 +25,8 @@ export class WaitingFunctions {
     this.#hasFailed = true;
   }
 
-  /** The same player, but for those. */
-  heeded(player: Player): Player {
+  /** Wraps a scheduler so that a waiting function does not end its turn. */
+  withWaiting(player: Scheduler): Scheduler {
     return {
       next: () => player.next(),
       performs: asked => player.performs(asked),
@@ -37,7 +38,7 @@ export class WaitingFunctions {
     };
   }
 
-  #waits({ effect, args, isDoomed }: Asked): boolean {
+  #waits({ effect, args, isCancelling: isDoomed }: PendingEffect): boolean {
     if (effect.name !== 'function.next' || isDoomed) return false;
     const call = String(args);
     if (call.endsWith(':held')) return true;
@@ -50,4 +51,4 @@ export class WaitingFunctions {
   }
 }
 
-const questionsIn = (turn: Turn): number => (turn.kind === 'asked' ? turn.questions.length : 0);
+const questionsIn = (turn: FunctionTurn): number => (turn.kind === 'asked' ? turn.questions.length : 0);

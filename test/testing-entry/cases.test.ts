@@ -29,14 +29,14 @@ const caught = async (work: Promise<void> | undefined): Promise<CaseFailedError>
   throw error ?? new Error('it did not fail');
 };
 
-/** What `reprise test` prints of a failure, without the indentation below its title. */
+/** Output of `reprise test` for a failure, without the indentation below its title. */
 const printed = (stdout: string): string =>
   stdout
     .split('\n')
     .map(line => line.replace(/^ {2}/, ''))
     .join('\n');
 
-it('a test per case, which passes if the case does', async () => {
+it('defines one test per case, which passes if the case does', async () => {
   project = await recordedProject();
   const defined: [string, () => Promise<void>][] = [];
   const list = listIn(project, { test: (title, run) => defined.push([title, run]) });
@@ -45,7 +45,7 @@ it('a test per case, which passes if the case does', async () => {
   for (const [, run] of defined) await run();
 });
 
-it('a case that fails says what `reprise test` says, and follows the same rules for snapshots', async () => {
+it('fails with the message of `reprise test`, and follows the same rules for snapshots', async () => {
   project = await recordedProject();
   const file = join(project.root, 'cases/release/release.snap');
   const snapshot = readFileSync(file, 'utf8');
@@ -61,7 +61,7 @@ it('a case that fails says what `reprise test` says, and follows the same rules 
   expect(inCi.expected).toContain('  Began');
   expect(inCi.actual).toContain('  Begin');
   expect(inCi.stack).toMatch(/ {4}at \/.*cases\/release\/release\.snap:\d+:1$/);
-  // Fields that runners print beside the message would repeat it.
+  // Enumerable fields would be printed in addition to the message and repeat it.
   expect(Object.keys(inCi)).toEqual(['name']);
 
   await caught(find({}));
@@ -72,7 +72,7 @@ it('a case that fails says what `reprise test` says, and follows the same rules 
   expect(existsSync(`${file}.new`)).toBe(false);
 });
 
-it('a case that was never recorded and recordings without a case fail, each as a test of its own', async () => {
+it('defines a failing test for a case without a recording and for recordings without a case', async () => {
   project = createProject({
     'cases/new/new.toml': '[run]\nargs = ["x"]\n',
     'cases/old/old.score': '{}\n',
@@ -83,7 +83,7 @@ it('a case that was never recorded and recordings without a case fail, each as a
   expect((await caught(orphan?.run())).message).toContain('holds recordings without a case file: old.score');
 });
 
-it('a folder without cases is a mistake', () => {
+it('throws for a folder without cases', () => {
   project = createProject({});
-  expect(() => listIn(project as Project, { folder: 'tapes' })).toThrow('there are no test cases in tapes/');
+  expect(() => listIn(project as Project, { folder: 'tapes' })).toThrow('no test cases in tapes/');
 });

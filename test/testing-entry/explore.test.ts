@@ -19,8 +19,8 @@ const tickets =
     };
   };
 
-describe('exploring code', () => {
-  it('finds a check that is too old when it is acted on, and draws it', async () => {
+describe('explore()', () => {
+  it('finds a check that is outdated when the lane acts on it, and draws the schedule', async () => {
     const result = await explore(tickets(false));
     expect(String(result)).toMatchInlineSnapshot(`
       "invariant: 2 tickets for 1 seat
@@ -37,7 +37,7 @@ describe('exploring code', () => {
     expect(result.failure).toMatchObject({ what: 'invariant', message: '2 tickets for 1 seat' });
   });
 
-  it('performs the schedule of a failure again, and says when it does not fit any more', async () => {
+  it('reproduces a failure from its schedule, and reports a schedule that no longer fits', async () => {
     const { failure } = await explore(tickets(false));
     const schedule = failure?.schedule ?? '';
     for (let time = 0; time < 100; time++) {
@@ -47,11 +47,11 @@ describe('exploring code', () => {
     const { failure: other } = await explore(tickets(true), { schedule });
     expect(other).toMatchObject({
       what: 'REPLAY_DIVERGED',
-      message: 'the schedule has 4 moves, and the program ended after 2',
+      message: 'the schedule has 4 moves, but the program ended after 2',
     });
   });
 
-  it('names an effect that changes what it does not say', async () => {
+  it('reports an effect with an undeclared write', async () => {
     const result = await explore(({ effect, lane, watch }) => {
       let seats = 1;
       watch('seats', () => seats);
@@ -61,11 +61,11 @@ describe('exploring code', () => {
     });
     expect(result.failure).toMatchObject({
       what: 'undeclared write',
-      message: 'look changed seats, and says that it writes nothing',
+      message: 'look changed seats, but declares no writes',
     });
   });
 
-  it('lets an effect change what it says it writes, also by a key that stands for many', async () => {
+  it('accepts writes that an effect declares by key or by prefix', async () => {
     const result = await explore(({ effect, lane, watch }) => {
       const seats = { a1: 'free', a2: 'free' };
       watch('seat:a1', () => seats.a1);
@@ -80,7 +80,7 @@ describe('exploring code', () => {
     expect(result.failure).toBeUndefined();
   });
 
-  it('performs each schedule twice, and says where it did not go the same way', async () => {
+  it('performs each schedule twice, and reports the first difference', async () => {
     let rounds = 0;
     const setup: Setup = ({ effect, lane }) => {
       const isOdd = rounds++ % 2 === 1;
@@ -95,13 +95,13 @@ describe('exploring code', () => {
     rounds = 0;
     expect((await explore(setup, { twice: true })).failure).toMatchObject({
       what: 'not deterministic',
-      message: 'before move 2 these could go on: ann look; the second time: ann other',
+      message: 'before move 2 the first run could continue with ann look; the second with ann other',
     });
     const { failure, complete } = await explore(tickets(true), { twice: true });
     expect([failure, complete]).toEqual([undefined, true]);
   });
 
-  it('says when the same moves came to two ends', async () => {
+  it('reports a schedule with two different outcomes', async () => {
     let rounds = 0;
     const setup: Setup = ({ effect, lane }) => {
       const isOdd = rounds++ % 2 === 1;
@@ -111,20 +111,20 @@ describe('exploring code', () => {
     };
     expect((await explore(setup, { twice: true })).failure).toMatchObject({
       what: 'not deterministic',
-      message: 'it ended in two ways: passed after 1 moves; the second time: invariant after 1 moves',
+      message: 'the first run ended as passed after 1 move; the second as invariant after 1 move',
     });
   });
 
-  it('says that every order of what is right was seen', async () => {
+  it('reports that every order of correct code was played', async () => {
     const result = await explore(tickets(true));
     expect(result).toMatchObject({ complete: true, classes: 2, pairs: { seen: 1, inBothOrders: 1 } });
     expect(String(result)).toMatchInlineSnapshot(`
-      "no failure: every order was seen
-      2 schedules, 2 of them different; 1 of 1 pairs of effects in both orders"
+      "no failure: every order was played
+      2 schedules, 2 of them different; 1 of 1 conflicting pairs in both orders"
     `);
   });
 
-  it('finds locks that are taken in two orders', async () => {
+  it('finds a deadlock of locks that are taken in two orders', async () => {
     const { failure } = await explore(({ effect, lane }) => {
       const held = new Set<string>();
       const lock = effect<void, string>({
@@ -149,11 +149,11 @@ describe('exploring code', () => {
     });
     expect(failure).toMatchObject({
       what: 'deadlock',
-      message: 'no lane can go on: a waits at lock; b waits at lock',
+      message: 'no lane can continue: a waits at lock; b waits at lock',
     });
   });
 
-  it('finds what needs a lane to stall, because time is a lane of its own', async () => {
+  it('finds a race that needs a stalled lane, because time is a separate lane', async () => {
     const { failure } = await explore(({ effect, lane, now, sleep }) => {
       let owner = '';
       const own = effect<void, string>({
@@ -183,7 +183,7 @@ describe('exploring code', () => {
     expect(failure?.message).toContain('a writes what b owns');
   });
 
-  it('has the types that it says', () => {
+  it('has the documented types', () => {
     expectTypeOf(explore).returns.resolves.toEqualTypeOf<ExploreResult>();
     const setup: Setup = ({ effect }) => {
       const add = effect<number, { readonly by: number }>({ name: 'add', perform: ({ by }) => by });

@@ -10,7 +10,7 @@ import { cases, replay } from 'reprise/testing';
 
 cases('cases', test);
 
-test('what if the build had passed', async () => {
+test('a build that passes completes the run', async () => {
   const { runs } = await replay('release', { override: { outputs: { build: {}, publish: {}, lint: {} } } });
   assert.equal(runs[0].ended.after.status, 'completed');
 });
@@ -25,16 +25,16 @@ afterAll(() => project?.remove());
 
 const runTests = () => project.node(['--test', '--test-reporter=tap', 'cases.test.mjs'], { CI: 'true' });
 
-it("runs cases and what-ifs in Node's test runner, from the installed package", async () => {
+it("runs cases and what-if replays in Node's test runner, from the installed package", async () => {
   const { code, stdout } = await runTests();
   expect(stdout).toMatch(/^# pass 3$/m);
   expect(stdout).toMatch(/^# fail 0$/m);
   expect(code).toBe(0);
-  // Nothing but what the runner prints.
+  // Reprise itself prints nothing.
   expect(stdout).not.toContain('run release');
 });
 
-it("a case that fails is explained in the runner's output", async () => {
+it("explains a failed case in the runner's output", async () => {
   const name = 'cases/quote/quote.snap';
   const snapshot = readFileSync(join(project.root, name), 'utf8');
   project.write({ [name]: snapshot.replace('Begin', 'Began') });

@@ -9,11 +9,11 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A project on disk that has Reprise installed. */
+/** A temporary project with Reprise installed. */
 export interface Project {
   readonly root: string;
   write(files: Readonly<Record<string, string>>): void;
-  /** Runs `node` with these arguments in it. */
+  /** Runs `node` in the project. */
   node(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended>;
   reprise(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended>;
   remove(): void;
@@ -32,8 +32,8 @@ export function createProject(files: Readonly<Record<string, string>>): Project 
   symlinkSync(resolve('.'), join(root, 'node_modules', 'reprise'));
   const node = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
     new Promise<Ended>(done => {
-      const surroundings = { PATH: process.env['PATH'], HOME: root, LANG: 'C.UTF-8', NO_COLOR: '1', ...env };
-      execFile(process.execPath, args, { cwd: root, env: surroundings }, (error, stdout, stderr) =>
+      const environment = { PATH: process.env['PATH'], HOME: root, LANG: 'C.UTF-8', NO_COLOR: '1', ...env };
+      execFile(process.execPath, args, { cwd: root, env: environment }, (error, stdout, stderr) =>
         done({ code: error ? Number(error.code) : 0, stdout, stderr }),
       );
     });
@@ -46,7 +46,7 @@ export function createProject(files: Readonly<Record<string, string>>): Project 
   };
 }
 
-/** One step after another: the first fails, so that nothing else is ever recorded. */
+/** Steps that run one after another. The first fails, so no other step is recorded. */
 const releaseCase = `
 [run]
 args = ["release", "--max-concurrent", "1"]
@@ -62,7 +62,7 @@ steps:
 '''
 `;
 
-/** A function whose answer is another one each time: only a tape can know it. */
+/** A function with a random result, which only a tape can repeat. */
 const quoteCase = `
 [run]
 args = ["quote"]
@@ -81,7 +81,7 @@ const caseFiles = {
   'cases/quote/quote.toml': quoteCase,
 };
 
-/** A project with both cases, recorded. */
+/** Creates a project and records both cases. */
 export async function recordedProject(): Promise<Project> {
   const project = createProject(caseFiles);
   const { code, stdout, stderr } = await project.reprise(['test', '--record']);

@@ -22,7 +22,7 @@ const onlyRun = ({ runs }: WhatIf) => {
   return run;
 };
 
-/** Of every file below a folder. */
+/** Hash of all files below a folder. */
 const hashOfFolder = (folder: string): string => {
   const hash = createHash('sha256');
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }).sort((a, b) =>
@@ -35,14 +35,14 @@ const hashOfFolder = (folder: string): string => {
   return hash.digest('hex');
 };
 
-describe('without overrides', () => {
+describe('a replay without overrides', () => {
   it.each([
     'endings/fail_fast',
     'endings/timeout',
     'endings/ctrl_c',
     'endings/crash_and_resume',
     'landing/two_runs',
-  ])('%s comes to what was recorded', async name => {
+  ])('matches the recording of %s', async name => {
     const { runs, notes } = await replay(name);
     expect(notes).toEqual([]);
     for (const { before, after, changed, marks } of runs) {
@@ -53,8 +53,8 @@ describe('without overrides', () => {
   });
 });
 
-describe('another output', () => {
-  it('turns a failure into a success, and shows what would have run next', async () => {
+describe('an overridden output', () => {
+  it('turns a failure into a success, and shows which steps would have run next', async () => {
     const whatIf = await ofFixture('release', { outputs: { build: { version: '2' }, lint: {} } });
     const { changed, ended, marks, after, diff } = onlyRun(whatIf);
     expect(changed.map(({ step, after }) => [step, after?.status])).toEqual([
@@ -64,16 +64,16 @@ describe('another output', () => {
     ]);
     expect(diff).toContain('+ build    completed {"version":"2"}\n');
     expect(diff).toContain('- publish  skipped: dependency of build\n');
-    expect(diff).toContain('+ publish  started, and nobody knows how it would have ended\n');
+    expect(diff).toContain('+ publish  started; its end is not in the recording\n');
     expect(ended.after.status).toBe('unfinished');
     expect(marks).toBe('inconclusive');
     expect(whatIf.notes).toEqual([
-      "run.publish: nothing recorded says how it would have ended; give it one: override.outputs['run.publish']",
+      "run.publish: its end is not in the recording; set override.outputs['run.publish']",
     ]);
     expect(after.filter(({ step }) => step === 'publish').map(({ type }) => type)).toEqual(['step.started']);
   });
 
-  it('goes on to the end if what was never recorded is given one too', async () => {
+  it('completes the run if steps without a recording have one too', async () => {
     const outputs = { build: {}, 'run.publish': { url: 'x' }, lint: {} };
     const { ended, marks, diff } = onlyRun(await ofFixture('release', { outputs }));
     expect(ended.before).toMatchObject({ status: 'failed', error: { code: 'EXIT_NONZERO' } });
@@ -82,7 +82,7 @@ describe('another output', () => {
     expect(diff).toContain('+ the run  completed {"publish":{"url":"x"},"lint":{}}\n');
   });
 
-  it('reaches an agent that was cancelled, and all that follows from it', async () => {
+  it('applies to an agent that was cancelled in the recording', async () => {
     const whatIf = await replay('endings/fail_fast', {
       override: { outputs: { broken: {}, slow: 'All of it is done.' } },
     });
@@ -94,7 +94,7 @@ describe('another output', () => {
     expect(ended.after.output).toEqual({ slow: { text: 'All of it is done.' }, broken: {} });
   });
 
-  it('leaves functions that did not change with what they gave then', async () => {
+  it('keeps the recorded results of other functions', async () => {
     const unchanged = onlyRun(await ofFixture('quote', {}));
     expect(unchanged.marks).toBe('exact');
     const { changed, before } = onlyRun(await ofFixture('quote', { outputs: { total: { total: 7 } } }));
@@ -102,30 +102,31 @@ describe('another output', () => {
     expect(changed).toMatchObject([{ step: 'total', after: { output: { total: 7 } } }]);
   });
 
-  it('is refused if the step could not have given it', async () => {
+  it('is refused if it is not valid for the step', async () => {
     await expect(
       replay('endings/fail_fast', { override: { outputs: { slow: 3, broken: {} } } }),
     ).rejects.toMatchObject({
       code: 'OUTPUT_INVALID',
-      message: "override.outputs['slow'] is no output of the step: the agent answers with text",
+      message:
+        "override.outputs['slow'] is not a valid output of the step: an agent without an output schema returns text",
     });
   });
 });
 
-it('a failure stays in its run: the other one lands as it did', async () => {
+it('limits a failure to its run, so the other run lands as recorded', async () => {
   const { runs } = await replay('landing/two_runs', {
     override: { failures: { 'fix_guide.fix': 'no idea' } },
   });
-  const stood = (name: string) => runs.find(({ step }) => step === name);
-  expect(stood('fix_guide')).toMatchObject({
+  const runIn = (name: string) => runs.find(({ step }) => step === name);
+  expect(runIn('fix_guide')).toMatchObject({
     marks: 'counterfactual',
     ended: { after: { status: 'failed', error: { message: 'no idea' } } },
   });
-  expect(stood('fix_guide')?.changed.at(-1)).toMatchObject({ step: 'land', after: { status: 'skipped' } });
-  expect(stood('fix_readme')).toMatchObject({ changed: [], ended: { after: { status: 'completed' } } });
+  expect(runIn('fix_guide')?.changed.at(-1)).toMatchObject({ step: 'land', after: { status: 'skipped' } });
+  expect(runIn('fix_readme')).toMatchObject({ changed: [], ended: { after: { status: 'completed' } } });
 });
 
-it('with `on_failure: continue`, what does not need the failed step runs', async () => {
+it('runs steps that do not need the failed one with `on_failure: continue`', async () => {
   const override = { policy: 'continue', outputs: { lint: { warnings: 0 } } } as const;
   const { changed, ended } = onlyRun(await ofFixture('release', override));
   expect(changed).toMatchObject([
@@ -134,16 +135,18 @@ it('with `on_failure: continue`, what does not need the failed step runs', async
   expect(ended.after.status).toBe('failed');
 });
 
-it('another prompt makes the answer counterfactual, and says which', async () => {
-  const whatIf = await replay('landing/two_runs', { override: { prompts: { 'fix_guide.fix': 'Mend it.' } } });
+it('marks a run with another prompt as counterfactual, and names the step', async () => {
+  const whatIf = await replay('landing/two_runs', {
+    override: { prompts: { 'fix_guide.fix': 'Fix the guide.' } },
+  });
   expect(whatIf.runs.map(({ step, marks }) => [step, marks]).sort()).toEqual([
     ['fix_guide', 'counterfactual'],
     ['fix_readme', 'exact'],
   ]);
-  expect(whatIf.notes).toEqual(['fix_guide.fix: the prompt of fixer is another one than was recorded']);
+  expect(whatIf.notes).toEqual(['fix_guide.fix: the prompt of fixer has changed since it was recorded']);
 });
 
-it('another clock lets work take longer than it may', async () => {
+it('lets a step exceed its timeout with an overridden duration', async () => {
   const clock = { start: '2030-01-01T00:00:00Z', takes: { quick: '2m' } };
   const { changed, after } = onlyRun(await replay('endings/timeout', { override: { clock } }));
   expect(after[0]?.at).toMatch(/^2030-01-01T00:00:00/);
@@ -156,7 +159,7 @@ it('another clock lets work take longer than it may', async () => {
   ]);
 });
 
-it('overrides are in force from where they are said to be', async () => {
+it('applies overrides only from the point that `from` names', async () => {
   const outputs = { 'stopped.work': 'Too early.', 'gone_on.work': 'Other.' };
   const { diff } = await replay('endings/ctrl_c', { override: { outputs }, from: 'gone_on' });
   expect(diff).toContain('- work     completed (attempt 2) {"text":"Worked."}\n');
@@ -169,23 +172,23 @@ it('overrides are in force from where they are said to be', async () => {
 });
 
 it.each<[string, Override, string]>([
-  ['no such step of the case', { outputs: { 'fix_guid.fix': 1 } }, 'did you mean fix_guide.fix?'],
-  ['no such step of the workflow', { outputs: { 'fix_guide.fxi': 1 } }, 'did you mean fix_guide.fix?'],
-  ['no such policy', { policy: 'go-on' as 'continue' }, 'one of fail-fast, finish-running, continue'],
+  ['an unknown command of the case', { outputs: { 'fix_guid.fix': 1 } }, 'did you mean fix_guide.fix?'],
+  ['an unknown step of the workflow', { outputs: { 'fix_guide.fxi': 1 } }, 'did you mean fix_guide.fix?'],
+  ['an unknown policy', { policy: 'go-on' as 'continue' }, 'use one of fail-fast, finish-running, continue'],
   [
-    'no duration',
+    'an invalid duration',
     { clock: { takes: { 'fix_guide.fix': 'long' } } },
-    'milliseconds, or a text such as 30s or 1h30m',
+    'use milliseconds, or a string such as 30s or 1h30m',
   ],
 ])('refuses an override with %s', async (_, override, hint) => {
   await expect(replay('landing/two_runs', { override })).rejects.toMatchObject({ code: 'USAGE', hint });
 });
 
-it('says so if a case does not come to what was recorded even without overrides', async () => {
-  // Its script writes into the database of the store, which is in memory here.
+it('notes that a case differs from its recording even without overrides', async () => {
+  // Its script writes to the database of the store, but this store is in memory.
   const { notes, ...whatIf } = await replay('endings/foreign_event');
   const { runId, marks } = onlyRun({ notes, ...whatIf });
-  expect(notes).toContain(`run ${runId}: without overrides it already ends otherwise than recorded`);
+  expect(notes).toContain(`run ${runId}: even without overrides, the replay differs from the recording`);
   expect(marks).toBe('inconclusive');
 });
 
@@ -193,7 +196,7 @@ it('refuses a case without a recording', async () => {
   await expect(replay('composed/served_sessions')).rejects.toMatchObject({ code: 'USAGE' });
 });
 
-it('writes nothing to the case and the project', async () => {
+it('writes nothing to the case or the project', async () => {
   const before = hashOfFolder(join(project.root, 'cases'));
   const entries = readdirSync(project.root);
   await ofFixture('release', { outputs: { build: {} } });

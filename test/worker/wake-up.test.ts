@@ -5,8 +5,8 @@ import { liveHost, openEngine } from '../../src/project/open-engine.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import type { WorkerNews, WorkerRules } from '../../src/worker/contract.ts';
-import { createWorkerEffects } from '../../src/worker/effects/index.ts';
-import { builtInsOf } from '../../src/worker/steps/index.ts';
+import { createWorkerEffects } from '../../src/worker/effects/effects.ts';
+import { builtInsOf } from '../../src/worker/steps/built-in.ts';
 import { Worker } from '../../src/worker/worker.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../../src/workflow/yaml/config-workers.ts';
 import { scripted } from '../engine/work/support.ts';
@@ -66,7 +66,7 @@ async function workOnce(lab: Lab, { tracer, store }: { tracer: Tracer; store: Ev
         effects,
         rules,
         options: { maxTasks: 1, interrupt: interrupt.signal },
-        tell: news => told.push(wordsOf(news)),
+        report: news => told.push(wordsOf(news)),
       });
       worker = made;
       return builtInsOf({ effects, rules, canWait: false, show: made.show });

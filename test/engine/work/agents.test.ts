@@ -4,7 +4,7 @@ import { agentBody, agentOf, command, runBody, scripted, workLab } from './suppo
 const writes = (path: string, content: string) => ({ write: { path, content } });
 
 describe('an agent in a workspace', () => {
-  test('works on a branch of its own, and what it did is committed', async () => {
+  test('works on its own branch, and its work is committed', async () => {
     const lab = await workLab({ agents: [scripted([writes('b.txt', 'two\n'), { say: 'Wrote b.\nMore.' }])] });
     const { status: _, ...before } = lab.git.fingerprint();
     const unit = lab.unit(agentBody());
@@ -40,7 +40,7 @@ describe('an agent in a workspace', () => {
     expect(lab.log('fix.1.log')).toContain('Wrote b.');
   });
 
-  test('finds run, step, worker, workspace, ports and artifacts in its environment', async () => {
+  test('finds run, step, copy, workspace, ports and artifacts in its environment', async () => {
     const agent = agentOf({ command: ['sh', '-c', 'env | grep ^REPRISE_ | sort; pwd'] });
     const lab = await workLab({ agents: [agent] });
     const view = { outcome: 'success', conclusion: 'success', outputs: {} } as const;
@@ -67,7 +67,7 @@ describe('an agent in a workspace', () => {
     expect(unit.folder).toMatch(/fix\/worker_2$/);
   });
 
-  test('is given the same prompt in every worker, byte for byte', async () => {
+  test('gets the same prompt in every copy, byte for byte', async () => {
     const lab = await workLab({ agents: [agentOf({ command: ['cat'] })] });
     const prompts = [];
     for (const worker of [0, 1, 2]) prompts.push(await lab.unit(agentBody(), { worker }).work());
@@ -75,7 +75,7 @@ describe('an agent in a workspace', () => {
     expect(prompts[0]).toEqual({ kind: 'completed', output: { text: 'Fix it.' } });
   });
 
-  test('that nobody defined is named, with what was meant', async () => {
+  test('fails with a suggestion if it is not defined', async () => {
     const lab = await workLab({ agents: [agentOf()] });
     expect(await lab.unit(agentBody({ agent: 'codr' })).work()).toMatchObject({
       kind: 'failed',
@@ -87,7 +87,7 @@ describe('an agent in a workspace', () => {
     });
   });
 
-  test('says what it is missing outside of a repository', async () => {
+  test('fails with instructions outside of a repository', async () => {
     const lab = await workLab({ agents: [agentOf()], bare: true });
     expect(await lab.unit(agentBody(), { base: undefined }).work()).toMatchObject({
       kind: 'failed',
@@ -95,7 +95,7 @@ describe('an agent in a workspace', () => {
     });
   });
 
-  test('may work in the project itself', async () => {
+  test('may work in the project folder', async () => {
     const lab = await workLab({
       agents: [scripted([writes('b.txt', 'two\n'), { say: 'Done.' }])],
       bare: true,
@@ -121,7 +121,7 @@ describe('a script in a workspace', () => {
     expect(unit.of('workspace.saved')).toMatchObject([{ commits: 1, files: 1 }]);
   });
 
-  test('without rules works in the project', async () => {
+  test('runs in the project folder if it has no work rules', async () => {
     const lab = await workLab();
     const unit = lab.unit(runBody('echo two > b.txt'));
     expect(await unit.work()).toEqual({ kind: 'completed', output: {} });
@@ -129,7 +129,7 @@ describe('a script in a workspace', () => {
     expect(lab.git.git('status', '--porcelain')).toBe('?? b.txt');
   });
 
-  test('begins where another step left off', async () => {
+  test('starts from the commit of another step', async () => {
     const lab = await workLab();
     const first = lab.unit(runBody('echo two > b.txt', {}), { step: 'first' });
     await first.work();
@@ -140,7 +140,7 @@ describe('a script in a workspace', () => {
     expect(second.of('workspace.created')).toMatchObject([{ base: commit }]);
     const none = lab.unit(runBody('true', { workspace }), { step: 'third' });
     expect(await none.work()).toMatchObject({
-      error: { code: 'WORKSPACE_FAILED', message: 'the step first has left no commit to begin from' },
+      error: { code: 'WORKSPACE_FAILED', message: 'step first has no commit to start from' },
     });
   });
 });

@@ -15,7 +15,7 @@ const step = (id: string, body: Body, given: Partial<StepModel> = {}): StepModel
   ...given,
 });
 
-test('three copies work at once, one passes the gate, and its work is landed', async () => {
+test('three copies run in parallel, one passes the gate, and its work is landed', async () => {
   const lab = new Lab();
   lab.git('config', 'user.name', 'x');
   lab.write('.git/info/exclude', '.reprise\n');
@@ -49,7 +49,7 @@ test('three copies work at once, one passes the gate, and its work is landed', a
   expect(lab.git('show', 'main:b.txt')).toBe('good');
 });
 
-/** One agent that says `here` and goes on until it is ended. */
+/** Starts a run with one agent that prints `here` and runs until it is stopped. */
 function workingRun(given: Parameters<typeof testEngine>[0] = {}) {
   const lab = new Lab();
   lab.write('.git/info/exclude', '.reprise\n');
@@ -70,7 +70,7 @@ function workingRun(given: Parameters<typeof testEngine>[0] = {}) {
   return { lab, engine, history, store, workflow, here: here.promise };
 }
 
-test('a run that is interrupted keeps what was done, and leaves no process', async () => {
+test('an interrupted run keeps its work and leaves no process running', async () => {
   const { lab, engine, history, workflow, here, store } = workingRun();
   const interrupt = new AbortController();
   const running = engine.start({ workflow, input: {}, interrupt: interrupt.signal });
@@ -89,12 +89,12 @@ test('a run that is interrupted keeps what was done, and leaves no process', asy
   expect(await store.processes(runId)).toEqual([]);
 });
 
-test('a process that lost the run stops, and does not wait for ever', async () => {
+test('a process that lost its run stops instead of waiting forever', async () => {
   const { engine, workflow, here, store } = workingRun({ settings: { leaseMs: 300 } });
   const running = engine.start({ workflow, input: {} });
   await here;
   const [run] = await store.list();
-  if (!run?.owner) throw new Error('nobody owns the run');
+  if (!run?.owner) throw new Error('the run has no owner');
   const taken = await store.acquire({
     runId: run.runId,
     owner: { ...run.owner, incarnation: 'other' },

@@ -6,7 +6,7 @@ import { agentBody, agentOf, command, scripted, workLab } from './support.ts';
 
 const forever = 'setInterval(() => {}, 1000);';
 
-/** A step with an agent that is this program. Whatever it left behind fails the test. */
+/** Creates a step whose agent is this program. The test fails if the program leaves a process running. */
 async function stepWith(source: string, given: Partial<AgentDefinition> = {}) {
   const lab = await workLab();
   const agent = agentOf({ command: lab.program(source), ...given });
@@ -19,8 +19,8 @@ const failed = (code: string, message: RegExp, hint: RegExp = /./) => ({
   error: { code, message: expect.stringMatching(message), hint: expect.stringMatching(hint) },
 });
 
-describe('an agent that', () => {
-  test('exits with 1 fails the attempt with its last words', async () => {
+describe('an agent', () => {
+  test('fails the attempt with the end of its output if it exits with code 1', async () => {
     const { unit } = await stepWith("console.error('out of cheese'); process.exit(1)");
     const end = await unit.work();
     expect(end).toMatchObject(failed('AGENT_FAILED', /code 1.*\nout of cheese/s, /session\.log/));
@@ -28,34 +28,34 @@ describe('an agent that', () => {
     expect(unit.of('session.ended')).toMatchObject([{ outcome: 'failed' }]);
   });
 
-  test('gave way to another first start of itself is started again, once', async () => {
-    const gaveWay = "console.error('Error: failed to initialize sqlite state runtime'); process.exit(1)";
+  test('is started once more if it lost a race with another first start', async () => {
+    const lostRace = "console.error('Error: failed to initialize sqlite state runtime'); process.exit(1)";
     const thread = { type: 'thread.started', thread_id: 't1' };
     const works = `for (const line of ${JSON.stringify([thread, { type: 'turn.completed' }])}) console.log(JSON.stringify(line))`;
-    const source = `import fs from 'node:fs'; if (fs.existsSync('made')) { ${works} } else { fs.writeFileSync('made', ''); ${gaveWay} }`;
+    const source = `import fs from 'node:fs'; if (fs.existsSync('made')) { ${works} } else { fs.writeFileSync('made', ''); ${lostRace} }`;
     const { unit, lab } = await stepWith(source, { kind: 'codex' });
     expect(await unit.work()).toMatchObject({ kind: 'completed' });
     expect(unit.of('session.ended')).toMatchObject([
       { outcome: 'failed' },
       { outcome: 'ok', sessionId: 't1' },
     ]);
-    expect(lab.notices).toEqual(['fix: coder did not start and is started again']);
-    const { unit: other } = await stepWith(gaveWay, { kind: 'codex' });
+    expect(lab.notices).toEqual(['fix: agent coder failed to start; trying once more']);
+    const { unit: other } = await stepWith(lostRace, { kind: 'codex' });
     expect(await other.work()).toMatchObject(failed('AGENT_FAILED', /state runtime/));
     expect(other.of('session.ended')).toHaveLength(2);
   });
 
-  test('exits with 0 and says that it failed has failed', async () => {
+  test('has failed if it exits with code 0 but reports a failure', async () => {
     const { unit } = await stepWith(`console.log('{"type":"result","error":"I give up"}')`);
     expect(await unit.work()).toMatchObject(failed('AGENT_FAILED', /I give up/));
   });
 
-  test('is killed by somebody else', async () => {
+  test('is reported as killed if it is killed from outside', async () => {
     const { unit } = await stepWith("process.kill(process.pid, 'SIGKILL')");
     expect(await unit.work()).toMatchObject(failed('KILLED', /SIGKILL/, /run the step again/));
   });
 
-  test('hangs is ended after its timeout, and what it did is kept', async () => {
+  test('is stopped after its timeout if it hangs, and its work is kept', async () => {
     const { unit } = await stepWith(
       `import fs from 'node:fs'; fs.writeFileSync('half.txt', 'half'); console.log('here'); ${forever}`,
       { timeoutMs: 1500 },
@@ -66,7 +66,7 @@ describe('an agent that', () => {
     expect(unit.git('show', 'HEAD:half.txt')).toBe('half');
   });
 
-  test('is silent is ended after the stall limit of the step', async () => {
+  test('is stopped after the stall timeout of the step if it is silent', async () => {
     const { lab } = await stepWith(forever);
     const unit = lab.unit(agentBody(), { model: { timeout: { stallMs: 300 } } });
     expect(await unit.work()).toMatchObject(
@@ -74,37 +74,37 @@ describe('an agent that', () => {
     );
   });
 
-  test('prints 100 MB does not take our memory', async () => {
+  test('does not fill the memory of Reprise if it prints 100 MB', async () => {
     const { unit, lab } = await stepWith(`
       const part = ('x'.repeat(999) + '\\n').repeat(1000);
       const write = left => (left === 0 ? process.exit(1) : process.stdout.write(part, () => write(left - 1)));
       write(100);`);
     lab.observations.push = () => 0;
     const before = process.memoryUsage().rss;
-    let most = before;
+    let peak = before;
     const watch = setInterval(() => {
-      most = Math.max(most, process.memoryUsage().rss);
+      peak = Math.max(peak, process.memoryUsage().rss);
     }, 20);
     expect(await unit.work()).toMatchObject(failed('AGENT_FAILED', /code 1/));
     clearInterval(watch);
-    expect((most - before) / 1e6).toBeLessThan(300);
+    expect((peak - before) / 1e6).toBeLessThan(300);
   });
 
-  test('prints broken JSON and events without a result', async () => {
+  test('fails with a protocol error if it prints broken JSON and no result', async () => {
     const { unit } = await stepWith(
       `console.log('{"type":"text","text":"hm"}'); console.log('{"type":"result"')`,
     );
     expect(await unit.work()).toMatchObject(failed('AGENT_PROTOCOL', /without a result/));
   });
 
-  test('closes its output early', async () => {
+  test('fails with a protocol error if it closes its output early', async () => {
     const { unit } = await stepWith(`import fs from 'node:fs'; fs.closeSync(1); ${forever}`, {
       kind: 'claude',
     });
     expect(await unit.work()).toMatchObject(failed('AGENT_PROTOCOL', /closed its output/));
   });
 
-  test('ignores every polite signal is killed when the step is cancelled', async () => {
+  test('is killed when the step is cancelled and it ignores every other signal', async () => {
     const deaf = `for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => {}); console.log('here'); ${forever}`;
     const { lab, unit } = await stepWith(deaf);
     const here = lab.seen(each => each.kind === 'agent' && each.event.type === 'text');
@@ -113,7 +113,7 @@ describe('an agent that', () => {
     expect(unit.of('session.ended')).toMatchObject([{ outcome: 'cancelled' }]);
   });
 
-  test('leaves a child in a session of its own takes it along', async () => {
+  test('has a child stopped that it left in another process session', async () => {
     const { unit } = await stepWith(`
       import { spawn } from 'node:child_process';
       const child = spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' });
@@ -125,7 +125,7 @@ describe('an agent that', () => {
     expect(isSameProcess({ pid, processStart: processStart(pid) ?? '' })).toBe(false);
   });
 
-  test('is denied what it needs says which line to add', async () => {
+  test('fails with the line that would allow a denied tool', async () => {
     const lab = await workLab({
       agents: [scripted([{ ask: { tool: 'Bash', input: { command: 'npm publish' } } }, { say: 'Done.' }])],
     });
@@ -149,8 +149,8 @@ describe('an agent that', () => {
   });
 });
 
-describe('cancelling', () => {
-  test('keeps what was done, and tears down', async () => {
+describe('a cancellation', () => {
+  test('keeps the work and runs the teardown', async () => {
     const lab = await workLab({
       agents: [
         scripted([{ write: { path: 'half.txt', content: 'half' } }, { say: 'here' }, { sleep: 60_000 }]),
@@ -163,7 +163,7 @@ describe('cancelling', () => {
     expect(unit.read('torn.txt')).toBe('torn\n');
   });
 
-  test('ends a check that hangs', async () => {
+  test('stops a check that hangs', async () => {
     const lab = await workLab({ agents: [scripted([{ say: 'Done.' }])] });
     const unit = lab.unit(agentBody({ work: { checks: [command('echo checking; sleep 1000')] } }));
     const here = lab.seen(each => each.kind === 'output' && each.line === 'checking');
@@ -171,7 +171,7 @@ describe('cancelling', () => {
   });
 });
 
-test('whatever an agent says stays text: in commits, logs and history', async () => {
+test('the words of an agent stay text in commits, logs and history', async () => {
   const nasty = '\u001b[31m$(touch /tmp/x) `id` "quoted" \'\0--amend\nsecond';
   const lab = await workLab({
     agents: [scripted([{ write: { path: '-rf $(x)\n"q".txt', content: 'x' } }, { say: nasty }])],
@@ -182,7 +182,7 @@ test('whatever an agent says stays text: in commits, logs and history', async ()
   expect(unit.git('show', '--name-only', '-z', '--format=')).toBe('-rf $(x)\n"q".txt\0');
 });
 
-test('the logs say what the agent did and what it printed', async () => {
+test('the logs contain the activity of the agent and its raw output', async () => {
   const { lab, unit } = await stepWith(`
     console.log(JSON.stringify({ type: 'text', text: 'Looking.' }));
     console.log(JSON.stringify({ type: 'tool-start', id: '1', name: 'Bash', input: { command: 'ls' } }));
@@ -194,7 +194,7 @@ test('the logs say what the agent did and what it printed', async () => {
   expect(readFileSync(`${unit.folder}/a.txt`, 'utf8')).toBe('one\n');
 });
 
-test('who lost the run touches the workspace no more', async () => {
+test('a process that lost its run no longer touches the workspace', async () => {
   const lab = await workLab({
     agents: [
       scripted([{ write: { path: 'half.txt', content: 'half' } }, { say: 'here' }, { sleep: 60_000 }]),

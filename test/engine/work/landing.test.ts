@@ -12,7 +12,7 @@ const landBody = (given: Partial<LandBody> = {}): LandBody => ({
   ...given,
 });
 
-/** The branch of a step that has done this. */
+/** Returns the branch of a step that ran this script. */
 async function branchOf(lab: WorkLab, script: string, worker?: number): Promise<string> {
   const unit = lab.unit(runBody(script, {}), { worker });
   expect(await unit.work()).toMatchObject({ kind: 'completed' });
@@ -22,8 +22,8 @@ async function branchOf(lab: WorkLab, script: string, worker?: number): Promise<
 const landing = (lab: WorkLab, branch: string | undefined, body = landBody()) =>
   lab.unit(body, { step: 'land', workOf: () => (branch === undefined ? {} : { branch }) });
 
-describe('landing', () => {
-  test('brings the work of a step onto the branch, and the checkout along', async () => {
+describe('a landing', () => {
+  test('brings the work of a step onto the branch and updates the checkout', async () => {
     const lab = await workLab();
     const branch = await branchOf(lab, 'echo two > b.txt');
     const unit = landing(lab, branch);
@@ -46,7 +46,7 @@ describe('landing', () => {
     expect(lab.git.git('status', '--porcelain')).toBe('');
   });
 
-  test('of nothing new is no failure, also when it is done twice', async () => {
+  test('succeeds if there are no new commits, even if repeated', async () => {
     const lab = await workLab();
     const branch = await branchOf(lab, 'echo two > b.txt');
     await landing(lab, branch).work();
@@ -56,7 +56,7 @@ describe('landing', () => {
     });
   });
 
-  test('that a crash kept from being noted is known to have landed', async () => {
+  test('counts as landed if a crash prevented its record', async () => {
     const lab = await workLab();
     const branch = await branchOf(lab, 'echo two > b.txt');
     const unit = landing(lab, branch);
@@ -64,12 +64,12 @@ describe('landing', () => {
     await landing(lab, branch).work();
     const output = { outcome: 'landed', onto: 'main', branch };
     expect(await unit.work()).toMatchObject({ kind: 'completed', output });
-    // And what is noted is not done again.
+    // A recorded landing is not repeated.
     expect(await unit.work()).toMatchObject({ kind: 'completed', output });
     expect(unit.of('landing.started')).toHaveLength(2);
   });
 
-  test('of a fan-out lands all its workers in order', async () => {
+  test('lands all copies of a fan-out in order', async () => {
     const lab = await workLab();
     const branches = [await branchOf(lab, 'echo 0 > x0', 0), await branchOf(lab, 'echo 2 > x2', 2)];
     const workers = branches.map((branch, index) => ({ worker: index * 2, output: null, branch }));
@@ -84,7 +84,7 @@ describe('landing', () => {
     expect(lab.git.git('log', '--format=%s', '-2')).toBe('fix:2: echo 2 > x2\nfix:0: echo 0 > x0');
   });
 
-  test('runs what must pass on the result, with the values of the step', async () => {
+  test('verifies the result with the values of the step', async () => {
     const lab = await workLab({ setup: ['echo ready > .ready'] });
     const branch = await branchOf(lab, 'echo two > b.txt');
     lab.git.commit(lab.root, 'c.txt', 'three');
@@ -96,7 +96,7 @@ describe('landing', () => {
   });
 });
 
-describe('what cannot be landed', () => {
+describe('a refused landing', () => {
   const refused = (message: RegExp, hint: RegExp) => ({
     kind: 'failed',
     error: {
@@ -106,7 +106,7 @@ describe('what cannot be landed', () => {
     },
   });
 
-  test('because of a conflict leaves everything as it was', async () => {
+  test('leaves everything unchanged after a conflict', async () => {
     const lab = await workLab();
     const branch = await branchOf(lab, 'echo mine > a.txt');
     lab.git.commit(lab.root, 'a.txt', 'theirs');
@@ -119,7 +119,7 @@ describe('what cannot be landed', () => {
     expect(lab.git.fingerprint()).toEqual(before);
   });
 
-  test('because it does not pass names what was printed', async () => {
+  test('reports the output of a failed verification', async () => {
     const lab = await workLab();
     const branch = await branchOf(lab, 'echo two > b.txt');
     const verify = command('echo red tests; exit 1');
@@ -129,35 +129,35 @@ describe('what cannot be landed', () => {
     expect(lab.git.git('log', '--format=%s', 'main')).toBe('Begin');
   });
 
-  test('because the checkout is in the way', async () => {
+  test('names the uncommitted file that blocks it', async () => {
     const lab = await workLab();
     const branch = await branchOf(lab, 'echo mine > a.txt');
     lab.git.write('a.txt', 'not committed');
     expect(await landing(lab, branch).work()).toMatchObject(refused(/a\.txt/, /stash/));
   });
 
-  test('because there is nothing, or nowhere to land', async () => {
+  test('reports a missing source or target branch', async () => {
     const lab = await workLab();
     expect(await landing(lab, undefined).work()).toMatchObject(
-      refused(/nothing to land: fix left no branch/, /workspace/),
+      refused(/nothing to land: fix has no branch/, /workspace/),
     );
     const branch = await branchOf(lab, 'echo two > b.txt');
     const nowhere = landing(lab, branch, landBody({ onto: () => '--orphan $(x)' }));
     expect(await nowhere.work()).toMatchObject(refused(/no branch "--orphan \$\(x\)"/, /./));
   });
 
-  test('of a fan-out says what landed before', async () => {
+  test('names the branches of a fan-out that already landed', async () => {
     const lab = await workLab();
     const branches = [await branchOf(lab, 'echo 0 > a.txt', 0), await branchOf(lab, 'echo 1 > a.txt', 1)];
     const workers = branches.map((branch, worker) => ({ worker, output: null, branch }));
     const unit = lab.unit(landBody(), { step: 'land', workOf: () => ({ workers }) });
     expect(await unit.work()).toMatchObject(
-      refused(new RegExp(`landed before it: ${branches[0]}`), new RegExp(`reprise land ${lab.runId} fix:1`)),
+      refused(new RegExp(`already landed: ${branches[0]}`), new RegExp(`reprise land ${lab.runId} fix:1`)),
     );
   });
 });
 
-test('cancelling a landing ends what it verifies, and moves nothing', async () => {
+test('cancelling a landing stops its verification and moves nothing', async () => {
   const lab = await workLab();
   const branch = await branchOf(lab, 'echo two > b.txt');
   const here = lab.seen(each => each.kind === 'output' && each.line === 'verifying');
@@ -167,8 +167,8 @@ test('cancelling a landing ends what it verifies, and moves nothing', async () =
   expect(lab.git.git('worktree', 'list')).not.toContain('landing');
 });
 
-describe('a landing that waits for another', () => {
-  test('comes after it, and sees what it has landed', async () => {
+describe('a landing that waits for another one', () => {
+  test('runs after it on top of its result', async () => {
     const lab = await workLab();
     const branches = [await branchOf(lab, 'echo 0 > x0', 0), await branchOf(lab, 'echo 1 > x1', 1)];
     const here = lab.seen(each => each.kind === 'output' && each.line === 'verifying');
@@ -188,7 +188,7 @@ describe('a landing that waits for another', () => {
     expect(lab.git.git('log', '--format=%s', '-2')).toBe('fix:1: echo 1 > x1\nfix:0: echo 0 > x0');
   });
 
-  test('can be cancelled, and leaves the lock to others', async () => {
+  test('can be cancelled and leaves the lock to others', async () => {
     const lab = await workLab();
     const branch = await branchOf(lab, 'echo two > b.txt');
     const lock = await takeRepositoryLock({
@@ -210,7 +210,7 @@ test('a landing whose lock was taken over moves nothing', async () => {
   const lab = await workLab();
   const branch = await branchOf(lab, 'echo two > b.txt');
   const folder = lockFolder(await lab.git.open(), 'land');
-  const taken = { ...lab.git.owner, incarnation: 'somebody' };
+  const taken = { ...lab.git.owner, incarnation: 'other' };
   const unit = landing(
     lab,
     branch,

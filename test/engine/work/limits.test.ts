@@ -9,10 +9,10 @@ const usage = (fields: object) =>
   `console.log(JSON.stringify({ type: 'usage', ...${JSON.stringify(fields)} }));`;
 const forever = 'setInterval(() => {}, 1000);';
 
-/** Claude Code's protocol by a program that keeps its sessions in files, and does what a file says. */
+/** A program with the protocol of Claude Code that keeps its sessions in files and follows instructions from a file. */
 const remembering = fileURLToPath(new URL('./fixtures/remembering-agent.mjs', import.meta.url));
 
-describe('a limit', () => {
+describe('a rate limit', () => {
   test('pauses the step until it resets', async () => {
     const resets = new Date(Date.now() + 3_600_000).toISOString();
     const lab = await workLab({
@@ -26,7 +26,7 @@ describe('a limit', () => {
     expect(unit.types).not.toContain('workspace.saved');
   });
 
-  test('of which nobody knows when it resets is waited for longer and longer', async () => {
+  test('leads to longer and longer pauses if it has no reset time', async () => {
     const lab = await workLab({ agents: [scripted([{ limit: {} }])] });
     const unit = lab.unit(agentBody());
     const minutes = [];
@@ -53,8 +53,8 @@ describe('a limit', () => {
   });
 });
 
-describe('after a crash', () => {
-  test('the session is gone on with', async () => {
+describe('a session after a crash', () => {
+  test('is resumed', async () => {
     const lab = await workLab();
     const agent = agentOf({
       kind: 'claude',
@@ -68,7 +68,7 @@ describe('after a crash', () => {
     expect(await unit.work()).toEqual({ kind: 'completed', output: { text: `Fix it. | ${goOnPrompt}` } });
   });
 
-  test('before the agent knew of its session, it is told everything', async () => {
+  test('starts over with the full prompt if the agent does not know it', async () => {
     const lab = await workLab();
     const agent = agentOf({
       kind: 'claude',
@@ -79,10 +79,10 @@ describe('after a crash', () => {
     writeFileSync(join(lab.git.folder, 'next'), 'tell');
     expect(await unit.work()).toEqual({ kind: 'completed', output: { text: 'Fix it.' } });
     expect(unit.of('session.started').map(({ resumes }) => resumes ?? false)).toEqual([false, true, false]);
-    expect(lab.notices).toEqual([expect.stringContaining('could not go on with its session')]);
+    expect(lab.notices).toEqual([expect.stringContaining('could not resume its session')]);
   });
 
-  test('an agent that forgets is told everything', async () => {
+  test('starts over with the full prompt if the agent cannot resume', async () => {
     const lab = await workLab({ agents: [agentOf({ command: ['cat'] })] });
     const unit = lab.unit(agentBody());
     await unit.work({ crashAfter: 'session.started' });
@@ -90,11 +90,11 @@ describe('after a crash', () => {
   });
 });
 
-describe('the budget', () => {
+describe('a spending budget', () => {
   test.each([
-    ['cost', { costUsd: 1 }, usage({ costUsd: 1.5, inputTokens: 1 }), /\$1\.50.*\$1\.00 were left/],
+    ['cost', { costUsd: 1 }, usage({ costUsd: 1.5, inputTokens: 1 }), /\$1\.50.*\$1\.00 was left/],
     ['tokens', { tokens: 100 }, usage({ inputTokens: 90, outputTokens: 20 }), /110 tokens.*100 were left/],
-  ])('in %s ends a session that passes it', async (_, left, source, message) => {
+  ])('stops a session that exceeds it in %s', async (_, left, source, message) => {
     const lab = await workLab();
     const unit = await withAgent(lab, agentOf({ command: lab.program(`${source} ${forever}`) }), left);
     expect(await unit.work()).toMatchObject({
@@ -104,7 +104,7 @@ describe('the budget', () => {
     expect(unit.of('session.ended')).toMatchObject([{ outcome: 'cancelled' }]);
   });
 
-  test('of which nothing is left lets no session begin', async () => {
+  test('prevents a session if nothing is left', async () => {
     const lab = await workLab();
     const unit = await withAgent(lab, agentOf({ command: ['true'] }), { costUsd: 0 });
     expect(await unit.work()).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
@@ -125,26 +125,26 @@ describe('the budget', () => {
     expect(unit.of('session.started')).toHaveLength(2);
   });
 
-  test('in dollars cannot be kept if nobody knows the cost: that is said once', async () => {
+  test('cannot be enforced in dollars if the cost is unknown, which is reported once', async () => {
     const lab = await workLab();
     const source = `${usage({ inputTokens: 1000 })} console.log('{"type":"result","text":"x"}')`;
     for (const step of ['a', 'b']) {
       const unit = await withAgent(lab, agentOf({ command: lab.program(source) }), { costUsd: 1 }, step);
       expect(await unit.work()).toMatchObject({ kind: 'completed' });
     }
-    expect(lab.notices).toEqual([expect.stringContaining('coder does not say what it costs')]);
+    expect(lab.notices).toEqual([expect.stringContaining('coder does not report its cost')]);
   });
 });
 
-describe('the places of an agent', () => {
-  test('are never taken by more than there are', async () => {
+describe('the slots of an agent', () => {
+  test('are never exceeded', async () => {
     const lab = await workLab();
     const log = join(lab.git.folder, 'log');
     const go = join(lab.git.folder, 'go');
     const work = `echo in >> "$LOG"; until [ -f "$GO" ]; do sleep 0.01; done; echo out >> "$LOG"`;
     lab.define(scripted([{ run: work }], { maxConcurrency: 1, env: { LOG: log, GO: go } }));
     const waits = lab.seen(
-      each => each.kind === 'notice' && each.message.startsWith('waiting: all 1 places'),
+      each => each.kind === 'notice' && each.message.startsWith('waiting for a free slot'),
     );
     const units = ['a', 'b', 'c'].map(step => lab.unit(agentBody(), { step }).work());
     await waits;
@@ -157,7 +157,7 @@ describe('the places of an agent', () => {
     expect(readFileSync(log, 'utf8')).toBe('in\nout\n'.repeat(3));
   });
 
-  test('are given back by those who are cancelled, waiting or working', async () => {
+  test('are released by cancelled sessions, whether they wait or run', async () => {
     const lab = await workLab();
     const agent = scripted([{ say: 'here' }, { sleep: 60_000 }], { maxConcurrency: 1 });
     lab.define(agent);

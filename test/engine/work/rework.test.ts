@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/core/json.ts';
 import type { AgentOutput } from '../../../src/workflow/model.ts';
 import { agentBody, agentOf, command, scripted, workLab } from './support.ts';
 
-/** Counts its sessions in a file, and does something else in each. */
+/** An agent that counts its sessions in a file and runs another script in each. */
 const inTurn = (...scripts: readonly string[]) =>
   agentOf({
     command: [
@@ -16,7 +16,7 @@ const inTurn = (...scripts: readonly string[]) =>
   });
 
 describe('a check', () => {
-  test('that fails, fails the step: its command, exit code and log are named', async () => {
+  test('fails the step with its command, exit code and log', async () => {
     const lab = await workLab({
       agents: [scripted([{ write: { path: 'b.txt', content: 'x' } }, { say: 'Done.' }])],
     });
@@ -35,7 +35,7 @@ describe('a check', () => {
     expect(unit.git('show', 'HEAD:b.txt')).toBe('x');
   });
 
-  test('that fails is told to the agent, which mends it', async () => {
+  test('is reported to the agent if it fails, and the agent fixes the work', async () => {
     const lab = await workLab({
       agents: [inTurn('echo bad > b.txt; echo One.', 'echo good > b.txt; echo Two.')],
     });
@@ -52,7 +52,7 @@ describe('a check', () => {
     expect(second).toContain('```\nbad\n```');
   });
 
-  test('that goes on failing fails the step when nothing of rework is left', async () => {
+  test('fails the step if it keeps failing until no rework is left', async () => {
     const lab = await workLab({ agents: [inTurn('true', 'true', 'true')] });
     const unit = lab.unit(agentBody({ rework: 2, work: { checks: [command('false')] } }));
     expect(await unit.work()).toMatchObject({ kind: 'failed', error: { code: 'CHECK_FAILED' } });
@@ -60,7 +60,7 @@ describe('a check', () => {
   });
 });
 
-describe('the output', () => {
+describe('the output of an agent', () => {
   const schema: JsonObject = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
   const output: AgentOutput = {
     schema,
@@ -71,21 +71,21 @@ describe('the output', () => {
     },
   };
 
-  test('that fits is the output of the step', async () => {
+  test('is the output of the step if it is valid', async () => {
     const lab = await workLab({ agents: [scripted([{ result: { output: { n: 1 } } }])] });
     expect(await lab.unit(agentBody({ output })).work()).toEqual({ kind: 'completed', output: { n: 1 } });
   });
 
-  test('may stand in the text', async () => {
+  test('may be embedded in text', async () => {
     const lab = await workLab({ agents: [scripted([{ say: 'So:\n```json\n{"n":2}\n```' }])] });
     expect(await lab.unit(agentBody({ output })).work()).toEqual({ kind: 'completed', output: { n: 2 } });
   });
 
   test.each([
-    ['that is no data', 'echo Hello.', /without data/],
-    ['that does not fit the schema', `echo '{"n":"x"}'`, /n: /],
-    ['that the step refuses', `echo '{"n":0}'`, /above 0/],
-  ])('%s is OUTPUT_INVALID', async (_, script, message) => {
+    ['is not JSON', 'echo Hello.', /without data/],
+    ['does not match the schema', `echo '{"n":"x"}'`, /n: /],
+    ['is refused by the step', `echo '{"n":0}'`, /above 0/],
+  ])('is OUTPUT_INVALID if it %s', async (_, script, message) => {
     const lab = await workLab({ agents: [inTurn(script)] });
     expect(await lab.unit(agentBody({ output })).work()).toMatchObject({
       kind: 'failed',
@@ -93,7 +93,7 @@ describe('the output', () => {
     });
   });
 
-  test('that cannot be used is told to the agent', async () => {
+  test('is reported to the agent if it is invalid', async () => {
     const lab = await workLab({ agents: [inTurn('echo Hello.', `echo '{"n":0}'`, `echo '{"n":3}'`)] });
     const unit = lab.unit(agentBody({ output, rework: 2 }));
     expect(await unit.work()).toEqual({ kind: 'completed', output: { n: 3 } });
@@ -101,11 +101,11 @@ describe('the output', () => {
   });
 });
 
-describe('an agent that remembers', () => {
+describe('an agent that can resume', () => {
   const program = fileURLToPath(new URL('../../support/claude-agent/program.mjs', import.meta.url));
   const claude = agentOf({ kind: 'claude', command: [process.execPath, program] });
 
-  test('has an id that we chose before it began, and is told the news in the same session', async () => {
+  test('gets its session id before it starts, and news in the same session', async () => {
     const lab = await workLab({ agents: [claude] });
     const unit = lab.unit(
       agentBody({ rework: 1, work: { checks: [command('test -f .second || { touch .second; false; }')] } }),
@@ -132,7 +132,7 @@ describe('an agent that remembers', () => {
   });
 });
 
-test('a later attempt begins again from the base, and knows why the last one failed', async () => {
+test('a later attempt starts from the base again and is told why the last one failed', async () => {
   const lab = await workLab({
     agents: [inTurn('echo x > b.txt; echo broken >&2; exit 1', 'cat .git-n b.txt 2>&1')],
   });

@@ -5,7 +5,7 @@ import { agentBody, agentOf, command, pick, scripted, type WorkLab, workLab } fr
 
 const rule = (given: Partial<SelectRule>): SelectRule => ({ gates: [], ...given });
 
-/** Three agents, each in a workspace of its own, of which each writes another size. */
+/** Runs one agent per content, each in its own workspace. */
 async function candidates(lab: WorkLab, contents: readonly string[]): Promise<readonly FinishedWorker[]> {
   const done: FinishedWorker[] = [];
   for (const [worker, content] of contents.entries()) {
@@ -30,7 +30,7 @@ const made = (notes: readonly WorkNote[]) =>
   notes.flatMap(note => (note.type === 'selection.made' ? [note.data] : []))[0];
 
 describe('gates', () => {
-  test('leave the one that passes', async () => {
+  test('select the candidate that passes', async () => {
     const lab = await workLab();
     const notes: WorkNote[] = [];
     const all = await candidates(lab, ['bad\n', 'good\n', 'bad\n']);
@@ -51,7 +51,7 @@ describe('gates', () => {
     });
   });
 
-  test('that nobody passes fail the step with every reason', async () => {
+  test('fail the step with every reason if no candidate passes', async () => {
     const lab = await workLab();
     const notes: WorkNote[] = [];
     const all = await candidates(lab, ['a\n', 'b\n']);
@@ -61,7 +61,7 @@ describe('gates', () => {
       error: {
         code: 'NO_CANDIDATE',
         message:
-          'none of 2 candidates passes\n0: the gate `exit 4` exited with code 4\n1: the gate `exit 4` exited with code 4',
+          'none of the 2 candidates passed\n0: the gate `exit 4` exited with code 4\n1: the gate `exit 4` exited with code 4',
         hint: expect.any(String),
       },
     });
@@ -69,8 +69,8 @@ describe('gates', () => {
   });
 });
 
-describe('a ranking', () => {
-  test('takes the highest score, and the first among equals', async () => {
+describe('a rank command', () => {
+  test('selects the highest score, and the first among equals', async () => {
     const lab = await workLab();
     const all = await candidates(lab, ['1\n', '7\n', '7\n', '-3\n']);
     const notes: WorkNote[] = [];
@@ -84,7 +84,7 @@ describe('a ranking', () => {
     });
   });
 
-  test('that prints no number, or fails, puts a candidate out', async () => {
+  test('rejects a candidate if it fails or prints no number', async () => {
     const lab = await workLab();
     const all = await candidates(lab, ['NaN\n', '0x10\n', 'fail\n', '-5\n']);
     const notes: WorkNote[] = [];
@@ -93,16 +93,16 @@ describe('a ranking', () => {
       output: { winner: 3 },
     });
     expect(made(notes)?.candidates.map(({ passed, reason }) => reason ?? passed)).toEqual([
-      'the ranking printed "NaN" where a number should be',
-      'the ranking printed "0x10" where a number should be',
-      'the ranking `cat b.txt; ! grep -q fail b.txt` exited with code 1',
+      'the rank command printed "NaN" instead of a number',
+      'the rank command printed "0x10" instead of a number',
+      'the rank command `cat b.txt; ! grep -q fail b.txt` exited with code 1',
       true,
     ]);
   });
 });
 
 describe('a judge', () => {
-  /** Writes down what it was asked, and answers in turn. */
+  /** A judge that records its prompts and gives these answers in order. */
   const judgeThat = (lab: WorkLab, ...answers: readonly string[]) =>
     agentOf({
       name: 'judge',
@@ -116,7 +116,7 @@ describe('a judge', () => {
   const asked = (lab: WorkLab) =>
     lab.git.gitAt(lab.git.folder, 'grep', '--no-index', '-h', '', '--', 'asked');
 
-  test('sees what was said and done, and its choice counts', async () => {
+  test('sees the answers and changes of the candidates, and its choice counts', async () => {
     const lab = await workLab();
     const all = await candidates(lab, ['aaa\n', 'bbb\n', 'ccc\n']);
     lab.define(judgeThat(lab, '{"winner": 2, "reason": "It is shorter."}'));
@@ -138,7 +138,7 @@ describe('a judge', () => {
     expect(prompt).toContain('candidate_0.diff,candidate_0.json,candidate_2.diff,candidate_2.json');
   });
 
-  test('that answers with nonsense is told so once', async () => {
+  test('gets one more chance after an invalid answer', async () => {
     const lab = await workLab();
     const all = await candidates(lab, ['a\n', 'b\n']);
     lab.define(judgeThat(lab, '{"winner": 9, "reason": "no"}', '{"winner": 1, "reason": "yes"}'));
@@ -149,11 +149,14 @@ describe('a judge', () => {
     lab.define(judgeThat(lab, 'x', 'x', 'I cannot decide.', 'Really.'));
     expect(await pick(lab, { rule: rule({ judge: { agent: 'judge' } }), candidates: all })).toMatchObject({
       kind: 'failed',
-      error: { code: 'OUTPUT_INVALID', message: expect.stringContaining('the judge judge chose none') },
+      error: {
+        code: 'OUTPUT_INVALID',
+        message: expect.stringContaining('the judge judge did not choose a candidate'),
+      },
     });
   });
 
-  test('is not asked if only one is left', async () => {
+  test('is not asked if only one candidate is left', async () => {
     const lab = await workLab();
     const all = await candidates(lab, ['a\n', 'b\n']);
     lab.define(judgeThat(lab, 'x'));

@@ -12,7 +12,7 @@ import { systemClock, systemIds } from '../../../src/effects/system.ts';
 import type { LaneRef, World } from '../../../src/effects/world.ts';
 import { defaultSettings, type Environment, type Observation } from '../../../src/engine/environment.ts';
 import type { StepEnd } from '../../../src/engine/run/messages.ts';
-import { type WorkEvent, WorkState } from '../../../src/engine/state/work-state.ts';
+import { type StepWorkEvent, WorkState } from '../../../src/engine/state/work-state.ts';
 import { doWork } from '../../../src/engine/step/attempt.ts';
 import type { KnownWork, SelectionLane, WorkLane, WorkNote } from '../../../src/engine/step/contract.ts';
 import { createWorkEffects } from '../../../src/engine/step/effects.ts';
@@ -40,14 +40,14 @@ export interface LabOptions {
   readonly include?: readonly string[];
   readonly clock?: Clock;
   readonly store?: EventStore;
-  /** Without a repository. */
+  /** Whether the project is outside of a repository. */
   readonly bare?: boolean;
   readonly graceMs?: number;
 }
 
 const at = '2026-01-01T00:00:00.000Z';
 
-/** A real repository and a real world in which steps do their work, without the engine around them. */
+/** A real repository and a real world in which steps do their work without the engine around them. */
 export class WorkLab {
   readonly git = new Lab();
   readonly runId = `r${Math.random().toString(36).slice(2, 10)}`;
@@ -110,7 +110,7 @@ export class WorkLab {
     return this.environment.projectRoot;
   }
 
-  /** A step or worker whose attempts follow each other. */
+  /** Returns a step or copy whose attempts follow each other. */
   unit(body: Body, given: Partial<UnderWork> = {}): UnitUnderTest {
     return new UnitUnderTest(this, body, given);
   }
@@ -119,7 +119,7 @@ export class WorkLab {
     return this.#lease;
   }
 
-  /** Runs the body as a lane; what it resolves with is how it ended. `cancelWhen` cancels it. */
+  /** Runs the body as a lane and returns its result. `cancelWhen` cancels the lane. */
   async run<T>(body: () => Promise<T>, cancelWhen?: Promise<unknown>): Promise<T> {
     const outcome = deferred<T>();
     const waitFor = this.world.effect<Promise<unknown>, void>({
@@ -146,7 +146,7 @@ export class WorkLab {
     return outcome.promise;
   }
 
-  /** Resolves when something was seen. */
+  /** Resolves when a matching observation was made. */
   async seen(matches: (observation: Observation) => boolean): Promise<void> {
     while (!this.observations.some(matches)) {
       await new Promise<void>(resolve => {
@@ -171,7 +171,7 @@ export class WorkLab {
     this.#agents.set(agent.name, agent);
   }
 
-  /** A Node program, as the command of an agent. */
+  /** Returns the command of an agent that runs a Node program. */
   program(source: string): readonly string[] {
     const file = join(this.git.folder, `agent-${Math.random().toString(36).slice(2)}.mjs`);
     writeFileSync(file, source);
@@ -198,13 +198,13 @@ export interface UnderWork {
 
 interface Life {
   readonly cancelWhen?: Promise<unknown>;
-  /** The process is gone right after that event became durable. */
+  /** Event after which the process dies, as soon as the event is durable. */
   readonly crashAfter?: WorkNote['type'];
-  /** Another process has the run when that event is to be recorded. */
+  /** Event at which another process owns the run. */
   readonly fencedFrom?: WorkNote['type'];
 }
 
-/** What the engine keeps of a unit: its events, folded as the engine folds them. */
+/** The engine's view of a unit: its events, folded as the engine folds them. */
 export class UnitUnderTest {
   readonly notes: WorkNote[] = [];
   readonly #lab: WorkLab;
@@ -213,7 +213,7 @@ export class UnitUnderTest {
   readonly #state = new WorkState();
   #attempt = 1;
   #lastError: KnownWork['lastError'];
-  readonly #told = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
 
   constructor(lab: WorkLab, body: Body, given: Partial<UnderWork>) {
     this.#lab = lab;
@@ -229,14 +229,14 @@ export class UnitUnderTest {
     };
   }
 
-  /** One life of the lane. */
+  /** Runs the lane once. */
   async work(options: Life = {}): Promise<StepEnd> {
     const crashed = deferred();
     const lane = this.#lane(options, crashed.resolve);
     return this.#lab.run(() => doWork(lane), options.cancelWhen ?? (options.crashAfter && crashed.promise));
   }
 
-  /** After a failure, as the engine does it. */
+  /** Prepares the next attempt after a failure, as the engine does. */
   retry(end: StepEnd): void {
     this.#attempt++;
     this.#lastError = end.kind === 'failed' ? end.error : undefined;
@@ -251,10 +251,10 @@ export class UnitUnderTest {
     return this.notes.flatMap(note => (note.type === type ? [note.data] : [])) as never;
   }
 
-  /** Resolves when it was recorded. */
+  /** Resolves when an event of the type is recorded. */
   async recorded(type: WorkNote['type']): Promise<void> {
     while (!this.notes.some(note => note.type === type))
-      await new Promise<void>(resolve => this.#told.add(resolve));
+      await new Promise<void>(resolve => this.#listeners.add(resolve));
   }
 
   get folder(): string {
@@ -280,10 +280,10 @@ export class UnitUnderTest {
       perform: notes => {
         for (const note of notes) {
           if (isDead) return;
-          if (note.type === fencedFrom) throw new RepriseError('FENCED', 'the run has another owner');
+          if (note.type === fencedFrom) throw new RepriseError('FENCED', 'another process took over the run');
           this.notes.push(note);
           this.#fold(note);
-          for (const tell of this.#told) tell();
+          for (const notify of this.#listeners) notify();
           if (note.type === crashAfter) {
             isDead = true;
             onCrash();
@@ -321,7 +321,7 @@ export class UnitUnderTest {
   #fold(note: WorkNote): void {
     if (note.type === 'selection.made') return;
     const event = { seq: 1, runId: this.#lab.runId, at, step: 'fix', attempt: this.#attempt, ...note };
-    this.#state.apply(event as HistoryEvent as WorkEvent);
+    this.#state.apply(event as HistoryEvent as StepWorkEvent);
   }
 }
 
@@ -383,7 +383,7 @@ export const runBody = (script: string, work?: Partial<WorkRules>): RunBody => (
   ...(work ? { work: rules(work) } : {}),
 });
 
-/** Picks among candidates. */
+/** Runs the selection among candidates. */
 export async function pick(
   lab: WorkLab,
   given: Pick<SelectionLane, 'rule' | 'candidates'> & { readonly notes?: WorkNote[] },

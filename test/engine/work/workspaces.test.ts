@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { agentBody, command, readonlyWorkspace, runBody, scripted, workLab } from './support.ts';
 
 describe('setup and teardown', () => {
-  test('surround the work: the setup of the project first, then that of the step', async () => {
+  test('run around the work: the project setup first, then the step setup', async () => {
     const lab = await workLab({ setup: ['echo project >> order'] });
     const unit = lab.unit(
       runBody('echo work >> order', {
@@ -18,7 +18,7 @@ describe('setup and teardown', () => {
     expect(unit.git('show', 'HEAD:order')).toBe('project\nstep\nwork\ncheck');
   });
 
-  test('that fails fails the step before it begins', async () => {
+  test('fail the step before it starts if a setup command fails', async () => {
     const lab = await workLab({ setup: ['echo no network; exit 7'] });
     const unit = lab.unit(runBody('touch worked', { teardown: [command('touch torn')] }));
     expect(await unit.work()).toMatchObject({
@@ -33,7 +33,7 @@ describe('setup and teardown', () => {
     expect(unit.read('torn')).toBe('');
   });
 
-  test('is not a failure of the step if it is the teardown that fails', async () => {
+  test('do not fail the step if a teardown command fails', async () => {
     const lab = await workLab();
     const unit = lab.unit(
       runBody('true', { teardown: [command('echo oh; exit 1'), command('touch second')] }),
@@ -46,7 +46,7 @@ describe('setup and teardown', () => {
   });
 });
 
-test('what was torn down is set up again by whoever goes on', async () => {
+test('the setup runs again when work continues after a teardown', async () => {
   const lab = await workLab({ setup: ['echo up >> order'] });
   const unit = lab.unit(
     runBody('echo here; test -f go || sleep 1000', { teardown: [command('echo down >> order')] }),
@@ -58,8 +58,8 @@ test('what was torn down is set up again by whoever goes on', async () => {
   expect(unit.read('order')).toBe('up\ndown\nup\ndown\n');
 });
 
-describe('a workspace in which nothing may change', () => {
-  test('is left as it is, and is not committed', async () => {
+describe('a read-only workspace', () => {
+  test('stays unchanged and is not committed', async () => {
     const lab = await workLab();
     const unit = lab.unit(runBody('cat a.txt', { workspace: readonlyWorkspace }));
     expect(await unit.work()).toMatchObject({ kind: 'completed' });
@@ -70,7 +70,7 @@ describe('a workspace in which nothing may change', () => {
     ['a tracked file', 'echo x >> a.txt', 'a.txt'],
     ['a new file', 'touch new.txt', 'new.txt'],
     ['a commit', 'echo x > c.txt; git add .; git -c user.name=x -c user.email=x commit -qm x', 'c.txt'],
-  ])('refuses %s, and is put back', async (_, script, file) => {
+  ])('refuses %s and is reset', async (_, script, file) => {
     const lab = await workLab();
     const unit = lab.unit(runBody(script, { workspace: readonlyWorkspace }));
     expect(await unit.work()).toMatchObject({
@@ -81,7 +81,7 @@ describe('a workspace in which nothing may change', () => {
     expect(unit.git('rev-parse', 'HEAD')).toBe(lab.git.git('rev-parse', 'main'));
   });
 
-  test('lets an agent read only, whatever its definition says', async () => {
+  test('gives an agent read-only permissions, whatever its definition says', async () => {
     const ask = { tool: 'Write', input: { file_path: 'b.txt' } };
     const lab = await workLab({ agents: [scripted([{ ask }], { permissions: 'full' })] });
     const unit = lab.unit(agentBody({ work: { workspace: readonlyWorkspace } }));
@@ -91,10 +91,10 @@ describe('a workspace in which nothing may change', () => {
   });
 });
 
-describe('artifacts', () => {
+describe('an artifact', () => {
   const artifacts = [{ name: 'report', path: 'out/report.md' }];
 
-  test('are copied, and named relative to the project', async () => {
+  test('is copied and named relative to the project', async () => {
     const lab = await workLab();
     const unit = lab.unit(runBody('mkdir out; echo hello > out/report.md', { artifacts }), { worker: 1 });
     const path = `.reprise/state/artifacts/${lab.runId}/fix.worker_1/report.md`;
@@ -107,16 +107,16 @@ describe('artifacts', () => {
   });
 
   test.each([
-    ['missing', 'true', /is missing/],
-    ['a folder', 'mkdir -p out/report.md', /not a file/],
-    ['a pipe', 'mkdir out; mkfifo out/report.md', /not a file/],
+    ['is missing', 'true', /is missing/],
+    ['is a folder', 'mkdir -p out/report.md', /not a file/],
+    ['is a pipe', 'mkdir out; mkfifo out/report.md', /not a file/],
     [
-      'a link that leaves the workspace',
+      'is a link that leaves the workspace',
       'mkdir out; ln -s /etc/passwd out/report.md',
       /outside of the workspace/,
     ],
-    ['behind a link that leaves it', 'ln -s /etc out; true', /missing|outside/],
-  ])('that are %s are refused', async (_, script, message) => {
+    ['is behind a link that leaves it', 'ln -s /etc out; true', /missing|outside/],
+  ])('is refused if it %s', async (_, script, message) => {
     const lab = await workLab();
     expect(await lab.unit(runBody(script, { artifacts })).work()).toMatchObject({
       kind: 'failed',
@@ -127,7 +127,7 @@ describe('artifacts', () => {
     );
   });
 
-  test('cannot be asked for from outside', async () => {
+  test('is refused if its path leads outside of the workspace', async () => {
     const lab = await workLab();
     const outside = [{ name: '../../x', path: '../../../../../a.txt' }];
     expect(await lab.unit(runBody('true', { artifacts: outside })).work()).toMatchObject({
@@ -136,8 +136,8 @@ describe('artifacts', () => {
   });
 });
 
-describe('after a crash', () => {
-  test('between the event and the workspace, it is made', async () => {
+describe('a workspace after a crash', () => {
+  test('is created if the crash came between its event and its creation', async () => {
     const lab = await workLab({ setup: ['echo s >> setups'] });
     const unit = lab.unit(runBody('cat setups', {}));
     await unit.work({ crashAfter: 'workspace.created' });
@@ -146,7 +146,7 @@ describe('after a crash', () => {
     expect(unit.read('setups')).toBe('s\n');
   });
 
-  test('the workspace is used as it was left, without another setup', async () => {
+  test('is reused as it was left, without another setup', async () => {
     const lab = await workLab({
       setup: ['echo s >> setups'],
       agents: [scripted([{ run: 'echo w >> works' }, { say: 'Done.' }])],
@@ -158,7 +158,7 @@ describe('after a crash', () => {
     expect(unit.of('workspace.created')).toHaveLength(1);
   });
 
-  test('a lost workspace is made again, with its setup', async () => {
+  test('is created and set up again if it was lost', async () => {
     const lab = await workLab({ setup: ['echo s >> setups'], agents: [scripted([{ say: 'Done.' }])] });
     const unit = lab.unit(agentBody());
     await unit.work({ crashAfter: 'session.started' });
@@ -167,7 +167,7 @@ describe('after a crash', () => {
     expect(unit.of('workspace.saved')).toHaveLength(1);
   });
 
-  test('a setup that was cut off is run again', async () => {
+  test('gets its interrupted setup again', async () => {
     const lab = await workLab({ setup: ['echo s >> setups; echo here; test -f go || sleep 1000'] });
     const unit = lab.unit(runBody('true', {}));
     const here = lab.seen(each => each.kind === 'output' && each.line === 'here');
@@ -178,7 +178,7 @@ describe('after a crash', () => {
   });
 });
 
-test('work that was left on another branch is brought to its own', async () => {
+test('work on another branch of the workspace is moved to its own branch', async () => {
   const lab = await workLab();
   const unit = lab.unit(runBody('git switch -qc elsewhere; echo x > b.txt', {}));
   expect(await unit.work()).toMatchObject({ kind: 'completed' });
@@ -186,7 +186,7 @@ test('work that was left on another branch is brought to its own', async () => {
   expect(unit.git('branch', '--show-current')).toBe(unit.of('workspace.created')[0]?.branch);
 });
 
-test('another repository inside of the workspace is refused, and nothing is lost', async () => {
+test('a repository inside the workspace is refused, and nothing is lost', async () => {
   const lab = await workLab();
   const unit = lab.unit(runBody('git init -q inner; echo x > inner/x', {}));
   expect(await unit.work()).toMatchObject({
@@ -213,7 +213,7 @@ test('a step may name its branch, which its copies do not share', async () => {
   expect(await bad.work()).toMatchObject({ error: { code: 'WORKSPACE_FAILED' } });
 });
 
-test('a branch that was there is taken as it stands, also by the next attempt', async () => {
+test('an existing branch is used as is, even by the next attempt', async () => {
   const lab = await workLab();
   lab.git.git('switch', '-qc', 'feature');
   const mine = lab.git.commit(lab.root, 'mine.txt', 'mine');
@@ -234,7 +234,7 @@ test('a branch that was there is taken as it stands, also by the next attempt', 
   expect(unit.git('log', '--format=%s', `${mine}..feature`)).toBe('fix: unfinished work');
 });
 
-test('a new attempt begins where what it comes after has been done again', async () => {
+test('a new attempt starts from the new commit of a dependency that was rerun', async () => {
   const lab = await workLab();
   const workspace = { kind: 'worktree', readonly: false, base: { kind: 'step', id: 'a' } } as const;
   let commit = lab.git.git('rev-parse', 'main');
@@ -245,7 +245,7 @@ test('a new attempt begins where what it comes after has been done again', async
   expect(await unit.work()).toMatchObject({ kind: 'completed' });
 });
 
-test('git in a workspace is not led astray by the hook that started us', async () => {
+test('git in a workspace ignores the variables of a hook that started Reprise', async () => {
   const lab = await workLab();
   const { env } = lab.environment;
   Object.assign(env, { GIT_DIR: join(lab.root, '.git'), GIT_INDEX_FILE: join(lab.root, '.git/index') });

@@ -1,0 +1,39 @@
+import { inChild } from '../lib/child.ts';
+import { count, rate, table } from '../lib/format.ts';
+import { alternate } from '../lib/stats.ts';
+
+const rounds = 5_000;
+
+/** Effects of four lanes, granted one after another: by a scheduler that takes the first lane, and by a replay that compares them with a tape. */
+export function conductor({ rounds: times }) {
+  const { memory, tape } = alternate(
+    {
+      memory: () => inChild('conductor', 'in-memory', rounds),
+      tape: () => inChild('conductor', 'from-tape', rounds),
+    },
+    times,
+  );
+  const row = (name, { entries, ms, coldMs }) => [
+    `**Reprise**, ${name}, ${count(entries)} entries`,
+    rate(entries, ms),
+    rate(entries, coldMs),
+  ];
+  const target = (what, { entries, ms }, least) => ({
+    what,
+    value: entries / ms,
+    least,
+    tolerance: 0.5,
+    show: value => rate(value, 1),
+  });
+  return {
+    title: 'Scheduling lanes',
+    body: table(
+      ['', 'warm', 'in a fresh process'],
+      [row('in memory', memory), row('replayed from a tape', tape)],
+    ),
+    targets: [
+      target('at least 100,000 entries/s are scheduled in memory', memory, 100),
+      target('at least 50,000 entries/s are replayed from a tape', tape, 50),
+    ],
+  };
+}

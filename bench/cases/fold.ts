@@ -1,0 +1,30 @@
+import { inChild } from '../lib/child.ts';
+import { finishedButOne } from '../lib/finished-but-one.ts';
+import { count, rate, table } from '../lib/format.ts';
+import { alternate } from '../lib/stats.ts';
+
+const steps = 10_000;
+
+/** From rows in SQLite to a state: every event is parsed, validated and applied. */
+export function fold({ rounds }) {
+  const run = finishedButOne(steps);
+  const { fold: result } = alternate({ fold: () => inChild('fold', steps, run.original, run.runId) }, rounds);
+  run.remove();
+  const { events, ms, coldMs } = result;
+  return {
+    title: 'Reading, validating and folding a history',
+    body: table(
+      ['', 'warm', 'in a fresh process'],
+      [[`**Reprise**, ${count(events)} events`, rate(events, ms), rate(events, coldMs)]],
+    ),
+    targets: [
+      {
+        what: 'a history is folded at 200,000 events/s or more',
+        value: events / ms,
+        least: 200,
+        tolerance: 0.5,
+        show: value => rate(value, 1),
+      },
+    ],
+  };
+}

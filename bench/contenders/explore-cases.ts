@@ -1,0 +1,76 @@
+import { gitBackend, memoryBackend } from '../../src/cases/explore/backends.ts';
+import { CaseExplorer } from '../../src/cases/explore/explorer.ts';
+import { performCase } from '../../src/cases/explore/perform.ts';
+import { prepareCase } from '../../src/cases/explore/prepare.ts';
+import { symmetricSteps } from '../../src/cases/explore/symmetry.ts';
+import { findCases } from '../../src/cases/manifest/find.ts';
+import { readCase } from '../../src/cases/manifest/load.ts';
+import { testContext } from '../../src/cli/other-commands.ts';
+import { runProgram as runCommand } from '../../src/cli/program.ts';
+import { Dpor } from '../../src/effects/explore/dpor.ts';
+import { createGit } from '../../src/git/git.ts';
+import { contend } from '../lib/contend.ts';
+
+const theatres = { memory: memoryBackend, git: gitBackend };
+
+async function prepared(name, use) {
+  const context = testContext({ env: process.env, cwd: process.cwd() }, runCommand);
+  const [found] = findCases({ names: [name], cwd: process.cwd() }).cases;
+  const ready = await prepareCase(found, readCase(found), context);
+  try {
+    return await use(ready);
+  } finally {
+    ready.close();
+  }
+}
+
+const exploreOnce = (name, on, forMs) =>
+  prepared(name, async ready => {
+    const schedules = Number.POSITIVE_INFINITY;
+    const options = { policy: 'dpor', forMs, schedules, seed: 1, crashes: false, faults: [] };
+    const explorer = new CaseExplorer(await theatres[on](ready), options);
+    const before = performance.now();
+    await explorer.explore(forMs);
+    const ms = performance.now() - before;
+    const { failure, isComplete, schedules: played, entries } = explorer.result;
+    if (failure) throw new Error(failure.message);
+    return { ms, isComplete, schedules: played, entries };
+  });
+
+/**
+ * `<case> <memory|git> <ms>`: every distinct schedule, as `reprise explore` does it, or as many as fit into the time.
+ * Runs once in a fresh process, and then once more.
+ */
+async function everyOrder({ args: [name, on, mostMs] }) {
+  const cold = await exploreOnce(name, on, Number(mostMs));
+  const { ms: warmMs } = await exploreOnce(name, on, Number(mostMs));
+  return { ...cold, warmMs };
+}
+
+/** `<case> <ms>`: the same schedules one after another. Only the time inside git commands counts. */
+const gitAlone = ({ args: [name, mostMs] }) =>
+  prepared(name, async ready => {
+    let [gitMs, commands, schedules] = [0, 0, 0];
+    const runProgram = async (argv, options) => {
+      const before = performance.now();
+      try {
+        return await ready.stage.runProgram(argv, options);
+      } finally {
+        gitMs += performance.now() - before;
+        commands++;
+      }
+    };
+    const git = createGit({ cwd: ready.stage.repo, env: ready.env, runProgram });
+    const theatre = gitBackend({ ...ready, stage: { ...ready.stage, git, runProgram } });
+    const orders = new Dpor({ alike: symmetricSteps(ready.manifest) });
+    const ends = performance.now() + Number(mostMs);
+    for (let policy = orders.next(); policy && performance.now() < ends; policy = orders.next()) {
+      const performed = await performCase({ theatre, policy });
+      if (performed.verdict.kind === 'failed') throw new Error(performed.verdict.message);
+      orders.learn(performed, policy);
+      schedules++;
+    }
+    return { gitMs, commands, schedules };
+  });
+
+await contend({ 'every-order': everyOrder, 'git-alone': gitAlone });

@@ -1,0 +1,51 @@
+import { search } from '../../src/effects/explore/search.ts';
+import { performingSetup } from '../../src/testing/explored-world.ts';
+import { coldAndWarm, contend } from '../lib/contend.ts';
+
+/** Three workers that claim and land under locks, with private work in between: 33 effects per schedule. */
+function workers({ effect, lane }) {
+  const held = new Set();
+  const lock = effect({
+    name: 'lock',
+    writes: name => [`lock ${name}`],
+    when: name => !held.has(name),
+    perform: name => void held.add(name),
+  });
+  const unlock = effect({
+    name: 'unlock',
+    writes: name => [`lock ${name}`],
+    perform: name => void held.delete(name),
+  });
+  const read = effect({ name: 'read', reads: key => [key], perform: () => 0 });
+  const write = effect({ name: 'write', writes: key => [key], perform: () => 0 });
+  const work = effect({ name: 'work', perform: () => 0 });
+  const worker = async () => {
+    await lock('dispatch');
+    await read('board');
+    await write('board');
+    await unlock('dispatch');
+    for (let left = 3; left > 0; left--) await work();
+    await lock('land');
+    await read('main');
+    await write('main');
+    await unlock('land');
+  };
+  for (const name of ['a', 'b', 'c']) lane(name, worker);
+}
+
+await contend({
+  'in-memory': async ({ args: [policy, schedules] }) => {
+    let result: Awaited<ReturnType<typeof search>> | undefined;
+    const times = await coldAndWarm(async round => {
+      result = await search(performingSetup(workers), {
+        policy,
+        schedules: Number(schedules),
+        seed: 1 + round * Number(schedules),
+      });
+      if (result.failure) throw new Error(result.failure.performed.verdict.message);
+    });
+    if (!result) throw new Error('nothing was explored');
+    const { entries, schedules: performed, cut, isComplete } = result;
+    return { ...times, entries, schedules: performed + cut, isComplete };
+  },
+});

@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openEngine } from '../../src/index.ts';
+import { openRunJournal } from '../../src/project/journal/run-journal.ts';
+import { contend } from '../lib/contend.ts';
+import { median } from '../lib/stats.ts';
+import { shapes } from './workflows.ts';
+
+const surroundings = { env: process.env, err: text => process.stderr.write(text), now: () => Date.now() };
+
+/** Everything that a run needs: a store, an engine, and optionally a journal. */
+async function open(root, isJournalled) {
+  mkdirSync(root, { recursive: true });
+  const project = { root, stateDir: join(root, '.reprise', 'state'), commandSuffix: '' };
+  const journal = isJournalled
+    ? openRunJournal({ io: surroundings, project, command: { command: 'run', args: ['chain'] } })
+    : undefined;
+  const { engine, close } = await openEngine({
+    root,
+    env: {},
+    ...(journal ? { host: journal.host } : {}),
+  });
+  return {
+    engine,
+    folder: join(project.stateDir, 'journal'),
+    close: async () => {
+      await close();
+      await journal?.close(0);
+    },
+  };
+}
+
+const sizeOf = folder =>
+  readdirSync(folder, { recursive: true })
+    .map(name => statSync(join(folder, name)))
+    .filter(stats => stats.isFile())
+    .reduce((sum, { size }) => sum + size, 0);
+
+const workflowsFile = fileURLToPath(new URL('./workflows.js', import.meta.url));
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+/** Time of the command in a new project. */
+function runCommand(root, { shape, steps, record }) {
+  mkdirSync(root, { recursive: true });
+  writeFileSync(join(root, 'reprise.yaml'), `record: ${record}\n`);
+  writeFileSync(
+    join(root, 'flow.mjs'),
+    `import { shapes } from ${JSON.stringify(workflowsFile)};\nexport default shapes.${shape}(${steps});\n`,
+  );
+  const before = performance.now();
+  const { status, stderr } = spawnSync(process.execPath, [cli, 'run', 'flow.mjs'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const took = performance.now() - before;
+  if (status !== 0) throw new Error(stderr);
+  if (existsSync(join(root, '.reprise', 'state', 'journal')) !== record)
+    throw new Error(`with record: ${record} there is ${record ? 'no' : 'a'} journal`);
+  return took;
+}
+
+await contend({
+  /** `<shape> <steps> <rounds>`: the cost for users, alternating between `record: true` and no recording. */
+  async command({ folder, args: [shape, steps, rounds] }) {
+    const times = { plain: [], journalled: [] };
+    for (let round = 0; round <= Number(rounds); round++) {
+      for (const name of round % 2 === 0 ? ['plain', 'journalled'] : ['journalled', 'plain']) {
+        const record = name === 'journalled';
+        const took = runCommand(join(folder, `${name}-${round}`), { shape, steps, record });
+        if (round > 0) times[name].push(took);
+      }
+    }
+    return {
+      plainMs: median(times.plain),
+      journalMs: median(times.journalled),
+      costOfPairs: median(times.plain.map((plain, round) => times.journalled[round] / plain)) - 1,
+    };
+  },
+  /** `<shape> <steps> <rounds>`: alternates between runs with and without a journal in one warm process. */
+  async cost({ folder, args: [shape, steps, rounds] }) {
+    const workflow = shapes[shape](Number(steps));
+    const times = { plain: [], journalled: [] };
+    const work = { plain: [], journalled: [] };
+    let bytes = 0;
+    for (let round = 0; round <= Number(rounds); round++) {
+      for (const name of round % 2 === 0 ? ['plain', 'journalled'] : ['journalled', 'plain']) {
+        const opened = await open(join(folder, `${name}-${round}`), name === 'journalled');
+        const cpuBefore = process.cpuUsage();
+        const before = performance.now();
+        const { status } = await opened.engine.start({ workflow, maxConcurrentWorkers: 10 });
+        const took = performance.now() - before;
+        const { user, system } = process.cpuUsage(cpuBefore);
+        await opened.close();
+        if (status !== 'completed') throw new Error(`the run ended ${status}`);
+        if (name === 'journalled') bytes = sizeOf(opened.folder);
+        // The first round is cold.
+        if (round === 0) continue;
+        times[name].push(took);
+        work[name].push((user + system) / 1000);
+      }
+    }
+    return {
+      plainMs: median(times.plain),
+      journalMs: median(times.journalled),
+      // Compares adjacent runs only, because the speed of the disk drifts.
+      costOfPairs: median(times.plain.map((plain, round) => times.journalled[round] / plain)) - 1,
+      cpuMs: median(work.journalled) - median(work.plain),
+      plainCpuMs: median(work.plain),
+      bytes,
+    };
+  },
+});

@@ -1,0 +1,170 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { acpProtocol } from '../../src/agents/acp/acp.ts';
+import { claudeProtocol } from '../../src/agents/claude/claude.ts';
+import { appServerProtocol } from '../../src/agents/codex/app-server.ts';
+import { codexProtocol } from '../../src/agents/codex/exec.ts';
+import { addUsage, noUsage } from '../../src/agents/session.ts';
+import { withShownOutputs } from '../../src/engine/recording/encode.ts';
+import { setTextsApart } from '../../src/engine/recording/long-texts.ts';
+import { formatRecording } from '../../src/engine/recording/session-file.ts';
+import { contend } from '../lib/contend.ts';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const reprise = join(repository, 'dist', 'cli', 'main.js');
+const standIn = join(repository, 'bench', 'dist', 'claude-stand-in.js');
+
+/** The files to work on: modules of this repository of typical size. */
+const files = ['core', 'workflow', 'process', 'git', 'effects', 'store'].flatMap(room =>
+  readdirSync(join(repository, 'src', room))
+    .filter(name => name.endsWith('.ts') && !name.includes('test'))
+    .map(name => ({
+      path: `src/${room}/${name}`,
+      text: readFileSync(join(repository, 'src', room, name), 'utf8'),
+    }))
+    .filter(({ text }) => text.length > 2500 && text.length < 9000)
+    .slice(0, 4),
+);
+
+const quoted = text => JSON.stringify(text);
+
+const caseFile = ({ workers, settings, showsThinking }) => `
+description = "A run whose tape is measured."
+show_thinking = ${showsThinking}
+
+[run]
+args = ["work"]
+
+[files]
+"reprise.yaml" = ${quoted(`agents:
+  coder:
+    kind: claude
+    permissions: full
+    command: [${[process.execPath, standIn, settings].map(quoted).join(', ')}]
+`)}
+".reprise/workflows/work.yaml" = ${quoted(`name: work
+steps:
+  - id: work
+    agent: coder
+    strategy: { matrix: { seed: [${Array.from({ length: workers }, (_, at) => `'${at + 1}'`).join(', ')}] } }
+    prompt: "Make the parsers say where a problem is, and add a test for every one of them."
+    env: { SEED: "\${{ matrix.seed }}" }
+`)}
+${files.map(({ path, text }) => `${quoted(path)} = ${quoted(text)}`).join('\n')}
+`;
+
+const sizesIn = folder =>
+  readdirSync(folder, { recursive: true })
+    .filter(name => statSync(join(folder, name)).isFile())
+    .map(name => ({ name, size: statSync(join(folder, name)).size }));
+
+const sum = sizes => sizes.reduce((all, { size }) => all + size, 0);
+
+const streams = join(repository, 'src', 'agents', 'fixtures', 'streams');
+
+/** Output of a coding agent in a session, without its input. */
+function printedIn(file) {
+  const lines = readFileSync(join(streams, file), 'utf8').trimEnd().split('\n');
+  const isTwoWay = lines.some(line => line.startsWith('> '));
+  return isTwoWay ? lines.flatMap(line => (line.startsWith('< ') ? line.slice(2) : [])) : lines;
+}
+
+const protocolOf = file =>
+  file.startsWith('acp')
+    ? acpProtocol
+    : file.startsWith('codex-appserver')
+      ? appServerProtocol
+      : file.startsWith('codex')
+        ? codexProtocol
+        : claudeProtocol;
+
+/** Size of the session file in a case, in bytes. */
+function keptOf(file, lines) {
+  const permissions = { preset: 'edit', allow: [], deny: [] };
+  const agent = { name: 'coder', kind: 'claude', permissions };
+  const prompt = 'Create the file, please.';
+  const protocol = protocolOf(file)({
+    request: { agent, prompt, cwd: '/work', permissions },
+    rule: () => ({ kind: 'decided', decision: { kind: 'allow' } }),
+    now: () => Date.now(),
+  });
+  let { state } = protocol.open();
+  const events = lines.flatMap(line => {
+    const step = protocol.take(state, line);
+    state = step.state;
+    return step.signals.flatMap(signal => (signal.kind === 'event' ? signal.event : []));
+  });
+  const texts = events.filter(({ type }) => type === 'text').map(({ text }) => text);
+  const usage = events.filter(({ type }) => type === 'usage').reduce(addUsage, noUsage);
+  const sha = 'a'.repeat(40);
+  const before = {
+    head: { commit: sha, branch: 'reprise/work/8855r5c66j/work' },
+    tree: sha,
+    index: { tree: sha, intentToAdd: [] },
+    stashes: [],
+    emptyFolders: [],
+    refs: {},
+  };
+  const recording = {
+    kind: 'session',
+    file: '',
+    ...{ role: 'coder', task: 'run.work', n: 0, order: 0, agent, prompt, promptHash: sha, resumes: false },
+    before,
+    after: { ...before, tree: 'b'.repeat(40) },
+    pack: 'c'.repeat(64),
+    lines: events.filter(({ type }) => type !== 'thought').map(event => ({ kind: 'event', event })),
+    result: { kind: 'ok', text: texts.at(-1) ?? '', usage, denials: [] },
+  };
+  const { text, blob } = setTextsApart(formatRecording(withShownOutputs(recording), { line: line => line }));
+  return Buffer.byteLength(text) + (blob?.content.length ?? 0);
+}
+
+await contend({
+  /** Share of the captured streams that their session files keep. */
+  async captured() {
+    return readdirSync(streams)
+      .toSorted()
+      .map(file => {
+        const lines = printedIn(file);
+        const raw = Buffer.byteLength(lines.join('\n')) + 1;
+        return { name: file.replace('.ndjson', ''), raw, kept: keptOf(file, lines) };
+      });
+  },
+
+  /** `<calls> <partial or whole> <workers> [thoughts]`: records a run, and reports the bytes that were printed and kept. */
+  async run({ folder, args: [calls, kind, workers, thoughts] }) {
+    const settings = join(folder, 'settings.json');
+    const printed = join(folder, 'printed.txt');
+    const plan = { calls: Number(calls), isPartial: kind === 'partial', files, printed };
+    writeFileSync(settings, JSON.stringify(plan));
+    const place = join(folder, 'cases', 'measured');
+    mkdirSync(place, { recursive: true });
+    writeFileSync(
+      join(place, 'measured.toml'),
+      caseFile({ workers: Number(workers), settings, showsThinking: thoughts === 'thoughts' }),
+    );
+    const { status, stdout, stderr } = spawnSync(process.execPath, [reprise, 'test', '--record'], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(`the run was not recorded:\n${stdout}${stderr}`);
+    const all = sizesIn(place);
+    const of = pattern => sum(all.filter(({ name }) => pattern.test(name)));
+    return {
+      raw: readFileSync(printed, 'utf8')
+        .trim()
+        .split('\n')
+        .map(Number)
+        .reduce((a, b) => a + b, 0),
+      tape: of(/\.vcr$/),
+      score: of(/\.score$/),
+      sessions: of(/^sessions\/.*\.jsonl$/),
+      patches: of(/\.patch$/),
+      blobs: of(/^blobs\//),
+      snapshot: of(/\.snap$/),
+      case: of(/\.toml$/),
+    };
+  },
+});

@@ -1,0 +1,24 @@
+import { Command } from 'commander';
+import { runProgram } from '../../src/cli/program.ts';
+import type { CommandIo } from '../../src/project/host.ts';
+
+/** All that declaring commands needs. */
+const io = { out: () => {}, err: () => {}, columns: 80 } as unknown as CommandIo;
+
+/** The command line as the CLI declares it, without anything being run: the program is caught when it begins to parse. */
+export async function declaredProgram(): Promise<Command> {
+  const { parseAsync } = Command.prototype;
+  const declared: Command[] = [];
+  Command.prototype.parseAsync = async function () {
+    declared.push(this);
+    return this;
+  };
+  try {
+    await runProgram([], io);
+  } finally {
+    Command.prototype.parseAsync = parseAsync;
+  }
+  const [program] = declared;
+  if (!program) throw new Error('the CLI no longer parses with commander: adapt this file');
+  return program;
+}

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import type { HistoryEvent } from '../../src/core/events.ts';
+import { isSameProcess } from '../../src/process/table.ts';
+import { until } from '../e2e/run-inline.ts';
+import { installedAgents } from './support/install.ts';
+import {
+  type AgentName,
+  agentProject,
+  costOfAnAnswer,
+  endsIn,
+  everyAgent,
+  expectCode,
+  of,
+  scriptFor,
+  sessionsIn,
+  stepsFor,
+} from './support/project.ts';
+
+/** Two processes under a shell of a tool of the agent, which Codex starts in its sandbox. */
+const endless = 'tail -f /dev/null & echo started > started.txt; tail -f /dev/null';
+const mayRunIt = `permissions: { allow: ["Bash(${endless})"] }`;
+const endlessSteps = stepsFor(['claude', 'acp', 'server'], mayRunIt) + stepsFor(['codex']);
+const limit = { status: 429, message: 'Too many requests. Try again in 1 second.', resetsInS: 1 };
+const write = (path: string) => ({ say: 'I write it.', actions: [{ write: { path, content: 'x\n' } }] });
+
+const usageIn = (history: readonly HistoryEvent[], agent: AgentName) =>
+  of(history, 'session.ended').flatMap(({ step, data }) => (step === agent ? data.usage : []));
+
+describe.skipIf(!installedAgents())('the session of a step', () => {
+  test('goes on after a limit, and after a check that failed; nothing is counted twice', async () => {
+    const project = await agentProject({
+      script: scriptFor(everyAgent, agent => ({ told, index }) => {
+        if (told.includes('does not pass')) return project.once(agent, write('right.txt'));
+        if (told.includes('You were interrupted')) return { say: 'All is well.' };
+        return index === 0 ? write('wrong.txt') : { fail: limit };
+      }),
+      steps: stepsFor(everyAgent, 'checks: ["test -f right.txt"], on_fail: rework'),
+    });
+    expectCode(await project.reprise('run', 'flow'), 0);
+    const history = await project.history();
+    expect(of(history, 'step.paused').map(({ data }) => data.delayMs < 5000)).toEqual(
+      everyAgent.map(() => true),
+    );
+    for (const agent of everyAgent) {
+      const sessions = sessionsIn(history).filter(({ step }) => step === agent);
+      expect(new Set(sessions.map(({ sessionId }) => sessionId)).size).toBe(1);
+      expect(sessions.map(({ resumes }) => resumes)).toEqual([undefined, true, true]);
+      const used = usageIn(history, agent);
+      const tokens = used.reduce((sum, { inputTokens }) => sum + inputTokens, 0);
+      // The server around Claude Code says nothing of the tokens of a turn that failed.
+      expect(tokens).toBe(agent === 'acp' ? 300 : 400);
+      const cost = used.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
+      if (agent === 'claude') expect(cost).toBeCloseTo(4 * costOfAnAnswer, 6);
+      // It says only what it cost so far, and forgets some of that if another one saves its settings at the same time.
+      if (agent === 'acp') expect(cost).toBeLessThan(4.1 * costOfAnAnswer);
+    }
+  });
+
+  test('is ended by a timeout, and by a silence that is too long', async () => {
+    const quiet = everyAgent.map(
+      agent =>
+        `  - { id: ${agent}-quiet, agent: ${agent}, prompt: "Be [[quiet]].", timeout: { stall: 3s } }\n`,
+    );
+    const project = await agentProject({
+      script: {
+        ...scriptFor(everyAgent, () => [{ say: 'Wait', hangs: true }]),
+        quiet: [{ say: 'Wait', hangs: true }],
+      },
+      steps: stepsFor(everyAgent, 'timeout: 5s') + quiet.join(''),
+      top: 'on_failure: continue',
+    });
+    const run = await project.reprise('run', 'flow');
+    expectCode(run, 1);
+    expect(project.processes()).toEqual([]);
+    const ends = endsIn(await project.history());
+    for (const agent of everyAgent) {
+      expect(ends[agent]).toMatchObject({ error: { code: 'TIMEOUT' } });
+      expect(ends[`${agent}-quiet`]).toMatchObject({ error: { code: 'AGENT_STALLED' } });
+    }
+  });
+
+  test('is ended by Ctrl-C, with all that it started', async () => {
+    const project = await agentProject({
+      script: scriptFor(everyAgent, () => [{ say: 'I wait.', actions: [{ run: endless }] }]),
+      steps: endlessSteps,
+    });
+    const run = project.start('run', 'flow');
+    await until(() => project.inWorkspaces('started.txt').length === everyAgent.length);
+    expect(project.processes().length).toBeGreaterThan(3 * everyAgent.length);
+    run.kill('SIGINT');
+    expectCode(await run.ended, 130);
+    expect(project.processes()).toEqual([]);
+    const history = await project.history();
+    expect(of(history, 'session.ended').map(({ data }) => data.outcome)).toEqual(
+      everyAgent.map(() => 'cancelled'),
+    );
+    expect(history.at(-1)).toMatchObject({ type: 'run.cancelled' });
+  });
+
+  test('goes on after the CLI was killed, when all that it left behind is gone', async () => {
+    let left: readonly { readonly pid: number; readonly processStart: string }[] = [];
+    const stillThere: unknown[] = [];
+    const project = await agentProject({
+      script: scriptFor(everyAgent, agent => ({ told, index }) => {
+        if (told.includes('You were interrupted')) {
+          stillThere.push(...left.filter(isSameProcess));
+          return project.once(agent, write('done.txt'));
+        }
+        return index === 0 ? { say: 'I wait.', actions: [{ run: endless }] } : { say: 'Never.' };
+      }),
+      steps: endlessSteps,
+    });
+    const run = project.start('run', 'flow');
+    await until(() => project.inWorkspaces('started.txt').length === everyAgent.length);
+    run.kill('SIGKILL');
+    await run.ended;
+    left = project.processes();
+    expect(left.length).toBeGreaterThan(2 * everyAgent.length);
+    const resumed = await project.reprise('resume');
+    const history = await project.history();
+    expectCode(resumed, 0);
+    expect(stillThere).toEqual([]);
+    expect(project.processes()).toEqual([]);
+    for (const agent of everyAgent) {
+      const [first, second, ...more] = sessionsIn(history).filter(({ step }) => step === agent);
+      expect(second).toMatchObject({ sessionId: first?.sessionId, resumes: true });
+      expect(more).toEqual([]);
+      expect(usageIn(history, agent)).toMatchObject([{ inputTokens: 200 }]);
+    }
+  });
+
+  // Whether the kill comes before the agent has answered is up to four programs and the machine: it is tried again if not.
+  test('begins anew if the CLI was killed before the agent had said a word', { retry: 3 }, async () => {
+    const project = await agentProject({
+      script: scriptFor(
+        everyAgent,
+        agent =>
+          ({ index }) =>
+            index === 0 ? write(`${agent}.txt`) : { say: 'Done.' },
+      ),
+      steps: stepsFor(everyAgent),
+    });
+    const run = project.start('run', 'flow');
+    await until(() => everyAgent.every(agent => new RegExp(`agent ${agent} .*started`).test(run.stderr)));
+    run.kill('SIGKILL');
+    await run.ended;
+    expectCode(await project.reprise('resume'), 0);
+    const history = await project.history();
+    for (const agent of everyAgent)
+      expect(endsIn(history)[agent]).toMatchObject({ output: { text: 'Done.' } });
+    expect(of(history, 'workspace.saved').map(({ data }) => data.files)).toEqual([1, 1, 1, 1]);
+    expect(project.processes()).toEqual([]);
+  });
+});

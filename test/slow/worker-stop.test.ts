@@ -1,0 +1,281 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { releaseToken, takeToken } from '../../src/git/lock-file.ts';
+import { isSameProcess, processStart, thisProcess } from '../../src/process/table.ts';
+import { until } from '../e2e/run-inline.ts';
+import {
+  nothingLeft,
+  type WorkerProject,
+  type WorkerProjectOptions,
+  workerProject,
+} from '../e2e/worker-project.ts';
+
+/** Holds a lock as somebody who is alive would. */
+function hold(project: WorkerProject, lock: string): void {
+  const folder = join(project.root, lock);
+  const held = { token: 1, owner: { ...thisProcess(), incarnation: 'somebody' } };
+  expect(takeToken(folder, held)).toBe(true);
+  onTestFinished(() => releaseToken(folder, held));
+}
+
+const dispatchLock = '.reprise/state/locks/agents/dispatch/1';
+const agentLock = '.reprise/state/locks/agents/slow/1';
+const landLock = '.git/reprise/locks/land';
+
+const writes = 'echo new > new.txt; echo "<next>land</next>"';
+const never = 'echo $$ >> $MARKS; exec sleep 1000';
+const task = { one: '# Do it\n' };
+
+interface Wait {
+  readonly project: WorkerProjectOptions;
+  /** Before the worker starts. */
+  readonly first?: (project: WorkerProject) => void;
+  /** What is seen when it waits: in its output, or a mark. */
+  readonly sign: RegExp;
+  readonly says: readonly string[];
+  /** What is on reprise/parked/one beside main. */
+  readonly parked: readonly string[];
+  readonly claims: readonly string[];
+}
+
+const stops = 'worker-1  stopped by request';
+
+const waits: Readonly<Record<string, Wait>> = {
+  'its turn to dispatch': {
+    project: { agents: { implement: writes }, tasks: task },
+    first: project => hold(project, dispatchLock),
+    sign: /waiting for a free slot of agent dispatch/,
+    says: [stops],
+    parked: [],
+    claims: [],
+  },
+  'an agent at work': {
+    project: { agents: { implement: `echo half > half.txt; ${never}` }, tasks: task },
+    sign: /^\d+$/m,
+    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
+    parked: ['half.txt'],
+    claims: ['one released'],
+  },
+  'an agent that has done nothing yet': {
+    project: { agents: { implement: never }, tasks: task },
+    sign: /^\d+$/m,
+    says: ['worker-1  released one: interrupted by Ctrl-C', stops],
+    parked: [],
+    claims: ['one released'],
+  },
+  'the verification': {
+    project: { agents: { implement: writes }, tasks: task, config: `workers: { verify: "${never}" }` },
+    sign: /^\d+$/m,
+    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
+    parked: ['issues/one.md', 'new.txt'],
+    claims: ['one released'],
+  },
+  'somebody else who lands': {
+    project: { agents: { implement: writes }, tasks: task },
+    first: project => hold(project, landLock),
+    sign: /waiting for process \d+ to finish its landing/,
+    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
+    parked: ['issues/one.md', 'new.txt'],
+    claims: ['one released'],
+  },
+  'the limit of an agent to pass': {
+    project: {
+      agents: {
+        implement: `echo half > half.txt; echo '{ "type": "result", "limit": {} }'`,
+      },
+      tasks: task,
+    },
+    sign: /worker-1 {2}pausing for 5m/,
+    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
+    parked: ['half.txt'],
+    claims: ['one released'],
+  },
+  'a place of an agent': {
+    project: {
+      files: { 'slow.sh': writes },
+      tasks: task,
+      config: `  slow: { kind: command, command: [sh, slow.sh], max_concurrency: 1 }
+workers: { agent: slow }`,
+    },
+    first: project => hold(project, agentLock),
+    sign: /waiting for a free slot of agent slow/,
+    says: ['worker-1  released one: interrupted by Ctrl-C', stops],
+    parked: [],
+    claims: ['one released'],
+  },
+  'the setup of a worktree': {
+    project: { agents: { implement: writes }, tasks: task, config: `worktrees: { setup: "${never}" }` },
+    sign: /^\d+$/m,
+    says: ['worker-1  released one: interrupted by Ctrl-C', stops],
+    parked: [],
+    claims: ['one released'],
+  },
+  'a checkout that is in the way': {
+    project: { agents: { implement: 'echo theirs > a.txt; echo "<next>land</next>"' }, tasks: task },
+    first: project => project.write({ 'a.txt': 'mine\n' }),
+    sign: /waiting to land one, which is done/,
+    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
+    parked: ['a.txt', 'issues/one.md'],
+    claims: ['one released'],
+  },
+  'a command that lists the tasks': {
+    project: { agents: { implement: writes }, config: `tasks: { command: "${never}" }` },
+    sign: /^\d+$/m,
+    says: [stops],
+    parked: [],
+    claims: [],
+  },
+  'something to do': {
+    project: { agents: { implement: writes } },
+    sign: /sleeping: /,
+    says: [stops],
+    parked: [],
+    claims: [],
+  },
+};
+
+const claimsOf = (project: WorkerProject) =>
+  project.inStore(async store => (await store.claims.list()).map(({ task, state }) => `${task} ${state}`));
+
+const parkedFiles = (project: WorkerProject): readonly string[] =>
+  project.git('branch', '--list', 'reprise/parked/*') === ''
+    ? []
+    : project.git('diff', '--name-only', 'main', 'reprise/parked/one').split('\n');
+
+describe('Ctrl-C while a worker waits for', () => {
+  it.each(Object.entries(waits))('%s ends it gently', async (_, { first, sign, says, ...wait }) => {
+    const project = workerProject(wait.project);
+    first?.(project);
+    const main = project.git('rev-parse', 'main');
+    const worker = project.worker();
+    await until(() => sign.test(`${worker.stderr}\n${project.marks().join('\n')}`));
+    worker.kill('SIGINT');
+    const { code, stderr } = await worker.ended;
+    expect(linesOf(stderr).slice(-says.length), stderr).toEqual(says);
+    expect(code).toBe(130);
+    expect(project.git('rev-parse', 'main')).toBe(main);
+    expect(parkedFiles(project)).toEqual(wait.parked);
+    expect(await claimsOf(project)).toEqual(wait.claims);
+    const held = [dispatchLock, agentLock, landLock].map(lock => join(project.root, lock));
+    const { locks, ...left } = await project.leftovers();
+    expect({ ...left, locks: locks.filter(lock => !held.includes(lock)) }).toEqual(nothingLeft);
+  });
+});
+
+describe('Ctrl-C twice while a worker waits for', () => {
+  it.each(Object.entries(waits))(
+    '%s leaves nothing that is not told of',
+    async (_, { first, sign, ...wait }) => {
+      const project = workerProject(wait.project);
+      first?.(project);
+      const main = project.git('rev-parse', 'main');
+      const worker = project.worker();
+      await until(() => sign.test(`${worker.stderr}\n${project.marks().join('\n')}`));
+      worker.kill('SIGINT');
+      worker.kill('SIGINT');
+      const { code, stderr } = await worker.ended;
+      expect(code, stderr).toBe(130);
+      expect(project.git('rev-parse', 'main')).toBe(main);
+      const { worktrees, branches, processes } = await project.leftovers();
+      expect(processes).toEqual([]);
+      const folders = worktrees.map(line => line.replace('worktree ', ''));
+      // A branch is told of with the folder that has it checked out.
+      const isCheckedOut = (branch: string) =>
+        folders.some(folder => folder.endsWith(branch.replace('reprise/', '/')));
+      const left = [...folders, ...branches.filter(branch => !isCheckedOut(branch))];
+      const isToGoOn = left.length > 0 && (await isTakenOver(project));
+      for (const each of isToGoOn ? [] : left) expect(stderr).toContain(`${each} is left`);
+    },
+  );
+});
+
+/** Then it is no leftover: the next worker goes on with it. */
+const isTakenOver = async (project: WorkerProject): Promise<boolean> =>
+  (await project.cli(['status'])).stdout.includes('the next worker takes over: reprise worker');
+
+/** Without the time in front. */
+const linesOf = (text: string): readonly string[] =>
+  text
+    .trim()
+    .split('\n')
+    .map(line => line.replace(/^\d\d:\d\d:\d\d /, ''));
+
+describe('a second Ctrl-C', () => {
+  it('ends a worker at once, with an agent that does not want to end; another goes on with the task', async () => {
+    const project = workerProject({
+      agents: {
+        implement: `
+          if [ -e $MARKS.mild ]; then ${writes}; exit; fi
+          exec > /dev/null 2>&1
+          trap 'echo deaf >> $MARKS' INT TERM
+          echo "pid $$" >> $MARKS
+          while :; do sleep 0.05 || true; done`,
+      },
+      tasks: task,
+    });
+    const worker = project.worker();
+    await until(() => project.marks().length > 0);
+    const pid = Number(project.marks()[0]?.slice(4));
+    const agent = { pid, processStart: processStart(pid) ?? 'gone' };
+    worker.kill('SIGINT');
+    await until(() => project.marks().includes('deaf'));
+    worker.kill('SIGINT');
+    const { code } = await worker.ended;
+    expect(code).toBe(130);
+    expect(isSameProcess(agent)).toBe(false);
+    project.tell('mild', '');
+    const other = await project.worker(['--until-idle']).ended;
+    expect(other.code, other.stderr).toBe(0);
+    expect(project.landed()).toEqual(['one']);
+    expect(await project.leftovers()).toEqual(nothingLeft);
+  });
+
+  it('that leaves no time to give the task back does not make it fail, and loses nothing', async () => {
+    const project = workerProject({
+      agents: {
+        implement: `
+          if [ -e $MARKS.mild ]; then ${writes}; exit; fi
+          echo half > half.txt
+          exec > /dev/null 2>&1
+          trap '' INT TERM
+          echo begun >> $MARKS
+          while :; do sleep 0.05 || true; done`,
+      },
+      tasks: task,
+    });
+    const worker = project.worker(['--json']);
+    await until(() => project.marks().length > 0);
+    worker.kill('SIGINT');
+    await until(() => worker.stdout.includes('"cancel.requested"'));
+    worker.kill('SIGKILL');
+    await worker.ended;
+    project.tell('mild', '');
+    const other = await project.worker(['--until-idle']).ended;
+    expect(other.code, other.stderr).toBe(0);
+    expect(other.stderr).toContain('released one: interrupted by Ctrl-C; its work is on reprise/parked/one');
+    expect(parkedFiles(project)).toEqual(expect.arrayContaining(['half.txt']));
+    expect(project.landed()).toEqual(['one']);
+    expect(await project.leftovers()).toEqual(nothingLeft);
+  });
+});
+
+it('a worker names what it could not remove, and how to', async () => {
+  const project = workerProject({
+    agents: {
+      implement: `
+        git worktree add --quiet --force "$MARKS.elsewhere" "$(git branch --show-current)"
+        echo "<next>give-up: nobody knows how</next>"`,
+    },
+    tasks: task,
+  });
+  const { code, stderr } = await project.worker(['--once', '--quiet']).ended;
+  expect(code).toBe(1);
+  const { branches } = await project.leftovers();
+  expect(branches).toHaveLength(1);
+  expect(linesOf(stderr), stderr).toContain(
+    `worker-1  note: the branch ${branches[0]} was not removed: it could not be removed; to clean up: reprise gc`,
+  );
+  project.git('worktree', 'remove', '--force', join(project.root, '.git/marks.elsewhere'));
+  expect((await project.cli(['gc'])).code).toBe(0);
+  expect((await project.leftovers()).branches).toEqual([]);
+});

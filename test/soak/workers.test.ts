@@ -1,0 +1,93 @@
+import { expect, it } from 'vitest';
+import type { RunningCli } from '../e2e/run-inline.ts';
+import { manyTasks, nothingLeft, type WorkerProject, workerProject } from '../e2e/worker-project.ts';
+import { rounds } from '../support/rounds.ts';
+
+const workers = 4;
+const total = rounds(200);
+const tasks = manyTasks(total);
+const seed = Number(process.env['SOAK_SEED'] ?? Date.now() % 1_000_000);
+
+/** mulberry32: numbers from 0 to 1 that are the same for the same seed. */
+function randomFrom(start: number): () => number {
+  let state = start >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** Leaves a process behind that would outlive whoever does not look after it. */
+const agent = `
+  script:
+    - run: (setsid sleep 1000 >/dev/null 2>&1 &) ; echo "$REPRISE_TASK" > "$REPRISE_TASK.txt"
+    - say: <next>land</next>
+`;
+
+interface Crew {
+  readonly at: (RunningCli | undefined)[];
+  /** Of those that were not killed. */
+  readonly deaths: string[];
+  /** Lines about what went wrong, although nothing is wrong with any task. */
+  readonly trouble: string[];
+  /** Aborted when it takes too long. */
+  readonly signal: AbortSignal;
+}
+
+/** One more worker, and another in its place whenever it is killed, until one ends by itself. */
+async function keepOneAtWork(project: WorkerProject, crew: Crew, place: number): Promise<void> {
+  while (!crew.signal.aborted) {
+    const worker = project.worker(['--until-idle']);
+    crew.at[place] = worker;
+    const { code, stderr } = await worker.ended;
+    crew.at[place] = undefined;
+    crew.trouble.push(
+      ...stderr.split('\n').filter(line => /failed|gave up on|released \S+:|error/.test(line)),
+    );
+    if (code === 0) return;
+    if (code !== null) crew.deaths.push(`exit ${code}: ${stderr.slice(-2_000)}`);
+    if (code !== null && crew.deaths.length > 3) return;
+  }
+}
+
+it(`4 workers that are killed again and again land ${total} tasks once each (SOAK_SEED=${seed})`, async ({
+  signal,
+}) => {
+  console.info(`SOAK_SEED=${seed}`);
+  const random = randomFrom(seed);
+  const project = workerProject({
+    tasks,
+    config: `  implement:\n    kind: scripted${agent.replaceAll('\n', '\n  ')}`,
+  });
+  const crew: Crew = { at: [], deaths: [], trouble: [], signal };
+  const began = Date.now();
+  const places = Array.from({ length: workers }, (_, place) => keepOneAtWork(project, crew, place));
+  let isOver = false;
+  const ended = Promise.all(places).then(() => {
+    isOver = true;
+  });
+  let killed = 0;
+  while (!isOver) {
+    const pause = 1_000 + random() * 3_000;
+    const victim = Math.floor(random() * workers);
+    await Promise.race([ended, new Promise(resolve => setTimeout(resolve, pause))]);
+    if (isOver || project.landed().length >= Object.keys(tasks).length) break;
+    if (!crew.at[victim]) continue;
+    crew.at[victim]?.kill('SIGKILL');
+    killed++;
+  }
+  await ended;
+  console.info(`${killed} workers were killed in ${Math.round((Date.now() - began) / 1000)} s`);
+  expect([...crew.deaths, ...crew.trouble]).toEqual([]);
+  const claims = await project.inStore(store => store.claims.list());
+  expect(claims.filter(({ state }) => state !== 'landed')).toEqual([]);
+  expect(project.git('log', '--format=%s', '--invert-grep', '--grep=^Task: ', 'main')).toBe('begin');
+  expect(project.landed().toSorted()).toEqual(Object.keys(tasks));
+  expect(await project.leftovers()).toEqual(nothingLeft);
+  expect(project.git('rev-list', '--merges', 'main')).toBe('');
+  expect(project.git('status', '--porcelain')).toBe('');
+  project.git('fsck', '--strict');
+  expect(killed).toBeGreaterThan(total / 40);
+});

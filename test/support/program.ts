@@ -1,0 +1,18 @@
+import { join, relative } from 'node:path';
+import { rolldown } from 'rolldown';
+import { replaceFiles } from '../../scripts/build/files.ts';
+import { root } from '../../scripts/build/package.ts';
+
+/** Node 20 does not run TypeScript: makes a file of JavaScript of a program that imports from `src`, and gives its path. */
+export async function programOf(file: string): Promise<string> {
+  const folder = join(root, 'node_modules/.cache/programs', relative(root, file).replace(/\.ts$/, ''));
+  const external = (id: string) => !id.startsWith('.') && !id.startsWith('/');
+  const build = await rolldown({ cwd: root, input: { program: file }, external, platform: 'node' });
+  try {
+    const { output } = await build.generate({ codeSplitting: false });
+    replaceFiles(folder, '.js', new Map([['program.js', output[0].code]]));
+  } finally {
+    await build.close();
+  }
+  return join(folder, 'program.js');
+}
