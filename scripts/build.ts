@@ -3,4 +3,4 @@ import { buildPackage } from './build/package.ts';
 import { buildTypes } from './build/types.ts';
 
 await buildPackage();
-buildTypes();
+await buildTypes();

@@ -17,18 +17,20 @@ const format = {
   minifyInternalExports: false,
 };
 
+export const bundleOptions = {
+  cwd: root,
+  input,
+  // Dependencies are installed, not bundled.
+  external: (id: string) => !id.startsWith('.') && !id.startsWith('/'),
+  platform: 'node',
+  // A module is loaded for its exports, so a file that only re-exports costs nothing.
+  treeshake: { moduleSideEffects: false },
+  checks: { ineffectiveDynamicImport: false },
+} as const;
+
 /** Writes the JavaScript of the package to `dist/`. What is loaded with `import()` is in files of its own. */
 export async function buildPackage(): Promise<void> {
-  const build = await rolldown({
-    cwd: root,
-    input,
-    // Dependencies are installed, and not included.
-    external: id => !id.startsWith('.') && !id.startsWith('/'),
-    platform: 'node',
-    // A module is loaded for what it exports, so that a file that only re-exports costs nothing.
-    treeshake: { moduleSideEffects: false },
-    checks: { ineffectiveDynamicImport: false },
-  });
+  const build = await rolldown(bundleOptions);
   try {
     const apart = await build.generate(format);
     const start = loadedWith(input['cli/main'], chunksOf(apart));
