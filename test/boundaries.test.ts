@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 
-/** Where code may only know what it is told: no clock, no chance, no processes. */
-const closedRooms = ['src/core', 'src/workflow', 'src/store', 'src/engine'];
+/** Folders whose code gets time, random numbers and processes only through ports. */
+const pureFolders = ['src/core', 'src/workflow', 'src/store', 'src/engine'];
 const clockFile = 'src/core/time.ts';
 
 const forbiddenModules =
@@ -29,8 +29,8 @@ interface Source {
   readonly mayConvertTimes?: boolean;
 }
 
-/** `file:line: what`, for everything in the source that a closed room may not use. */
-function breaches({ file, text, mayConvertTimes = false }: Source): string[] {
+/** Returns `file:line: name` for each use that is forbidden in these folders. */
+function violationsIn({ file, text, mayConvertTimes = false }: Source): string[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   const found: string[] = [];
   const report = (node: ts.Node, what: string) => {
@@ -60,7 +60,7 @@ function importedModule(node: ts.Node): string | undefined {
   return loads && module && ts.isStringLiteralLike(module) ? module.text : undefined;
 }
 
-/** A forbidden name that stands for the thing itself: not a type, a key, a parameter or a property of something else. */
+/** Whether an identifier refers to the forbidden global, and is not a type, a key, a parameter or a property. */
 function isUse(node: ts.Node): node is ts.Identifier {
   if (!ts.isIdentifier(node) || !forbiddenNames.has(node.text)) return false;
   const { parent } = node;
@@ -83,24 +83,25 @@ function isHarmlessDate(date: ts.Identifier, mayConvertTimes: boolean): boolean 
 const isMathRandom = (node: ts.Node): boolean =>
   ts.isPropertyAccessExpression(node) && node.name.text === 'random' && node.expression.getText() === 'Math';
 
-function sourcesOf(room: string): string[] {
-  const files = readdirSync(room, { recursive: true, encoding: 'utf8' }).map(name => join(room, name));
+function sourcesOf(folder: string): string[] {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(name => join(folder, name));
   return files.filter(file => file.endsWith('.ts') && !/(\.(test|conformance)\.ts$|\/fixtures\/)/.test(file));
 }
 
-describe('the rooms that may not look outside', () => {
-  it.each(closedRooms)('%s uses no clock, chance, timer or process', room => {
-    const files = sourcesOf(room);
+describe('the folders without access to the outside', () => {
+  it.each(pureFolders)('%s uses no clock, random number, timer or process', folder => {
+    const files = sourcesOf(folder);
     expect(files.length).toBeGreaterThan(3);
     const found = files.flatMap(file =>
-      breaches({ file, text: readFileSync(file, 'utf8'), mayConvertTimes: file === clockFile }),
+      violationsIn({ file, text: readFileSync(file, 'utf8'), mayConvertTimes: file === clockFile }),
     );
     expect(found).toEqual([]);
   });
 });
 
-describe('the check itself', () => {
-  const check = (text: string, mayConvertTimes = false) => breaches({ file: 'x.ts', text, mayConvertTimes });
+describe('the boundary check', () => {
+  const check = (text: string, mayConvertTimes = false) =>
+    violationsIn({ file: 'x.ts', text, mayConvertTimes });
 
   it.each([
     ['const at = Date.now();', 'Date'],
@@ -135,7 +136,7 @@ describe('the check itself', () => {
     expect(check(text)).toEqual([]);
   });
 
-  it('lets the file of time conversions convert, and not ask what time it is', () => {
+  it('allows the time module to convert times but not to read the clock', () => {
     expect(check('const a = new Date(ms).toISOString(); const b = Date.parse(text);', true)).toEqual([]);
     expect(check('const a = new Date(); const b = Date.now();', true)).toEqual([
       'x.ts:1: Date',

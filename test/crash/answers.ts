@@ -2,7 +2,7 @@ import type { EventStore } from '../../src/store/port.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 
-/** Answers what a run waits for, or will wait for. */
+/** Posts every approval and signal that a run waits for, or is going to wait for. */
 export async function answersFor(name: string, store: EventStore, runId: string): Promise<void> {
   const events = await store.read(runId);
   const open = new Set(events.filter(({ type }) => type === 'approval.requested').map(({ step }) => step));

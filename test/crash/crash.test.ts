@@ -38,7 +38,7 @@ function makeRepository(folder: string): void {
   git('commit', '--quiet', '--allow-empty', '--message', 'Begin');
 }
 
-/** The state of one run on disk, and what its steps left outside. */
+/** One run: its state on disk, and the marks that its steps leave outside the store. */
 class Case {
   readonly folder: string;
   readonly id: string;
@@ -55,7 +55,7 @@ class Case {
     if (name === 'agents') makeRepository(this.folder);
   }
 
-  /** Runs a process to its end; `killed` if it did not get to it. */
+  /** Starts or resumes the run in a process of its own, which kills itself after `killAfter` commits. */
   live(killAfter = 0): Promise<'killed' | 'ended' | 'suspended'> {
     const env = { ...process.env, CRASH_MARKS: join(this.folder, 'marks'), CRASH_CASE: this.id };
     const child = spawn(process.execPath, [program, this.folder, this.name, String(killAfter)], {
@@ -75,12 +75,12 @@ class Case {
     });
   }
 
-  /** Answers what the run waits for, or will wait for. */
+  /** Posts every approval and signal that the run waits for, or is going to wait for. */
   async answer(): Promise<void> {
     await this.#withStore((store, runId) => answersFor(this.name, store, runId));
   }
 
-  /** Lives on until the run has ended; resuming one that failed would be another go at it. */
+  /** Resumes until the run has ended. A failed run counts as ended: resuming it would retry it. */
   async seeThrough(): Promise<void> {
     while (!(await this.hasEnded())) {
       await this.answer();
@@ -126,14 +126,14 @@ interface KillPoint {
   readonly commit: number;
 }
 
-/** Kills after one commit, and then resumes; or kills the resume as well, early on, and resumes again. */
+/** Kills a run after one commit and resumes it. `again` kills the resume as well, after that number of its commits. */
 async function killAt({ name, base, phase, digest, commit }: KillPoint, again: number): Promise<boolean> {
   const context = `${name}, ${phase}, killed after commit ${commit}${again ? ` and ${again} of the resume` : ''}`;
   const run = new Case(name, `${phase}-${commit}-${again}`, base);
   if ((await run.live(commit)) !== 'killed') return false;
   const promises = new Promises(run, digest);
   await promises.remember();
-  // A function that waited for somebody starts from the top in its next life, so only first lives can be held to it.
+  // A resumed function that was waiting starts again from the top, so only the first process can be checked for this.
   if (!base) promises.expectOnce(context);
   if (again > 0 && !(await run.hasEnded())) {
     await run.answer();
@@ -157,21 +157,16 @@ async function killAtEveryCommit(point: Omit<KillPoint, 'commit'>): Promise<numb
 }
 
 describe('a run that is killed after any commit', () => {
-  it.concurrent.each(names)(
-    '%s: goes on, ends as if nothing had happened, and does nothing twice',
-    async name => {
-      const clean = new Case(name, 'clean');
-      const suspends = (await clean.live()) === 'suspended';
-      const suspended = suspends ? new Case(name, 'suspended', clean) : undefined;
-      if (suspends) await clean.seeThrough();
-      await suspended?.answer();
-      const digest = digestsOf(await clean.history()).outcome;
-      const points = await killAtEveryCommit({ name, base: undefined, phase: 'first', digest });
-      const later = suspended
-        ? await killAtEveryCommit({ name, base: suspended, phase: 'second', digest })
-        : 1;
-      if (points < 4 || later < 1)
-        throw new Error(`only ${points} and ${later} commits could be found to kill after`);
-    },
-  );
+  it.concurrent.each(names)('%s reaches the same outcome on resume and does nothing twice', async name => {
+    const clean = new Case(name, 'clean');
+    const suspends = (await clean.live()) === 'suspended';
+    const suspended = suspends ? new Case(name, 'suspended', clean) : undefined;
+    if (suspends) await clean.seeThrough();
+    await suspended?.answer();
+    const digest = digestsOf(await clean.history()).outcome;
+    const points = await killAtEveryCommit({ name, base: undefined, phase: 'first', digest });
+    const later = suspended ? await killAtEveryCommit({ name, base: suspended, phase: 'second', digest }) : 1;
+    if (points < 4 || later < 1)
+      throw new Error(`only ${points} and ${later} commits were found to kill after`);
+  });
 });

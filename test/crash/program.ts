@@ -3,7 +3,7 @@ import type { EventStore } from '../../src/store/port.ts';
 import { agents, noteFailure, workflows } from './workflows.ts';
 
 /**
- * Starts the run in a folder, or resumes the one that is there, and is killed after so many commits.
+ * Starts the run in a folder, or resumes the run that is already there, and kills itself after a number of commits.
  * Usage: program.ts <folder> <workflow> <commits, 0 for never>
  */
 const [folder = '', name = '', killAfter] = process.argv.slice(2);
@@ -19,7 +19,7 @@ const commits = new Set([
   'acquire',
 ]);
 
-/** The process does not get to do anything between the commit and its end. */
+/** Wraps a store so that the process kills itself right after a commit, before it can do anything else. */
 function mortal(store: EventStore): EventStore {
   let left = Number(killAfter);
   const done = (operation: string, result: unknown) => {

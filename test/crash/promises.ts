@@ -4,19 +4,19 @@ import type { HistoryEvent } from '../../src/core/events.ts';
 import { digestsOf } from '../../src/engine/history/digest.ts';
 import { unitOfEvent } from '../../src/engine/state/graph.ts';
 
-/** A run whose steps leave a mark outside of the store each time that an attempt begins to work. */
+/** A run whose steps leave a mark outside of the store each time an attempt starts. */
 export interface MarkedRun {
   readonly folder: string;
   history(): Promise<readonly HistoryEvent[]>;
 }
 
-/** Attempts whose success is part of a history. */
+/** Returns the attempts that a history records as completed. */
 const completed = (events: readonly HistoryEvent[]): string[] =>
   events.flatMap(event =>
     event.type === 'step.completed' ? [`${unitOfEvent(event)}#${event.attempt ?? 1}`] : [],
   );
 
-/** How often each attempt of each step began to work. */
+/** Returns how often each attempt of each step started. */
 function marksOf({ folder }: MarkedRun): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const file = join(folder, 'marks');
@@ -26,19 +26,19 @@ function marksOf({ folder }: MarkedRun): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** What must hold once a run has been killed, perhaps again, and has come to its end. */
+/** Guarantees that hold for a run that was killed, perhaps more than once, and has ended. */
 export class Promises {
   readonly #kept = new Map<string, number>();
   readonly #run: MarkedRun;
   readonly #digest: string;
 
-  /** `digest`: of the outcome without a crash. */
+  /** `digest` is the digest of the outcome without a crash. */
   constructor(run: MarkedRun, digest: string) {
     this.#run = run;
     this.#digest = digest;
   }
 
-  /** Called right after a kill: what is finished now must not be done again. */
+  /** Call right after a kill: attempts that have completed must not run again. */
   async remember(): Promise<void> {
     const marks = marksOf(this.#run);
     for (const attempt of completed(await this.#run.history())) {
@@ -52,15 +52,15 @@ export class Promises {
     const { outcome } = digestsOf(history);
     if (outcome !== this.#digest)
       throw new Error(
-        `${context}: the run came to another end:\n${history.map(e => JSON.stringify(e)).join('\n')}`,
+        `${context}: the outcome of the run has changed:\n${history.map(e => JSON.stringify(e)).join('\n')}`,
       );
     const marks = marksOf(this.#run);
     for (const [attempt, count] of this.#kept) {
-      if (marks.get(attempt) !== count) throw new Error(`${context}: ${attempt} was finished and ran again`);
+      if (marks.get(attempt) !== count) throw new Error(`${context}: ${attempt} had completed and ran again`);
     }
   }
 
-  /** After a single kill of the first life, finished means done exactly once. */
+  /** Call after a single kill of the first process: a completed attempt ran exactly once. */
   expectOnce(context: string): void {
     for (const [attempt, count] of this.#kept)
       if (count !== 1) throw new Error(`${context}: ${attempt} ran ${count} times`);

@@ -13,7 +13,7 @@ import {
 import type { StepContext, WorkflowModel } from '../../src/workflow/model.ts';
 import { loadWorkflow } from '../../src/workflow/yaml/load.ts';
 
-/** Resolved when the history of the run holds a failed step. */
+/** Resolves when the history of the run contains a failed step. */
 let failureSeen = withResolvers();
 
 function withResolvers() {
@@ -24,17 +24,17 @@ function withResolvers() {
   return { promise, resolve };
 }
 
-/** The history of the run holds a failed step. */
+/** Reports that the history of the run contains a failed step. */
 export const noteFailure = () => failureSeen.resolve();
 
-/** For lives that share a process: the next one has not seen any. */
+/** Resets the failure for the next simulated process, which has not seen one. */
 export const forgetFailure = () => {
   failureSeen = withResolvers();
 };
 
 const turn = () => new Promise(resolve => setImmediate(resolve));
 
-/** Leaves a mark outside the store each time that an attempt of the step begins. */
+/** Leaves a mark outside the store each time an attempt of the step starts. */
 const mark = (ctx: Pick<StepContext, 'step' | 'attempt'>) =>
   appendFileSync(process.env['CRASH_MARKS'] ?? '', `${ctx.step}#${ctx.attempt}\n`);
 
@@ -97,7 +97,7 @@ function sleep() {
 
 function approval() {
   const before = named('before');
-  const gate = approve('gate', { after: { before }, message: 'go on?' });
+  const gate = approve('gate', { after: { before }, message: 'continue?' });
   return workflow('approval', { steps: [before, gate, work('after', { gate }, ({ gate }) => gate.choice)] });
 }
 
@@ -144,7 +144,7 @@ function fanOut() {
   return workflow('fan-out', { steps: [...uses, work('all', after, outputs => outputs)] });
 }
 
-/** Steps that end only after the failure is part of history, so that a crash cannot change who was there first. */
+/** Steps that end only after the failure is in the history, so that a crash cannot change which of them ended first. */
 function failFast() {
   const quick = named('quick');
   const held = step('held', {
@@ -196,7 +196,7 @@ function carryOn() {
   return workflow('continue', { steps, onFailure: 'continue' });
 }
 
-/** Each script leaves something behind that has left its process group. */
+/** Each script leaves a child running in another process group. */
 const script = (id: string, rest = '') =>
   shell(id, {
     run: `echo "$REPRISE_STEP#$REPRISE_ATTEMPT" >> "$CRASH_MARKS"
@@ -237,29 +237,29 @@ steps:
 `,
 );
 
-/** Copies of an agent in workspaces of their own, the best of which is landed. */
-const agentsAtWork = yaml(
+/** Copies of an agent, each in its own workspace. The selected one lands. */
+const agentSteps = yaml(
   'agents',
   `name: agents
 steps:
   - id: fix
     agent: coder
     concurrency: 2
-    prompt: Mend it.
-    checks: ["test -s mended.txt"]
-    select: { gates: ['grep -q "worker 1" mended.txt'] }
+    prompt: Fix it.
+    checks: ["test -s fixed.txt"]
+    select: { gates: ['grep -q "worker 1" fixed.txt'] }
   - id: land
     needs: [fix]
     land: main
-    verify: test -s mended.txt
+    verify: test -s fixed.txt
 `,
 );
 
-const edit = `${markWorker}; echo "worker $REPRISE_WORKER" > mended.txt`;
+const edit = `${markWorker}; echo "worker $REPRISE_WORKER" > fixed.txt`;
 
 export const agents = parseAgents({
   config: {
-    coder: { kind: 'scripted', permissions: 'full', script: [{ run: edit }, { say: 'Mended.' }] },
+    coder: { kind: 'scripted', permissions: 'full', script: [{ run: edit }, { say: 'Fixed.' }] },
   },
   files: [],
 });
@@ -277,5 +277,5 @@ export const workflows: Readonly<Record<string, { readonly model: WorkflowModel 
   continue: carryOn(),
   shell: scripts(),
   workers,
-  agents: agentsAtWork,
+  agents: agentSteps,
 };

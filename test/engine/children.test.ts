@@ -17,7 +17,7 @@ describe('a child workflow', () => {
     expect(result).toMatchObject({ status: 'completed', output: expected });
   });
 
-  it('keeps its uses apart after a resume', async () => {
+  it('has separate outputs for the steps that use it after a resume', async () => {
     const runs: number[] = [];
     const note = step('note', {
       input,
@@ -143,7 +143,7 @@ describe('a child workflow', () => {
     });
   });
 
-  it('counts as failed if a sibling fails at the same moment', async () => {
+  it('counts as failed, not cancelled, if a sibling fails at the same moment', async () => {
     const together = barrier(2);
     const bad = step('bad', {
       run: async (): Promise<string> => {

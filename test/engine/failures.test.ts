@@ -165,7 +165,7 @@ describe('the result of a run', () => {
     expect(result).toMatchObject({ status: 'completed', output: { b: 2, c: 3, alone: 4 } });
   });
 
-  it('is the first cause, whatever the order of the names', async () => {
+  it('names the first cause, regardless of the order of the step names', async () => {
     const z1 = step('zulu', {
       run: (): string => {
         throw new Error('first');

@@ -270,7 +270,7 @@ describe('a fan-out', () => {
     expect(attempts.sort()).toEqual(['0#1', '1#1', '1#2', '2#1', '2#2', '2#3']);
   });
 
-  it('keeps the outputs of child workflows apart', async () => {
+  it('gives each copy of a child workflow its own output', async () => {
     const input = z.object({ n: z.number() });
     const double = step('double', { input, run: (_, ctx) => ctx.input.n * 2 });
     const child = workflow('child', { input, steps: [double], output: { double } });

@@ -74,8 +74,8 @@ const startsOf = ({ scope }: GraphNode, lives: ReadonlyMap<string, string>): num
   scope.parent ? countStarts(lives.get(scope.parent.unit)) : 1;
 
 /**
- * A life of a step is any number of attempts and one end, or a skip. A nested step has one life per start of its
- * parent.
+ * A life of a step is any number of attempts followed by one end, or a skip. A nested step has one life per start of
+ * its parent.
  */
 function expectWholeLives(unit: string, lives: ReadonlyMap<string, string>, count: number): void {
   const life = lives.get(unit) ?? '';

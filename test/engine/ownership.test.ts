@@ -118,7 +118,7 @@ describe('run ownership', () => {
     expect((await store.list())[0]?.owner).toBeNull();
   });
 
-  it('is given up when the store fails, and the first error is reported', async () => {
+  it('is released when the store fails, and the first error is reported', async () => {
     const inner = memoryStore();
     const broken: EventStore = { ...inner, append: () => Promise.reject(new Error('disk full')) };
     const work = step('work', { run: () => 1 });

@@ -63,7 +63,7 @@ describe('any workflow', () => {
     );
   });
 
-  it('leads to the same digests whatever the timing and the limit', async () => {
+  it('leads to the same digests regardless of the timing and the limit', async () => {
     await fc.assert(
       fc.asyncProperty(
         steadyWorkflow,

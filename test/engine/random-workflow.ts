@@ -9,7 +9,7 @@ export interface WorkflowSpec {
 }
 
 export interface StepSpec {
-  /** Dependencies, as indexes of earlier steps, and whether any status of them will do. */
+  /** Dependencies, as indexes of earlier steps. A tolerant one accepts any status. */
   readonly needs: readonly { readonly of: number; readonly tolerant: boolean }[];
   readonly does: 'succeeds' | 'fails' | 'fails at first' | 'sleeps';
   readonly attempts: number;
@@ -143,7 +143,7 @@ const buildFanOut = ({ total, ...rest }: FanOutSpec): FanOut => ({
 
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-/** Returns work that takes as many turns of the event loop as the table says, over and over. */
+/** Returns work whose calls take the numbers of event loop turns in the table, cyclically. */
 export function turnsFrom(table: readonly number[]): Behaviour['work'] {
   let next = 0;
   return async () => {

@@ -48,7 +48,7 @@ describe('a retry', () => {
     expect((second ?? 0) - (first ?? 0)).toBe(10_000);
   });
 
-  it('is not made after the last attempt, whose error is reported', async () => {
+  it('does not follow the last attempt, whose error is reported', async () => {
     let tries = 0;
     const flaky = step('flaky', {
       retry: { attempts: 3, backoff: 10 },
@@ -105,7 +105,7 @@ describe('a retry', () => {
     expect(eventsOf(events, 'step.retrying', 'other')).toEqual([]);
   });
 
-  it('is not made if the rule itself throws', async () => {
+  it('does not happen if its rule throws', async () => {
     const odd = step('odd', {
       retry: {
         attempts: 3,
@@ -135,7 +135,7 @@ describe('a retry', () => {
     expect(order.indexOf('step.completed other')).toBeLessThan(order.indexOf('step.started flaky #2'));
   });
 
-  it('is not made after a sibling has failed the run', async () => {
+  it('does not happen after a sibling has failed the run', async () => {
     const failed = deferred();
     const flaky = step('flaky', {
       retry: { attempts: 5, backoff: '1h' },
@@ -160,7 +160,7 @@ describe('a retry', () => {
     expect(endsOf(events)).toEqual({ flaky: 'cancelled', bad: 'failed' });
   });
 
-  it('gets all its attempts again when a failed run is resumed, with continuous numbers', async () => {
+  it('gets all its attempts again when a failed run is resumed, numbered from the last attempt', async () => {
     const flaky = step('flaky', {
       retry: { attempts: 2, backoff: 10 },
       run: failing(() => new Error('no'), 4),

@@ -33,7 +33,7 @@ describe('a wait for a signal', () => {
     expect(runs).toBe(3);
   });
 
-  it('gets signals that arrived early, in order, one per wait', async () => {
+  it('receives signals that arrived before it, in order, one per wait', async () => {
     const model = waiting(async ctx => [await ctx.waitForSignal('go'), await ctx.waitForSignal('go')]);
     const gate = approve('gate', { message: 'now?' });
     const after = step('after', { after: { gate }, run: (_, ctx) => ctx.waitForSignal('go') });
@@ -81,7 +81,7 @@ describe('a wait for a signal', () => {
     });
   });
 
-  it('gets the first signal if its step waited first', async () => {
+  it('receives the first signal if its step was the first to wait', async () => {
     const take = (id: string) => step(id, { run: (_, ctx) => ctx.waitForSignal('go') });
     const { model } = workflow('w', { steps: [take('a'), take('b')] });
     const { engine, store } = testEngine();
@@ -107,7 +107,7 @@ describe('a wait for a signal', () => {
     expect(await running).toMatchObject({ status: 'completed', output: { waits: 'here' } });
   });
 
-  it('is refused if the calls come in a different order than before', async () => {
+  it('fails with WAIT_CHANGED if a resumed function makes its calls in a different order', async () => {
     const { engine, store } = testEngine();
     const before = waiting(async ctx => [await ctx.waitForSignal('one'), await ctx.waitForSignal('two')]);
     const changed = (run: (ctx: StepContext) => unknown) => {
@@ -132,7 +132,7 @@ describe('a wait for a signal', () => {
 });
 
 describe('a durable sleep', () => {
-  it('continues while no process runs and does not restart on resume', async () => {
+  it('elapses while no process runs and does not restart on resume', async () => {
     const slept: number[] = [];
     const model = waiting(async ctx => {
       await ctx.sleep('1h');
@@ -145,7 +145,7 @@ describe('a durable sleep', () => {
     const running = engine.start({ workflow: model, interrupt: interrupt.signal });
     await clock.advance(90 * 60_000);
     expect(slept).toEqual([1]);
-    // The owner dies and leaves a lease that expires.
+    // The owner dies, and its lease expires.
     const [summaryBefore] = await environment.store.list();
     const runId = summaryBefore?.runId ?? '';
     const other = timedEngine({ store: environment.store });
@@ -271,7 +271,7 @@ describe('an approval', () => {
     },
   );
 
-  it('times out', async () => {
+  it('fails its step with TIMEOUT when its timeout passes', async () => {
     const timed = approve('gate', { message: 'ok?', timeout: '1h' });
     const { engine, clock, events } = timedEngine();
     const result = await clock.until(

@@ -11,7 +11,7 @@ import {
 } from '../cases/explored-cases.ts';
 import { rounds } from '../support/rounds.ts';
 
-/** A number of schedules rather than a time limit, so that every machine plays the same ones. */
+/** No time limit: every machine plays the same number of schedules. */
 const forMs = Number.POSITIVE_INFINITY;
 const schedules = { memory: rounds(150), git: rounds(8) };
 

@@ -4,7 +4,7 @@ import { exploredCases, exploreOn, problemOf } from '../cases/explored-cases.ts'
 
 describe('a crash at every crash point, followed by a restart', () => {
   it.each(['workers/concurrent_workers', 'workers/landing_conflict', 'landing/landing_conflict'])(
-    'does not change the outcome: %s',
+    'does not change the outcome of %s',
     async name => {
       const { failure, crashPoints } = await crashAtEvery(name, { on: 'memory' });
       expect(failure).toBeUndefined();
@@ -14,7 +14,7 @@ describe('a crash at every crash point, followed by a restart', () => {
   );
 
   it.each(['workers/concurrent_workers', 'workers/landing_conflict', 'landing/landing_conflict'])(
-    'does not change the outcome on git: %s',
+    'does not change the outcome of %s on git',
     async name => {
       const { failure, crashPoints } = await crashAtEvery(name, { on: 'git', most: 20 });
       expect(failure).toBeUndefined();

@@ -45,7 +45,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const times = rounds(100);
 
-it(`fails in the same way ${times} times for a saved race`, async () => {
+it(`a saved race fails in the same way ${times} times`, async () => {
   const [race] = racesOf(found().folder, folder);
   if (!race) throw new Error('no race was saved');
   const prepared = await prepareCase(found(), readCase(found()), context());
@@ -63,13 +63,13 @@ it(`fails in the same way ${times} times for a saved race`, async () => {
   }
 });
 
-it('passes once the bug is fixed', async () => {
+it('a saved race passes once the bug is fixed', async () => {
   writeFileSync(caseFile(), plain + invariant('true'));
   const [played] = await playRaces(found(), context());
   expect(played?.outcome).toEqual({ kind: 'fixed' });
 });
 
-it('reports a race that no longer fits the code, and how to find it again', async () => {
+it('a saved race that no longer fits the code is reported, with the command that finds it again', async () => {
   const [race] = racesOf(found().folder, folder);
   if (!race) throw new Error('no race was saved');
   const turns = race.turns.map(turn => (turn.op === 'land.move' ? { ...turn, op: 'land.jump' } : turn));

@@ -13,13 +13,13 @@ import { exploredCases } from '../cases/explored-cases.ts';
 const context = testContext({ env: process.env, cwd: process.cwd() }, runProgram);
 
 /** Counts the different schedules, by the order in which the commands dispatch. */
-async function schedulesOf(title: string, { isAlike }: { readonly isAlike: boolean }) {
+async function schedulesOf(title: string, { isReduced }: { readonly isReduced: boolean }) {
   const [, found] = exploredCases.find(([each]) => each === title) ?? [];
   if (!found) throw new Error('no such case');
   const prepared = await prepareCase(found, readCase(found), context);
   try {
     const backend = await memoryBackend(prepared);
-    const dpor = new Dpor({ symmetric: isAlike ? symmetricSteps(prepared.manifest) : [] });
+    const dpor = new Dpor({ symmetric: isReduced ? symmetricSteps(prepared.manifest) : [] });
     const counts = new Map<string, number>();
     for (let policy = dpor.next(); policy; policy = dpor.next()) {
       const performed = await performCase({ backend, policy });
@@ -39,8 +39,8 @@ it.each([
   ['workers/two_once', 2],
   ['workers/three_once', 6],
 ])('%s has the same number of schedules for every order of its symmetric commands', async (title, orders) => {
-  const [alike, ...more] = (await schedulesOf(title, { isAlike: true })).values();
+  const [reduced, ...more] = (await schedulesOf(title, { isReduced: true })).values();
   expect(more).toEqual([]);
-  const all = await schedulesOf(title, { isAlike: false });
-  expect([...all.values()]).toEqual(Array.from({ length: orders }, () => alike));
+  const all = await schedulesOf(title, { isReduced: false });
+  expect([...all.values()]).toEqual(Array.from({ length: orders }, () => reduced));
 });

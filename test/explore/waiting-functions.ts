@@ -38,8 +38,8 @@ export class WaitingFunctions {
     };
   }
 
-  #waits({ effect, args, isCancelling: isDoomed }: PendingEffect): boolean {
-    if (effect.name !== 'function.next' || isDoomed) return false;
+  #waits({ effect, args, isCancelling }: PendingEffect): boolean {
+    if (effect.name !== 'function.next' || isCancelling) return false;
     const call = String(args);
     if (call.endsWith(':held')) return true;
     if (call.endsWith(':running')) return !this.#hasFailed;

@@ -19,7 +19,7 @@ function randomFrom(start: number): () => number {
   };
 }
 
-/** Leaves a process behind that would outlive whoever does not look after it. */
+/** Leaves a child process that outlives the worker unless Reprise stops it. */
 const agent = `
   script:
     - run: (setsid sleep 1000 >/dev/null 2>&1 &) ; echo "$REPRISE_TASK" > "$REPRISE_TASK.txt"
@@ -28,16 +28,16 @@ const agent = `
 
 interface Crew {
   readonly at: (RunningCli | undefined)[];
-  /** Of those that were not killed. */
+  /** Exit codes and output of workers that failed without being killed. */
   readonly deaths: string[];
-  /** Lines about what went wrong, although nothing is wrong with any task. */
+  /** Lines of output about failures. Every task can succeed, so there must be none. */
   readonly trouble: string[];
-  /** Aborted when it takes too long. */
+  /** Aborted when the test times out. */
   readonly signal: AbortSignal;
 }
 
-/** One more worker, and another in its place whenever it is killed, until one ends by itself. */
-async function keepOneAtWork(project: WorkerProject, crew: Crew, place: number): Promise<void> {
+/** Runs a worker, and replaces it whenever it is killed, until one ends by itself. */
+async function keepWorkerRunning(project: WorkerProject, crew: Crew, place: number): Promise<void> {
   while (!crew.signal.aborted) {
     const worker = project.worker(['--until-idle']);
     crew.at[place] = worker;
@@ -52,7 +52,7 @@ async function keepOneAtWork(project: WorkerProject, crew: Crew, place: number):
   }
 }
 
-it(`4 workers that are killed again and again land ${total} tasks once each (SOAK_SEED=${seed})`, async ({
+it(`4 workers that are killed repeatedly land each of ${total} tasks once (SOAK_SEED=${seed})`, async ({
   signal,
 }) => {
   console.info(`SOAK_SEED=${seed}`);
@@ -63,7 +63,7 @@ it(`4 workers that are killed again and again land ${total} tasks once each (SOA
   });
   const crew: Crew = { at: [], deaths: [], trouble: [], signal };
   const began = Date.now();
-  const places = Array.from({ length: workers }, (_, place) => keepOneAtWork(project, crew, place));
+  const places = Array.from({ length: workers }, (_, place) => keepWorkerRunning(project, crew, place));
   let isOver = false;
   const ended = Promise.all(places).then(() => {
     isOver = true;

@@ -112,7 +112,7 @@ describe('an agent in a workspace', () => {
 });
 
 describe('a script in a workspace', () => {
-  test('works there, and its output is read', async () => {
+  test('runs in that workspace, and its output is read', async () => {
     const lab = await workLab();
     const unit = lab.unit(runBody('echo two > b.txt; echo "n=1" >> "$REPRISE_OUTPUT"; pwd', {}));
     expect(await unit.work()).toEqual({ kind: 'completed', output: { n: '1' } });

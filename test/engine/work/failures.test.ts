@@ -28,7 +28,7 @@ describe('an agent', () => {
     expect(unit.of('session.ended')).toMatchObject([{ outcome: 'failed' }]);
   });
 
-  test('is started once more if it lost a race with another first start', async () => {
+  test('is restarted once if it lost a race with another first start', async () => {
     const lostRace = "console.error('Error: failed to initialize sqlite state runtime'); process.exit(1)";
     const thread = { type: 'thread.started', thread_id: 't1' };
     const works = `for (const line of ${JSON.stringify([thread, { type: 'turn.completed' }])}) console.log(JSON.stringify(line))`;
@@ -45,7 +45,7 @@ describe('an agent', () => {
     expect(other.of('session.ended')).toHaveLength(2);
   });
 
-  test('has failed if it exits with code 0 but reports a failure', async () => {
+  test('fails the attempt if it exits with code 0 but reports a failure', async () => {
     const { unit } = await stepWith(`console.log('{"type":"result","error":"I give up"}')`);
     expect(await unit.work()).toMatchObject(failed('AGENT_FAILED', /I give up/));
   });
@@ -113,7 +113,7 @@ describe('an agent', () => {
     expect(unit.of('session.ended')).toMatchObject([{ outcome: 'cancelled' }]);
   });
 
-  test('has a child stopped that it left in another process session', async () => {
+  test('cannot leave a child running in another process session', async () => {
     const { unit } = await stepWith(`
       import { spawn } from 'node:child_process';
       const child = spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' });
@@ -125,7 +125,7 @@ describe('an agent', () => {
     expect(isSameProcess({ pid, processStart: processStart(pid) ?? '' })).toBe(false);
   });
 
-  test('fails with the line that would allow a denied tool', async () => {
+  test('fails with a hint that contains the line that would allow a denied tool', async () => {
     const lab = await workLab({
       agents: [scripted([{ ask: { tool: 'Bash', input: { command: 'npm publish' } } }, { say: 'Done.' }])],
     });
@@ -171,7 +171,7 @@ describe('a cancellation', () => {
   });
 });
 
-test('the words of an agent stay text in commits, logs and history', async () => {
+test('the answer of an agent is never interpreted in commits, logs and history', async () => {
   const nasty = '\u001b[31m$(touch /tmp/x) `id` "quoted" \'\0--amend\nsecond';
   const lab = await workLab({
     agents: [scripted([{ write: { path: '-rf $(x)\n"q".txt', content: 'x' } }, { say: nasty }])],

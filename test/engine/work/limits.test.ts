@@ -37,7 +37,7 @@ describe('a rate limit', () => {
     expect(minutes).toEqual([5, 10, 20, 40, 60, 60]);
   });
 
-  test('is followed by the same session', async () => {
+  test('is followed by a resume of the same session', async () => {
     const lab = await workLab();
     const agent = agentOf({
       kind: 'claude',
@@ -54,7 +54,7 @@ describe('a rate limit', () => {
 });
 
 describe('a session after a crash', () => {
-  test('is resumed', async () => {
+  test('is resumed with the prompts that it already has', async () => {
     const lab = await workLab();
     const agent = agentOf({
       kind: 'claude',
@@ -137,7 +137,7 @@ describe('a spending budget', () => {
 });
 
 describe('the slots of an agent', () => {
-  test('are never exceeded', async () => {
+  test('are never exceeded by parallel sessions', async () => {
     const lab = await workLab();
     const log = join(lab.git.folder, 'log');
     const go = join(lab.git.folder, 'go');

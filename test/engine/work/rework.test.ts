@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/core/json.ts';
 import type { AgentOutput } from '../../../src/workflow/model.ts';
 import { agentBody, agentOf, command, scripted, workLab } from './support.ts';
 
-/** An agent that counts its sessions in a file and runs another script in each. */
+/** An agent that counts its sessions in a file and runs a different script in each. */
 const inTurn = (...scripts: readonly string[]) =>
   agentOf({
     command: [
@@ -105,7 +105,7 @@ describe('an agent that can resume', () => {
   const program = fileURLToPath(new URL('../../support/claude-agent/program.mjs', import.meta.url));
   const claude = agentOf({ kind: 'claude', command: [process.execPath, program] });
 
-  test('gets its session id before it starts, and news in the same session', async () => {
+  test('gets its session id before it starts and a failed check in the same session', async () => {
     const lab = await workLab({ agents: [claude] });
     const unit = lab.unit(
       agentBody({ rework: 1, work: { checks: [command('test -f .second || { touch .second; false; }')] } }),

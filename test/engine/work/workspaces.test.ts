@@ -167,7 +167,7 @@ describe('a workspace after a crash', () => {
     expect(unit.of('workspace.saved')).toHaveLength(1);
   });
 
-  test('gets its interrupted setup again', async () => {
+  test('reruns a setup that was interrupted', async () => {
     const lab = await workLab({ setup: ['echo s >> setups; echo here; test -f go || sleep 1000'] });
     const unit = lab.unit(runBody('true', {}));
     const here = lab.seen(each => each.kind === 'output' && each.line === 'here');
