@@ -1,4 +1,4 @@
-/** Builds the package into `dist/`: its JavaScript, and the types of its entry points. */
+/** Builds the package into `dist/`: the JavaScript, and the types of the entry points. */
 import { buildPackage } from './build/package.ts';
 import { buildTypes } from './build/types.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Writes the references and schemas that follow from the code. With `--check` it writes nothing, names every file that
- * is not what it would write, and exits with 1.
+ * Generates the references and schemas from the code. `--check` writes nothing, lists the stale files, and exits with 1 if
+ * there are any.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const biome = join(root, 'node_modules', '@biomejs', 'biome', 'bin', 'biome');
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 
-/** As the formatter would leave the page, so that both checks agree. */
+/** Formats a page, so that the format check accepts it. */
 const formatted = (name: string, text: string) =>
   execFileSync(process.execPath, [biome, 'format', `--stdin-file-path=${name}`], {
     cwd: root,

@@ -12,10 +12,10 @@ const limits = {
   filesPerFolder: 25,
 };
 
-/** Modules of a room that other rooms import, at most. */
+/** Maximum number of modules of a room that other rooms import. */
 const visibleModules: Readonly<Record<string, number>> = { git: 12, engine: 12, effects: 8 };
 
-/** Type names that stand for different things in different rooms, each with the reason. At most ten. */
+/** Type names that may have a different meaning in each room, with the reason. At most ten. */
 const sharedTypeNames: Readonly<Record<string, string>> = {};
 
 const root = join(import.meta.dirname, '..');
@@ -59,7 +59,8 @@ if (files.length > limits.files) problems.push(`${files.length} source files, at
 if (median < limits.medianFrom || median > limits.medianTo) {
   problems.push(`the median file has ${median} lines, not ${limits.medianFrom} to ${limits.medianTo}`);
 }
-if (p90 >= limits.p90) problems.push(`the 90th percentile is ${p90} lines, below ${limits.p90} is allowed`);
+if (p90 >= limits.p90)
+  problems.push(`the 90th percentile is ${p90} lines, which must be below ${limits.p90}`);
 for (const { path, lines } of files) {
   if (lines > limits.linesPerFile)
     problems.push(`${path} has ${lines} lines, at most ${limits.linesPerFile}`);
@@ -80,7 +81,7 @@ for (const [folder, inside] of folders) {
 for (const { path, node } of sources) {
   for (const statement of node.statements) {
     if (ts.isExportDeclaration(statement) && statement.moduleSpecifier && !statement.exportClause) {
-      problems.push(`${path} exports everything of another module: list the names`);
+      problems.push(`${path} re-exports a whole module: list the names`);
     }
   }
   const visit = (child: ts.Node): void => {

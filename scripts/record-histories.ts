@@ -15,8 +15,8 @@ import type { InboxMessage } from '../src/store/port.ts';
 import { earlier, workflows } from '../test/history/workflows.ts';
 
 /**
- * Records the histories that every later version must be able to read, below test/history/<version>.
- * What is recorded stays as it is: a file that exists is never written again.
+ * Records the histories that every later version must be able to read, below test/history/<version>. An existing file is
+ * never overwritten.
  */
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const target = join('test', 'history', version);
@@ -32,7 +32,7 @@ const approve = (step: string, choice: string, comment?: string): InboxMessage =
 });
 const signal = (payload: Json): InboxMessage => ({ kind: 'signal', name: 'go', payload, by: 'ana' });
 
-/** How each run comes about, where that is more than starting it. Each gives the id of the run to keep. */
+/** How to produce a run that takes more than a start. Each function returns the id of the run to save. */
 const stories: Readonly<Record<string, (run: Opened) => Promise<string>>> = {
   approved: async run => run.resumeWith(await run.start(), approve('gate', 'approve', 'looks good')),
   rejected: async run => run.resumeWith(await run.start(), approve('gate', 'reject')),
@@ -66,7 +66,7 @@ const agents = parseAgents({
 const past = '2026-01-01T00:00:00.000Z';
 let rested = false;
 
-/** The one called `tired` meets a limit first, and works when it is asked again. */
+/** The agent `tired` hits a rate limit in its first session and succeeds in the next one. */
 const sessions: SessionFactory = (request, host) => {
   if (request.agent.name !== 'tired' || rested) return openSession(request, host);
   rested = true;
@@ -130,7 +130,7 @@ async function open(name: string) {
       await store.post(await seen, message, at());
       return running;
     },
-    /** Leaves the run as a process would that died at that moment. */
+    /** Leaves the run in the state of a process that died at that event. */
     startAndAbandon: async (type: EventType, step: string) => {
       const seen = when(type, step);
       const running = start();

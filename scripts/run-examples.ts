@@ -1,6 +1,6 @@
 /**
- * Runs every example in a temporary copy, as a user would, and checks what comes out of it. Reads the build: run
- * `npm run build` first. Names of examples as arguments run only those.
+ * Runs every example in a temporary copy, as a user would, and checks the results. Uses the build: run `npm run build`
+ * first. Arguments select examples by name.
  */
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
@@ -12,10 +12,10 @@ import { commandsIn } from './examples/commands.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const examples = join(root, 'examples');
-/** What the examples import, as if it had been installed beside them. */
+/** Packages that the examples import. */
 const packages = { reprise: root, zod: join(root, 'node_modules', 'zod') };
 
-/** A repository of its own: without one, its project would be whatever is above the temporary folder. */
+/** Copies an example into a new repository. Without one, a folder above the temporary folder could become its project. */
 function copyOf(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `reprise-example-${name}-`));
   cpSync(join(examples, name), folder, { recursive: true });

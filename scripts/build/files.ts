@@ -10,12 +10,12 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Text by path in a folder. */
+/** Text of files, by path relative to a folder. */
 export type Files = ReadonlyMap<string, string>;
 
 /**
- * Makes `files` all that a folder has with such an ending. A file with the same text is not touched, and another one is
- * replaced whole, because a process may be loading it.
+ * Writes `files` into a folder and removes all its other files with that ending. A file with the same text is not
+ * touched. A changed file is replaced atomically, because a process may be loading it.
  */
 export function replaceFiles(folder: string, ending: string, files: Files): void {
   for (const [file, text] of files) {

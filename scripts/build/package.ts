@@ -23,12 +23,12 @@ export const bundleOptions = {
   // Dependencies are installed, not bundled.
   external: (id: string) => !id.startsWith('.') && !id.startsWith('/'),
   platform: 'node',
-  // A module is loaded for its exports, so a file that only re-exports costs nothing.
+  // Modules have no side effects, so a file that only re-exports costs nothing.
   treeshake: { moduleSideEffects: false },
   checks: { ineffectiveDynamicImport: false },
 } as const;
 
-/** Writes the JavaScript of the package to `dist/`. What is loaded with `import()` is in files of its own. */
+/** Writes the JavaScript of the package to `dist/`. Modules loaded with `import()` are in separate files. */
 export async function buildPackage(): Promise<void> {
   const build = await rolldown(bundleOptions);
   try {
@@ -36,7 +36,7 @@ export async function buildPackage(): Promise<void> {
     const start = loadedWith(input['cli/main'], chunksOf(apart));
     const library = loadedWith(input.index, chunksOf(apart));
     const commandLine = loadedWith(source('cli/run-process.ts'), chunksOf(apart));
-    // Opening a file takes half a millisecond of every start: what an entry point always loads is one file.
+    // Opening a file adds half a millisecond to every start, so the modules that an entry point always loads are one file.
     const groups = [
       { name: 'startup', test: (id: string) => start.has(id) && id !== input['cli/main'] },
       { name: 'base', test: (id: string) => library.has(id) && commandLine.has(id) },
@@ -54,10 +54,10 @@ export async function buildPackage(): Promise<void> {
 const chunksOf = ({ output }: { readonly output: readonly unknown[] }): readonly OutputChunk[] =>
   output as readonly OutputChunk[];
 
-/** The modules that Node loads before the first line of a module runs. */
+/** Returns the modules that Node loads before the first line of a module runs. */
 function loadedWith(module: string, chunks: readonly OutputChunk[]): ReadonlySet<string> {
   const first = chunks.find(({ facadeModuleId }) => facadeModuleId === module);
-  if (!first) throw new Error(`${module} is not loaded by itself`);
+  if (!first) throw new Error(`${module} is not an entry point or dynamic import`);
   const files = new Map(chunks.map(chunk => [chunk.fileName, chunk]));
   const seen = new Set([first]);
   for (const { imports } of seen)

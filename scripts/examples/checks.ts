@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Commands, Ended } from './commands.ts';
 
-/** Says what a command printed when it did not end as it should. */
+/** Throws with the output of the command unless it ended with the expected exit code. */
 function expectExit({ code, errors, ...rest }: Ended, expected: number) {
   assert.equal(code, expected, `exit code ${code} instead of ${expected}:\n${errors}`);
   return rest;
 }
 
-/** What each example has to come to. */
+/** Check of each example. */
 export const checks: Readonly<Record<string, (commands: Commands) => Promise<void>>> = {
   async 'best-of-three'({ json, reprise, git, path }) {
     const { result } = expectExit(await json('run', 'fix.yaml'), 0);
@@ -25,14 +25,14 @@ export const checks: Readonly<Record<string, (commands: Commands) => Promise<voi
     const replayed = expectExit(await json('replay', result.runId), 0);
     assert.deepEqual(replayed.result, result);
     expectExit(await reprise('gc'), 0);
-    assert.equal(git('worktree', 'list').split('\n').length, 1, 'no workspace is left');
+    assert.equal(git('worktree', 'list').split('\n').length, 1, 'all workspaces are removed');
     const branches = git('branch', '--format=%(refname:short)').split('\n');
     assert.equal(
       branches.filter(branch => /worker_[01]$/.test(branch)).length,
       2,
-      'what has not landed is kept',
+      'branches with work that has not landed are kept',
     );
-    assert.equal(branches.length, 3, 'what has landed is on main, and on no other branch');
+    assert.equal(branches.length, 3, 'the branch with the work that landed is removed');
   },
 
   async 'explored-code'({ node }) {
@@ -52,11 +52,7 @@ export const checks: Readonly<Record<string, (commands: Commands) => Promise<voi
     const { output } = expectExit(await reprise('show', result.runId), 0);
     assert.match(output, /review:2 +review +\S+\/review\.md/);
     expectExit(await reprise('gc'), 0);
-    assert.equal(
-      git('branch', '--format=%(refname:short)'),
-      'main',
-      'nothing was changed, so nothing is left',
-    );
+    assert.equal(git('branch', '--format=%(refname:short)'), 'main', 'branches without changes are removed');
   },
 
   async 'tested-workflow'({ json, reprise, git, path }) {
@@ -110,7 +106,7 @@ export const checks: Readonly<Record<string, (commands: Commands) => Promise<voi
     expectExit(await reprise('approve', again.runId, '--reject'), 0);
     const { result: rejected } = expectExit(await json('resume', again.runId), 1);
     assert.equal(rejected.error?.code, 'APPROVAL_REJECTED');
-    assert.ok(!existsSync(path('build')), 'the clean-up ran although the gate was rejected');
+    assert.ok(!existsSync(path('build')), 'the clean-up runs although the approval was rejected');
   },
 
   async 'matrix-by-child'({ json }) {

@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:c
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** What the check of an example may do in its folder. */
+/** Commands for checking an example in its folder. */
 export function commandsIn(folder: string, cli: string) {
   const start = (...args: string[]) =>
     new Running(spawn(process.execPath, args, { cwd: folder, env: { ...process.env, CI: 'true' } }));
@@ -10,25 +10,25 @@ export function commandsIn(folder: string, cli: string) {
     folder,
     path: (name: string) => join(folder, name),
     git: (...args: string[]) => execFileSync('git', args, { cwd: folder, encoding: 'utf8' }).trim(),
-    /** Runs a program of the example to its end. */
+    /** Runs a program of the example and waits for it. */
     node: (...args: string[]) => start(...args).end(),
-    /** Starts a command that prints NDJSON, and leaves it running. */
+    /** Starts a command that prints NDJSON without waiting for it. */
     begin: (...args: string[]) => start(cli, ...args, '--json'),
-    /** Runs a command to its end. */
+    /** Runs a command and waits for it. */
     reprise: (...args: string[]) => start(cli, ...args).end(),
-    /** Runs a command that prints NDJSON to its end; `result` is its last line. */
+    /** Runs a command that prints NDJSON and waits for it. `result` is its last line. */
     json: (...args: string[]) => start(cli, ...args, '--json').end(),
   };
 }
 
-/** A line of NDJSON that a command prints while it works. */
+/** Line of NDJSON that a running command prints. */
 export interface Line {
   readonly type: string;
   readonly runId: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** How a run ended, as its last line says. */
+/** Result of a run: the last line of NDJSON. */
 export interface Result {
   readonly runId: string;
   readonly output?: Readonly<Record<string, unknown>>;
@@ -40,7 +40,7 @@ export interface Ended {
   readonly code: number | null;
   readonly output: string;
   readonly errors: string;
-  /** Of a command that prints NDJSON. */
+  /** Last line of a command that prints NDJSON. */
   readonly result: Result;
 }
 
@@ -48,7 +48,7 @@ const noResult: Result = { runId: '' };
 
 export type Commands = ReturnType<typeof commandsIn>;
 
-/** A process under way. */
+/** A running process. */
 class Running {
   readonly #lines: string[] = [];
   #errors = '';
@@ -66,18 +66,18 @@ class Running {
     this.#ended = new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
   }
 
-  /** The first line of NDJSON that fits. Rejects if the process ends without it. */
-  until(fits: (line: Line) => boolean): Promise<Line> {
+  /** Resolves to the first matching line of NDJSON. Rejects if the process ends without one. */
+  until(matches: (line: Line) => boolean): Promise<Line> {
     const found = new Promise<Line>(resolve => {
       const watch = () => {
-        const line = this.#lines.map(text => JSON.parse(text) as Line).find(fits);
+        const line = this.#lines.map(text => JSON.parse(text) as Line).find(matches);
         if (line) resolve(line);
       };
       this.#watchers.add(watch);
       watch();
     });
     const tooLate = this.#ended.then(code =>
-      Promise.reject(new Error(`ended with ${code} before that\n${this.#errors}`)),
+      Promise.reject(new Error(`ended with ${code} before the expected line\n${this.#errors}`)),
     );
     tooLate.catch(() => {});
     return Promise.race([found, tooLate]);

@@ -1,4 +1,4 @@
-/** A copy of the product in a folder of its own, in which files of the source can be broken one at a time. */
+/** Copies of the product in which source files can be broken one at a time. */
 import {
   cpSync,
   existsSync,
@@ -17,10 +17,10 @@ import type { Change, Mutation } from './mutations.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A folder for all copies, to be removed in the end. */
+/** Creates the folder for all copies. The caller removes it. */
 export const makeFolder = (): string => mkdtempSync(join(tmpdir(), 'reprise-mutations-'));
 
-/** Compiles the source once. Types are not looked at: a broken type is no way to catch a mutation. */
+/** Compiles the source once, without checking types: a type error must not count as catching a mutation. */
 export function compileSource(folder: string): string {
   const dist = join(folder, 'dist');
   for (const file of sourceFiles()) compileInto({ text: readSource(file), file, dist });
@@ -33,7 +33,7 @@ interface Copy {
   readonly dist: string;
 }
 
-/** A project that has the built program, the cases, and the packages that they need. */
+/** Creates a project with the built program, the cases, and the packages that they need. */
 export function makeCopy({ folder, name, dist }: Copy): string {
   const copy = join(folder, name);
   mkdirSync(copy);
@@ -44,7 +44,7 @@ export function makeCopy({ folder, name, dist }: Copy): string {
   return copy;
 }
 
-/** Breaks the built files of a copy as the mutation says. Gives the function that mends them. */
+/** Applies a mutation to the built files of a copy. Returns a function that reverts it. */
 export function breakCopy(copy: string, { name, changes }: Mutation): () => void {
   const dist = join(copy, 'dist');
   const files = [...new Set(changes.map(({ file }) => file))];
@@ -59,12 +59,12 @@ export function breakCopy(copy: string, { name, changes }: Mutation): () => void
   };
 }
 
-/** Throws if the text that is to be changed is not there, or not only once. */
+/** Throws unless the text to replace occurs exactly once. */
 function replaceOnce(text: string, { file, find, replace }: Change, name: string): string {
   const times = text.split(find).length - 1;
   if (times !== 1) {
     throw new Error(
-      `the mutation "${name}" does not apply: src/${file} has its text ${times} times, not once:\n${find}\nwrite it anew in scripts/mutations/mutations.ts`,
+      `the mutation "${name}" does not apply: src/${file} contains its text ${times} times instead of once:\n${find}\nupdate it in scripts/mutations/mutations.ts`,
     );
   }
   return text.replace(find, () => replace);
@@ -79,7 +79,7 @@ const sourceFiles = () =>
 
 interface SourceFile {
   readonly text: string;
-  /** Below `src/`. */
+  /** Path below `src/`. */
   readonly file: string;
   readonly dist: string;
 }

@@ -1,5 +1,5 @@
 export interface Change {
-  /** Below `src/`. */
+  /** Path below `src/`. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
@@ -7,6 +7,7 @@ export interface Change {
 
 export interface Mutation {
   readonly name: string;
+  /** Wrong behaviour that the mutation causes. */
   readonly breaks: string;
   readonly changes: readonly Change[];
 }
@@ -16,13 +17,13 @@ const acknowledgement = `for (const message of messages)
 `;
 
 /**
- * Mistakes that recorded cases have to notice. Each is a change of the source, found by its text; `breaks` says what the
- * product would do wrong. One that no case notices is a hole in the cases, or in what tapes compare.
+ * Mistakes that recorded cases must catch. Each is a change of the source, found by its text. A mutation that no case
+ * catches shows a gap in the cases, or in the comparison with their tapes.
  */
 export const mutations: readonly Mutation[] = [
   {
     name: 'no worktree lock',
-    breaks: 'two runs make worktrees at the same time',
+    breaks: 'two runs create worktrees at the same time',
     changes: [unlocked('worktrees')],
   },
   {
@@ -32,7 +33,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'no compare-and-swap on a branch',
-    breaks: 'a landing overwrites what came onto a branch that is checked out nowhere',
+    breaks: 'a landing overwrites new commits of a branch that is not checked out',
     changes: [
       {
         file: 'git/landing/move-branch.ts',
@@ -48,7 +49,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'no compare-and-swap on main',
-    breaks: 'a landing overwrites what came onto the branch that is checked out',
+    breaks: 'a landing overwrites new commits of the branch that is checked out',
     changes: [
       {
         file: 'git/landing/move-branch.ts',
@@ -63,8 +64,8 @@ export const mutations: readonly Mutation[] = [
     ],
   },
   {
-    name: 'another expected sequence',
-    breaks: 'the engine appends behind an event that it does not know',
+    name: 'wrong expected sequence',
+    breaks: 'the engine appends after an event that it has not read',
     changes: [
       {
         file: 'engine/run/run-loop.ts',
@@ -85,8 +86,8 @@ export const mutations: readonly Mutation[] = [
     ],
   },
   {
-    name: 'another worktree path',
-    breaks: 'workspaces are made in another folder than the one that history names',
+    name: 'wrong worktree path',
+    breaks: 'workspaces are created in a different folder than the history names',
     changes: [
       {
         file: 'git/workspace/create.ts',
@@ -96,8 +97,8 @@ export const mutations: readonly Mutation[] = [
     ],
   },
   {
-    name: 'another name of workspaces',
-    breaks: 'workspaces of runs before an update are not found again',
+    name: 'renamed workspaces',
+    breaks: 'workspaces of runs from an earlier version are not found',
     changes: [
       {
         file: 'git/names.ts',
@@ -108,7 +109,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'two effects swapped',
-    breaks: 'a step is told that its note is durable before it is',
+    breaks: 'a step is told that its event is durable before it is',
     changes: [
       {
         file: 'engine/run/run-loop.ts',
@@ -123,8 +124,8 @@ export const mutations: readonly Mutation[] = [
     ],
   },
   {
-    name: 'noted after it was done',
-    breaks: 'a crash while a landing is under way leaves no trace of it',
+    name: 'landing recorded too late',
+    breaks: 'a crash during a landing leaves no trace of it',
     changes: [
       {
         file: 'engine/step/landing.ts',
@@ -140,8 +141,8 @@ export const mutations: readonly Mutation[] = [
     ],
   },
   {
-    name: 'landing goes on after a conflict',
-    breaks: 'the work of later workers lands although that of an earlier one did not',
+    name: 'landing continues after a conflict',
+    breaks: 'the work of later copies lands although the work of an earlier one did not',
     changes: [
       {
         file: 'engine/step/landing.ts',
@@ -151,8 +152,8 @@ export const mutations: readonly Mutation[] = [
     ],
   },
   {
-    name: 'work is saved without a commit',
-    breaks: 'what an agent did is not on its branch',
+    name: 'no commit of the work',
+    breaks: 'the changes of an agent are not on its branch',
     changes: [
       {
         file: 'git/workspace/save.ts',
@@ -163,8 +164,8 @@ export const mutations: readonly Mutation[] = [
     ],
   },
   {
-    name: 'another prompt',
-    breaks: 'agents are told something else than the step says',
+    name: 'changed prompt',
+    breaks: 'agents get a prompt that differs from the step',
     changes: [
       {
         file: 'engine/step/agent/prompts.ts',
@@ -175,7 +176,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'fail-fast does not cancel',
-    breaks: 'steps go on, and cost money, beside one that has failed',
+    breaks: 'steps keep running, and cost money, after another step has failed',
     changes: [
       {
         file: 'engine/state/ready-queues.ts',
@@ -186,7 +187,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'no delay before a retry',
-    breaks: 'a step that failed is tried again at once',
+    breaks: 'a failed step is retried immediately',
     changes: [
       {
         file: 'engine/run/messages.ts',
@@ -197,7 +198,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'the mailbox loses a message',
-    breaks: 'of two steps that end at the same moment the engine hears of one',
+    breaks: 'the engine receives only one of two steps that end at the same moment',
     changes: [
       {
         file: 'effects/world.ts',
@@ -208,7 +209,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'no dispatch lock',
-    breaks: 'two workers pick a task at the same time, and do not see what the other has taken',
+    breaks: 'two workers pick a task at the same time, without seeing the choice of the other',
     changes: [
       {
         file: 'worker/steps/dispatch.ts',
@@ -218,8 +219,8 @@ export const mutations: readonly Mutation[] = [
     ],
   },
   {
-    name: 'a claim for everybody',
-    breaks: 'a task that somebody holds is given to another worker too',
+    name: 'claim of a held task',
+    breaks: 'a task that one worker holds is given to a second worker',
     changes: [
       {
         file: 'store/claims.ts',
@@ -235,7 +236,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'the fencing token is ignored',
-    breaks: 'a worker lands a task that was taken from it',
+    breaks: 'a worker lands a task that another worker has taken over',
     changes: [
       {
         file: 'engine/step/landing-effects.ts',
@@ -246,7 +247,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'the wake-up baseline is taken late',
-    breaks: 'what lands between dispatch and sleep does not wake the worker',
+    breaks: 'a landing between dispatch and sleep does not wake the worker',
     changes: [
       {
         file: 'worker/worker.ts',
@@ -257,7 +258,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'nothing is parked',
-    breaks: 'work that does not land is on no branch that anybody finds',
+    breaks: 'work that cannot land is not kept on a branch',
     changes: [
       {
         file: 'worker/effects/delivery.ts',
@@ -268,7 +269,7 @@ export const mutations: readonly Mutation[] = [
   },
 ];
 
-/** The lock is not taken; whoever asked for it goes on all the same. */
+/** Returns a change that grants a lock without taking it. */
 function unlocked(name: string): Change {
   return {
     file: 'git/lock.ts',

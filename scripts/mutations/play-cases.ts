@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A replay that hangs is not one that was noticed. */
+/** Time limit of a replay. A mutation that makes a replay hang does not count as caught. */
 const limitMs = 120_000;
 
-/** A line of the JSON reporter. */
+/** Line of the JSON reporter. */
 export interface CaseResult {
   readonly type: string;
   readonly group: string;
@@ -20,12 +20,13 @@ interface Played {
 }
 
 /**
- * Plays all cases of a copy from their tapes. Gives the results of those that were played, and what went wrong if not
- * all were.
+ * Plays all cases of a copy from their tapes. Returns the results of the cases that were played, and the problem if some
+ * were not.
  */
 export function playCases(copy: string): Promise<Played> {
   return new Promise((resolve, reject) => {
-    // In CI nothing is written beside a case. What a replay leaves that had to be killed is removed with the copy.
+    // With CI set, a replay writes nothing beside a case. TMPDIR is below the copy, so that the leftovers of a killed
+    // replay are removed with it.
     const env = { ...process.env, CI: '1', NO_COLOR: '1', TMPDIR: join(copy, 'tmp') };
     mkdirSync(env.TMPDIR, { recursive: true });
     const child = spawn(process.execPath, [join('dist', 'cli', 'main.js'), 'test', '--reporter', 'json'], {
@@ -58,8 +59,8 @@ export function playCases(copy: string): Promise<Played> {
         problem: isWhole
           ? undefined
           : isLate
-            ? `not over after ${limitMs / 1000} s`
-            : `it broke off: ${err.trim().split('\n')[0] ?? ''}`,
+            ? `still running after ${limitMs / 1000} s`
+            : `ended without a summary: ${err.trim().split('\n')[0] ?? ''}`,
       });
     });
   });

@@ -1,6 +1,6 @@
 /**
- * Breaks the product in one place at a time, in a copy, and plays the recorded cases there: every mutation has to make a
- * case fail. With names as arguments, only the mutations whose names have them in it.
+ * Breaks a copy of the product in one place at a time and plays the recorded cases there: every mutation must make a case
+ * fail. Arguments select the mutations whose names contain one of them.
  */
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -28,7 +28,7 @@ async function check(): Promise<number> {
   );
   const [first] = copies;
   if (first === undefined) {
-    console.error(`no mutation is called ${wanted.join(' or ')}`);
+    console.error(`no mutation is named ${wanted.join(' or ')}`);
     return 1;
   }
   const outdated = chosen.flatMap(mutation => whyNotApplied(first, mutation));
@@ -56,7 +56,7 @@ async function check(): Promise<number> {
   return missed.length === 0 ? 0 : 1;
 }
 
-/** Asked before anything is played. */
+/** Returns an error message if the mutation does not apply. Called for all mutations before any case is played. */
 function whyNotApplied(copy: string, mutation: Mutation): readonly string[] {
   try {
     breakCopy(copy, mutation)();
@@ -66,16 +66,16 @@ function whyNotApplied(copy: string, mutation: Mutation): readonly string[] {
   }
 }
 
-/** One mutation at a time in each copy. */
+/** Tries the mutations in parallel, one at a time in each copy. */
 async function tryAll(copies: readonly string[]): Promise<readonly Verdict[]> {
   const left = [...chosen];
   const verdicts: Verdict[] = [];
   await Promise.all(
     copies.map(async copy => {
       for (let mutation = left.shift(); mutation; mutation = left.shift()) {
-        const mend = breakCopy(copy, mutation);
+        const revert = breakCopy(copy, mutation);
         const { results, problem } = await playCases(copy);
-        mend();
+        revert();
         const verdict = { mutation, problem, caught: results.filter(({ status }) => status === 'failed') };
         verdicts.push(verdict);
         for (const line of verdictLines(verdict)) console.log(line);

@@ -1,7 +1,7 @@
 import type { Mutation } from './mutations.ts';
 import type { CaseResult } from './play-cases.ts';
 
-/** What a mutation came to. */
+/** Result of a mutation. */
 export interface Verdict {
   readonly mutation: Mutation;
   readonly caught: readonly CaseResult[];
@@ -17,7 +17,7 @@ export const firstLine = ({ failures }: CaseResult): string => {
 
 const width = { name: 34, title: 30, line: 110 };
 
-/** One mutation in the table: whether it was caught, and below it by which cases, with what they say first. */
+/** Returns the lines for one mutation: whether it was caught, then each case that caught it with its first failure. */
 export function verdictLines({ mutation, caught, problem }: Verdict): readonly string[] {
   const verdict = caught.length > 0 ? `caught by ${caught.length}` : 'NOT CAUGHT';
   return [

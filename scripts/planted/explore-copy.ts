@@ -2,23 +2,24 @@ import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Of the time, what is for looking; the rest is for telling what was found in few switches, and on git. */
-const shareOfLooking = 0.75;
-/** How long one may take that is to end. */
+/** Share of the time for searching. The rest is for minimizing a failure and confirming it on git. */
+const searchShare = 0.75;
+/** Time between the interrupt of a search and its kill. */
 const graceMs = 3_000;
 const otherSeed = 500_001;
-/** How long a glance is: much shows at once where it shows at all. */
+/** Duration of a glance: most bugs show quickly in the case that shows them at all. */
 const glanceSeconds = 4;
 
-/** What a search is asked for on the command line: a case, and options. */
+/** Searches, each as the arguments of `reprise explore`: a case and its options. */
 export interface Searches {
   readonly searches: readonly string[];
+  /** Short searches that run first. */
   readonly glances?: readonly string[];
 }
 
 interface Exploring extends Searches {
   readonly seconds: number;
-  readonly atOnce?: number;
+  readonly parallel?: number;
 }
 
 export interface Failure {
@@ -33,11 +34,11 @@ export interface Explored {
   readonly seconds: number;
   readonly schedules: number;
   readonly failure?: Failure;
-  /** Seen in memory, and not on git. */
+  /** Whether the failure occurs in memory but not on git. */
   readonly isDrift?: boolean;
 }
 
-/** What `reprise explore --json` prints. */
+/** Output of `reprise explore --json`. */
 interface Printed {
   readonly worlds?: readonly { readonly schedules: number }[];
   readonly failure?: Failure;
@@ -51,23 +52,22 @@ interface Job {
 }
 
 interface Search {
-  /** Undefined if it was made to end before it had one. */
+  /** Resolves to undefined if the search was stopped. */
   readonly result: Promise<Printed | undefined>;
   readonly end: () => void;
 }
 
 /**
- * Explores cases in a copy, as many at once as there are cores for, until something is found: first a glance at each of
- * some, then each of the searches for its part of the time. A core that would have nothing to do explores the same from
- * another seed on.
+ * Runs searches in a copy until one of them finds a failure: first the glances, then every search for its share of the
+ * time. If there are fewer searches than processes, the remaining processes repeat a search with another seed.
  */
 export async function exploreCopy(copy: string, options: Exploring): Promise<Explored> {
-  const { searches, glances = [], seconds, atOnce = 2 } = options;
+  const { searches, glances = [], seconds, parallel = 2 } = options;
   const began = performance.now();
   const elapsed = () => (performance.now() - began) / 1000;
   const tmp = join(copy, 'tmp');
   mkdirSync(tmp, { recursive: true });
-  const jobs = jobsOf({ searches, glances }, { atOnce, total: seconds * shareOfLooking * atOnce });
+  const jobs = jobsOf({ searches, glances }, { parallel, total: seconds * searchShare * parallel });
   const running = new Set<Search>();
   let schedules = 0;
   let found: Omit<Explored, 'schedules'> | undefined;
@@ -84,7 +84,7 @@ export async function exploreCopy(copy: string, options: Exploring): Promise<Exp
       for (const other of running) other.end();
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, takeJobs));
+  await Promise.all(Array.from({ length: parallel }, takeJobs));
   return {
     search: [...new Set([...glances, ...searches])].join('; '),
     seconds: elapsed(),
@@ -95,10 +95,10 @@ export async function exploreCopy(copy: string, options: Exploring): Promise<Exp
 
 function jobsOf(
   { searches, glances = [] }: Searches,
-  { atOnce, total }: { readonly atOnce: number; readonly total: number },
+  { parallel, total }: { readonly parallel: number; readonly total: number },
 ): Job[] {
   const first = glances.map(search => ({ search, seed: 1, forSeconds: glanceSeconds }));
-  const lanes = Math.max(searches.length, atOnce);
+  const lanes = Math.max(searches.length, parallel);
   const forSeconds = Math.max(1, Math.round((total - first.length * glanceSeconds) / lanes));
   const all = (seed: number) => searches.map(search => ({ search, seed, forSeconds }));
   return [...first, ...[...all(first.length > 0 ? otherSeed : 1), ...all(2 * otherSeed)].slice(0, lanes)];
@@ -127,7 +127,7 @@ function explore(copy: string, { search, seed, forSeconds, tmp }: Job & { readon
       try {
         resolve(isEnded ? undefined : (JSON.parse(out) as Printed));
       } catch {
-        reject(new Error(`exploring ${search} printed no result:\n${said || out}`));
+        reject(new Error(`\`reprise explore ${search}\` printed no result:\n${said || out}`));
       }
     });
   });

@@ -12,7 +12,7 @@ export interface Patch {
   readonly text: string;
 }
 
-/** Applies a patch to the source of a copy, and compiles what it changes. Gives the function that mends it. */
+/** Applies a patch to the source of a copy and compiles the changed files. Returns a function that reverts it. */
 export function plant(copy: string, { name, file, text }: Patch): () => void {
   const tree = join(copy, 'source');
   if (!existsSync(tree)) {

@@ -1,11 +1,12 @@
 /**
- * Plants bugs in a copy of the product, one at a time, and explores recorded cases there: each has to be found. A bug is a
- * patch of the source (`git diff`, paths from the root of the project); the lines before its diff may say what it breaks and,
- * after `Cases:`, where it is looked for.
+ * Plants bugs in a copy of the product, one at a time, and explores recorded cases there: each bug must be found. A bug
+ * is a patch of the source, created with `git diff`. The lines before the diff describe the bug and, after `Cases:`, list
+ * the cases to explore.
  *
  *   npm run test:planted -- [--patches <folder>] [--for <seconds>] [--sound] [--write] [name...]
  *
- * `--sound` explores the same without a bug, as long: nothing may be found. `--write` keeps the table in bench/RESULTS.md.
+ * `--sound` also runs the same searches without a bug, which must find nothing. `--write` saves the table in
+ * bench/RESULTS.md.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
@@ -19,7 +20,7 @@ import { type Patch, plant } from './plant.ts';
 import { lineOf, type Row, tableOf } from './table.ts';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-/** Where a bug is looked for that does not say where. */
+/** Searches for a patch without `Cases:`. */
 const usual = {
   glances: [
     'workers/until_idle',
@@ -31,7 +32,7 @@ const usual = {
   ],
   searches: ['workers/until_idle', 'workers/concurrent_workers --crashes'],
 };
-/** More switches than this are too many to read. */
+/** A minimized schedule with more switches is too long to read. */
 const mostSwitches = 12;
 
 const { values, positionals } = parseArgs({
@@ -53,15 +54,15 @@ process.exitCode = await run();
 async function run(): Promise<number> {
   const patches = readPatches(resolve(values.patches));
   if (patches.length === 0) {
-    console.error(`there are no patches in ${values.patches}`);
+    console.error(`no patches in ${values.patches}`);
     return 1;
   }
   const copy = makeCopy({ folder, name: 'copy', dist: compileSource(folder) });
   const rows: Row[] = [];
   for (const patch of patches) {
-    const mend = plant(copy, patch);
+    const revert = plant(copy, patch);
     const found = await exploreCopy(copy, { ...patch, seconds });
-    mend();
+    revert();
     const row = { name: patch.name, ...found };
     rows.push(row);
     console.log(lineOf(row));
@@ -70,18 +71,18 @@ async function run(): Promise<number> {
   console.log(`\n${tableOf(rows)}\n\n${summary}`);
   const sound = values.sound ? await exploreSound(copy, patches) : [];
   if (values.write) keep([tableOf(rows), summary, ...sound.map(({ line }) => line)]);
-  return rows.every(isTold) && sound.every(({ failure }) => !failure) ? 0 : 1;
+  return rows.every(meetsTarget) && sound.every(({ failure }) => !failure) ? 0 : 1;
 }
 
-function isTold({ failure, isDrift, seconds: taken }: Row): boolean {
+function meetsTarget({ failure, isDrift, seconds: taken }: Row): boolean {
   if (!failure || isDrift) return false;
   return taken <= seconds && (failure.switches ?? Number.POSITIVE_INFINITY) <= mostSwitches;
 }
 
 function summaryOf(rows: readonly Row[]): string {
   const found = rows.filter(({ failure }) => failure).length;
-  const told = rows.filter(isTold).length;
-  return `${found} of ${rows.length} planted bugs found; ${told} of them within ${seconds} s and with at most ${mostSwitches} switches.`;
+  const good = rows.filter(meetsTarget).length;
+  return `${found} of ${rows.length} planted bugs found; ${good} of them within ${seconds} s and with at most ${mostSwitches} switches.`;
 }
 
 interface SearchedPatch extends Patch, Searches {}
@@ -91,7 +92,7 @@ interface Sound {
   readonly line: string;
 }
 
-/** Without a bug, the same exploring finds nothing. */
+/** Runs the same searches without a bug. They must find nothing. */
 async function exploreSound(copy: string, patches: readonly SearchedPatch[]): Promise<readonly Sound[]> {
   const searches = new Map(patches.map(patch => [JSON.stringify([patch.glances, patch.searches]), patch]));
   const rows: Sound[] = [];
@@ -111,9 +112,9 @@ function keep(parts: readonly string[]): void {
   const file = join(here, '..', '..', 'bench', 'RESULTS.md');
   const command = ['npm run test:planted --', ...process.argv.slice(2)].join(' ');
   const taken = `\`${command}\`, ${new Date().toISOString().slice(0, 10)}\n\n${machine()}`;
-  const told =
+  const note =
     'Each bug is planted on its own. Seconds include finding the failure, minimizing it and confirming it on real git. Switches are the switches between commands in the minimized schedule, counted where commands access the same state.';
-  const body = [taken, told, ...parts].join('\n\n');
+  const body = [taken, note, ...parts].join('\n\n');
   const text = readFileSync(file, 'utf8');
   writeFileSync(file, withSection(text, { heading: plantedHeading, body, before: publishedHeading }));
 }
@@ -132,7 +133,7 @@ function readPatches(from: string): readonly SearchedPatch[] {
     .filter(({ name }) => positionals.length === 0 || positionals.some(part => name.includes(part)));
 }
 
-/** `Cases: one; another --crashes`, before the diff. */
+/** Reads `Cases: one; another --crashes` before the diff. */
 function searchesIn(text: string): Searches | undefined {
   const [, list] = /^Cases: (.+)$/m.exec(text) ?? [];
   const searches = list?.split(';').map(each => each.trim());

@@ -16,13 +16,13 @@ const cellsOf = ({ name, failure, isDrift, schedules, seconds, search }: Row): r
   search,
 ];
 
-/** Of what was found, for people and for bench/RESULTS.md. */
+/** Returns the results as a Markdown table. */
 export function tableOf(rows: readonly Row[]): string {
   const lines = [head, head.map(() => '---'), ...rows.map(cellsOf)];
   return lines.map(cells => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** The same of one bug, in a line. */
+/** Returns the result of one bug as a line. */
 export const lineOf = (row: Row): string =>
   cellsOf(row)
     .filter(cell => cell !== '')

@@ -1,6 +1,6 @@
 interface Section {
   readonly heading: string;
-  /** What its keys begin with in the schema. */
+  /** Prefix of its keys in the schema. */
   readonly prefix: string;
   readonly text: string;
   readonly leaveOut?: readonly string[];
@@ -8,7 +8,7 @@ interface Section {
 
 const sameAsSteps = ['expect', 'kill_after'];
 
-/** The text on each table of a case file, and the rows to leave out. */
+/** Text for each table of a case file, and the rows to leave out. */
 export const sections: Readonly<Record<string, Section>> = {
   multi: {
     heading: '`[multi]`',
@@ -50,7 +50,7 @@ export const sections: Readonly<Record<string, Section>> = {
   explore: {
     heading: '`[explore]`',
     prefix: 'explore.',
-    text: '`reprise test` plays other schedules than the recorded one after the case itself; see [find the race](../guide/find-the-race.md). `reprise explore` uses these settings as well, unless an option overrides them: `--for` or `--schedules` replaces both limits.',
+    text: 'After the case itself, `reprise test` plays schedules that differ from the recorded one; see [find the race](../guide/find-the-race.md). `reprise explore` uses these settings as well, unless an option overrides them: `--for` or `--schedules` replaces both limits.',
   },
 };
 

@@ -2,10 +2,10 @@ import { Command } from 'commander';
 import { runProgram } from '../../src/cli/program.ts';
 import type { CommandIo } from '../../src/project/host.ts';
 
-/** All that declaring commands needs. */
+/** The parts of `CommandIo` that declaring commands uses. */
 const io = { out: () => {}, err: () => {}, columns: 80 } as unknown as CommandIo;
 
-/** The command line as the CLI declares it, without anything being run: the program is caught when it begins to parse. */
+/** Returns the command line that the CLI declares. Nothing runs: the program is captured when it starts to parse. */
 export async function declaredProgram(): Promise<Command> {
   const { parseAsync } = Command.prototype;
   const declared: Command[] = [];

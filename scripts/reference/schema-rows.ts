@@ -1,6 +1,6 @@
 import { code } from './markdown.ts';
 
-/** The part of JSON Schema that the references are written from. */
+/** Part of JSON Schema that the references use. */
 export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -23,7 +23,7 @@ export interface SchemaRow {
   readonly description: string;
 }
 
-/** One row for each key of a JSON Schema, nested ones with their path. */
+/** Returns one row for each key of a JSON Schema. The key of a nested row is its path. */
 export function schemaRows(schema: JsonSchema, prefix = ''): readonly SchemaRow[] {
   const required = schema.required ?? [];
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
@@ -41,7 +41,7 @@ export function schemaRows(schema: JsonSchema, prefix = ''): readonly SchemaRow[
   });
 }
 
-/** The maps that a value may be or contain, each with the path from its key to theirs. */
+/** Returns the maps that a value may be or contain, each with the suffix of its path. */
 function objectsIn(schema: JsonSchema): readonly { readonly schema: JsonSchema; readonly suffix: string }[] {
   if (schema.anyOf) return schema.anyOf.flatMap(objectsIn);
   if (schema.properties) return [{ schema, suffix: '' }];
@@ -73,7 +73,7 @@ const withArticle = (type: string) => `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${t
 
 const plural = (type: string) => (/^(string|id|map|JSON value)$/.test(type) ? `${type}s` : type);
 
-/** The name of a type, for people who write the file. */
+/** Returns the name of a type for readers of the page. */
 export function typeName(schema: JsonSchema): string {
   if (schema.const !== undefined) return code(JSON.stringify(schema.const));
   if (schema.enum) return schema.enum.map(value => code(value)).join(', ');

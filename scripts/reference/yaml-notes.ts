@@ -93,7 +93,7 @@ export const contexts: Readonly<Record<string, string>> = {
   'steps.<id>.outputs':
     'Output of a step in `needs`; `null` unless it completed. `outputs` of the workflow can read every step.',
   'steps.<id>.outcome': 'How the step ended: `success`, `failure`, `cancelled` or `skipped`.',
-  'steps.<id>.conclusion': 'The same, but `success` for an optional step that failed.',
+  'steps.<id>.conclusion': 'Same as `outcome`, but `success` for an optional step that failed.',
   'steps.<id>.artifacts.<name>': 'Path of the stored copy of an artifact.',
   'steps.<id>.branch': 'Branch with the work of the step. With `select`, the branch of the selected copy.',
   'steps.<id>.commit': 'Last commit of that work.',

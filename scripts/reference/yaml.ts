@@ -69,7 +69,7 @@ export function yamlReference(): string {
     ),
     'The operators are `!`, `<`, `<=`, `>`, `>=`, `==`, `!=`, `&&`, `||` and parentheses. `.name` and `[index]` access a part of a value. Strings are written in single quotes, and comparisons ignore case. There is no arithmetic.',
     table(
-      ['function', 'what it gives'],
+      ['function', 'result'],
       functionNames.map(name => functions[name] ?? []),
     ),
     '## Workspaces',

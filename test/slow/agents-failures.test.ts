@@ -6,7 +6,7 @@ const claude = resolve('test/support/claude-agent/program.mjs');
 
 interface Failure {
   readonly script: string;
-  /** Of the agent. */
+  /** Setting of the agent that limits it. */
   readonly limit?: string;
   readonly code: string;
   readonly says: RegExp;
@@ -20,13 +20,13 @@ const failures: Readonly<Record<string, Failure>> = {
     says: /exited with code 1 without a result\noh dear/,
     hint: /run `sh agents\/bad\.sh` by hand.*\.log/,
   },
-  'ends well and says that it failed': {
+  'exits with 0 and reports a failure': {
     script: `echo '{"type":"result","error":"I could not"}'`,
     code: 'AGENT_FAILED',
     says: /^I could not$/,
     hint: /read what the agent said/,
   },
-  'kills itself': {
+  'kills its own process': {
     script: 'kill -9 $$',
     code: 'KILLED',
     says: /ended by SIGKILL/,
@@ -39,7 +39,7 @@ const failures: Readonly<Record<string, Failure>> = {
     says: /took longer than 500ms/,
     hint: /`timeout` of the agent `bad`/,
   },
-  'says nothing any more': {
+  'stops printing': {
     script: 'echo hello; sleep 1000',
     limit: 'stall_timeout: 500ms',
     code: 'AGENT_STALLED',
@@ -58,14 +58,14 @@ const failures: Readonly<Record<string, Failure>> = {
     says: /exited with code 4/,
     hint: /by hand/,
   },
-  'does not listen to signals': {
+  'ignores signals': {
     script: "trap '' TERM INT HUP; while :; do sleep 0.05; done",
     limit: 'timeout: 500ms',
     code: 'TIMEOUT',
     says: /took longer/,
     hint: /`timeout`/,
   },
-  'hangs with a deaf child in a session of its own': {
+  'hangs with a child in another process session that ignores SIGTERM': {
     script: `setsid sh -c "trap '' TERM; touch $MARKS.born; sleep 1000" & until [ -e "$MARKS.born" ]; do sleep 0.02; done; sleep 1000`,
     limit: 'timeout: 1s',
     code: 'TIMEOUT',
@@ -76,7 +76,7 @@ const failures: Readonly<Record<string, Failure>> = {
 
 describe('an agent that', () => {
   it.each(Object.entries(failures))(
-    '%s fails its step, says so, keeps its work and leaves nothing behind',
+    '%s fails its step with a message and a hint, keeps its work and leaves no process running',
     async (_, { script, limit = '', code, says, hint }) => {
       const project = agentProject({
         config: `  bad: { kind: command, command: [sh, agents/bad.sh], ${limit} }`,
@@ -97,15 +97,15 @@ describe('an agent that', () => {
   );
 
   it.each([
-    ['prints what only looks like JSON', `printf '{"type":"resu'`, '{"type":"resu'],
+    ['prints incomplete JSON', `printf '{"type":"resu'`, '{"type":"resu'],
     ['closes its output early', 'echo hi; exec >&- 2>&-; sleep 0.3; touch late.txt', 'hi'],
     [
-      'leaves a child in a session of its own',
+      'leaves a child in another process session',
       `setsid sh -c "touch $MARKS.born; sleep 1000" & until [ -e "$MARKS.born" ]; do sleep 0.02; done; echo ok`,
       'ok',
     ],
-    ['says nothing at all', 'true', ''],
-  ])('%s still completes, and leaves nothing behind', async (_, script, text) => {
+    ['prints nothing', 'true', ''],
+  ])('%s completes its step and leaves no process running', async (_, script, text) => {
     const project = agentProject({ agents: { odd: script } });
     expect(await project.outcome(['run', '--agent', 'odd', '--prompt', 'x'])).toMatchObject({
       code: 0,
@@ -118,7 +118,7 @@ describe('an agent that', () => {
     ['[[error]]', '', 'AGENT_FAILED', /add `retry`/],
     ['[[hang]]', '', 'TIMEOUT', /`timeout` of the agent `c`/],
     ['[[text]]', 'output: { type: object }', 'OUTPUT_INVALID', /say in the prompt/],
-  ])('talks like Claude Code fails as any other: %s', async (prompt, more, code, hint) => {
+  ])('speaks the protocol of Claude Code fails its step: %s', async (prompt, more, code, hint) => {
     const project = agentProject({
       config: `  c: { kind: claude, command: [node, ${claude}], timeout: 1500ms }`,
       files: { 'w.yaml': `steps:\n  - { id: s, agent: c, prompt: "${prompt}", ${more} }\n` },
@@ -129,7 +129,7 @@ describe('an agent that', () => {
   });
 });
 
-/** What a confused agent does to the folder that it was given. The checkout further up must not notice. */
+/** Damage that an agent does to its workspace. It must not reach the checkout of the project. */
 describe('an agent that, in its workspace,', () => {
   it.each([
     ['removes .git', 'rm .git; echo new > new.txt'],
@@ -138,22 +138,22 @@ describe('an agent that, in its workspace,', () => {
       'rm .git; echo new > new.txt; git add new.txt; git commit --message own || true',
     ],
     [
-      'begins a repository of its own',
+      'creates a repository',
       'rm .git; git init --quiet; echo new > new.txt; git add .; git -c user.name=a -c user.email=b commit --quiet --message own',
     ],
     [
-      'leaves the lock of a git that was killed',
+      'leaves the index lock of a killed git process',
       'touch "$(git rev-parse --git-dir)/index.lock"; echo new > new.txt',
     ],
     [
-      'goes to another branch',
+      'switches to another branch',
       'git switch --quiet --create own; echo new > new.txt; git add .; git commit --quiet --message own',
     ],
     [
-      'goes to no branch',
+      'detaches HEAD',
       'git checkout --quiet --detach; echo new > new.txt; git add .; git commit --quiet --message own',
     ],
-  ])('%s has its work saved on its branch all the same', async (_, script) => {
+  ])('%s still gets its work saved on its branch', async (_, script) => {
     const project = agentProject({ agents: { confused: `(${script}) > /dev/null 2>&1` } });
     const before = project.checkout();
     const outcome = await project.outcome(['run', '--agent', 'confused', '--prompt', 'x']);
@@ -167,7 +167,7 @@ describe('an agent that, in its workspace,', () => {
     expect(project.git('status', '--porcelain')).toBe('');
   });
 
-  it('removes the folder itself is told so', async () => {
+  it('removes the folder itself fails its step with WORKSPACE_FAILED', async () => {
     const project = agentProject({ agents: { confused: 'cd /; rm -rf "$REPRISE_WORKSPACE"' } });
     const before = project.checkout();
     const outcome = await project.outcome(['run', '--agent', 'confused', '--prompt', 'x']);

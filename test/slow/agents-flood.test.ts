@@ -6,7 +6,7 @@ import build from '../support/build.ts';
 
 beforeAll(build);
 
-/** The most memory that the process ever had, in MiB. */
+/** Returns the peak memory of a process, in MiB. */
 async function peakOf({ pid, ended }: RunningCli): Promise<number> {
   let peak = 0;
   let isOver = false;
@@ -38,7 +38,7 @@ describe('an agent that prints 100 MB', () => {
       'of events',
       `yes '{"type":"text","text":"a line of text"}' | head -n 2500000; echo '{"type":"result","text":"done"}'`,
     ],
-  ])('%s is heard to its end, in bounded memory', async (_, script) => {
+  ])('%s is read to the end in bounded memory', async (_, script) => {
     const project = agentProject({ agents: { flood: script } });
     const run = project.begin(['run', '--agent', 'flood', '--prompt', 'x', '--json']);
     const peak = await peakOf(run);

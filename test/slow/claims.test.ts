@@ -5,7 +5,7 @@ import { rounds } from '../support/rounds.ts';
 const times = rounds(50);
 
 describe('eight processes', () => {
-  it(`race to claim 100 tasks, ${times} times: every task is claimed once each time`, async () => {
+  it(`claim each of 100 tasks once when they race for them, ${times} times`, async () => {
     await raceForTasks({ processes: 8, tasks: 100, rounds: times });
   });
 });

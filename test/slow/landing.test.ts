@@ -9,15 +9,15 @@ const kills = rounds(30);
 const landersOn = (lab: Lab, names: readonly string[], times: number) =>
   names.map(name => new Worker({ task: 'land', root: lab.root, name, rounds: times }));
 
-/** Every commit of main has the one before as its only parent, and is sound. */
-function expectOneLine(lab: Lab): void {
+/** Checks that main has a linear history without damaged objects. */
+function expectLinearHistory(lab: Lab): void {
   expect(lab.git('rev-list', '--merges', 'main')).toBe('');
   expect(lab.git('status', '--porcelain')).toBe('');
   lab.git('fsck', '--strict');
 }
 
 describe('two processes', () => {
-  it(`land at once, ${landings} times each: all of it lands, in one line, and nothing is lost`, async () => {
+  it(`land ${landings} branches each in parallel, with a linear history and without losing a commit`, async () => {
     const lab = new Lab();
     const workers = landersOn(lab, ['a', 'b'], landings);
     await runTogether(workers);
@@ -30,7 +30,7 @@ describe('two processes', () => {
       ['a.txt', ...files].toSorted(),
     );
     expect(lab.git('branch', '--list')).toBe('* main');
-    expectOneLine(lab);
+    expectLinearHistory(lab);
   });
 
   it('lose nothing when one of them is killed at any moment of a landing', async () => {
@@ -43,7 +43,7 @@ describe('two processes', () => {
       victim.start();
       other.start();
       await victim.printed(1 + (round % 9));
-      // Spread over what the process does between two lines.
+      // Spreads the kills over the work between two lines of output.
       for (let turn = 0; turn < (round * 7919) % 400; turn++) await new Promise(setImmediate);
       await victim.kill();
       await other.done();
@@ -51,6 +51,6 @@ describe('two processes', () => {
     }
     const everywhere = new Set(lab.git('log', '--all', '--format=%s').split('\n'));
     expect(committed.filter(subject => !everywhere.has(subject))).toEqual([]);
-    expectOneLine(lab);
+    expectLinearHistory(lab);
   });
 });

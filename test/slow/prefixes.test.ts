@@ -120,7 +120,7 @@ describe('a resume from every prefix of a history', () => {
         return 'slept';
       },
     });
-    const gate = approve('gate', { after: { flaky }, message: 'go on?' });
+    const gate = approve('gate', { after: { flaky }, message: 'continue?' });
     const signalled = step('signalled', {
       after: { gate },
       run: (_, ctx) => ctx.waitForSignal<string>('go'),

@@ -8,7 +8,7 @@ beforeAll(build, 300_000);
 const tasks = manyTasks(100);
 const ids = Object.keys(tasks);
 
-/** A place of its own for every task, far enough from the others. */
+/** One line per task, far enough apart for the changes to merge. */
 const places = ids.map(id => `place of ${id}\n${'-\n'.repeat(8)}`).join('');
 
 const implement = `
@@ -17,7 +17,7 @@ const implement = `
 
 describe('5 workers that change one file at 100 places', () => {
   it.each(Array.from({ length: rounds(3) }, (_, round) => round + 1))(
-    'land all of it, in one line, and lose nothing (round %i)',
+    'land every change with a linear history (round %i)',
     async () => {
       const project = workerProject({ agents: { implement }, tasks, files: { 'shared.txt': places } });
       const workers = Array.from({ length: 5 }, () => project.worker(['--until-idle']).ended);

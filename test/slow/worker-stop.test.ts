@@ -10,10 +10,10 @@ import {
   workerProject,
 } from '../e2e/worker-project.ts';
 
-/** Holds a lock as somebody who is alive would. */
+/** Holds a lock as another live process does. */
 function hold(project: WorkerProject, lock: string): void {
   const folder = join(project.root, lock);
-  const held = { token: 1, owner: { ...thisProcess(), incarnation: 'somebody' } };
+  const held = { token: 1, owner: { ...thisProcess(), incarnation: 'other' } };
   expect(takeToken(folder, held)).toBe(true);
   onTestFinished(() => releaseToken(folder, held));
 }
@@ -28,12 +28,13 @@ const task = { one: '# Do it\n' };
 
 interface Wait {
   readonly project: WorkerProjectOptions;
-  /** Before the worker starts. */
+  /** Prepares the project before the worker starts. */
   readonly first?: (project: WorkerProject) => void;
-  /** What is seen when it waits: in its output, or a mark. */
+  /** Output of the worker, or mark of its agent, which shows that the worker waits. */
   readonly sign: RegExp;
+  /** Last lines of output of the worker. */
   readonly says: readonly string[];
-  /** What is on reprise/parked/one beside main. */
+  /** Files on reprise/parked/one that differ from main. */
   readonly parked: readonly string[];
   readonly claims: readonly string[];
 }
@@ -49,14 +50,14 @@ const waits: Readonly<Record<string, Wait>> = {
     parked: [],
     claims: [],
   },
-  'an agent at work': {
+  'a running agent': {
     project: { agents: { implement: `echo half > half.txt; ${never}` }, tasks: task },
     sign: /^\d+$/m,
     says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
     parked: ['half.txt'],
     claims: ['one released'],
   },
-  'an agent that has done nothing yet': {
+  'an agent without changes': {
     project: { agents: { implement: never }, tasks: task },
     sign: /^\d+$/m,
     says: ['worker-1  released one: interrupted by Ctrl-C', stops],
@@ -70,7 +71,7 @@ const waits: Readonly<Record<string, Wait>> = {
     parked: ['issues/one.md', 'new.txt'],
     claims: ['one released'],
   },
-  'somebody else who lands': {
+  'the landing of another process': {
     project: { agents: { implement: writes }, tasks: task },
     first: project => hold(project, landLock),
     sign: /waiting for process \d+ to finish its landing/,
@@ -78,7 +79,7 @@ const waits: Readonly<Record<string, Wait>> = {
     parked: ['issues/one.md', 'new.txt'],
     claims: ['one released'],
   },
-  'the limit of an agent to pass': {
+  'the rate limit of an agent to reset': {
     project: {
       agents: {
         implement: `echo half > half.txt; echo '{ "type": "result", "limit": {} }'`,
@@ -90,7 +91,7 @@ const waits: Readonly<Record<string, Wait>> = {
     parked: ['half.txt'],
     claims: ['one released'],
   },
-  'a place of an agent': {
+  'a free slot of an agent': {
     project: {
       files: { 'slow.sh': writes },
       tasks: task,
@@ -110,7 +111,7 @@ workers: { agent: slow }`,
     parked: [],
     claims: ['one released'],
   },
-  'a checkout that is in the way': {
+  'a checkout that blocks the landing': {
     project: { agents: { implement: 'echo theirs > a.txt; echo "<next>land</next>"' }, tasks: task },
     first: project => project.write({ 'a.txt': 'mine\n' }),
     sign: /waiting to land one, which is done/,
@@ -125,7 +126,7 @@ workers: { agent: slow }`,
     parked: [],
     claims: [],
   },
-  'something to do': {
+  'new tasks': {
     project: { agents: { implement: writes } },
     sign: /sleeping: /,
     says: [stops],
@@ -143,28 +144,31 @@ const parkedFiles = (project: WorkerProject): readonly string[] =>
     : project.git('diff', '--name-only', 'main', 'reprise/parked/one').split('\n');
 
 describe('Ctrl-C while a worker waits for', () => {
-  it.each(Object.entries(waits))('%s ends it gently', async (_, { first, sign, says, ...wait }) => {
-    const project = workerProject(wait.project);
-    first?.(project);
-    const main = project.git('rev-parse', 'main');
-    const worker = project.worker();
-    await until(() => sign.test(`${worker.stderr}\n${project.marks().join('\n')}`));
-    worker.kill('SIGINT');
-    const { code, stderr } = await worker.ended;
-    expect(linesOf(stderr).slice(-says.length), stderr).toEqual(says);
-    expect(code).toBe(130);
-    expect(project.git('rev-parse', 'main')).toBe(main);
-    expect(parkedFiles(project)).toEqual(wait.parked);
-    expect(await claimsOf(project)).toEqual(wait.claims);
-    const held = [dispatchLock, agentLock, landLock].map(lock => join(project.root, lock));
-    const { locks, ...left } = await project.leftovers();
-    expect({ ...left, locks: locks.filter(lock => !held.includes(lock)) }).toEqual(nothingLeft);
-  });
+  it.each(Object.entries(waits))(
+    '%s stops it, releases its task and keeps its work',
+    async (_, { first, sign, says, ...wait }) => {
+      const project = workerProject(wait.project);
+      first?.(project);
+      const main = project.git('rev-parse', 'main');
+      const worker = project.worker();
+      await until(() => sign.test(`${worker.stderr}\n${project.marks().join('\n')}`));
+      worker.kill('SIGINT');
+      const { code, stderr } = await worker.ended;
+      expect(linesOf(stderr).slice(-says.length), stderr).toEqual(says);
+      expect(code).toBe(130);
+      expect(project.git('rev-parse', 'main')).toBe(main);
+      expect(parkedFiles(project)).toEqual(wait.parked);
+      expect(await claimsOf(project)).toEqual(wait.claims);
+      const held = [dispatchLock, agentLock, landLock].map(lock => join(project.root, lock));
+      const { locks, ...left } = await project.leftovers();
+      expect({ ...left, locks: locks.filter(lock => !held.includes(lock)) }).toEqual(nothingLeft);
+    },
+  );
 });
 
 describe('Ctrl-C twice while a worker waits for', () => {
   it.each(Object.entries(waits))(
-    '%s leaves nothing that is not told of',
+    '%s leaves nothing behind that it does not report',
     async (_, { first, sign, ...wait }) => {
       const project = workerProject(wait.project);
       first?.(project);
@@ -179,21 +183,21 @@ describe('Ctrl-C twice while a worker waits for', () => {
       const { worktrees, branches, processes } = await project.leftovers();
       expect(processes).toEqual([]);
       const folders = worktrees.map(line => line.replace('worktree ', ''));
-      // A branch is told of with the folder that has it checked out.
+      // A branch is reported together with the folder that has it checked out.
       const isCheckedOut = (branch: string) =>
         folders.some(folder => folder.endsWith(branch.replace('reprise/', '/')));
       const left = [...folders, ...branches.filter(branch => !isCheckedOut(branch))];
-      const isToGoOn = left.length > 0 && (await isTakenOver(project));
-      for (const each of isToGoOn ? [] : left) expect(stderr).toContain(`${each} is left`);
+      const isResumable = left.length > 0 && (await isTakenOver(project));
+      for (const each of isResumable ? [] : left) expect(stderr).toContain(`${each} is left`);
     },
   );
 });
 
-/** Then it is no leftover: the next worker goes on with it. */
+/** Whether the next worker takes over the run, in which case its workspace is not a leftover. */
 const isTakenOver = async (project: WorkerProject): Promise<boolean> =>
   (await project.cli(['status'])).stdout.includes('the next worker takes over: reprise worker');
 
-/** Without the time in front. */
+/** Returns the lines of output without their times. */
 const linesOf = (text: string): readonly string[] =>
   text
     .trim()
@@ -201,7 +205,7 @@ const linesOf = (text: string): readonly string[] =>
     .map(line => line.replace(/^\d\d:\d\d:\d\d /, ''));
 
 describe('a second Ctrl-C', () => {
-  it('ends a worker at once, with an agent that does not want to end; another goes on with the task', async () => {
+  it('stops a worker immediately, even if its agent ignores signals, and another worker resumes the task', async () => {
     const project = workerProject({
       agents: {
         implement: `
@@ -230,7 +234,7 @@ describe('a second Ctrl-C', () => {
     expect(await project.leftovers()).toEqual(nothingLeft);
   });
 
-  it('that leaves no time to give the task back does not make it fail, and loses nothing', async () => {
+  it('that leaves no time to release the task neither fails the task nor loses work', async () => {
     const project = workerProject({
       agents: {
         implement: `
@@ -259,12 +263,12 @@ describe('a second Ctrl-C', () => {
   });
 });
 
-it('a worker names what it could not remove, and how to', async () => {
+it('a worker reports a branch that it could not remove and the command that removes it', async () => {
   const project = workerProject({
     agents: {
       implement: `
         git worktree add --quiet --force "$MARKS.elsewhere" "$(git branch --show-current)"
-        echo "<next>give-up: nobody knows how</next>"`,
+        echo "<next>give-up: no solution is known</next>"`,
     },
     tasks: task,
   });

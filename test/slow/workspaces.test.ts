@@ -11,7 +11,7 @@ const kills = rounds(40);
 const workersOn = (lab: Lab, { task, names, count }: { task: string; names: string[]; count: number }) =>
   names.map(name => new Worker({ task, root: lab.root, name, rounds: count }));
 
-/** The workspaces, having looked into every one of them. */
+/** Checks every workspace and returns their branches. */
 async function soundWorkspaces(lab: Lab): Promise<readonly string[]> {
   const workspaces = listWorkspaces(await lab.open());
   for (const { path, branch } of workspaces) {
@@ -24,7 +24,7 @@ async function soundWorkspaces(lab: Lab): Promise<readonly string[]> {
 }
 
 describe('two processes', () => {
-  it(`make 24 workspaces at once and remove them at once, ${times} times, without a failure`, async () => {
+  it(`create and remove 24 workspaces in parallel, ${times} times`, async () => {
     const lab = new Lab();
     const before = lab.fingerprint();
     for (let round = 0; round < times; round++) {
@@ -40,7 +40,7 @@ describe('two processes', () => {
       expect([...a.said('made'), ...b.said('made')]).toEqual([Array(12).fill('new'), Array(12).fill('new')]);
       expect(await soundWorkspaces(lab)).toEqual(names.flatMap(branchesOf).toSorted());
       a.start();
-      // In every other round only one of them removes, and nothing of the other may go.
+      // In every other round, one process removes its workspaces while those of the other must stay.
       if (round % 2 === 1) {
         await a.done();
         expect(await soundWorkspaces(lab)).toEqual(branchesOf(`b${round}`).toSorted());
@@ -55,8 +55,8 @@ describe('two processes', () => {
   });
 });
 
-describe('a process that makes workspaces', () => {
-  it('may be killed at any moment, and the next one goes on with all that was done', async () => {
+describe('a process that creates workspaces', () => {
+  it('can be killed at any moment, and the next process reuses the finished workspaces', async () => {
     const lab = new Lab();
     for (let round = 0; round < kills; round++) {
       const [victim] = workersOn(lab, { task: 'make', names: ['w'], count: 10 });

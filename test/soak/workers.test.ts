@@ -8,7 +8,7 @@ const total = rounds(200);
 const tasks = manyTasks(total);
 const seed = Number(process.env['SOAK_SEED'] ?? Date.now() % 1_000_000);
 
-/** mulberry32: numbers from 0 to 1 that are the same for the same seed. */
+/** Returns a mulberry32 generator of numbers from 0 to 1. */
 function randomFrom(start: number): () => number {
   let state = start >>> 0;
   return () => {
