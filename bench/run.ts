@@ -43,13 +43,13 @@ const { values, positionals } = parseArgs({
   options: {
     /** Writes RESULTS.md. */
     write: { type: 'boolean', default: false },
-    /** Ends with 1 if a target is missed. */
+    /** Exits with 1 if a target is missed. */
     check: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
   },
 });
 const unknown = positionals.filter(name => !Object.hasOwn(cases, name));
-if (unknown.length > 0 || !existsSync(new URL('../src/index.ts', import.meta.url))) {
+if (unknown.length > 0 || !existsSync(new URL('../dist/index.js', import.meta.url))) {
   console.error(
     unknown.length > 0
       ? `no case ${unknown.join(', ')}; cases: ${Object.keys(cases).join(', ')}`

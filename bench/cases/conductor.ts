@@ -4,7 +4,7 @@ import { alternate } from '../lib/stats.ts';
 
 const rounds = 5_000;
 
-/** Effects of four lanes, granted one after another: by a scheduler that takes the first lane, and by a replay that compares them with a tape. */
+/** Grants the effects of four lanes one after another, with a scheduler that takes the first lane and with a replay of a tape. */
 export function conductor({ rounds: times }) {
   const { memory, tape } = alternate(
     {

@@ -14,7 +14,7 @@ const wholeCases = [
 const where = { memory: 'in memory', git: 'on git' };
 const seconds = value => `${(value / 1000).toFixed(1)} s`;
 
-/** Stops if it takes much longer than its target. */
+/** Explores every schedule of a case. Stops if it takes much longer than its target. */
 const everyOrder = ({ name, on, mostMs }) =>
   inChild('explore-cases', 'every-order', name, on, Math.max(mostMs, 60_000));
 

@@ -5,7 +5,7 @@ import { alternate } from '../lib/stats.ts';
 
 const steps = 10_000;
 
-/** From rows in SQLite to a state: every event is parsed, validated and applied. */
+/** Reads rows from SQLite and folds them into a state. Every event is parsed, validated and applied. */
 export function fold({ rounds }) {
   const run = finishedButOne(steps);
   const { fold: result } = alternate({ fold: () => inChild('fold', steps, run.original, run.runId) }, rounds);

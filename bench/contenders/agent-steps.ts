@@ -59,7 +59,7 @@ async function plain(root, path) {
 }
 
 await contend({
-  /** They take turns every few steps, so that other load on the machine and its disk affects all of them equally. */
+  /** The contenders take turns every few steps, so that other load on the machine and its disk affects them equally. */
   async compare({ folder, args }) {
     const [turns, steps, files] = args.map(Number);
     const own = name => {

@@ -36,7 +36,7 @@ function program(world, rounds) {
 const openAll = (world, rounds) =>
   Promise.all(Object.entries(program(world, rounds)).map(([name, body]) => world.open(name, body)));
 
-/** Grants the first lane by name, and performs every effect. */
+/** Scheduler that grants the first lane by name and performs every effect. */
 const firstByName = view => ({
   next: () => view.standings().find(({ kind, obstacle }) => kind === 'parked' && !obstacle).asked,
   performs: () => true,
@@ -85,7 +85,7 @@ await contend({
       const recording = JSON.parse(text);
       const player = replayScheduler({ recording, fidelity: 'sessions', normalise: asIs, expand: asIs });
       entries = await play(player, Number(rounds));
-      if (entries !== recording.entries.length) throw new Error('not all of the tape was played');
+      if (entries !== recording.entries.length) throw new Error('the tape was not played to its end');
     });
     return { ...times, entries };
   },

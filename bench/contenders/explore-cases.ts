@@ -38,8 +38,8 @@ const exploreOnce = (name, on, forMs) =>
   });
 
 /**
- * `<case> <memory|git> <ms>`: every distinct schedule, as `reprise explore` does it, or as many as fit into the time.
- * Runs once in a fresh process, and then once more.
+ * `<case> <memory|git> <ms>`: plays every distinct schedule, like `reprise explore`, or as many as fit into the time. Runs
+ * twice in one process.
  */
 async function everyOrder({ args: [name, on, mostMs] }) {
   const cold = await exploreOnce(name, on, Number(mostMs));
@@ -47,7 +47,7 @@ async function everyOrder({ args: [name, on, mostMs] }) {
   return { ...cold, warmMs };
 }
 
-/** `<case> <ms>`: the same schedules one after another. Only the time inside git commands counts. */
+/** `<case> <ms>`: plays the same schedules one after another. Only the time inside git commands counts. */
 const gitAlone = ({ args: [name, mostMs] }) =>
   prepared(name, async ready => {
     let [gitMs, commands, schedules] = [0, 0, 0];

@@ -11,7 +11,7 @@ function openTable(file) {
 }
 
 await contend({
-  /** `rowsPerCommit` rows in each transaction. */
+  /** Inserts rows, `rowsPerCommit` in each transaction. */
   async rows({ folder, args }) {
     const [rows, rowsPerCommit] = args.map(Number);
     let commits = 0;

@@ -13,7 +13,7 @@ let events = 0;
 const times = await coldAndWarm(async () => {
   const history = await store.read(runId);
   events = history.length;
-  if (foldHistory(graph, history).active.size !== 1) throw new Error('the last step is not under way');
+  if (foldHistory(graph, history).active.size !== 1) throw new Error('the last step is not running');
 });
 await store.close();
 process.stdout.write(`${JSON.stringify({ ...times, events })}\n`);

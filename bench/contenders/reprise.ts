@@ -67,7 +67,7 @@ await contend({
     return { definedMs, ms, peakRss, rssPerStep: (peakRss - before) / Number(steps) };
   },
 
-  /** `<steps> <folder>`: a run that is killed in the middle of its last step. */
+  /** `<steps> <folder>`: starts a run and kills it in the middle of its last step. */
   async prepare({ args: [steps, root] }) {
     const { engine } = await openEngine({
       root,

@@ -7,15 +7,15 @@ import { replaceFiles } from '../../scripts/build/files.ts';
 const root = resolve(import.meta.dirname, '../..');
 const contenders = join(root, 'bench', 'contenders');
 const library = join(root, 'src', 'index.ts');
-/** As deep as the source, and beside the packages of contenders. */
+/** Output folder. Same depth as the source, so that relative paths work, and next to the packages of the contenders. */
 const built = join(root, 'bench', 'dist');
 
-/** The file that a process of the contender runs. */
+/** Returns the file that a process of the contender runs. */
 export const contenderFile = (name: string): string => join(built, `${name}.js`);
 
 /**
- * Builds the contenders: a process that had to compile TypeScript first would be measured with that. What they import of
- * the library is the package in `dist/`; what is not exported from there is built in as the package has it.
+ * Builds the contenders, so that compiling TypeScript is not part of the measurements. Imports of the library refer to the
+ * package in `dist/`. Internal modules are bundled the same way as in the package.
  */
 export async function buildContenders(): Promise<void> {
   const programs = readdirSync(contenders).map(

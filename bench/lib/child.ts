@@ -17,7 +17,7 @@ export function inChild<T>(contender: string, ...args: readonly Argument[]): T {
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as T;
 }
 
-/** The same for a case that kills its own process. */
+/** Runs a case that kills its own process, and returns its measurements. */
 export function killedChild<T>(contender: string, ...args: readonly Argument[]): T {
   const { signal, stdout, stderr } = spawnSync(
     process.execPath,

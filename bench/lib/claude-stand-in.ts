@@ -24,7 +24,7 @@ const heard = async isWanted => {
     const message = JSON.parse(next.value);
     if (isWanted(message)) return message;
   }
-  throw new Error('the host went away');
+  throw new Error('the host closed the connection');
 };
 
 function act({ path, content, from, to }) {

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { median } from './stats.ts';
 
 export interface Order {
-  /** Empty, and removed in the end. */
+  /** Temporary folder, removed after the case. */
   readonly folder: string;
-  /** What comes after the name of the case on the command line. */
+  /** Arguments after the name of the case on the command line. */
   readonly args: readonly string[];
 }
 
-/** Milliseconds: the first time, and the median of the others. */
+/** Times in milliseconds: of the first round, and the median of the others. */
 export interface Times {
   readonly coldMs: number;
   readonly ms: number;

@@ -1,4 +1,4 @@
-/** A section of RESULTS.md that another program writes, from its heading up to the next one. */
+/** Returns a section of RESULTS.md that another program writes, from its heading up to the next one. */
 export function sectionUnder(heading: string, text: string): string | undefined {
   const start = text.indexOf(`## ${heading}\n`);
   if (start < 0) return undefined;
@@ -9,11 +9,11 @@ export function sectionUnder(heading: string, text: string): string | undefined 
 interface Section {
   readonly heading: string;
   readonly body: string;
-  /** Heading of the section that it comes before, if it is not there yet. */
+  /** Heading of the section before which a new section is inserted. */
   readonly before: string;
 }
 
-/** The text with the section replaced, or inserted before the heading `before` if it is new. */
+/** Returns the text with the section replaced, or inserted before the heading `before` if it is new. */
 export function withSection(text: string, { heading, body, before }: Section): string {
   const section = `## ${heading}\n\n${body.trim()}`;
   const old = sectionUnder(heading, text);
@@ -22,6 +22,6 @@ export function withSection(text: string, { heading, body, before }: Section): s
   return at < 0 ? `${text.trimEnd()}\n\n${section}\n` : `${text.slice(0, at)}${section}\n\n${text.slice(at)}`;
 }
 
-/** Written by `npm run test:planted -- --write`. */
+/** Heading of the section that `npm run test:planted -- --write` writes. */
 export const plantedHeading = 'Planted bugs, found by exploring';
 export const publishedHeading = 'Other engines, measured earlier';

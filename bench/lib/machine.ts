@@ -2,7 +2,7 @@ import { cpus, totalmem, type } from 'node:os';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { bytes } from './format.ts';
 
-/** The machine and the versions that the figures depend on. */
+/** Describes the machine and the versions that the figures depend on. */
 export function machine(): string {
   const { version } = new DatabaseSync(':memory:').prepare('SELECT sqlite_version() AS version').get() as {
     version: string;

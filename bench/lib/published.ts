@@ -1,6 +1,6 @@
 import { table } from './format.ts';
 
-/** Measured once, on two cores with an fsync of about 0.2 ms, with no-op steps. */
+/** Figures measured once with no-op steps, on two cores with an fsync of about 0.2 ms. */
 const figures = [
   ['SQLite alone, WAL, fsync, one row per commit', '4,222/s', '', ''],
   ['SQLite alone, 100 rows per commit', '', '159,692 rows/s', '3.7 / 35 ms'],

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Keeps the git settings of the user out. */
+/** Environment without the git settings of the user. */
 export const repositoryEnvironment = {
   PATH: process.env['PATH'],
   GIT_CONFIG_NOSYSTEM: '1',
@@ -13,7 +13,7 @@ export const repositoryEnvironment = {
   GIT_COMMITTER_EMAIL: 'ann@example.com',
 };
 
-/** One commit with the given number of files, each a few kilobytes, in twenty folders. */
+/** Creates a repository with one commit: the given number of files of a few kilobytes, in twenty folders. */
 export function makeRepository(folder: string, files: number): string {
   const root = join(folder, 'repository');
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, env: repositoryEnvironment });

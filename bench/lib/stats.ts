@@ -1,4 +1,4 @@
-/** The median: robust against a round in which another process used the disk. */
+/** Returns the median, which is robust against a round in which another process used the disk. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -6,10 +6,10 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (below + upper) / 2;
 }
 
-/** The median of each numeric field over the rounds. */
+/** Returns the median of each numeric field over the rounds. */
 export const medians = <T extends object>(rounds: readonly T[]): T => eachField(rounds, median);
 
-/** The mean of each numeric field over the rounds. */
+/** Returns the mean of each numeric field over the rounds. */
 export const means = <T extends object>(rounds: readonly T[]): T =>
   eachField(rounds, values => values.reduce((total, value) => total + value, 0) / values.length);
 

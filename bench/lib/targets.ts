@@ -1,10 +1,10 @@
-/** What a case has to reach: at least, or at most. */
+/** Target of a case: a minimum or a maximum. */
 export interface Target {
   readonly what: string;
   readonly value: number;
   readonly least?: number;
   readonly most?: number;
-  /** What the limit is multiplied with before it counts as missed. */
+  /** Factor that the limit is multiplied with before the target counts as missed. */
   readonly tolerance: number;
   readonly show: (value: number) => string;
 }
