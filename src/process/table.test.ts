@@ -34,7 +34,7 @@ describe.each(tables)('the process table by %s', (_name, table) => {
     await two?.lines.after('ready');
     const marked = (extra: Record<string, string>) =>
       table.marked(table.all(), { ...marker, ...extra }).map(entry => entry.pid);
-    await vi.waitFor(() => expect(marked({})).toHaveLength(2));
+    await vi.waitFor(() => expect(marked({})).toHaveLength(2), 50_000);
     expect(marked({ REPRISE_STEP: 'two' })).toEqual([two?.identity?.pid]);
     expect(marked({ REPRISE_STEP: 'tw' })).toEqual([]);
     await Promise.all([one?.stop({ graceMs: 60_000 }), two?.stop({ graceMs: 60_000 })]);

@@ -82,6 +82,6 @@ test('what is older than all who can have a marker is not asked for it, what com
   await vi.waitFor(() => {
     const found = pids(findTree({ roots: [], marked: lab().marker, markedFrom: rootsOf(child) }));
     expect(found.toSorted()).toEqual([near, far].toSorted());
-  });
+  }, 50_000);
   await Promise.all([child.stop(patient), old.stop(patient)]);
 });

@@ -66,4 +66,4 @@ it('three workers have as many schedules on git, played in parallel, as in memor
   const [git] = (await exploreOn(found, { ...options, on: 'git' })).worlds;
   const [memory] = (await exploreOn(found, { ...options, on: 'memory' })).worlds;
   expect(git).toMatchObject({ isComplete: true, classes: memory?.classes, schedules: memory?.schedules });
-}, 180_000);
+});

@@ -34,16 +34,16 @@ const failures: Readonly<Record<string, Failure>> = {
   },
   'takes too long': {
     script: 'sleep 1000',
-    limit: 'timeout: 500ms',
+    limit: 'timeout: 3s',
     code: 'TIMEOUT',
-    says: /took longer than 500ms/,
+    says: /took longer than 3\.0s/,
     hint: /`timeout` of the agent `bad`/,
   },
   'stops printing': {
     script: 'echo hello; sleep 1000',
-    limit: 'stall_timeout: 500ms',
+    limit: 'stall_timeout: 3s',
     code: 'AGENT_STALLED',
-    says: /said nothing for 0\.5 s/,
+    says: /said nothing for 3 s/,
     hint: /`stall_timeout` of the agent `bad`/,
   },
   'prints events and then half a line': {
@@ -60,14 +60,14 @@ const failures: Readonly<Record<string, Failure>> = {
   },
   'ignores signals': {
     script: "trap '' TERM INT HUP; while :; do sleep 0.05; done",
-    limit: 'timeout: 500ms',
+    limit: 'timeout: 3s',
     code: 'TIMEOUT',
     says: /took longer/,
     hint: /`timeout`/,
   },
   'hangs with a child in another process session that ignores SIGTERM': {
     script: `setsid sh -c "trap '' TERM; touch $MARKS.born; sleep 1000" & until [ -e "$MARKS.born" ]; do sleep 0.02; done; sleep 1000`,
-    limit: 'timeout: 1s',
+    limit: 'timeout: 3s',
     code: 'TIMEOUT',
     says: /took longer/,
     hint: /`timeout`/,
@@ -120,7 +120,7 @@ describe('an agent that', () => {
     ['[[text]]', 'output: { type: object }', 'OUTPUT_INVALID', /say in the prompt/],
   ])('speaks the protocol of Claude Code fails its step: %s', async (prompt, more, code, hint) => {
     const project = agentProject({
-      config: `  c: { kind: claude, command: [node, ${claude}], timeout: 1500ms }`,
+      config: `  c: { kind: claude, command: [node, ${claude}], timeout: 5s }`,
       files: { 'w.yaml': `steps:\n  - { id: s, agent: c, prompt: "${prompt}", ${more} }\n` },
     });
     const outcome = await project.outcome(['run', 'w.yaml']);

@@ -102,7 +102,7 @@ describe('a resume from every prefix of a history', () => {
       }),
       { numRuns: rounds(8) },
     );
-  }, 180_000);
+  });
 
   it('leads to the same outcome while steps sleep, retry, or wait for approvals and signals', async () => {
     const ran: string[] = [];

@@ -19,6 +19,8 @@ function randomFrom(start: number): () => number {
   };
 }
 
+const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
+
 /** Leaves a child process that outlives the worker unless Reprise stops it. */
 const agent = `
   script:
@@ -70,10 +72,12 @@ it(`4 workers that are killed repeatedly land each of ${total} tasks once (SOAK_
   });
   let killed = 0;
   while (!isOver) {
-    const pause = 1_000 + random() * 3_000;
     const victim = Math.floor(random() * workers);
-    await Promise.race([ended, new Promise(resolve => setTimeout(resolve, pause))]);
-    if (isOver || project.landed().length >= Object.keys(tasks).length) break;
+    // Kills follow the landings, so that a slow machine sees as many of them as a fast one.
+    const next = project.landed().length + 1 + Math.floor(random() * 8);
+    while (!isOver && project.landed().length < Math.min(next, total)) await pause(100);
+    await pause(random() * 500);
+    if (isOver || project.landed().length >= total) break;
     if (!crew.at[victim]) continue;
     crew.at[victim]?.kill('SIGKILL');
     killed++;

@@ -119,7 +119,7 @@ describe('a journal', () => {
     const partial = await vi.waitUntil(async () => {
       const read = await readJournal(file);
       return read.entries.length > 0 && read;
-    });
+    }, 50_000);
     expect(partial.entries).toEqual([
       { n: 0, lane: 'a', i: 0, op: 'test.slow', keys: { reads: ['r'] }, args: { q: 1 } },
     ]);

@@ -124,5 +124,5 @@ describe('redaction of tokens', () => {
       const long = piece.repeat(Math.ceil(200_000 / piece.length));
       expect(text(`${long} AK${'IA'}ABCDEFGH12345678`)).toContain('<SECRET:AWS_ACCESS_KEY_ID>');
     }
-  }, 10_000);
+  });
 });

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AgentDefinition } from '../../../src/agents/agent.ts';
+import type { Clock } from '../../../src/core/time.ts';
+import { systemClock } from '../../../src/effects/system.ts';
 import { isSameProcess, processStart } from '../../../src/process/table.ts';
+import { deferred } from '../../support/engine.ts';
 import { agentBody, agentOf, command, scripted, workLab } from './support.ts';
 
 const forever = 'setInterval(() => {}, 1000);';
@@ -56,11 +59,20 @@ describe('an agent', () => {
   });
 
   test('is stopped after its timeout if it hangs, and its work is kept', async () => {
-    const { unit } = await stepWith(
-      `import fs from 'node:fs'; fs.writeFileSync('half.txt', 'half'); console.log('here'); ${forever}`,
-      { timeoutMs: 1500 },
-    );
-    expect(await unit.work()).toMatchObject(failed('TIMEOUT', /longer than 1\.5s/, /`timeout`.*`coder`/));
+    const here = deferred();
+    const hour = 3_600_000;
+    // The timeout passes once the agent has done its work, however long the program takes to start.
+    const clock: Clock = {
+      ...systemClock,
+      waitUntil: (at, signal) =>
+        at - systemClock.now() > hour / 2 ? here.promise : systemClock.waitUntil(at, signal),
+    };
+    const lab = await workLab({ clock });
+    const source = `import fs from 'node:fs'; fs.writeFileSync('half.txt', 'half'); console.log('here'); ${forever}`;
+    lab.define(agentOf({ command: lab.program(source), timeoutMs: hour }));
+    const unit = lab.unit(agentBody());
+    void lab.seen(each => each.kind === 'agent' && each.event.type === 'text').then(here.resolve);
+    expect(await unit.work()).toMatchObject(failed('TIMEOUT', /longer than 1h/, /`timeout`.*`coder`/));
     expect(unit.of('session.ended')).toMatchObject([{ outcome: 'cancelled' }]);
     expect(unit.git('log', '-1', '--format=%s')).toBe('fix: unfinished work');
     expect(unit.git('show', 'HEAD:half.txt')).toBe('half');
