@@ -176,7 +176,7 @@ const freeze = (project: WorkerProject, worker: RunningCli): Promise<void> =>
         throw busy;
       }
     },
-    { timeout: 50_000 },
+    { timeout: 20_000 },
   );
 
 describe('a worker that was taken for dead', () => {
@@ -237,9 +237,8 @@ describe('a worker that was taken for dead', () => {
     });
     const worker = project.worker(['--once']);
     await until(() => project.marks().length === 1);
-    await vi.waitFor(
-      () => change(project, "UPDATE claims SET token = token + 1, run_id = NULL, claimed_by = 'ana'"),
-      { timeout: 50_000 },
+    await vi.waitFor(() =>
+      change(project, "UPDATE claims SET token = token + 1, run_id = NULL, claimed_by = 'ana'"),
     );
     project.tell('verify', '');
     const { code, stderr } = await worker.ended;
