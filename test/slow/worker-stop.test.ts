@@ -145,7 +145,7 @@ const parkedFiles = (project: WorkerProject): readonly string[] =>
 
 describe('Ctrl-C while a worker waits for', () => {
   it.each(Object.entries(waits))(
-    '%s stops it, releases its task and keeps its work',
+    '%s stops it without losing work',
     async (_, { first, sign, says, ...wait }) => {
       const project = workerProject(wait.project);
       first?.(project);
@@ -234,7 +234,7 @@ describe('a second Ctrl-C', () => {
     expect(await project.leftovers()).toEqual(nothingLeft);
   });
 
-  it('that leaves no time to release the task neither fails the task nor loses work', async () => {
+  it('neither fails the task nor loses work if it leaves no time to release the task', async () => {
     const project = workerProject({
       agents: {
         implement: `
