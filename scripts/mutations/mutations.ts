@@ -213,7 +213,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'worker/steps/dispatch.ts',
-        find: 'await effects.takeSlot({ key, agent: dispatcher, places, lease });',
+        find: 'await effects.takeSlot({ key, agent: dispatcher, places, lease, why: anotherPicks });',
         replace: '',
       },
     ],

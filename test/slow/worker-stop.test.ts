@@ -45,7 +45,7 @@ const waits: Readonly<Record<string, Wait>> = {
   'its turn to dispatch': {
     project: { agents: { implement: writes }, tasks: task },
     first: project => hold(project, dispatchLock),
-    sign: /waiting for a free slot of agent dispatch/,
+    sign: /waiting for another worker to pick a task/,
     says: [stops],
     parked: [],
     claims: [],

@@ -26,6 +26,8 @@ type DispatchChoice =
     }
   | { readonly kind: 'nothing'; readonly why: string };
 
+const anotherPicks = 'waiting for another worker to pick a task';
+
 /**
  * Picks a task and claims it. Nobody else picks meanwhile, so that each sees what the one before has taken; the claim
  * itself would hold without it.
@@ -38,7 +40,7 @@ export const dispatchStep =
     const places = effects.agents.get(dispatcher)?.maxConcurrency ?? 1;
     await worker.show({ state: 'dispatching', runId, note: waitsToDispatch });
     try {
-      await effects.takeSlot({ key, agent: dispatcher, places, lease });
+      await effects.takeSlot({ key, agent: dispatcher, places, lease, why: anotherPicks });
       return await dispatch(worker, lane, location);
     } finally {
       await effects.releaseSlot({ key, agent: dispatcher });

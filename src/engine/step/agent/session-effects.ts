@@ -1,12 +1,20 @@
 import type { HostAnswer } from '../../../agents/index.ts';
 import type { Lease } from '../../../store/index.ts';
 import type { Environment, Observer } from '../../environment.ts';
-import { withoutLease } from '../taping.ts';
 import { folderKey } from '../workspace-effects.ts';
 import { LiveSession, type SessionAccount, type SessionStart, type SessionTurn } from './live-session.ts';
 import { type HeldSlot, hasFreeSlot, takeSlot } from './slots.ts';
 
 const slotKey = (agent: string): string => `slot:${agent}`;
+
+export interface SlotWait {
+  readonly key: string;
+  readonly agent: string;
+  readonly places: number;
+  readonly lease: Lease;
+  /** Notice while it waits. Defaults to one that names the agent and its limit. */
+  readonly why?: string | undefined;
+}
 
 /** Effects for agent sessions and for the concurrency slots of an agent. */
 export function sessionEffects(environment: Environment, observe: Observer) {
@@ -32,20 +40,17 @@ export function sessionEffects(environment: Environment, observe: Observer) {
     }),
 
     /** Waits for a free slot of the agent and holds it under the key until it is released. */
-    takeSlot: world.effect<
-      { readonly key: string; readonly agent: string; readonly places: number; readonly lease: Lease },
-      void
-    >({
+    takeSlot: world.effect<SlotWait, void>({
       name: 'agent.take-slot',
       span: 'long',
-      taped: { args: withoutLease },
+      taped: { args: ({ key, agent, places }) => ({ key, agent, places }) },
       awaits: {
         keys: ({ agent }) => ({ writes: [slotKey(agent)] }),
         isOver: ({ agent, places }) => hasFreeSlot({ stateDir, agent, places }),
       },
-      perform: async ({ key, agent, places, lease }, { signal }) => {
+      perform: async ({ key, agent, places, lease, why }, { signal }) => {
         const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
-        const onWait = () => notice(`waiting for a free slot of agent ${agent} (limit ${places})`);
+        const onWait = () => notice(why ?? `waiting for a free slot of agent ${agent} (limit ${places})`);
         slots.set(key, await takeSlot({ stateDir, agent, places, owner, clock, signal, onWait }));
       },
     }),
