@@ -25,26 +25,26 @@ export async function testCommand(
   if (isCi && (record || accept)) {
     throw new RepriseError(
       'USAGE',
-      `--${record ? 'record' : 'accept'} is refused in CI, where nothing is written`,
+      `--${record ? 'record' : 'accept'} is refused in CI, because CI never writes files`,
       {
-        hint: 'do it on a machine of your own, look at what has changed, and commit it',
+        hint: 'run it on your machine, review the changes, and commit them',
       },
     );
   }
   if (step !== undefined && !record) {
-    throw new RepriseError('USAGE', '--step says what to record again, and needs --record', {
+    throw new RepriseError('USAGE', '--step requires --record', {
       hint: `reprise test ${names.join(' ') || '<case>'} --record --step ${step}`,
     });
   }
   const { cases, orphans } = findCases({ names, cwd: io.cwd });
   if (step !== undefined && cases.length !== 1) {
-    throw new RepriseError('USAGE', `--step is about one case, and not about ${cases.length}`, {
+    throw new RepriseError('USAGE', `--step requires exactly one case, but there are ${cases.length}`, {
       hint: `name the case: reprise test <case> --record --step ${step}`,
     });
   }
   if (cases.length === 0 && orphans.length === 0) {
     throw new RepriseError('CASE_NOT_FOUND', 'there are no test cases in cases/', {
-      hint: 'make one of a run: reprise capture <run> <name>',
+      hint: 'capture one from a run: reprise capture <run> <name>',
     });
   }
   const reporter = createTestReporter(reporterName, { write: text => io.out(text), ...styleOf(io, 'out') });
@@ -63,7 +63,7 @@ export async function testCommand(
   if (names.length === 0) orphans.map(orphanResult).forEach(report);
   const summary = summaryOf(results, performance.now() - began);
   reporter.onEnd?.(summary);
-  if (io.interrupt.aborted) writeLines(io.err, 'stopped: not all cases were played');
+  if (io.interrupt.aborted) writeLines(io.err, 'stopped: not all cases have run');
   if (io.interrupt.aborted) return Math.max(summary.exitCode, exitCodes.failed);
   const isNothingRecorded = record && summary.skipped === summary.total;
   return isNothingRecorded ? exitCodes.usage : summary.exitCode;
@@ -82,7 +82,7 @@ export function orphanResult({ displayFolder, files, misnamed }: Orphan): CaseRe
         kind: 'left-over',
         message: `${displayFolder} holds recordings without a case file: ${files.join(', ')}`,
         hint: misnamed
-          ? `rename ${misnamed}: a case file is called like its folder`
+          ? `rename ${misnamed}; a case file is named after its folder`
           : `write the case file, or remove the folder: git rm -r ${displayFolder}`,
         file: displayFolder,
       },

@@ -23,7 +23,7 @@ ${prompt.replace(/^/gm, '      ')}
 
 const file = 'cases/one/one.toml';
 
-it('a prompt that is another one than was recorded fails the case, with the difference and what to type', async () => {
+it('a prompt that has changed since it was recorded fails the case, with the difference and what to type', async () => {
   const { run, write } = createProject({ files: { [file]: caseWith('Change nothing else.') } });
   expect((await run(['test', '--record'])).code).toBe(0);
   write({ [file]: caseWith('Change nothing else,\nand add a test.') });
@@ -32,10 +32,10 @@ it('a prompt that is another one than was recorded fails the case, with the diff
   expect(
     stdout.replaceAll(/\d+(\.\d+)?(ms|s)\b/g, '<time>').replaceAll(/ +(?=<time>)/g, ' '),
   ).toMatchInlineSnapshot(`
-    "✗ one <time>  the prompt of fixer for run.fix is another one than was recorded
+    "✗ one <time>  the prompt of fixer for run.fix has changed since it was record…
 
     ✗ one
-      stale: the prompt of fixer for run.fix is another one than was recorded
+      stale: the prompt of fixer for run.fix has changed since it was recorded
         at cases/one/sessions/fixer.run.fix.0.jsonl
         @@ -1,2 +1,3 @@
          Fix the typo.

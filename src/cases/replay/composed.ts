@@ -98,8 +98,8 @@ async function playOn(stage: Stage, { found, manifest, context }: ComposedContex
     ...sessions.leftOver().map(
       (what): CaseFailure => ({
         kind: 'left-over',
-        message: `a session was never asked for: ${what}`,
-        hint: 'remove it from the case, or find out why the worker ended before',
+        message: `unused session: ${what}`,
+        hint: 'remove it from the case, or find out why the worker ended before it was used',
         file: found.displayFile,
       }),
     ),
@@ -125,7 +125,7 @@ function loadSession(vcr: string, found: FoundCase, { cwd }: TestContext): Sessi
     return parseSessionFile(relative(cwd, file), readFileSync(file, 'utf8'), blobsOf(found));
   throw new RepriseError(
     'NOT_RECORDED',
-    `${displayFile} names the session ${vcr}, and there is no such file`,
+    `${displayFile} names the session ${vcr}, but there is no such file`,
     {
       hint: `write it by hand, or copy a recorded one: ${relative(cwd, join(folder, 'sessions', `${vcr}.jsonl`))}`,
     },
@@ -218,8 +218,8 @@ const noneLeft = (worker: string, role: string, isKnown: boolean): RepriseError 
   new RepriseError(
     'REPLAY_DIVERGED',
     isKnown
-      ? `${worker} opens one more session, of the agent ${role}, and has none left`
-      : `there are no sessions for ${worker}, which opens one of the agent ${role}`,
+      ? `${worker} requests another session of agent ${role}, but none is left`
+      : `there are no sessions for ${worker}, which requests one of agent ${role}`,
     { hint: `add { role = "${role}", vcr = "..." } to the sessions of ${worker}` },
   );
 
@@ -234,8 +234,8 @@ const otherRole = ({
 }): RepriseError =>
   new RepriseError(
     'REPLAY_DIVERGED',
-    `${worker} opens a session of the agent ${role}, and the next one for it is ${next.vcr}, of ${next.role}`,
-    { hint: `put the sessions of ${worker} into the order in which they are opened, or correct a role` },
+    `${worker} requests a session of agent ${role}, but its next session is ${next.vcr}, of ${next.role}`,
+    { hint: `put the sessions of ${worker} in the order in which they are requested, or correct a role` },
   );
 
 const notASession = (file: string): RepriseError =>

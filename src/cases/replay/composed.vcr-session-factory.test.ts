@@ -99,11 +99,11 @@ describe('sessions that were put together by hand', () => {
     await expect(factory.of('worker-a')(asked('coder', stage.lab.root), host).next()).rejects.toThrow();
     expect(factory.problems().map(({ message, hint }) => `${message}\n  ${hint}`)).toMatchInlineSnapshot(`
       [
-        "worker-a opens a session of the agent coder, and the next one for it is dispatch, of dispatch
-        put the sessions of worker-a into the order in which they are opened, or correct a role",
-        "there are no sessions for worker-b, which opens one of the agent coder
+        "worker-a requests a session of agent coder, but its next session is dispatch, of dispatch
+        put the sessions of worker-a in the order in which they are requested, or correct a role",
+        "there are no sessions for worker-b, which requests one of agent coder
         add { role = "coder", vcr = "..." } to the sessions of worker-b",
-        "worker-a opens one more session, of the agent coder, and has none left
+        "worker-a requests another session of agent coder, but none is left
         add { role = "coder", vcr = "..." } to the sessions of worker-a",
       ]
     `);

@@ -63,8 +63,8 @@ function checkSteps({ name, steps, displayFile }: CaseManifest, { tapes }: CaseR
   throw new RepriseError(
     'TAPE_INVALID',
     missing === undefined
-      ? `${tapeFileName(name, extra ?? '')} is of a step that ${displayFile} no longer has`
-      : `step ${missing} of ${displayFile} has no tape`,
+      ? `${tapeFileName(name, extra ?? '')} belongs to a command that ${displayFile} no longer has`
+      : `command ${missing} of ${displayFile} has no tape`,
     { hint: `record the case again: reprise test ${name} --record` },
   );
 }

@@ -165,7 +165,7 @@ function vcrFailures(vcr: Vcr, { name, displayFile }: FoundCase): readonly CaseF
     ...vcr.stale().map(
       ({ file, role, task, what, diff, command }): CaseFailure => ({
         kind: 'stale',
-        message: `${what} of ${role} for ${task} is another one than was recorded`,
+        message: `${what} of ${role} for ${task} has changed since it was recorded`,
         diff,
         hint: `record it again: ${command}`,
         file,
@@ -177,7 +177,7 @@ function vcrFailures(vcr: Vcr, { name, displayFile }: FoundCase): readonly CaseF
       .map(
         ({ file, kind, why }): CaseFailure => ({
           kind: 'diverged',
-          message: `what a session did to its workspace does not fit any more (${kind}${why ? `: ${why}` : ''})`,
+          message: `the recorded changes of a session no longer apply to its workspace (${kind}${why ? `: ${why}` : ''})`,
           hint: `record the case again: reprise test ${name} --record`,
           file,
         }),
@@ -198,7 +198,7 @@ async function mainFailures(
   return [
     {
       kind: 'diverged',
-      message: `${main.ref} was at ${main.commit} in the end, and is at ${now?.commit ?? 'nothing'} now`,
+      message: `${main.ref} ended at ${main.commit} in the recording, but at ${now?.commit ?? 'no commit'} now`,
       hint: `if that is intended, record the case again: reprise test ${name} --record`,
       file: displayFile,
     },
@@ -210,7 +210,7 @@ export const snapshotFile = ({ folder, name }: FoundCase): string => join(folder
 const leftOverFailures = (files: readonly string[], name: string): readonly CaseFailure[] =>
   files.map(file => ({
     kind: 'left-over',
-    message: `${file} was recorded, and nothing asked for it`,
+    message: `${file} was recorded, but is not used`,
     hint: `record the case again: reprise test ${name} --record`,
     file,
   }));

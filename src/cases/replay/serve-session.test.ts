@@ -78,7 +78,7 @@ describe('a session that is told again', () => {
     });
     expect(problems.map(({ message }) => message)).toMatchInlineSnapshot(`
       [
-        "coder.fix.0.jsonl: the question of the session (may it use Bash?) is answered in another way
+        "coder.fix.0.jsonl: the question of the session (may it use Bash?) got a different answer
         recorded: {"kind":"allow"}
         now:      {"kind":"deny","message":"no"}",
       ]

@@ -108,11 +108,11 @@ export class VcrSession implements Session {
     const line = recording.lines[this.#at];
     const recorded = line?.kind === 'answer' ? line.answer : undefined;
     if (isDeepStrictEqual(data(recorded), data(answer))) return;
-    const pending = question.kind === 'permission' ? `may it use ${question.tool}?` : 'what about the limit?';
+    const pending = question.kind === 'permission' ? `may it use ${question.tool}?` : 'wait for the limit?';
     const error = new RepriseError(
       'REPLAY_DIVERGED',
       [
-        `${recording.file}: the question of the session (${pending}) is answered in another way`,
+        `${recording.file}: the question of the session (${pending}) got a different answer`,
         `  recorded: ${recorded ? JSON.stringify(recorded) : 'no answer'}`,
         `  now:      ${JSON.stringify(answer)}`,
       ].join('\n'),

@@ -217,7 +217,7 @@ describe('what does not fit', () => {
           {
             "code": "REPLAY_DIVERGED",
             "hint": "record it: reprise test the-case --record",
-            "message": "there is no recording of a session of the agent coder for main.fix, or all of them have been served
+            "message": "no recording is left of a session of agent coder for main.fix
           looked for: sessions/coder.main.fix.*.jsonl
           recorded for main.fix: reviewer",
           },

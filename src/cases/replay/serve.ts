@@ -184,10 +184,10 @@ function missing(
 ): RepriseError {
   const { kind, role, task } = wanted;
   const others = shelf.rolesOf(task).filter(name => name !== role);
-  const what = kind === 'session' ? `session of the agent ${role}` : `script \`${role}\``;
+  const what = kind === 'session' ? `session of agent ${role}` : `script \`${role}\``;
   const name = sessionFileName({ role, task, n: 0 }).replace('.0.jsonl', '.*.jsonl');
   const lines = [
-    `there is no recording of a ${what} for ${task}, or all of them have been served`,
+    `no recording is left of a ${what} for ${task}`,
     `  looked for: sessions/${name}`,
     ...(others.length > 0 ? [`  recorded for ${task}: ${others.join(', ')}`] : []),
   ];

@@ -68,17 +68,17 @@ function diffText(diff: string, paint: Paint): readonly string[] {
 }
 
 const remedies: Readonly<Record<FailureKind, readonly [options: string, why: string]>> = {
-  diverged: [' --record', 'if it is meant to do that now, record it again'],
-  witness: [' --record', 'if less is meant to go on at once now, record it again'],
-  'left-over': [' --record', 'if that is meant not to be asked for any more, record it again'],
+  diverged: [' --record', 'if the new behavior is intended, record the case again'],
+  witness: [' --record', 'if the lower concurrency is intended, record the case again'],
+  'left-over': [' --record', 'if it is no longer needed, record the case again'],
   stale: [' --record', 'record it again'],
-  leak: [' --record', 'once it is out of what the case prints and writes'],
-  snapshot: [' --accept', 'if the new one is right'],
+  leak: [' --record', 'after removing it from the output and the files of the case'],
+  snapshot: [' --accept', 'if the new snapshot is right'],
   expectation: ['', 'after fixing the problem'],
   trigger: ['', 'after fixing the problem'],
   definition: ['', 'after fixing the problem'],
-  timeout: ['', 'give the step a longer `timeout`, or mend what hangs, and run it again'],
-  race: ['', 'to see it once more'],
+  timeout: ['', 'set a longer `timeout` for the command, or fix what hangs, and run it again'],
+  race: ['', 'to play it again'],
   error: ['', 'to run it again'],
 };
 

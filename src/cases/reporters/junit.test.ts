@@ -16,8 +16,8 @@ describe('for CI servers', () => {
         -landed 1 commit on main
         +::error::not landed: 50 %
 
-        hint: if the new one is right: reprise test orchestration/landing_conflict --accept
-              the new one: cases/orchestration/landing_conflict/landing_conflict.snap.new
+        hint: if the new snapshot is right: reprise test orchestration/landing_conflict --accept
+              new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
 
       expectation: worker_b: expected exit code 0, got 6
         the output ends with:

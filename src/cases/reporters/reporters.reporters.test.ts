@@ -26,8 +26,8 @@ describe('for people', () => {
           -landed 1 commit on main
           +::error::not landed: 50 %
 
-          hint: if the new one is right: reprise test orchestration/landing_conflict --accept
-                the new one: cases/orchestration/landing_conflict/landing_conflict.snap.new
+          hint: if the new snapshot is right: reprise test orchestration/landing_conflict --accept
+                new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
 
         expectation: worker_b: expected exit code 0, got 6
           the output ends with:
@@ -84,10 +84,10 @@ describe('for people', () => {
   });
 
   it.each<readonly [FailureKind, string]>([
-    ['diverged', 'if it is meant to do that now, record it again: reprise test g/x --record'],
-    ['snapshot', 'if the new one is right: reprise test g/x --accept'],
+    ['diverged', 'if the new behavior is intended, record the case again: reprise test g/x --record'],
+    ['snapshot', 'if the new snapshot is right: reprise test g/x --accept'],
     ['expectation', 'after fixing the problem: reprise test g/x'],
-    ['leak', 'once it is out of what the case prints and writes: reprise test g/x --record'],
+    ['leak', 'after removing it from the output and the files of the case: reprise test g/x --record'],
   ])('says what to type after %s', (kind, hint) => {
     const place = { name: 'x', group: 'g' };
     expect(hintOf(place, { kind, message: 'm' })).toBe(hint);
@@ -152,8 +152,8 @@ describe('for GitHub', () => {
           -landed 1 commit on main
           +::error::not landed: 50 %
 
-          hint: if the new one is right: reprise test orchestration/landing_conflict --accept
-                the new one: cases/orchestration/landing_conflict/landing_conflict.snap.new
+          hint: if the new snapshot is right: reprise test orchestration/landing_conflict --accept
+                new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
 
         expectation: worker_b: expected exit code 0, got 6
           the output ends with:
@@ -162,7 +162,7 @@ describe('for GitHub', () => {
           hint: after fixing the problem: reprise test orchestration/landing_conflict
 
       1 failed, 1 passed, 1 recorded, 1 accepted, 1 skipped of 5 cases in 1m 06s
-      ::error file=packages/a/cases/orchestration/landing_conflict/landing_conflict.snap,line=12,title=orchestration/landing_conflict%3A the snapshot differs%3A -1 +1 lines::snapshot: the snapshot differs: -1 +1 lines%0A  at cases/orchestration/landing_conflict/landing_conflict.snap:12%0A  @@ -10,4 +10,4 @@ worker_b%0A   worker_b: started%0A  -landed 1 commit on main%0A  +::error::not landed: 50 %25%0A%0A  hint: if the new one is right: reprise test orchestration/landing_conflict --accept%0A        the new one: cases/orchestration/landing_conflict/landing_conflict.snap.new
+      ::error file=packages/a/cases/orchestration/landing_conflict/landing_conflict.snap,line=12,title=orchestration/landing_conflict%3A the snapshot differs%3A -1 +1 lines::snapshot: the snapshot differs: -1 +1 lines%0A  at cases/orchestration/landing_conflict/landing_conflict.snap:12%0A  @@ -10,4 +10,4 @@ worker_b%0A   worker_b: started%0A  -landed 1 commit on main%0A  +::error::not landed: 50 %25%0A%0A  hint: if the new snapshot is right: reprise test orchestration/landing_conflict --accept%0A        new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
       ::error file=packages/a/cases/orchestration/landing_conflict/landing_conflict.toml,line=7,title=orchestration/landing_conflict%3A expected exit code 0%2C got 6::expectation: worker_b: expected exit code 0, got 6%0A  the output ends with:%0A  | not landed%0A  at cases/orchestration/landing_conflict/landing_conflict.toml:7%0A  hint: after fixing the problem: reprise test orchestration/landing_conflict
       "
     `);

@@ -28,7 +28,7 @@ export const mixedResults: readonly CaseResult[] = [
         file: 'cases/orchestration/landing_conflict/landing_conflict.snap',
         line: 12,
         diff: '@@ -10,4 +10,4 @@ worker_b\n worker_b: started\n-landed 1 commit on main\n+::error::not landed: 50 %\n\n',
-        hint: 'if the new one is right: reprise test orchestration/landing_conflict --accept\nthe new one: cases/orchestration/landing_conflict/landing_conflict.snap.new',
+        hint: 'if the new snapshot is right: reprise test orchestration/landing_conflict --accept\nnew snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new',
       },
       {
         kind: 'expectation',

@@ -56,8 +56,8 @@ describe('checking', () => {
       +2
       ",
           "file": "cases/two.snap",
-          "hint": "if the new one is right: reprise test group/two --accept
-      the new one: cases/two.snap.new",
+          "hint": "if the new snapshot is right: reprise test group/two --accept
+      new snapshot: cases/two.snap.new",
           "kind": "snapshot",
           "line": 3,
           "message": "the snapshot differs: -1 +1 lines",
@@ -73,8 +73,8 @@ describe('checking', () => {
       {
         "failure": {
           "file": "cases/two.snap",
-          "hint": "look at what it would be and take it: reprise test group/two --accept
-      the new one: cases/two.snap.new",
+          "hint": "review it, then accept it: reprise test group/two --accept
+      new snapshot: cases/two.snap.new",
           "kind": "snapshot",
           "message": "there is no snapshot cases/two.snap yet",
         },
@@ -119,6 +119,6 @@ describe('in CI', () => {
     const verdict = await check(now, 'ci');
     expect(verdict.kind).toBe(how === 'equal' ? 'equal' : 'failed');
     expect(await contents()).toEqual(files);
-    if (verdict.kind === 'failed') expect(verdict.failure.hint).toContain('in CI nothing is written');
+    if (verdict.kind === 'failed') expect(verdict.failure.hint).toContain('nothing is written in CI');
   });
 });

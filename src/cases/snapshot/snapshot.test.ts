@@ -73,7 +73,7 @@ describe('a snapshot', () => {
       branches left: none
 
       --- timeline ---
-      no step touched what another one did
+      no command touched what another one touched
       "
     `);
   });
@@ -151,7 +151,7 @@ describe('the timeline', () => {
 
   it('says that there is nothing shared', () => {
     const reads = [entry(0, 'a', 'x', { reads: ['k'] }), entry(1, 'b', 'x', { reads: ['k'] })];
-    expect(timelineLines(reads)).toEqual(['no step touched what another one did']);
+    expect(timelineLines(reads)).toEqual(['no command touched what another one touched']);
   });
 
   it('is a list when there are more steps than columns', () => {

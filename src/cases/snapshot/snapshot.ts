@@ -140,14 +140,14 @@ const differs = (
   diff,
   file: nameOf(check),
   line: firstLineOf(diff),
-  hint: `if the new one is right: ${acceptCommand(check)}${whereItIs(check)}`,
+  hint: `if the new snapshot is right: ${acceptCommand(check)}${whereItIs(check)}`,
 });
 
 const isMissing = (check: SnapshotCheck): CaseFailure => ({
   kind: 'snapshot',
   message: `there is no snapshot ${nameOf(check)} yet`,
   file: nameOf(check),
-  hint: `look at what it would be and take it: ${acceptCommand(check)}${whereItIs(check)}`,
+  hint: `review it, then accept it: ${acceptCommand(check)}${whereItIs(check)}`,
 });
 
 const nameOf = ({ file, displayFile = file }: SnapshotCheck): string => displayFile;
@@ -156,7 +156,7 @@ const acceptCommand = ({ file, caseName = basename(file).replace(/\.snap$/, '') 
   `reprise test ${shellWord(caseName)} --accept`;
 
 const whereItIs = (check: SnapshotCheck): string =>
-  check.mode === 'ci' ? '\nand commit it: in CI nothing is written' : `\nthe new one: ${nameOf(check)}.new`;
+  check.mode === 'ci' ? '\nand commit it; nothing is written in CI' : `\nnew snapshot: ${nameOf(check)}.new`;
 
 /** Where in the snapshot the first difference is. */
 function firstLineOf(diff: string): number {

@@ -13,7 +13,7 @@ const narrowest = 12;
  */
 export function timelineLines(entries: readonly RecordedEntry[]): readonly string[] {
   const shared = sharedEntries(entries).map((entry, index) => ({ ...entry, n: index + 1 }));
-  if (shared.length === 0) return ['no step touched what another one did'];
+  if (shared.length === 0) return ['no command touched what another one touched'];
   const lanes = [...new Set(entries.map(({ lane }) => topLane(lane)))].filter(lane =>
     shared.some(entry => topLane(entry.lane) === lane),
   );
