@@ -131,7 +131,7 @@ export function registerTestCommands({ io, add, program }: Registry): void {
     .summary('replay test cases')
     .description('Replay test cases (cases/**) from their tapes, without calling any agent.')
     .option('--record', 'run the cases for real and save what happens as their tapes')
-    .option('--step <name>', 'with --record: record only this step again and replay the others')
+    .option('--step <name>', 'with --record: record only this command of the case and replay the others')
     .option('--accept', 'update snapshots')
     .addOption(
       new Option('--reporter <name>', 'output format')
@@ -156,7 +156,7 @@ export function registerTestCommands({ io, add, program }: Registry): void {
     .option('--for <duration>', 'maximum time per case (default: 60s)', duration)
     .option('--schedules <n>', 'maximum number of orders per case', wholeNumber(1))
     .option('--seed <n>', 'random seed; the same seed tries the same orders', wholeNumber(0))
-    .option('--crashes', 'kill and restart steps at every point, beginning with the recorded order')
+    .option('--crashes', 'kill and restart commands at every point, beginning with the recorded order')
     .option('--crash-points', 'only try the crash points of the recorded order')
     .option(
       '--faults [kinds]',
@@ -164,7 +164,7 @@ export function registerTestCommands({ io, add, program }: Registry): void {
       oneOrMore(faultKinds),
     )
     .option('--check-keys', 'check that effects only change what they declare to write')
-    .option('--twice', 'run every order twice and compare which steps were ready at each point')
+    .option('--twice', 'run every order twice and compare the outcomes')
     .addOption(
       new Option('--on <world>', 'only use the in-memory model, or only real git').choices(['memory', 'git']),
     )
