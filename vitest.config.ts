@@ -16,11 +16,11 @@ const long = {
   slow: { testTimeout: quarterOfAnHour, fileParallelism: false },
   /** Minutes of workers that are killed at random moments. */
   soak: { testTimeout: quarterOfAnHour, fileParallelism: false },
-  /** Real coding agents, installed from the registry, with a model that answers what a test says. */
+  /** Real coding agents, installed from the registry, with a mock model whose replies each test sets. */
   agents: {
     globalSetup: [build, 'test/agents/support/setup.ts'],
     maxWorkers: 2,
-    // The programs of other vendors share their settings and save them at any moment, so one failure proves nothing.
+    // Third-party CLIs rewrite their shared settings at any time. A second failure is a bug of Reprise.
     retry: 1,
   },
   /** Cases recorded and replayed many times, for timings that show once in a hundred. */
