@@ -251,7 +251,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'worker/worker.ts',
-        find: "const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : (found ?? unfinished).seen);",
+        find: "const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : (found ?? latest).seen);",
         replace: 'const woke = await this.#sleep((await this.#look()).seen);',
       },
     ],

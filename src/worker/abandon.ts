@@ -20,14 +20,14 @@ interface AbandonContext {
   readonly interrupt: AbortSignal;
   readonly result: UnfinishedResult;
   readonly unfinished: UnfinishedWork;
-  /** Whoever had it before was told to stop, and died of it. */
+  /** The previous worker exited because it was asked to stop, so the task did not fail. */
   readonly wasStopped: boolean;
   readonly report: (news: WorkerNews) => void;
 }
 
 /**
- * A task that did not come to its end: the work is kept where it is found again, and the task is free for others.
- * Throws what would be the same for every other task.
+ * Abandons a task whose run did not complete: keeps its work on a branch and releases the claim.
+ * Throws an error that every other task would meet too.
  */
 export async function abandonTask({
   effects,
@@ -42,30 +42,31 @@ export async function abandonTask({
   const { task, token, workspace, parked } = unfinished;
   if (task !== undefined && (parked === undefined || token !== undefined)) {
     const isStopped = result.status === 'cancelled' && (await effects.isStopped(interrupt));
-    const state = isStopped || wasStopped || notOfTheTask.has(error.code) ? 'released' : 'failed';
+    const state = isStopped || wasStopped || affectsEveryTask.has(error.code) ? 'released' : 'failed';
     if (workspace?.isUnsaved) await save(effects, workspace);
     const commit = workspace && (await ownCommit(effects, workspace));
     const branch = commit === undefined ? undefined : await effects.park({ task, commit });
     const reason = firstLineOf(error.message);
     const at = toTimestamp(await effects.now());
     if (token !== undefined) await effects.settleClaim({ task, token, state, at, reason, branch });
-    report({ kind: 'let-go', task, state, reason, branch, hint: error.hint });
+    report({ kind: 'abandoned', task, state, reason, branch, hint: error.hint });
   }
   if (workspace) await remove(effects, { workspace, incarnation, report });
-  if (notOfTheTask.has(error.code)) throw new RepriseError(error.code as 'AGENT_LOGIN', error.message, error);
+  if (affectsEveryTask.has(error.code))
+    throw new RepriseError(error.code as 'AGENT_LOGIN', error.message, error);
 }
 
-/** Commits what was done, if whoever did it had no time to. What fails here is told of when the workspace is removed. */
+/** Commits uncommitted work. A failure is reported when the workspace is removed, because its changes are still there. */
 const save = (effects: WorkerEffects, { path, branch, base }: UnfinishedWorkspace): Promise<void> =>
   bestEffort(
     async () => {
       const at = toTimestamp(await effects.now());
-      await effects.saveLeft({ path, branch, base, message: 'work: unfinished work\n', at });
+      await effects.saveUnfinished({ path, branch, base, message: 'work: unfinished work\n', at });
     },
     () => {},
   );
 
-/** What is in it is on a branch by now. */
+/** Removes the workspace, whose work is on a branch by now. */
 async function remove(
   effects: WorkerEffects,
   {
@@ -74,20 +75,20 @@ async function remove(
     report,
   }: Pick<AbandonContext, 'incarnation' | 'report'> & { readonly workspace: UnfinishedWorkspace },
 ): Promise<void> {
-  const sayLeft = (what: string, why: string) => report({ kind: 'left', what, why: firstLineOf(why) });
+  const reportLeft = (what: string, why: string) => report({ kind: 'leftover', what, why: firstLineOf(why) });
   await bestEffort(
     async () => {
       const removal = await effects.removeWorkspace({ path, branch, incarnation });
       if (removal.kind === 'uncommitted-changes')
-        sayLeft(path, `it has uncommitted changes: ${removal.files.join(', ')}`);
+        reportLeft(path, `it has uncommitted changes: ${removal.files.join(', ')}`);
       else if (removal.branch?.kind === 'kept' && removal.branch.commits === 0)
-        sayLeft(`the branch ${branch}`, 'it could not be removed');
+        reportLeft(`the branch ${branch}`, 'it could not be removed');
     },
-    ({ message }) => sayLeft(path, message),
+    ({ message }) => reportLeft(path, message),
   );
 }
 
-/** The last commit of a workspace, if it has one that its base does not have. */
+/** Tip of the workspace's branch, or `undefined` if it has no commit of its own. */
 async function ownCommit(
   effects: WorkerEffects,
   { branch, base }: UnfinishedWorkspace,
@@ -96,15 +97,15 @@ async function ownCommit(
   return tip === null || tip === base ? undefined : tip;
 }
 
-/** What would be the same for every other task. */
-const notOfTheTask: ReadonlySet<string> = new Set([
+/** Codes of errors that would fail every other task too. */
+const affectsEveryTask: ReadonlySet<string> = new Set([
   'AGENT_LOGIN',
   'AGENT_NOT_FOUND',
   'GIT_NOT_FOUND',
   'STORE_FAILED',
 ]);
 
-/** Why a run did not complete. */
+/** Error of a run that did not complete. */
 export function errorOf(result: UnfinishedResult): ErrorData {
   switch (result.status) {
     case 'failed':
@@ -112,36 +113,36 @@ export function errorOf(result: UnfinishedResult): ErrorData {
     case 'cancelled':
       return { code: 'CANCELLED', message: result.reason };
     case 'suspended':
-      return toErrorData(new RepriseError('INTERNAL', 'the run of a worker waits for a person'));
+      return toErrorData(new RepriseError('INTERNAL', 'the run of a worker was suspended'));
   }
 }
 
-/** What a run has left behind. */
+/** Task, claim and workspace of a run that has ended. */
 export interface UnfinishedWork {
-  /** That it had, whoever has it now. */
+  /** Task of the run, even if another run holds it now. */
   readonly task?: string | undefined;
-  /** Of the claim, while it is held. */
+  /** Token of the claim, while the run holds it. */
   readonly token?: number | undefined;
   readonly workspace?: UnfinishedWorkspace | undefined;
-  /** Where it was parked already. */
+  /** Branch on which the work was already parked. */
   readonly parked?: string | undefined;
-  /** Its process was told to stop, as far as that can be told from a person who cancels the run. */
+  /** The process was asked to stop. Unset if a person cancelled the run instead. */
   readonly wasStopped?: true | undefined;
   readonly costUsd: number | null;
   readonly tokens: number;
 }
 
 interface UnfinishedWorkspace {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
   readonly branch: string;
-  /** The commit that it began with. */
+  /** Commit from which the workspace was created. */
   readonly base: string;
-  /** Nobody has committed what was done in it: whoever would have was not at work on it when it ended. */
+  /** An agent has worked in it since the last commit by Reprise. */
   readonly isUnsaved?: true | undefined;
 }
 
-/** From its history, and from the claims. */
+/** Reads the unfinished work of a run from its history and from the claims. */
 export async function unfinishedWorkOf(
   { store, projectRoot }: Pick<Environment, 'store' | 'projectRoot'>,
   runId: string,

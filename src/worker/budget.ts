@@ -2,7 +2,7 @@ import type { RunOptions } from '../engine/index.ts';
 import type { SpendingLimit } from '../workflow/index.ts';
 import type { UnfinishedWork } from './abandon.ts';
 
-/** What a worker may use up for all its tasks, and what one of them may. */
+/** Spending of a worker, with its limits for all tasks together and for each task. */
 export class WorkerBudget {
   readonly #all: SpendingLimit;
   readonly #each: SpendingLimit;
@@ -34,11 +34,11 @@ export class WorkerBudget {
     this.#tokens += tokens;
   }
 
-  /** A task may use up what is left for all of them, and no more than one task may. */
+  /** Budget of the next task: the rest of the total, at most the limit of one task. */
   forOne(): NonNullable<RunOptions['budget']> {
-    const unfinished = this.#left();
-    const costUsd = least(unfinished.costUsd, this.#each.costUsd);
-    const tokens = least(unfinished.tokens, this.#each.tokens);
+    const left = this.#left();
+    const costUsd = least(left.costUsd, this.#each.costUsd);
+    const tokens = least(left.tokens, this.#each.tokens);
     return { ...(costUsd === undefined ? {} : { costUsd }), ...(tokens === undefined ? {} : { tokens }) };
   }
 

@@ -9,20 +9,20 @@ import type { WorkerEffects } from './effects/effects.ts';
 import type { Task, TaskProblem } from './tasks/task.ts';
 import type { WakeReason, WakeSnapshot } from './wake.ts';
 
-/** What a worker does at the moment. */
+/** Current activity of a worker. */
 export type WorkerActivity = Pick<WorkerRecord, 'state' | 'task' | 'agent' | 'runId' | 'note'>;
 
-/** A worker, as the steps of its iterations know it. */
+/** A worker as its steps see it. */
 export interface WorkerHandle {
   readonly effects: WorkerEffects;
   readonly rules: WorkerRules;
-  /** Whether it may wait for a person: it is to go on until it is told to stop. */
+  /** Whether a step may wait for a person: only a worker that runs until it is stopped does. */
   readonly canWait: boolean;
-  /** Tells others what it does now. */
+  /** Publishes the current activity. */
   show(doing: WorkerActivity): Promise<void>;
 }
 
-/** What stands behind the effects of workers. */
+/** Dependencies of the worker effects. */
 export interface WorkerContext {
   readonly environment: Environment;
   readonly rules: WorkerRules;
@@ -30,38 +30,38 @@ export interface WorkerContext {
   readonly branches: Branches;
 }
 
-/** Why a worker came to its end. */
+/** Reason why a worker ended. */
 export type EndReason = 'stopped' | 'idle' | 'once' | 'nothing-to-do' | 'max-tasks' | 'budget';
 
-/** What a worker tells of itself, beside what its runs tell. */
+/** News of a worker, in addition to the events of its runs. */
 export type WorkerNews =
   | { readonly kind: 'enlisted'; readonly name: string }
   | { readonly kind: 'problems'; readonly problems: readonly TaskProblem[] }
   | { readonly kind: 'takes-over'; readonly runId: string }
-  /** Somebody else has the run. */
+  /** Another worker owns the run now. */
   | { readonly kind: 'lost'; readonly runId: string | undefined }
   | { readonly kind: 'nothing'; readonly why: string }
   | { readonly kind: 'sleeps'; readonly why: string }
   | { readonly kind: 'woke'; readonly what: WakeReason }
   | {
-      readonly kind: 'let-go';
+      readonly kind: 'abandoned';
       readonly task: string;
       readonly state: ClaimState;
       readonly reason: string;
-      /** Where the work is, if there is some. */
+      /** Branch with the unfinished work, if there is any. */
       readonly branch?: string | undefined;
       readonly hint?: string | undefined;
     }
-  /** Something of it that only whoever cleans up removes. */
-  | { readonly kind: 'left'; readonly what: string; readonly why: string }
+  /** A workspace or branch could not be removed; `reprise gc` removes it later. */
+  | { readonly kind: 'leftover'; readonly what: string; readonly why: string }
   | { readonly kind: 'ended'; readonly reason: EndReason };
 
-/** What became of a task that a worker had. */
+/** Outcome of one run of a worker. */
 export interface TaskEnd {
-  /** `undefined`: it did not get as far as having one. */
+  /** Id of the task; `undefined` if the run ended before it had one. */
   readonly task: string | undefined;
   readonly runId: string;
-  /** Why it did not land. */
+  /** Error that kept the task from landing. */
   readonly error: ErrorData | undefined;
 }
 
@@ -72,49 +72,49 @@ export interface WorkerEnd {
 
 export const firstLineOf = (text: string): string => text.split('\n', 1)[0] ?? '';
 
-/** How workers work, with everything that depends on the repository decided. */
+/** Settings of workers, with every default that depends on the repository resolved. */
 export interface WorkerRules extends WorkerSettings {
-  /** What is worked on and landed on. */
+  /** Branch that tasks are read from and landed on. */
   readonly branch: string;
   readonly tasks: TaskSource;
 }
 
-/** The workflow that every iteration of a worker is a run of. */
+/** Name of the workflow whose runs are the iterations of workers. */
 export const workerWorkflow = 'worker';
 
-/** Recorded with every run of it, so that its definition is found. */
+/** Source recorded with every such run, by which its definition is found. */
 export const workerSource = 'reprise:worker';
 
-/** Whose places are the lock that dispatching takes. */
+/** Name of the agent whose concurrency slots double as the dispatch lock. */
 export const dispatcher = 'dispatch';
 
-/** Where finished work is left that somebody else is to land. */
+/** Branch of finished work that is to be landed outside of Reprise. */
 export const taskBranch = (task: string): string => `reprise/task/${task}`;
 
-/** Where work is kept that did not land. */
+/** Branch of work that did not land. */
 export const parkedBranchOf = (task: string): string => `reprise/parked/${task}`;
 
-/** What a worker says while others dispatch. */
-export const waitsToDispatch = 'waits for its turn to dispatch';
+/** Note of a worker that waits for the dispatch lock. */
+export const waitsToDispatch = 'waiting for its turn to dispatch';
 
-/** What the first step of an iteration gives to the others. */
+/** Output of the dispatch step. */
 export type Dispatch =
   | {
       readonly task: DispatchedTask;
       readonly agent: string;
       readonly args: Readonly<Record<string, string>>;
-      /** For people. */
+      /** Reason for the choice, shown to people. */
       readonly why: string;
-      /** Of the claim. */
+      /** Token of the claim. */
       readonly token: number;
     }
   | { readonly task: null; readonly why: string; readonly seen: WakeSnapshot };
 
 export type DispatchedTask = Pick<Task, 'id' | 'title' | 'body' | 'file' | 'version'>;
 
-/** What an iteration is started with. */
+/** Input of an iteration. */
 interface IterationInput {
-  /** The name of the worker. */
+  /** Name of the worker. */
   readonly worker: string;
   readonly incarnation: string;
 }
@@ -124,11 +124,11 @@ export const inputOf = ({ inputs }: Scope): IterationInput => inputs as unknown 
 export const dispatchOf = ({ steps }: Scope): Dispatch | undefined =>
   steps['dispatch']?.outputs as unknown as Dispatch | undefined;
 
-/** Of an iteration that has a task. */
+/** Output of the dispatch step. Throws if no task was dispatched. */
 export function dispatchedOf(scope: Scope): Extract<Dispatch, { agent: string }> {
   const dispatch = dispatchOf(scope);
   if (dispatch && dispatch.task !== null) return dispatch;
-  throw new TypeError('nothing was dispatched');
+  throw new TypeError('no task was dispatched');
 }
 
 export const toOutput = (dispatch: Dispatch): Json => JSON.parse(JSON.stringify(dispatch)) as Json;

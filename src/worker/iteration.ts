@@ -1,7 +1,7 @@
 import type { StepModel, WorkflowModel, WorkRules } from '../workflow/index.ts';
 import { dispatchOf, type WorkerRules, workerWorkflow } from './contract.ts';
 
-/** What a worker does with one task: a workflow like any other, so that it is recorded, resumed and shown like any other. */
+/** Builds the workflow of one task. Its runs are recorded, resumed and shown like those of any other workflow. */
 export function iterationWorkflow({ branch }: Pick<WorkerRules, 'branch'>): WorkflowModel {
   const work: WorkRules = {
     workspace: { kind: 'worktree', readonly: false, base: { kind: 'ref', name: () => branch } },
@@ -12,7 +12,7 @@ export function iterationWorkflow({ branch }: Pick<WorkerRules, 'branch'>): Work
   };
   return {
     name: workerWorkflow,
-    description: 'One task of a worker: it is picked, worked on, and landed.',
+    description: 'Picks a task, works on it and lands the result.',
     input: { parse: raw => raw as never, fields: [] },
     onFailure: 'fail-fast',
     steps: [

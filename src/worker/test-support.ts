@@ -1,7 +1,7 @@
 import type { Claim } from '../store/claims.ts';
 import type { Task } from './tasks/task.ts';
 
-/** A task with a text of its own. */
+/** A ready task, whose title, file and version follow from its id. */
 export const aTask = (id: string, given: Partial<Task> = {}): Task => ({
   id,
   title: `Do ${id}`,
@@ -14,7 +14,7 @@ export const aTask = (id: string, given: Partial<Task> = {}): Task => ({
   ...given,
 });
 
-/** A claim on the first version of a task, by a run that goes on. */
+/** A claim on the first version of a task, held by a running run. */
 export const aClaim = (task: string, given: Partial<Claim> = {}): Claim => ({
   task,
   token: 3,

@@ -3,34 +3,34 @@ import type { Environment } from '../engine/index.ts';
 import type { RunSummary } from '../store/index.ts';
 import { workerWorkflow } from './contract.ts';
 
-/** How things stood when somebody last looked. */
+/** State that a sleeping worker compares with. */
 export interface WakeSnapshot {
-  /** Of the branch. */
+  /** Tip of the branch. */
   readonly main: string | null;
-  /** Of the claims. */
+  /** Revision of the claims. */
   readonly revision: number;
-  /** What a command printed, if one lists the tasks. */
+  /** Digest of the output of `tasks.command`, if the project has one. */
   readonly listed?: string | undefined;
 }
 
-/** What is different from what was seen. */
+/** Difference from the snapshot that wakes a worker. */
 export type WakeReason = 'main' | 'claims' | 'tasks' | 'abandoned';
 
 export interface ChangeQuery {
   readonly seen: WakeSnapshot;
-  /** By which leases are judged. */
+  /** Time at which leases are judged, in milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** What a sleeping worker looks at. */
+/** Current state, to be compared with a snapshot. */
 export interface WakeState {
   readonly main: string | null;
   readonly revision: number;
-  /** Runs of workers that nobody is at work on any more. */
+  /** Ids of abandoned worker runs. */
   readonly abandoned: readonly string[];
 }
 
-/** `null` as long as all is as it was. */
+/** Compares the current state with a snapshot. Returns `null` if nothing has changed. */
 export function differenceFrom(
   seen: WakeSnapshot,
   { main, revision, abandoned }: WakeState,
@@ -40,12 +40,12 @@ export function differenceFrom(
   return abandoned.length > 0 ? 'abandoned' : null;
 }
 
-/** The runs among which abandoned ones are to be found. */
+/** Filter for the runs that may be abandoned. */
 export const unfinished = { workflow: workerWorkflow, status: 'running' } as const;
 
 type LivenessContext = Pick<Environment, 'self' | 'isAlive'> & { readonly now: number };
 
-/** Those that nobody is at work on any more, oldest first. */
+/** Ids of the abandoned runs, oldest first: runs without an owner, with an expired lease or with a dead owner. */
 export const abandonedAmong = (runs: readonly RunSummary[], judge: LivenessContext): readonly string[] =>
   runs
     .filter(run => isAbandoned(run, judge))
@@ -56,8 +56,8 @@ const isAbandoned = ({ owner }: RunSummary, { self, isAlive, now }: LivenessCont
   owner === null || toEpochMs(owner.expiresAt) <= now || (owner.host === self.host && !isAlive(owner));
 
 /**
- * The same as somebody who decides at once has to see it: `main` is where the branch is, `undefined` if that cannot be
- * told without asking git. A store that cannot tell at once is taken for changed.
+ * Synchronous form of the comparison, for schedulers. `main` is the tip of the branch, or `undefined` if reading it
+ * needs git. Returns `true` if the store cannot be read synchronously.
  */
 export function isDifferent(
   seen: WakeSnapshot,

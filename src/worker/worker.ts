@@ -29,22 +29,22 @@ import { readTasks, type TaskReading } from './tasks/read.ts';
 import type { WakeReason, WakeSnapshot } from './wake.ts';
 
 export interface WorkerOptions {
-  /** `worker-1` and so on without one. */
+  /** Name of the worker. Defaults to the first free one of `worker-1`, `worker-2` and so on. */
   readonly name?: string | undefined;
-  /** End after one task, or if there is none. */
+  /** End after one task, or at once if none is ready. */
   readonly once?: boolean | undefined;
-  /** End when nothing is left and nobody is at work. */
+  /** End when no task is ready and no worker is busy. */
   readonly untilIdle?: boolean | undefined;
   readonly maxTasks?: number | undefined;
-  /** What all its tasks together may use up. */
+  /** Spending limit of all its tasks together. */
   readonly budget?: SpendingLimit | undefined;
-  /** What one task may use up. */
+  /** Spending limit of a single task. */
   readonly taskBudget?: SpendingLimit | undefined;
   readonly interrupt: AbortSignal;
 }
 
 export interface WorkerDependencies {
-  /** Made after the worker, because it has the steps of the worker built in. */
+  /** Getter of the engine, which is created after the worker because it contains the worker's steps. */
   readonly engine: () => Engine;
   readonly environment: Environment;
   readonly effects: WorkerEffects;
@@ -55,15 +55,15 @@ export interface WorkerDependencies {
 
 const beatMs = 5_000;
 
-/** A loop: find something to do, see it through, and look again; sleep while there is nothing. */
+/** A loop that dispatches a task, runs it to its end and starts over; it sleeps while no task is ready. */
 export class Worker {
   readonly #dependencies: WorkerDependencies;
   #incarnation = '';
   #name = '';
   #sleeps = 0;
-  /** A run that it asks for, and does not have yet. */
+  /** Id of a run that the worker has asked to resume and does not own yet. */
   #takingOver: string | undefined;
-  /** What it last said of tasks that cannot be read. */
+  /** Task problems that were reported last, as JSON. */
   #complained = '[]';
   readonly #budget: WorkerBudget;
   readonly #tasks: TaskEnd[] = [];
@@ -77,7 +77,7 @@ export class Worker {
     return this.#name;
   }
 
-  /** To be called in a lane. Throws what makes it impossible to go on. */
+  /** Runs the loop; must be called in a lane. Throws on an error that no other task could avoid. */
   async run(): Promise<WorkerEnd> {
     const { environment, effects } = this.#dependencies;
     const { world } = environment;
@@ -94,11 +94,11 @@ export class Worker {
     }
   }
 
-  /** What the steps of its iterations use to say what is done now. */
+  /** Publishes the current activity. Called by the steps of an iteration. */
   readonly show = (doing: WorkerActivity): Promise<void> =>
     this.#dependencies.effects.showWorker({ incarnation: this.#incarnation, ...doing });
 
-  /** To be told of what its runs tell: of several that want to take one over, the one who gets it says so. */
+  /** Observer of its runs: the first events of a run prove that this worker, and not another, has taken it over. */
   readonly observe = (observation: Observation): void => {
     const runId = this.#takingOver;
     if (runId === undefined || observation.kind !== 'events') return;
@@ -140,24 +140,24 @@ export class Worker {
       const wasTakenOver = await this.#takeOver();
       if (wasTakenOver) continue;
       await this.show({ state: 'dispatching' });
-      // Whoever goes on for long makes no run for nothing; whoever is to do one thing asks for it.
+      // A long-running worker starts no run unless a task is ready. With `--once` the run itself decides.
       const found = options.once ? undefined : await this.#look();
       const tried: IterationResult =
         !found || isAnythingReady(found) ? await this.#iterate() : { kind: 'nothing', seen: found.seen };
-      if (tried.kind === 'went-on') continue;
-      // Others may have been faster; or whoever dispatches wants to wait, or would fail again.
-      const unfinished = !found || isAnythingReady(found) ? await this.#look() : found;
-      if (tried.kind === 'nothing' && isAnythingReady(unfinished) && rules.dispatch === 'built-in') continue;
+      if (tried.kind === 'progressed') continue;
+      // Another worker may have claimed the task first, or the dispatcher may have chosen to wait or failed.
+      const latest = !found || isAnythingReady(found) ? await this.#look() : found;
+      if (tried.kind === 'nothing' && isAnythingReady(latest) && rules.dispatch === 'built-in') continue;
       const end = options.once ? 'nothing-to-do' : 'idle';
-      if (options.once || (options.untilIdle && !isAnyWorkerBusy(unfinished))) {
-        // Tasks and claims are not read at once: what landed in between may have brought a task.
-        if (await this.#isOutdated(unfinished)) continue;
-        return this.#idle(end, unfinished);
+      if (options.once || (options.untilIdle && !isAnyWorkerBusy(latest))) {
+        // Tasks and claims are not read atomically: a landing in between may have added a task.
+        if (await this.#isOutdated(latest)) continue;
+        return this.#idle(end, latest);
       }
-      const why = tried.kind === 'not-dispatched' ? 'the dispatcher has failed' : whyOf(unfinished);
+      const why = tried.kind === 'not-dispatched' ? 'the dispatcher has failed' : whyOf(latest);
       this.#report({ kind: 'sleeps', why });
       await this.show({ state: 'sleeping', note: why });
-      const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : (found ?? unfinished).seen);
+      const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : (found ?? latest).seen);
       if (woke === 'stop') return 'stopped';
       this.#report({ kind: 'woke', what: woke });
     }
@@ -176,13 +176,13 @@ export class Worker {
     return found;
   }
 
-  /** Throws CONFIG_INVALID if nobody can say whether there is something to do. */
+  /** Throws CONFIG_INVALID if the list of tasks could not be read. */
   #idle(reason: EndReason, before: TaskReading): EndReason {
     const { unread } = before;
     if (unread) {
-      const message = 'the list of tasks cannot be read, so nobody knows whether anything is left to do';
+      const message = 'the list of tasks cannot be read, so it is unknown whether any task is left';
       throw new RepriseError('CONFIG_INVALID', message, {
-        hint: 'mend `tasks.command` in reprise.yaml, or what it runs',
+        hint: 'fix `tasks.command` in reprise.yaml, or the program that it runs',
       });
     }
     this.#report({ kind: 'nothing', why: whyOf(before) });
@@ -198,7 +198,7 @@ export class Worker {
     return this.#budget.isEmpty ? 'budget' : undefined;
   }
 
-  /** Goes on with what a worker left behind that is no more. */
+  /** Resumes the first abandoned run that this worker can acquire. Returns whether there was one. */
   async #takeOver(): Promise<boolean> {
     const { effects, rules } = this.#dependencies;
     for (const runId of await effects.abandonedRuns(await effects.now())) {
@@ -208,12 +208,12 @@ export class Worker {
         const result = await this.#dependencies
           .engine()
           .resume({ ...this.#limits(), workflow, runId, rerunChanged: true });
-        // Somebody else has brought it to its end meanwhile.
+        // Another worker has finished the run in the meantime.
         if (this.#takingOver !== undefined) continue;
         await this.#ended(result, { isTakenOver: true });
         return true;
       } catch (thrown) {
-        // Somebody else was faster, or has it back.
+        // Another worker acquired the run first, or its previous owner has it back.
         if (!isLost(thrown)) throw thrown;
         if (this.#takingOver === undefined) this.#report({ kind: 'lost', runId });
       } finally {
@@ -235,7 +235,7 @@ export class Worker {
     } catch (thrown) {
       if (!isLost(thrown)) throw thrown;
       this.#report({ kind: 'lost', runId: undefined });
-      return { kind: 'went-on' };
+      return { kind: 'progressed' };
     }
   }
 
@@ -246,7 +246,7 @@ export class Worker {
   async #ended(result: RunResult, { isTakenOver = false } = {}): Promise<IterationResult> {
     const { effects } = this.#dependencies;
     const { runId } = result;
-    const unfinished = await effects.leftWork(runId);
+    const unfinished = await effects.unfinishedWork(runId);
     this.#budget.pay(unfinished);
     await effects.showWorker({
       incarnation: this.#incarnation,
@@ -257,9 +257,9 @@ export class Worker {
       const { task } = result.output as unknown as { readonly task: Dispatch };
       if (task.task === null) return { kind: 'nothing', seen: task.seen };
       this.#tasks.push({ task: task.task.id, runId, error: undefined });
-      return { kind: 'went-on' };
+      return { kind: 'progressed' };
     }
-    // Then the task has not failed, and is still to be done, here or elsewhere.
+    // The previous owner was asked to stop: the task has not failed and can be picked again.
     const wasStopped = isTakenOver && result.status === 'cancelled' && unfinished.wasStopped === true;
     if (!wasStopped) this.#tasks.push({ task: unfinished.task, runId, error: errorOf(result) });
     await abandonTask({
@@ -273,7 +273,7 @@ export class Worker {
     });
     return result.status === 'failed' && unfinished.task === undefined
       ? { kind: 'not-dispatched' }
-      : { kind: 'went-on' };
+      : { kind: 'progressed' };
   }
 
   async #change(seen: WakeSnapshot): Promise<WakeReason> {
@@ -285,7 +285,7 @@ export class Worker {
     }
   }
 
-  /** Until something is different from what was seen, or somebody asks to stop. */
+  /** Sleeps until the state differs from `seen` or the worker is asked to stop. */
   async #sleep(seen: WakeSnapshot): Promise<WakeReason | 'stop'> {
     const { environment, effects, options } = this.#dependencies;
     const { world } = environment;
@@ -320,19 +320,19 @@ export class Worker {
   }
 }
 
-/** What came of an iteration. */
+/** Result of an iteration. */
 type IterationResult =
-  /** There was a task, whatever became of it; or somebody wants to stop. */
-  | { readonly kind: 'went-on' }
-  /** There was nothing to do after all, as dispatch saw it. */
+  /** A task was dispatched, or the worker was asked to stop: the loop starts over. */
+  | { readonly kind: 'progressed' }
+  /** No task was dispatched. `seen`: the state that dispatch read. */
   | { readonly kind: 'nothing'; readonly seen: WakeSnapshot }
-  /** Nobody could say what to do. */
+  /** The dispatcher failed. */
   | { readonly kind: 'not-dispatched' };
 
 const isLost = (thrown: unknown): boolean =>
   thrown instanceof RepriseError && (thrown.code === 'RUN_OWNED' || thrown.code === 'FENCED');
 
-/** What is cancelled outside of a run was cancelled because the worker is to stop. */
+/** A cancellation outside of a run means that the worker was asked to stop. */
 function stoppedIfCancelled(thrown: unknown): EndReason {
   if (thrown instanceof RepriseError && thrown.code === 'CANCELLED') return 'stopped';
   throw thrown;
@@ -346,5 +346,5 @@ const isAnyWorkerBusy = ({ board }: TaskReading): boolean =>
 function whyOf({ board, unread }: TaskReading): string {
   if (unread && board.tasks.length === 0) return 'the list of tasks cannot be read';
   const picked = pickTask(board);
-  return picked.kind === 'nothing' ? picked.why : 'the dispatcher wants to wait';
+  return picked.kind === 'nothing' ? picked.why : 'the dispatcher chose to wait';
 }

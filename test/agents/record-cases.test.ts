@@ -69,7 +69,7 @@ describe.skipIf(!installedAgents())('a case in which Claude Code works', () => {
     const { sessions, replay } = await recordedAnew(conflict, {
       ...rest,
       [solvingTheConflict]: asked => {
-        const isToldAgain = asked.told.includes('does not say what is to happen next');
+        const isToldAgain = asked.told.includes('Your last message was not accepted:');
         if (!isToldAgain) return { say: 'It looks well to me.\n<next>land</next>' };
         return (
           (Array.isArray(solves) ? solves[asked.index] : undefined) ?? { say: 'Nothing is left to say.' }

@@ -152,7 +152,7 @@ it('work that a dirty checkout is in the way of is parked, and the changes stay'
   const { code, stderr } = await lab.worker(['--until-idle']).ended;
   expect(`${saidBy(lab, stderr)}exit ${code}`).toMatchInlineSnapshot(`
     "worker-1  started on branch main
-    worker-1  picked up one, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+    worker-1  picked up one, starting agent implement (P2, the only ready task; the default agent)
     worker-1  agent implement (command) started
     worker-1  | <next>land</next>
     worker-1  implement -> land

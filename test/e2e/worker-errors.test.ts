@@ -39,10 +39,10 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  agent strange (command) started
       worker-1  | <next>reviewer</next>
       worker-1  saved 1 file, +1 -0
-      worker-1  failed: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?
-      worker-1  gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?; its work is on reprise/parked/first
-      worker-1  hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: There is no agent \`reviewer\`; did you mean \`review\`?
+      worker-1  gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: There is no agent \`reviewer\`; did you mean \`review\`?; its work is on reprise/parked/first
+      worker-1  hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
@@ -76,10 +76,10 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  | <next>agent: review</next>
       worker-1  agent strange (command) started
       worker-1  | <next>agent: review</next>
-      worker-1  failed: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
-      worker-1  gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
-      worker-1  hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The agent \`review\` needs the argument \`pull_request\`.
+      worker-1  gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The agent \`review\` needs the argument \`pull_request\`.
+      worker-1  hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
@@ -105,10 +105,10 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  | <next>{"agent": [</next>
       worker-1  agent strange (command) started
       worker-1  | <next>{"agent": [</next>
-      worker-1  failed: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
-      worker-1  gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
-      worker-1  hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      worker-1  gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      worker-1  hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
@@ -132,7 +132,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  failed: the agent exited with code 1 without a result
       worker-1  gave up on first: the agent exited with code 1 without a result
       worker-1  hint: run \`sh agents/strange.sh\` by hand to see what it says. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
@@ -155,10 +155,10 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  agent strange (command) started
       worker-1  | <next>give-up: there is no such file</next>
       worker-1  strange -> give-up: there is no such file
-      worker-1  failed: strange gave the task up: there is no such file
-      worker-1  gave up on first: strange gave the task up: there is no such file
-      worker-1  hint: change the text of the task, or give it back as it is: reprise tasks release
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  failed: strange gave up: there is no such file
+      worker-1  gave up on first: strange gave up: there is no such file
+      worker-1  hint: change the text of the task, or retry it unchanged: reprise tasks release
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
@@ -198,7 +198,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  not landed on main: verification failed: bad.txt is bad
       worker-1  parked on reprise/parked/first: what would be main did not pass its verification: bad.txt is bad
       worker-1  failed: first could not be landed on main: what would be main did not pass its verification
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
@@ -248,7 +248,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  | <next>land</next>
       worker-1  parked on reprise/parked/first: conflict markers are left in a.txt
       worker-1  failed: first could not be landed on main: conflict markers are left in a.txt
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
@@ -323,7 +323,7 @@ describe('tasks that cannot be read', () => {
          4 | 
            | ^
         hint: check the indentation of this line and the one before it
-      worker-1  picked up fine, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      worker-1  picked up fine, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>
       worker-1  implement -> land
@@ -351,9 +351,9 @@ describe('tasks that cannot be read', () => {
       "worker-1  started on branch main
       worker-1  the command that lists the tasks failed: echo no network >&2; exit 3
       no network
-        hint: run it by hand, and mend \`tasks.command\` in reprise.yaml
-      error[CONFIG_INVALID]: the list of tasks cannot be read, so nobody knows whether anything is left to do
-        hint: mend \`tasks.command\` in reprise.yaml, or what it runs
+        hint: run it by hand, then fix \`tasks.command\` in reprise.yaml
+      error[CONFIG_INVALID]: the list of tasks cannot be read, so it is unknown whether any task is left
+        hint: fix \`tasks.command\` in reprise.yaml, or the program that it runs
       exit 2"
     `);
   });
@@ -362,9 +362,9 @@ describe('tasks that cannot be read', () => {
     expect(await listedBy('echo nonsense')).toMatchInlineSnapshot(`
       "worker-1  started on branch main
       worker-1  \`echo nonsense\` did not print JSON: line 1 is \`nonsense\`
-        hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr
-      error[CONFIG_INVALID]: the list of tasks cannot be read, so nobody knows whether anything is left to do
-        hint: mend \`tasks.command\` in reprise.yaml, or what it runs
+        hint: print a JSON array of tasks and nothing else; write messages to stderr
+      error[CONFIG_INVALID]: the list of tasks cannot be read, so it is unknown whether any task is left
+        hint: fix \`tasks.command\` in reprise.yaml, or the program that it runs
       exit 2"
     `);
   });

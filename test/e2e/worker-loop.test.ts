@@ -69,8 +69,8 @@ describe('two workers', () => {
     const second = await project.worker(['--name', 'ana']).ended;
     expect(second.code).toBe(2);
     expect(second.stderr).toMatchInlineSnapshot(`
-      "error[USAGE]: there is a worker named ana already
-        hint: choose another name, or see what it does: reprise status
+      "error[USAGE]: a worker named ana is already running
+        hint: choose another name, or inspect the running worker: reprise status
       "
     `);
   });
@@ -248,7 +248,7 @@ describe('a worker that was taken for dead', () => {
     expect(await claimOf(project, 'one')).toMatchObject({ state: 'held', by: 'ana' });
     expect(project.stable(stderr)).toMatchInlineSnapshot(`
       "<time> worker-1  started on branch main
-      <time> worker-1  picked up one, starting agent implement (P2, the only ready task; the agent for tasks that name none)
+      <time> worker-1  picked up one, starting agent implement (P2, the only ready task; the default agent)
       <time> worker-1  agent implement (command) started
       <time> worker-1  | <next>land</next>
       <time> worker-1  implement -> land
@@ -257,7 +257,7 @@ describe('a worker that was taken for dead', () => {
       <time> worker-1  not landed on main: the work was taken over by somebody else while it was landing
       <time> worker-1  failed: the work was taken over by somebody else while it was landing
       <time> worker-1  gave up on one: the work was taken over by somebody else while it was landing; its work is on reprise/parked/one
-      <time> worker-1  hint: whoever has the task now goes on with it: reprise status
+      <time> worker-1  hint: another worker continues the task: reprise status
       <time> worker-1  done: finished one task (--once)
       "
     `);

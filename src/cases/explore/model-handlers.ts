@@ -141,13 +141,13 @@ const workersOnModel = (model: Model): ModelEffects => ({
     model.change(worktree, { files });
   }),
   'conflict.lay-out': like<WorkerEffects['beginSolving']>(order => layOut(model, order)),
-  'conflict.take-solution': like<WorkerEffects['goOnSolving']>(order => takeSolution(model, order)),
+  'conflict.take-solution': like<WorkerEffects['continueSolving']>(order => takeSolution(model, order)),
   'conflict.give-up': like<WorkerEffects['stopSolving']>(order => giveUp(model, order)),
   'checkout.cleared': like<WorkerEffects['checkoutCleared']>(
     () => {},
     ({ path, files }) => !hasChanged(model, path, files),
   ),
-  'work.save': like<WorkerEffects['saveLeft']>(request => void saveWork(model, request)),
+  'work.save': like<WorkerEffects['saveUnfinished']>(request => void saveWork(model, request)),
   'work.park': like<WorkerEffects['park']>(order => keepOnBranch(model, 'parked', order)),
   'work.deliver': like<WorkerEffects['deliver']>(order => keepOnBranch(model, 'task', order)),
   'git.push': like<WorkerEffects['push']>(({ branch, commit }) => void model.pushed.set(branch, commit)),

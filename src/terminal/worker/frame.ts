@@ -195,7 +195,7 @@ export class WorkerLane {
         this.name = news.name;
         break;
       case 'lost':
-      case 'let-go':
+      case 'abandoned':
       case 'woke':
         this.#become('idle', now);
         break;
@@ -203,7 +203,7 @@ export class WorkerLane {
         this.note = news.why;
         break;
       case 'problems':
-      case 'left':
+      case 'leftover':
         break;
     }
   }

@@ -115,7 +115,7 @@ it('leaves the log lines when it is closed, and restores the cursor', async () =
   });
   tick();
   reporter.report(1, {
-    kind: 'let-go',
+    kind: 'abandoned',
     task: 'b',
     state: 'failed',
     reason: 'it conflicts',

@@ -53,7 +53,7 @@ export function namedLines(
   return [`${paint('dim', clockTime(at))} ${paint('bold', column)}  ${paint(colour, first)}`, ...further];
 }
 
-const needsAttention: ReadonlySet<WorkerNews['kind']> = new Set(['problems', 'let-go', 'left']);
+const needsAttention: ReadonlySet<WorkerNews['kind']> = new Set(['problems', 'abandoned', 'leftover']);
 
 /** Log for pipes and CI, with lines such as `12:01:03 worker-1  landed 3f2c1ab0d2 Fix the parser on main`. */
 export function createPlainWorkersReporter({
@@ -188,7 +188,7 @@ export function newsLines(news: WorkerNews, { branch }: { readonly branch: strin
       return [line('waiting', `sleeping: ${safeLine(news.why)}`)];
     case 'woke':
       return [line('running', `woke up: ${wakeWords[news.what]}`)];
-    case 'let-go': {
+    case 'abandoned': {
       const where = news.branch === undefined ? '' : `; its work is on ${safeLine(news.branch)}`;
       const word = news.state === 'released' ? 'released' : 'gave up on';
       return [
@@ -199,7 +199,7 @@ export function newsLines(news: WorkerNews, { branch }: { readonly branch: strin
         ...(news.hint === undefined ? [] : [line(undefined, `hint: ${safeLine(news.hint)}`)]),
       ];
     }
-    case 'left':
+    case 'leftover':
       return [
         line('waiting', safeLine(`note: ${news.what} was not removed: ${news.why}; to clean up: reprise gc`)),
       ];

@@ -22,14 +22,14 @@ import { parkedBranchOf, taskBranch, type WorkerContext } from '../contract.ts';
 
 export interface LeasedWorkspace {
   readonly lease: Lease;
-  /** Absolute. */
+  /** Absolute path of the workspace. */
   readonly path: string;
 }
 
-/** A person takes longer, and git has to look at every file. */
+/** Polling interval. Git checks every file each time, and a person needs longer than this to clean up. */
 const lookEveryMs = 2_000;
 
-/** What becomes of finished work beside landing it. */
+/** Effects on finished work other than landing it. */
 export function deliveryEffects({ environment, rules, repository }: WorkerContext) {
   const { world, clock, self } = environment;
   const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
@@ -40,7 +40,7 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
   return {
     tipOfBranch: world.effect(tipOfBranch(repository)),
 
-    /** Lays out where work does not fit onto a commit any more. */
+    /** Rebases the work onto a commit and leaves its conflicts in the workspace. */
     beginSolving: world.effect<
       LeasedWorkspace & { readonly branch: string; readonly onto: string; readonly ontoName: string },
       BeginResult
@@ -53,8 +53,8 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
         beginResolution({ ...request, repository: await repository(), owner: ownerOf(lease), signal }),
     }),
 
-    /** Takes what is in the workspace for the solution. */
-    goOnSolving: world.effect<
+    /** Commits the contents of the workspace as the resolution and continues the rebase. */
+    continueSolving: world.effect<
       LeasedWorkspace & { readonly resolution: Resolution; readonly at: Timestamp },
       ContinueResult
     >({
@@ -72,7 +72,7 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
         }),
     }),
 
-    /** Back to the work as it was. Also after a cancellation. */
+    /** Restores the work to its state before the rebase. Also runs after a cancellation. */
     stopSolving: world.effect<LeasedWorkspace & { readonly resolution: Resolution }, void>({
       name: 'conflict.give-up',
       span: 'long',
@@ -84,7 +84,7 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
       },
     }),
 
-    /** Waits until the files of a checkout that are in the way of a landing have no changes any more. */
+    /** Waits until the files that block a landing no longer have uncommitted changes in the checkout. */
     checkoutCleared: world.effect<{ readonly path: string; readonly files: readonly string[] }, void>({
       name: 'checkout.cleared',
       span: 'long',
@@ -98,8 +98,8 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
       },
     }),
 
-    /** Commits what a task has left uncommitted. Also after a cancellation, so that nothing is lost. */
-    saveLeft: world.effect<SaveRequest, void>({
+    /** Commits the uncommitted changes of a task. Also runs after a cancellation, so no work is lost. */
+    saveUnfinished: world.effect<SaveRequest, void>({
       name: 'work.save',
       span: 'long',
       cleanup: true,
@@ -109,7 +109,7 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
       },
     }),
 
-    /** Puts work that did not land where it is found again, and gives the branch. */
+    /** Keeps work that did not land on a branch. Returns the name of the branch. */
     park: world.effect<{ readonly task: string; readonly commit: string }, string>({
       name: 'work.park',
       span: 'short',
@@ -118,7 +118,7 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
         parkOnBranch({ repository: await repository(), commit, name: task }),
     }),
 
-    /** Leaves work on a branch for somebody else to land. */
+    /** Leaves finished work on a branch to be landed outside of Reprise. Returns the name of the branch. */
     deliver: world.effect<{ readonly task: string; readonly commit: string }, string>({
       name: 'work.deliver',
       span: 'short',
@@ -146,7 +146,7 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
       span: 'long',
       cleanup: true,
       taped: { args: ({ path, branch }) => ({ path, branch }) },
-      // Its branch goes with it if all its commits are elsewhere, which is noted when they come there.
+      // The branch is removed too if all its commits have landed, which is recorded under this key.
       keys: order => ({ writes: [...inWorkspace(order).writes, landedKey(order.branch)] }),
       perform: async ({ incarnation, path, branch }) =>
         removeWorkspace({ repository: await repository(), owner: { ...self, incarnation }, path, branch }),

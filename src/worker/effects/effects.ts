@@ -6,7 +6,7 @@ import { deliveryEffects } from './delivery.ts';
 import { loopEffects } from './loop.ts';
 import { taskEffects } from './tasks.ts';
 
-/** Every call of workers to the outside, beside those of the engine. */
+/** Effects of workers, in addition to those of the engine. */
 export type WorkerEffects = ReturnType<typeof createWorkerEffects>;
 
 export function createWorkerEffects(environment: Environment, rules: WorkerRules) {

@@ -14,10 +14,10 @@ import {
   type WakeSnapshot,
 } from '../wake.ts';
 
-/** A worker as it describes itself: what is the same for the whole process is added where it is kept. */
+/** Fields of a worker record that the worker itself provides; the store entry adds those of the process. */
 export type WorkerSelf = Omit<WorkerRecord, 'host' | 'pid' | 'processStart'>;
 
-/** What a worker does now, and what it has cost so far if that is known anew. */
+/** Current activity of a worker, with its cost so far if that has changed. */
 export interface WorkerShow extends WorkerActivity {
   readonly incarnation: string;
   readonly costUsd?: number | null;
@@ -26,10 +26,10 @@ export interface WorkerShow extends WorkerActivity {
 const idle = { task: undefined, agent: undefined, runId: undefined, note: undefined };
 
 const pollMs = 500;
-/** A command is asked less often than files are looked at. */
+/** Number of polls between two runs of the command that lists tasks. */
 const listEvery = 20;
 
-/** How a worker goes on from task to task. */
+/** Effects of the loop that runs a worker's tasks. */
 export function loopEffects({ environment, rules, branches }: WorkerContext) {
   const { world, clock, ids, store, self } = environment;
   const { branch, tasks } = rules;
@@ -68,7 +68,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       perform: () => ({ incarnation: ids.incarnation() }),
     }),
 
-    /** Adds a worker under a name that no other has. Throws USAGE if the name is taken. */
+    /** Registers a worker under a unique name. Throws USAGE if the requested name is taken. */
     enlist: world.effect<WorkerSelf & { readonly isNamed: boolean }, string>({
       name: 'worker.enlist',
       span: 'short',
@@ -81,8 +81,8 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
         for (const other of others.filter(isDead)) await store.workers.remove(other.incarnation);
         const taken = new Set(others.filter(other => !isDead(other)).map(({ name }) => name));
         if (isNamed && taken.has(worker.name)) {
-          throw new RepriseError('USAGE', `there is a worker named ${worker.name} already`, {
-            hint: 'choose another name, or see what it does: reprise status',
+          throw new RepriseError('USAGE', `a worker named ${worker.name} is already running`, {
+            hint: 'choose another name, or inspect the running worker: reprise status',
           });
         }
         const name = isNamed ? worker.name : firstFree(worker.name, taken);
@@ -91,7 +91,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       },
     }),
 
-    /** Says what a worker does now. */
+    /** Publishes the current activity of a worker. */
     showWorker: world.effect<WorkerShow, void>({
       name: 'worker.show',
       span: 'short',
@@ -101,7 +101,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
         update(incarnation, worker => ({ ...worker, ...idle, ...doing })),
     }),
 
-    /** A sign of life. */
+    /** Records a heartbeat. */
     beat: world.effect<{ readonly incarnation: string; readonly beatAt: string }, void>({
       name: 'worker.beat',
       span: 'short',
@@ -119,7 +119,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       perform: ({ incarnation }) => store.workers.remove(incarnation),
     }),
 
-    /** Whether somebody has asked this process to stop. */
+    /** Returns whether this process was asked to stop. */
     isStopped: world.effect<AbortSignal, boolean>({
       name: 'keyboard.stopped',
       span: 'short',
@@ -128,7 +128,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       perform: interrupt => interrupt.aborted,
     }),
 
-    /** Runs of workers that nobody is at work on any more, oldest first. */
+    /** Lists abandoned worker runs, oldest first. */
     abandonedRuns: world.effect<number, readonly string[]>({
       name: 'runs.abandoned',
       span: 'short',
@@ -137,8 +137,8 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       perform: async now => abandonedAmong(await store.list(unfinished), { ...environment, now }),
     }),
 
-    /** What a run has left behind, from its history. */
-    leftWork: world.effect<string, UnfinishedWork>({
+    /** Reads the unfinished work of a run from its history. */
+    unfinishedWork: world.effect<string, UnfinishedWork>({
       name: 'runs.left-work',
       span: 'short',
       answer: 'inside',
@@ -146,13 +146,13 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       perform: runId => unfinishedWorkOf(environment, runId),
     }),
 
-    /** Waits until something is different from what was seen; `tasks` if a command lists other tasks. */
+    /** Waits until the state differs from the one seen. Returns `tasks` if the command lists other tasks. */
     changed: world.effect<WakeSnapshot, 'tasks' | 'something'>({
       name: 'main_head_sha',
       span: 'long',
       awaits: {
         keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'abandoned:', 'clock'] }),
-        // What a command would print, nobody can tell at once.
+        // The output of a command cannot be known without running it.
         isOver: seen =>
           tasks.kind === 'command' ||
           isDifferent(seen, { ...environment, now: clock.now() }, branches.tipNow(branch)),
@@ -161,7 +161,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
         for (let looked = 0; ; looked++) {
           if (await difference({ seen, now: clock.now() })) return 'something';
           if (tasks.kind === 'command' && looked > 0 && looked % listEvery === 0) {
-            // One that fails now and then is no reason to wake up.
+            // An occasional failure of the command is no reason to wake up.
             const listed = await printedBy(environment, tasks.command, signal).catch(() => undefined);
             if (listed !== undefined && digestOf(listed) !== seen.listed) return 'tasks';
           }
@@ -170,7 +170,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       },
     }),
 
-    /** What is different from what was seen. Whoever waited saw some of it in the middle of what others did. */
+    /** Compares again after a wait, because the wait may have seen another process's change half done. */
     whatChanged: world.effect<ChangeQuery, WakeReason | null>({
       name: 'worker.wake',
       span: 'short',
@@ -180,10 +180,10 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
   };
 }
 
-/** Of one worker; without an incarnation, of all. */
+/** Conflict key of one worker; of all workers if the incarnation is empty. */
 export const workerKey = (incarnation: string): string => `worker:${incarnation}`;
 
-/** Of one name; without one, of all. */
+/** Conflict key of one worker name; of all names if it is empty. */
 const nameKey = (name: string): string => `name:${name}`;
 
 function firstFree(stem: string, taken: ReadonlySet<string>): string {

@@ -9,32 +9,32 @@ import { printedBy, readTaskFiles, type TaskFiles } from '../tasks/read.ts';
 import type { TaskState } from '../tasks/task.ts';
 import { workerKey } from './loop.ts';
 
-/** Who has which task, and how far that is known. */
+/** The claims on tasks, at a revision. */
 export interface Claims {
   readonly claims: readonly Claim[];
   readonly revision: number;
 }
 
-/** What a worker shows of itself to others. */
+/** Activity of a worker as other workers see it. */
 export type WorkerSign = Pick<WorkerRecord, 'name' | 'state' | 'task' | 'agent'>;
 
 export interface TaskMark {
-  /** Of the workspace, absolute. */
+  /** Absolute path of the workspace. */
   readonly folder: string;
-  /** Relative to it. */
+  /** Path of the task file, relative to the workspace. */
   readonly file: string;
   readonly state: TaskState;
 }
 
-/** What there is to do, and who does it. */
+/** Effects that read, claim and mark tasks. */
 export function taskEffects({ environment, rules, branches }: WorkerContext) {
   const { world, store } = environment;
   const { branch, tasks } = rules;
-  /** Looked at again and again, mostly where nothing has moved. */
+  /** Result of the last read. The files are read often, mostly without a new commit on the branch. */
   let last: TaskFiles | undefined;
 
   return {
-    /** The tasks as they are written on the branch. */
+    /** Reads the task files on the branch. */
     readTasks: world.effect<void, TaskFiles>({
       name: 'tasks.read',
       span: 'short',
@@ -45,7 +45,7 @@ export function taskEffects({ environment, rules, branches }: WorkerContext) {
       },
     }),
 
-    /** What the command of the project prints; empty without one. Throws CANCELLED if this process is to stop. */
+    /** Output of the project's `tasks.command`, or an empty string without one. Throws CANCELLED on interrupt. */
     listTasks: world.effect<AbortSignal | undefined, string>({
       name: 'tasks.list',
       span: 'long',
@@ -83,7 +83,7 @@ export function taskEffects({ environment, rules, branches }: WorkerContext) {
       perform: settlement => store.claims.settle(settlement),
     }),
 
-    /** What the other workers say that they are doing. */
+    /** Lists the current activity of the other workers. */
     otherWorkers: world.effect<string, readonly WorkerSign[]>({
       name: 'workers.list',
       span: 'short',
@@ -100,7 +100,7 @@ export function taskEffects({ environment, rules, branches }: WorkerContext) {
           })),
     }),
 
-    /** Writes into a workspace what becomes true when its work lands. */
+    /** Writes the new state of a task into the workspace; it takes effect when the work lands. */
     markTask: world.effect<TaskMark, void>({
       name: 'task.mark',
       span: 'short',
@@ -111,10 +111,10 @@ export function taskEffects({ environment, rules, branches }: WorkerContext) {
           if (cause.code === 'ENOENT') return undefined;
           throw new RepriseError('WORKSPACE_FAILED', `${file} cannot be read in the workspace`, { cause });
         });
-        // Whoever removes the file of a task says by it that the task is done.
+        // An agent that removes the task file has marked the task as done.
         const marked = text === undefined ? undefined : withState(text, state);
         if (marked === undefined) return;
-        // Whoever is killed here leaves the old text or the new one, and a file that the next attempt replaces.
+        // A rename is atomic: a crash leaves the old or the new text, and a stray file that the next attempt replaces.
         const beside = `${path}.reprise-mark`;
         await writeFile(beside, marked);
         await rename(beside, path);
@@ -125,7 +125,7 @@ export function taskEffects({ environment, rules, branches }: WorkerContext) {
 
 const fenceKeys = (fence: Fence | undefined): readonly string[] => (fence ? [`lease:${fence.runId}`] : []);
 
-/** Who owns a run is on the tape once, where the run was taken. */
+/** The owner of a run is recorded once, when the run is acquired, and not with every claim. */
 const withoutFence = <T extends { readonly fence?: Fence | undefined }>({
   fence: _,
   ...rest

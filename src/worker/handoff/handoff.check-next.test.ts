@@ -8,7 +8,7 @@ const agents: AgentCards = new Map([
 ]);
 const to = (agent: string, args: Record<string, string> = {}): NextAction => ({ kind: 'agent', agent, args });
 
-describe('of a worker', () => {
+describe('the next action of a working agent', () => {
   const check = (next: NextAction) => checkNext(next, { agents, role: 'worker' });
 
   test.each<[NextAction]>([
@@ -19,22 +19,22 @@ describe('of a worker', () => {
     [to('tidy')],
     [{ kind: 'land' }],
     [{ kind: 'give-up', reason: 'x' }],
-  ])('%j is all right', next => {
+  ])('is valid: %j', next => {
     expect(check(next)).toBeUndefined();
   });
 
-  test('what is wrong is said so that it can be mended', () => {
+  test('is rejected with sentences that say what to correct', () => {
     expect(check(to('reviw'))).toMatchInlineSnapshot(
       `"There is no agent \`reviw\`; did you mean \`review\`?"`,
     );
     expect(check(to('Review', { notes: 'x' }))).toMatchInlineSnapshot(
       `"There is no agent \`Review\`; did you mean \`review\`?"`,
     );
-    expect(check(to('somebody'))).toMatchInlineSnapshot(
-      `"There is no agent \`somebody\`; the agents are \`implement\`, \`review\`, \`tidy\`."`,
+    expect(check(to('qa'))).toMatchInlineSnapshot(
+      `"There is no agent \`qa\`; the agents are \`implement\`, \`review\`, \`tidy\`."`,
     );
-    expect(checkNext(to('somebody'), { agents: new Map(), role: 'worker' })).toMatchInlineSnapshot(
-      `"There is no agent \`somebody\`; there is nobody to hand over to."`,
+    expect(checkNext(to('qa'), { agents: new Map(), role: 'worker' })).toMatchInlineSnapshot(
+      `"There is no agent \`qa\`; there are no agents to hand over to."`,
     );
     expect(check(to('review'))).toMatchInlineSnapshot(`"The agent \`review\` needs the argument \`notes\`."`);
     expect(check(to('review', { notes: '  ' }))).toMatchInlineSnapshot(
@@ -55,37 +55,37 @@ describe('of a worker', () => {
   });
 });
 
-describe('of a dispatcher', () => {
+describe('the next action of a dispatcher', () => {
   const check = (next: NextAction, tasks = ['fix-readme', 'add-tests']) =>
     checkNext(next, { agents, role: 'dispatch', tasks });
 
-  test('a task that may be picked is all right, and so is sleep', () => {
+  test('is valid if it names a ready task or is `sleep`', () => {
     expect(check(to('implement', { task: 'fix-readme' }))).toBeUndefined();
     expect(check(to('review', { task: 'add-tests', notes: 'x' }))).toBeUndefined();
     expect(check({ kind: 'sleep' })).toBeUndefined();
   });
 
-  test('what is wrong is said so that it can be mended', () => {
+  test('is rejected with sentences that say what to correct', () => {
     expect(check(to('implement'))).toMatchInlineSnapshot(
-      `"The argument \`task\` is missing; the tasks that may be picked are \`fix-readme\`, \`add-tests\`."`,
+      `"The argument \`task\` is missing; the ready tasks are \`fix-readme\`, \`add-tests\`."`,
     );
     expect(check(to('implement', { task: 'fix-raedme' }))).toMatchInlineSnapshot(
       `"The task \`fix-raedme\` cannot be picked; did you mean \`fix-readme\`?"`,
     );
     expect(check(to('implement', { task: 'other' }))).toMatchInlineSnapshot(
-      `"The task \`other\` cannot be picked; the tasks that may be picked are \`fix-readme\`, \`add-tests\`."`,
+      `"The task \`other\` cannot be picked; the ready tasks are \`fix-readme\`, \`add-tests\`."`,
     );
     expect(check(to('implement', { task: 'other' }), [])).toMatchInlineSnapshot(
-      `"The task \`other\` cannot be picked; no task may be picked: say \`sleep\`."`,
+      `"The task \`other\` cannot be picked; no task is ready: end with \`sleep\`."`,
     );
     expect(check(to('tidy', { task: 'fix-readme', notes: 'x' }))).toMatchInlineSnapshot(
       `"The agent \`tidy\` has no argument \`notes\`: it takes none."`,
     );
     expect(check(to('reviw', {}))).toMatchInlineSnapshot(
-      `"There is no agent \`reviw\`; did you mean \`review\`? The argument \`task\` is missing; the tasks that may be picked are \`fix-readme\`, \`add-tests\`."`,
+      `"There is no agent \`reviw\`; did you mean \`review\`? The argument \`task\` is missing; the ready tasks are \`fix-readme\`, \`add-tests\`."`,
     );
     expect(check({ kind: 'land' })).toMatchInlineSnapshot(
-      `"A dispatcher cannot end with \`land\`: it names an agent and a task, or says \`sleep\`."`,
+      `"A dispatcher cannot end with \`land\`: name an agent and a task, or end with \`sleep\`."`,
     );
   });
 });

@@ -15,7 +15,7 @@ const agent = (name: string, args: Record<string, string> = {}): NextAction => (
 });
 const giveUp = (reason: string): NextAction => ({ kind: 'give-up', reason });
 
-describe('what is to happen next', () => {
+describe('the next action', () => {
   test.each<[string, NextAction]>([
     ['agent: review', agent('review')],
     ['\nagent: review\nnotes: Look at it.\n', agent('review', { notes: 'Look at it.' })],
@@ -36,7 +36,7 @@ describe('what is to happen next', () => {
     ['Agent: `review`', agent('review')],
     ['next:\n  agent: review', agent('review')],
     ['agent: review # it is time', agent('review')],
-  ])('may be another agent: %j', (content, expected) => {
+  ])('names another agent: %j', (content, expected) => {
     expect(inTag(content)).toEqual(expected);
   });
 
@@ -57,7 +57,7 @@ describe('what is to happen next', () => {
     ['where: { file: a.ts, line: 3 }', { where: '{"file":"a.ts","line":"3"}' }],
     ['notes: |\n  Run\n  ```\n  npm test\n  ```', { notes: 'Run\n```\nnpm test\n```' }],
     ['constructor: x', { constructor: 'x' }],
-  ])('comes with arguments, all of them texts: %j', (content, args) => {
+  ])('has arguments, all of them strings: %j', (content, args) => {
     expect(inTag(`\nagent: review\n${content}\n`)).toEqual(agent('review', args));
   });
 
@@ -83,7 +83,7 @@ describe('what is to happen next', () => {
     ['give-up: true\nreason: too hard', giveUp('too hard')],
     ['give-up:\n  reason: too hard', giveUp('too hard')],
     ['agent: give-up\nreason: too hard', giveUp('too hard')],
-  ])('may be a word, or a word with a reason: %j', (content, expected) => {
+  ])('is a word, or a word with a reason: %j', (content, expected) => {
     expect(inTag(content)).toEqual(expected);
   });
 
@@ -100,11 +100,11 @@ describe('what is to happen next', () => {
     ['<next>\n```json\n{"agent": "a"}\n```\n</next>', agent('a')],
     ['`<next>land</next>`', { kind: 'land' }],
     ['<next>land</next>\n\nI have ended with `<next>`, as you wanted.', { kind: 'land' }],
-  ])('is what the last tag says: %j', (text, expected) => {
+  ])('is read from the last tag: %j', (text, expected) => {
     expect(parse(text)).toEqual(expected);
   });
 
-  test('is what the data say, if they do', () => {
+  test('is read from the structured output if it has one', () => {
     const text = '<next>agent: told</next>';
     expect(parse(text, { next: { agent: 'a', n: 1 } })).toEqual(agent('a', { n: '1' }));
     expect(parse(text, { next: 'land', summary: 'x' })).toEqual({ kind: 'land' });
@@ -112,39 +112,39 @@ describe('what is to happen next', () => {
     for (const none of [null, {}, [], 'x', { summary: 'x' }, { next: null }])
       expect(parse(text, none)).toEqual(agent('told'));
     expect(parse(text, { next: {} })).toMatchInlineSnapshot(
-      `"The structured answer does not say \`agent\`, \`land\` or \`give-up\`."`,
+      `"The structured answer must name an \`agent\`, or be \`land\` or \`give-up\`."`,
     );
   });
 
-  test('must be said', () => {
+  test('is rejected if it is missing or unclear', () => {
     expect(parse('All done.')).toMatchInlineSnapshot(`"Your last message has no \`<next>\` tag."`);
     expect(parse('Use `<next>` to go on.')).toMatchInlineSnapshot(
       `"Your last message has no \`<next>\` tag."`,
     );
     expect(inTag(' \n ')).toMatchInlineSnapshot(`"The \`<next>\` tag is empty."`);
     expect(inTag('```\n```')).toMatchInlineSnapshot(
-      `"The \`<next>\` tag must hold one word or \`agent: name\`, not nothing."`,
+      `"The \`<next>\` tag must contain one word or \`agent: name\`, not nothing."`,
     );
     expect(inTag('let the reviewer look at it now')).toMatchInlineSnapshot(
-      `"The \`<next>\` tag must hold one word or \`agent: name\`, not \`let the reviewer look at it now\`."`,
+      `"The \`<next>\` tag must contain one word or \`agent: name\`, not \`let the reviewer look at it now\`."`,
     );
     expect(inTag('notes: x\nto: review')).toMatchInlineSnapshot(
-      `"The \`<next>\` tag does not say \`agent\`, \`land\` or \`give-up\`, but \`notes\`, \`to\`."`,
+      `"The \`<next>\` tag must name an \`agent\`, or be \`land\` or \`give-up\`; found \`notes\`, \`to\`."`,
     );
     expect(inTag('land: false')).toMatchInlineSnapshot(
-      `"The \`<next>\` tag does not say \`agent\`, \`land\` or \`give-up\`, but \`land\`."`,
+      `"The \`<next>\` tag must name an \`agent\`, or be \`land\` or \`give-up\`; found \`land\`."`,
     );
     expect(inTag('land: true\ngive-up: too hard')).toMatchInlineSnapshot(
-      `"The \`<next>\` tag wants both \`land\` and \`give-up\`."`,
+      `"The \`<next>\` tag has both \`land\` and \`give-up\`."`,
     );
     expect(inTag('agent:\nnotes: x')).toMatchInlineSnapshot(
-      `"The \`<next>\` tag must have one name at \`agent\`, not nothing."`,
+      `"The \`<next>\` tag must name one agent at \`agent\`, not nothing."`,
     );
     expect(inTag('agent: review\nPlease look at it.')).toMatchInlineSnapshot(
-      `"The \`<next>\` tag must have one name at \`agent\`, not \`review Please look at it.\`."`,
+      `"The \`<next>\` tag must name one agent at \`agent\`, not \`review Please look at it.\`."`,
     );
     expect(inTag('agent: [a, b]')).toMatchInlineSnapshot(
-      `"The \`<next>\` tag must have one name at \`agent\`, not \`["a","b"]\`."`,
+      `"The \`<next>\` tag must name one agent at \`agent\`, not \`["a","b"]\`."`,
     );
     expect(inTag('{"agent": ')).toMatchInlineSnapshot(
       `"The \`<next>\` tag cannot be read as YAML: Flow map must end with a }."`,
@@ -155,7 +155,7 @@ describe('what is to happen next', () => {
   });
 });
 
-describe('whatever is said', () => {
+describe('any answer', () => {
   const piece = fc.constantFrom(
     '<next>',
     '</next>',
@@ -197,7 +197,7 @@ describe('whatever is said', () => {
     fc.array(piece, { maxLength: 30 }).map(pieces => `<next>${pieces.join('')}</next>`),
   );
 
-  test('is understood or objected to, and never more than texts', () => {
+  test('is parsed or rejected with a sentence, and its arguments are strings', () => {
     fc.assert(
       fc.property(text, fc.option(fc.jsonValue(), { nil: undefined }), (given, structured) => {
         const parsed = parseNext({ text: given, structured: structured as Json | undefined });
@@ -216,7 +216,7 @@ describe('whatever is said', () => {
     .filter(word => !/^(land|done|sleep|give[-_]?up|agent)$/.test(word));
   const argument = name.filter(word => !/^(args|arguments|inputs|with)$/.test(word));
 
-  test('as JSON, it is understood as it was meant', () => {
+  test('is parsed losslessly from JSON', () => {
     fc.assert(
       fc.property(
         name,
@@ -232,7 +232,7 @@ describe('whatever is said', () => {
     );
   });
 
-  test('as lines, it is understood as it was meant', () => {
+  test('is parsed losslessly from plain lines', () => {
     const line = fc.stringMatching(/^[A-Za-z][A-Za-z0-9 :#,.!?()*&@%'-]{0,40}$/).map(value => value.trim());
     fc.assert(
       fc.property(name, fc.dictionary(argument, line, { minKeys: 1 }), (wanted, args) => {

@@ -2,39 +2,39 @@ import type { AgentInput } from '../../agents/index.ts';
 import { isJsonObject, type Json, nearest } from '../../core/index.ts';
 import { readWords, type Words, wordsOf } from './tag-content.ts';
 
-/** What an agent wants to happen after it. */
+/** Action that an agent requests at the end of its turn. */
 export type NextAction =
-  /** Another agent goes on. */
+  /** Another agent continues the task. */
   | { readonly kind: 'agent'; readonly agent: string; readonly args: Readonly<Record<string, string>> }
-  /** The work is done. */
+  /** The work is done and can land. */
   | { readonly kind: 'land' }
-  /** It cannot be done. */
+  /** The task cannot be done. */
   | { readonly kind: 'give-up'; readonly reason: string }
-  /** Of a dispatcher: there is nothing to do now. */
+  /** No task should be started now. Dispatcher only. */
   | { readonly kind: 'sleep' };
 
 type ParsedNext =
   | { readonly kind: 'next'; readonly next: NextAction }
-  /** What is wrong, in a sentence that its author can mend it by. */
+  /** A sentence that tells the agent what to correct. */
   | { readonly kind: 'problem'; readonly message: string };
 
-/** What others know of an agent that they may hand over to. */
+/** Description of an agent, for the agents that may hand over to it. */
 export interface AgentCard {
   readonly description?: string | undefined;
-  /** What it has to be told. Without any, it may be told whatever helps. */
+  /** Arguments that it takes. If undefined, any argument is accepted. */
   readonly inputs?: Readonly<Record<string, AgentInput>> | undefined;
 }
 
 export type AgentCards = ReadonlyMap<string, AgentCard>;
 
 interface AgentReply {
-  /** The last message. */
+  /** Last message of the agent. */
   readonly text: string;
-  /** The data that came with it. */
+  /** Structured output that came with the message. */
   readonly structured?: Json | undefined;
 }
 
-/** What an agent wants to happen next: from its data if they say so, else from the last `<next>` in its text. Never throws. */
+/** Reads the next action from the structured output, or else from the last `<next>` tag of the text. Never throws. */
 export function parseNext({ text, structured }: AgentReply): ParsedNext {
   const given = structuredNext(structured);
   if (given !== undefined) return interpret(given, 'The structured answer');
@@ -57,7 +57,7 @@ function structuredNext(structured: Json | undefined): Words | undefined {
   return Object.hasOwn(structured, 'agent') ? wordsOf(structured) : undefined;
 }
 
-/** What stands in the last tag; the last may be left open. A tag in backticks of its own is only talked about. */
+/** Content of the last tag, which may be unclosed. An opening tag between backticks is only mentioned, and skipped. */
 function lastTag(text: string): string | undefined {
   const opening = [...text.matchAll(/(?<!`)<\s*next\s*>|<\s*next\s*>(?!`)/gi)].at(-1);
   if (!opening) return undefined;
@@ -74,16 +74,16 @@ function interpret(words: Words, where: string): ParsedNext {
   const [control, ...others] = controlsOf(fields);
   if (control) {
     if (others.every(({ kind }) => kind === control.kind)) return next(control);
-    return problem(`${where} wants both \`${control.kind}\` and \`${others.at(-1)?.kind}\`.`);
+    return problem(`${where} has both \`${control.kind}\` and \`${others.at(-1)?.kind}\`.`);
   }
   const { agent, args } = withAgent(fields);
   if (agent === undefined) {
     const names = Object.keys(fields).map(name => `\`${name}\``);
-    const found = names.length === 0 ? '' : `, but ${names.join(', ')}`;
-    return problem(`${where} does not say \`agent\`, \`land\` or \`give-up\`${found}.`);
+    const found = names.length === 0 ? '' : `; found ${names.join(', ')}`;
+    return problem(`${where} must name an \`agent\`, or be \`land\` or \`give-up\`${found}.`);
   }
   const name = typeof agent === 'string' ? bare(agent) : '';
-  if (!isName(name)) return problem(`${where} must have one name at \`agent\`, not ${shown(agent)}.`);
+  if (!isName(name)) return problem(`${where} must name one agent at \`agent\`, not ${shown(agent)}.`);
   return next(plainNext(name, args) ?? { kind: 'agent', agent: name, args });
 }
 
@@ -94,7 +94,7 @@ function interpretWord(text: string, where: string): ParsedNext {
   const plain = plainNext(word, {});
   if (plain) return next(plain);
   if (isName(word)) return next({ kind: 'agent', agent: word, args: {} });
-  return problem(`${where} must hold one word or \`agent: name\`, not ${shown(text)}.`);
+  return problem(`${where} must contain one word or \`agent: name\`, not ${shown(text)}.`);
 }
 
 const isName = (word: string): boolean => /^[\p{L}\p{N}_.-]+$/u.test(word);
@@ -105,7 +105,7 @@ function shown(words: Words): string {
   return text.length > 60 ? `\`${text.slice(0, 60)}…\`` : `\`${text}\``;
 }
 
-/** People put names into quotes, end sentences, and add remarks. */
+/** Strips the quotes, full stops and comments that agents add to a name. */
 const bare = (text: string): string =>
   text
     .trim()
@@ -116,7 +116,7 @@ const bare = (text: string): string =>
 const plainName = (name: string): string =>
   name.trim().toLowerCase().replace(/[_ ]/g, '-').replace('giveup', 'give-up');
 
-/** What a word means that names no agent. */
+/** Action of a reserved word; `undefined` if the word is none. */
 function plainNext(word: string, args: Readonly<Record<string, string>>): NextAction | undefined {
   switch (plainName(word)) {
     case 'land':
@@ -134,7 +134,7 @@ function plainNext(word: string, args: Readonly<Record<string, string>>): NextAc
 const reasonIn = (args: Readonly<Record<string, string>>): string =>
   args['reason'] || args['why'] || Object.values(args).filter(Boolean).join('\n') || 'no reason was given';
 
-/** `land: true`, `give-up: why` and the like, where no agent is named. */
+/** Actions of fields such as `land: true` and `give-up: why`, unless an agent is named. */
 function controlsOf(fields: WordFields): readonly NextAction[] {
   if (fieldOf(fields, 'agent') !== undefined) return [];
   return Object.entries(fields).flatMap(([name, value]) => {
@@ -146,7 +146,7 @@ function controlsOf(fields: WordFields): readonly NextAction[] {
   });
 }
 
-/** `{next: ...}` around it all says nothing. */
+/** Removes a redundant `{next: ...}` around all fields. */
 function unwrapped(fields: WordFields): Words {
   const inner = Object.keys(fields).length === 1 ? fieldOf(fields, 'next') : undefined;
   return inner ?? fields;
@@ -159,7 +159,7 @@ function withAgent(fields: WordFields): {
   const agent = fieldOf(fields, 'agent');
   const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => plainName(name) !== 'agent'));
   if (agent !== undefined) return { agent, args: flattened(rest) };
-  // `review: { notes: ... }`, and `review:` alone.
+  // The short forms `review: { notes: ... }` and `review:`.
   const [only, ...others] = Object.entries(fields);
   if (!only || others.length > 0 || (typeof only[1] === 'string' && only[1] !== ''))
     return { agent, args: {} };
@@ -171,7 +171,7 @@ const fieldOf = (fields: WordFields, wanted: string): Words | undefined =>
 
 const groups = new Set(['args', 'arguments', 'inputs', 'with']);
 
-/** Arguments as texts; a map of arguments stands for what is in it. */
+/** Arguments as strings. A group such as `args:` is replaced by its members. */
 function flattened(fields: WordFields): Record<string, string> {
   const entries = Object.entries(fields).flatMap(([name, value]): readonly (readonly [string, Words])[] =>
     groups.has(plainName(name)) && typeof value !== 'string' ? Object.entries(value) : [[name, value]],
@@ -182,21 +182,21 @@ function flattened(fields: WordFields): Record<string, string> {
 }
 
 export interface NextRules {
-  /** Whom may be handed over to. */
+  /** Agents that may be handed over to. */
   readonly agents: AgentCards;
   readonly role: 'worker' | 'dispatch';
-  /** Of a dispatcher: the names of the tasks that may be picked. */
+  /** Ids of the ready tasks. Dispatcher only. */
   readonly tasks?: Iterable<string> | undefined;
 }
 
-/** What is wrong with what an agent wants, in sentences that it can mend it by; `undefined` if nothing is. */
+/** Returns sentences that tell the agent what to correct, or `undefined` if the action is valid. */
 export function checkNext(next: NextAction, { agents, role, tasks = [] }: NextRules): string | undefined {
   switch (next.kind) {
     case 'land':
     case 'give-up':
       return role === 'worker'
         ? undefined
-        : `A dispatcher cannot end with \`${next.kind}\`: it names an agent and a task, or says \`sleep\`.`;
+        : `A dispatcher cannot end with \`${next.kind}\`: name an agent and a task, or end with \`sleep\`.`;
     case 'sleep':
       return role === 'dispatch'
         ? undefined
@@ -218,7 +218,7 @@ export function checkNext(next: NextAction, { agents, role, tasks = [] }: NextRu
 function unknownAgent(name: string, agents: AgentCards): string {
   const guess = nearest(name, agents.keys());
   return guess === undefined
-    ? `There is no agent \`${name}\`; ${oneOf('the agents are', agents.keys(), 'there is nobody to hand over to')}.`
+    ? `There is no agent \`${name}\`; ${oneOf('the agents are', agents.keys(), 'there are no agents to hand over to')}.`
     : `There is no agent \`${name}\`; did you mean \`${guess}\`?`;
 }
 
@@ -245,7 +245,7 @@ function argumentProblems(
 }
 
 function taskProblems(task: string | undefined, tasks: readonly string[]): readonly string[] {
-  const offer = oneOf('the tasks that may be picked are', tasks, 'no task may be picked: say `sleep`');
+  const offer = oneOf('the ready tasks are', tasks, 'no task is ready: end with `sleep`');
   if (!task) return [`The argument \`task\` is missing; ${offer}.`];
   if (tasks.includes(task)) return [];
   const guess = nearest(task, tasks);

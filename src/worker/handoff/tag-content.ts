@@ -2,14 +2,14 @@ import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import { isJsonObject, type Json } from '../../core/index.ts';
 import { isTooDeep, keyText } from '../../workflow/yaml/source/index.ts';
 
-/** What stands in a tag: a word, or names with texts, some of them inside of another. */
+/** Content of a tag: a word, or a nested map of names to words. */
 export type Words = string | { readonly [name: string]: Words };
 
 export type ReadWords =
   | { readonly kind: 'words'; readonly words: Words }
   | { readonly kind: 'unreadable'; readonly why: string };
 
-/** Reads YAML or JSON as somebody writes it who is not careful. Never throws. */
+/** Reads YAML or JSON leniently, with the mistakes that agents usually make. Never throws. */
 export function readWords(content: string): ReadWords {
   const given = withoutFence(content)
     .replace(/^\s*\n/, '')
@@ -35,7 +35,7 @@ export function readWords(content: string): ReadWords {
 
 const isFence = (line: string | undefined): boolean => /^\s*(`{3,}|~{3,})\s*[\w-]*\s*$/.test(line ?? '');
 
-/** The fence may be around what stands in the tag; or around a tag that was not closed, so that its end is in here. */
+/** Removes a code fence. An unclosed tag inside a fence leaves only the fence's last line in the content. */
 function withoutFence(content: string): string {
   const lines =
     content.trim() === ''
@@ -49,7 +49,7 @@ function withoutFence(content: string): string {
   return lines.slice(begins ? 1 : 0, ends ? -1 : undefined).join('\n');
 }
 
-/** What follows the tag on its own line has no indentation to compare with, so the other lines are moved alone. */
+/** Removes the common indentation. The first line follows the tag, so its own indentation is not counted. */
 function dedented(text: string): string {
   const [first = '', ...rest] = text.split('\n');
   const indents = rest.filter(line => line.trim() !== '').map(line => /^\s*/.exec(line)?.[0].length ?? 0);
@@ -65,11 +65,11 @@ function readJson(text: string): Words | undefined {
   }
 }
 
-/** Every scalar as it was written: `1.10` is no number here, and `yes` no answer. */
+/** Reads every scalar as the text that was written: `1.10` is not a number, and `yes` not a boolean. */
 function readYaml(text: string): ReadWords {
   if (isTooDeep(text)) return { kind: 'unreadable', why: 'it is nested too deeply' };
   const document = parseDocument(text, { schema: 'failsafe', prettyErrors: false, logLevel: 'silent' });
-  // A tag or an alias is a word with a sign before it to those who write such things.
+  // Agents do not mean YAML tags or aliases by `!x` and `*x`, so a document that uses them is not read as YAML.
   const [error] = [...document.errors, ...document.warnings];
   if (error) return { kind: 'unreadable', why: error.message };
   try {
@@ -82,7 +82,7 @@ function readYaml(text: string): ReadWords {
 
 function wordsOfNode(node: unknown, text: string): Words {
   if (isScalar(node)) {
-    // `fix #12` is no value with a comment behind it to those who write such things.
+    // Agents do not mean a comment by `fix #12`, so the comment is kept as part of the value.
     const [start, , end] = node.range ?? [0, 0, 0];
     const isCut = node.comment && node.type === 'PLAIN';
     return isCut ? text.slice(start, end).trim() : String(node.value ?? '').trim();
@@ -97,7 +97,7 @@ function wordsOfNode(node: unknown, text: string): Words {
   );
 }
 
-/** A value of JSON in the same form. */
+/** Converts a JSON value to words. */
 export function wordsOf(value: Json): Words {
   if (value === null) return '';
   if (isJsonObject(value))
@@ -107,7 +107,7 @@ export function wordsOf(value: Json): Words {
   return value.length === 1 && only !== undefined ? wordsOf(only) : JSON.stringify(value);
 }
 
-/** `name: text` a line, whatever is in the text; what does not look like it belongs to the line before. */
+/** Reads one `name: text` per line, with any text. A line in another form continues the one before. */
 function readLines(text: string): Words | undefined {
   const fields: { readonly name: string; readonly lines: string[] }[] = [];
   for (const line of text.split('\n')) {

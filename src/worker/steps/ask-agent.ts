@@ -7,25 +7,25 @@ import { correctionPrompt } from '../prompts.ts';
 
 export type AgentAnswer =
   | { readonly kind: 'next'; readonly next: NextAction; readonly text: string }
-  /** There is no answer: the step ends. */
+  /** The agent gave no valid answer, so the step ends. */
   | { readonly kind: 'ended'; readonly end: StepEnd };
 
 export interface AgentQuestion {
   readonly first: AgentMessage;
-  /** How often it is told that its answer cannot be followed. */
+  /** Number of times that the agent may correct an invalid answer. */
   readonly corrections: number;
-  /** What it was told of how to answer. */
+  /** Instructions on how to answer, repeated with each correction. */
   readonly how: string;
   readonly rules: NextRules;
 }
 
-/** Talks to an agent until it has said in a way that can be followed what is to happen next. */
+/** Talks to an agent until it ends with a valid `<next>` instruction or has used up its corrections. */
 export async function askUntilValid(
   conversation: Conversation,
   { first, corrections, how, rules }: AgentQuestion,
 ): Promise<AgentAnswer> {
   let message = first;
-  for (let unfinished = corrections; ; unfinished--) {
+  for (let left = corrections; ; left--) {
     const end = await conversation.send(message);
     if (end.kind === 'paused') return { kind: 'ended', end: end.end };
     if (end.kind === 'failed') return { kind: 'ended', end: failedWith(end.error) };
@@ -33,7 +33,7 @@ export async function askUntilValid(
     const problem = parsed.kind === 'problem' ? parsed.message : checkNext(parsed.next, rules);
     if (parsed.kind === 'next' && problem === undefined)
       return { kind: 'next', next: parsed.next, text: end.text };
-    if (unfinished <= 0) return { kind: 'ended', end: failedWith(noTransition(problem ?? '', corrections)) };
+    if (left <= 0) return { kind: 'ended', end: failedWith(noTransition(problem ?? '', corrections)) };
     message = conversation.after(end, correctionPrompt(problem ?? '', how));
   }
 }
@@ -43,8 +43,11 @@ const toAnswer = ({ text, structured }: Extract<SessionEnd, { kind: 'ok' }>) => 
   ...(structured === undefined ? {} : { structured }),
 });
 
+const afterCorrections = (count: number): string =>
+  count === 0 ? '' : ` after ${count} ${count === 1 ? 'correction' : 'corrections'}`;
+
 const noTransition = (problem: string, corrections: number): ErrorData => ({
   code: 'NO_TRANSITION',
-  message: `the agent did not say what is to happen next${corrections === 0 ? '' : `, although it was asked ${corrections} times more`}: ${problem}`,
-  hint: 'see what it said: reprise logs; say in its prompt how to end, or raise `workers.corrections`',
+  message: `the agent did not end with a valid \`<next>\` instruction${afterCorrections(corrections)}: ${problem}`,
+  hint: 'read its messages: reprise logs; explain `<next>` in its prompt, or raise `workers.corrections`',
 });

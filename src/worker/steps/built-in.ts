@@ -4,7 +4,7 @@ import { dispatchStep } from './dispatch.ts';
 import { landStep } from './land.ts';
 import { workStep } from './work.ts';
 
-/** What the steps of an iteration do, by name. */
+/** Implementations of an iteration's steps, by name. */
 export const builtInsOf = (worker: WorkerHandle): Readonly<Record<string, BuiltInWork>> => ({
   dispatch: dispatchStep(worker),
   work: workStep(worker),

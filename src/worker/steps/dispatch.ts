@@ -15,7 +15,7 @@ import { candidatesOf, pickTask } from '../tasks/pick.ts';
 import { readTasks, type TaskReading, takersOf } from '../tasks/read.ts';
 import { askUntilValid } from './ask-agent.ts';
 
-/** A task, and why it is that one; or that there is none. */
+/** The chosen task with the reason for the choice, or the reason why there is none. */
 type DispatchChoice =
   | {
       readonly kind: 'task';
@@ -29,8 +29,8 @@ type DispatchChoice =
 const anotherPicks = 'waiting for another worker to pick a task';
 
 /**
- * Picks a task and claims it. Nobody else picks meanwhile, so that each sees what the one before has taken; the claim
- * itself would hold without it.
+ * Picks a task and claims it, under a lock so that each worker sees the claims of the one before. The lock saves wasted
+ * picks only; the claim is exclusive without it.
  */
 export const dispatchStep =
   (worker: WorkerHandle): BuiltInWork =>
@@ -59,13 +59,13 @@ async function dispatch(worker: WorkerHandle, lane: WorkLane, location: WorkLoca
     if ('end' in chosen) return chosen;
     if (chosen.kind === 'nothing') return nothing(chosen.why, seen);
     const task = board.tasks.find(({ id }) => id === chosen.id);
-    if (!task) return nothing(`the task ${chosen.id} is gone`, seen);
+    if (!task) return nothing(`task ${chosen.id} no longer exists`, seen);
     const token = board.claims.find(claim => claim.task === task.id)?.token ?? 0;
     const { id, version, title, body, file } = task;
     const claim = await worker.effects.takeClaim(
       await requestOf(worker, lane, { task: id, version, seen: token }),
     );
-    // Somebody who dispatches by another lock, or a person, was faster: look again.
+    // A person, or a worker with another lock, claimed the task first: read the tasks again.
     if (claim.kind === 'taken') continue;
     const { agent, args, why } = chosen;
     await lane.record({
@@ -91,13 +91,13 @@ async function requestOf(
   return { ...claim, runId, by: inputOf(scope).worker, at, fence: { runId, lease } };
 }
 
-/** What had been claimed before a crash is gone on with. */
+/** Resumes a task that this run claimed before a crash. */
 function heldBy({ board }: TaskReading, task: string): { readonly agent: string; readonly why: string } {
   const free = { ...board, claims: board.claims.filter(claim => claim.task !== task) };
   const candidate = candidatesOf(free).find(each => each.task.id === task);
   return {
     agent: candidate?.agent.name ?? board.defaultAgent ?? 'claude',
-    why: 'it had been claimed before',
+    why: 'already claimed by this run',
   };
 }
 
@@ -113,7 +113,7 @@ async function choose(
   return { kind: 'task', id: task.id, agent, args: {}, why };
 }
 
-/** Lets an agent pick. The lock is held already, so its own places are not asked for again. */
+/** Lets an agent pick. The dispatcher's slot is the lock and already held, so the session must not wait for one. */
 async function ask(
   worker: WorkerHandle,
   lane: WorkLane,
@@ -144,7 +144,7 @@ async function ask(
   });
   if (answer.kind === 'ended') return { end: answer.end, summary: '' };
   const { next } = answer;
-  if (next.kind !== 'agent') return { kind: 'nothing', why: `${dispatcher} wants to wait` };
+  if (next.kind !== 'agent') return { kind: 'nothing', why: `${dispatcher} chose to wait` };
   const { task: id = '', why = `${dispatcher} chose it`, ...args } = next.args;
   return { kind: 'task', id, agent: next.agent, args, why };
 }

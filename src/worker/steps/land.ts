@@ -22,7 +22,7 @@ import type { Settlement } from '../../store/index.ts';
 import { dispatchedOf, type WorkerHandle } from '../contract.ts';
 import { type FinishedTask, LandingRepair } from './repair.ts';
 
-/** Brings finished work to where it belongs, and has what stands in the way mended by whoever did the work. */
+/** Lands or delivers finished work. The agent that did the work repairs conflicts and failed verifications. */
 export const landStep =
   (worker: WorkerHandle): BuiltInWork =>
   async lane => {
@@ -31,7 +31,7 @@ export const landStep =
     const own = { ...lane, unit: { ...lane.unit, task: task.id } };
     const work = finishedWork(own);
     await worker.show({ state: 'landing', runId: lane.runId, task: task.id });
-    return bringHome(worker, own, { ...dispatched, work });
+    return landOrDeliver(worker, own, { ...dispatched, work });
   };
 
 function finishedWork({ effects, runId, unit, workOf, scope }: WorkLane): FinishedTask['work'] {
@@ -43,8 +43,12 @@ function finishedWork({ effects, runId, unit, workOf, scope }: WorkLane): Finish
   return { path, branch, base, commit, session, env };
 }
 
-/** What is left for somebody else to land fits onto the branch and is verified like what is landed here. */
-async function bringHome(worker: WorkerHandle, lane: WorkLane, finished: FinishedTask): Promise<WorkOutcome> {
+/** Delivered work is rebased and verified exactly as landed work is. */
+async function landOrDeliver(
+  worker: WorkerHandle,
+  lane: WorkLane,
+  finished: FinishedTask,
+): Promise<WorkOutcome> {
   const { effects, known } = lane;
   const { branch } = finished.work;
   const onto = worker.rules.branch;
@@ -62,7 +66,7 @@ async function bringHome(worker: WorkerHandle, lane: WorkLane, finished: Finishe
     const ended = isRefused(landing) ? landing : landedNow(lane, landing, branch);
     await bestEffort(
       () => lane.record({ type: 'landing.ended', data: endedData(ended, { onto, branch }) }),
-      ({ message }) => effects.notice(`the end of a landing could not be noted: ${message}`),
+      ({ message }) => effects.notice(`the end of a landing could not be recorded: ${message}`),
     );
     if (!('kind' in ended)) return landed(worker, lane, { finished, landing: ended });
     if (ended.kind === 'fenced') return { end: failedWith(takenOver(ended)), summary: '' };
@@ -76,7 +80,8 @@ async function bringHome(worker: WorkerHandle, lane: WorkLane, finished: Finishe
       return park(worker, lane, { finished, refused: ended });
     const repaired = await repair.repair(ended);
     if (repaired.kind === 'ended') return { end: repaired.end, summary: '' };
-    if (repaired.kind === 'not-mended') return park(worker, lane, { finished, refused: ended, ...repaired });
+    if (repaired.kind === 'not-repaired')
+      return park(worker, lane, { finished, refused: ended, ...repaired });
   }
 }
 
@@ -84,7 +89,7 @@ const tryAgainMs = 30_000;
 
 type BlockedCheckout = Extract<LandingRefused, { kind: 'main-checkout-in-the-way' }>;
 
-/** The work is good: somebody has changes where it would land, which nobody else may touch. */
+/** Waits while uncommitted changes in the main checkout block the landing. Only their author may remove them. */
 async function untilClear(
   worker: WorkerHandle,
   { effects, runId }: WorkLane,
@@ -98,7 +103,7 @@ async function untilClear(
   await worker.show({ state: 'landing', runId, task, note: why });
   if (isNews) effects.notice(`waiting to land ${task}, which is done; ${hint}`);
   if (files.length > 0) return worker.effects.checkoutCleared({ path, files });
-  // What is unfinished there is not told by its files: it is tried again now and then.
+  // An unfinished operation such as a merge changes no file that could be watched, so the landing is retried.
   await worker.effects.sleepUntil((await worker.effects.now()) + tryAgainMs);
 }
 
@@ -151,7 +156,7 @@ async function settle(
   await effects.settleClaim({ task: task.id, token, state, at, reason, commit, branch, fence });
 }
 
-/** What has landed is kept nowhere else. */
+/** Removes the workspace of landed or delivered work. */
 async function tidyUp({ effects }: WorkerHandle, lane: WorkLane, { work }: FinishedTask): Promise<void> {
   const { path, branch } = work;
   const { incarnation } = lane.lease;
@@ -159,13 +164,14 @@ async function tidyUp({ effects }: WorkerHandle, lane: WorkLane, { work }: Finis
   await bestEffort(
     async () => {
       const removal = await effects.removeWorkspace({ incarnation, path, branch });
-      if (removal.kind === 'uncommitted-changes') say(`it has changes: ${removal.files.join(', ')}`);
+      if (removal.kind === 'uncommitted-changes')
+        say(`it has uncommitted changes: ${removal.files.join(', ')}`);
     },
     ({ message }) => say(message),
   );
 }
 
-/** The work stays where it is found again. */
+/** Keeps work that cannot land on a branch of its own. */
 async function park(
   worker: WorkerHandle,
   lane: WorkLane,
@@ -191,13 +197,13 @@ async function park(
     end: failedWith({
       code: 'CANNOT_LAND',
       message: `${task.id} could not be landed on ${worker.rules.branch}: ${reason}`,
-      hint: `it is parked on ${branch}; look at it: git log ${worker.rules.branch}..${branch}; to have it done again: reprise tasks release ${task.id}`,
+      hint: `the work is parked on ${branch}; inspect it: git log ${worker.rules.branch}..${branch}; retry the task: reprise tasks release ${task.id}`,
     }),
     summary: '',
   };
 }
 
-/** Leaves the work on a branch for somebody else to land. */
+/** Leaves the work on a branch to be landed outside of Reprise. */
 async function deliver(worker: WorkerHandle, lane: WorkLane, finished: FinishedTask): Promise<WorkOutcome> {
   const { rules, effects } = worker;
   const { task, work } = finished;
@@ -237,5 +243,5 @@ async function announce(
 const takenOver = ({ why }: LandingRefused): ErrorData => ({
   code: 'CANNOT_LAND',
   message: why,
-  hint: 'whoever has the task now goes on with it: reprise status',
+  hint: 'another worker continues the task: reprise status',
 });

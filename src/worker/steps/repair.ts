@@ -9,31 +9,31 @@ import { conflictPrompt, correctionPrompt, howToEnd, workPrompt } from '../promp
 import { colleaguesOf, takersOf } from '../tasks/read.ts';
 import { type AgentAnswer, askUntilValid } from './ask-agent.ts';
 
-/** A task whose agents are done with it. */
+/** A task with its finished work. */
 export type FinishedTask = Extract<Dispatch, { agent: string }> & {
   readonly work: {
-    /** Of the workspace, absolute. */
+    /** Absolute path of the workspace. */
     readonly path: string;
     readonly branch: string;
     readonly base: string;
     readonly commit: string;
-    /** Who had the last word. */
+    /** Session of the last agent. */
     readonly session?: KnownSession | undefined;
     readonly env: Readonly<Record<string, string>>;
   };
 };
 
 export type RepairResult =
-  /** It may be landed again. */
-  | { readonly kind: 'mended' }
-  /** `commit`: where the work is, if its branch has lost it. */
-  | { readonly kind: 'not-mended'; readonly why: string; readonly commit?: string }
+  /** The landing may be retried. */
+  | { readonly kind: 'repaired' }
+  /** `commit`: the commit of the work, if its branch no longer contains it. */
+  | { readonly kind: 'not-repaired'; readonly why: string; readonly commit?: string }
   | { readonly kind: 'ended'; readonly end: StepEnd };
 
 type ConflictRefusal = Extract<LandingRefused, { kind: 'conflict' }>;
 type VerifyFailed = Extract<LandingRefused, { kind: 'verify-failed' }>;
 
-/** The agent that did the work of a task last: it is told what stands in the way of its landing. */
+/** Sends the reason why a landing was refused to the agent that worked on the task last, and applies its repair. */
 export class LandingRepair {
   readonly #worker: WorkerHandle;
   readonly #lane: WorkLane;
@@ -79,7 +79,7 @@ export class LandingRepair {
     });
     if (refused.kind === 'conflict') return this.#solve(refused);
     if (refused.kind === 'verify-failed') return this.#repair(refused);
-    return { kind: 'mended' };
+    return { kind: 'repaired' };
   }
 
   async #solve(conflict: ConflictRefusal): Promise<RepairResult> {
@@ -93,38 +93,37 @@ export class LandingRepair {
       onto: conflict.onto,
       ontoName: rules.branch,
     });
-    if (begun.kind === 'fits') return { kind: 'mended' };
+    if (begun.kind === 'fits') return { kind: 'repaired' };
     let { resolution } = begun;
     try {
       let message = this.#again(this.#conflictMessage(resolution));
-      for (let unfinished = rules.corrections; ; ) {
+      for (let left = rules.corrections; ; ) {
         const answer = await this.#ask(message);
         if (answer.kind === 'ended') return await this.#stop(resolution, answer);
         if (answer.next.kind === 'give-up')
           return await this.#stop(resolution, {
-            kind: 'not-mended',
+            kind: 'not-repaired',
             why: gaveUp(this.#agent, answer.next.reason),
           });
         const at = toTimestamp(await effects.now());
-        const taken = await effects.goOnSolving({ lease, path, resolution, at });
+        const taken = await effects.continueSolving({ lease, path, resolution, at });
         switch (taken.kind) {
           case 'resolved':
-            if (taken.dropped.length === 0) return { kind: 'mended' };
-            return { kind: 'not-mended', why: nothingLeft(taken.dropped), commit: resolution.tip };
+            if (taken.dropped.length === 0) return { kind: 'repaired' };
+            return { kind: 'not-repaired', why: nothingLeft(taken.dropped), commit: resolution.tip };
           case 'refused':
-            return await this.#stop(resolution, { kind: 'not-mended', why: taken.why });
+            return await this.#stop(resolution, { kind: 'not-repaired', why: taken.why });
           case 'conflict':
             resolution = taken.resolution;
             message = this.#again(this.#conflictMessage(resolution));
             break;
           case 'unsolved':
-            if (unfinished-- <= 0)
-              return await this.#stop(resolution, { kind: 'not-mended', why: taken.why });
+            if (left-- <= 0) return await this.#stop(resolution, { kind: 'not-repaired', why: taken.why });
             message = this.#again(`${correctionPrompt(taken.why, this.#conflictMessage(resolution))}`);
         }
       }
     } catch (thrown) {
-      await this.#stop(resolution, { kind: 'not-mended', why: '' }).catch(() => {});
+      await this.#stop(resolution, { kind: 'not-repaired', why: '' }).catch(() => {});
       throw thrown;
     }
   }
@@ -135,7 +134,7 @@ export class LandingRepair {
     return repaired;
   }
 
-  /** What would be the branch does not pass: the agent is shown what was said. */
+  /** Verification of the rebased work failed: shows the output to the agent and commits its fix. */
   async #repair({ output }: VerifyFailed): Promise<RepairResult> {
     const { rules, effects } = this.#worker;
     const { task, work } = this.#finished;
@@ -144,12 +143,12 @@ export class LandingRepair {
     const answer = await this.#ask(this.#again(news));
     if (answer.kind === 'ended') return answer;
     if (answer.next.kind === 'give-up')
-      return { kind: 'not-mended', why: gaveUp(this.#agent, answer.next.reason) };
+      return { kind: 'not-repaired', why: gaveUp(this.#agent, answer.next.reason) };
     const at = toTimestamp(await effects.now());
-    const message = `Mend what the verification found\n\nTask: ${task.id}\n`;
+    const message = `Fix verification failures\n\nTask: ${task.id}\n`;
     const saved = await this.#lane.effects.saveWork({ path, branch, base, message, at });
     await this.#lane.record({ type: 'workspace.saved', data: saved });
-    return { kind: 'mended' };
+    return { kind: 'repaired' };
   }
 
   #ask(first: AgentMessage): Promise<AgentAnswer> {
@@ -173,6 +172,6 @@ export class LandingRepair {
 }
 
 const nothingLeft = (subjects: readonly string[]): string =>
-  `nothing is left of ${subjects.map(each => JSON.stringify(each)).join(', ')} after the conflicts were solved`;
+  `the resolution of the conflicts left nothing of ${subjects.map(each => JSON.stringify(each)).join(', ')}`;
 
-const gaveUp = (agent: string, reason: string): string => `${agent} could not mend it: ${reason}`;
+const gaveUp = (agent: string, reason: string): string => `${agent} could not fix it: ${reason}`;

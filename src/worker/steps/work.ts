@@ -15,14 +15,14 @@ import { howToEnd, workPrompt } from '../prompts.ts';
 import { colleaguesOf, takersOf } from '../tasks/read.ts';
 import { askUntilValid } from './ask-agent.ts';
 
-/** Whose turn it is, and with what. */
+/** Agent whose turn it is, with its arguments and the message of the agent before. */
 interface TaskTurn {
   readonly agent: string;
   readonly args: Readonly<Record<string, string>>;
   readonly from?: { readonly agent: string; readonly text: string } | undefined;
 }
 
-/** Agents take turns at a task in one workspace, each naming the next, until one says that it may land. */
+/** Agents take turns in one workspace, each naming the next one, until one of them ends with `land`. */
 export const workStep =
   (worker: WorkerHandle): BuiltInWork =>
   async (lane, location) => {
@@ -56,7 +56,7 @@ interface TaskConversation {
   readonly turn: TaskTurn;
   readonly location: WorkLocation;
   readonly count: SessionCount;
-  /** A crash may have cut it off. */
+  /** First turn of this process. A crash may have interrupted its session, which is then resumed. */
   readonly isFirst: boolean;
 }
 
@@ -82,7 +82,7 @@ function takeTurn(
   });
 }
 
-/** Where a chain of agents stands; `undefined` when it has come to its end. */
+/** Turn that follows the recorded transitions; `undefined` after `land`. */
 function turnAfter(transitions: readonly Transition[], first: TaskTurn): TaskTurn | undefined {
   const last = transitions.at(-1);
   if (!last) return first;
@@ -99,19 +99,19 @@ function transitionOf(from: string, next: NextAction): Transition {
   return { from, to: next.kind, ...(next.kind === 'give-up' ? { why: next.reason } : {}) };
 }
 
-/** What was not committed by the agents themselves is committed with this. */
+/** Commit message for changes that the agents did not commit themselves. */
 const messageOf = ({ id, title }: DispatchedTask): string => `${firstLine(title) || id}\n\nTask: ${id}\n`;
 
 const failed = (error: ErrorData): WorkOutcome => ({ end: failedWith(error), summary: error.message });
 
 const tooMany = (maxAgents: number): ErrorData => ({
   code: 'NO_TRANSITION',
-  message: `${maxAgents} agents have taken turns, and none of them came to an end`,
-  hint: 'they may be handing the task to each other: see what they said with reprise logs; or raise `workers.max_agents`',
+  message: `the task is not finished after ${maxAgents} agent turns`,
+  hint: 'the agents may be handing the task back and forth: read their messages with reprise logs, or raise `workers.max_agents`',
 });
 
 const givenUp = (agent: string, reason: string): ErrorData => ({
   code: 'GIVEN_UP',
-  message: `${agent} gave the task up: ${reason}`,
-  hint: 'change the text of the task, or give it back as it is: reprise tasks release',
+  message: `${agent} gave up: ${reason}`,
+  hint: 'change the text of the task, or retry it unchanged: reprise tasks release',
 });

@@ -4,14 +4,12 @@ import { someText } from '../../workflow/yaml/index.ts';
 import { type Complaint, explainIssues, schemaKeys } from '../../workflow/yaml/source/index.ts';
 import { priorities, type Task, taskStates } from './task.ts';
 
-/** A key without a value says as much as no key. */
+/** Every key is nullish: a key without a value is the same as no key. */
 const schema = z.strictObject({
   title: someText.nullish(),
   priority: z.enum(priorities).nullish(),
   state: z.enum(taskStates).nullish(),
-  needs: z
-    .union([someText, z.array(someText)], 'must be the name of a task in quotes, or a list of them')
-    .nullish(),
+  needs: z.union([someText, z.array(someText)], 'must be a task name in quotes, or a list of them').nullish(),
   agent: someText.nullish(),
 });
 
@@ -23,7 +21,7 @@ export type ReadFields =
   | { readonly kind: 'fields'; readonly fields: TaskFields }
   | { readonly kind: 'complaints'; readonly complaints: readonly Complaint[] };
 
-/** What the front matter of a task says, or an entry of a list; with every mistake in it. */
+/** Reads the front matter of a task, or an entry of a list. Reports every mistake in it. */
 export function readTaskFields(written: Json): ReadFields {
   const value = written ?? {};
   if (!isJsonObject(value)) return { kind: 'complaints', complaints: [notMap] };
@@ -53,7 +51,7 @@ const notMap: Complaint = {
 
 const longestTitle = 100;
 
-/** The first `#` heading of a text, or else its first line; `undefined` if nothing is written. */
+/** First `#` heading of a text, or else its first line; `undefined` if the text is empty. */
 export function titleOf(body: string): string | undefined {
   let inCode = false;
   const lines = body.split('\n').filter(line => {
@@ -69,7 +67,7 @@ export function titleOf(body: string): string | undefined {
     .replace(/\s+/g, ' ')
     .trim();
   if (!plain || plain.length <= longestTitle) return plain;
-  // Half of a character is none.
+  // Do not cut a surrogate pair in half.
   const cut = plain.slice(0, longestTitle - 1).replace(/[\uD800-\uDBFF]$/, '');
   return `${cut.trimEnd()}…`;
 }

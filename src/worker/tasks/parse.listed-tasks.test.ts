@@ -8,7 +8,7 @@ const listed = (...entries: readonly unknown[]) => parse(JSON.stringify(entries)
 const told = (printed: string) => parse(printed).problems.map(formatProblem).join('\n');
 
 describe('tasks that a command lists', () => {
-  test('have what is written in files too', () => {
+  test('have the same fields as task files', () => {
     const { tasks, problems } = listed(
       {
         id: 'b',
@@ -37,23 +37,23 @@ describe('tasks that a command lists', () => {
     expect(tasks[0]).not.toHaveProperty('file');
   });
 
-  test('may have numbers as names, and nulls for nothing', () => {
+  test('may have numeric ids and null fields', () => {
     expect(
       listed({ id: 7, title: 'Seven', priority: null, needs: null, agent: null, body: null }).tasks,
     ).toMatchObject([{ id: '7', title: 'Seven', body: '', priority: 'P2' }]);
   });
 
-  test('may come as lines, or be none', () => {
+  test('may be printed as JSON lines, and the list may be empty', () => {
     expect(parse('{"id":"a","title":"A"}\r\n\n{"id":"b","title":"B"}\n').tasks).toHaveLength(2);
     expect(parse('{"id":"a","title":"A"}').tasks).toHaveLength(1);
     for (const nothing of ['', '\n', '[]']) expect(parse(nothing)).toEqual({ tasks: [], problems: [] });
   });
 
-  test('are refused with the line that cannot be read', () => {
+  test('are rejected with the number of the first invalid line', () => {
     expect(told('[\n{"id": "a"},\n{"id": b}\n]\n')).toContain('line 3 is `{"id": b}`');
   });
 
-  test('have a version that changes with what is said and with nothing else', () => {
+  test('have a version that changes with their content only', () => {
     const versionOf = (entry: object) => listed(entry).tasks[0]?.version;
     const version = versionOf({ id: 'a', title: 'A' });
     expect(version).toMatch(/^[0-9a-f]{64}$/);
@@ -71,32 +71,32 @@ describe('tasks that a command lists', () => {
   });
 });
 
-describe('what is wrong with a list', () => {
-  test('may be its form', () => {
+describe('a list with problems', () => {
+  test('is rejected if it is not JSON or not a list', () => {
     expect(told('Loading tasks from the tracker, please wait a moment for them...\n')).toMatchInlineSnapshot(`
       "\`tasks.sh\` did not print JSON: line 1 is \`Loading tasks from the tracker, please wait a moment for the…\`
-        hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr"
+        hint: print a JSON array of tasks and nothing else; write messages to stderr"
     `);
     expect(told('[{"id": "a"')).toMatchInlineSnapshot(`
       "\`tasks.sh\` did not print JSON: line 1 is \`[{"id": "a"\`
-        hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr"
+        hint: print a JSON array of tasks and nothing else; write messages to stderr"
     `);
     expect(told('{"tasks": [], "total": 0}')).toMatchInlineSnapshot(`
       "\`tasks.sh\` did not print a list, but an object with the keys tasks, total
-        hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr"
+        hint: print a JSON array of tasks and nothing else; write messages to stderr"
     `);
     expect(told('"words"')).toMatchInlineSnapshot(`
       "\`tasks.sh\` did not print a list, but \`"words"\`
-        hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr"
+        hint: print a JSON array of tasks and nothing else; write messages to stderr"
     `);
     expect(told('Loading\n{"id":"a","title":"A"}\n12\n')).toMatchInlineSnapshot(`
       "\`tasks.sh\`, line 1: not JSON: \`Loading\`
-        hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr
+        hint: print a JSON array of tasks and nothing else; write messages to stderr
       \`tasks.sh\`, line 3: a task must be an object, not \`12\`"
     `);
   });
 
-  test('may be its entries', () => {
+  test('keeps the valid tasks and reports each invalid entry', () => {
     const { tasks, problems } = listed(
       { title: 'nameless' },
       { number: 7, title: 'x' },
@@ -127,10 +127,10 @@ describe('what is wrong with a list', () => {
       \`tasks.sh\` lists \`list\`: \`body\` must be text
       \`tasks.sh\`, entry 9: a task must be an object, not \`"words"\`
       \`tasks.sh\` lists \`twice\`: another task has the same name
-        hint: give each a name of its own; none of them is dispatched
+        hint: rename all but one; until then none of them is dispatched
       \`tasks.sh\` lists \`twice\`: another task has the same name
-        hint: give each a name of its own; none of them is dispatched
-      \`tasks.sh\` lists \`good\`: the task needs \`goood\`, and there is no such task
+        hint: rename all but one; until then none of them is dispatched
+      \`tasks.sh\` lists \`good\`: the task needs \`goood\`, but there is no such task
         hint: did you mean \`good\`?"
     `);
     expect(problems.map(({ task }) => task ?? '-')).toMatchInlineSnapshot(`
@@ -152,7 +152,7 @@ describe('what is wrong with a list', () => {
   });
 });
 
-test('any text is a list of tasks, or has problems', () => {
+test('any text gives a list of tasks or problems', () => {
   const json = fc.oneof(
     fc.json(),
     fc.array(fc.jsonValue()).map(values => values.map(value => JSON.stringify(value)).join('\n')),

@@ -18,8 +18,8 @@ function problemsOf(text: string): string {
   return parsed.kind === 'task' ? '' : parsed.problems.map(formatProblem).join('\n');
 }
 
-describe('a task', () => {
-  test('is a plain file: ready, and of middling priority', () => {
+describe('a task file', () => {
+  test('needs no front matter: the task is ready and has priority P2', () => {
     expect(taskOf('# Fix the typo\n\nIn README.md.\n')).toEqual({
       id: 'fix-readme',
       title: 'Fix the typo',
@@ -32,11 +32,11 @@ describe('a task', () => {
     });
   });
 
-  test('says more in its front matter', () => {
+  test('sets fields in its front matter', () => {
     const text =
-      '---\npriority: P0\nstate: draft\nneeds: [a, b]\nagent: coder\ntitle: "Mend: it"\n---\nDo it.\n';
+      '---\npriority: P0\nstate: draft\nneeds: [a, b]\nagent: coder\ntitle: "Fix: it"\n---\nDo it.\n';
     expect(taskOf(text)).toMatchObject({
-      title: 'Mend: it',
+      title: 'Fix: it',
       body: 'Do it.',
       priority: 'P0',
       state: 'draft',
@@ -56,7 +56,7 @@ describe('a task', () => {
     expect(taskOf('---\ntitle: Do it\n---')).toMatchObject({ title: 'Do it', body: '' });
   });
 
-  test('may come from Windows', () => {
+  test('may have a byte order mark and Windows line endings', () => {
     expect(taskOf('\uFEFF---\r\npriority: P1\r\n---\r\n# Fix\r\n\r\nall of it')).toMatchObject({
       priority: 'P1',
       title: 'Fix',
@@ -73,13 +73,13 @@ describe('a task', () => {
     ['***\n\nText', 'Text'],
     [`${'long '.repeat(50)}`, `${'long '.repeat(50).slice(0, 99).trim()}…`],
     ['修正する', '修正する'],
-  ])('is called by its first heading, or else by its first line: %j', (text, title) => {
+  ])('takes its title from the first heading, or else from the first line: %j', (text, title) => {
     expect(taskOf(text).title).toBe(title);
   });
 });
 
-describe('what is wrong with a task', () => {
-  test('is told with its place, all at once', () => {
+describe('an invalid task file', () => {
+  test('reports all problems at once, each with its position', () => {
     expect(
       problemsOf('---\npriority: p1\nstatus: ready\nneeds: [1]\nagent: [x]\n---\nDo it.'),
     ).toMatchInlineSnapshot(`
@@ -100,7 +100,7 @@ describe('what is wrong with a task', () => {
            |        ^^^"
     `);
     expect(problemsOf('---\nneeds: 12\n---\nDo it.')).toMatchInlineSnapshot(`
-      "issues/fix-readme.md:2:8: \`needs\` must be the name of a task in quotes, or a list of them, not \`12\`
+      "issues/fix-readme.md:2:8: \`needs\` must be a task name in quotes, or a list of them, not \`12\`
          2 | needs: 12
            |        ^^"
     `);
@@ -124,20 +124,20 @@ describe('what is wrong with a task', () => {
     `);
   });
 
-  test('may be its form', () => {
+  test('is reported if it is empty or its front matter is malformed', () => {
     expect(problemsOf('')).toMatchInlineSnapshot(`
-      "issues/fix-readme.md:1:1: the file does not say what there is to do
-        hint: write it down below the front matter, or remove the file"
+      "issues/fix-readme.md:1:1: the task is empty
+        hint: describe the task below the front matter, or remove the file"
     `);
     expect(problemsOf('---\npriority: P1\n---\n\n')).toMatchInlineSnapshot(`
-      "issues/fix-readme.md:1:1: the file does not say what there is to do
-        hint: write it down below the front matter, or remove the file"
+      "issues/fix-readme.md:1:1: the task is empty
+        hint: describe the task below the front matter, or remove the file"
     `);
     expect(problemsOf('---\npriority: P1\n\n# Fix it\n')).toMatchInlineSnapshot(`
       "issues/fix-readme.md:1:1: the front matter is not closed
          1 | ---
            | ^^^
-        hint: write a line \`---\` below its last key"
+        hint: add a line \`---\` after the last key"
     `);
     expect(problemsOf('---\nJust words\n---\nDo it.')).toMatchInlineSnapshot(`
       "issues/fix-readme.md:2:1: the front matter must be a map of keys and values
@@ -147,13 +147,13 @@ describe('what is wrong with a task', () => {
     `);
   });
 
-  test('has the place that it is shown at', () => {
+  test('is reported under its display path', () => {
     const parsed = parseTask({ file: 'issues/a.md', displayFile: '../issues/a.md', text: '', version: 'v' });
     expect(parsed).toMatchObject({ problems: [{ task: 'a', position: { file: '../issues/a.md' } }] });
   });
 });
 
-test('any text is a task, or has problems with places', () => {
+test('any text gives a task or problems with positions', () => {
   const piece = fc.constantFrom(
     '---\n',
     '---\r\n',
@@ -194,35 +194,35 @@ test('any text is a task, or has problems with places', () => {
   );
 });
 
-describe('tasks together', () => {
+describe('several task files', () => {
   const files = (texts: Readonly<Record<string, string>>) =>
     Object.entries(texts).map(([name, text]) => ({ file: `issues/${name}.md`, text, version: name }));
   const needing = (...needs: string[]) => `---\nneeds: [${needs.join(', ')}]\n---\nDo it.`;
   const told = ({ problems }: TaskList) => problems.map(formatProblem).join('\n');
 
-  test('come by name, with the problems of those that are none', () => {
+  test('give tasks sorted by id, and the problems of the invalid ones', () => {
     const list = parseTasks(files({ b: 'Do b', a: 'Do a', c: '' }));
     expect(list.tasks.map(({ id }) => id)).toEqual(['a', 'b']);
     expect(list.problems).toMatchObject([{ task: 'c', position: { file: 'issues/c.md' } }]);
   });
 
-  test('may need what cannot be read, and what is known from before', () => {
+  test('may need an invalid task or a known id', () => {
     const list = parseTasks(files({ a: needing('broken', 'gone'), broken: '' }), { known: ['gone'] });
     expect(list.problems.map(({ task }) => task)).toEqual(['broken']);
   });
 
-  test('have to need tasks', () => {
+  test('must need existing tasks other than themselves', () => {
     const list = parseTasks(
       files({ 'fix-readme': 'x', b: needing('fix-raedme', 'issues/fix-readme.md', 'b', 'zzz') }),
     );
     expect(list.tasks.map(({ id }) => id)).toEqual(['b', 'fix-readme']);
     expect(list.problems.every(({ task }) => task === 'b')).toBe(true);
     expect(told(list)).toMatchInlineSnapshot(`
-      "issues/b.md:2:9: the task needs \`fix-raedme\`, and there is no such task
+      "issues/b.md:2:9: the task needs \`fix-raedme\`, but there is no such task
          2 | needs: [fix-raedme, issues/fix-readme.md, b, zzz]
            |         ^^^^^^^^^^
         hint: did you mean \`fix-readme\`?
-      issues/b.md:2:21: the task needs \`issues/fix-readme.md\`, and there is no such task
+      issues/b.md:2:21: the task needs \`issues/fix-readme.md\`, but there is no such task
          2 | needs: [fix-raedme, issues/fix-readme.md, b, zzz]
            |                     ^^^^^^^^^^^^^^^^^^^^
         hint: did you mean \`fix-readme\`?
@@ -230,18 +230,18 @@ describe('tasks together', () => {
          2 | needs: [fix-raedme, issues/fix-readme.md, b, zzz]
            |                                           ^
         hint: remove it
-      issues/b.md:2:46: the task needs \`zzz\`, and there is no such task
+      issues/b.md:2:46: the task needs \`zzz\`, but there is no such task
          2 | needs: [fix-raedme, issues/fix-readme.md, b, zzz]
            |                                              ^^^"
     `);
-    expect(told(parseTasks(files({ a: '---\nneeds: nobody\n---\nDo it.' })))).toMatchInlineSnapshot(`
-      "issues/a.md:2:8: the task needs \`nobody\`, and there is no such task
-         2 | needs: nobody
-           |        ^^^^^^"
+    expect(told(parseTasks(files({ a: '---\nneeds: ghost\n---\nDo it.' })))).toMatchInlineSnapshot(`
+      "issues/a.md:2:8: the task needs \`ghost\`, but there is no such task
+         2 | needs: ghost
+           |        ^^^^^"
     `);
   });
 
-  test('must not wait for each other', () => {
+  test('must not need each other in a cycle', () => {
     const list = parseTasks(
       files({ a: needing('x', 'b'), b: needing('c'), c: needing('a'), x: 'Do x', y: needing('a') }),
     );
@@ -249,11 +249,11 @@ describe('tasks together', () => {
       "issues/a.md:2:12: these tasks wait for each other: a needs b needs c needs a
          2 | needs: [x, b]
            |            ^
-        hint: remove one of these needs"
+        hint: remove one of these dependencies"
     `);
   });
 
-  test('with the same name are no tasks', () => {
+  test('are all rejected if they have the same id', () => {
     const list = parseTasks([
       { file: 'issues/a.md', text: 'One', version: '1' },
       { file: 'issues/more/a.md', text: '---\npriority: P1\n---\nTwo', version: '2' },
@@ -262,9 +262,9 @@ describe('tasks together', () => {
     expect(list.tasks.map(({ id }) => id)).toEqual(['b']);
     expect(told(list)).toMatchInlineSnapshot(`
       "issues/a.md:1:1: another task has the same name: issues/more/a.md
-        hint: give each a name of its own; none of them is dispatched
+        hint: rename all but one; until then none of them is dispatched
       issues/more/a.md:1:1: another task has the same name: issues/a.md
-        hint: give each a name of its own; none of them is dispatched"
+        hint: rename all but one; until then none of them is dispatched"
     `);
   });
 });

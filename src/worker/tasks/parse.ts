@@ -22,9 +22,9 @@ import {
 } from './task.ts';
 
 interface TaskFile {
-  /** Relative to the top of the repository. */
+  /** Path relative to the root of the repository. */
   readonly file: string;
-  /** What it is called in messages. */
+  /** Path shown in messages. Defaults to `file`. */
   readonly displayFile?: string | undefined;
   readonly text: string;
   readonly version: string;
@@ -34,20 +34,20 @@ type ParsedTask =
   | { readonly kind: 'task'; readonly task: Task }
   | { readonly kind: 'problems'; readonly problems: readonly TaskProblem[] };
 
-/** A task as a markdown file says it. Never throws. */
+/** Parses a Markdown task file. Never throws. */
 export function parseTask(file: TaskFile): ParsedTask {
   const read = readTask(file);
   return read.kind === 'task' ? { kind: 'task', task: read.task } : read;
 }
 
 interface KnownNames {
-  /** Names that stand for something, although nothing is written of them any more. */
+  /** Ids that `needs` may name although no task has them any more, because there is a claim on them. */
   readonly known?: Iterable<string> | undefined;
 }
 
-/** All the tasks of a folder, with everything that is wrong with them, one by one and together. Never throws. */
+/** Parses all task files of a folder. Reports the problems of each task and of their dependencies. Never throws. */
 export function parseTasks(files: readonly TaskFile[], { known = [] }: KnownNames = {}): TaskList {
-  const read = files.map(readAgain);
+  const read = files.map(readCached);
   const sources = new Map(read.flatMap(one => (one.kind === 'task' ? [[one.task, one.source]] : [])));
   const broken = read.flatMap(one => (one.kind === 'task' ? [] : one.problems));
   const graph = checkTaskGraph([...sources.keys()], [...known, ...broken.map(({ task }) => task)]);
@@ -62,7 +62,7 @@ function located({ task, ...complaint }: GraphComplaint, source: YamlSource | un
   return { message, hint, position, task: task.id };
 }
 
-/** The name of a file without its folder and `.md`. */
+/** Name of the file without its folder and `.md`. */
 const idOf = (file: string): string => file.replace(/^.*\//, '').replace(/\.md$/, '');
 
 type ReadTask =
@@ -71,17 +71,17 @@ type ReadTask =
 
 type NamedProblem = TaskProblem & { readonly task: string };
 
-/** Workers look at the same files again and again. */
-const lately = new Map<string, ReadTask>();
-const mostRemembered = 1000;
+/** Parsed files. Workers read the same files over and over. */
+const cache = new Map<string, ReadTask>();
+const cacheLimit = 1000;
 
-function readAgain(task: TaskFile): ReadTask {
+function readCached(task: TaskFile): ReadTask {
   const key = JSON.stringify([task.file, task.displayFile, task.version, task.text]);
-  const known = lately.get(key);
+  const known = cache.get(key);
   if (known) return known;
-  if (lately.size >= mostRemembered) lately.clear();
+  if (cache.size >= cacheLimit) cache.clear();
   const read = readTask(task);
-  lately.set(key, read);
+  cache.set(key, read);
   return read;
 }
 
@@ -113,23 +113,23 @@ function problemIn(source: YamlSource, complaint: Complaint): Problem {
 
 const notClosed = (file: string, text: string): Problem => ({
   message: 'the front matter is not closed',
-  hint: 'write a line `---` below its last key',
+  hint: 'add a line `---` after the last key',
   position: { file, line: 1, column: 1 },
   excerpt: new LineIndex(text.replace(/^\uFEFF/, '')).excerpt({ start: 0, end: 3 }),
 });
 
 const empty = (file: string): Problem => ({
-  message: 'the file does not say what there is to do',
-  hint: 'write it down below the front matter, or remove the file',
+  message: 'the task is empty',
+  hint: 'describe the task below the front matter, or remove the file',
   position: { file, line: 1, column: 1 },
 });
 
 interface ListedBy extends KnownNames {
-  /** As it was written. */
+  /** Command as written in reprise.yaml. */
   readonly command: string;
 }
 
-/** The tasks that a command printed: a JSON array, or one JSON object a line. Never throws. */
+/** Parses the output of `tasks.command`: a JSON array, or one JSON object per line. Never throws. */
 export function parseListedTasks(printed: string, { command, known = [] }: ListedBy): TaskList {
   const by = `\`${command}\``;
   const { entries, problems: unread } = entriesOf(printed.replace(/^\uFEFF/, ''), by);
@@ -156,7 +156,7 @@ interface Entries {
   readonly problems: readonly TaskProblem[];
 }
 
-const howToList = 'print a JSON array of tasks and nothing else; what people should see belongs on stderr';
+const howToList = 'print a JSON array of tasks and nothing else; write messages to stderr';
 
 function entriesOf(text: string, by: string): Entries {
   const refuse = (message: string) => ({
@@ -172,7 +172,7 @@ function entriesOf(text: string, by: string): Entries {
   return { entries: whole.map((value, index) => ({ value, place: `entry ${index + 1}` })), problems: [] };
 }
 
-/** `undefined` if these are not lines of JSON at all. */
+/** Entries of JSON lines; `undefined` if no line is a JSON object. */
 function linesOf(text: string, by: string): Entries | undefined {
   const lines = text
     .split('\n')
@@ -197,20 +197,20 @@ function parseJson(text: string): Json | undefined {
   }
 }
 
-/** With the first line that no JSON goes on with; the parser says where it stopped only now and then. */
+/** Names the first line that cannot be part of any JSON. `JSON.parse` does not always report a position. */
 function notJson(text: string): string {
   const lines = text.split('\n');
   let [fits, breaks] = [0, lines.length];
   while (breaks - fits > 1) {
     const middle = Math.floor((fits + breaks) / 2);
-    if (canGoOn(`${lines.slice(0, middle).join('\n')}\n`)) fits = middle;
+    if (isJsonPrefix(`${lines.slice(0, middle).join('\n')}\n`)) fits = middle;
     else breaks = middle;
   }
   return `did not print JSON: line ${breaks} is ${shown(lines[breaks - 1] ?? '')}`;
 }
 
-/** Whether more of it could make it whole. */
-function canGoOn(beginning: string): boolean {
+/** Whether a text can be completed to valid JSON. */
+function isJsonPrefix(beginning: string): boolean {
   try {
     JSON.parse(beginning);
     return true;
@@ -272,15 +272,15 @@ const exampleOf = (value: JsonObject): string =>
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const hasControl = (text: string): boolean => /[\u0000-\u001f\u007f]/.test(text);
 
-/** What is not written and what is written as the default are the same task. */
+/** Hash of a task. A missing field and its explicit default give the same version. */
 const versionOf = (task: Omit<Task, 'version'>): string =>
   createHash('sha256')
     .update(canonicalJson({ ...task, agent: task.agent ?? null, file: null }))
     .digest('hex');
 
 /**
- * The text of a task with another state in its front matter, and otherwise the same, byte for byte. `undefined` if the
- * front matter is such that this cannot be done: not closed, not YAML, not a map.
+ * Sets the state in the front matter of a task and keeps every other byte. Returns `undefined` if the front matter is
+ * not closed, not valid YAML or not a map.
  */
 export function withState(text: string, state: TaskState): string | undefined {
   const { yaml, endsAt, shift } = splitFrontMatter(text);
@@ -293,7 +293,7 @@ export function withState(text: string, state: TaskState): string | undefined {
     edit === 'append'
       ? insert(text, endsAt, `${indentOf(document.contents, yaml)}state: ${state}${lineEndOf(text)}`)
       : edit && splice(text, { ...edit, start: edit.start + shift, end: edit.end + shift });
-  return edited !== undefined && says(edited, state, text) ? edited : undefined;
+  return edited !== undefined && changesOnlyState(edited, state, text) ? edited : undefined;
 }
 
 function withFrontMatter(text: string, state: TaskState): string {
@@ -344,14 +344,14 @@ function rangeOf(node: unknown): { readonly start: number; readonly end: number 
   return { start: range?.[0] ?? 0, end: range?.[1] ?? 0 };
 }
 
-/** All keys of a map stand in the same column, which is not always the first. */
+/** Indentation of the keys of the front matter, which need not start in the first column. */
 function indentOf(root: unknown, yaml: string): string {
   const start = isMap(root) ? ((root as YAMLMap).range?.[0] ?? 0) : 0;
   return yaml.slice(yaml.lastIndexOf('\n', start - 1) + 1, start);
 }
 
-/** Anchors, tags and ends of documents are rare here, and have more ways to go wrong than are worth a rule. */
-function says(edited: string, state: TaskState, original: string): boolean {
+/** Checks the edit by parsing its result. Anchors, tags and document ends are too rare to be handled one by one. */
+function changesOnlyState(edited: string, state: TaskState, original: string): boolean {
   const before = fieldsOf(original);
   const after = fieldsOf(edited);
   return (

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseTask, withState } from './parse.ts';
 import { type Task, type TaskState, taskStates } from './task.ts';
 
-describe('another state', () => {
+describe('setting the state of a task', () => {
   test.each([
     ['---\nstate: ready\n---\nDo it.', '---\nstate: done\n---\nDo it.'],
     [
@@ -26,7 +26,7 @@ describe('another state', () => {
     ['---\n{ priority: P1, state }\n---\nDo it.', '---\n{ priority: P1, state: done }\n---\nDo it.'],
     ['---\n"state": ready\n---\nDo it.', '---\n"state": done\n---\nDo it.'],
     ['---\ntitle: &t ready\nstate: *t\n---\nDo it.', '---\ntitle: &t ready\nstate: done\n---\nDo it.'],
-  ])('replaces the one that is written: %j', (text, expected) => {
+  ])('replaces an existing state: %j', (text, expected) => {
     expect(withState(text, 'done')).toBe(expected);
   });
 
@@ -42,7 +42,7 @@ describe('another state', () => {
     ['---\n---\nstate: ready', '---\nstate: done\n---\nstate: ready'],
     ['---\n{ priority: P1 }\n---\nDo it.', '---\n{ state: done, priority: P1 }\n---\nDo it.'],
     ['---\n{}\n---\nDo it.', '---\n{ state: done}\n---\nDo it.'],
-  ])('is added where there is none: %j', (text, expected) => {
+  ])('adds a missing state: %j', (text, expected) => {
     expect(withState(text, 'done')).toBe(expected);
   });
 
@@ -50,7 +50,7 @@ describe('another state', () => {
     ['Do it.', '---\nstate: done\n---\n\nDo it.'],
     ['\uFEFF# Do it\r\n', '\uFEFF---\r\nstate: done\r\n---\r\n\r\n# Do it\r\n'],
     ['', '---\nstate: done\n---\n\n'],
-  ])('brings front matter where there is none: %j', (text, expected) => {
+  ])('adds missing front matter: %j', (text, expected) => {
     expect(withState(text, 'done')).toBe(expected);
   });
 
@@ -61,12 +61,12 @@ describe('another state', () => {
     '---\nstate: ready\nstate: draft\n---\nDo it.',
     '---\npriority: P1\n...\n---\nDo it.',
     '---\nstate: &s ready\ntitle: *s\n---\nDo it.',
-  ])('cannot be given to what is broken: %j', text => {
+  ])('fails on broken front matter: %j', text => {
     expect(withState(text, 'done')).toBeUndefined();
   });
 });
 
-describe('a task with another state', () => {
+describe('setting the state of any task', () => {
   const lines = fc
     .subarray(
       [
@@ -107,7 +107,7 @@ describe('a task with another state', () => {
   };
   const state = fc.constantFrom<TaskState>(...taskStates);
 
-  test('has that state, and is otherwise the same', () => {
+  test('changes nothing but the state', () => {
     fc.assert(
       fc.property(file, state, (text, wanted) => {
         const edited = withState(text, wanted) ?? '';
@@ -131,7 +131,7 @@ describe('a task with another state', () => {
     );
   });
 
-  test('can be given the first state again, byte for byte', () => {
+  test('is reversible byte for byte', () => {
     fc.assert(
       fc.property(file, state, state, (text, first, second) => {
         const once = withState(text, first) ?? '';
@@ -140,7 +140,7 @@ describe('a task with another state', () => {
     );
   });
 
-  test('is a text or nothing, whatever the text is', () => {
+  test('never throws', () => {
     const piece = fc.constantFrom(
       '---\n',
       'state: ',

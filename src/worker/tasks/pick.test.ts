@@ -18,7 +18,7 @@ const order = (tasks: readonly Task[]): readonly string[] =>
   candidatesOf(among(tasks)).map(({ task }) => task.id);
 
 describe('the built-in dispatcher', () => {
-  test('picks by priority, then what most others wait for, then by name', () => {
+  test('picks by priority, then by the number of waiting tasks, then by id', () => {
     expect(order([aTask('a'), aTask('b', { priority: 'P0' }), aTask('c', { priority: 'P3' })])).toEqual([
       'b',
       'a',
@@ -30,7 +30,7 @@ describe('the built-in dispatcher', () => {
     expect(order([aTask('b'), aTask('a'), ...idle])).toEqual(['a', 'b']);
   });
 
-  test('says why', () => {
+  test('gives the reason for its choice', () => {
     const why = (...tasks: Task[]) => {
       const picked = pickTask(among(tasks));
       return `${picked.kind === 'task' ? `${picked.task.id} by ${picked.agent}: ` : ''}${picked.why}`;
@@ -43,7 +43,7 @@ describe('the built-in dispatcher', () => {
       'a by implement: P2, the only ready task; the task names the agent',
     );
     expect(why(aTask('a'), aTask('b', { needs: ['a'] }))).toBe(
-      'a by implement: P2, the only ready task; 1 task waits for it; the agent for tasks that name none',
+      'a by implement: P2, the only ready task; 1 task waits for it; the default agent',
     );
     expect(why()).toBe('there are no tasks');
     expect(
@@ -51,9 +51,9 @@ describe('the built-in dispatcher', () => {
     ).toBe('no task is ready: 1 waiting, 2 draft');
   });
 
-  test('passes over what cannot be taken, and says so', () => {
+  test('skips tasks that cannot be claimed, and reports why', () => {
     const tasks = [
-      aTask('a', { priority: 'P0', agent: 'nobody' }),
+      aTask('a', { priority: 'P0', agent: 'ghost' }),
       aTask('b', { priority: 'P0' }),
       aTask('c', { priority: 'P0' }),
       aTask('d', { priority: 'P0', needs: ['c'] }),
@@ -69,27 +69,27 @@ describe('the built-in dispatcher', () => {
     const picked = pickTask(among(tasks, { claims }));
     expect(picked).toMatchObject({ kind: 'task', task: { id: 'e' }, seen: 0 });
     expect(picked.waiting.map(({ task, why }) => `${task.id} ${why}`)).toEqual([
-      'a invalid: there is no agent `nobody`',
+      'a invalid: there is no agent `ghost`',
       'b held by anna',
       'c failed: no luck',
       'd waiting for `c` (failed)',
     ]);
   });
 
-  test('gives the token that it has seen', () => {
+  test('returns the token of the claim that it has seen', () => {
     const claims = [aClaim('a', { state: 'released', token: 7 })];
     expect(pickTask(among([aTask('a')], { claims }))).toMatchObject({ seen: 7 });
     const ended = [aClaim('a', { runStatus: 'cancelled', token: 8 })];
     expect(pickTask(among([aTask('a')], { claims: ended }))).toMatchObject({ seen: 8 });
   });
 
-  test('never picks what waits for itself, alone or in a circle', () => {
+  test('never picks a task that needs itself, directly or in a cycle', () => {
     const tasks = [aTask('a', { needs: ['b'] }), aTask('b', { needs: ['a'] }), aTask('c', { needs: ['c'] })];
     expect(pickTask(among(tasks)).kind).toBe('nothing');
   });
 });
 
-describe('whatever the situation is', () => {
+describe('the built-in dispatcher on any board', () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   const name = fc.constantFrom(...names);
   const version = fc.constantFrom('1', '2');
@@ -102,7 +102,7 @@ describe('whatever the situation is', () => {
         { weight: 1, arbitrary: fc.constantFrom(...taskStates) },
       ),
       needs: fc.array(name, { maxLength: 2 }),
-      agent: fc.constantFrom(undefined, 'implement', 'nobody'),
+      agent: fc.constantFrom(undefined, 'implement', 'ghost'),
       version,
     })
     .map(given => aTask(given.id, given));
@@ -122,7 +122,7 @@ describe('whatever the situation is', () => {
     })
     .map(({ tasks, claims }) => among(tasks, { claims }));
 
-  test('what is picked is ready, free, not tried yet, and has all that it needs', () => {
+  test('picks a task that is ready, free and untried, with all its needs done', () => {
     fc.assert(
       fc.property(board, given => {
         const picked = pickTask(given);
@@ -144,7 +144,7 @@ describe('whatever the situation is', () => {
     );
   });
 
-  test('no task that could be taken is more urgent', () => {
+  test('picks the most urgent of the tasks that could be claimed', () => {
     fc.assert(
       fc.property(board, given => {
         const picked = pickTask(given);
@@ -156,7 +156,7 @@ describe('whatever the situation is', () => {
     );
   });
 
-  test('the order in which it is told does not matter', () => {
+  test('does not depend on the order of tasks and claims', () => {
     fc.assert(
       fc.property(board, given => {
         const { tasks, claims } = given;
@@ -167,7 +167,7 @@ describe('whatever the situation is', () => {
     );
   });
 
-  test('if everything that is picked lands, all that has not been tried and does not wait gets done', () => {
+  test('gets every untried task done that is not blocked, if every picked task lands', () => {
     fc.assert(
       fc.property(fc.uniqueArray(task, { selector: ({ id }) => id }), tasks => {
         let given = among(tasks);

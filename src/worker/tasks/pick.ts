@@ -10,15 +10,15 @@ import { byText, type Task } from './task.ts';
 export interface TaskCandidate {
   readonly task: Task;
   readonly agent: ChosenAgent;
-  /** The token to claim it with. */
+  /** Token to claim it with. */
   readonly seen: number;
-  /** How many tasks cannot begin before it is done. */
+  /** Number of tasks that cannot start before it is done. */
   readonly waiters: number;
 }
 
 export interface WaitingTask {
   readonly task: Task;
-  /** The word for how it stands, and the reason. */
+  /** Status with its reason. */
   readonly why: string;
 }
 
@@ -26,17 +26,17 @@ export type PickResult =
   | {
       readonly kind: 'task';
       readonly task: Task;
-      /** The name of who is to take it. */
+      /** Name of the agent that starts the task. */
       readonly agent: string;
-      /** For people. */
+      /** Reason for the choice, shown to people. */
       readonly why: string;
-      /** The token to claim it with. */
+      /** Token to claim it with. */
       readonly seen: number;
       readonly waiting: readonly WaitingTask[];
     }
   | { readonly kind: 'nothing'; readonly why: string; readonly waiting: readonly WaitingTask[] };
 
-/** The dispatcher that needs no model: the first of the tasks that may be taken now. The same situation, the same answer. */
+/** The built-in dispatcher: picks the first candidate. Pure, so the same board always gives the same task. */
 export function pickTask(board: TaskBoard): PickResult {
   const statuses = taskStatusesOf(board);
   const waiting = statuses.flatMap(({ task, status }) =>
@@ -51,11 +51,11 @@ export function pickTask(board: TaskBoard): PickResult {
   return { kind: 'task', task, agent: agent.name, why: whyThis(first, candidates.length), seen, waiting };
 }
 
-/** The tasks that may be taken now, the most urgent first. */
+/** Tasks that may be claimed now, the most urgent first. */
 export const candidatesOf = (board: TaskBoard): readonly TaskCandidate[] =>
   candidatesAmong(taskStatusesOf(board));
 
-/** By priority; then what most others wait for; then by name. */
+/** Sorted by priority, then by the number of waiting tasks, then by id. */
 function candidatesAmong(statuses: readonly TaskWithStatus[]): readonly TaskCandidate[] {
   const waitersOf = countWaiters(statuses);
   return statuses
@@ -70,7 +70,7 @@ function candidatesAmong(statuses: readonly TaskWithStatus[]): readonly TaskCand
     );
 }
 
-/** Also those that wait for a task that waits for it. Whatever has not been released to be worked on waits for nothing. */
+/** Counts direct and indirect dependents. Only tasks in state `ready` count as waiting. */
 function countWaiters(statuses: readonly TaskWithStatus[]): (id: string) => number {
   const dependents = new Map<string, Task[]>();
   for (const { task, status } of statuses) {
@@ -102,10 +102,10 @@ function whyThis({ task, agent, waiters }: TaskCandidate, ready: number): string
 const agentWords: Readonly<Record<ChosenAgent['by'], string>> = {
   task: 'the task names the agent',
   'same-name': 'the agent has the name of the task',
-  default: 'the agent for tasks that name none',
+  default: 'the default agent',
 };
 
-/** In the order in which they may change. */
+/** Order in which the counts are listed: statuses that change soonest come first. */
 const words: readonly TaskStatusWord[] = [
   'held',
   'waiting',

@@ -16,13 +16,13 @@ import type { TaskProblem } from './task.ts';
 export interface TaskReading {
   readonly seen: WakeSnapshot;
   readonly board: TaskBoard;
-  /** Why the list of a command cannot be read, or not all of it. */
+  /** Problem because of which some or all tasks of a command could not be read. */
   readonly unread?: TaskProblem | undefined;
 }
 
 /**
- * What there is to do now, and who does what. The branch is read first: what changes after that wakes a sleeper. Throws
- * CANCELLED if `interrupt` comes before all is read.
+ * Reads the tasks and the claims on them. The branch is read first, so a change during the read wakes a sleeping worker.
+ * Throws CANCELLED if interrupted before everything is read.
  */
 export async function readTasks(
   effects: WorkerEffects,
@@ -38,7 +38,7 @@ export async function readTasks(
   const { problems = [] } = board;
   const unread = rules.tasks.kind === 'command' ? problems.find(({ task }) => task === undefined) : undefined;
   return {
-    // Whatever is listed after a failure is something else.
+    // After a failure `listed` is absent, so the next successful listing counts as a change.
     seen: { main, revision, ...(listed === undefined ? {} : { listed: digestOf(listed) }) },
     board,
     ...(unread ? { unread } : {}),
@@ -52,7 +52,7 @@ interface ListedTasks {
 
 const nothingListed: ListedTasks = {};
 
-/** A command that fails now may be mended while workers wait. */
+/** A failing command is reported and not thrown: it may be fixed while workers wait. */
 async function list(effects: WorkerEffects, interrupt: AbortSignal | undefined): Promise<ListedTasks> {
   try {
     return { listed: await effects.listTasks(interrupt) };
@@ -63,12 +63,12 @@ async function list(effects: WorkerEffects, interrupt: AbortSignal | undefined):
 }
 
 interface TaskSources extends Pick<TaskFiles, 'files' | 'tooLarge'> {
-  /** What a command printed, if one lists the tasks. */
+  /** Output of `tasks.command`, if the project has one. */
   readonly listed?: string | undefined;
   readonly claims: readonly Claim[];
 }
 
-/** What was read, understood. */
+/** Parses the sources. */
 export function taskBoardOf(
   { files, tooLarge, listed, claims }: TaskSources,
   rules: WorkerRules,
@@ -89,11 +89,11 @@ export function taskBoardOf(
   };
 }
 
-/** Who can take a turn at a task: everybody but the one who hands tasks out. */
+/** Agents that can work on a task: all but the dispatcher. */
 export const takersOf = (agents: AgentDefinitions): AgentCards =>
   new Map([...agents].filter(([name]) => name !== dispatcher));
 
-/** Whom agents are told of: those that the project itself has defined. */
+/** Agents that an agent may hand over to: the others that the project itself defines. */
 export const colleaguesOf = (agents: AgentDefinitions, agent: string): AgentCards =>
   new Map(
     [...agents].filter(
@@ -105,16 +105,16 @@ export const colleaguesOf = (agents: AgentDefinitions, agent: string): AgentCard
 const defaultAgent = ({ agent }: WorkerRules, agents: AgentDefinitions): string =>
   agent ?? (agents.has('implement') ? 'implement' : 'claude');
 
-/** Files that stand for tasks, where the branch stood when they were read. */
+/** Task files at a commit of the branch. */
 export interface TaskFiles {
-  /** `null`: there is no such branch, or it has no commit. */
+  /** Tip of the branch; `null` if the branch does not exist or has no commit. */
   readonly main: string | null;
   readonly files: readonly { readonly file: string; readonly version: string; readonly text: string }[];
-  /** Those that were too large to be read. */
+  /** Paths of files that are too large to be read. */
   readonly tooLarge: readonly string[];
 }
 
-/** The tasks as they are written on the branch; none if a command lists them. `last`: what was read before. */
+/** Reads the task files on the branch; none if a command lists the tasks. `last` is reused if the tip is the same. */
 export async function readTaskFiles(
   branches: Branches,
   { branch, tasks }: Pick<WorkerRules, 'branch' | 'tasks'>,
@@ -140,8 +140,8 @@ const mostMs = 60_000;
 type TaskFileContext = Pick<Environment, 'projectRoot' | 'env'>;
 
 /**
- * What the command prints that lists the tasks of a project. Nothing that it started is left when this returns. Throws
- * CONFIG_INVALID if it fails, and CANCELLED.
+ * Runs the command that lists the tasks and returns its output. All its processes have ended when this returns. Throws
+ * CONFIG_INVALID if the command fails, and CANCELLED if a signal aborts it.
  */
 export async function printedBy(
   { projectRoot, env }: TaskFileContext,
@@ -186,7 +186,7 @@ export async function printedBy(
 
 function throwIfAborted(signals: readonly AbortSignal[]): void {
   if (signals.some(({ aborted }) => aborted))
-    throw new RepriseError('CANCELLED', 'the command that lists the tasks was ended');
+    throw new RepriseError('CANCELLED', 'the command that lists the tasks was stopped');
 }
 
 function howItEnded(end: Awaited<ReturnType<typeof startProcess>['ended']>): string {
@@ -194,7 +194,7 @@ function howItEnded(end: Awaited<ReturnType<typeof startProcess>['ended']>): str
     case 'exited':
       return `it exited with code ${end.exitCode}`;
     case 'signalled':
-      return `it was ended by ${end.signal}`;
+      return `it was terminated by ${end.signal}`;
     case 'couldNotStart':
       return end.error.message;
   }
@@ -202,8 +202,8 @@ function howItEnded(end: Awaited<ReturnType<typeof startProcess>['ended']>): str
 
 const failed = (command: string, why: string): RepriseError =>
   new RepriseError('CONFIG_INVALID', `the command that lists the tasks failed: ${command}\n${why}`, {
-    hint: 'run it by hand, and mend `tasks.command` in reprise.yaml',
+    hint: 'run it by hand, then fix `tasks.command` in reprise.yaml',
   });
 
-/** By which it is noticed that something else was printed. */
+/** Digest by which a change of the output is noticed. */
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -15,12 +15,15 @@ const around = (task: Task, given: Partial<TaskBoard> = {}): TaskBoard => ({
 const textOf = (task: Task, claim?: Partial<Claim>): string =>
   taskStatusOf(task, around(task, claim ? { claims: [aClaim(task.id, claim)] } : {})).text;
 
-describe('how a task stands', () => {
-  test.each(['draft', 'review', 'blocked', 'done'] as const)('is what is written: %s', state => {
-    expect(textOf(aTask('a', { state }))).toBe(state);
-  });
+describe('the status of a task', () => {
+  test.each(['draft', 'review', 'blocked', 'done'] as const)(
+    'is the state in its front matter: %s',
+    state => {
+      expect(textOf(aTask('a', { state }))).toBe(state);
+    },
+  );
 
-  test('is ready if nothing is against it', () => {
+  test('is ready if no claim, need or missing agent prevents it', () => {
     const task = aTask('a');
     expect(taskStatusOf(task, around(task))).toEqual({
       word: 'ready',
@@ -29,7 +32,7 @@ describe('how a task stands', () => {
     });
   });
 
-  test('depends on who holds it', () => {
+  test('is held while a run or a person holds the claim', () => {
     expect(textOf(aTask('a'), {})).toBe('held by anna');
     expect(textOf(aTask('a'), { runStatus: 'suspended', version: 'older' })).toBe('held by anna');
     expect(textOf(aTask('a'), { runId: null, runStatus: null, by: 'otto' })).toBe('held by otto');
@@ -48,17 +51,17 @@ describe('how a task stands', () => {
     [{ state: 'failed', reason: 'the tests fail' }, 'failed: the tests fail'],
     [{ state: 'failed' }, 'failed'],
     [{ state: 'released', reason: 'stopped' }, 'ready'],
-  ] as const)('depends on what came of it: %j', (claim, text) => {
+  ] as const)('follows from a settled claim on the same version: %j', (claim, text) => {
     expect(textOf(aTask('a'), claim)).toBe(text);
     expect(textOf(aTask('a', { version: 'another' }), claim)).toBe('ready');
   });
 
-  test('is landed also when the text says done since', () => {
+  test('stays landed when the state in the file becomes done', () => {
     expect(textOf(aTask('a', { version: 'a-2', state: 'done' }), { state: 'landed' })).toBe('landed');
     expect(textOf(aTask('a', { version: 'a-2', state: 'done' }), { state: 'failed' })).toBe('done');
   });
 
-  test('says what it waits for', () => {
+  test('names the tasks that it waits for', () => {
     const task = aTask('z', { needs: ['a', 'b', 'b', 'c', 'd', 'e', 'f'] });
     const tasks = [
       task,
@@ -77,24 +80,24 @@ describe('how a task stands', () => {
   });
 
   test.each([
-    ['is written as done', [aTask('a', { state: 'done' })], []],
+    ['is marked as done', [aTask('a', { state: 'done' })], []],
     ['has landed', [aTask('a')], [aClaim('a', { state: 'landed' })]],
-    ['has landed and is gone', [], [aClaim('a', { state: 'landed' })]],
-  ] as const)('does not wait for what %s', (_, others, claims) => {
+    ['has landed and was removed', [], [aClaim('a', { state: 'landed' })]],
+  ] as const)('does not wait for a task that %s', (_, others, claims) => {
     const task = aTask('z', { needs: ['a'] });
     expect(taskStatusOf(task, around(task, { tasks: [task, ...others], claims })).word).toBe('ready');
   });
 
   test.each([
-    ['has landed and was written anew', [aTask('a', { version: 'a-2' })], [aClaim('a', { state: 'landed' })]],
+    ['has landed and was changed', [aTask('a', { version: 'a-2' })], [aClaim('a', { state: 'landed' })]],
     ['was delivered', [aTask('a')], [aClaim('a', { state: 'delivered' })]],
-    ['failed and is gone', [], [aClaim('a', { state: 'failed' })]],
-  ] as const)('waits for what %s', (_, others, claims) => {
+    ['failed and was removed', [], [aClaim('a', { state: 'failed' })]],
+  ] as const)('waits for a task that %s', (_, others, claims) => {
     const task = aTask('z', { needs: ['a'] });
     expect(taskStatusOf(task, around(task, { tasks: [task, ...others], claims })).word).toBe('waiting');
   });
 
-  test('needs somebody who can take it', () => {
+  test('is invalid without an agent that can work on it', () => {
     const status = (given: Partial<Task>, defaultAgent?: string) => {
       const task = aTask('review', given);
       return taskStatusOf(task, { ...around(task), defaultAgent });
@@ -106,12 +109,12 @@ describe('how a task stands', () => {
       'invalid: there is no agent `reviw`; did you mean `review`?',
     );
     expect(status({ id: 'x' }, 'codex').text).toBe('invalid: there is no agent `codex`');
-    expect(status({ id: 'x' }).text).toBe('invalid: it names no agent, and there is none for such tasks');
+    expect(status({ id: 'x' }).text).toBe('invalid: it names no agent, and there is no default agent');
   });
 });
 
-test('everything that has a name is listed once, by name', () => {
-  const task = aTask('b', { needs: ['nobody'] });
+test('every task with an id is listed once, sorted by id', () => {
+  const task = aTask('b', { needs: ['ghost'] });
   const problems = [
     { message: 'no such task', task: 'b' },
     { message: 'not valid YAML', task: 'a' },
@@ -127,6 +130,6 @@ test('everything that has a name is listed once, by name', () => {
     ]),
   ).toEqual([
     ['a', 'anna', 'invalid: not valid YAML'],
-    ['b', undefined, 'waiting for `nobody` (no such task)'],
+    ['b', undefined, 'waiting for `ghost` (no such task)'],
   ]);
 });

@@ -16,36 +16,36 @@ export type TaskStatusWord =
   | 'done'
   | 'landed';
 
-/** How a task stands: a word, and the word with the reason, such as `held by anna` or `failed: the tests fail`. */
+/** Status of a task as a word, and as text with the reason, such as `held by anna` or `failed: the tests fail`. */
 export type TaskStatus =
   | { readonly word: 'ready'; readonly text: string; readonly agent: ChosenAgent }
   | { readonly word: Exclude<TaskStatusWord, 'ready'>; readonly text: string };
 
-/** Who takes a task, and who said so. */
+/** Agent that starts a task, and where the choice comes from. */
 export interface ChosenAgent {
   readonly name: string;
   readonly by: 'task' | 'same-name' | 'default';
 }
 
-/** All that decides how tasks stand. A TaskList may be spread into it. */
+/** Input for the status of tasks. A `TaskList` may be spread into it. */
 export interface TaskBoard extends Pick<TaskList, 'tasks'> {
   readonly problems?: TaskList['problems'] | undefined;
   readonly claims: readonly Claim[];
-  /** The names of those who can take a task. */
+  /** Names of the agents that can work on a task. */
   readonly agents: Iterable<string>;
-  /** Who takes tasks that name nobody. */
+  /** Agent of tasks that name none. */
   readonly defaultAgent?: string | undefined;
 }
 
 export interface TaskWithStatus {
   readonly id: string;
-  /** Absent if it could not be understood. */
+  /** Absent if the definition is invalid. */
   readonly task?: Task | undefined;
   readonly claim?: Claim | undefined;
   readonly status: TaskStatus;
 }
 
-/** How every task stands, by name; also of those that could not be understood. */
+/** Status of every task, sorted by id. Includes tasks with an invalid definition. */
 export function taskStatusesOf(board: TaskBoard): readonly TaskWithStatus[] {
   const view = taskIndexOf(board);
   const understood = board.tasks.map(task => ({
@@ -63,12 +63,12 @@ export function taskStatusesOf(board: TaskBoard): readonly TaskWithStatus[] {
   return [...understood, ...invalid.values()].toSorted((a, b) => byText(a.id, b.id));
 }
 
-/** How one task stands among the others. */
+/** Status of one task, with regard to the others. */
 export const taskStatusOf = (task: Task, board: TaskBoard): TaskStatus => statusIn(taskIndexOf(board), task);
 
 interface TaskIndex {
   readonly tasks: ReadonlyMap<string, Task>;
-  /** Those that could not be understood. */
+  /** Ids of tasks that have problems. */
   readonly broken: ReadonlySet<string>;
   readonly claims: ReadonlyMap<string, Claim>;
   readonly agents: ReadonlySet<string>;
@@ -97,7 +97,7 @@ function statusIn(view: TaskIndex, task: Task): TaskStatus {
     : { word: 'ready', text: 'ready', agent };
 }
 
-/** As far as it has nothing to do with other tasks or with agents; `undefined` if nobody has anything against it. */
+/** Status by the task and its claim alone; `undefined` if neither of them keeps the task from being ready. */
 function ownStatus(task: Task, claim: Claim | undefined): Exclude<TaskStatus, { word: 'ready' }> | undefined {
   if (claim && isHeld(claim)) return { word: 'held', text: `held by ${claim.by}` };
   const isSame = claim?.version === task.version;
@@ -105,7 +105,7 @@ function ownStatus(task: Task, claim: Claim | undefined): Exclude<TaskStatus, { 
     return { word: 'landed', text: claim.commit ? `landed as ${claim.commit.slice(0, 10)}` : 'landed' };
   }
   if (task.state !== 'ready') return { word: task.state, text: task.state };
-  // Whoever changes the text of a task wants it to be tried again.
+  // A task whose text has changed since the claim is retried.
   return claim && isSame ? settledStatus(claim) : undefined;
 }
 
@@ -118,7 +118,7 @@ function settledStatus({ state, reason, branch }: Claim): Exclude<TaskStatus, { 
     case 'parked':
     case 'failed':
       return { word: state, text: `${state}${where}${why}` };
-    // What is called held and gets here belongs to a run that has ended.
+    // A held claim gets here only if its run has ended.
     case 'held':
     case 'released':
     case 'landed':
@@ -126,7 +126,7 @@ function settledStatus({ state, reason, branch }: Claim): Exclude<TaskStatus, { 
   }
 }
 
-/** A task that landed and was written anew is open again; one that landed and is gone is not. */
+/** A landed task is open again if its text has changed, but not if its file was removed. */
 function isDone({ tasks, claims }: TaskIndex, need: string): boolean {
   const task = tasks.get(need);
   const claim = claims.get(need);
@@ -142,13 +142,13 @@ function whyOpen({ tasks, broken, claims }: TaskIndex, need: string): string {
   return own ? ` (${own.word})` : '';
 }
 
-/** A text says why there is none. */
+/** Agent that starts the task, or a text that says why there is none. */
 function agentFor({ agents, defaultAgent }: TaskIndex, task: Task): ChosenAgent | string {
   if (task.agent !== undefined) {
     return agents.has(task.agent) ? { name: task.agent, by: 'task' } : noAgent(task.agent, agents);
   }
   if (agents.has(task.id)) return { name: task.id, by: 'same-name' };
-  if (defaultAgent === undefined) return 'it names no agent, and there is none for such tasks';
+  if (defaultAgent === undefined) return 'it names no agent, and there is no default agent';
   return agents.has(defaultAgent) ? { name: defaultAgent, by: 'default' } : noAgent(defaultAgent, agents);
 }
 

@@ -8,39 +8,39 @@ type Priority = (typeof priorities)[number];
 export const taskStates = ['draft', 'ready', 'review', 'blocked', 'done'] as const;
 export type TaskState = (typeof taskStates)[number];
 
-/** A unit of work, as it is written on the branch that is landed on. */
+/** A unit of work, as defined on the branch that work lands on. */
 export interface Task {
-  /** The name of its file without `.md`, or what a command called it. */
+  /** Name of its file without `.md`, or the id that `tasks.command` gave it. */
   readonly id: string;
   readonly title: string;
-  /** What is below the front matter. */
+  /** Text below the front matter. */
   readonly body: string;
   readonly priority: Priority;
   readonly state: TaskState;
-  /** Tasks that have to be done before. */
+  /** Ids of the tasks that must be done first. */
   readonly needs: readonly string[];
-  /** Who is to take it. */
+  /** Agent that starts the task. */
   readonly agent?: string | undefined;
-  /** Relative to the top of the repository; absent if a command listed it. */
+  /** Path relative to the root of the repository; absent if a command listed the task. */
   readonly file?: string | undefined;
-  /** A hash of all that was written. */
+  /** Hash of the definition. */
   readonly version: string;
 }
 
-/** Something that is wrong with what is written of a task. */
+/** A problem with the definition of a task. */
 export interface TaskProblem extends Problem {
-  /** The name of the task; absent if what is wrong has none. */
+  /** Id of the task; absent if it is unknown. */
   readonly task?: string | undefined;
 }
 
 export interface TaskList {
-  /** By name: all that could be understood, also those that wait for what is no task, or for each other. */
+  /** Valid tasks, sorted by id. Includes tasks that need an unknown task or each other. */
   readonly tasks: readonly Task[];
-  /** Whatever has a problem here and is not among the tasks is never dispatched. */
+  /** A task that has a problem and is not among `tasks` is never dispatched. */
   readonly problems: readonly TaskProblem[];
 }
 
-/** Something that is wrong with a task because of the others. `path` leads to it in what is written of the task. */
+/** A problem of a task with regard to other tasks. `path` is its position in the front matter. */
 export interface GraphComplaint {
   readonly task: Task;
   readonly path: Path;
@@ -49,12 +49,12 @@ export interface GraphComplaint {
 }
 
 interface TaskGraph {
-  /** By name. Of those that share a name, none: nobody could tell them apart. */
+  /** Tasks with a unique id, sorted by id. */
   readonly tasks: readonly Task[];
   readonly complaints: readonly GraphComplaint[];
 }
 
-/** Looks at tasks together. `known`: names that stand for something, although they are not among the tasks. */
+/** Checks ids and dependencies. `known`: ids that `needs` may name in addition to those of the tasks. */
 export function checkTaskGraph(all: readonly Task[], known: Iterable<string> = []): TaskGraph {
   const sorted = all.toSorted((a, b) => byText(a.id, b.id));
   const counts = new Map<string, number>();
@@ -62,7 +62,7 @@ export function checkTaskGraph(all: readonly Task[], known: Iterable<string> = [
   const tasks = sorted.filter(({ id }) => counts.get(id) === 1);
   const names = new Set([...known, ...counts.keys()]);
   const duplicates = sorted.filter(({ id }) => counts.get(id) !== 1).map(task => duplicate(task, sorted));
-  return { tasks, complaints: [...duplicates, ...tasks.flatMap(needComplaints(names)), ...circles(tasks)] };
+  return { tasks, complaints: [...duplicates, ...tasks.flatMap(needComplaints(names)), ...cycles(tasks)] };
 }
 
 export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -70,7 +70,7 @@ export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 
 function duplicate(task: Task, all: readonly Task[]): GraphComplaint {
   const others = all.flatMap(({ id, file }) => (id === task.id && file && file !== task.file ? [file] : []));
   const message = `another task has the same name${others.length > 0 ? `: ${others.join(', ')}` : ''}`;
-  return { task, path: [], message, hint: 'give each a name of its own; none of them is dispatched' };
+  return { task, path: [], message, hint: 'rename all but one; until then none of them is dispatched' };
 }
 
 const needComplaints =
@@ -84,27 +84,27 @@ const needComplaints =
       return [
         {
           ...place,
-          message: `the task needs \`${need}\`, and there is no such task`,
+          message: `the task needs \`${need}\`, but there is no such task`,
           hint: guess && `did you mean \`${guess}\`?`,
         },
       ];
     });
 
-/** People also write the name of the file. */
+/** Guesses the id that was meant. A file path is a common mistake. */
 function meantBy(need: string, names: ReadonlySet<string>): string | undefined {
   const name = need.replace(/^.*\//, '').replace(/\.md$/, '');
   return names.has(name) ? name : nearest(need, names);
 }
 
-function circles(tasks: readonly Task[]): readonly GraphComplaint[] {
+function cycles(tasks: readonly Task[]): readonly GraphComplaint[] {
   const byId = new Map(tasks.map(task => [task.id, task]));
   const nodes = tasks.map(({ id, needs }) => ({ id, needs: needs.map(need => ({ id: need })) }));
   return graphProblems(nodes).flatMap(problem => {
     if (problem.kind !== 'cycle') return [];
-    // The path says what comes first; the task that it ends with is the one that needs the last but one.
+    // The path lists dependencies first: its last task needs the last but one.
     const task = byId.get(problem.path.at(-1) ?? '');
     const index = task?.needs.indexOf(problem.path.at(-2) ?? '') ?? -1;
     const message = `these tasks wait for each other: ${problem.path.toReversed().join(' needs ')}`;
-    return task ? [{ task, path: ['needs', index], message, hint: 'remove one of these needs' }] : [];
+    return task ? [{ task, path: ['needs', index], message, hint: 'remove one of these dependencies' }] : [];
   });
 }
