@@ -16,11 +16,11 @@ const take = (store: EventStore, fence: Fence, seen = 0) =>
 const settle = (store: EventStore, fence: Fence) =>
   store.claims.settle({ task: 'a', token: 1, state: 'landed', at: time(2), fence });
 
-/** Claims of a run that has other hands by now. */
+/** Claims by a process whose run has another owner now. */
 export function describeClaimFences(open: OpenStore): void {
-  describe('whoever was taken for dead', () => {
+  describe('a process that lost its run', () => {
     it(
-      'cannot settle a claim of the run, although its token is still the right one',
+      'cannot settle a claim of the run, although its token is still current',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));
         await take(store, ann);
@@ -34,7 +34,7 @@ export function describeClaimFences(open: OpenStore): void {
     );
 
     it(
-      'is not given what the run holds, and cannot claim more for it',
+      'neither gets the claims that the run holds nor new ones',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));
         await store.acquire(takeover('r1'));
@@ -47,7 +47,7 @@ export function describeClaimFences(open: OpenStore): void {
     );
 
     it(
-      'is out as soon as the run was released',
+      'is fenced out as soon as the run is released',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));
         await take(store, ann);
@@ -60,7 +60,7 @@ export function describeClaimFences(open: OpenStore): void {
 
   describe('a glance', () => {
     it(
-      'sees at once what is asked for otherwise',
+      'returns the same claims and runs as the asynchronous reads',
       withStore(open, async ({ store }) => {
         const seen = () => [store.glance?.revision(), store.glance?.list({ status: 'running' })];
         const asked = async () => [await store.claims.revision(), await store.list({ status: 'running' })];
@@ -77,7 +77,7 @@ export function describeClaimFences(open: OpenStore): void {
     );
 
     it(
-      'sees who owns a run, and which tasks are its own',
+      'returns the owner of a run and the tasks that it holds',
       withStore(open, async ({ store }) => {
         const seen = (runId: string) => [
           store.glance?.ownerOf(runId)?.incarnation,
@@ -95,7 +95,7 @@ export function describeClaimFences(open: OpenStore): void {
     );
 
     it(
-      'sees the workers',
+      'returns the workers',
       withStore(open, async ({ store }) => {
         expect(store.glance?.workers()).toEqual([]);
         await store.workers.put({

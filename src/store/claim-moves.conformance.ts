@@ -11,7 +11,7 @@ const runIds = ['r1', 'r2', 'r3'] as const;
 
 const task = fc.constantFrom(...tasks);
 const runId = fc.constantFrom(...runIds);
-/** Tokens that somebody may have seen, also long ago. */
+/** Tokens that a claimant may have seen, current or stale. */
 const token = fc.nat({ max: 4 });
 const move = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('take' as const), task, runId, seen: token }) },
@@ -35,10 +35,10 @@ const move = fc.oneof(
 );
 type Move = typeof move extends fc.Arbitrary<infer T> ? T : never;
 
-/** Three runs that know nothing of each other. */
+/** Three runs that do not communicate. */
 export function describeClaimMoves(open: OpenStore): void {
   describe('three claimants', () => {
-    it('never hold a task twice nor get a token twice, and whoever waits sees every change', async () => {
+    it('never hold the same task or get the same token, and every change raises the revision', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(move, { maxLength: 30 }), async moves => {
           await withStore(open, ({ store }) => play(store, moves))();
@@ -56,16 +56,16 @@ async function play(store: EventStore, moves: readonly Move[]): Promise<void> {
     await make(store, { move: each, at: time(index), before: before.claims });
     const after = await observe(store);
     expect(after.revision).toBeGreaterThanOrEqual(before.revision);
-    expect(after.revision !== before.revision).toBe(after.whoHasWhat !== before.whoHasWhat);
+    expect(after.revision !== before.revision).toBe(after.holders !== before.holders);
     before = after;
   }
 }
 
 async function observe({ claims: store }: EventStore) {
   const claims = await store.list();
-  // How the run stands makes no difference for what is settled.
+  // The status of the run is irrelevant for a settled claim.
   const seen = claims.map(claim => (claim.state === 'held' ? claim : { ...claim, runStatus: null }));
-  return { claims, whoHasWhat: JSON.stringify(seen), revision: await store.revision() };
+  return { claims, holders: JSON.stringify(seen), revision: await store.revision() };
 }
 
 interface Turn {
@@ -103,7 +103,7 @@ async function make(store: EventStore, { move, at, before }: Turn): Promise<void
   }
 }
 
-/** `undefined`: the run had ended, or the token was never given. */
+/** Returns `undefined` if the run has ended or the token was never issued. */
 async function take(
   store: EventStore,
   { task, runId, seen }: Extract<Move, { kind: 'take' }>,

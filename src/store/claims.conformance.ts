@@ -24,7 +24,7 @@ const settlement = (token: number | undefined, changes: Partial<Settlement> = {}
 
 const outcomes = claimStates.filter((state): state is Exclude<ClaimState, 'held'> => state !== 'held');
 
-/** Runs that a worker could have. */
+/** Creates runs that can claim tasks. */
 async function withRuns(store: EventStore, ...runIds: string[]): Promise<void> {
   for (const runId of runIds) await store.createRun(newRun(runId));
 }
@@ -36,11 +36,11 @@ const failed: NewEvent = { type: 'run.failed', data: { error: { code: 'STEP_FAIL
 
 const lease: Lease = { epoch: 1, incarnation: 'ann' };
 
-/** Who works on which task. */
+/** Claims on tasks. */
 export function describeClaims(open: OpenStore): void {
   describe('claims', () => {
     it(
-      'are given with the first token to whoever saw that there is none',
+      'are granted with token 1 if the task was never claimed',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1');
         const claim = {
@@ -60,7 +60,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'are refused while somebody holds the task, even to whoever knows its token',
+      'are refused while the task is held, even with its current token',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1', 'r2');
         await store.claims.take(request('r1'));
@@ -77,7 +77,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'are refused to whoever saw an older token, though the task is free again',
+      'are refused with a stale token, although the task is free again',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1', 'r2');
         await store.claims.take(request('r1'));
@@ -92,7 +92,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'are given to a run again that holds them, as they were',
+      'are returned unchanged to the run that already holds them',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1');
         const first = await store.claims.take(request('r1'));
@@ -105,7 +105,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'of a run that were taken from it are not given to it again',
+      'are not returned to a run from which they were released',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1');
         await store.claims.take(request('r1'));
@@ -115,7 +115,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'of different tasks have nothing to do with each other, and are listed by name',
+      'of different tasks are independent, and are listed by task',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1', 'r2');
         const names = ['b', 'a', 'B', '\u{1F600}', '\uFFFD'];
@@ -130,7 +130,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'are free when their run has ended, and held again when it goes on before anybody took them',
+      'are free when their run has ended, and held again if it resumes before another run claims them',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1', 'r2');
         await store.claims.take(request('r1'));
@@ -153,7 +153,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'are held while their run waits for somebody, or has lost its owner',
+      'are held while their run is suspended or has no owner',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1', 'r2');
         await store.claims.take(request('r1'));
@@ -182,7 +182,7 @@ export function describeClaims(open: OpenStore): void {
       }),
     );
 
-    it.each(outcomes)('are settled as %s, with what there is to say, and then free', async state => {
+    it.each(outcomes)('are settled as %s with their details, and can then be claimed again', async state => {
       await withStore(open, async ({ store }) => {
         await withRuns(store, 'r1', 'r2');
         await store.claims.take(request('r1'));
@@ -209,7 +209,7 @@ export function describeClaims(open: OpenStore): void {
     });
 
     it(
-      'cannot be settled by the one who lost them: a zombie changes nothing',
+      'cannot be settled by a zombie that has lost them',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'zombie', 'heir');
         await store.claims.take(request('zombie'));
@@ -229,7 +229,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'are settled once: to say the same again is fine, to say something else is not',
+      'are settled idempotently: repeating the state succeeds, changing it does not',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1');
         await store.claims.take(request('r1'));
@@ -245,7 +245,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'are settled by somebody without a token, whatever they are',
+      'are settled without a token whatever their state',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1');
         const release = settlement(undefined, { state: 'released', reason: 'try again' });
@@ -265,7 +265,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'have a revision that grows when the run of one ends, and with nothing else that runs do',
+      'have a revision that grows when the run of a held claim ends, and with no other change of a run',
       withStore(open, async ({ store }) => {
         expect(await store.claims.revision()).toBe(0);
         await withRuns(store, 'r1', 'r2', 'r3');
@@ -284,7 +284,7 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'are not given to a run that has ended or never was, nor for a token that was never given',
+      'are refused to a run that has ended or does not exist, and for a token that was never issued',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1', 'r2');
         await store.claims.take(request('r1'));
@@ -296,14 +296,14 @@ export function describeClaims(open: OpenStore): void {
         await expect(store.claims.take(request('nope'))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
         await expect(store.claims.take(request('r2', { task: 'new', seen: 3 }))).rejects.toMatchObject({
           code: 'STORE_FAILED',
-          hint: expect.stringContaining('look at the tasks again'),
+          hint: expect.stringContaining('list the tasks again'),
         });
         expect(await store.claims.list()).toHaveLength(1);
       }),
     );
 
     it(
-      'are given to exactly one of 8 racers',
+      'are granted to exactly one of 8 concurrent claimants',
       withStore(open, async ({ store, reopen }) => {
         const runIds = Array.from({ length: 8 }, (_, index) => `racer-${index}`);
         await withRuns(store, ...runIds);

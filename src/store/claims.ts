@@ -2,56 +2,56 @@ import { RepriseError, type Timestamp } from '../core/index.ts';
 import type { Fence, RunStatus } from './port.ts';
 
 /**
- * Who works on which task. A task has a token that grows with every claim, and a claim names the token that the claimant
- * has seen: of several that saw the same, one wins. What was claimed before with an older token cannot be settled any more.
+ * Claims on tasks. A task has a fencing token that grows with every claim. A claim request names the token that the
+ * claimant has seen, so one of several claimants wins. A claim with an older token can no longer be settled.
  */
 export interface ClaimStore {
   /**
-   * Takes a task if its token is still `seen` and nobody holds it. A run that asks again for what it holds is given the
-   * same claim. In one transaction. Throws RUN_NOT_FOUND and RUN_ENDED, FENCED if the lease of the fence does not count any
-   * more, and STORE_FAILED if a token was seen that this store never gave.
+   * Claims a task in one transaction if its token is still `seen` and the task is not held. A run that already holds
+   * the task gets its existing claim. Throws RUN_NOT_FOUND, RUN_ENDED, FENCED if the lease of the fence is no longer
+   * valid, and STORE_FAILED if this store never issued the token.
    */
   take(request: ClaimRequest): Promise<ClaimResult>;
 
   /**
-   * Says what became of a claim. `false`: the task has another token by now, or was settled in another way, and nothing
-   * was changed. To say the same again changes nothing either, and is `true`: whoever died after saying it may repeat it.
-   * Without a token it is said of whatever claim there is, settled or not; `false` if there is none. Throws FENCED, having
-   * changed nothing, if the lease of the fence does not count any more.
+   * Settles a claim. Returns `false`, and changes nothing, if the task has another token by now or was settled with
+   * another state. Idempotent: repeating the same state, for example after a crash, returns `true`.
+   * Without a token it settles the current claim, even if that is settled already; `false` if there is none.
+   * Throws FENCED, and changes nothing, if the lease of the fence is no longer valid.
    */
   settle(settlement: Settlement): Promise<boolean>;
 
-  /** Every task that was ever claimed, by name. */
+  /** Lists the latest claim of every task that was ever claimed, sorted by task. */
   list(): Promise<readonly Claim[]>;
 
-  /** Whether the claim is held with this token by this run. */
+  /** Returns whether this run holds the claim with this token. */
   isHeld(claim: Pick<Claim, 'task' | 'token'> & { readonly runId: string }): Promise<boolean>;
 
-  /** Grows with every change of a claim, also when its run ends or goes on. */
+  /** Number that grows with every change of a claim, and when the run of a held claim ends or resumes. */
   revision(): Promise<number>;
 }
 
 export interface ClaimRequest {
   readonly task: string;
-  /** The token that the claimant has seen; 0 if nobody ever claimed the task. */
+  /** Token that the claimant has seen; 0 if the task was never claimed. */
   readonly seen: number;
-  /** What the text of the task was when it was claimed. */
+  /** Version of the task at the time of the claim. */
   readonly version: string;
-  /** The run that works on it; `null` for a person. */
+  /** Run that works on the task; `null` for a person. */
   readonly runId: string | null;
-  /** A worker, or a person. */
+  /** Name of the worker or person. */
   readonly by: string;
   readonly at: Timestamp;
-  /** Keeps somebody out who was taken for dead: the run may be at work on the claim again, in other hands. */
+  /** Fences out a process that was presumed dead and whose run has another owner now. */
   readonly fence?: Fence | undefined;
 }
 
 export type ClaimResult =
   | { readonly kind: 'claimed'; readonly claim: Claim }
-  /** Somebody else was faster, or still holds it. */
+  /** Another claimant was first, or still holds the task. */
   | { readonly kind: 'taken'; readonly claim: Claim };
 
-/** `delivered`: on a branch of its own, for somebody else to land. */
+/** `delivered`: left on a branch, to be landed outside of Reprise. */
 export const claimStates = ['held', 'landed', 'delivered', 'parked', 'failed', 'released'] as const;
 export type ClaimState = (typeof claimStates)[number];
 
@@ -62,24 +62,24 @@ export interface Claim {
   readonly version: string;
   readonly runId: string | null;
   /**
-   * How the run stands that holds it; `null` if that is a person, or if it is settled. A claim whose run has ended is held
-   * by nobody.
+   * Status of the run that holds the claim; `null` if a person holds it or it is settled. A claim whose run has ended is
+   * no longer held.
    */
   readonly runStatus: RunStatus | null;
   readonly by: string;
-  /** When it was claimed or settled last. */
+  /** Time at which the task was last claimed or settled. */
   readonly at: Timestamp;
-  /** Why it was released, failed or parked. */
+  /** Reason why the task was released, failed or parked. */
   readonly reason?: string | undefined;
-  /** Of what landed. */
+  /** Commit that landed. */
   readonly commit?: string | undefined;
-  /** Where the work is if it did not land. */
+  /** Branch with the work if it did not land. */
   readonly branch?: string | undefined;
 }
 
 export interface Settlement {
   readonly task: string;
-  /** Of the claim that is settled; without one, whatever there is. */
+  /** Token of the claim to settle. Defaults to that of the current claim. */
   readonly token?: number | undefined;
   readonly state: Exclude<ClaimState, 'held'>;
   readonly at: Timestamp;
@@ -89,19 +89,19 @@ export interface Settlement {
   readonly branch?: string | undefined;
 }
 
-/** Whether somebody works on it. */
+/** Whether a person or an unfinished run holds the claim. */
 export const isHeld = ({ state, runId, runStatus }: Claim): boolean =>
   state === 'held' && (runId === null || runStatus === 'running' || runStatus === 'suspended');
 
-/** What a store answers, and the claim that it has to keep from then on, if anything changes. */
+/** Answer of the store, with the claim to store if it changes. */
 export interface ClaimDecision<Answer> {
   readonly answer: Answer;
   readonly kept?: Claim;
 }
 
 /**
- * Who gets the task. `current` is the claim that there is, `runStatus` how the run stands that asks, `null` for a person.
- * Throws RUN_ENDED, and STORE_FAILED if the claimant has seen a token that this store never gave.
+ * Decides a claim request. `current` is the current claim; `runStatus` is the status of the claimant's run, `null` for a
+ * person. Throws RUN_ENDED, and STORE_FAILED if this store never issued the token.
  */
 export function decideClaim(
   current: Claim | undefined,
@@ -110,7 +110,7 @@ export function decideClaim(
 ): ClaimDecision<ClaimResult> {
   const { task, seen, version, runId, by, at } = request;
   const claim: Claim = { task, token: seen + 1, state: 'held', version, runId, runStatus, by, at };
-  // A claim for a run that has ended would be held by nobody.
+  // The claim of a run that has ended would not be held.
   if (!isHeld(claim)) throw runHasEnded(request, runStatus);
   if (current && runId !== null && current.runId === runId && isHeld(current)) {
     return { answer: { kind: 'claimed', claim: current } };
@@ -118,18 +118,18 @@ export function decideClaim(
   if (current && (current.token !== seen || isHeld(current))) {
     return { answer: { kind: 'taken', claim: current } };
   }
-  if (!current && seen !== 0) throw neverGiven(request);
+  if (!current && seen !== 0) throw neverIssued(request);
   return { answer: { kind: 'claimed', claim }, kept: claim };
 }
 
-/** What becomes of the claim that there is. */
+/** Decides a settlement of the current claim. */
 export function decideSettlement(
   current: Claim | undefined,
   { task, token, state, at, reason, commit, branch }: Settlement,
 ): ClaimDecision<boolean> {
   if (!current) return { answer: false };
   if (token !== undefined && (token !== current.token || current.state !== 'held')) {
-    // Said by a process that died before it could note that it had said it.
+    // A process may repeat a settlement if it crashed before it recorded the answer.
     return { answer: token === current.token && state === current.state };
   }
   const { version, runId, by } = current;
@@ -144,25 +144,25 @@ export function decideSettlement(
   };
 }
 
-/** Whether this very claim is still held. */
+/** Whether the run still holds the claim with this token. */
 export const isHeldBy = (
   current: Claim | undefined,
   { token, runId }: { readonly token: number; readonly runId: string },
 ): boolean => current !== undefined && current.token === token && current.runId === runId && isHeld(current);
 
-/** By the name of the task; the same order whatever a database takes for one. */
+/** Sorts by task in the same order for every store, whatever the collation of its database. */
 export const byTask = (a: Claim, b: Claim): number => (a.task < b.task ? -1 : a.task > b.task ? 1 : 0);
 
 const runHasEnded = ({ task, runId }: ClaimRequest, runStatus: RunStatus | null): RepriseError =>
   new RepriseError('RUN_ENDED', `run ${runId} has ended (${runStatus}) and cannot claim task ${task}`, {
-    hint: `go on with it first: reprise resume ${runId}`,
+    hint: `resume it first: reprise resume ${runId}`,
   });
 
-const neverGiven = ({ task, seen }: ClaimRequest): RepriseError =>
+const neverIssued = ({ task, seen }: ClaimRequest): RepriseError =>
   new RepriseError(
     'STORE_FAILED',
-    `nobody ever claimed task ${task} in this store, but token ${seen} was seen`,
+    `task ${task} was never claimed in this store, so token ${seen} is not valid`,
     {
-      hint: 'the store was replaced in between: look at the tasks again',
+      hint: 'the store was replaced: list the tasks again',
     },
   );

@@ -10,7 +10,7 @@ import type { OpenStore } from './samples.conformance.ts';
 import { describeSummaries } from './summaries.conformance.ts';
 import { describeWorkers } from './workers.conformance.ts';
 
-/** All that an event store has to do. `open` gives a fresh one to every test. */
+/** Conformance suite of an event store. `open` returns a fresh one for every test. */
 export function describeEventStore(name: string, open: OpenStore): void {
   describe(name, () => {
     describeHistories(open);

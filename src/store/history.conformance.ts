@@ -19,7 +19,7 @@ export function describeHistories(open: OpenStore): void {
     );
 
     it(
-      'keeps data that is nested deeply',
+      'keeps deeply nested data',
       withStore(open, async ({ store }) => {
         let output: Json = null;
         for (let depth = 0; depth < 1500; depth++) output = [output];
@@ -30,7 +30,7 @@ export function describeHistories(open: OpenStore): void {
     );
 
     it(
-      'refuses to create a run whose id is taken, and leaves the first one alone',
+      'refuses to create a run whose id is taken, and does not change the existing run',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));
         const again = newRun('r1', { workflow: 'other', events: [started, completed('x')] });
@@ -41,7 +41,7 @@ export function describeHistories(open: OpenStore): void {
     );
 
     it(
-      'numbers the events of batches without gaps and keeps the whole envelope',
+      'numbers the events of batches without gaps and keeps all their fields',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         const first: NewEvent[] = [
@@ -61,7 +61,7 @@ export function describeHistories(open: OpenStore): void {
     );
 
     it(
-      'reads what follows a sequence number',
+      'reads the events after a sequence number',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1', { events: [started, completed('a'), completed('b')] }));
         expect((await store.read('r1', 1)).map(event => event.seq)).toEqual([2, 3]);
@@ -85,7 +85,7 @@ export function describeHistories(open: OpenStore): void {
     });
 
     it(
-      'writes nothing of a batch in which one event cannot be stored',
+      'writes nothing of a batch if one event cannot be serialized',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         const cycle: Record<string, unknown> = {};
@@ -101,7 +101,7 @@ export function describeHistories(open: OpenStore): void {
     );
 
     it(
-      'does not know a run that was never created',
+      'throws RUN_NOT_FOUND for a run that was never created',
       withStore(open, async ({ store }) => {
         const unknown = { code: 'RUN_NOT_FOUND' };
         const lease = { epoch: 1, incarnation: 'ann' };
@@ -112,7 +112,7 @@ export function describeHistories(open: OpenStore): void {
       }),
     );
 
-    it.each(hostilePayloads)('gives back %s as it was', async (_, payload) => {
+    it.each(hostilePayloads)('returns %s unchanged', async (_, payload) => {
       await withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1', { events: [started, completed('a', payload)] }));
         expect((await store.read('r1'))[1]?.data).toStrictEqual({ output: payload });
@@ -120,7 +120,7 @@ export function describeHistories(open: OpenStore): void {
     });
 
     it(
-      'gives every reader a copy of its own',
+      'returns a separate copy to every reader',
       withStore(open, async ({ store }) => {
         const payload = { list: ['kept'] };
         await store.createRun(newRun('r1', { events: [completed('a', payload)] }));
@@ -132,7 +132,7 @@ export function describeHistories(open: OpenStore): void {
     );
 
     it(
-      'takes a batch of thousands of events at once',
+      'appends a batch of thousands of events',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         const events = Array.from({ length: 5000 }, (_, index) => completed('fix', index));
@@ -145,7 +145,7 @@ export function describeHistories(open: OpenStore): void {
     );
 
     it(
-      'keeps what was written for those who open it later',
+      'keeps events after it is closed and opened again',
       withStore(open, async ({ store, reopen }) => {
         const lease = await store.createRun(newRun('r1'));
         if (!reopen) return;
@@ -164,13 +164,13 @@ const hostilePayloads: [string, Json][] = [
   ['quotes, backslashes and SQL', `'; DROP TABLE events; -- " \\ \``],
   ['NUL and other control characters', '\u0000a\u0000\u0001\u001F\u007F\n\r\t\u2028'],
   ['a lone surrogate', 'broken \uD800 half'],
-  ['numbers at the edge', [Number.MAX_SAFE_INTEGER, Number.MIN_VALUE, Number.MAX_VALUE, 1e21, 0.1]],
+  ['extreme numbers', [Number.MAX_SAFE_INTEGER, Number.MIN_VALUE, Number.MAX_VALUE, 1e21, 0.1]],
   [
-    'keys of every prototype',
+    'keys of Object.prototype',
     JSON.parse('{"__proto__":{"polluted":true},"constructor":1,"toString":2,"":3}'),
   ],
   ['a megabyte of text', 'é\n"'.repeat(300_000)],
   ['deep nesting', Array.from({ length: 500 }).reduce<Json>(inner => [inner], 'core')],
-  ['nothing', null],
-  ['empty things', { a: [], b: {}, c: '', d: false, e: 0 }],
+  ['null', null],
+  ['empty values', { a: [], b: {}, c: '', d: false, e: 0 }],
 ];

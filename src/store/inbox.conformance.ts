@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { InboxMessage } from './port.ts';
 import { completed, newRun, type OpenStore, takeover, time, withStore } from './samples.conformance.ts';
 
-/** Messages from outside, and the list of child processes. */
+/** Messages from other processes, and the list of child processes. */
 export function describeInboxAndProcesses(open: OpenStore): void {
   describe('the inbox', () => {
     const messages: InboxMessage[] = [
@@ -13,7 +13,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     ];
 
     it(
-      'keeps messages of every kind in the order in which they came',
+      'keeps messages of every kind in the order of their arrival',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));
         await store.createRun(newRun('r2'));
@@ -28,7 +28,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     );
 
     it(
-      'takes messages whoever owns the run, and never fences the owner out',
+      'accepts messages with or without an owner, and never fences out the owner',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         await store.post('r1', { kind: 'cancel', reason: 'a' }, time(1));
@@ -40,7 +40,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     );
 
     it(
-      'loses exactly the messages that an append consumes',
+      'removes exactly the messages that an append consumes',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         for (const message of messages) await store.post('r1', message, time(1));
@@ -53,7 +53,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     );
 
     it(
-      'lets an owner drop messages that mean nothing, without an event',
+      'lets the owner drop messages without an event',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         await store.post('r1', { kind: 'cancel', reason: 'too late' }, time(1));
@@ -77,7 +77,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     );
 
     it(
-      'never gives a new message the id of a consumed one',
+      'never reuses the id of a consumed message',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         await store.post('r1', { kind: 'cancel', reason: 'first' }, time(1));
@@ -90,7 +90,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     );
 
     it(
-      'refuses messages for a run that does not exist',
+      'rejects messages to a run that does not exist',
       withStore(open, async ({ store }) => {
         const posted = store.post('nope', { kind: 'cancel', reason: 'x' }, time(1));
         await expect(posted).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
@@ -104,7 +104,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     const second = { pid: 11, processStart: '101', step: 'deploy/build' };
 
     it(
-      'are remembered until they are removed, also for the next owner',
+      'are kept until they are removed, also for the next owner',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         await store.addProcess('r1', lease, second);
@@ -118,7 +118,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     );
 
     it(
-      'of the same pid replace each other within a run, and only there',
+      'replace an earlier process with the same pid, only within their run',
       withStore(open, async ({ store }) => {
         const one = await store.createRun(newRun('r1'));
         const two = await store.createRun(newRun('r2'));
@@ -131,7 +131,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     );
 
     it(
-      'of a run that does not exist are refused, and there are none',
+      'are rejected for a run that does not exist',
       withStore(open, async ({ store }) => {
         const added = store.addProcess('nope', { epoch: 1, incarnation: 'ann' }, first);
         await expect(added).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });

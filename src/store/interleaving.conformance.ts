@@ -30,16 +30,16 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('release' as const), who, run }) },
 );
 
-/** What one owner believes about one run. Another may have taken it long ago. */
+/** State of a run as one owner believes it to be. Another owner may have acquired the run since. */
 interface Belief {
   lease: Lease;
   seq: number;
 }
 
-/** Two owners who know nothing of each other: every belief is checked by the store alone. */
+/** Two owners that do not communicate: the store alone checks what each believes. */
 export function describeInterleavings(open: OpenStore): void {
   describe('two owners', () => {
-    it('keep histories gapless and never mix, whatever they do in whatever order', async () => {
+    it('keep histories gapless and separate, however their operations interleave', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(move, { maxLength: 30 }), async moves => {
           await withStore(open, ({ store }) => play(store, moves))();

@@ -13,6 +13,7 @@ import {
   byStart,
   checkBatch,
   checkLease,
+  currentHolder,
   type EventRow,
   holds,
   type InboxRow,
@@ -25,7 +26,6 @@ import {
   toInboxEntry,
   type WorkerRecord,
   type WorkerRegistry,
-  whoHolds,
 } from './runs.ts';
 
 interface Run {
@@ -42,8 +42,8 @@ interface Run {
 }
 
 /**
- * A store that lives and dies with the process. Payloads are kept as JSON text, so that what is read is a copy and
- * is exactly what a store on disk would give.
+ * Store in memory, lost when the process ends. Payloads are kept as JSON text, so a read returns the same copy as a
+ * store on disk would.
  */
 export function memoryStore(): EventStore {
   const runs = new Map<string, Run>();
@@ -68,7 +68,7 @@ export function memoryStore(): EventStore {
     if (run.status !== before) claims.followRun(run.runId);
   };
 
-  // The map is in order of creation, and sorting is stable: among equal times the youngest run stays first.
+  // The map is in order of creation, and sorting is stable: of runs with equal times the newest comes first.
   const newestFirst = (): Run[] =>
     [...runs.values()]
       .reverse()
@@ -106,7 +106,7 @@ export function memoryStore(): EventStore {
 
     async acquire(request) {
       const run = runWith(request.runId);
-      const held = whoHolds(run.holder, request);
+      const held = currentHolder(run.holder, request);
       if (held) return held;
       run.epoch += 1;
       run.holder = { ...request.owner, expiresAt: request.expiresAt };
@@ -197,7 +197,7 @@ export function memoryStore(): EventStore {
 }
 
 function write(run: Run, events: readonly NewEvent[], at: Timestamp): void {
-  // Serialised as a whole before the first one is kept: a payload that cannot be must not leave half a batch.
+  // Serialize all events before storing the first: one that cannot be serialized must not leave half a batch.
   const rows = events.map((event, index) => toEventRow(event, run.events.length + index + 1, at));
   for (const row of rows) run.events.push(row);
   Object.assign(run, outcomeOf(events, at));
@@ -225,7 +225,7 @@ interface Runs {
   readonly check: (fence: Fence) => void;
 }
 
-/** Claims that live and die with the process. */
+/** Claims in memory. */
 function memoryClaims({ statusOf, check }: Runs) {
   const claims = new Map<string, Claim>();
   let revision = 0;
@@ -280,14 +280,14 @@ function memoryClaims({ statusOf, check }: Runs) {
       heldBy(runId)
         .map(({ task }) => task)
         .sort(),
-    /** To be told when the status of a run has changed. */
+    /** Must be called when the status of a run has changed. */
     followRun(runId: string): void {
       if (heldBy(runId).length > 0) revision += 1;
     },
   };
 }
 
-/** A registry that lives and dies with the process. What is kept and what is read are copies. */
+/** Worker registry in memory. Stores and returns copies. */
 function memoryWorkers() {
   const workers = new Map<string, WorkerRecord>();
   const list = (): readonly WorkerRecord[] => [...workers.values()].map(copyOf).sort(byStart);
@@ -307,7 +307,7 @@ function memoryWorkers() {
   return { registry, list };
 }
 
-/** Flat, and without what a store on disk would not keep. */
+/** Flat copy without undefined fields, as a store on disk would return. */
 function copyOf(worker: WorkerRecord): WorkerRecord {
   const copy: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(worker)) if (value !== undefined) copy[field] = value;

@@ -13,7 +13,7 @@ import {
 export function describeOwnership(open: OpenStore): void {
   describe('ownership', () => {
     it(
-      'says who holds the run as long as the lease lasts',
+      'reports the owner until the lease expires',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));
         const result = await store.acquire({ ...takeover('r1'), now: time(9_999) });
@@ -23,7 +23,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'gives an expired run to whoever asks, with the next epoch',
+      'grants an expired run to the next caller, with the next epoch',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));
         const result = await store.acquire(takeover('r1'));
@@ -34,7 +34,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'gives a released run away at once and never uses an epoch twice',
+      'grants a released run at once and never reuses an epoch',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         await store.release('r1', lease, 'suspended');
@@ -45,7 +45,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'keeps the status of a run that is given up without a new one',
+      'keeps the status of a run that is released without a new status',
       withStore(open, async ({ store }) => {
         const first = await store.createRun(newRun('r1'));
         await store.release('r1', first, 'failed');
@@ -56,7 +56,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'gives the run of a provably dead owner away at once, but only of that one',
+      'grants a run at once if its owner, and no other, is provably dead',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('r1'));
         const early = { ...takeover('r1'), now: time(1) };
@@ -75,7 +75,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'lets an owner go on after its lease ran out, as long as nobody took the run',
+      'lets an owner continue after its lease expired, until another process acquires the run',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         await store.append({
@@ -91,7 +91,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'fences out the owner that lost the run: nothing that it does has an effect',
+      'fences out a previous owner: none of its writes has an effect',
       withStore(open, async ({ store }) => {
         const old = await store.createRun(newRun('r1'));
         await store.acquire(takeover('r1'));
@@ -122,7 +122,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'says whether a lease still counts, which an expired one does until the run is taken',
+      'reports whether a lease is valid, which an expired one is until the run is acquired',
       withStore(open, async ({ store }) => {
         const old = await store.createRun(newRun('r1', { expiresAt: time(0) }));
         expect(await store.holdsRun('r1', old)).toBe(true);
@@ -163,7 +163,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'lets nobody write to a run that was released, not even the one who did',
+      'fences out the process that released the run',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         await store.release('r1', lease, 'suspended');
@@ -174,7 +174,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'gives one lease to exactly one of 8 racers',
+      'grants the lease to exactly one of 8 concurrent callers',
       withStore(open, async ({ store, reopen }) => {
         await store.createRun(newRun('r1'));
         const names = Array.from({ length: 8 }, (_, index) => `racer-${index}`);
@@ -194,7 +194,7 @@ export function describeOwnership(open: OpenStore): void {
     );
 
     it(
-      'cannot give away a run that does not exist, and has nothing to renew or release there',
+      'cannot acquire, renew or release a run that does not exist',
       withStore(open, async ({ store }) => {
         const lease = { epoch: 1, incarnation: 'ann' };
         await expect(store.acquire(takeover('nope'))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });

@@ -3,8 +3,8 @@ import type { ClaimStore } from './claims.ts';
 import type { WorkerRecord, WorkerRegistry } from './runs.ts';
 
 /**
- * Where histories live. A run has one owner at a time; every write of the owner names its epoch, so that a process
- * that lost the run is fenced out by the store itself. Everybody else writes to the inbox.
+ * Storage of histories. A run has one owner at a time. Every write of the owner names its epoch, so the store itself
+ * fences out a process that has lost the run. All other processes write to the inbox.
  * All times come from the caller: a store has no clock.
  */
 export interface EventStore {
@@ -15,49 +15,49 @@ export interface EventStore {
   createRun(run: NewRun): Promise<Lease>;
 
   /**
-   * Takes the run if it was released, its lease has expired, or its owner is the one named in `provablyDead`.
-   * The epoch grows by one; whoever held the run before is fenced out from then on. Throws RUN_NOT_FOUND.
+   * Acquires the run if it was released, its lease has expired, or its owner is the one named in `provablyDead`.
+   * Increments the epoch, which fences out the previous owner. Throws RUN_NOT_FOUND.
    */
   acquire(request: AcquireRequest): Promise<AcquireResult>;
 
-  /** Extends the lease. `false`: the run has another owner now. */
+  /** Extends the lease. Returns `false` if the caller no longer owns the run. */
   renew(runId: string, lease: Lease, expiresAt: Timestamp): Promise<boolean>;
 
   /**
-   * Gives the run up, so that anybody can take it at once; its status stays what it was unless one is given.
-   * Does nothing if it has another owner by now.
+   * Releases the run, so any process can acquire it at once. Keeps its status unless one is given.
+   * Does nothing if the caller no longer owns the run.
    */
   release(runId: string, lease: Lease, status?: RunStatus): Promise<void>;
 
   /**
-   * Whether the lease still counts: to be asked right before something that cannot be undone and that no store guards.
-   * One that has expired counts until somebody takes the run. `false` for a run that does not exist.
+   * Returns whether the lease is still valid. Call it right before an irreversible action that no store guards.
+   * An expired lease is valid until another process acquires the run. Returns `false` for a run that does not exist.
    */
   holdsRun(runId: string, lease: Lease): Promise<boolean>;
 
   /**
-   * Appends a batch, durably, in one transaction: the epoch and the expected sequence are checked, the inbox
-   * messages that the events came from are deleted, and the summary follows `run.*` events.
-   * Throws FENCED, SEQUENCE_CONFLICT or RUN_NOT_FOUND, having written nothing.
+   * Appends a batch durably in one transaction, which also checks the epoch and the expected sequence, deletes the
+   * consumed inbox messages and updates the summary from `run.*` events.
+   * Throws FENCED, SEQUENCE_CONFLICT or RUN_NOT_FOUND, and then writes nothing.
    */
   append(batch: Batch): Promise<void>;
 
-  /** The history in order, each event validated; from `afterSeq` on. Throws RUN_NOT_FOUND, HISTORY_INVALID. */
+  /** Returns the events after `afterSeq` in order, each validated. Throws RUN_NOT_FOUND, HISTORY_INVALID. */
   read(runId: string, afterSeq?: number): Promise<readonly HistoryEvent[]>;
 
-  /** Newest first. */
+  /** Lists runs, newest first. */
   list(query?: RunQuery): Promise<readonly RunSummary[]>;
 
-  /** The runs whose id starts with `prefix` (at most 10), newest first. */
+  /** Returns at most 10 runs whose id starts with `prefix`, newest first. */
   find(prefix: string): Promise<readonly RunSummary[]>;
 
-  /** Leaves a message for the owner, or for the next resume. Throws RUN_NOT_FOUND. */
+  /** Posts a message to the current owner, or to the next one. Throws RUN_NOT_FOUND. */
   post(runId: string, message: InboxMessage, at: Timestamp): Promise<void>;
 
-  /** What waits in the inbox, oldest first. Reading does not consume: `append` does. */
+  /** Returns the pending messages, oldest first. Reading does not consume them; `append` does. */
   inbox(runId: string): Promise<readonly InboxEntry[]>;
 
-  /** Remembers a child process of the run, so that the next owner can end it if this one dies. Fenced like `append`. */
+  /** Records a child process of the run, so the next owner can stop it if this one dies. Fenced like `append`. */
   addProcess(runId: string, lease: Lease, process: ChildRecord): Promise<void>;
   removeProcess(runId: string, pid: number): Promise<void>;
   processes(runId: string): Promise<readonly ChildRecord[]>;
@@ -69,36 +69,36 @@ export interface EventStore {
   close(): Promise<void>;
 }
 
-/** What a store that is not elsewhere can tell at once, for whoever has to decide without waiting. */
+/** Synchronous reads of a local store, for schedulers that must decide without waiting. */
 export interface Glance {
-  /** Of the claims. */
+  /** Revision of the claims. */
   revision(): number;
   list(query: RunQuery): readonly RunSummary[];
-  /** Who owns a run; `undefined` if there is no such run. */
+  /** Owner of a run; `undefined` if there is no such run. */
   ownerOf(runId: string): RunSummary['owner'] | undefined;
-  /** The tasks whose claims are its own, and not settled. */
+  /** Tasks that the run has claimed and not settled. */
   tasksOf(runId: string): readonly string[];
   workers(): readonly WorkerRecord[];
 }
 
-/** That the run of whoever asks still is his. */
+/** Proof that the caller still owns the run. */
 export interface Fence {
   readonly runId: string;
   readonly lease: Lease;
 }
 
-/** Proof of ownership. */
+/** Proof that an incarnation has acquired a run. */
 export interface Lease {
   readonly epoch: number;
   readonly incarnation: string;
 }
 
-/** One life of one process. */
+/** Identity of a process. */
 export interface Owner {
   readonly incarnation: string;
   readonly host: string;
   readonly pid: number;
-  /** With the pid, names a process for ever: pids are used again. */
+  /** Start time of the process. Together with the pid it is unique, because the system reuses pids. */
   readonly processStart: string;
 }
 
@@ -116,7 +116,7 @@ export interface AcquireRequest {
   readonly owner: Owner;
   readonly now: Timestamp;
   readonly expiresAt: Timestamp;
-  /** Incarnation of an owner that the caller has seen to be dead. */
+  /** Incarnation of an owner that the caller knows to be dead. */
   readonly provablyDead?: string | undefined;
 }
 
@@ -127,21 +127,21 @@ export type AcquireResult =
 export interface Batch {
   readonly runId: string;
   readonly lease: Lease;
-  /** The sequence number of the last event that the caller knows of. */
+  /** Sequence number of the last event that the caller knows. */
   readonly expectedSeq: number;
   readonly at: Timestamp;
   readonly events: readonly NewEvent[];
-  /** Ids of inbox entries that became events, or that were found to mean nothing. */
+  /** Ids of inbox entries that became events or have no effect. */
   readonly consumed?: readonly number[];
 }
 
-/** `suspended`: nothing can go on without a person or a signal. */
+/** `suspended`: no step can continue without a person or a signal. */
 export type RunStatus = 'running' | 'suspended' | 'completed' | 'failed' | 'cancelled';
 
 export interface RunQuery {
   readonly limit?: number | undefined;
   readonly workflow?: string | undefined;
-  /** Any of them. */
+  /** Matches runs with any of these statuses. */
   readonly status?: RunStatus | readonly RunStatus[] | undefined;
 }
 
@@ -151,7 +151,7 @@ export interface RunSummary {
   readonly status: RunStatus;
   readonly startedAt: Timestamp;
   readonly endedAt: Timestamp | null;
-  /** Who has it; null when it was released. */
+  /** Current owner; null if the run was released. */
   readonly owner: (Owner & { readonly epoch: number; readonly expiresAt: Timestamp }) | null;
 }
 

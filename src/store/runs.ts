@@ -25,10 +25,10 @@ import type {
   RunStatus,
 } from './port.ts';
 
-/** How a run stands when somebody wants to write to it. */
+/** Current lease of a run, against which a write is checked. */
 export interface LeaseState {
   readonly epoch: number;
-  /** Of the owner; null when the run was released. */
+  /** Incarnation of the owner; null if the run was released. */
   readonly incarnation: string | null;
 }
 
@@ -37,14 +37,14 @@ export type LeaseHolder = Owner & { readonly expiresAt: Timestamp };
 export const holds = (leaseState: LeaseState, lease: Lease): boolean =>
   leaseState.epoch === lease.epoch && leaseState.incarnation === lease.incarnation;
 
-/** Throws FENCED if the lease is not the one that counts. */
+/** Throws FENCED if the lease is no longer valid. */
 export function checkLease(runId: string, leaseState: LeaseState, lease: Lease): void {
   if (holds(leaseState, lease)) return;
   const now = leaseState.incarnation === null ? 'was released' : `belongs to ${leaseState.incarnation}`;
   throw new RepriseError(
     'FENCED',
     `run ${runId} ${now} (epoch ${leaseState.epoch}); ${lease.incarnation} held epoch ${lease.epoch}`,
-    { hint: 'another process goes on with the run; nothing was written' },
+    { hint: 'another process continues the run; nothing was written' },
   );
 }
 
@@ -59,8 +59,8 @@ export function checkBatch(batch: Batch, leaseState: LeaseState & { readonly las
   );
 }
 
-/** Who stands in the way of taking the run; `undefined` when nobody does. */
-export function whoHolds(
+/** Owner that prevents the acquisition of a run; `undefined` if the run is free. */
+export function currentHolder(
   holder: LeaseHolder | null,
   { now, provablyDead }: AcquireRequest,
 ): Extract<AcquireResult, { kind: 'held' }> | undefined {
@@ -72,20 +72,20 @@ export function whoHolds(
 
 export const runNotFound = (runId: string): RepriseError =>
   new RepriseError('RUN_NOT_FOUND', `no run ${runId} in this store`, {
-    hint: 'see which runs there are: reprise list',
+    hint: 'list the runs: reprise list',
   });
 
 export const runIdTaken = (runId: string): RepriseError =>
-  new RepriseError('SEQUENCE_CONFLICT', `there is already a run ${runId}`, { hint: 'use another run id' });
+  new RepriseError('SEQUENCE_CONFLICT', `run ${runId} already exists`, { hint: 'use another run id' });
 
 export interface RunOutcome {
   readonly status: RunStatus;
   readonly endedAt: Timestamp | null;
 }
 
-/** What a batch says about the run as a whole; `undefined` if it says nothing. The last word counts. */
+/** Status of the run after a batch, from its last `run.*` event; `undefined` if it has none. */
 export function outcomeOf(events: readonly NewEvent[], at: Timestamp): RunOutcome | undefined {
-  const status = events.map(event => statusAfter(event.type)).findLast(said => said !== undefined);
+  const status = events.map(event => statusAfter(event.type)).findLast(after => after !== undefined);
   return status && { status, endedAt: status === 'running' ? null : at };
 }
 
@@ -119,7 +119,7 @@ function statusAfter(type: HistoryEvent['type']): RunStatus | undefined {
   }
 }
 
-/** An event as a store keeps it. A tuple, because a history is read as a whole and objects cost three times as much. */
+/** Stored form of an event. A tuple, because histories are read whole and objects cost three times as much. */
 export type EventRow = readonly [
   seq: number,
   at: string,
@@ -130,7 +130,7 @@ export type EventRow = readonly [
   data: string,
 ];
 
-/** Gives an event its place in the history. */
+/** Converts an event to its stored form. */
 export const toEventRow = (event: NewEvent, seq: number, at: Timestamp): EventRow => [
   seq,
   at,
@@ -141,7 +141,7 @@ export const toEventRow = (event: NewEvent, seq: number, at: Timestamp): EventRo
   JSON.stringify(event.data),
 ];
 
-/** The events that follow `afterSeq`, each validated. Throws HISTORY_INVALID at a gap, an unknown or a malformed row. */
+/** Validates the rows after `afterSeq`. Throws HISTORY_INVALID at a gap and at an unknown or malformed event. */
 export function toHistory(runId: string, afterSeq: number, rows: readonly EventRow[]): HistoryEvent[] {
   return rows.map((row, index) => {
     const seq = afterSeq + index + 1;
@@ -158,8 +158,8 @@ export function toHistory(runId: string, afterSeq: number, rows: readonly EventR
 const rowLength = 7;
 
 /**
- * The same for rows that stand one after the other in one list, with data that were read already. Undefined if
- * one is not where it should be; throws HISTORY_INVALID if one is malformed.
+ * The same for rows that are concatenated in one list, with their data already parsed. Returns `undefined` if a sequence
+ * number is not at its expected index; throws HISTORY_INVALID if an event is malformed.
  */
 export function toHistoryOfList(
   runId: string,
@@ -174,7 +174,7 @@ export function toHistoryOfList(
   return events;
 }
 
-/** Fields by their index: to take a list apart by a pattern costs as much as all the rest. */
+/** Reads fields by index: destructuring the list costs as much as everything else here. */
 function eventOf(runId: string, row: readonly unknown[], first: number, data: unknown): HistoryEvent {
   const seq = row[first];
   const at = row[first + 1];
@@ -182,7 +182,7 @@ function eventOf(runId: string, row: readonly unknown[], first: number, data: un
   const step = row[first + 3];
   const worker = row[first + 4];
   const attempt = row[first + 5];
-  // Nearly every event is like this, and an object that gets all of its fields at once is smaller and faster.
+  // Nearly every event has this shape, and an object literal is smaller and faster than one that grows.
   if (step !== null && worker === null && attempt !== null)
     return parseParts({ seq, runId, at, type, step, attempt, data });
   const parts: Mutable<EventParts> = { seq, runId, at, type };
@@ -196,7 +196,7 @@ function eventOf(runId: string, row: readonly unknown[], first: number, data: un
 function historyInvalid(runId: string, seq: number, what: string, cause?: unknown): RepriseError {
   const hint = cause instanceof RepriseError ? cause.hint : undefined;
   return new RepriseError('HISTORY_INVALID', `event ${seq} of run ${runId} ${what}`, {
-    hint: hint ?? 'the store is damaged: restore it from a backup, or start the workflow again',
+    hint: hint ?? 'the store is damaged: restore it from a backup, or start a new run',
     cause,
   });
 }
@@ -226,7 +226,7 @@ export interface InboxRow {
   readonly message: string;
 }
 
-/** Throws HISTORY_INVALID, naming the run and the entry: a message that nobody understands must not be lost silently. */
+/** Throws HISTORY_INVALID with the run and the entry: an unknown message must not be lost silently. */
 export function toInboxEntry(runId: string, { id, at, message }: InboxRow): InboxEntry {
   try {
     return { id, at, message: toMessage(JSON.parse(message)) };
@@ -238,12 +238,12 @@ export function toInboxEntry(runId: string, { id, at, message }: InboxRow): Inbo
   }
 }
 
-/** The workers of a project, as they describe themselves. Nothing is decided by it but what is shown and said to others. */
+/** Worker processes of a project, as they describe themselves. Informative only: ownership never depends on it. */
 export interface WorkerRegistry {
   /** Adds or replaces the worker with this incarnation. */
   put(worker: WorkerRecord): Promise<void>;
   remove(incarnation: string): Promise<void>;
-  /** By when they started; by name if that was at the same time. */
+  /** Lists the workers by start time, then by name. */
   list(): Promise<readonly WorkerRecord[]>;
 }
 
@@ -259,23 +259,23 @@ export type WorkerState = (typeof workerStates)[number];
 
 export interface WorkerRecord extends Owner {
   readonly name: string;
-  /** What it lands on. */
+  /** Branch to land on. */
   readonly branch: string;
   readonly startedAt: Timestamp;
-  /** Its last sign of life. */
+  /** Time of the last heartbeat. */
   readonly beatAt: Timestamp;
   readonly state: WorkerState;
   readonly task?: string | undefined;
   readonly agent?: string | undefined;
   readonly runId?: string | undefined;
-  /** What it waits for, or did last. */
+  /** Details of its state, such as the reason for waiting. */
   readonly note?: string | undefined;
-  /** Of all its tasks so far; `null` if part of it is not known. */
+  /** Cost of all its tasks so far; `null` if it is not fully known. */
   readonly costUsd: number | null;
 }
 
 const orderOf = ({ startedAt, name, incarnation }: WorkerRecord): string =>
   [startedAt, name, incarnation].join('\0');
 
-/** The order in which a store lists them. */
+/** Order in which stores list workers. */
 export const byStart = (a: WorkerRecord, b: WorkerRecord): number => (orderOf(a) < orderOf(b) ? -1 : 1);

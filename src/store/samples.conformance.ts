@@ -6,7 +6,7 @@ import type { EventStore, NewRun, Owner } from './port.ts';
 /** A fresh, empty store for one test. */
 interface StoreUnderTest {
   readonly store: EventStore;
-  /** Another instance on the same data, as a second process would have; for stores that outlive a process. */
+  /** Opens a second instance on the same data, as another process would. Absent for stores in memory. */
   readonly reopen?: () => Promise<EventStore>;
   readonly cleanup: () => Promise<void>;
 }
@@ -23,7 +23,7 @@ export const withStore = (open: OpenStore, test: (opened: StoreUnderTest) => Pro
   }
 };
 
-/** A moment, so many milliseconds after an arbitrary one. */
+/** Timestamp a number of milliseconds after an arbitrary start. */
 export const time = (ms: number): Timestamp => toTimestamp(1_767_225_600_000 + ms);
 
 export const owner = (incarnation: string): Owner => ({
@@ -45,7 +45,7 @@ export const completed = (step: string, output: Json = null): NewEvent => ({
   data: { output },
 });
 
-/** Owned by `ann` until 10 seconds have passed, with `run.started` as its first event. */
+/** A run owned by `ann` for 10 seconds, with `run.started` as its first event. */
 export const newRun = (runId: string, changes: Partial<NewRun> = {}): NewRun => ({
   runId,
   workflow: 'fix',
@@ -56,7 +56,7 @@ export const newRun = (runId: string, changes: Partial<NewRun> = {}): NewRun => 
   ...changes,
 });
 
-/** What `bob` asks for after ann's lease has expired. */
+/** Request of `bob` to acquire a run once ann's lease has expired. */
 export const takeover = (runId: string, incarnation = 'bob') => ({
   runId,
   owner: owner(incarnation),

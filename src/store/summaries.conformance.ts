@@ -34,7 +34,7 @@ export function describeSummaries(open: OpenStore): void {
     });
 
     it(
-      'take the last word of a batch, also of the one that creates the run',
+      'follow the last `run.*` event of a batch, also of the one that creates the run',
       withStore(open, async ({ store }) => {
         const events: NewEvent[] = [
           { type: 'run.failed', data: { error } },
@@ -47,7 +47,7 @@ export function describeSummaries(open: OpenStore): void {
     );
 
     it(
-      'do not change with what steps do',
+      'do not change with the events of steps',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         const before = await store.list();
@@ -61,7 +61,7 @@ export function describeSummaries(open: OpenStore): void {
     );
 
     it.each<RunStatus>(['running', 'suspended', 'completed', 'failed', 'cancelled'])(
-      'keep the status %s that a run is released with',
+      'keep the status %s with which a run is released',
       async status => {
         await withStore(open, async ({ store }) => {
           const lease = await store.createRun(newRun('r1'));
@@ -72,7 +72,7 @@ export function describeSummaries(open: OpenStore): void {
     );
 
     it(
-      'are listed newest first, and the later created first among equals',
+      'are listed newest first, by order of creation among equal times',
       withStore(open, async ({ store }) => {
         await store.createRun(newRun('b', { at: time(5) }));
         await store.createRun(newRun('z', { at: time(1) }));
@@ -90,7 +90,7 @@ export function describeSummaries(open: OpenStore): void {
     );
 
     it(
-      'are listed by their status, in the same order',
+      'can be filtered by status, in the same order',
       withStore(open, async ({ store }) => {
         const statuses: RunStatus[] = ['running', 'suspended', 'completed', 'failed', 'cancelled', 'running'];
         for (const [index, status] of statuses.entries()) {
@@ -110,7 +110,7 @@ export function describeSummaries(open: OpenStore): void {
     );
 
     it(
-      'are found by the beginning of the id, taken literally',
+      'are found by a prefix of the id, taken literally',
       withStore(open, async ({ store }) => {
         const names = ['ab1', 'ab2', 'aB3', 'a%4', 'a_5', 'b', 'ab\u{10FFFF}x'];
         for (const [index, runId] of names.entries())
@@ -126,7 +126,7 @@ export function describeSummaries(open: OpenStore): void {
     );
 
     it(
-      'are found ten at most, the newest ones',
+      'are limited to the ten newest with the prefix',
       withStore(open, async ({ store }) => {
         for (let index = 0; index < 12; index++) {
           await store.createRun(newRun(`r${String(index).padStart(2, '0')}`, { at: time(index) }));

@@ -13,11 +13,11 @@ const worker = (name: string, changes: Partial<WorkerRecord> = {}): WorkerRecord
   ...changes,
 });
 
-/** What workers say of themselves. */
+/** The registry of worker processes. */
 export function describeWorkers(open: OpenStore): void {
   describe('workers', () => {
     it(
-      'are listed by when they started, then by name, with all that they said',
+      'are listed by start time, then by name, with all their fields',
       withStore(open, async ({ store: { workers } }) => {
         const busy = worker('zoe', {
           state: 'working',
@@ -42,7 +42,7 @@ export function describeWorkers(open: OpenStore): void {
     });
 
     it(
-      'replace what they said before, and nothing of it stays',
+      'replace their previous record completely',
       withStore(open, async ({ store: { workers } }) => {
         await workers.put(worker('bob'));
         await workers.put(worker('ann', { state: 'working', task: 'a', agent: 'implement', runId: 'r1' }));
@@ -54,18 +54,18 @@ export function describeWorkers(open: OpenStore): void {
     );
 
     it(
-      'of the same name are two if they are two incarnations',
+      'are distinguished by their incarnation, not by their name',
       withStore(open, async ({ store: { workers } }) => {
         await workers.put(worker('ann'));
         await workers.put(worker('ann', { incarnation: 'ann-2' }));
         await workers.remove('ann-1');
-        await workers.remove('nobody');
+        await workers.remove('unknown');
         expect((await workers.list()).map(each => each.incarnation)).toEqual(['ann-2']);
       }),
     );
 
     it(
-      'are seen by other processes',
+      'are visible to other processes',
       withStore(open, async ({ store, reopen }) => {
         await store.workers.put(worker('ann'));
         const other = (await reopen?.()) ?? store;

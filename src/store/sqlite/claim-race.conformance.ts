@@ -9,15 +9,15 @@ interface Race {
   readonly rounds: number;
 }
 
-/** Names of tasks. */
+/** Task names that one process printed. */
 interface Result {
   readonly won: readonly string[];
   readonly lost: readonly string[];
 }
 
 /**
- * Processes that have all seen the same claims try to get all tasks at the same time. In one round of five a winner
- * lets go at once: then the token alone stands between the others and a second claim.
+ * Lets processes that have all seen the same claims claim all tasks at the same time. In one of five rounds a winner
+ * releases its claim at once, so only the token keeps the other processes from a second claim.
  */
 export async function raceForTasks({ processes, tasks, rounds }: Race): Promise<void> {
   const { file, store } = await temporaryStore();
@@ -29,9 +29,9 @@ export async function raceForTasks({ processes, tasks, rounds }: Race): Promise<
   const all = Array.from({ length: tasks }, (_, index) => `task-${index}`).toSorted();
 
   for (let round = 0; round < rounds; round++) {
-    const isHeldOn = round % 5 !== 1;
+    const isKept = round % 5 !== 1;
     await Promise.all(racers.map(racer => racer.printed(2 * round + 1)));
-    for (const racer of racers) racer.start(isHeldOn ? 'hold' : 'release at once');
+    for (const racer of racers) racer.send(isKept ? 'hold' : 'release at once');
     await Promise.all(racers.map(racer => racer.printed(2 * round + 2)));
 
     const results = racers.map(racer => racer.lines.at(-1) as unknown as Result);
@@ -41,8 +41,8 @@ export async function raceForTasks({ processes, tasks, rounds }: Race): Promise<
     expect(claims.map(({ task, token }) => ({ task, token }))).toEqual(
       all.map(task => ({ task, token: round + 1 })),
     );
-    expect(claims.filter(isHeld)).toHaveLength(isHeldOn ? tasks : 0);
-    for (const racer of racers) racer.start('end the run');
+    expect(claims.filter(isHeld)).toHaveLength(isKept ? tasks : 0);
+    for (const racer of racers) racer.send('end the run');
   }
   for (const racer of racers) racer.finish();
   await Promise.all(racers.map(racer => racer.done()));

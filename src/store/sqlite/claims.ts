@@ -39,7 +39,7 @@ interface ClaimsContext {
   readonly check: (fence: Fence) => void;
 }
 
-/** The claims of tasks. */
+/** Claims in a SQLite database. */
 export function claimsOn({ db, transactions: { read, write }, statusOf, check }: ClaimsContext) {
   const one = db.prepare(`${selectClaims} WHERE task = ?`);
   const all = db.prepare(selectClaims);
@@ -133,7 +133,7 @@ interface WorkerRow {
   readonly cost_usd: number | null;
 }
 
-/** The workers of a project. */
+/** Worker registry in a SQLite database. */
 export function workersOn(db: Database, { read, write }: Transactions) {
   const put = db.prepare(
     `INSERT OR REPLACE INTO workers

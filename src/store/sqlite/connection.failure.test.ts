@@ -17,7 +17,7 @@ function emptyWriteAheadLog(file: string): void {
 }
 
 describe('a store that fails', () => {
-  it('says that a file is damaged which is not a database', async () => {
+  it('reports damage if the file is not a database', async () => {
     const file = await temporaryFile();
     const garbage = 'not a database, but long enough to be taken for one '.repeat(40);
     writeFileSync(file, garbage);
@@ -25,7 +25,7 @@ describe('a store that fails', () => {
     expect(readFileSync(file, 'utf8')).toBe(garbage);
   });
 
-  it('says that a file is damaged whose pages were overwritten', async () => {
+  it('reports damage if pages of the file were overwritten', async () => {
     const { file, store } = await temporaryStore();
     const events = Array.from({ length: 2000 }, (_, index) => completed('fix', index));
     await store.createRun(newRun('r1', { events }));
@@ -41,22 +41,22 @@ describe('a store that fails', () => {
     await expect(readBack()).rejects.toMatchObject(failure(/restore it from a backup/));
   });
 
-  it('says that the path is wrong when it is a folder', async () => {
+  it('reports a wrong path if it is a folder', async () => {
     const file = await temporaryFile();
     mkdirSync(file);
     await expect(openSqliteStore({ file })).rejects.toMatchObject(failure(/check that the path is a file/));
   });
 
-  it('says that the folder is wrong when a part of it is a file', async () => {
+  it('reports a wrong folder if a part of its path is a file', async () => {
     const folder = await temporaryFolder();
     writeFileSync(join(folder, 'state'), '');
     const file = join(folder, 'state', 'deep', 'reprise.db');
     await expect(openSqliteStore({ file })).rejects.toMatchObject(
-      failure(/every part of the path is a folder/),
+      failure(/every part of the path is a writable folder/),
     );
   });
 
-  it('says that it is read-only when it is, and stays readable', async () => {
+  it('reports that it is read-only, and stays readable', async () => {
     const { file, store } = await temporaryStore();
     const lease = await store.createRun(newRun('r1'));
     const reader = await openSqliteStore({ file, readonly: true });
@@ -70,7 +70,7 @@ describe('a store that fails', () => {
     await store.append(batch);
   });
 
-  it('says that another process holds the lock', async () => {
+  it('reports that another process holds the lock', async () => {
     const { file } = await temporaryStore();
     const [first, second] = [new DatabaseSync(file), new DatabaseSync(file, { timeout: 0 })];
     onTestFinished(() => {
@@ -87,12 +87,12 @@ describe('a store that fails', () => {
     expect(toStoreFailure(file, thrown)).toMatchObject(failure(/another process/));
   });
 
-  it('passes on what SQLite did not throw', () => {
+  it('passes on errors that are not from SQLite', () => {
     const bug = new TypeError('a bug');
     expect(toStoreFailure('x.db', bug)).toBe(bug);
   });
 
-  it('is readable and whole when the disk is full, and goes on when there is space again', async () => {
+  it('stays readable and consistent when the disk is full, and works again once there is space', async () => {
     const file = await temporaryFile();
     const db = await openDatabase({ file });
     onTestFinished(() => db.close());

@@ -7,21 +7,21 @@ import { RepriseError } from '../../core/index.ts';
 export type Database = DatabaseSyncInstance;
 
 export interface SqliteLocation {
-  /** Created, with its folder, unless `readonly`. */
+  /** Path of the file. It is created, with its folder, unless `readonly`. */
   readonly file: string;
   readonly readonly?: boolean | undefined;
-  /** Unless it is false, what was committed is there after a loss of power as well. */
+  /** Whether commits survive a loss of power. Defaults to `true`. */
   readonly durable?: boolean | undefined;
 }
 
 const busyTimeoutMs = 5000;
 const maxWalAttempts = 50;
 
-// `import` takes twice as long: it reads CommonJS modules once more to find their exports.
+// `import` takes twice as long, because it reads a CommonJS module once more to find its exports.
 const loadSqlite = (): typeof import('@photostructure/sqlite') =>
   createRequire(import.meta.url)('@photostructure/sqlite');
 
-/** Opens the file and makes commits durable. Whoever has checked that it is a store goes on with `enableWriteAheadLog`. */
+/** Opens the file and makes commits durable. Call `enableWriteAheadLog` after checking that it is a store. */
 export async function openDatabase({
   file,
   readonly = false,
@@ -32,7 +32,7 @@ export async function openDatabase({
     if (!readonly) mkdirSync(dirname(file), { recursive: true });
   } catch (cause) {
     throw new RepriseError('STORE_FAILED', `the folder of the store ${file} cannot be created`, {
-      hint: 'check that every part of the path is a folder that may be written to',
+      hint: 'check that every part of the path is a writable folder',
       cause,
     });
   }
@@ -43,7 +43,7 @@ export async function openDatabase({
   });
 }
 
-/** Lets readers and the writer work at the same time. The mode stays with the file. */
+/** Switches to write-ahead logging, so readers do not block the writer. The mode is stored in the file. */
 export function enableWriteAheadLog(db: Database): void {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -51,20 +51,20 @@ export function enableWriteAheadLog(db: Database): void {
       if (mode === 'wal') return;
       throw new RepriseError(
         'STORE_FAILED',
-        `the store cannot use a write-ahead log (it is in mode ${mode})`,
+        `the store cannot use a write-ahead log (its journal mode is ${mode})`,
         {
-          hint: 'put it on a local disk: network file systems do not offer the locks that it needs',
+          hint: 'move it to a local disk: network file systems lack the locks that it needs',
         },
       );
     } catch (thrown) {
       if (!isLocked(thrown) || attempt === maxWalAttempts) throw thrown;
     }
-    // Changing the mode fails at once when another process is opening the file too; a transaction waits for it.
+    // Changing the mode fails at once while another process opens the file; a transaction waits for that process.
     db.exec('BEGIN IMMEDIATE; COMMIT');
   }
 }
 
-/** Calls `work`; whatever SQLite throws in it becomes STORE_FAILED. */
+/** Calls `work` and converts errors of SQLite to STORE_FAILED. */
 export function withStoreFailures<T>(file: string, work: () => T): T {
   try {
     return work();
@@ -74,7 +74,7 @@ export function withStoreFailures<T>(file: string, work: () => T): T {
 }
 
 export interface Transactions {
-  /** Runs `work` in a transaction that has the write lock from the beginning; whatever it throws undoes all of it. */
+  /** Runs `work` in a transaction that takes the write lock at its start. An error rolls everything back. */
   write<T>(work: () => T): T;
   read<T>(work: () => T): T;
 }
@@ -106,7 +106,7 @@ function transaction<T>({ db, begin, commit, work }: Transaction<T>): T {
     commit.run();
     return result;
   } catch (thrown) {
-    // A full disk has already undone it.
+    // SQLite itself has already rolled back if the disk is full.
     if (db.isTransaction) db.exec('ROLLBACK');
     throw thrown;
   }
@@ -114,7 +114,7 @@ function transaction<T>({ db, begin, commit, work }: Transaction<T>): T {
 
 type Trouble = 'full' | 'readonly' | 'locked' | 'damaged' | 'unopenable' | 'io' | 'other';
 
-/** The primary result code of SQLite, and its text: the driver leaves the code out of some errors. */
+/** Primary result codes of SQLite with their texts, because the driver omits the code of some errors. */
 const troubles: readonly { readonly code: number; readonly text: string; readonly trouble: Trouble }[] = [
   { code: 3, text: 'access permission denied', trouble: 'readonly' },
   { code: 5, text: 'database is locked', trouble: 'locked' },
@@ -141,7 +141,7 @@ function troubleOf(thrown: Error & { readonly errcode?: unknown }): Trouble {
 
 const isLocked = (thrown: unknown): boolean => isSqliteError(thrown) && troubleOf(thrown) === 'locked';
 
-/** Turns what SQLite threw into STORE_FAILED with a hint that fits; anything else passes through. */
+/** Converts an error of SQLite to STORE_FAILED with a fitting hint. Returns any other error unchanged. */
 export function toStoreFailure(file: string, thrown: unknown): unknown {
   if (!isSqliteError(thrown)) return thrown;
   const { what, hint } = explain(troubleOf(thrown));
@@ -156,7 +156,7 @@ function explain(trouble: Trouble): { readonly what: string; readonly hint: stri
     case 'full':
       return {
         what: 'cannot grow',
-        hint: 'the disk is full: free some space, then resume the run; all that was recorded is safe',
+        hint: 'the disk is full: free some space, then resume the run; all recorded events are safe',
       };
     case 'readonly':
       return {
@@ -166,17 +166,17 @@ function explain(trouble: Trouble): { readonly what: string; readonly hint: stri
     case 'locked':
       return {
         what: 'is locked',
-        hint: 'another process has been writing to it for too long: wait for that one or end it, then try again',
+        hint: 'another process has held the write lock for too long: wait for it or stop it, then try again',
       };
     case 'damaged':
       return {
         what: 'is damaged',
-        hint: 'keep a copy and restore it from a backup, or move it away to start with an empty one',
+        hint: 'keep a copy and restore it from a backup, or move it away to start with an empty store',
       };
     case 'unopenable':
       return {
         what: 'cannot be opened',
-        hint: 'check that the path is a file, that its folder exists and that both may be written to',
+        hint: 'check that the path is a file, that its folder exists and that both are writable',
       };
     case 'io':
       return {

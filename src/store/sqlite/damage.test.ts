@@ -12,7 +12,7 @@ async function storeWithHistory(damage: string) {
   return store;
 }
 
-describe('a damaged history', () => {
+describe('a damaged store', () => {
   it.each([
     [
       'an unknown type',
@@ -33,32 +33,32 @@ describe('a damaged history', () => {
       4,
       /JSON/,
     ],
-    ['data and something after them', `UPDATE events SET data = '{"output":1},2' WHERE seq = 3`, 3, /JSON/],
+    ['data followed by another value', `UPDATE events SET data = '{"output":1},2' WHERE seq = 3`, 3, /JSON/],
     [
-      'data that hold the next event too',
+      'data that contains the next event too',
       `UPDATE events SET data = '{"output":1},4,"t","step.completed","x",null,1,{"output":2}' WHERE seq = 3`,
       3,
       /JSON/,
     ],
     [
-      'data that make sense only together with the next',
+      'data that is valid only together with the next',
       `UPDATE events SET data = iif(seq = 3, '{"output":[1', '2]}') WHERE seq IN (3, 4)`,
       3,
       /JSON/,
     ],
     [
-      'data with a field too many',
+      'data with an extra field',
       `UPDATE events SET data = '{"output":1,"x":2}' WHERE seq = 4`,
       4,
       /malformed/,
     ],
-    ['data with a field too few', `UPDATE events SET data = '{}' WHERE seq = 4`, 4, /output/],
+    ['data with a missing field', `UPDATE events SET data = '{}' WHERE seq = 4`, 4, /output/],
     ['an empty step', `UPDATE events SET step = '' WHERE seq = 2`, 2, /step/],
     ['a negative worker', `UPDATE events SET worker = -1 WHERE seq = 2`, 2, /worker/],
     ['an attempt of 0', `UPDATE events SET attempt = 0 WHERE seq = 2`, 2, /attempt/],
     ['an event missing at the start', 'DELETE FROM events WHERE seq = 1', 1, /missing/],
     ['an event missing in the middle', 'DELETE FROM events WHERE seq = 3', 3, /missing/],
-  ])('with %s is refused, naming the run and the event', async (_, damage, seq, reason) => {
+  ])('with %s is rejected, naming the run and the event', async (_, damage, seq, reason) => {
     const store = await storeWithHistory(damage);
     const refused = store.read('r1');
     await expect(refused).rejects.toMatchObject({ code: 'HISTORY_INVALID', hint: expect.any(String) });
@@ -66,7 +66,7 @@ describe('a damaged history', () => {
     await expect(refused).rejects.toThrow(reason);
   });
 
-  it('is refused at the first damaged event, far into a long one too', async () => {
+  it('is rejected at the first damaged event, also far into a long history', async () => {
     const { file, store } = await temporaryStore();
     const steps = Array.from({ length: 1200 }, (_, index) => completed(`s${index}`));
     await store.createRun(newRun('r1', { events: [started, ...steps] }));
@@ -78,14 +78,14 @@ describe('a damaged history', () => {
     expect(await store.read('r1', 888)).toHaveLength(313);
   });
 
-  it('is refused from the event on that was asked for', async () => {
+  it('is rejected only if the damage is after the requested sequence number', async () => {
     const store = await storeWithHistory('DELETE FROM events WHERE seq = 3');
     await expect(store.read('r1', 2)).rejects.toThrow('event 3 of run r1 is missing');
     expect(await store.read('r1', 3)).toHaveLength(1);
   });
 
   it.each([`'{"kind":"dance"}'`, `'{"kind":"cancel","reason":"x","shout":true}'`, `'nonsense'`])(
-    'goes for the inbox too: %s',
+    'with the invalid inbox message %s is rejected',
     async message => {
       const store = await storeWithHistory(
         `INSERT INTO inbox (run_id, at, message) VALUES ('r1', 'now', ${message})`,

@@ -19,15 +19,15 @@ interface Continuation {
 }
 
 interface JoinedRows {
-  /** Null if there are none. */
+  /** JSON array of all rows; null if there are none. */
   readonly list: string | null;
   readonly total: number;
 }
 
-/** All values of one query stay alive until it is done, and weigh on every garbage collection meanwhile. */
+/** Number of events per query. All values of a query stay alive until it ends and slow down garbage collection. */
 const rowsAtOnce = 500;
 
-/** The events of all runs. */
+/** Events of all runs. */
 export function historyTable(db: Database) {
   const insert = db.prepare(
     'INSERT INTO events (run_id, seq, at, type, step, worker, attempt, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
@@ -36,8 +36,8 @@ export function historyTable(db: Database) {
     'SELECT seq, at, type, step, worker, attempt, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?';
   const after = db.prepare(selectAfter);
   after.setReturnArrays(true);
-  // One text for many events costs less than a value for each field of each. `data` goes into it as it is: if it is not
-  // one JSON value, the numbers of the events after it are not where they should be, or an event is missing.
+  // One text for many events is cheaper than one value per field. `data` is inserted unescaped: if it is not a single
+  // JSON value, a sequence number is not at its expected index or the number of events differs, and the read falls back.
   const listAfter = db.prepare(
     `SELECT '[' || group_concat(concat_ws(',',
       seq, json_quote(at), json_quote(type), json_quote(step), ifnull(worker, 'null'), ifnull(attempt, 'null'), data
@@ -50,7 +50,7 @@ export function historyTable(db: Database) {
       const events = toHistoryOfList(runId, afterSeq, list === null ? [] : JSON.parse(list));
       if (events?.length === total) return events;
     } catch {
-      // Row by row it shows which one is damaged, and what is only too much for one text can be read.
+      // Reading row by row finds the damaged event, and succeeds if the batch was only too large for one text.
     }
     const rows: EventRow[] = after.all(runId, afterSeq, rowsAtOnce);
     return toHistory(runId, afterSeq, rows);
@@ -93,7 +93,7 @@ interface RunRow {
 
 const newestFirst = 'ORDER BY started_at DESC, number DESC';
 
-/** The summaries of runs. */
+/** Summaries of runs. */
 export function runsTable(db: Database) {
   const insert = db.prepare(
     `INSERT INTO runs (run_id, workflow, status, started_at, epoch, incarnation, host, pid, process_start, expires_at)
@@ -106,11 +106,11 @@ export function runsTable(db: Database) {
     `SELECT * FROM runs WHERE status IN (SELECT value FROM json_each(?)) AND workflow = coalesce(?, workflow)
      ${newestFirst} LIMIT ?`,
   );
-  // Exact also where LIKE and an upper bound are not; the lower bound lets the index skip what comes before.
+  // `substr` is exact where LIKE and an upper bound are not; the lower bound lets the index skip smaller ids.
   const withPrefix = db.prepare(
     `SELECT * FROM runs WHERE run_id >= ?1 AND substr(run_id, 1, length(?1)) = ?1 ${newestFirst} LIMIT 10`,
   );
-  // Read before every append: one statement for the owner and the end of the history.
+  // Read before every append, so one statement returns both the owner and the last sequence number.
   const leaseState = db.prepare(
     `SELECT epoch, incarnation, coalesce((SELECT max(seq) FROM events WHERE events.run_id = runs.run_id), 0)
      FROM runs WHERE run_id = ?`,
@@ -118,7 +118,7 @@ export function runsTable(db: Database) {
   leaseState.setReturnArrays(true);
 
   return {
-    /** `false` if the id is taken. */
+    /** Returns `false` if the id is taken. */
     insert({ runId, workflow, at, owner, expiresAt }: NewRun): boolean {
       const { incarnation, host, pid, processStart } = owner;
       return insert.run(runId, workflow, at, incarnation, host, pid, processStart, expiresAt).changes === 1;

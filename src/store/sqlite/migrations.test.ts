@@ -6,7 +6,7 @@ import { latestVersion } from './migrations.ts';
 import { openSqliteStore } from './store.ts';
 import { temporaryFile } from './temporary.conformance.ts';
 
-/** Version 1 as it was released, with rows in every table. Never to be changed. */
+/** Version 1 as released, with rows in every table. Must never change. */
 const version1 = `
   PRAGMA journal_mode = WAL;
   CREATE TABLE runs (
@@ -35,7 +35,7 @@ const version1 = `
   INSERT INTO inbox VALUES (5, 'held', '${time(3)}', '{"kind":"cancel","reason":"enough"}');
 `;
 
-/** Version 2 as it was released, with a row in the table that it added. Never to be changed. */
+/** Version 2 as released, with a row in the table that it added. Must never change. */
 const version2 = `
   ${version1}
   CREATE TABLE processes (
@@ -94,7 +94,7 @@ describe('migrations', () => {
     expect(await store.processes('held')).toEqual(version === 1 ? [] : [child]);
   });
 
-  it('make a store of version 1 do what only a later one can', async () => {
+  it('add the features of later versions to a store of version 1', async () => {
     const store = await opened(await fileWith(version1));
     const lease = { epoch: 2, incarnation: 'ann' };
     await store.addProcess('held', lease, { pid: 7, processStart: '70', step: 'fix' });
@@ -110,7 +110,7 @@ describe('migrations', () => {
     expect(await store.inbox('held')).toEqual([]);
   });
 
-  it('make runs of version 2 claim tasks, be found by their status, and have workers', async () => {
+  it('add claims, the filter by status and workers to a store of version 2', async () => {
     const store = await opened(await fileWith(version2));
     expect(await store.list({ status: 'completed' })).toMatchObject([{ runId: 'old' }]);
     const request = { task: 'a', seen: 0, version: 'v1', by: 'ann', at: time(4) };
@@ -141,7 +141,7 @@ describe('migrations', () => {
     expect(query(old, 'PRAGMA user_version')).toEqual([{ user_version: latestVersion }]);
   });
 
-  it('do not happen twice', async () => {
+  it('run only once', async () => {
     const file = await fileWith(version1);
     const first = await opened(file);
     await first.addProcess(
@@ -153,7 +153,7 @@ describe('migrations', () => {
     expect(await second.processes('held')).toHaveLength(1);
   });
 
-  it('refuse a store of a newer version and leave it as it is', async () => {
+  it('refuse a store of a newer version and do not change it', async () => {
     const file = await fileWith(`${version1}; PRAGMA user_version = ${latestVersion + 1}`);
     const before = readFileSync(file);
     for (const readonly of [false, true]) {
@@ -172,12 +172,12 @@ describe('migrations', () => {
     const before = readFileSync(file);
     await expect(openSqliteStore({ file })).rejects.toMatchObject({
       code: 'STORE_FAILED',
-      message: expect.stringContaining('not a store of Reprise'),
+      message: expect.stringContaining('not a Reprise store'),
     });
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  it('are left to a writer: a reader refuses a store of version 1', async () => {
+  it('need a writer: a reader refuses a store of version 1', async () => {
     const file = await fileWith(version1);
     await expect(openSqliteStore({ file, readonly: true })).rejects.toMatchObject({
       code: 'STORE_FAILED',

@@ -1,10 +1,10 @@
 import { RepriseError } from '../../core/index.ts';
 import type { Database } from './connection.ts';
 
-/** Marks a SQLite file as ours, so that nobody's other database is ever given our tables. */
+/** Marks a SQLite file as a Reprise store, so no tables are ever created in another program's database. */
 const applicationId = 0x52_70_72_73;
 
-/** Entry n leads from version n to n + 1. An entry that was released never changes. */
+/** Entry n migrates version n to n + 1. A released entry must never change. */
 const migrations: readonly string[] = [
   `
   CREATE TABLE runs (
@@ -35,7 +35,7 @@ const migrations: readonly string[] = [
     PRIMARY KEY (run_id, seq)
   ) STRICT, WITHOUT ROWID;
 
-  -- Ids are never used again: an owner may still be working on a message that it has read.
+  -- Ids are never reused: an owner may still be processing a message that it has read.
   CREATE TABLE inbox (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT NOT NULL REFERENCES runs (run_id),
@@ -74,7 +74,7 @@ const migrations: readonly string[] = [
   CREATE INDEX claims_by_run ON claims (run_id);
   CREATE INDEX claims_by_revision ON claims (revision);
 
-  -- A claim is held as long as its run has not ended: whoever waits for claims has to see that.
+  -- A claim is held until its run ends, so a change of the run's status must raise the revision of the claims.
   CREATE TRIGGER claims_follow_runs AFTER UPDATE OF status ON runs WHEN old.status <> new.status BEGIN
     UPDATE claims SET revision = (SELECT max(revision) + 1 FROM claims)
     WHERE run_id = new.run_id AND state = 'held';
@@ -102,8 +102,8 @@ const migrations: readonly string[] = [
 export const latestVersion = migrations.length;
 
 /**
- * The version of the file: 0 if it is empty. Throws STORE_NEWER, or STORE_FAILED if it belongs to another program,
- * having changed nothing.
+ * Returns the version of the file, 0 if it is empty. Throws STORE_NEWER, or STORE_FAILED if the file belongs to another
+ * program. Never changes the file.
  */
 export function checkVersion(db: Database, file: string): number {
   db.exec('BEGIN');
@@ -114,7 +114,7 @@ export function checkVersion(db: Database, file: string): number {
   }
 }
 
-/** Brings the file to the latest version, keeping its rows, or leaves it as it is. Several processes may do this at once. */
+/** Migrates the file to the latest version in one transaction, and keeps its rows. Safe for concurrent processes. */
 export function migrate(db: Database, file: string): void {
   if (checkVersion(db, file) === latestVersion) return;
   db.exec('BEGIN IMMEDIATE');
@@ -134,15 +134,15 @@ function versionInTransaction(db: Database, file: string): number {
   const { application_id: application } = db.prepare('PRAGMA application_id').get();
   const { user_version: version } = db.prepare('PRAGMA user_version').get();
   if (application !== applicationId && (tables > 0 || version !== 0)) {
-    throw new RepriseError('STORE_FAILED', `${file} is a SQLite database, but not a store of Reprise`, {
+    throw new RepriseError('STORE_FAILED', `${file} is a SQLite database, but not a Reprise store`, {
       hint: 'choose another file for the store',
     });
   }
   if (version > latestVersion) {
     throw new RepriseError(
       'STORE_NEWER',
-      `the store ${file} has version ${version}; this Reprise knows versions up to ${latestVersion}`,
-      { hint: 'upgrade Reprise; the store was left as it is' },
+      `the store ${file} has version ${version}; this Reprise supports versions up to ${latestVersion}`,
+      { hint: 'upgrade Reprise; the store was not changed' },
     );
   }
   return version;

@@ -5,14 +5,14 @@ import { createInterface } from 'node:readline';
 import { expect, onTestFinished } from 'vitest';
 import { programOf } from '../../../test/support/program.ts';
 
-/** A program of `fixtures/`, built. */
+/** Path of a built program of `fixtures/`. */
 const fixture = (name: string) => programOf(join(import.meta.dirname, 'fixtures', `${name}.ts`));
 
 const programs = { claimant: await fixture('claimant'), writer: await fixture('writer') };
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** A program of `fixtures/` as a process of its own. It is spoken to by lines on its stdin, and answers in lines of JSON. */
+/** A program of `fixtures/` in its own process. It reads lines from stdin and prints JSON lines. */
 export class StoreProcess {
   readonly lines: Line[] = [];
   readonly #child: ChildProcess;
@@ -33,7 +33,7 @@ export class StoreProcess {
     });
   }
 
-  /** Resolves when it has printed that many lines; rejects if it ends before. */
+  /** Resolves when it has printed `count` lines; rejects if it ends before. */
   async printed(count: number): Promise<void> {
     while (this.lines.length < count) {
       const line = new Promise<'line'>(resolve => {
@@ -48,16 +48,16 @@ export class StoreProcess {
     }
   }
 
-  start(what = 'go'): void {
-    this.#child.stdin?.write(`${what}\n`);
+  send(line = 'go'): void {
+    this.#child.stdin?.write(`${line}\n`);
   }
 
-  /** Nothing more will be said to it. */
+  /** Closes its stdin. */
   finish(): void {
     this.#child.stdin?.end();
   }
 
-  /** Resolves when it has ended by itself, without an error. */
+  /** Resolves when it has ended by itself; fails the test if it had an error. */
   async done(): Promise<void> {
     const [code] = await this.#ended;
     expect(this.#errors).toBe('');
@@ -69,8 +69,8 @@ export class StoreProcess {
     await this.#ended;
   }
 
-  /** The values of one kind of line. */
-  said(key: string): unknown[] {
+  /** Values of `key` in the printed lines. */
+  values(key: string): unknown[] {
     return this.lines.filter(line => key in line).map(line => line[key]);
   }
 }
@@ -79,7 +79,7 @@ export class StoreProcess {
 export async function startTogether(writers: readonly StoreProcess[]): Promise<void> {
   for (const each of writers) onTestFinished(() => each.kill());
   await Promise.all(writers.map(each => each.printed(1)));
-  for (const each of writers) each.start();
+  for (const each of writers) each.send();
 }
 
 export async function runTogether(writers: readonly StoreProcess[]): Promise<void> {

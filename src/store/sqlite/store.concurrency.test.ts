@@ -17,7 +17,7 @@ const outputsOf = (history: readonly HistoryEvent[]): Output[] =>
   history.map(({ data }) => ('output' in data ? (data.output as unknown as Output) : { tag: 'none' }));
 
 describe('several processes on one SQLite store', () => {
-  it('may all create and migrate it at once', async () => {
+  it('can all create and migrate it at the same time', async () => {
     for (let round = 0; round < 3; round++) {
       const file = await temporaryFile();
       const names = Array.from({ length: 6 }, (_, index) => `run-${index}`);
@@ -28,20 +28,20 @@ describe('several processes on one SQLite store', () => {
     }
   });
 
-  it('lose no event, double none, and have one owner per epoch', async () => {
+  it('neither lose nor duplicate events, and have one owner per epoch', async () => {
     const { file, store } = await temporaryStore();
     await store.createRun(newRun('r1', { expiresAt: time(0) }));
     const writers = ['ann', 'bob', 'carl'].map(name => writer('own', file, name));
     await runTogether(writers);
 
-    const epochs = writers.flatMap(each => each.said('acquired')) as number[];
+    const epochs = writers.flatMap(each => each.values('acquired')) as number[];
     expect(epochs.toSorted((a, b) => a - b)).toEqual(epochs.map((_, index) => index + 2));
-    expect(writers.flatMap(each => each.said('refused')).filter(code => code !== 'FENCED')).toEqual([]);
+    expect(writers.flatMap(each => each.values('refused')).filter(code => code !== 'FENCED')).toEqual([]);
 
     const outputs = outputsOf(await store.read('r1', 1));
     const tags = outputs.filter((_, index) => index % 2 === 0).map(output => output.tag);
     expect(outputs.map(output => output.tag)).toEqual(tags.flatMap(tag => [tag, tag]));
-    expect(tags.toSorted()).toEqual(writers.flatMap(each => each.said('appended')).toSorted());
+    expect(tags.toSorted()).toEqual(writers.flatMap(each => each.values('appended')).toSorted());
     const written = outputs.map(output => output.epoch ?? 0);
     expect(written).toEqual(written.toSorted((a, b) => a - b));
   });
@@ -77,8 +77,8 @@ describe('several processes on one SQLite store', () => {
     expect(await store.read('r1')).toHaveLength(201);
   });
 
-  it('find every committed batch whole after one of them was killed in the middle', async () => {
-    // No connection outlives a victim, so that the next one has to recover what it left behind.
+  it('find every committed batch complete after a writer was killed', async () => {
+    // No connection outlives a victim, so the next one must recover the write-ahead log.
     const file = await temporaryFile();
     await runTogether([writer('open', file, 'r1')]);
     const acknowledged: unknown[] = [];
@@ -87,7 +87,7 @@ describe('several processes on one SQLite store', () => {
       await startTogether([victim]);
       await victim.printed(lines);
       await victim.kill();
-      acknowledged.push(...victim.said('appended'));
+      acknowledged.push(...victim.values('appended'));
     }
 
     const later = await openSqliteStore({ file });
@@ -107,7 +107,7 @@ describe('several processes on one SQLite store', () => {
     expect(next).toMatchObject({ kind: 'acquired', lease: { epoch: 6 } });
   });
 
-  it('get every task once when they all want all of them', async () => {
+  it('claim every task exactly once when all of them try to claim all tasks', async () => {
     await raceForTasks({ processes: 3, tasks: 20, rounds: 4 });
   });
 });

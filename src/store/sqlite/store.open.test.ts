@@ -19,7 +19,7 @@ describe('opening a SQLite store', () => {
     expect(pragma(db, 'journal_mode')).toBe('wal');
   });
 
-  it('waits for a process that is just doing the same', async () => {
+  it('waits for another process that opens it at the same time', async () => {
     const file = await temporaryFile();
     const other = new DatabaseSync(file);
     const db = new DatabaseSync(file, { timeout: 0 });
@@ -29,7 +29,7 @@ describe('opening a SQLite store', () => {
     });
     other.exec('BEGIN IMMEDIATE');
     const execute = db.exec.bind(db);
-    // The other one is ready at the very moment at which this one would wait for the lock.
+    // The other process commits at the very moment at which this one would wait for the lock.
     const value = (sql: string) => {
       other.exec('COMMIT');
       execute(sql);
@@ -39,7 +39,7 @@ describe('opening a SQLite store', () => {
     expect(pragma(db, 'journal_mode')).toBe('wal');
   });
 
-  it('finds an undamaged file that obeys its own foreign keys after use', async () => {
+  it('leaves a file that passes the integrity and foreign key checks', async () => {
     const { file, store } = await temporaryStore();
     const lease = await store.createRun(newRun('r1'));
     await store.append({ runId: 'r1', lease, expectedSeq: 1, at: time(1), events: [completed('a')] });
@@ -51,7 +51,7 @@ describe('opening a SQLite store', () => {
     expect(db.prepare('PRAGMA foreign_key_check').all()).toEqual([]);
   });
 
-  it('reads beside a writer when opened read-only', async () => {
+  it('reads concurrently with a writer when opened read-only', async () => {
     const { file, store } = await temporaryStore();
     const lease = await store.createRun(newRun('r1'));
     const reader = await openSqliteStore({ file, readonly: true });
@@ -63,13 +63,13 @@ describe('opening a SQLite store', () => {
     expect(await reader.processes('r1')).toEqual([]);
   });
 
-  it('does not create anything when opened read-only', async () => {
+  it('does not create the file when opened read-only', async () => {
     const file = await temporaryFile();
     await expect(openSqliteStore({ file, readonly: true })).rejects.toMatchObject({ code: 'STORE_FAILED' });
     expect(existsSync(file)).toBe(false);
   });
 
-  it('says to who may only read that nobody has written anything yet', async () => {
+  it('throws STORE_EMPTY when opened read-only before the first write', async () => {
     const file = await temporaryFile();
     const db = await openDatabase({ file });
     onTestFinished(() => db.close());
@@ -77,7 +77,7 @@ describe('opening a SQLite store', () => {
     await expect(openSqliteStore({ file, readonly: true })).rejects.toMatchObject({ code: 'STORE_EMPTY' });
   });
 
-  it('can be closed twice and says so when it is used afterwards', async () => {
+  it('can be closed twice, and rejects every use afterwards', async () => {
     const { file, store } = await temporaryStore();
     await store.close();
     await store.close();

@@ -3,12 +3,12 @@ import type { ChildRecord, EventStore, InboxEntry, InboxMessage, Lease, Owner, R
 import {
   checkBatch,
   checkLease,
+  currentHolder,
   type InboxRow,
   outcomeOf,
   runIdTaken,
   runNotFound,
   toInboxEntry,
-  whoHolds,
 } from '../runs.ts';
 import { claimsOn, workersOn } from './claims.ts';
 import {
@@ -23,8 +23,8 @@ import { historyTable, runsTable } from './history.ts';
 import { checkVersion, latestVersion, migrate } from './migrations.ts';
 
 /**
- * Opens the store in a SQLite file, creating or migrating it unless `readonly`. Any number of processes may do so.
- * Throws STORE_NEWER and STORE_FAILED; STORE_EMPTY if it is `readonly` and nobody has written to the file yet.
+ * Opens the store in a SQLite file, and creates or migrates it unless `readonly`. Any number of processes may open it.
+ * Throws STORE_NEWER and STORE_FAILED, and STORE_EMPTY if it is `readonly` and the file has no tables yet.
  */
 export async function openSqliteStore(location: SqliteLocation): Promise<EventStore> {
   const { file, readonly = false } = location;
@@ -53,16 +53,16 @@ const tooOld = (file: string, version: number) =>
         'STORE_FAILED',
         `the store ${file} has version ${version} and cannot be migrated read-only`,
         {
-          hint: 'open it for writing once, which brings it to the latest version',
+          hint: 'open it for writing once, which migrates it to the latest version',
         },
       );
 
 const stillEmpty = (file: string) =>
-  new RepriseError('STORE_EMPTY', `there is nothing in the store ${file} yet`, {
-    hint: 'whoever makes it is not done: try again',
+  new RepriseError('STORE_EMPTY', `the store ${file} is still empty`, {
+    hint: 'another process is creating it: try again',
   });
 
-/** The event store on a database that has the latest version. */
+/** Event store on a database of the latest version. */
 export function storeOn(db: Database, file: string): EventStore {
   const transactions = transactionsOn(db, file);
   const { write, read } = transactions;
@@ -93,7 +93,7 @@ export function storeOn(db: Database, file: string): EventStore {
     acquire: async request =>
       write(() => {
         const { runId, owner, expiresAt } = request;
-        const held = whoHolds(runs.get(runId).owner, request);
+        const held = currentHolder(runs.get(runId).owner, request);
         return held ?? { kind: 'acquired', lease: leases.grant(runId, owner, expiresAt) };
       }),
 
@@ -157,7 +157,7 @@ export function storeOn(db: Database, file: string): EventStore {
   };
 }
 
-/** Who owns a run: columns of its row. Every statement but `grant` names the lease, so that it does nothing once it is lost. */
+/** Lease columns of a run. Every statement except `grant` names the lease, so it does nothing once the lease is lost. */
 function leasesTable(db: Database) {
   const grant = db.prepare(
     `UPDATE runs SET epoch = epoch + 1, incarnation = ?, host = ?, pid = ?, process_start = ?, expires_at = ?
@@ -174,14 +174,14 @@ function leasesTable(db: Database) {
   const find = db.prepare('SELECT 1 FROM runs WHERE run_id = ? AND epoch = ? AND incarnation = ?');
 
   return {
-    /** The caller has made sure that nobody holds the run. */
+    /** Grants a lease. The caller must have checked that the run is free. */
     grant(runId: string, owner: Owner, expiresAt: Timestamp): Lease {
       const { incarnation, host, pid, processStart } = owner;
       const row: { epoch: number } = grant.get(incarnation, host, pid, processStart, expiresAt, runId);
       return { epoch: row.epoch, incarnation };
     },
 
-    /** `false` if the lease is lost. */
+    /** Returns `false` if the lease is lost. */
     renew: (runId: string, { epoch, incarnation }: Lease, expiresAt: Timestamp): boolean =>
       renew.run(expiresAt, runId, epoch, incarnation).changes === 1,
 
@@ -194,7 +194,7 @@ function leasesTable(db: Database) {
   };
 }
 
-/** Messages from processes that do not own the run. */
+/** Inbox messages, from processes that do not own the run. */
 function inboxTable(db: Database) {
   const insert = db.prepare(
     'INSERT INTO inbox (run_id, at, message) SELECT run_id, ?, ? FROM runs WHERE run_id = ?',
@@ -203,7 +203,7 @@ function inboxTable(db: Database) {
   const remove = db.prepare('DELETE FROM inbox WHERE id = ? AND run_id = ?');
 
   return {
-    /** `false` if there is no such run. */
+    /** Returns `false` if there is no such run. */
     insert: (runId: string, message: InboxMessage, at: Timestamp): boolean =>
       insert.run(at, JSON.stringify(message), runId).changes === 1,
 
@@ -225,9 +225,9 @@ interface ProcessRow {
   readonly step: string;
 }
 
-/** Child processes that the next owner has to end if this one dies. */
+/** Child processes that the next owner must stop if this one dies. */
 function processesTable(db: Database) {
-  // A pid that is used again belongs to the younger process: the older one has ended.
+  // A pid is reused only after its process has ended, so the newer process replaces the older one.
   const put = db.prepare(
     'INSERT OR REPLACE INTO processes (run_id, pid, process_start, step) VALUES (?, ?, ?, ?)',
   );

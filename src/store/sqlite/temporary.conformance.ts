@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openSqliteStore } from './store.ts';
 
-/** A folder that is removed when the test has ended. */
+/** Creates a folder that is removed when the test ends. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'reprise-store-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -14,7 +14,7 @@ export async function temporaryFolder(): Promise<string> {
 /** Path of a store that does not exist yet. */
 export const temporaryFile = async (): Promise<string> => join(await temporaryFolder(), 'reprise.db');
 
-/** A store in a file of its own, closed when the test has ended. */
+/** Opens a store in a new file, closed when the test ends. */
 export async function temporaryStore() {
   const file = await temporaryFile();
   const store = await openSqliteStore({ file });
