@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A log of what an agent or a script does, for people to read. A disk that is full must not end the work. */
+/** Readable log of an agent or a script. Write errors are ignored: a full disk must not stop the work. */
 export interface Log {
   append(text: string): void;
   close(): void;
@@ -9,7 +9,7 @@ export interface Log {
 
 export type OpenLog = (file: string) => Log;
 
-/** The file and its folder are made when there is something to write. */
+/** Opens a log file. The file and its folder are created at the first write. */
 export const openLogFile: OpenLog = file => {
   let descriptor: number | undefined;
   return {
@@ -31,5 +31,5 @@ function opened(file: string): number {
   return openSync(file, 'a');
 }
 
-/** Keeps nothing: for worlds that are played a thousand times. */
+/** Discards everything, for worlds that are executed thousands of times. */
 export const noLog: OpenLog = () => ({ append: () => {}, close: () => {} });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { jsonErrorOffset } from './output-file.ts';
 
-// `^` marks the place and is not part of the text.
+// `^` marks the expected offset and is not part of the text.
 test.each([
   '{"a": ^x}',
   '{^a: 1}',
@@ -22,12 +22,12 @@ test.each([
   '{"a": {"b": [1, {"c": null}]}^',
   '["open^',
   "{^'a': 1}",
-])('the error in %j is where a person would point', marked => {
+])('finds the error at the mark: %j', marked => {
   const offset = marked.indexOf('^');
   expect(jsonErrorOffset(marked.replace('^', ''))).toBe(offset);
 });
 
-test('valid JSON is read to its end', () => {
+test('returns the length of valid JSON', () => {
   fc.assert(
     fc.property(fc.json(), text => {
       expect(jsonErrorOffset(text)).toBe(text.length);
@@ -35,14 +35,14 @@ test('valid JSON is read to its end', () => {
   );
 });
 
-test('a damaged place is found, at the latest where the damaged word began', () => {
-  const longestBeginning = '\\u123'.length;
+test('finds an inserted invalid character, or the start of the token that contains it', () => {
+  const longestPrefix = '\\u123'.length;
   fc.assert(
     fc.property(fc.json(), fc.nat(), (text, at) => {
       const place = at % (text.length + 1);
       const offset = jsonErrorOffset(`${text.slice(0, place)}\u0001${text.slice(place)}`);
       expect(offset).toBeLessThanOrEqual(place);
-      expect(place - offset).toBeLessThanOrEqual(longestBeginning);
+      expect(place - offset).toBeLessThanOrEqual(longestPrefix);
     }),
   );
 });

@@ -10,9 +10,9 @@ const maxOutputBytes = 10 * 1024 * 1024;
 const forms = 'write lines of key=value, blocks of key<<EOF ... EOF, or one JSON object or array';
 
 /**
- * Reads what a script wrote to `$REPRISE_OUTPUT`: JSON if it begins with `{` or `[`, otherwise lines of `key=value`
- * and blocks of `key<<EOF` ... `EOF`, whose values are strings and of which the last one for a key counts.
- * Nothing at all is `{}`. Anything else is OUTPUT_INVALID with its line; never throws.
+ * Parses the content of `$REPRISE_OUTPUT`: JSON if it starts with `{` or `[`, otherwise lines of `key=value` and blocks
+ * of `key<<EOF` ... `EOF`. Their values are strings, and the last value of a key wins. An empty file is `{}`.
+ * Returns OUTPUT_INVALID with the line for anything else; never throws.
  */
 export function parseOutputFile(text: string): ParsedOutput {
   if (Buffer.byteLength(text) > maxOutputBytes) return tooLarge();
@@ -21,12 +21,12 @@ export function parseOutputFile(text: string): ParsedOutput {
   return first === '{' || first === '[' ? parseJson(content) : parseLines(content);
 }
 
-/** The same for the file itself. One that the script removed is an empty one; never rejects. */
+/** Reads and parses the file. A file that the script removed counts as empty; never rejects. */
 export async function readOutputFile(file: string): Promise<ParsedOutput> {
   const found = await stat(file).catch(() => undefined);
   if (!found) return parseOutputFile('');
   if (!found.isFile()) {
-    return invalid('$REPRISE_OUTPUT is no longer a file', 'leave it where it is and append to it');
+    return invalid('$REPRISE_OUTPUT is no longer a file', 'do not replace it; append to it');
   }
   if (found.size > maxOutputBytes) return tooLarge();
   try {
@@ -34,7 +34,7 @@ export async function readOutputFile(file: string): Promise<ParsedOutput> {
   } catch {
     return invalid(
       '$REPRISE_OUTPUT is not readable as UTF-8 text',
-      'write text; encode bytes, for example with base64',
+      'write UTF-8 text; encode binary data, for example with base64',
     );
   }
 }
@@ -42,7 +42,7 @@ export async function readOutputFile(file: string): Promise<ParsedOutput> {
 const tooLarge = (): ParsedOutput =>
   invalid(
     '$REPRISE_OUTPUT is larger than 10 MB',
-    'write large results to a file and put its path into $REPRISE_OUTPUT',
+    'write large results to another file and put its path into $REPRISE_OUTPUT',
   );
 
 function parseJson(text: string): ParsedOutput {
@@ -87,7 +87,7 @@ function parseLines(text: string): ParsedOutput {
   return { ok: true, value: Object.fromEntries(values) };
 }
 
-/** By whichever of `=` and `<<` comes first. The key is empty if there is none of them, or nothing before it. */
+/** Splits a line at the first `=` or `<<`. The key is empty if there is neither, or no text before it. */
 function splitLine(line: string): { readonly key: string; readonly block: boolean; readonly rest: string } {
   const equals = line.indexOf('=');
   const arrows = line.indexOf('<<');
@@ -101,7 +101,7 @@ function unterminated(line: number, delimiter: string): ParsedOutput {
     return invalid(`$REPRISE_OUTPUT:${line}: << needs a word that ends the block`, forms);
   }
   const hint = `end the block with a line that is exactly ${excerpt(delimiter)}`;
-  return invalid(`$REPRISE_OUTPUT:${line}: the block is not ended before the end of the file`, hint);
+  return invalid(`$REPRISE_OUTPUT:${line}: the block is not closed before the end of the file`, hint);
 }
 
 const excerpt = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
@@ -111,7 +111,7 @@ const invalid = (message: string, hint: string): ParsedOutput => ({
   error: { code: 'OUTPUT_INVALID', message, hint },
 });
 
-/** Where a text stops being JSON, counted from 0; the length of the text if it just ends too early. */
+/** Offset of the first character that makes a text invalid JSON; the length of the text if it ends too early. */
 export function jsonErrorOffset(text: string): number {
   const scanner = new JsonScanner(text);
   const open: ('[' | '{')[] = [];
@@ -126,7 +126,7 @@ export function jsonErrorOffset(text: string): number {
 
 type JsonExpectation = 'value' | 'value or ]' | 'key' | 'key or }' | 'colon' | 'comma or end' | 'nothing';
 
-/** Reads one token. `undefined`: what stands here is not what was expected. */
+/** Reads one token. Returns `undefined` if it is not the expected one. */
 function step(
   scanner: JsonScanner,
   open: ('[' | '{')[],
@@ -189,7 +189,7 @@ class JsonScanner {
     return this.#takeMatch(/true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y);
   }
 
-  /** Leaves the offset at the character that is not allowed. */
+  /** Leaves the offset at the invalid character. */
   takeString(): boolean {
     if (!this.take('"')) return false;
     for (; this.offset < this.#text.length; this.offset++) {

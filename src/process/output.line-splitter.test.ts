@@ -9,7 +9,7 @@ function split(...chunks: (string | Buffer)[]): string[] {
   return lines;
 }
 
-test('lines are put together across chunks, and the last one needs no line break', () => {
+test('lines are joined across chunks, and the last one needs no line break', () => {
   expect(split('on', 'e\ntw', 'o\n\nfour')).toEqual(['one', 'two', '', 'four']);
 });
 
@@ -17,12 +17,12 @@ test('carriage returns at the end of a line are dropped', () => {
   expect(split('one\r', '\ntwo\r\n')).toEqual(['one', 'two']);
 });
 
-test('a character that arrives in two pieces stays whole', () => {
+test('a character that arrives in two chunks stays intact', () => {
   const bytes = Buffer.from('é\n');
   expect(split(bytes.subarray(0, 1), bytes.subarray(1))).toEqual(['é']);
 });
 
-test('a line that is too long is cut, and the next one is not', () => {
+test('a line beyond the limit is cut without affecting the next one', () => {
   const exact = 'x'.repeat(maxLineLength);
   expect(split(`${exact}\n`, exact, 'more', 'and more\nnext\n')).toEqual([exact, `${exact}…`, 'next']);
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Tail } from './output.ts';
 
-test('what is kept is the end of what was pushed, however it was cut', () => {
+test('keeps the end of the pushed bytes, however they are split into chunks', () => {
   const chunks = fc.array(fc.string({ maxLength: 12 }).map(text => text.replace(/[^ -~]/g, '.')));
   fc.assert(
     fc.property(chunks, fc.nat(10), (texts, size) => {
@@ -13,7 +13,7 @@ test('what is kept is the end of what was pushed, however it was cut', () => {
   );
 });
 
-test.each([4, 5, 6, 7, 8])('a character that was cut in two is left out when %i bytes are kept', size => {
+test.each([4, 5, 6, 7, 8])('omits a character that was cut when %i bytes are kept', size => {
   const tail = new Tail(size);
   tail.push(Buffer.from('a😀😀'));
   expect(tail.text()).toBe(size < 8 ? '😀' : '😀😀');

@@ -15,12 +15,12 @@ async function collect(logFile?: string) {
   const [out, err] = [new PassThrough(), new PassThrough()];
   collector.read('stdout', out);
   collector.read('stderr', err);
-  // A stream that is listened to begins to flow in the next turn.
+  // A stream starts to flow in the turn after a listener was added.
   await new Promise(setImmediate);
   return { collector, out, err };
 }
 
-test('both streams are held back while the log file is behind, and go on when it has caught up', async () => {
+test('both streams are paused while the log file is behind, and resumed when it has caught up', async () => {
   const log = join(lab().folder, 'log');
   const { collector, out, err } = await collect(log);
   let taken = 0;
@@ -33,12 +33,12 @@ test('both streams are held back while the log file is behind, and go on when it
   expect(statSync(log).size).toBe(taken * chunk.length);
 });
 
-test('letting go still takes what waits in the pipe', async () => {
+test('detaching still reads the output that is in the pipe', async () => {
   const log = join(lab().folder, 'log');
   const collector = new OutputCollector({ logFile: log });
   const script = 'head -c 150000 /dev/zero; printf end';
   const child = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'] });
-  // Nobody reads before the exit, so that there is much to be read after it.
+  // Reading starts only after the exit, so much output is still in the pipe.
   child.once('exit', () => collector.read('stdout', child.stdout));
   await once(child, 'exit');
   await collector.detach();
@@ -47,7 +47,7 @@ test('letting go still takes what waits in the pipe', async () => {
   expect(statSync(log).size).toBe(150_003);
 });
 
-test('letting go waits until the log file has caught up', async () => {
+test('detaching waits until the log file has caught up', async () => {
   const log = join(lab().folder, 'log');
   const { collector, out } = await collect(log);
   while (!out.isPaused()) out.emit('data', chunk);
@@ -57,7 +57,7 @@ test('letting go waits until the log file has caught up', async () => {
   expect(await collector.end()).toMatch(/xlast words$/);
 });
 
-test('without a log file nothing is held back', async () => {
+test('without a log file no stream is paused', async () => {
   const { collector, out } = await collect();
   for (let taken = 0; taken < 100; taken++) out.emit('data', chunk);
   expect(out.isPaused()).toBe(false);

@@ -3,10 +3,10 @@ import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 
-/** Longer lines are handed on without their end, which is then marked with `…`. */
+/** Default limit. Longer lines are cut and marked with `…`. */
 export const maxLineLength = 8192;
 
-/** Cuts a stream of bytes into lines, and keeps no more than one line in memory, however long it gets. */
+/** Splits a stream of bytes into lines. Keeps at most one line of limited length in memory. */
 export class LineSplitter {
   readonly #decoder = new StringDecoder('utf8');
   readonly #onLine: (line: string, isCut: boolean) => void;
@@ -22,23 +22,23 @@ export class LineSplitter {
     const [first = '', ...rest] = this.#decoder.write(chunk).split('\n');
     this.#extend(first);
     for (const part of rest) {
-      this.#handOn();
+      this.#emit();
       this.#extend(part);
     }
   }
 
-  /** Hands on what came after the last line break. */
+  /** Emits the text after the last line break. */
   end(): void {
     this.#extend(this.#decoder.end());
-    if (this.#open !== '') this.#handOn();
+    if (this.#open !== '') this.#emit();
   }
 
   #extend(text: string): void {
-    // One character beyond the limit is kept, which says that there was more.
+    // One character beyond the limit is kept, which shows that the line was longer.
     this.#open += text.slice(0, this.#maxLength + 1 - this.#open.length);
   }
 
-  #handOn(): void {
+  #emit(): void {
     const line = this.#open;
     this.#open = '';
     if (line.length > this.#maxLength) this.#onLine(`${line.slice(0, this.#maxLength)}…`, true);
@@ -46,7 +46,7 @@ export class LineSplitter {
   }
 }
 
-/** The last bytes of a stream, in memory that does not grow. */
+/** Ring buffer with the last bytes of a stream. */
 export class Tail {
   readonly #ring: Buffer;
   #written = 0;
@@ -64,7 +64,7 @@ export class Tail {
     this.#written += chunk.length;
   }
 
-  /** As text. A character that lost its first bytes is left out. */
+  /** Returns the bytes as text, without a leading character that is incomplete. */
   text(): string {
     const size = this.#ring.length;
     if (this.#written <= size) return this.#ring.toString('utf8', 0, this.#written);
@@ -77,19 +77,19 @@ export class Tail {
 const isFirstByte = (byte: number): boolean => (byte & 0b1100_0000) !== 0b1000_0000;
 
 export type OutputStream = 'stdout' | 'stderr';
-/** `isCut`: it was longer than is kept in memory. */
+/** `isCut`: the line was longer than the limit. */
 export type OnLine = (stream: OutputStream, line: string, isCut: boolean) => void;
 
 export interface OutputOptions {
-  /** Both streams are appended to it, in the order in which they come in. */
+  /** File to which both streams are appended, in the order of their arrival. */
   readonly logFile?: string | undefined;
-  /** How much of the end of the output is kept in memory. */
+  /** Number of bytes at the end of the output that are kept in memory. Defaults to 16 KiB. */
   readonly tailBytes?: number | undefined;
-  /** Must not throw. */
+  /** Called with each line. Must not throw. */
   readonly onLine?: OnLine | undefined;
-  /** Longer lines lose their end. */
+  /** Length at which lines are cut. Defaults to 8192. */
   readonly maxLineLength?: number | undefined;
-  /** A stream was closed, by the process itself or because it ended. Must not throw. */
+  /** Called when a stream was closed by the process or at its end. Must not throw. */
   readonly onStreamEnd?: ((stream: OutputStream) => void) | undefined;
 }
 
@@ -97,8 +97,8 @@ const defaultTailBytes = 16 * 1024;
 const logBufferBytes = 1024 * 1024;
 
 /**
- * Reads the output of one process and holds the process back when the log file cannot follow, so that memory stays
- * bounded however much it prints.
+ * Reads the output of one process. Applies backpressure when the log file is slower, so memory stays bounded however
+ * much the process prints.
  */
 export class OutputCollector {
   readonly #tail: Tail;
@@ -108,7 +108,7 @@ export class OutputCollector {
   #log: WriteStream | undefined;
   #caughtUp: Promise<void> | undefined;
 
-  /** Opens the log file, with its folder; throws if that is impossible. */
+  /** Opens the log file and creates its folder. Throws if that fails. */
   constructor(options: OutputOptions) {
     const { logFile, tailBytes = defaultTailBytes, onLine, maxLineLength } = options;
     this.#tail = new Tail(tailBytes);
@@ -129,17 +129,17 @@ export class OutputCollector {
     });
   }
 
-  /** Reads no more. What has already come in is still taken, however far the log file is behind. */
+  /** Stops reading. Output that has already arrived is still collected, even if the log file is behind. */
   async detach(): Promise<void> {
     while (this.#caughtUp) await this.#caughtUp;
-    // The first immediate may still belong to this turn of the event loop; the turn after it reads the pipes empty.
+    // The first immediate may belong to the current turn of the event loop; the next turn drains the pipes.
     await new Promise(setImmediate);
     await new Promise(setImmediate);
     while (this.#caughtUp) await this.#caughtUp;
     for (const source of this.#sources) source.destroy();
   }
 
-  /** The end of the output, once everything is in the log file. */
+  /** Flushes the log file and returns the end of the output. */
   async end(): Promise<string> {
     const log = this.#log;
     if (log) await new Promise<void>(resolve => log.once('close', resolve).end());
@@ -151,27 +151,27 @@ export class OutputCollector {
   #take(stream: OutputStream, chunk: Buffer): void {
     this.#tail.push(chunk);
     this.#lines?.[stream].push(chunk);
-    if (this.#log?.write(chunk) === false) this.#holdBack(this.#log);
+    if (this.#log?.write(chunk) === false) this.#pauseUntilDrained(this.#log);
   }
 
-  #holdBack(log: WriteStream): void {
+  #pauseUntilDrained(log: WriteStream): void {
     if (this.#caughtUp) return;
     for (const source of this.#sources) source.pause();
     this.#caughtUp = new Promise(resolve => {
-      const goOn = () => {
-        log.off('drain', goOn).off('close', goOn);
+      const resume = () => {
+        log.off('drain', resume).off('close', resume);
         this.#caughtUp = undefined;
         for (const source of this.#sources) source.resume();
         resolve();
       };
-      log.once('drain', goOn).once('close', goOn);
+      log.once('drain', resume).once('close', resume);
     });
   }
 
   #openLog(file: string): WriteStream {
     mkdirSync(dirname(file), { recursive: true });
     const log = createWriteStream(file, { fd: openSync(file, 'a'), highWaterMark: logBufferBytes });
-    // A full disk must not end the work; the output itself says that the log stops here.
+    // A full disk must not stop the work. A line in the output says that the log ends here.
     log.on('error', error => {
       this.#log = undefined;
       this.#take(

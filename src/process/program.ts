@@ -4,29 +4,29 @@ import { endTrees, type TreeRoot } from './tree.ts';
 
 export interface ProgramOptions {
   readonly cwd: string;
-  /** All that it gets to see of an environment. */
+  /** Whole environment of the program: nothing is inherited. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Written to its standard input, which is empty otherwise. */
+  /** Standard input. Defaults to an empty one. */
   readonly input?: Uint8Array | undefined;
-  /** Aborting ends it with all that it started. */
+  /** Aborting stops the program with all its descendants. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How a program ended. Ended by a signal, its code is 128. */
+/** Result of a program. The code is 128 if a signal terminated it. */
 export interface ProgramEnd {
   readonly code: number;
   readonly stdout: Buffer;
   readonly stderr: Buffer;
 }
 
-/** Runs a program to its end. Rejects if it could not be started, with the system's code for why. */
+/** Runs a program to its end. Rejects with the system's error code if it could not be started. */
 export type RunProgram = (argv: readonly string[], options: ProgramOptions) => Promise<ProgramEnd>;
 
-/** How long output may stay open after a program has exited, because it left something running. */
+/** Time that output may stay open after the program has exited, because a descendant still holds it. */
 const settleMs = 1000;
 const graceMs = 5000;
 
-/** Started by this process. In a group of its own: Ctrl-C in a terminal must not cut it off in the middle. */
+/** Spawns the program directly. It gets its own process group, so Ctrl-C in a terminal does not interrupt it. */
 export const runProgram: RunProgram = async ([program = '', ...args], { cwd, env, input, signal }) => {
   const child = spawn(program, args, {
     cwd,
@@ -34,7 +34,7 @@ export const runProgram: RunProgram = async ([program = '', ...args], { cwd, env
     detached: true,
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
-  // It may end without having read all of its input.
+  // The program may exit before it has read all of its input.
   child.stdin?.on('error', () => {}).end(input);
   const { pid } = child;
   const isOver =
@@ -46,7 +46,7 @@ export const runProgram: RunProgram = async ([program = '', ...args], { cwd, env
   }
 };
 
-/** Waits for `close`, because output may still be in the pipe when a process has exited. */
+/** Waits for `close`, because output may still be in the pipe when the process has exited. */
 function closed(child: ChildProcess): Promise<ProgramEnd> {
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
@@ -69,8 +69,8 @@ function closed(child: ChildProcess): Promise<ProgramEnd> {
 }
 
 /**
- * Ends it with all that it started. Asked with SIGTERM first: git then removes its lock files before it ends. To be told
- * when the program has ended, and resolves when nothing of it is left that was to be ended.
+ * Stops a process with all its descendants on abort. SIGTERM comes first, so git can remove its lock files. Call the
+ * returned function when the program has ended; it resolves when all processes that had to be stopped have ended.
  */
 export function endOnAbort(root: TreeRoot, signal: AbortSignal): () => Promise<void> {
   let ending: Promise<unknown> | undefined;

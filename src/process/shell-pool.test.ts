@@ -5,22 +5,22 @@ import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { ShellPool } from './shell-pool.ts';
 
 let folder: string;
-let starter: ShellPool;
+let pool: ShellPool;
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'reprise starter-')));
-  starter = new ShellPool(folder);
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'reprise pool-')));
+  pool = new ShellPool(folder);
   onTestFinished(() => {
-    starter.close();
+    pool.close();
     rmSync(folder, { recursive: true });
   });
 });
 
 const env = { PATH: process.env['PATH'] };
 const run = (script: string, more: Readonly<Record<string, string>> = {}) =>
-  starter.run(['sh', '-c', script], { cwd: folder, env: { ...env, ...more } });
+  pool.run(['sh', '-c', script], { cwd: folder, env: { ...env, ...more } });
 
-it('gives each program its own outputs and exit code, whatever ran before', async () => {
+it('returns the output and exit code of each program, without those of earlier ones', async () => {
   const outputs = [];
   for (const script of ['echo long; echo err >&2', 'echo x', 'exit 3']) {
     const { code, stdout, stderr } = await run(script);
@@ -33,23 +33,23 @@ it('gives each program its own outputs and exit code, whatever ran before', asyn
   ]);
 });
 
-it('gives more output than fits into a pipe, and keeps every byte of its input', async () => {
+it('passes every byte of input and output, also more than fits into a pipe', async () => {
   const input = Buffer.from(Array.from({ length: 300_001 }, (_, at) => at % 256));
-  const { stdout } = await starter.run(['cat'], { cwd: folder, env, input });
+  const { stdout } = await pool.run(['cat'], { cwd: folder, env, input });
   expect(stdout.equals(input)).toBe(true);
 });
 
-it('runs as many at once as are asked for', async () => {
-  // Each waits until the other has begun.
+it('runs programs concurrently', async () => {
+  // Each program waits until the other has started.
   const waits = (own: string, other: string) =>
     run(`: > ${own}; until [ -e ${other} ]; do :; done; echo ${own}`);
   const [a, b] = await Promise.all([waits('a', 'b'), waits('b', 'a')]);
   expect([a.stdout.toString(), b.stdout.toString()]).toEqual(['a\n', 'b\n']);
 });
 
-it('passes the environment that was given and nothing else, whatever its names are', async () => {
+it('passes exactly the given environment, whatever the names of its variables', async () => {
   const given = { "it's": '1\n2', UID: '77', 'with-dash': `"$(touch broken)'`, EMPTY: '' };
-  const { stdout } = await starter.run(['env', '-0'], { cwd: folder, env: { ...env, ...given } });
+  const { stdout } = await pool.run(['env', '-0'], { cwd: folder, env: { ...env, ...given } });
   const seen = new Map(
     stdout
       .toString()
@@ -60,23 +60,23 @@ it('passes the environment that was given and nothing else, whatever its names a
       }),
   );
   expect(Object.fromEntries(Object.keys(given).map(name => [name, seen.get(name)]))).toEqual(given);
-  // A shell tells its children where they are.
+  // The shell itself sets these variables for its children.
   const own = [...Object.keys(env), ...Object.keys(given), 'PWD', 'OLDPWD', 'SHLVL', '_'];
   expect([...seen.keys()].filter(name => !own.includes(name))).toEqual([]);
   expect(readdirSync(folder)).toEqual([]);
 });
 
-it('says why a program could not be started, and goes on with others', async () => {
+it('reports why a program could not be started, and still runs others', async () => {
   const cwd = join(folder, 'gone');
-  await expect(starter.run(['no such program'], { cwd: folder, env })).rejects.toMatchObject({
+  await expect(pool.run(['no such program'], { cwd: folder, env })).rejects.toMatchObject({
     code: 'ENOENT',
   });
-  await expect(starter.run([folder], { cwd: folder, env })).rejects.toMatchObject({ code: 'EACCES' });
-  await expect(starter.run(['true'], { cwd, env })).rejects.toMatchObject({ code: 'ENOENT' });
+  await expect(pool.run([folder], { cwd: folder, env })).rejects.toMatchObject({ code: 'EACCES' });
+  await expect(pool.run(['true'], { cwd, env })).rejects.toMatchObject({ code: 'ENOENT' });
   expect((await run('echo on')).stdout.toString()).toBe('on\n');
 });
 
-it('says that a program ended by a signal, and starts another shell if its own was ended', async () => {
+it('reports a program that a signal terminated, and replaces a shell that was killed', async () => {
   expect((await run('kill -KILL $$')).code).toBe(128);
   await expect(run('kill -KILL $PPID')).rejects.toThrow('the shell that starts programs has ended');
   expect((await run('echo on')).stdout.toString()).toBe('on\n');

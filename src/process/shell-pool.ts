@@ -6,23 +6,22 @@ import type { Readable, Writable } from 'node:stream';
 import { endOnAbort, identityOf, type ProgramEnd, type ProgramOptions, type RunProgram } from './program.ts';
 
 /**
- * Starts programs by way of small shells, for a process that starts a great many of them. Node itself takes twice as long
- * as git does to start: all that it has in memory is made ready for a copy that is thrown away at once, and it pays for
- * that again with every page that it changes afterwards.
+ * Starts programs through small shells, for a process that starts very many of them. A spawn from Node takes twice as
+ * long as git itself: the fork maps all memory of Node copy-on-write, and every page written afterwards costs again.
  *
- * What a program prints goes to files without a name. Whatever it leaves running must not print.
+ * The output of a program goes to unlinked files. A background process that it leaves running must not print.
  */
 export class ShellPool {
   readonly #folder: string;
   readonly #shells: PooledShell[] = [];
   readonly #idle: PooledShell[] = [];
 
-  /** `folder` is there until it is closed, and nobody else's files in it are touched. */
+  /** `folder` must exist until the pool is closed. Other files in it are not touched. */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** As many at once as are asked for, each by a shell of its own. */
+  /** Runs a program. Each concurrent call uses its own shell; their number is not limited. */
   readonly run: RunProgram = async (argv, options) => {
     const shell = this.#idle.pop() ?? this.#open();
     try {
@@ -32,7 +31,7 @@ export class ShellPool {
     }
   };
 
-  /** When nothing is under way. */
+  /** Ends the shells. Must not be called while a program runs. */
   close(): void {
     for (const shell of this.#shells) shell.close();
     this.#shells.length = 0;
@@ -46,14 +45,14 @@ export class ShellPool {
   }
 }
 
-/** The codes of a shell that could not start a program, with those of the system. */
+/** Exit codes of a shell that could not start a program, with the matching error codes of the system. */
 const startFailures: ReadonlyMap<number, string> = new Map([
   [126, 'EACCES'],
   [127, 'ENOENT'],
 ]);
 
 interface ShellListener {
-  hear(line: string): void;
+  receive(line: string): void;
   fail(error: Error): void;
 }
 
@@ -63,15 +62,15 @@ class PooledShell {
   readonly #stdout: number;
   readonly #stderr: number;
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
-  #said = '';
+  #partialLine = '';
   readonly #lines: string[] = [];
   #listener: ShellListener | undefined;
   #failure: Error | undefined;
 
   constructor(path: string) {
     this.#inputFile = `${path}-input`;
-    this.#stdout = openNameless(`${path}-stdout`);
-    this.#stderr = openNameless(`${path}-stderr`);
+    this.#stdout = openUnlinked(`${path}-stdout`);
+    this.#stderr = openUnlinked(`${path}-stderr`);
     this.#process = spawn('/bin/sh', [], {
       cwd: '/',
       env: {},
@@ -94,10 +93,10 @@ class PooledShell {
     if (input) writeFileSync(this.#inputFile, input);
     const from = input ? quoted(this.#inputFile) : '/dev/null';
     const program = `cd -P ${quoted(cwd)} || exit 127; ${environmentOf(env)}${argv.map(quoted).join(' ')}`;
-    const tellPid = signal ? 'echo $!; ' : '';
+    const printPid = signal ? 'echo $!; ' : '';
     this.#keepAwake(true);
     try {
-      this.#process.stdin.write(`(${program} <${from} >&3 2>&4 3>&- 4>&-) & ${tellPid}wait $!; echo $?\n`);
+      this.#process.stdin.write(`(${program} <${from} >&3 2>&4 3>&- 4>&-) & ${printPid}wait $!; echo $?\n`);
       const isOver = signal && endOnAbort(identityOf(Number(await this.#line())), signal);
       const code = Number(await this.#line());
       await isOver?.();
@@ -117,20 +116,20 @@ class PooledShell {
   }
 
   #listen(text: string): void {
-    const lines = `${this.#said}${text}`.split('\n');
-    this.#said = lines.pop() ?? '';
+    const lines = `${this.#partialLine}${text}`.split('\n');
+    this.#partialLine = lines.pop() ?? '';
     this.#lines.push(...lines);
     const line = this.#listener && this.#lines.shift();
-    if (line !== undefined) this.#listener?.hear(line);
+    if (line !== undefined) this.#listener?.receive(line);
   }
 
-  /** The next that the shell says. */
+  /** Next line that the shell prints. */
   #line(): Promise<string> {
     const line = this.#lines.shift();
     if (line !== undefined) return Promise.resolve(line);
     if (this.#failure) return Promise.reject(this.#failure);
-    return new Promise<string>((hear, fail) => {
-      this.#listener = { hear, fail };
+    return new Promise<string>((receive, fail) => {
+      this.#listener = { receive, fail };
     }).finally(() => {
       this.#listener = undefined;
     });
@@ -141,7 +140,7 @@ class PooledShell {
     this.#listener?.fail(error);
   }
 
-  /** Whether this process has to stay for what the shell will say. */
+  /** Keeps the event loop of this process alive while the shell runs a program. */
   #keepAwake(isRunning: boolean): void {
     for (const stream of [this.#process.stdin, this.#process.stdout] as unknown as readonly Socket[])
       if (isRunning) stream.ref();
@@ -149,8 +148,8 @@ class PooledShell {
   }
 }
 
-/** Whoever writes to it writes to its end, also after it was emptied. */
-function openNameless(path: string): number {
+/** Opens an unlinked file in append mode, so writes go to its end even after it was truncated. */
+function openUnlinked(path: string): number {
   const file = openSync(path, 'ax+', 0o600);
   unlinkSync(path);
   return file;
@@ -158,7 +157,7 @@ function openNameless(path: string): number {
 
 const chunk = Buffer.alloc(1 << 16);
 
-/** All that is in a file, which is empty then. */
+/** Reads the whole file and truncates it. */
 function takeAll(file: number): Buffer {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -175,13 +174,13 @@ function takeAll(file: number): Buffer {
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
-/** A shell has variables of its own, and none with other names. */
+/** Whether a shell can export the variable: it must have a shell name and must not be read-only. */
 const canExport = ({ name }: { readonly name: string }): boolean =>
   /^[A-Za-z_]\w*$/.test(name) && !/^(BASHOPTS|BASH_VERSINFO|EUID|PPID|SHELLOPTS|UID)$/.test(name);
 
 const textOf = new WeakMap<ProgramOptions['env'], string>();
 
-/** The words before a program that give it its environment. */
+/** Shell text in front of a program that sets its environment. */
 function environmentOf(env: ProgramOptions['env']): string {
   const known = textOf.get(env);
   if (known !== undefined) return known;

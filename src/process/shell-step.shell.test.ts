@@ -6,7 +6,7 @@ import { labPerTest } from './test-support.ts';
 
 const lab = labPerTest();
 
-test('bash stops at the first failure, in a pipe as well, and reads no start-up file', () => {
+test('bash stops at the first failure, also in a pipe, and reads no start-up file', () => {
   expect(shellArgv({ shell: 'bash', scriptFile: '/s', path: process.env['PATH'] })).toEqual({
     shell: 'bash',
     argv: ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '/s'],
@@ -20,7 +20,7 @@ test('sh stops at the first failure', () => {
   });
 });
 
-test('sh stands in for bash where bash is not installed', () => {
+test('sh replaces bash if bash is not installed', () => {
   const bin = join(lab().folder, 'bin');
   mkdirSync(bin);
   symlinkSync('/bin/sh', join(bin, 'sh'));

@@ -30,23 +30,23 @@ function step(script: string, options: Partial<RunShellOptions> & { env?: Record
 }
 
 describe('a script that succeeds', () => {
-  test('gives what it wrote to its output file, and what it printed last', async () => {
+  test('returns the values of its output file and the end of its output', async () => {
     const script = 'echo "version=1.2" >> "$REPRISE_OUTPUT"; echo built';
     expect(await step(script)).toEqual({ kind: 'completed', output: { version: '1.2' }, tail: 'built\n' });
     expect(readFileSync(path('log'), 'utf8')).toBe('built\n');
   });
 
-  test('may give JSON', async () => {
+  test('may write JSON to its output file', async () => {
     expect(await step('echo \'{"files": [1, 2]}\' > $REPRISE_OUTPUT')).toMatchObject({
       output: { files: [1, 2] },
     });
   });
 
-  test('gives an empty object if it wrote nothing', async () => {
+  test('returns an empty object if its output file is empty', async () => {
     expect(await step(':')).toEqual({ kind: 'completed', output: {}, tail: '' });
   });
 
-  test('is told who it is', async () => {
+  test('finds its identity in its environment', async () => {
     const names = ['RUN', 'STEP', 'ATTEMPT', 'ROOT'];
     const script = names.map(name => `echo ${name}=$REPRISE_${name}`).join('\n');
     expect(
@@ -56,7 +56,7 @@ describe('a script that succeeds', () => {
     });
   });
 
-  test('works in the folder that it names, with values that never become code', async () => {
+  test('runs in its working directory, and values of its environment are never executed', async () => {
     mkdirSync(path('sub'));
     const value = '$(touch hacked) `x` "quoted" \'single\'\nsecond line';
     const command = {
@@ -72,13 +72,13 @@ describe('a script that succeeds', () => {
     expect(existsSync(path('sub/hacked'))).toBe(false);
   });
 
-  test('leaves neither script nor output file behind, and may not be read by others meanwhile', async () => {
+  test('has a private scratch folder that is removed afterwards', async () => {
     const ls = await step('ls -ld "$(dirname "$REPRISE_OUTPUT")"; ls -l "$REPRISE_OUTPUT"');
     expect(ls).toMatchObject({ tail: expect.stringMatching(/^drwx------[\s\S]*\n-rw-------/) });
     expect(existsSync(path('scratch/deploy.1'))).toBe(false);
   });
 
-  test('leaves alone what the same step of the same run has running in another folder', async () => {
+  test('does not stop the same step of the same run in another folder', async () => {
     mkdirSync(path('elsewhere'));
     const lines = new Lines();
     const other = step('echo ready; until test -e go; do sleep 0.02; done', {
@@ -93,7 +93,7 @@ describe('a script that succeeds', () => {
     expect(await other).toMatchObject({ kind: 'completed' });
   });
 
-  test('takes along what it left running, wherever that went', async () => {
+  test('ends together with its background processes, even in another session', async () => {
     const script = `
       nohup sleep 1000 > /dev/null 2>&1 &
       setsid sh -c 'echo $$ > far; exec sleep 1000' &
@@ -103,7 +103,7 @@ describe('a script that succeeds', () => {
     expect(markedWith(lab().marker)).toEqual([]);
   });
 
-  test('does not take along a script that runs beside it', async () => {
+  test('does not stop another script of the run', async () => {
     const { marker, sh } = lab();
     const sibling = sh('echo ready; exec sleep 1000', {
       marker: { ...marker, REPRISE_RUN: 'run-1', REPRISE_STEP: 'other', REPRISE_ATTEMPT: '1' },
@@ -116,7 +116,7 @@ describe('a script that succeeds', () => {
 });
 
 describe('a script that fails', () => {
-  test('says how, with its last lines and where to read on', async () => {
+  test('reports its exit code, its last lines and the path of its log', async () => {
     expect(await step('echo "a=1" > $REPRISE_OUTPUT; echo oh no >&2; exit 2')).toEqual({
       kind: 'failed',
       error: {
@@ -129,26 +129,26 @@ describe('a script that fails', () => {
     });
   });
 
-  test('quotes the last ten lines only, and long ones in part', async () => {
+  test('is quoted with its last ten lines, and long lines are cut', async () => {
     const end = await step('seq 1 100; printf "%01000d" 0; exit 1');
     const lines = end.kind === 'failed' ? end.error.message.split('\n') : [];
     expect(lines.slice(0, 3)).toEqual(['exited with code 1', '92', '93']);
     expect(lines.at(-1)).toBe(`${'0'.repeat(300)}…`);
   });
 
-  test('fails at its first failing command, in a pipe as well', async () => {
+  test('stops at its first failing command, also in a pipe', async () => {
     expect(await step('false; echo not reached')).toMatchObject({ kind: 'failed', tail: '' });
     expect(await step('false | true; echo not reached')).toMatchObject({ kind: 'failed', tail: '' });
   });
 
-  test('was killed if somebody else sent the signal', async () => {
+  test('is reported as killed if a signal terminated it', async () => {
     expect(await step('kill -KILL $$')).toMatchObject({
       kind: 'failed',
-      error: { code: 'KILLED', message: 'was ended by SIGKILL' },
+      error: { code: 'KILLED', message: 'was terminated by SIGKILL' },
     });
   });
 
-  test('could not start in a folder that does not exist', async () => {
+  test('cannot start in a folder that does not exist', async () => {
     const command = { script: ':', shell: 'sh', env: {}, workingDirectory: 'missing' } as const;
     expect(await step('', { command })).toMatchObject({
       kind: 'failed',
@@ -156,7 +156,7 @@ describe('a script that fails', () => {
     });
   });
 
-  test('wrote an output that cannot be read', async () => {
+  test('fails if its output file is invalid', async () => {
     expect(await step('echo oops > $REPRISE_OUTPUT; echo printed')).toMatchObject({
       kind: 'failed',
       error: { code: 'OUTPUT_INVALID', message: expect.stringContaining('"oops"') },
@@ -164,7 +164,7 @@ describe('a script that fails', () => {
     });
   });
 
-  test('learns that bash is not installed', async () => {
+  test('has a hint if bash is not installed', async () => {
     mkdirSync(path('bin'));
     symlinkSync('/bin/sh', path('bin/sh'));
     const end = await step('a=(1 2)', { env: { PATH: path('bin') } });
@@ -176,12 +176,12 @@ describe('a script that fails', () => {
 });
 
 describe('aborting', () => {
-  test('before it began starts nothing', async () => {
+  test('before the start does not run the script', async () => {
     expect(await step('touch started', { signal: AbortSignal.abort() })).toEqual({ kind: 'cancelled' });
     expect(existsSync(path('started'))).toBe(false);
   });
 
-  test('ends a tree three deep that ignores it, with one that left, before it returns', async () => {
+  test('stops a deep tree that ignores SIGTERM, also a process in another session', async () => {
     const abort = new AbortController();
     const lines = new Lines();
     writeFileSync(
@@ -201,7 +201,7 @@ describe('aborting', () => {
     expect(existsSync(path('scratch/deploy.1'))).toBe(false);
   });
 
-  test('wins over a result that the script still gives', async () => {
+  test('takes precedence over a result that the script still returns', async () => {
     const abort = new AbortController();
     const lines = new Lines();
     const script = `trap 'echo a=1 > $REPRISE_OUTPUT; exit 0' TERM; ${readyWithSleeper}`;
@@ -212,8 +212,8 @@ describe('aborting', () => {
   });
 });
 
-describe('the caller', () => {
-  test('is told of the process while it runs', async () => {
+describe('onStarted', () => {
+  test('is called while the process runs', async () => {
     const seen: [ProcessIdentity, boolean][] = [];
     const onStarted = (child: ProcessIdentity) => {
       seen.push([child, isSameProcess(child)]);
@@ -223,7 +223,7 @@ describe('the caller', () => {
     expect(seen).toEqual([[{ pid: expect.any(Number), processStart: expect.any(String) }, true]]);
   });
 
-  test('ends the script by failing to note it', async () => {
+  test('stops the script if it rejects', async () => {
     const onStarted = () => Promise.reject(new Error('fenced'));
     await expect(step('exec sleep 1000', { onStarted })).rejects.toThrow('fenced');
     expect(markedWith(lab().marker)).toEqual([]);

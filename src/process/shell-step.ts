@@ -12,28 +12,28 @@ export interface RunShellOptions {
     readonly script: string;
     readonly shell: ShellName;
     readonly env: Readonly<Record<string, string>>;
-    /** Relative to the project's root. */
+    /** Path relative to the project root. */
     readonly workingDirectory?: string | undefined;
   };
   readonly projectRoot: string;
-  /** A folder for this attempt alone. */
+  /** Folder that only this attempt uses. */
   readonly scratchDir: string;
   readonly logFile: string;
-  /** No two scripts that run at the same time have the same. */
+  /** Identity of the script, unique among those that run at the same time. */
   readonly identity: {
     readonly runId: string;
     readonly step: string;
     readonly attempt: number;
     readonly incarnation: string;
   };
-  /** The environment to start from. */
+  /** Environment that the script inherits. */
   readonly inheritEnv: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly graceMs: number;
-  /** Told before anything else happens with it. If this rejects, the script is ended and the step rejects as well. */
+  /** Called right after the start. If it rejects, the script is stopped and the step rejects as well. */
   readonly onStarted?: ((child: ProcessIdentity) => void | Promise<void>) | undefined;
   readonly onLine?: OnLine | undefined;
-  /** Told of processes that no signal could end. */
+  /** Called with the processes that no signal could stop. */
   readonly onSurvived?: ((processes: readonly ProcessIdentity[]) => void) | undefined;
 }
 
@@ -43,9 +43,9 @@ export type ShellEnd =
   | { readonly kind: 'cancelled' };
 
 /**
- * Runs the script of a step and reads its output file. The work of a step is over when its script is: whatever the
- * script left running is ended too, with the same grace period, before this resolves; so a server that later steps
- * need cannot be started by a step. Aborting ends everything, and wins over a result that came in at the same time.
+ * Runs the script of a step and reads its output file. A step ends with its script: background processes of the script
+ * are stopped, with the same grace period, before this resolves. A step therefore cannot start a server for later steps.
+ * Aborting stops everything, and takes precedence over a result that arrives at the same time.
  * Rejects only if the scratch folder cannot be used or `onStarted` rejects.
  */
 export async function runShellStep(options: RunShellOptions): Promise<ShellEnd> {
@@ -57,7 +57,7 @@ export async function runShellStep(options: RunShellOptions): Promise<ShellEnd> 
     await writeFile(files.output, '', { mode: 0o600 });
     return await runScript(options, files);
   } finally {
-    // Whatever the script did to the folder does not change how it ended.
+    // A script that removed or changed the folder still keeps its own result.
     await Promise.allSettled([
       rm(files.script, { force: true }),
       rm(files.output, { force: true, recursive: true }),
@@ -104,7 +104,7 @@ const environmentOf = (options: RunShellOptions, files: ShellFiles): Record<stri
   REPRISE_ROOT: options.projectRoot,
 });
 
-/** With the folder: a run that is replayed in two places at once has the same ids in both. */
+/** Includes the project root, because a run that is replayed in two folders at once has the same ids in both. */
 const markerOf = ({ identity, projectRoot }: RunShellOptions) => ({
   REPRISE_ROOT: projectRoot,
   REPRISE_RUN: identity.runId,
@@ -113,7 +113,7 @@ const markerOf = ({ identity, projectRoot }: RunShellOptions) => ({
   REPRISE_INCARNATION: identity.incarnation,
 });
 
-/** Returns when nothing of the process is left, whether it ended by itself or was told to. */
+/** Resolves when the process and all its descendants have ended, by themselves or by an abort. */
 async function supervise(running: RunningProcess, options: RunShellOptions): Promise<void> {
   const { signal, graceMs, onStarted, onSurvived } = options;
   let onAbort = () => {};
@@ -135,15 +135,15 @@ type ShellName = 'bash' | 'sh';
 
 interface ShellInvocation {
   readonly argv: readonly string[];
-  /** What runs the script: `sh` if `bash` was asked for and is not installed. */
+  /** Shell that runs the script: `sh` if `bash` was requested and is not installed. */
   readonly shell: ShellName;
 }
 
-/** How to run a script file so that the first failing command ends it, and no start-up file of the user is read. */
+/** Command line that runs a script file, stops at the first failing command and reads no start-up file of the user. */
 export function shellArgv(options: {
   readonly shell: ShellName;
   readonly scriptFile: string;
-  /** The `PATH` on which bash is looked for. */
+  /** `PATH` to search for bash. */
   readonly path: string | undefined;
 }): ShellInvocation {
   const shell = options.shell === 'bash' && isInstalled('bash', options.path) ? 'bash' : 'sh';
@@ -174,14 +174,14 @@ interface ShellFailureContext {
 const quotedLines = 10;
 const quotedLineLength = 300;
 
-/** What went wrong with a script, with the end of its output and where to read on; `undefined` if nothing did. */
+/** Error of a failed script, with the end of its output and the path of its log; `undefined` if it succeeded. */
 function describeShellFailure(
   end: ProcessEnd,
   { logFile, bashIsMissing }: ShellFailureContext,
 ): ErrorData | undefined {
   const hint = [
     bashIsMissing &&
-      'bash is not installed, so sh ran the script: install bash, or write `shell: sh` and plain sh.',
+      'bash is not installed, so sh ran the script: install bash, or set `shell: sh` and use plain sh.',
     `The whole output is in ${logFile}`,
   ]
     .filter(Boolean)
@@ -190,7 +190,7 @@ function describeShellFailure(
     case 'couldNotStart':
       return end.error;
     case 'signalled':
-      return { code: 'KILLED', message: withOutput(`was ended by ${end.signal}`, end.tail), hint };
+      return { code: 'KILLED', message: withOutput(`was terminated by ${end.signal}`, end.tail), hint };
     case 'exited': {
       const { exitCode } = end;
       if (exitCode === 0) return undefined;

@@ -8,8 +8,8 @@ const lab = labPerTest();
 const patient = { graceMs: 60_000 };
 const path = (name: string) => join(lab().folder, name);
 
-describe('how it ends', () => {
-  test.each([0, 1, 2, 127, 255])('with exit code %i', async exitCode => {
+describe('a process', () => {
+  test.each([0, 1, 2, 127, 255])('ends with exit code %i', async exitCode => {
     expect(await lab().sh(`echo out; exit ${exitCode}`).ended).toEqual({
       kind: 'exited',
       exitCode,
@@ -17,7 +17,7 @@ describe('how it ends', () => {
     });
   });
 
-  test.each(['SIGTERM', 'SIGKILL', 'SIGSEGV'] as const)('by %s', async signal => {
+  test.each(['SIGTERM', 'SIGKILL', 'SIGSEGV'] as const)('is terminated by %s', async signal => {
     const script = `echo out; kill -${signal.slice(3)} $$`;
     expect(await lab().sh(script).ended).toEqual({ kind: 'signalled', signal, tail: 'out\n' });
   });
@@ -43,7 +43,7 @@ describe('how it ends', () => {
       /cannot write the log file/,
       /permissions/,
     ],
-  ])('before it began: %s', async (_what, options, message, hint) => {
+  ])('does not start with %s', async (_what, options, message, hint) => {
     const child = lab().sh('true', options);
     expect(child.identity).toBeUndefined();
     expect(await child.ended).toEqual({
@@ -58,7 +58,7 @@ describe('how it ends', () => {
     expect(await child.stop(patient)).toEqual({ ended: [], survived: [] });
   });
 
-  test('before it began: a program that may not be executed', async () => {
+  test('does not start with a program that is not executable', async () => {
     writeFileSync(path('program'), '');
     chmodSync(path('program'), 0o600);
     expect(await lab().sh('', { argv: [path('program')] }).ended).toMatchObject({
@@ -70,15 +70,15 @@ describe('how it ends', () => {
     });
   });
 
-  test('before it began: an argument with a NUL', async () => {
+  test('does not start with a NUL in an argument', async () => {
     expect(await lab().sh('', { argv: ['true', 'a\0b'], logFile: path('log') }).ended).toMatchObject({
       error: { code: 'SPAWN_FAILED', message: expect.stringContaining('null bytes') },
     });
   });
 });
 
-describe('its surroundings', () => {
-  test('are the folder, the environment and the marker that were given, and nothing else', async () => {
+describe('a started process', () => {
+  test('has the given folder, environment and marker, and inherits nothing else', async () => {
     mkdirSync(path('sub'));
     const env = { PATH: process.env['PATH'], GIVEN: 'yes', LEFT_OUT: undefined };
     const child = lab().sh('pwd; env', { cwd: path('sub'), env });
@@ -90,13 +90,13 @@ describe('its surroundings', () => {
     ).toEqual(['GIVEN', 'PATH', 'REPRISE_INCARNATION']);
   });
 
-  test('are a process group of its own', async () => {
+  test('has its own process group', async () => {
     const child = lab().sh('ps -o pgid= -p $$');
     const { tail } = await child.ended;
     expect(Number(tail)).toBe(child.identity?.pid);
   });
 
-  test('have an empty input unless there is a text', async () => {
+  test('has an empty input unless a text is given', async () => {
     expect(await lab().sh('cat').ended).toMatchObject({ exitCode: 0, tail: '' });
     expect(await lab().sh('cat', { stdin: { text: 'given' } }).ended).toMatchObject({
       exitCode: 0,
@@ -104,14 +104,14 @@ describe('its surroundings', () => {
     });
   });
 
-  test('may ignore an input of any size', async () => {
+  test('may ignore its input, whatever the size', async () => {
     const stdin = { text: 'x'.repeat(10_000_000) };
     expect(await lab().sh('exit 3', { stdin }).ended).toMatchObject({ kind: 'exited', exitCode: 3 });
   });
 });
 
-describe('its output', () => {
-  test('comes as lines with their stream, and stands in the log in order', async () => {
+describe('the output of a process', () => {
+  test('is reported as lines with their stream, and written to the log', async () => {
     const lines: string[] = [];
     const onLine = (stream: string, line: string) => lines.push(`${stream}: ${line}`);
     const script = 'echo one; echo two >&2; printf three';
@@ -120,13 +120,13 @@ describe('its output', () => {
     expect(readFileSync(path('logs/step.log'), 'utf8')).toHaveLength('one\ntwo\nthree'.length);
   });
 
-  test('is appended to a log that exists', async () => {
+  test('is appended to an existing log', async () => {
     writeFileSync(path('log'), 'before\n');
     await lab().sh('echo after', { logFile: path('log') }).ended;
     expect(readFileSync(path('log'), 'utf8')).toBe('before\nafter\n');
   });
 
-  test('of 100 MB is all in the log, and only its end in memory', async () => {
+  test('is written completely to the log even if it has 100 MB, with only its end in memory', async () => {
     const bytes = 100_000_000;
     const script = `head -c ${bytes - 4} /dev/zero; printf done`;
     const { tail } = await lab().sh(script, { logFile: path('log') }).ended;
@@ -135,11 +135,11 @@ describe('its output', () => {
     expect(tail.endsWith('\0done')).toBe(true);
   });
 
-  test('keeps no more in memory than was asked for', async () => {
+  test('is kept in memory only up to the given size', async () => {
     expect(await lab().sh('echo 0123456789', { tailBytes: 4 }).ended).toMatchObject({ tail: '789\n' });
   });
 
-  test('says so when the log cannot be written any more, and the process goes on', async () => {
+  test('reports that the log cannot be written, and the process continues', async () => {
     const child = lab().sh('echo one; echo two', { logFile: '/dev/full' });
     const { kind, tail } = await child.ended;
     expect(kind).toBe('exited');
@@ -149,8 +149,8 @@ describe('its output', () => {
   });
 });
 
-describe('what it left behind', () => {
-  test('does not keep it from ending, and stays alive until it is stopped', async () => {
+describe('a background process that outlives its parent', () => {
+  test('does not delay the end of the parent, and stays alive until it is stopped', async () => {
     const child = lab().sh('sleep 1000 & echo left $!', { settleMs: 0 });
     const pid = Number(await child.lines.after('left '));
     const left = { pid, processStart: processStart(pid) ?? '' };
@@ -159,7 +159,7 @@ describe('what it left behind', () => {
     expect((await child.stop(patient)).ended).toEqual([{ ...left, by: 'SIGTERM' }]);
   });
 
-  test('costs nothing of what was printed before', async () => {
+  test('does not cost any output that was printed before', async () => {
     const child = lab().sh('head -c 60000 /dev/zero; sleep 1000 & :', { settleMs: 0, logFile: path('log') });
     await child.ended;
     expect(statSync(path('log')).size).toBe(60_000);
@@ -167,7 +167,7 @@ describe('what it left behind', () => {
   });
 
   test('may still print for a moment', async () => {
-    // The reader of the pipe lives on after the script, as with `exec > >(tee log)`.
+    // The reader of the pipe outlives the script, as with `exec > >(tee log)`.
     const script = 'mkfifo pipe; { read line; echo "late $line"; } < pipe & echo word > pipe';
     expect(await lab().sh(script, { settleMs: 60_000 }).ended).toMatchObject({
       exitCode: 0,
@@ -186,7 +186,7 @@ describe('stopping', () => {
     expect(await child.ended).toMatchObject({ kind: 'exited', exitCode: 7 });
   });
 
-  test('twice is the same as once, and afterwards there is nothing to stop', async () => {
+  test('is idempotent', async () => {
     const child = lab().sh('echo ready; exec sleep 1000');
     await child.lines.after('ready');
     await Promise.all([child.stop(patient), child.stop(patient)]);
@@ -195,8 +195,8 @@ describe('stopping', () => {
   });
 });
 
-describe('an input that stays open', () => {
-  test('is written to line by line, until it is ended', async () => {
+describe('an open input', () => {
+  test('accepts lines until it is closed', async () => {
     const child = lab().sh('while read -r line; do echo "got $line"; done; echo over', { stdin: 'open' });
     child.write('one\n');
     expect(await child.lines.after('got ')).toBe('one');
@@ -211,7 +211,7 @@ describe('an input that stays open', () => {
   });
 });
 
-test('a stream that the process closes by itself is told, after its last line', async () => {
+test('the end of a stream that the process closes itself is reported after its last line', async () => {
   const told: string[] = [];
   const child = lab().sh('printf last; exec >&-; echo still here >&2; read -r line', {
     stdin: 'open',
@@ -225,7 +225,7 @@ test('a stream that the process closes by itself is told, after its last line', 
   expect(told.filter(line => line.startsWith('stdout'))).toEqual(['stdout: last', 'stdout ended']);
 });
 
-test('lines may be as long as is said', async () => {
+test('lines are cut at the given length', async () => {
   const told: unknown[] = [];
   const onLine = (_stream: string, line: string, isCut: boolean) => void told.push([line, isCut]);
   await lab().sh('echo 12345; echo 123456', { onLine, maxLineLength: 5 }).ended;

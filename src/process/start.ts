@@ -8,35 +8,35 @@ import { type EndedTrees, endTrees } from './tree.ts';
 export interface StartProcessOptions extends OutputOptions {
   readonly argv: readonly string[];
   readonly cwd: string;
-  /** The whole environment but for the marker: nothing is inherited. */
+  /** Whole environment except for the marker: nothing is inherited. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Put into the environment, so that whatever the process starts can be found again. Unique to this process. */
+  /** Variables added to the environment, by which all descendants are found. Must be unique to this process. */
   readonly marker: Marker;
-  /** `open`: it is written to with `write`, until `endInput`. */
+  /** Defaults to `ignore`. With `open`, use `write` and `endInput`. */
   readonly stdin?: 'ignore' | 'open' | { readonly text: string };
-  /** How long to go on reading once it has exited while something that it left behind still holds its output. */
+  /** Time to keep reading after the exit while a background process still holds the output. Defaults to 1000. */
   readonly settleMs?: number;
 }
 
 export interface RunningProcess {
-  /** `undefined` if it could not be started. */
+  /** Identity of the process; `undefined` if it could not be started. */
   readonly identity: ProcessIdentity | undefined;
   /**
-   * Resolves when it has exited and its output has been read to the end; never rejects. If something that it left
-   * behind keeps the output open, reading stops after `settleMs`, and that something is left alone.
+   * Resolves when the process has exited and its output has been read to the end; never rejects. If a background process
+   * keeps the output open, reading stops after `settleMs` and the background process keeps running.
    */
   readonly ended: Promise<ProcessEnd>;
-  /** Only with `stdin: 'open'`; otherwise, and once it no longer reads, the text is lost. */
+  /** Writes to stdin. Needs `stdin: 'open'`; without it, or once the process no longer reads, the text is lost. */
   write(text: string): void;
   endInput(): void;
   /**
-   * Ends it and all that it started, also what it left behind after it has exited. Resolves when nothing of it is
-   * left and `ended` has resolved, or when no signal helps.
+   * Stops the process and all its descendants, even after it has exited itself. Resolves when all of them and `ended`
+   * have ended, or when no signal has an effect.
    */
   stop(options: { readonly graceMs: number }): Promise<EndedTrees>;
 }
 
-/** How a process ended, with the last part of what it printed. */
+/** Result of a process, with the end of its output. */
 export type ProcessEnd =
   | { readonly kind: 'exited'; readonly exitCode: number; readonly tail: string }
   | { readonly kind: 'signalled'; readonly signal: NodeJS.Signals; readonly tail: string }
@@ -44,7 +44,7 @@ export type ProcessEnd =
 
 const defaultSettleMs = 1000;
 
-/** Starts a program in a process group (and session) of its own. Never throws: a failure is how it `ended`. */
+/** Starts a program in its own process group and session. Never throws: `ended` reports a failure to start. */
 export function startProcess(options: StartProcessOptions): RunningProcess {
   const { argv, cwd, logFile = '' } = options;
   let output: OutputCollector;
@@ -74,7 +74,7 @@ function follow(child: ChildProcess, output: OutputCollector, options: StartProc
     endInput: () => child.stdin?.end(),
     stop: async ({ graceMs }) => {
       const trees = await endTrees({ roots, marked: options.marker, graceMs });
-      // One that no signal ends would be waited for for ever.
+      // Waiting for a process that no signal stops would never end.
       if (!trees.survived.some(({ pid }) => pid === identity?.pid)) await ended;
       return trees;
     },
@@ -90,14 +90,14 @@ function spawnChild({ argv, cwd, env, marker, stdin = 'ignore' }: StartProcessOp
     stdio: [stdin === 'ignore' ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
   if (stdin !== 'ignore') {
-    // A program may end, or close its input, without having read all of it.
+    // The program may exit or close its input before it has read all of it.
     child.stdin?.on('error', () => {});
     if (stdin !== 'open') child.stdin?.end(stdin.text);
   }
   return child;
 }
 
-/** Until the event loop reaps it, even a child that has ended already can be seen, as a zombie. */
+/** A child that has already ended is still visible as a zombie until the event loop reaps it. */
 const identify = (pid: number): ProcessIdentity => ({ pid, processStart: processStart(pid) ?? 'unknown' });
 
 async function followToEnd(
@@ -134,14 +134,14 @@ const neverStarted = (error: ErrorData): RunningProcess => ({
   stop: async () => ({ ended: [], survived: [] }),
 });
 
-/** Why nothing was started at all: its output would have been lost. */
+/** Error if the log file cannot be opened. The process is not started, because its output would be lost. */
 const describeLogFailure = (thrown: unknown, logFile: string): ErrorData =>
   failure(
     `cannot write the log file ${logFile}: ${messageOf(thrown)}`,
     'check the folder, its permissions and the disk',
   );
 
-/** Why a process could not be started, in words that say what to do. */
+/** Error of a process that could not be started, with a hint. */
 export function describeStartFailure(thrown: unknown, argv: readonly string[], cwd: string): ErrorData {
   const program = argv[0] ?? '';
   const place = problemWithFolder(cwd);
@@ -162,7 +162,7 @@ export function describeStartFailure(thrown: unknown, argv: readonly string[], c
     case 'E2BIG':
       return failure(
         `cannot start ${program}: its arguments and environment are too long`,
-        'hand long values over in a file instead',
+        'pass long values in a file instead',
       );
     case 'EAGAIN':
     case 'EMFILE':
@@ -177,7 +177,7 @@ export function describeStartFailure(thrown: unknown, argv: readonly string[], c
   }
 }
 
-/** A missing folder and a missing program give the same error code. */
+/** Problem with the working directory. The system's error code is the same for a missing folder and program. */
 function problemWithFolder(cwd: string): string | undefined {
   try {
     return statSync(cwd).isDirectory() ? undefined : `${cwd} is not a folder`;

@@ -10,18 +10,18 @@ import { findTree } from './tree.ts';
 
 const lab = labPerTest();
 
-test('this process knows itself, the same every time', () => {
+test('this process has a stable identity', () => {
   expect(thisProcess()).toEqual(thisProcess());
   expect(thisProcess()).toMatchObject({ pid: process.pid, processStart: processStart(process.pid) });
   expect(thisProcess().host.startsWith(hostname())).toBe(true);
   expect(isSameProcess(thisProcess())).toBe(true);
 });
 
-test('a pid with another start is another process', () => {
+test('a pid with another start time is another process', () => {
   expect(isSameProcess({ pid: process.pid, processStart: processStart(1) ?? '' })).toBe(false);
 });
 
-test('a process that was waited for has no start any more', async () => {
+test('a process that has ended and was reaped has no start time', async () => {
   const child = lab().sh('exit 0');
   await child.ended;
   expect(child.identity).toBeDefined();
@@ -30,7 +30,7 @@ test('a process that was waited for has no start any more', async () => {
 });
 
 test('a zombie is not alive', async () => {
-  // `tail` becomes the parent of a child that it knows nothing of, and never asks for its exit code.
+  // `tail` inherits a child that it does not know, and never reaps it.
   const parent = lab().sh(
     "mkfifo gate; echo tail > text; sh -c 'read x < gate' & echo child $!; exec tail -f text",
   );
@@ -45,7 +45,7 @@ test('a zombie is not alive', async () => {
   await parent.stop({ graceMs: 60_000 });
 });
 
-test('children are seen at once, even if they end at once', async () => {
+test('a child is visible right after its start, even if it ends at once', async () => {
   const child = spawn('true');
   const start = processStart(child.pid ?? 0);
   await once(child, 'close');

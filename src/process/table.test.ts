@@ -11,7 +11,7 @@ const tables: [string, ProcessTable][] = [['ps', psTable]];
 if (existsSync('/proc/self/stat')) tables.push(['/proc', procTable]);
 
 describe.each(tables)('the process table by %s', (_name, table) => {
-  test('shows a child with its parent, its group and the same start every time', async () => {
+  test('shows a child with its parent, its group and a stable start time', async () => {
     const child = lab().sh('echo ready; read never', { stdin: { text: '' } });
     const sleeper = lab().sh('echo ready; exec sleep 1000');
     await sleeper.lines.after('ready');
@@ -25,7 +25,7 @@ describe.each(tables)('the process table by %s', (_name, table) => {
     expect(table.one(pid)).toBeUndefined();
   });
 
-  test('finds by environment only those that have all of the marker', async () => {
+  test('finds only processes whose environment has the whole marker', async () => {
     const { marker, sh } = lab();
     const [one, two] = ['one', 'two'].map(step =>
       sh('echo ready; exec sleep 1000', { marker: { ...marker, REPRISE_STEP: step } }),
@@ -40,19 +40,19 @@ describe.each(tables)('the process table by %s', (_name, table) => {
     await Promise.all([one?.stop({ graceMs: 60_000 }), two?.stop({ graceMs: 60_000 })]);
   });
 
-  test('takes no child for older than its parent, nor for older than itself', async () => {
+  test('never reports a child as older than its parent or itself', async () => {
     const child = lab().sh('sh -c "echo deep \\$\\$; exec sleep 1000"; :');
     const deep = table.one(Number(await child.lines.after('deep ')));
     const root = table.one(child.identity?.pid ?? 0);
     const own = table.one(process.pid);
-    if (!deep || !root || !own) throw new Error('all of them run');
+    if (!deep || !root || !own) throw new Error('all of them must run');
     expect(table.startedBefore(deep, root)).toBe(false);
     expect(table.startedBefore(root, root)).toBe(false);
     expect(table.startedBefore(own, { pid: root.pid, processStart: 'unknown' })).toBe(false);
     await child.stop({ graceMs: 60_000 });
   });
 
-  test('tells a stopped process from a running one', async () => {
+  test('distinguishes a stopped process from a running one', async () => {
     const child = lab().sh('echo ready; kill -STOP $$; echo on; exec sleep 1000');
     await child.lines.after('ready');
     const pid = child.identity?.pid ?? 0;
@@ -63,7 +63,7 @@ describe.each(tables)('the process table by %s', (_name, table) => {
     await child.stop({ graceMs: 60_000 });
   });
 
-  test('is not misled by the name of a program', async () => {
+  test('parses program names with parentheses and spaces', async () => {
     const program = join(lab().folder, 'x) Z 1 1 1');
     writeFileSync(program, '#!/bin/sh\necho ready; while :; do sleep 1000; done', { mode: 0o700 });
     const child = lab().sh('', { argv: [program] });
@@ -73,7 +73,7 @@ describe.each(tables)('the process table by %s', (_name, table) => {
     await child.stop({ graceMs: 60_000 });
   });
 
-  test('leads from a shell to its grandchildren', async () => {
+  test('connects a shell with its grandchildren', async () => {
     const child = lab().sh('sh -c "sh -c \'echo deep \\$\\$; exec sleep 1000\'; :"; :');
     const deep = Number(await child.lines.after('deep '));
     const root = table.one(child.identity?.pid ?? 0);
@@ -84,7 +84,7 @@ describe.each(tables)('the process table by %s', (_name, table) => {
 });
 
 test.runIf(existsSync('/proc/self/stat'))(
-  'finds a process by /proc while it becomes another program',
+  'finds a process in /proc while it executes another program',
   async () => {
     const again = 'exec sh -c "$0" "$0"';
     const child = lab().sh('', { argv: ['sh', '-c', `echo ready; ${again}`, again] });

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** Linux: one scan of `/proc`, without starting a process. */
+/** Process table on Linux: one scan of `/proc`, without starting a process. */
 export const procTable: ProcessTable = {
   all: () => pids().flatMap(pid => readEntry(pid) ?? []),
   one: readEntry,
@@ -29,7 +29,7 @@ function readEntry(pid: number): ProcessEntry | undefined {
   };
 }
 
-/** The fields after the program's name, which is in parentheses and may itself hold spaces and parentheses. */
+/** Fields after the program's name, which is in parentheses and may itself contain spaces and parentheses. */
 function readStat(pid: number): string[] | undefined {
   const stat = read(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -48,9 +48,8 @@ function carries(pid: number, marker: Marker): boolean {
 }
 
 /**
- * A process that becomes another program has left its old environment and not yet made the new one, so nothing is no
- * answer: it is asked again, some 2,000 times at most, which takes 50 ms, and 40 times if it seems to have been
- * started without any.
+ * A process in the middle of `exec` has no environment for a moment, so an empty one is read again: at most 2,000 times,
+ * which takes 50 ms, or 40 times if the process seems to have been started with an empty environment.
  */
 function environmentOf(pid: number): string | undefined {
   for (let patience = 2000; patience > 0; ) {
@@ -65,18 +64,18 @@ function environmentOf(pid: number): string | undefined {
 
 const kernelThread = 0x20_00_00;
 
-/** Where its environment would be. */
+/** State of the memory that holds the environment. */
 function readSpace(pid: number): { hasNone: boolean; seemsEmpty: boolean } {
   const fields = readStat(pid);
-  const isKernels = (Number(fields?.[6]) & kernelThread) !== 0;
+  const isKernelThread = (Number(fields?.[6]) & kernelThread) !== 0;
   const [start, end] = [fields?.[47], fields?.[48]];
   return {
-    hasNone: fields === undefined || isKernels || describeState(fields[0] ?? '') === 'zombie',
+    hasNone: fields === undefined || isKernelThread || describeState(fields[0] ?? '') === 'zombie',
     seemsEmpty: start === end && end !== '0',
   };
 }
 
-/** `undefined` if it is of another boot, or was never known. */
+/** Start time in clock ticks; `undefined` if it belongs to another boot or is unknown. */
 function ticksOf({ processStart }: ProcessIdentity): number | undefined {
   const prefix = `${bootId()}:`;
   const ticks = processStart.startsWith(prefix) ? processStart.slice(prefix.length) : '';
@@ -85,13 +84,13 @@ function ticksOf({ processStart }: ProcessIdentity): number | undefined {
 
 let knownBootId: string | undefined;
 
-/** Ticks count from the start of the machine, so that they say nothing about another boot. */
+/** Id of this boot. Ticks count from the boot, so they cannot be compared across boots. */
 function bootId(): string {
   knownBootId ??= read('/proc/sys/kernel/random/boot_id')?.trim() ?? 'boot';
   return knownBootId;
 }
 
-/** `undefined`: it ended in the meantime, or belongs to somebody else. */
+/** Content of a file of `/proc`; `undefined` if the process has ended or belongs to another user. */
 function read(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
@@ -102,7 +101,7 @@ function read(file: string): string | undefined {
 
 const columns = 'pid=,ppid=,pgid=,stat=,lstart=';
 
-/** Systems without `/proc`: what `ps` prints. Start times are whole seconds, and the environment is a best effort. */
+/** Process table by `ps`, for systems without `/proc`. Start times are whole seconds; the environment is best effort. */
 export const psTable: ProcessTable = {
   all: () => ps(['-A', '-o', columns]).flatMap(line => parseEntry(line) ?? []),
   one: pid => ps(['-o', columns, '-p', String(pid)]).flatMap(line => parseEntry(line) ?? [])[0],
@@ -110,12 +109,12 @@ export const psTable: ProcessTable = {
     const pids = new Set(ps(['axeww', '-o', 'pid=,command=']).flatMap(line => markedPid(line, marker) ?? []));
     return entries.filter(({ pid }) => pids.has(pid));
   },
-  // One `ps` shows the environment of all.
+  // One call of `ps` shows all environments, so there is no need to exclude older processes.
   startedBefore: () => false,
 };
 
 function ps(args: readonly string[]): string[] {
-  // A start time is compared as a text, so that it must not depend on the language or the zone of whoever asks.
+  // Start times are compared as text, so they must not depend on the locale or time zone of the caller.
   const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
   const { stdout } = spawnSync('ps', args, { env, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 });
   return stdout ? stdout.split('\n') : [];
@@ -134,62 +133,62 @@ function parseEntry(line: string): ProcessEntry | undefined {
   };
 }
 
-/** The environment follows the command in one line of text, where values are not quoted. */
+/** Pid of a line with the marker. The environment follows the command, and its values are not quoted. */
 function markedPid(line: string, marker: Marker): number | undefined {
   const padded = `${line} `;
   const all = Object.entries(marker).every(([name, value]) => padded.includes(` ${name}=${value} `));
   return all ? Number.parseInt(line, 10) : undefined;
 }
 
-/** Names a process for ever: a pid alone is given again to another process. */
+/** Unique identity of a process. A pid alone is not unique, because the system reuses pids. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it started, as a text that means nothing else than being equal or not. */
+  /** Start time as opaque text, to be compared for equality only. */
   readonly processStart: string;
 }
 
-/** One process at the moment of looking. */
+/** Snapshot of one process. */
 export interface ProcessEntry extends ProcessIdentity {
   readonly parent: number;
   readonly group: number;
-  /** A zombie has ended; only its parent has not asked for its exit code yet. */
+  /** A zombie has ended, but its parent has not read its exit code yet. */
   readonly state: 'alive' | 'stopped' | 'zombie';
 }
 
-/** Environment variables that a process must all have to be found by them. */
+/** Environment variables by which a process is found. It must have all of them. */
 export type Marker = Readonly<Record<string, string>>;
 
-/** The processes of this machine. Looking never throws: what cannot be seen is left out. */
+/** Processes of this machine. Reading never throws: processes that cannot be inspected are omitted. */
 export interface ProcessTable {
   all(): readonly ProcessEntry[];
   one(pid: number): ProcessEntry | undefined;
-  /** Those among `entries` whose environment, as it was when they started, has the whole marker. */
+  /** Returns the entries whose initial environment has the whole marker. */
   marked(entries: readonly ProcessEntry[], marker: Marker): readonly ProcessEntry[];
-  /** Whether one certainly started before the other, and so cannot come from it. `false` also if nobody can tell. */
+  /** Whether one certainly started before the other, and so cannot descend from it. `false` if that is unknown. */
   startedBefore(one: ProcessIdentity, other: ProcessIdentity): boolean;
 }
 
-/** The table of this machine: `/proc` where there is one, otherwise `ps`. */
+/** Process table of this machine: `/proc` if it exists, otherwise `ps`. */
 export const processTable: ProcessTable = existsSync('/proc/self/stat') ? procTable : psTable;
 
-/** When the process started, as a text to compare; `undefined` if there is no such process. */
+/** Start time of a process as opaque text; `undefined` if there is no such process. */
 export const processStart = (pid: number): string | undefined => processTable.one(pid)?.processStart;
 
-/** Whether it still runs: the same process, not another one that was given its pid, and not a zombie. */
+/** Whether the process still runs. `false` for a zombie, and if another process has its pid now. */
 export function isSameProcess({ pid, processStart }: ProcessIdentity): boolean {
-  // Whoever asks runs, and began when it began: looking it up each time costs more than all the rest of a lock.
+  // This process certainly runs. Looking it up each time would cost more than everything else that a lock does.
   if (pid === process.pid) return processStart === thisProcess().processStart;
   const entry = processTable.one(pid);
   return entry !== undefined && entry.state !== 'zombie' && entry.processStart === processStart;
 }
 
-/** Parts of this process that were left behind as a crash would leave them. */
+/** Incarnations that were abandoned in this process, to simulate their crash. */
 const abandoned = new Set<string>();
 
-/** Who wants to know of it. */
+/** Listeners by incarnation. */
 const abandonListeners = new Map<string, Set<() => void>>();
 
-/** From now on nobody acts as this owner, although its process lives on. */
+/** Treats the incarnation as dead from now on, although its process lives on. */
 export function abandonIncarnation(incarnation: string): void {
   abandoned.add(incarnation);
   const listeners = abandonListeners.get(incarnation);
@@ -197,7 +196,7 @@ export function abandonIncarnation(incarnation: string): void {
   for (const listener of listeners ?? []) listener();
 }
 
-/** Calls back when the incarnation is abandoned; gives what makes it forget. */
+/** Calls the listener when the incarnation is abandoned. Returns a function that removes the listener. */
 export function onAbandoned(incarnation: string, listener: () => void): () => void {
   const listeners = abandonListeners.get(incarnation) ?? new Set();
   abandonListeners.set(incarnation, listeners.add(listener));
@@ -208,10 +207,10 @@ export function onAbandoned(incarnation: string, listener: () => void): () => vo
   };
 }
 
-/** What was left behind begins anew: a performance of it is over. */
+/** Treats an abandoned incarnation as alive again, for the next execution. */
 export const readmitIncarnation = (incarnation: string): void => void abandoned.delete(incarnation);
 
-/** Whether somebody may still act as this owner, on this machine. */
+/** Whether the owner still runs on this machine and its incarnation was not abandoned. */
 export const isAlive = (owner: ProcessIdentity & { readonly incarnation: string }): boolean =>
   isSameProcess(owner) && !abandoned.has(owner.incarnation.split(':')[0] ?? '');
 
@@ -219,7 +218,7 @@ type ThisProcess = ProcessIdentity & { readonly host: string };
 
 let known: ThisProcess | undefined;
 
-/** This process, and the host on which its pid means something. */
+/** Identity of this process, with the host on which its pid is valid. */
 export function thisProcess(): ThisProcess {
   known ??= { pid: process.pid, processStart: processStart(process.pid) ?? 'unknown', host: hostOfPids() };
   return known;
@@ -228,8 +227,8 @@ export function thisProcess(): ThisProcess {
 const initialNamespace = 'pid:[4026531836]';
 
 /**
- * Containers may share a host name and not their pids. Without the namespace, the owner of a run in one of them
- * would look dead from the other.
+ * Host name with the pid namespace. Containers may share a host name but not their pids: without the namespace, the
+ * owner of a run in one container would look dead from another.
  */
 function hostOfPids(): string {
   try {

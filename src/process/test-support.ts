@@ -7,11 +7,11 @@ import { type StartProcessOptions, startProcess } from './start.ts';
 import type { Marker } from './table.ts';
 import { endTrees, markedWith } from './tree.ts';
 
-/** A temporary folder and a marker of its own for each test, which fails if a process stays behind. */
+/** Temporary folder and unique marker of one test. The test fails if it leaves a process running. */
 export interface Lab {
   readonly folder: string;
   readonly marker: Marker;
-  /** Starts `sh -c script` there, and hands out the lines that it prints. */
+  /** Starts `sh -c script` in the folder and collects the lines that it prints. */
   sh(
     script: string,
     options?: Partial<StartProcessOptions>,
@@ -19,12 +19,12 @@ export interface Lab {
 }
 
 /**
- * Says `ready` and waits for a child. The child says it, after its exec: a signal that reaches a shell between
- * fork and exec is swallowed with the traps of its parent.
+ * Script that prints `ready` and waits for a child. The child prints it, after its exec: a signal that reaches a shell
+ * between fork and exec is swallowed by the traps of its parent.
  */
 export const readyWithSleeper = 'sh -c "echo ready; exec sleep 1000" & while :; do wait; done';
 
-/** Call it once in a file or `describe`; gives the lab of the test that runs. */
+/** Creates a lab for each test of a file or `describe`. Returns a getter for the current one. */
 export function labPerTest(): () => Lab {
   let lab: Lab;
   beforeEach(() => {
@@ -54,7 +54,7 @@ function openLab(): Lab {
   };
 }
 
-/** Lines as they come in. */
+/** Lines in the order of their arrival. */
 export class Lines {
   readonly all: string[] = [];
   readonly #waiting = new Set<() => void>();
@@ -64,7 +64,7 @@ export class Lines {
     for (const wake of this.#waiting) wake();
   };
 
-  /** The first line that begins with `start`, without it. */
+  /** Waits for the first line that begins with `start`, and returns the rest of it. */
   async after(start: string): Promise<string> {
     for (;;) {
       const line = this.all.find(each => each.startsWith(start));

@@ -6,14 +6,14 @@ import { endTrees, markedWith } from './tree.ts';
 const lab = labPerTest();
 const patientMs = 60_000;
 
-test('nothing to end is no work', async () => {
+test('returns empty lists if there are no processes to stop', async () => {
   expect(await endTrees({ roots: [], marked: lab().marker, graceMs: patientMs })).toEqual({
     ended: [],
     survived: [],
   });
 });
 
-test('a tree ends as a whole, with the clean-up of each', async () => {
+test('stops a whole tree, and lets each process clean up', async () => {
   const child = lab().sh(`
     trap 'echo cleaned outer; exit 0' TERM
     sh -c 'trap "echo cleaned inner; exit 0" TERM; ${readyWithSleeper}' &
@@ -27,7 +27,7 @@ test('a tree ends as a whole, with the clean-up of each', async () => {
   expect(survived).toEqual([]);
 });
 
-test('one that ignores SIGTERM is killed after the grace period', async () => {
+test('kills a process that ignores SIGTERM after the grace period', async () => {
   const child = lab().sh("trap '' TERM; echo ready; while :; do sleep 1000; done");
   await child.lines.after('ready');
   const { ended } = await endTrees({ roots: rootsOf(child), graceMs: 50 });
@@ -35,7 +35,7 @@ test('one that ignores SIGTERM is killed after the grace period', async () => {
   expect(await child.ended).toMatchObject({ kind: 'signalled', signal: 'SIGKILL' });
 });
 
-test('one that is stopped goes on in order to end', async () => {
+test('continues a suspended process, so it can clean up', async () => {
   const child = lab().sh(
     "trap 'echo cleaned; exit 0' TERM; echo ready; kill -STOP $$; while :; do sleep 1000; done",
   );
@@ -46,7 +46,7 @@ test('one that is stopped goes on in order to end', async () => {
   expect(await child.ended).toMatchObject({ kind: 'exited', exitCode: 0, tail: 'ready\ncleaned\n' });
 });
 
-test('one that is started by the clean-up of another ends as well', async () => {
+test('stops a process that another one starts while it cleans up', async () => {
   const child = lab().sh(`
     trap 'setsid sh -c "trap \\"\\" TERM; echo late \\$\\$; exec sleep 1000" & exit 0' TERM
     ${readyWithSleeper}`);
@@ -55,7 +55,7 @@ test('one that is started by the clean-up of another ends as well', async () => 
   expect(markedWith(lab().marker)).toEqual([]);
 });
 
-test('orphans of a process that is gone are found by the marker alone', async () => {
+test('finds orphaned processes by the marker alone', async () => {
   const child = lab().sh('sleep 1000 & setsid sleep 1000 & echo orphan $!', { settleMs: 0 });
   const pid = Number(await child.lines.after('orphan '));
   const orphan = { pid, processStart: processStart(pid) ?? '' };
@@ -66,7 +66,7 @@ test('orphans of a process that is gone are found by the marker alone', async ()
   expect(ended).toHaveLength(2);
 });
 
-test('a process with the pid of a root and another start is left alone', async () => {
+test('does not stop a process that has the pid of a root and another start time', async () => {
   const child = lab().sh('echo ready; exec sleep 1000');
   await child.lines.after('ready');
   const [root] = rootsOf(child);
@@ -76,7 +76,7 @@ test('a process with the pid of a root and another start is left alone', async (
   await child.stop({ graceMs: patientMs });
 });
 
-describe('the group of a root that has ended', () => {
+describe('the process group of a root that has ended', () => {
   const leaveMember = async () => {
     const child = lab().sh('env -i sleep 1000 & echo member $!', { settleMs: 0 });
     const pid = Number(await child.lines.after('member '));
@@ -84,7 +84,7 @@ describe('the group of a root that has ended', () => {
     return { roots: rootsOf(child), member: { pid, processStart: processStart(pid) ?? '' } };
   };
 
-  test('is ended if it was a child of this process', async () => {
+  test('is stopped if the root was a child of this process', async () => {
     const { roots, member } = await leaveMember();
     const { ended } = await endTrees({
       roots: roots.map(root => ({ ...root, ownGroup: true })),
@@ -93,7 +93,7 @@ describe('the group of a root that has ended', () => {
     expect(ended).toEqual([{ ...member, by: 'SIGTERM' }]);
   });
 
-  test('is left alone otherwise, because the number may belong to somebody else by now', async () => {
+  test('is not stopped otherwise, because its id may have been reused', async () => {
     const { roots, member } = await leaveMember();
     expect(await endTrees({ roots, graceMs: 0 })).toEqual({ ended: [], survived: [] });
     expect(isSameProcess(member)).toBe(true);

@@ -7,7 +7,7 @@ const lab = labPerTest();
 const pids = (entries: readonly { readonly pid: number }[]) => entries.map(entry => entry.pid);
 const patient = { graceMs: 60_000 };
 
-test('neither this process, nor its ancestors, nor pid 1 belongs to any tree', async () => {
+test('a tree never contains this process, its ancestors or pid 1', async () => {
   const child = lab().sh('echo ready; exec sleep 1000');
   await child.lines.after('ready');
   const parent = processTable.one(process.ppid);
@@ -17,7 +17,7 @@ test('neither this process, nor its ancestors, nor pid 1 belongs to any tree', a
   await child.stop(patient);
 });
 
-test('a root whose pid was given to another process is passed over, with its group', async () => {
+test('a root whose pid was reused is skipped, with its group', async () => {
   const child = lab().sh('echo ready; exec sleep 1000');
   await child.lines.after('ready');
   const pid = child.identity?.pid ?? 0;
@@ -26,7 +26,7 @@ test('a root whose pid was given to another process is passed over, with its gro
   await child.stop(patient);
 });
 
-test('a child that left session, group and parents behind is found by its environment', async () => {
+test('an orphaned process in another session and group is found by its environment', async () => {
   const child = lab().sh(
     'sh -c "setsid sh -c \'echo far \\$\\$; exec sleep 1000\' &"; echo near; exec sleep 1000',
   );
@@ -38,7 +38,7 @@ test('a child that left session, group and parents behind is found by its enviro
   await child.stop(patient);
 });
 
-test('a child in a session of its own is found by its parent', async () => {
+test('a child in its own session is found through its parent', async () => {
   const child = lab().sh("env -i setsid sh -c 'echo apart $$; exec sleep 1000' & wait");
   const apart = Number(await child.lines.after('apart '));
   expect(pids(findTree({ roots: rootsOf(child) }))).toEqual([child.identity?.pid, apart]);
@@ -46,7 +46,7 @@ test('a child in a session of its own is found by its parent', async () => {
   await child.stop(patient);
 });
 
-test('a child whose parent has ended is found by its group', async () => {
+test('a child whose parent has ended is found through its group', async () => {
   const child = lab().sh('sh -c "env -i sleep 1000 & echo member \\$!; echo shell \\$\\$"; exec sleep 1000');
   const member = Number(await child.lines.after('member '));
   const shell = Number(await child.lines.after('shell '));
@@ -57,18 +57,18 @@ test('a child whose parent has ended is found by its group', async () => {
 
 const rootsOf = ({ identity }: ReturnType<ReturnType<typeof lab>['sh']>) => (identity ? [identity] : []);
 
-test('a marker that says nothing marks nothing', () => {
+test('an empty marker matches no process', () => {
   expect(markedWith({})).toEqual([]);
 });
 
-test('what is older than all who can have a marker is not asked for it, what comes from them is', async () => {
+test('processes older than all possible owners of a marker are not checked for it', async () => {
   const old = lab().sh('echo ready; exec sleep 1000');
   await old.lines.after('ready');
   const began = old.identity?.processStart;
   let child = lab().sh(
     'sh -c "setsid sh -c \'echo far \\$\\$; exec sleep 1000\' &"; echo near; exec sleep 1000',
   );
-  // Starts are counted in hundredths of a second.
+  // Start times have a resolution of a hundredth of a second.
   while (child.identity?.processStart === began) {
     await child.stop({ graceMs: 0 });
     child = lab().sh(
@@ -78,7 +78,7 @@ test('what is older than all who can have a marker is not asked for it, what com
   const far = Number(await child.lines.after('far '));
   await child.lines.after('near');
   const near = child.identity?.pid ?? 0;
-  // A process that becomes another program has no marker for a moment.
+  // A process has no environment for a moment while it executes another program.
   await vi.waitFor(() => {
     const found = pids(findTree({ roots: [], marked: lab().marker, markedFrom: rootsOf(child) }));
     expect(found.toSorted()).toEqual([near, far].toSorted());

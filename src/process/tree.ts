@@ -9,17 +9,17 @@ import {
 
 interface TreeQuery {
   readonly roots: readonly ProcessIdentity[];
-  /** Process groups that belong to the tree although their leaders may have ended. */
+  /** Process groups that belong to the tree, even if their leaders have ended. */
   readonly groups?: Iterable<number>;
-  /** Finds what left both tree and group: children of children that have ended, and those that called `setsid`. */
+  /** Marker that finds processes outside of tree and group: orphaned grandchildren and those that called `setsid`. */
   readonly marked?: Marker | undefined;
-  /** Nobody but these and what comes from them can have the marker: whoever is older need not be asked for it. */
+  /** Processes that, with their descendants, are the only ones with the marker. Older processes are not checked. */
   readonly markedFrom?: readonly ProcessIdentity[] | undefined;
 }
 
 /**
- * What is alive of the roots, their descendants, the process groups that any of these lead, and the marked ones with
- * all that is theirs. Never this process, its ancestors or pid 1, and never a root whose pid now names another process.
+ * Finds the live processes among the roots and the marked processes, their descendants, and the process groups that any
+ * of these lead. Never includes this process, its ancestors, pid 1, or a root whose pid now belongs to another process.
  */
 export function findTree(query: TreeQuery, table = processTable): readonly ProcessEntry[] {
   const entries = table.all();
@@ -33,7 +33,7 @@ export function findTree(query: TreeQuery, table = processTable): readonly Proce
       ({ pid, processStart, group }) => starts.get(pid) === processStart || groups.has(group),
     ),
   );
-  // A marker that says nothing is on every process of the machine.
+  // An empty marker would match every process of the machine.
   if (query.marked && Object.keys(query.marked).length > 0) {
     const { markedFrom = [] } = query;
     const isOlder = (entry: ProcessEntry) =>
@@ -51,11 +51,11 @@ export function findTree(query: TreeQuery, table = processTable): readonly Proce
   return [...found];
 }
 
-/** The processes whose environment has all of the marker, and what belongs to them. */
+/** Processes whose environment has the whole marker, with their descendants and groups. */
 export const markedWith = (marker: Marker): readonly ProcessEntry[] =>
   findTree({ roots: [], marked: marker });
 
-/** A leader's pid is not given again while its group has members: if it names another process, they are strangers. */
+/** Removes reused groups. A pid is not reused while its group has members, so a reused pid leads another group. */
 function groupsStillOwn(
   groups: ReadonlySet<number>,
   entries: readonly ProcessEntry[],
@@ -93,8 +93,8 @@ function groupBy(entries: readonly ProcessEntry[], key: (entry: ProcessEntry) =>
 
 export interface TreeRoot extends ProcessIdentity {
   /**
-   * It was a child of this process until now. What is left of its process group is then its own even if it has ended
-   * itself; after a crash nobody can tell, because both the pid and the group may have been given again since.
+   * The root is or was a child of this process, so its process group still belongs to it even if it has ended. After a
+   * crash this is unknown, because both the pid and the group may have been reused.
    */
   readonly ownGroup?: boolean;
 }
@@ -102,15 +102,15 @@ export interface TreeRoot extends ProcessIdentity {
 interface EndTreesOptions {
   readonly roots: readonly TreeRoot[];
   readonly marked?: Marker | undefined;
-  /** How long they may take to end after SIGTERM; 0 sends SIGKILL at once. */
+  /** Time between SIGTERM and SIGKILL; 0 sends SIGKILL at once. */
   readonly graceMs: number;
 }
 
-/** What became of the processes. */
+/** Result of stopping process trees. */
 export interface EndedTrees {
-  /** With the strongest signal that each was sent. */
+  /** Processes that ended, each with the strongest signal that it was sent. */
   readonly ended: readonly (ProcessIdentity & { readonly by: EndingSignal })[];
-  /** Those that outlived SIGKILL for some seconds, or that belong to another user. */
+  /** Processes that were still alive some seconds after SIGKILL, or that belong to another user. */
   readonly survived: readonly ProcessIdentity[];
 }
 
@@ -125,13 +125,13 @@ const killPatienceMs = 5000;
 const pollMs = { first: 10, longest: 100 };
 
 /**
- * Ends processes with all that they started: SIGTERM, then SIGKILL to what is left after the grace period, looking
- * again for new ones all the time. Resolves when none is left, or when no signal helps; never rejects.
+ * Stops processes with all their descendants: SIGTERM first, SIGKILL after the grace period. Searches for new processes
+ * until none is left. Resolves when all have ended, or when no signal has an effect; never rejects.
  */
 export async function endTrees({ roots, marked, graceMs }: EndTreesOptions): Promise<EndedTrees> {
   const targets = new Map<string, Target>();
   const groups = new Set(roots.flatMap(root => (root.ownGroup ? root.pid : [])));
-  // The marker of a child of this process is its own; after a crash others may have it who are older.
+  // The marker of a child of this process is unique to it. After a crash, older processes may have the same marker.
   const markedFrom = roots.every(root => root.ownGroup) ? roots : [];
   const began = performance.now();
   for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 2, pollMs.longest)) {
@@ -140,11 +140,11 @@ export async function endTrees({ roots, marked, graceMs }: EndTreesOptions): Pro
     for (const entry of alive) {
       const target = targetFor(entry, targets);
       signal(entry, target, elapsedMs < graceMs ? 'SIGTERM' : 'SIGKILL');
-      // Whoever leads a group now may end before the next look and leave members that only the group leads to.
+      // A group leader may end before the next search and leave members that only the group identifies.
       if (entry.group === entry.pid) groups.add(entry.pid);
     }
-    const hopeless = elapsedMs >= graceMs && alive.every(entry => targetFor(entry, targets).refused);
-    if (alive.length === 0 || hopeless || elapsedMs >= graceMs + killPatienceMs)
+    const allRefused = elapsedMs >= graceMs && alive.every(entry => targetFor(entry, targets).refused);
+    if (alive.length === 0 || allRefused || elapsedMs >= graceMs + killPatienceMs)
       return summary(targets, alive);
     await delay(pauseMs);
   }
@@ -159,9 +159,9 @@ function targetFor(entry: ProcessEntry, targets: Map<string, Target>): Target {
   return target;
 }
 
-/** A process is asked once and then left to its clean-up; one that is stopped cannot hear until it goes on. */
+/** Sends each signal only once, so the process can clean up. A stopped process needs SIGCONT to receive it. */
 function signal(entry: ProcessEntry, target: Target, name: EndingSignal): void {
-  // Checked right before the signal: since the look at the table, it may have ended and its pid been given again.
+  // Check right before the signal: since the table was read, the process may have ended and its pid been reused.
   if (!isSameProcess(target)) return;
   if (target.by !== name) target.refused = !send(target.pid, name);
   if (!target.refused) target.by = name;
