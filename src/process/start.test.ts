@@ -212,24 +212,24 @@ describe('an open input', () => {
 });
 
 test('the end of a stream that the process closes itself is reported after its last line', async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   const child = lab().sh('printf last; exec >&-; echo still here >&2; read -r line', {
     stdin: 'open',
-    onLine: (stream, line) => void told.push(`${stream}: ${line}`),
+    onLine: (stream, line) => void reported.push(`${stream}: ${line}`),
     onStreamEnd: stream => {
-      told.push(`${stream} ended`);
+      reported.push(`${stream} ended`);
       if (stream === 'stdout') child.endInput();
     },
   });
   await child.ended;
-  expect(told.filter(line => line.startsWith('stdout'))).toEqual(['stdout: last', 'stdout ended']);
+  expect(reported.filter(line => line.startsWith('stdout'))).toEqual(['stdout: last', 'stdout ended']);
 });
 
 test('lines are cut at the given length', async () => {
-  const told: unknown[] = [];
-  const onLine = (_stream: string, line: string, isCut: boolean) => void told.push([line, isCut]);
+  const reported: unknown[] = [];
+  const onLine = (_stream: string, line: string, isCut: boolean) => void reported.push([line, isCut]);
   await lab().sh('echo 12345; echo 123456', { onLine, maxLineLength: 5 }).ended;
-  expect(told).toEqual([
+  expect(reported).toEqual([
     ['12345', false],
     ['12345…', true],
   ]);

@@ -27,7 +27,7 @@ interface AbandonContext {
 
 /**
  * Abandons a task whose run did not complete: keeps its work on a branch and releases the claim.
- * Throws an error that every other task would meet too.
+ * Throws the error of the run if it would fail every other task too.
  */
 export async function abandonTask({
   effects,

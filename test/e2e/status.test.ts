@@ -189,7 +189,7 @@ describe('reprise status', () => {
       await until(() => at.marks().length > before);
       looking.kill('SIGINT');
       const { stdout, ...ended } = await looking.ended;
-      const stderr = code === 0 ? '' : 'error[CANCELLED]: the command that lists the tasks was ended\n';
+      const stderr = code === 0 ? '' : 'error[CANCELLED]: the command that lists the tasks was stopped\n';
       expect(ended).toEqual({ code, stderr });
       expect(stdout).toBe('');
       expect(at.leftRunning()).toEqual([]);

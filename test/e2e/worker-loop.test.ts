@@ -257,7 +257,7 @@ describe('a worker that was taken for dead', () => {
       <time> worker-1  not landed on main: the work was taken over by somebody else while it was landing
       <time> worker-1  failed: the work was taken over by somebody else while it was landing
       <time> worker-1  gave up on one: the work was taken over by somebody else while it was landing; its work is on reprise/parked/one
-      <time> worker-1  hint: another worker continues the task: reprise status
+      <time> worker-1  hint: see who has the task now: reprise status
       <time> worker-1  done: finished one task (--once)
       "
     `);

@@ -109,7 +109,7 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
       },
     }),
 
-    /** Keeps work that did not land on a branch. Returns the name of the branch. */
+    /** Parks work that did not land. Returns the name of its branch. */
     park: world.effect<{ readonly task: string; readonly commit: string }, string>({
       name: 'work.park',
       span: 'short',

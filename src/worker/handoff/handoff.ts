@@ -116,7 +116,7 @@ const bare = (text: string): string =>
 const plainName = (name: string): string =>
   name.trim().toLowerCase().replace(/[_ ]/g, '-').replace('giveup', 'give-up');
 
-/** Action of a reserved word; `undefined` if the word is none. */
+/** Action of a reserved word; `undefined` for any other word. */
 function plainNext(word: string, args: Readonly<Record<string, string>>): NextAction | undefined {
   switch (plainName(word)) {
     case 'land':

@@ -9,7 +9,7 @@ export type ReadWords =
   | { readonly kind: 'words'; readonly words: Words }
   | { readonly kind: 'unreadable'; readonly why: string };
 
-/** Reads YAML or JSON leniently, with the mistakes that agents usually make. Never throws. */
+/** Reads YAML or JSON leniently and tolerates common mistakes of agents. Never throws. */
 export function readWords(content: string): ReadWords {
   const given = withoutFence(content)
     .replace(/^\s*\n/, '')

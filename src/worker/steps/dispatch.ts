@@ -29,8 +29,8 @@ type DispatchChoice =
 const anotherPicks = 'waiting for another worker to pick a task';
 
 /**
- * Picks a task and claims it, under a lock so that each worker sees the claims of the one before. The lock saves wasted
- * picks only; the claim is exclusive without it.
+ * Picks a task and claims it under a lock, so each worker sees the claims of the one before. The lock only avoids
+ * wasted picks; the claim is exclusive without it.
  */
 export const dispatchStep =
   (worker: WorkerHandle): BuiltInWork =>

@@ -171,7 +171,7 @@ async function tidyUp({ effects }: WorkerHandle, lane: WorkLane, { work }: Finis
   );
 }
 
-/** Keeps work that cannot land on a branch of its own. */
+/** Parks work that cannot land: keeps it on its own branch and settles the claim. */
 async function park(
   worker: WorkerHandle,
   lane: WorkLane,
@@ -243,5 +243,5 @@ async function announce(
 const takenOver = ({ why }: LandingRefused): ErrorData => ({
   code: 'CANNOT_LAND',
   message: why,
-  hint: 'another worker continues the task: reprise status',
+  hint: 'see who has the task now: reprise status',
 });

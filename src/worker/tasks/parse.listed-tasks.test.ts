@@ -5,7 +5,7 @@ import { parseListedTasks } from './parse.ts';
 
 const parse = (printed: string) => parseListedTasks(printed, { command: 'tasks.sh' });
 const listed = (...entries: readonly unknown[]) => parse(JSON.stringify(entries));
-const told = (printed: string) => parse(printed).problems.map(formatProblem).join('\n');
+const formatted = (printed: string) => parse(printed).problems.map(formatProblem).join('\n');
 
 describe('tasks that a command lists', () => {
   test('have the same fields as task files', () => {
@@ -50,7 +50,7 @@ describe('tasks that a command lists', () => {
   });
 
   test('are rejected with the number of the first invalid line', () => {
-    expect(told('[\n{"id": "a"},\n{"id": b}\n]\n')).toContain('line 3 is `{"id": b}`');
+    expect(formatted('[\n{"id": "a"},\n{"id": b}\n]\n')).toContain('line 3 is `{"id": b}`');
   });
 
   test('have a version that changes with their content only', () => {
@@ -73,23 +73,25 @@ describe('tasks that a command lists', () => {
 
 describe('a list with problems', () => {
   test('is rejected if it is not JSON or not a list', () => {
-    expect(told('Loading tasks from the tracker, please wait a moment for them...\n')).toMatchInlineSnapshot(`
+    expect(
+      formatted('Loading tasks from the tracker, please wait a moment for them...\n'),
+    ).toMatchInlineSnapshot(`
       "\`tasks.sh\` did not print JSON: line 1 is \`Loading tasks from the tracker, please wait a moment for the…\`
         hint: print a JSON array of tasks and nothing else; write messages to stderr"
     `);
-    expect(told('[{"id": "a"')).toMatchInlineSnapshot(`
+    expect(formatted('[{"id": "a"')).toMatchInlineSnapshot(`
       "\`tasks.sh\` did not print JSON: line 1 is \`[{"id": "a"\`
         hint: print a JSON array of tasks and nothing else; write messages to stderr"
     `);
-    expect(told('{"tasks": [], "total": 0}')).toMatchInlineSnapshot(`
+    expect(formatted('{"tasks": [], "total": 0}')).toMatchInlineSnapshot(`
       "\`tasks.sh\` did not print a list, but an object with the keys tasks, total
         hint: print a JSON array of tasks and nothing else; write messages to stderr"
     `);
-    expect(told('"words"')).toMatchInlineSnapshot(`
+    expect(formatted('"words"')).toMatchInlineSnapshot(`
       "\`tasks.sh\` did not print a list, but \`"words"\`
         hint: print a JSON array of tasks and nothing else; write messages to stderr"
     `);
-    expect(told('Loading\n{"id":"a","title":"A"}\n12\n')).toMatchInlineSnapshot(`
+    expect(formatted('Loading\n{"id":"a","title":"A"}\n12\n')).toMatchInlineSnapshot(`
       "\`tasks.sh\`, line 1: not JSON: \`Loading\`
         hint: print a JSON array of tasks and nothing else; write messages to stderr
       \`tasks.sh\`, line 3: a task must be an object, not \`12\`"

@@ -198,7 +198,7 @@ describe('several task files', () => {
   const files = (texts: Readonly<Record<string, string>>) =>
     Object.entries(texts).map(([name, text]) => ({ file: `issues/${name}.md`, text, version: name }));
   const needing = (...needs: string[]) => `---\nneeds: [${needs.join(', ')}]\n---\nDo it.`;
-  const told = ({ problems }: TaskList) => problems.map(formatProblem).join('\n');
+  const formatted = ({ problems }: TaskList) => problems.map(formatProblem).join('\n');
 
   test('give tasks sorted by id, and the problems of the invalid ones', () => {
     const list = parseTasks(files({ b: 'Do b', a: 'Do a', c: '' }));
@@ -217,7 +217,7 @@ describe('several task files', () => {
     );
     expect(list.tasks.map(({ id }) => id)).toEqual(['b', 'fix-readme']);
     expect(list.problems.every(({ task }) => task === 'b')).toBe(true);
-    expect(told(list)).toMatchInlineSnapshot(`
+    expect(formatted(list)).toMatchInlineSnapshot(`
       "issues/b.md:2:9: the task needs \`fix-raedme\`, but there is no such task
          2 | needs: [fix-raedme, issues/fix-readme.md, b, zzz]
            |         ^^^^^^^^^^
@@ -234,7 +234,7 @@ describe('several task files', () => {
          2 | needs: [fix-raedme, issues/fix-readme.md, b, zzz]
            |                                              ^^^"
     `);
-    expect(told(parseTasks(files({ a: '---\nneeds: ghost\n---\nDo it.' })))).toMatchInlineSnapshot(`
+    expect(formatted(parseTasks(files({ a: '---\nneeds: ghost\n---\nDo it.' })))).toMatchInlineSnapshot(`
       "issues/a.md:2:8: the task needs \`ghost\`, but there is no such task
          2 | needs: ghost
            |        ^^^^^"
@@ -245,7 +245,7 @@ describe('several task files', () => {
     const list = parseTasks(
       files({ a: needing('x', 'b'), b: needing('c'), c: needing('a'), x: 'Do x', y: needing('a') }),
     );
-    expect(told(list)).toMatchInlineSnapshot(`
+    expect(formatted(list)).toMatchInlineSnapshot(`
       "issues/a.md:2:12: these tasks wait for each other: a needs b needs c needs a
          2 | needs: [x, b]
            |            ^
@@ -260,7 +260,7 @@ describe('several task files', () => {
       { file: 'issues/b.md', text: needing('a'), version: '3' },
     ]);
     expect(list.tasks.map(({ id }) => id)).toEqual(['b']);
-    expect(told(list)).toMatchInlineSnapshot(`
+    expect(formatted(list)).toMatchInlineSnapshot(`
       "issues/a.md:1:1: another task has the same name: issues/more/a.md
         hint: rename all but one; until then none of them is dispatched
       issues/more/a.md:1:1: another task has the same name: issues/a.md
