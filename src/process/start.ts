@@ -30,8 +30,8 @@ export interface RunningProcess {
   write(text: string): void;
   endInput(): void;
   /**
-   * Stops the process and all its descendants, even after it has exited itself. Resolves when all of them and `ended`
-   * have ended, or when no signal has an effect.
+   * Stops the process and all its descendants, even after it has exited itself. Resolves when all of them have ended and
+   * `ended` has resolved, or when no signal has an effect.
    */
   stop(options: { readonly graceMs: number }): Promise<EndedTrees>;
 }
