@@ -50,7 +50,7 @@ test('one of several tasks of a worker replays where no agent could be started',
   expect(text).toContain('command = "worker"');
   expect(text).toContain('args = ["--once", "--name", "worker-1", "--branch", "main"]');
   const snapshot = project.read('cases/worker/second/second.snap');
-  expect(snapshot).toContain('takes second');
+  expect(snapshot).toContain('picked up second');
   expect(snapshot).not.toContain('third');
 });
 
