@@ -9,13 +9,13 @@ import { runCase } from './run-case.ts';
 export interface TestCommandOptions {
   readonly names: readonly string[];
   readonly record?: boolean | undefined;
-  /** Record only this step of the case. */
+  /** Name of the only command of the case to record. */
   readonly step?: string | undefined;
   readonly accept?: boolean | undefined;
   readonly reporter?: ReporterName | undefined;
 }
 
-/** Plays test cases: from their tapes, or for real to record them. In CI nothing is ever written. */
+/** Replays test cases, or performs them for real to record them. Never writes files in CI. */
 export async function testCommand(
   { io, context }: { readonly io: CommandIo; readonly context: TestContext },
   options: TestCommandOptions,
@@ -27,24 +27,24 @@ export async function testCommand(
       'USAGE',
       `--${record ? 'record' : 'accept'} is refused in CI, because CI never writes files`,
       {
-        hint: 'run it on your machine, review the changes, and commit them',
+        hint: 'run it locally, review the changes, and commit them',
       },
     );
   }
   if (step !== undefined && !record) {
-    throw new RepriseError('USAGE', '--step requires --record', {
+    throw new RepriseError('USAGE', '--step selects the command to record again and requires --record', {
       hint: `reprise test ${names.join(' ') || '<case>'} --record --step ${step}`,
     });
   }
   const { cases, orphans } = findCases({ names, cwd: io.cwd });
   if (step !== undefined && cases.length !== 1) {
-    throw new RepriseError('USAGE', `--step requires exactly one case, but there are ${cases.length}`, {
+    throw new RepriseError('USAGE', `--step applies to a single case, but ${cases.length} are selected`, {
       hint: `name the case: reprise test <case> --record --step ${step}`,
     });
   }
   if (cases.length === 0 && orphans.length === 0) {
     throw new RepriseError('CASE_NOT_FOUND', 'there are no test cases in cases/', {
-      hint: 'capture one from a run: reprise capture <run> <name>',
+      hint: 'create one from a run: reprise capture <run> <name>',
     });
   }
   const reporter = createTestReporter(reporterName, { write: text => io.out(text), ...styleOf(io, 'out') });
@@ -63,13 +63,13 @@ export async function testCommand(
   if (names.length === 0) orphans.map(orphanResult).forEach(report);
   const summary = summaryOf(results, performance.now() - began);
   reporter.onEnd?.(summary);
-  if (io.interrupt.aborted) writeLines(io.err, 'stopped: not all cases have run');
+  if (io.interrupt.aborted) writeLines(io.err, 'stopped before all cases were run');
   if (io.interrupt.aborted) return Math.max(summary.exitCode, exitCodes.failed);
   const isNothingRecorded = record && summary.skipped === summary.total;
   return isNothingRecorded ? exitCodes.usage : summary.exitCode;
 }
 
-/** The failure of a folder of recordings that no case claims. */
+/** Returns the failure for a folder with recordings but without a case file. */
 export function orphanResult({ displayFolder, files, misnamed }: Orphan): CaseResult {
   return {
     name: displayFolder,
@@ -82,7 +82,7 @@ export function orphanResult({ displayFolder, files, misnamed }: Orphan): CaseRe
         kind: 'left-over',
         message: `${displayFolder} holds recordings without a case file: ${files.join(', ')}`,
         hint: misnamed
-          ? `rename ${misnamed}; a case file is named after its folder`
+          ? `rename ${misnamed}: a case file has the name of its folder`
           : `write the case file, or remove the folder: git rm -r ${displayFolder}`,
         file: displayFolder,
       },

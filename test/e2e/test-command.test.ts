@@ -197,7 +197,7 @@ steps: [{ id: wait, run: "touch ${join(root, 'begun')}; sleep 60" }]
   recording.kill('SIGINT');
   const { code, stderr } = await recording.ended;
   expect(code).toBe(130);
-  expect(stderr).toContain('not all cases were played');
+  expect(stderr).toContain('stopped before all cases were run');
   expect(readdirSync(join(root, 'cases/one'))).toEqual(['one.toml']);
 });
 

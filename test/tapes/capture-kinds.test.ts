@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { captureAndPlay, captureProject } from '../e2e/capture-project.ts';
 import { createProject, defineModule, until } from '../e2e/run-inline.ts';
 
-test('a project without a repository, with its state elsewhere', async () => {
+test('captures a run of a project without a repository whose state lives elsewhere', async () => {
   const project = createProject({
     files: {
       '.reprise/workflows/two.yaml': `
@@ -23,7 +23,7 @@ steps:
   expect(project.read('cases/two/two.toml')).not.toContain('[base]');
 });
 
-test('a script that was under way when the process was killed', async () => {
+test('captures a run that was killed during a script and resumed', async () => {
   const project = captureProject({
     files: {
       'a.txt': 'one\n',
@@ -47,7 +47,7 @@ steps:
   await captureAndPlay(project, project.runOf(resumed), 'script');
 });
 
-test('a module with functions that retry, and a workflow inside of a workflow', async () => {
+test('captures a module with a function that is retried, and a nested workflow', async () => {
   const project = captureProject({
     files: {
       'package.json': '{ "type": "module" }',
@@ -104,7 +104,7 @@ steps:
 const waitOnce =
   'common=$(git rev-parse --path-format=absolute --git-common-dir); echo "$REPRISE_WORKER" >> "$common/at-work"; test -e "$common/go-on" || sleep 60; sed -i "s/Helo/Hello/" "$@"';
 
-test('a fan-out that was killed in the middle of three sessions, and resumed', async () => {
+test('captures a fan-out that was killed during three sessions and resumed', async () => {
   const project = captureProject({ files: three, tool: waitOnce });
   const running = project.begin(['run', 'three']);
   await until(() => project.read('.git/at-work').split('\n').length > 3);
@@ -116,7 +116,7 @@ test('a fan-out that was killed in the middle of three sessions, and resumed', a
   await captureAndPlay(project, project.runOf(resumed), 'three');
 });
 
-test('a run that another process cancelled', async () => {
+test('captures a run that another process cancelled', async () => {
   const project = captureProject({ files: three, tool: waitOnce });
   const running = project.begin(['run', 'three', '--json']);
   await until(() => project.read('.git/at-work').split('\n').length > 3);

@@ -7,14 +7,14 @@ import { parseLines, until } from '../e2e/run-inline.ts';
 const implement = `---
 kind: scripted
 script:
-  - say: I am at it.
+  - say: Working on it.
   - run: mend
   - say: "Done.\\n<next>land</next>"
 ---
 You do tasks.
 `;
 
-/** `wave` begins when `greet` has begun, and is done when that has landed: by then it does not fit any more. */
+/** `greet` waits until `wave` has started, and `wave` waits until `greet` has landed, so that `wave` conflicts. */
 const tool = `
 if grep -q '<<<<<<<' greeting.txt; then echo 'Hello, everybody' > greeting.txt; exit; fi
 case "$REPRISE_TASK" in
@@ -24,20 +24,20 @@ case "$REPRISE_TASK" in
 esac
 `;
 
-const workerProject = (files: Readonly<Record<string, string>>, mend = tool): CaptureProject =>
+const workerProject = (files: Readonly<Record<string, string>>, fixTool = tool): CaptureProject =>
   captureProject({
-    tool: mend,
+    tool: fixTool,
     files: { 'greeting.txt': 'Helo\n', '.reprise/agents/implement.md': implement, ...files },
   });
 
-/** The run that did a task, from what a worker printed. */
+/** Returns the id of the run that worked on a task, from the output of a worker. */
 function runOf(stdout: string, task: string): string {
   const events = parseLines<{ type: string; runId?: string; data?: { args?: { task?: string } } }>(stdout);
   const taken = events.find(({ type, data }) => type === 'transition.taken' && data?.args?.task === task);
   return taken?.runId ?? '';
 }
 
-test('one of several tasks of a worker replays where no agent could be started', async () => {
+test('captures one of several tasks of a worker, which replays without its agent', async () => {
   const project = workerProject({
     'reprise.yaml': 'workers: { verify: "mend --check" }\n',
     'issues/first.md': '---\npriority: P0\n---\nDo the first\n',
@@ -54,7 +54,7 @@ test('one of several tasks of a worker replays where no agent could be started',
   expect(snapshot).not.toContain('third');
 });
 
-test('work that another worker was faster with replays with the conflict, and without the other', async () => {
+test('captures a conflict with work that another worker landed first, and replays it without that worker', async () => {
   const project = workerProject({
     'issues/greet.md': '---\npriority: P1\n---\nGreet\n',
     'issues/wave.md': 'Wave\n',
@@ -69,14 +69,14 @@ test('work that another worker was faster with replays with the conflict, and wi
   expect(snapshot).toContain('greeting.txt');
   expect(snapshot).toContain('picked up wave');
   expect(snapshot).not.toContain('picked up greet');
-  // What is played is what is in the project now: other words for the agent are noticed.
+  // A replay uses the project as it is now, so a changed prompt makes the case stale.
   project.write({ '.reprise/agents/implement.md': implement.replace('You do', 'You never do') });
   const changed = await project.cli(['test', 'conflict']);
   expect(changed.code).toBe(5);
   expect(changed.stdout).toContain('stale');
 });
 
-test('a branch that moved while work was verified replays, before the landing as well as before handing over', async () => {
+test('captures a branch that moved during verification, with `land: main` and with `land: branch`', async () => {
   const moves =
     'if [ ! -e "$(git rev-parse --git-common-dir)/moved" ]; then : > "$(git rev-parse --git-common-dir)/moved"; git -C "$(git rev-parse --path-format=absolute --git-common-dir)/.." commit --quiet --allow-empty -m Theirs; fi';
   for (const [land, label] of [
@@ -97,7 +97,7 @@ test('a branch that moved while work was verified replays, before the landing as
   }
 });
 
-test('a task that failed, and one that was interrupted, replay', async () => {
+test('captures a failed task and an interrupted one', async () => {
   const project = workerProject(
     { 'issues/a.md': '---\npriority: P0\n---\nA\n', 'issues/b.md': 'B\n' },
     'case "$REPRISE_TASK" in a) exit 3;; b) : > "$(git rev-parse --git-common-dir)/begun"; sleep 60;; esac',
@@ -115,7 +115,7 @@ test('a task that failed, and one that was interrupted, replay', async () => {
   expect(text).toContain('expect = { exit = 130 }');
 });
 
-test('what a command listed, and what an agent dispatched, replays where neither is there', async () => {
+test('captures tasks from a list command and the decision of a dispatching agent, and replays both without them', async () => {
   const project = workerProject(
     {
       'reprise.yaml': 'tasks: { command: mend --list }\nworkers: { dispatch: agent }\n',
@@ -130,7 +130,7 @@ test('what a command listed, and what an agent dispatched, replays where neither
   expect(project.read('cases/listed/listed.snap')).toContain('it is short');
 });
 
-test('a run that was taken over is refused', async () => {
+test('refuses a run that another worker took over', async () => {
   const project = workerProject(
     { 'issues/a.md': 'A\n' },
     'if [ ! -e "$(git rev-parse --git-common-dir)/begun" ]; then : > "$(git rev-parse --git-common-dir)/begun"; sleep 60; fi; echo a > a.txt',
@@ -145,7 +145,7 @@ test('a run that was taken over is refused', async () => {
   expect(stderr).toContain('a worker died during this run, and another worker took it over');
 });
 
-test('looks for tasks leave no journals where none is taken', async () => {
+test('keeps no journal of a dispatch that takes no task', async () => {
   const dispatch = (words: string) => `---\nkind: scripted\nscript:\n  - say: "${words}"\n---\n`;
   const project = workerProject({
     'reprise.yaml': 'workers: { dispatch: agent }\n',

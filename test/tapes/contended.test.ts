@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { rounds } from '../support/rounds.ts';
 import { contended } from './support/cases.ts';
-import { orderOf, recordAndReplay, scoreOf } from './support/promises.ts';
+import { orderOf, recordAndReplay, scoreOf } from './support/record-and-replay.ts';
 
 const times = rounds(100);
 
@@ -15,6 +15,6 @@ it(`${times} recordings of two runs that land on one main replay to the same com
     same += 1;
   }
   expect(same).toBe(times);
-  // If they all were of one order, nothing would have been shown.
+  // The test proves nothing if all recordings have the same order.
   expect(orders.size).toBeGreaterThan(1);
 });

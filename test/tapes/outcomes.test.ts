@@ -1,7 +1,7 @@
 import { it } from 'vitest';
 import { rounds } from '../support/rounds.ts';
 import { ownCase } from './support/cases.ts';
-import { recordAndReplay } from './support/promises.ts';
+import { recordAndReplay } from './support/record-and-replay.ts';
 
 const times = rounds(10);
 

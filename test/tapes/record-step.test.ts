@@ -24,7 +24,7 @@ steps:
 const agent = (name: Name, { script = `echo ${name} > ${name}.txt` }: Side = {}) => `
   ${name}: { kind: scripted, script: [{ run: "${script}" }, { say: Wrote it down. }] }`;
 
-/** Two runs at once that land on one main, each with a workflow and an agent of its own. */
+/** Two parallel runs that land on one main, each with its own workflow and agent. */
 const caseOf = (sides: Partial<Record<Name, Side>> = {}) => `
 [multi]
 steps = [
@@ -53,7 +53,7 @@ async function recordPair(): Promise<{ readonly project: TestProject; readonly f
 const recordStep = (project: TestProject, step: string) =>
   project.run(['test', 'pair', '--record', '--step', step]);
 
-/** All files of the case but the one that people write, by path. */
+/** Returns the contents of all files of the case except the hand-written one, by path. */
 function recordedFiles({ root }: TestProject): Readonly<Record<string, string>> {
   const folder = join(root, 'cases', 'pair');
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -81,15 +81,15 @@ const landingOrder = (project: TestProject): readonly string[] =>
     .filter(line => line.endsWith(' land.move'))
     .map(line => line.split('/')[0] as string);
 
-/** The files that are not the same, or not there, on both sides. */
+/** Returns the names of all files that differ or exist on one side only. */
 const changed = (before: Readonly<Record<string, string>>, after: Readonly<Record<string, string>>) =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter(name => before[name] !== after[name])
     .sort();
 
-describe('a step that is recorded again', () => {
+describe('a command that is recorded again', () => {
   it.each(['first', 'second'])(
-    'keeps its place if nothing has changed, whether it lands %s or not',
+    'keeps its place in the order if it landed %s and nothing has changed',
     async which => {
       const { project, first } = await recordPair();
       const live = which === 'first' ? first : other(first);
@@ -108,7 +108,7 @@ describe('a step that is recorded again', () => {
     },
   );
 
-  it('may be asked in other words, and do something else: only its files change', async () => {
+  it('changes only its own files, even with another prompt and other work', async () => {
     const { project, first } = await recordPair();
     const second = other(first);
     const before = recordedFiles(project);
@@ -128,7 +128,7 @@ describe('a step that is recorded again', () => {
     expect(await project.run(['test', 'pair'])).toMatchObject({ code: 0 });
   });
 
-  it('may do something more that nobody else sees', async () => {
+  it('may have additional effects that no other command observes', async () => {
     const { project, first } = await recordPair();
     const before = recordedFiles(project);
     project.write({ [file]: caseOf({ [first]: { checks: ['true', 'test -s *.txt'] } }) });
@@ -140,7 +140,7 @@ describe('a step that is recorded again', () => {
     expect(await project.run(['test', 'pair'])).toMatchObject({ code: 0 });
   });
 
-  it('is refused if another one cannot stay as it is, and nothing is touched', async () => {
+  it('is refused, without touching a file, if another command no longer matches its recording', async () => {
     const { project, first } = await recordPair();
     const second = other(first);
     const before = recordedFiles(project);
@@ -158,7 +158,7 @@ describe('a step that is recorded again', () => {
   });
 });
 
-describe('a step that cannot be recorded alone', () => {
+describe('recording one command is refused', () => {
   const byHand = `
 [worker_test]
 num_workers = 1
@@ -170,13 +170,21 @@ sessions = []
 `;
 
   it.each([
-    ['is not there', ['pair', '--record', '--step', 'lef'], 2],
-    ['is nothing like any that is there', ['pair', '--record', '--step', 'worker'], 2],
-    ['is a script', ['pair', '--record', '--step', 'setup'], 2],
-    ['was never recorded', ['pair', '--record', '--step', 'left'], 1],
-    ['is put together by hand', ['hand', '--record', '--step', 'worker-a'], 2],
-    ['is not to be recorded', ['pair', '--step', 'left'], 2],
-    ['is one of several cases', ['--record', '--step', 'left'], 2],
+    [
+      'if the case has no command of that name, with the nearest name as a hint',
+      ['pair', '--record', '--step', 'lef'],
+      2,
+    ],
+    [
+      'if no command has a similar name, with all names as a hint',
+      ['pair', '--record', '--step', 'worker'],
+      2,
+    ],
+    ['if the command is a shell script', ['pair', '--record', '--step', 'setup'], 2],
+    ['if the case was never recorded', ['pair', '--record', '--step', 'left'], 1],
+    ['if the case is a [worker_test]', ['hand', '--record', '--step', 'worker-a'], 2],
+    ['without --record', ['pair', '--step', 'left'], 2],
+    ['if several cases are selected', ['--record', '--step', 'left'], 2],
   ])('%s', async (_, args, code) => {
     const project = createProject({ files: { [file]: caseOf(), 'cases/hand/hand.toml': byHand }, git: true });
     const result = await project.run(['test', ...args]);

@@ -3,30 +3,30 @@ import type { CaseManifest } from '../../src/cases/manifest/manifest.ts';
 import { type Score, scoreFileName, writeScore } from '../../src/effects/recording/score-file.ts';
 import { CaseLab } from './support/case-lab.ts';
 import { alone, apart, contended, ownCase } from './support/cases.ts';
-import { expectSame, recordAndReplay, scoreOf, underLoad } from './support/promises.ts';
-import { withoutWhatMustDiffer } from './support/what-must-differ.ts';
+import { expectSame, recordAndReplay, scoreOf, underLoad } from './support/record-and-replay.ts';
+import { withoutVolatileValues } from './support/volatile-values.ts';
 
 describe('two runs that land on one main', () => {
-  it('replay to what they were recorded with, and give one snapshot wherever and in which order they were', async () => {
+  it('replay to the recorded result, and give the same snapshot whatever their order was', async () => {
     const snapshots = new Set<string | undefined>();
     for (let round = 0; round < 5; round++) {
-      const { lab, came } = await recordAndReplay(contended);
+      const { lab, replayed } = await recordAndReplay(contended);
       expect(scoreOf(lab).header.witness.mostOpen).toBe(2);
-      snapshots.add(came.snapshot);
+      snapshots.add(replayed.snapshot);
     }
     expect(snapshots.size).toBe(1);
     const [snapshot] = snapshots;
     expect(snapshot?.match(/^--- \w+ ---$/gm)).toEqual(['--- left ---', '--- right ---', '--- result ---']);
   });
 
-  it('replay to the same bytes again and again, also on a busy machine', async () => {
-    const { lab, came } = await recordAndReplay(contended);
+  it('replay to the same bytes every time, also on a busy machine', async () => {
+    const { lab, replayed } = await recordAndReplay(contended);
     const replayAgain = async (rounds: number) => {
       for (let round = 0; round < rounds; round++) {
         const again = await lab.replay();
         expect(again.failures).toEqual([]);
-        expectSame(again, came);
-        expect(again.snapshot).toBe(came.snapshot);
+        expectSame(again, replayed);
+        expect(again.snapshot).toBe(replayed.snapshot);
       }
     };
     await replayAgain(3);
@@ -38,15 +38,15 @@ it.each([
   ['fail-fast with a cancelled agent', 'endings/fail_fast'],
   ['a timeout', 'endings/timeout'],
   ['a Ctrl-C', 'endings/ctrl_c'],
-])('%s replays to the history that it was recorded with', async (_, path) => {
+])('%s replays to the recorded history', async (_, path) => {
   for (let round = 0; round < 5; round++) await recordAndReplay(ownCase(path));
 });
 
-it('two recordings of a case differ in nothing but ids, times, and what follows from them', async () => {
+it('two recordings of a case differ only in ids, times and values derived from them', async () => {
   const content = async () => {
     const lab = new CaseLab(alone);
     expect((await lab.record()).failures).toEqual([]);
-    return withoutWhatMustDiffer(lab.files());
+    return withoutVolatileValues(lab.files());
   };
   const first = await content();
   expect(Object.keys(first)).toEqual([
@@ -57,13 +57,13 @@ it('two recordings of a case differ in nothing but ids, times, and what follows 
   expect(await content()).toEqual(first);
 });
 
-describe('a runner that plays the steps of a group one after another', () => {
+describe('a runner that performs the commands of a group one after another', () => {
   const oneAfterAnother = (manifest: CaseManifest): CaseManifest => ({
     ...manifest,
     steps: manifest.steps.map(step => ({ ...step, concurrentGroup: undefined })),
   });
 
-  it('cannot follow the order that was recorded', async () => {
+  it('diverges from the recorded order', async () => {
     const lab = new CaseLab(apart);
     await lab.record();
     const { failures } = await lab.replay(oneAfterAnother(lab.manifest()));
@@ -74,7 +74,7 @@ describe('a runner that plays the steps of a group one after another', () => {
     `);
   });
 
-  it('fails on the witness where the order would let it pass', async () => {
+  it('fails the concurrency witness even if the recorded order allows it', async () => {
     const lab = new CaseLab(apart);
     await lab.record();
     const score = scoreOf(lab);

@@ -25,18 +25,18 @@ import { runProgram } from '../../../src/cli/program.ts';
 import type { HistoryEvent } from '../../../src/core/events.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 
-/** What playing a case came to, without the name of the folder that it was played in. */
-export interface Came {
+/** Result of performing a case, with the path of the stage replaced. */
+export interface LabOutcome {
   readonly failures: readonly CaseFailure[];
-  /** What each step printed. */
+  /** Output of each command, by its name. */
   readonly outputs: Readonly<Record<string, string>>;
-  /** Of every run of the case, by its id. */
+  /** Events of every run of the case, by run id. */
   readonly histories: Readonly<Record<string, readonly HistoryEvent[]>>;
   readonly main: string;
   readonly snapshot?: string | undefined;
 }
 
-/** A case in a project of its own, removed when the test has ended. */
+/** A case in its own temporary project, removed at the end of the test. */
 export class CaseLab {
   readonly found: FoundCase;
   readonly #root: string;
@@ -51,25 +51,25 @@ export class CaseLab {
     this.found = { name, group: '', folder, file, displayFile: `cases/${name}/${name}.toml` };
   }
 
-  /** Plays it for real. */
-  async record(): Promise<Came> {
-    const watched = new Watched();
-    const { failures, played } = await recordCase(this.found, this.manifest(), this.#context(watched));
-    return watched.came({ failures, played });
+  /** Performs the case for real and records it. */
+  async record(): Promise<LabOutcome> {
+    const observer = new Observer();
+    const { failures, played } = await recordCase(this.found, this.manifest(), this.#context(observer));
+    return observer.outcome({ failures, played });
   }
 
-  /** Plays it from its tapes; as the case file says it, unless another manifest is given. */
-  async replay(manifest: CaseManifest = this.manifest()): Promise<Came> {
-    const watched = new Watched();
-    const { failures, played, snapshot } = await replayCase(this.found, manifest, this.#context(watched));
-    return { ...watched.came({ failures, played }), snapshot };
+  /** Replays the case from its recording. `manifest` defaults to the one in the case file. */
+  async replay(manifest: CaseManifest = this.manifest()): Promise<LabOutcome> {
+    const observer = new Observer();
+    const { failures, played, snapshot } = await replayCase(this.found, manifest, this.#context(observer));
+    return { ...observer.outcome({ failures, played }), snapshot };
   }
 
   manifest(): CaseManifest {
     return readCase(this.found);
   }
 
-  /** All that was recorded, by path in the case. */
+  /** Returns the contents of all files of the case, by path. */
   readonly files = (): Readonly<Record<string, string>> => {
     const files = readdirSync(this.found.folder, { recursive: true, withFileTypes: true })
       .filter(entry => entry.isFile())
@@ -84,14 +84,14 @@ export class CaseLab {
     writeFileSync(join(this.found.folder, file), text);
   }
 
-  #context(watched: Watched): TestContext {
+  #context(observer: Observer): TestContext {
     const env = { ...process.env, CI: undefined };
-    return { ...testContext({ env, cwd: resolve('.') }, watched.program), cwd: this.#root };
+    return { ...testContext({ env, cwd: resolve('.') }, observer.program), cwd: this.#root };
   }
 }
 
-/** Sees what there is after each command, while the folder is still there. */
-class Watched {
+/** Reads main and all histories after each command, while the stage still exists. */
+class Observer {
   #histories: Record<string, readonly HistoryEvent[]> = {};
   #main = '';
   #stage = '';
@@ -105,14 +105,14 @@ class Watched {
     }
   };
 
-  came({
+  outcome({
     failures,
     played,
   }: {
     readonly failures: readonly CaseFailure[];
     readonly played: readonly PlayedStep[];
-  }): Came {
-    return this.#unplaced({
+  }): LabOutcome {
+    return this.#withoutStage({
       failures,
       outputs: Object.fromEntries(played.map(({ step, output }) => [step.name, output])),
       histories: this.#histories,
@@ -133,7 +133,7 @@ class Watched {
     }
   }
 
-  #unplaced<T>(value: T): T {
+  #withoutStage<T>(value: T): T {
     return this.#stage === '' ? value : JSON.parse(JSON.stringify(value).replaceAll(this.#stage, '<stage>'));
   }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-/** A case of the repository itself, as it is written. */
+/** Returns the text of a case file of this repository. */
 export const ownCase = (path: string): string =>
   readFileSync(resolve('cases', path, `${path.split('/').at(-1)}.toml`), 'utf8');
 
@@ -23,13 +23,13 @@ steps:
 '''
 `;
 
-/** One run that makes a workspace, saves and lands. */
+/** One run that creates a workspace, saves and lands. */
 export const alone = `
 [run]
 args = ["note", "--input", "name=only"]
 ${notes}`;
 
-/** Two runs that make workspaces, save, and land on one main at the same time. */
+/** Two runs that create workspaces, save, and land on one main in parallel. */
 export const contended = `
 [multi]
 steps = [

@@ -3,10 +3,12 @@ import { availableParallelism } from 'node:os';
 import { expect } from 'vitest';
 import { parseScore, type Score, scoreFileName } from '../../../src/effects/recording/score-file.ts';
 import { digestsOf } from '../../../src/engine/history/digest.ts';
-import { type Came, CaseLab } from './case-lab.ts';
+import { CaseLab, type LabOutcome } from './case-lab.ts';
 
-/** Records the case once, and gives what its replay came to, which is what the recording came to, byte for byte. */
-export async function recordAndReplay(toml: string): Promise<{ readonly lab: CaseLab; readonly came: Came }> {
+/** Records the case once, replays it, and expects both outcomes to be the same, byte for byte. */
+export async function recordAndReplay(
+  toml: string,
+): Promise<{ readonly lab: CaseLab; readonly replayed: LabOutcome }> {
   const lab = new CaseLab(toml);
   const recorded = await lab.record();
   expect(recorded.failures).toEqual([]);
@@ -14,18 +16,18 @@ export async function recordAndReplay(toml: string): Promise<{ readonly lab: Cas
   const replayed = await lab.replay();
   expect(replayed.failures).toEqual([]);
   expectSame(replayed, recorded);
-  return { lab, came: replayed };
+  return { lab, replayed };
 }
 
-/** The same commit on main, the same events in the store, the same output of every step. */
-export function expectSame(came: Came, before: Came): void {
-  expect(came.main).toBe(before.main);
-  expect(historyDigests(came)).toEqual(historyDigests(before));
-  expect(JSON.stringify(came.histories)).toBe(JSON.stringify(before.histories));
-  expect(came.outputs).toEqual(before.outputs);
+/** Expects the same commit on main, the same events in the store, and the same output of every command. */
+export function expectSame(actual: LabOutcome, expected: LabOutcome): void {
+  expect(actual.main).toBe(expected.main);
+  expect(historyDigests(actual)).toEqual(historyDigests(expected));
+  expect(JSON.stringify(actual.histories)).toBe(JSON.stringify(expected.histories));
+  expect(actual.outputs).toEqual(expected.outputs);
 }
 
-const historyDigests = ({ histories }: Came): Readonly<Record<string, string>> =>
+const historyDigests = ({ histories }: LabOutcome): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(histories).map(([run, events]) => [run, digestsOf(events).history]));
 
 export function scoreOf({ found, files }: CaseLab): Score {
@@ -33,16 +35,16 @@ export function scoreOf({ found, files }: CaseLab): Score {
   return parseScore({ file, text: files()[file] ?? '' });
 }
 
-/** What had its turn when. */
+/** Returns the recorded order of all effects, one effect per line. */
 export const orderOf = (lab: CaseLab): string =>
   scoreOf(lab)
     .entries.map(({ lane, op }) => `${lane} ${op}`)
     .join('\n');
 
-/** A test that is killed cannot end what it has started. */
+/** Exits with its parent, because a killed test cannot stop its children. */
 const busyWhileParentLives = 'const parent = process.ppid; while (process.ppid === parent);';
 
-/** Does the work while two others want every core all the time. */
+/** Runs `work` while two busy processes per core compete with it. */
 export async function underLoad<T>(work: () => Promise<T>): Promise<T> {
   const busy = Array.from({ length: 2 * availableParallelism() }, () =>
     spawn(process.execPath, ['-e', busyWhileParentLives], { stdio: 'ignore' }),

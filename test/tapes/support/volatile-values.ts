@@ -1,10 +1,10 @@
 type Files = Readonly<Record<string, string>>;
 
 /**
- * The tapes, sessions and patches of a recording without what is another every time: ids, times, ports, and the commits
- * and packs that follow from them.
+ * Returns the tapes, sessions and patches of a recording with every value replaced that differs between recordings: ids,
+ * times, ports, and the commits and packs derived from them.
  */
-export function withoutWhatMustDiffer(files: Files): Files {
+export function withoutVolatileValues(files: Files): Files {
   const kept = Object.entries(files).filter(([file]) => /\.(vcr|jsonl|patch)$/.test(file));
   const ids = kept.filter(([file]) => file.endsWith('.vcr')).flatMap(([, tape]) => idsOn(tape));
   return Object.fromEntries(kept.map(([file, text]) => [file, steady(text, ids)]));
