@@ -6,46 +6,46 @@ const agentKinds = ['claude', 'codex', 'acp', 'command', 'scripted'] as const;
 export type AgentKind = (typeof agentKinds)[number];
 
 const presets = ['read-only', 'edit', 'full'] as const;
-/** What an agent may do without being asked about it one by one. */
+/** Level of access that an agent has without asking for each action. */
 export type Preset = (typeof presets)[number];
 
-/** A value that an agent has to be given when the work is handed over to it. */
+/** Value that another agent passes when it hands work over to this agent. */
 export interface AgentInput {
   readonly description?: string | undefined;
   readonly required: boolean;
 }
 
-/** An agent as `reprise.yaml` or `.reprise/agents/<name>.md` defines it. */
+/** Definition of an agent, from `reprise.yaml` or `.reprise/agents/<name>.md`. */
 export interface AgentDefinition {
   readonly name: string;
   readonly kind: AgentKind;
-  /** What it is for, in the words that other agents choose it by. */
+  /** Purpose of the agent. Other agents choose it by this text. */
   readonly description?: string | undefined;
-  /** What whoever hands over to it has to tell it, by name. */
+  /** Inputs that another agent passes when it hands work over, by name. */
   readonly inputs?: Readonly<Record<string, AgentInput>> | undefined;
   readonly model?: string | undefined;
   readonly permissions: Preset;
   readonly allow: readonly string[];
   readonly deny: readonly string[];
-  /** The program with its first arguments, if it is not the usual one of its kind. */
+  /** Program and first arguments. Defaults to the usual program of the kind. */
   readonly command?: readonly string[] | undefined;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly systemPrompt?: string | undefined;
-  /** How many sessions may run at the same time, across runs. */
+  /** Maximum number of parallel sessions, across runs. */
   readonly maxConcurrency?: number | undefined;
-  /** For a whole session. */
+  /** Timeout of a whole session. */
   readonly timeoutMs?: number | undefined;
-  /** For silence. */
+  /** Maximum time without output. */
   readonly stallTimeoutMs?: number | undefined;
   readonly script?: Script | undefined;
-  /** Relative to the workspace. */
+  /** Path of the script, relative to the workspace. */
   readonly scriptFile?: string | undefined;
-  /** US dollars for a million tokens, for agents that do not say what they cost. */
+  /** Price in US dollars per million tokens, for agents that do not report their cost. */
   readonly price?: { readonly inputPerMtok: number; readonly outputPerMtok: number } | undefined;
 }
 
-/** Agents by name. */
+/** Agent definitions by name. */
 export type AgentDefinitions = ReadonlyMap<string, AgentDefinition>;
 
 const rule = z
@@ -69,73 +69,73 @@ const inputName = z
   .string()
   .regex(
     /^[A-Za-z_][\w-]*$/,
-    'is not a name for an input: begin with a letter or `_`, go on with letters, digits, `_` or `-`',
+    'is not a valid input name: start with a letter or `_`, then use letters, digits, `_` or `-`',
   );
 
 const input = z.strictObject({
-  description: z.string().optional().describe('What it is, for whoever has to give it.'),
-  required: z.boolean().optional().describe('Whether nobody can hand over without it; true.'),
+  description: z.string().optional().describe('Description for the agent that passes the input.'),
+  required: z.boolean().optional().describe('Whether a handover must pass the input. Defaults to `true`.'),
 });
 
-/** An agent as it is written in `reprise.yaml` and in the front matter of `.reprise/agents/<name>.md`. */
+/** Schema of an agent in `reprise.yaml` and in the front matter of `.reprise/agents/<name>.md`. */
 export const agentSchema = z
   .strictObject({
-    kind: z.enum(agentKinds).describe('Which program it is, and how to talk to it.'),
+    kind: z.enum(agentKinds).describe('Kind of program, which determines its protocol.'),
     description: z
       .string()
       .min(1, 'must not be empty')
       .optional()
-      .describe('What it is for. Agents that may hand over to it are shown this.'),
+      .describe('Purpose of the agent. Shown to agents that can hand work over to it.'),
     inputs: z
       .record(inputName, input.nullable())
       .optional()
-      .describe('What an agent that hands over to it has to say, by name.'),
-    model: z.string().min(1).optional().describe('The model, in the words of the agent.'),
+      .describe('Inputs that another agent passes when it hands work over, by name.'),
+    model: z.string().min(1).optional().describe('Model name, as the agent spells it.'),
     permissions: z
       .enum(presets)
       .optional()
-      .describe('What it may do: `read-only`, `edit` (inside its workspace; the default) or `full`.'),
-    allow: z.array(rule).optional().describe('What it may do beyond that.'),
-    deny: z.array(rule).optional().describe('What it must never do.'),
+      .describe('Level of access: `read-only`, `edit` (inside the workspace) or `full`. Defaults to `edit`.'),
+    allow: z.array(rule).optional().describe('Rules for additional actions that the agent is allowed to take.'),
+    deny: z.array(rule).optional().describe('Rules for actions that the agent must never take.'),
     command: words
       .min(1, 'must name a program')
       .optional()
-      .describe('The program with its first arguments. `{prompt}` and `{prompt_file}` stand for the prompt.'),
-    args: words.optional().describe('More arguments for the program.'),
+      .describe('Program and first arguments. `{prompt}` and `{prompt_file}` are replaced by the prompt.'),
+    args: words.optional().describe('Additional arguments for the program.'),
     env: z.record(z.string(), z.string()).optional().describe('Environment variables for the program.'),
-    system_prompt: z.string().optional().describe('What it is told before every prompt.'),
+    system_prompt: z.string().optional().describe('System prompt of every session.'),
     max_concurrency: z
       .int()
       .min(1)
       .optional()
-      .describe('How many of its sessions may run at the same time, across runs.'),
-    timeout: duration.optional().describe('How long a session may take.'),
-    stall_timeout: duration.optional().describe('How long it may be silent.'),
-    script: scriptSchema.optional().describe('What a scripted agent does.'),
+      .describe('Maximum number of parallel sessions, across runs.'),
+    timeout: duration.optional().describe('Timeout of a session.'),
+    stall_timeout: duration.optional().describe('Maximum time without output.'),
+    script: scriptSchema.optional().describe('Steps of a scripted agent.'),
     script_file: z
       .string()
       .min(1)
       .optional()
-      .describe('The same in a YAML or JSON file, relative to the workspace.'),
+      .describe('YAML or JSON file with the steps of a scripted agent, relative to the workspace.'),
     price: z
       .strictObject({
-        input_per_mtok: usd.describe('US dollars for a million tokens that it reads.'),
-        output_per_mtok: usd.describe('US dollars for a million tokens that it writes.'),
+        input_per_mtok: usd.describe('US dollars per million input tokens.'),
+        output_per_mtok: usd.describe('US dollars per million output tokens.'),
       })
       .optional()
-      .describe('What it costs, if it does not say so itself.'),
+      .describe('Price of tokens, for agents that do not report their cost.'),
   })
-  .meta({ title: 'Agent', description: 'Someone who does the work of a step.' });
+  .meta({ title: 'Agent', description: 'Coding agent that does the work of a step.' });
 
 export type WrittenAgent = z.infer<typeof agentSchema>;
 
-/** The JSON Schema of an agent. */
+/** Returns the JSON Schema of an agent. */
 export const agentJsonSchema = (): object => z.toJSONSchema(agentSchema, { io: 'input' });
 
-/** Something that does not go together, at its key. */
+/** Contradiction in an agent definition, with its key. */
 interface KeyProblem {
   readonly key?: keyof WrittenAgent | undefined;
-  /** One of the names below the key. */
+  /** Entry below the key. */
   readonly name?: string | undefined;
   readonly message: string;
   readonly hint?: string | undefined;
@@ -143,45 +143,45 @@ interface KeyProblem {
 
 const onlyFor: Readonly<Partial<Record<keyof WrittenAgent, { kinds: readonly AgentKind[]; hint: string }>>> =
   {
-    model: { kinds: ['claude', 'codex'], hint: 'say it under `args`, in the words of the program' },
+    model: { kinds: ['claude', 'codex'], hint: 'pass it under `args`, as the program expects it' },
     permissions: {
       kinds: ['claude', 'codex', 'acp', 'scripted'],
-      hint: 'nothing can hold such a program back: remove the key, or use another kind of agent',
+      hint: 'Reprise cannot restrict such a program: remove the key, or use another kind of agent',
     },
-    allow: { kinds: ['claude', 'codex', 'acp', 'scripted'], hint: 'nothing asks before such a program acts' },
-    deny: { kinds: ['claude', 'codex', 'acp', 'scripted'], hint: 'nothing asks before such a program acts' },
+    allow: { kinds: ['claude', 'codex', 'acp', 'scripted'], hint: 'such a program never asks for permission' },
+    deny: { kinds: ['claude', 'codex', 'acp', 'scripted'], hint: 'such a program never asks for permission' },
     command: { kinds: ['claude', 'codex', 'acp', 'command'], hint: 'use `run` in the script' },
     args: { kinds: ['claude', 'codex', 'acp', 'command'], hint: 'use `run` in the script' },
     stall_timeout: {
       kinds: ['claude', 'codex', 'acp', 'command'],
-      hint: 'a script is never silent by mistake',
+      hint: 'a script never stalls: remove the key',
     },
     script: { kinds: ['scripted'], hint: 'write `kind: scripted`' },
     script_file: { kinds: ['scripted'], hint: 'write `kind: scripted`' },
   };
 
-/** What the shape alone does not forbid. */
+/** Returns the problems that the schema alone does not find. */
 export function agentProblems(agent: WrittenAgent): readonly KeyProblem[] {
   const { kind } = agent;
   const misplaced = Object.entries(onlyFor).flatMap(([name, { kinds, hint }]) => {
     const key = name as keyof WrittenAgent;
     if (agent[key] === undefined || kinds.includes(kind)) return [];
-    return [{ key, message: `\`${key}\` means nothing for \`kind: ${kind}\``, hint }];
+    return [{ key, message: `\`${key}\` has no effect for \`kind: ${kind}\``, hint }];
   });
   return [...misplaced, ...missing(agent), ...takenNames(agent)];
 }
 
-/** What `<next>` says itself, beside the inputs of the agent that it names. */
-const wordsOfNext: ReadonlySet<string> = new Set(['agent', 'task', 'land', 'sleep', 'give-up', 'give_up']);
+/** Keys that `<next>` reserves beside the inputs of the agent that it names. */
+const reservedInNext: ReadonlySet<string> = new Set(['agent', 'task', 'land', 'sleep', 'give-up', 'give_up']);
 
 const takenNames = ({ inputs = {} }: WrittenAgent): readonly KeyProblem[] =>
   Object.keys(inputs)
-    .filter(name => wordsOfNext.has(name))
+    .filter(name => reservedInNext.has(name))
     .map(name => ({
       key: 'inputs',
       name,
-      message: `an input cannot be called \`${name}\`, which has a meaning of its own in \`<next>\``,
-      hint: 'give it another name',
+      message: `an input cannot be named \`${name}\`, which is a reserved key of \`<next>\``,
+      hint: 'choose another name',
     }));
 
 function missing({ kind, command, script, script_file }: WrittenAgent): readonly KeyProblem[] {

@@ -18,7 +18,7 @@ import {
 import { wholePrompt } from './driver/result.ts';
 import type { AgentEvent, SessionRequest } from './session.ts';
 
-/** An event as a program of the user prints it, in the shapes that we have ourselves; `undefined` if it is none. */
+/** Parses an event that a custom program printed in the shape of an AgentEvent. Returns `undefined` for other lines. */
 function eventOf(message: JsonObject): AgentEvent | undefined {
   const text = textAt(message, 'text');
   const id = textAt(message, 'id');
@@ -67,13 +67,13 @@ function eventOf(message: JsonObject): AgentEvent | undefined {
   }
 }
 
-/** What a `{"type":"result"}` line of such a program says. */
+/** Content of a `{"type":"result"}` line. */
 type ResultLine =
   | Extract<AgentVerdict, { kind: 'ok' }>
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'limit'; readonly message: string; readonly resetsAt?: string | undefined };
 
-/** `text`, `output` (data), `error` (a text, or a map with `message`), or `limit` (a map with `resetsAt`). */
+/** Parses a result with `text`, `output` (data), `error` (text or `{message}`) or `limit` (`{resetsAt, reason}`). */
 function resultOf(message: JsonObject): ResultLine | undefined {
   if (message['type'] !== 'result') return undefined;
   if (at(message, 'limit') !== undefined) {
@@ -88,12 +88,12 @@ function resultOf(message: JsonObject): ResultLine | undefined {
   return { kind: 'ok', text, ...(structured === undefined ? {} : { structured }) };
 }
 
-/** Of a longer output, the end is kept. */
+/** Maximum length of the answer. Of a longer output, only the end is kept. */
 const longestText = 1_000_000;
 
 /**
- * Any program. The prompt stands where its arguments say `{prompt}` or `{prompt_file}`, and otherwise on its standard
- * input; `{schema_file}` is the JSON Schema of the answer.
+ * Launches any program. The prompt replaces `{prompt}` or `{prompt_file}` in the arguments, and is written to standard
+ * input if neither occurs. `{schema_file}` is a file with the JSON Schema of the answer.
  */
 export function commandLaunch(request: SessionRequest, folder: string): Launch {
   const { agent, outputSchema } = request;
@@ -116,12 +116,12 @@ export function commandLaunch(request: SessionRequest, folder: string): Launch {
 
 interface CommandState {
   readonly text: string;
-  /** It prints events, so that a result must follow. */
+  /** Whether the program prints events, which means that a result must follow. */
   readonly hasEvents: boolean;
   readonly result: ResultLine | undefined;
 }
 
-/** Plain text is the answer; lines in our own event shapes are understood as such. */
+/** Treats plain text as the answer, and JSON lines in the shape of an AgentEvent as events. */
 function commandProtocol(context: ProtocolContext): Protocol<CommandState> {
   const stay = (state: CommandState) => ({ state, signals: [] });
   return {
@@ -150,7 +150,7 @@ function takeLine(state: CommandState, line: string): Step<CommandState> {
   };
 }
 
-/** A program is judged by both: what it says and how it ends. */
+/** Derives the verdict from both the printed result and the exit code. */
 function verdictOf(
   { result, hasEvents, text }: CommandState,
   exitCode: number | undefined,
@@ -174,8 +174,8 @@ function verdictOf(
 }
 
 const noResult = protocolError(
-  'the agent printed events and ended without a result',
-  'let its last line be {"type":"result","text":"..."}',
+  'the agent printed events but exited without a result',
+  'print {"type":"result","text":"..."} as the last line',
 );
 
 const commandAdapter: Adapter<CommandState> = {
@@ -185,5 +185,5 @@ const commandAdapter: Adapter<CommandState> = {
   canGoOn: false,
 };
 
-/** Sessions with programs of the user's own. */
+/** Opens sessions with custom programs. */
 export const commandSessions = processSessions(commandAdapter);

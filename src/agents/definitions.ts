@@ -17,13 +17,13 @@ import {
 } from './agent.ts';
 
 interface AgentSources {
-  /** The `agents` map of `reprise.yaml`; `null` if there is none. */
+  /** `agents` map of `reprise.yaml`, or `null` if there is none. */
   readonly config: Json;
-  /** The files under `.reprise/agents`, named without `.md`. */
+  /** Files in `.reprise/agents`, with names without `.md`. */
   readonly files: readonly { readonly name: string; readonly text: string }[];
 }
 
-/** The agents of a project by name. Throws a DefinitionError with every problem, those in files with their places. */
+/** Returns the agents of a project by name. Throws a DefinitionError with all problems, with positions for files. */
 export function parseAgents({ config, files }: AgentSources): ReadonlyMap<string, AgentDefinition> {
   const agents = new Map<string, AgentDefinition>();
   const problems: Problem[] = [];
@@ -60,14 +60,14 @@ const nameProblem = (name: string): readonly Complaint[] =>
         {
           path: [],
           atKey: true,
-          message: `an agent cannot be called \`${name}\``,
+          message: `\`${name}\` is not a valid name for an agent`,
           hint: 'use letters, digits, `-` and `_`',
         },
       ];
 
-/** Without the text of `reprise.yaml`, the way to the value must do. */
+/** Names the key instead of a position, because the text of `reprise.yaml` is not available here. */
 const atConfig = (name: string, { path, message, hint }: Complaint): Problem => ({
-  // What is said of a file as a whole is said of the agent here.
+  // Messages about a whole file refer to the agent here.
   message: `agents.${name}: ${path.length === 0 ? message.replace(/^the file /, 'it ') : message}`,
   hint,
 });
@@ -90,15 +90,15 @@ const complaintsAbout = (agent: WrittenAgent): readonly Complaint[] =>
     hint,
   }));
 
-/** For whoever reads `reprise.yaml` and knows where everything stands in it. */
+/** Rules for the reader of `reprise.yaml`, which adds the positions. */
 export const agentRules: AgentRules = {
   schema: agentSchema,
   problemsOf: (name, agent) => [...nameProblem(name), ...complaintsAbout(agentSchema.parse(agent))],
 };
 
 const noFrontMatter = (name: string): Problem => ({
-  message: 'the file does not begin with front matter',
-  hint: 'begin it with the lines `---`, `kind: claude` and `---`; the system prompt follows them',
+  message: 'the file does not start with front matter',
+  hint: 'start it with the lines `---`, `kind: claude` and `---`, followed by the system prompt',
   position: { file: pathOf(name), line: 1, column: 1 },
 });
 
@@ -112,7 +112,7 @@ function readFile({ name, text }: AgentSources['files'][number]) {
   const { agent, complaints } = readAgent(name, source.value ?? {});
   for (const complaint of [...nameProblem(name), ...complaints]) list.add(source, complaint);
   if (agent?.systemPrompt !== undefined && body !== '') {
-    const message = 'the system prompt stands both in `system_prompt` and below the front matter';
+    const message = 'the system prompt is given both in `system_prompt` and below the front matter';
     list.add(source, { path: ['system_prompt'], atKey: true, message, hint: 'keep one of them' });
   }
   const whole = agent && body !== '' ? { ...agent, systemPrompt: body } : agent;
@@ -152,17 +152,17 @@ const inputsOf = (written: NonNullable<WrittenAgent['inputs']>): AgentDefinition
   );
 
 interface FrontMatter {
-  /** At the same place as in the file, so that lines and columns are the same; `undefined` if there is none. */
+  /** Front matter with the same lines and columns as in the file, or `undefined` if there is none. */
   readonly yaml: string | undefined;
-  /** What stands below, without space around it. */
+  /** Trimmed text below the front matter. */
   readonly body: string;
-  /** Where the line is that ends the front matter, as an offset in the text; `undefined` if it never ends. */
+  /** Offset of the line that ends the front matter, or `undefined` if it never ends. */
   readonly endsAt: number | undefined;
-  /** What to add to an offset in `yaml` for the same place in the text. */
+  /** Difference between an offset in the text and the same offset in `yaml`. */
   readonly shift: number;
 }
 
-/** Splits a markdown file at the lines `---` around its front matter. Without them, all of it is the body. */
+/** Splits a Markdown file at the `---` lines around its front matter. Without them, the whole text is the body. */
 export function splitFrontMatter(text: string): FrontMatter {
   const mark = text.startsWith('\uFEFF') ? 1 : 0;
   const content = text.slice(mark);

@@ -5,12 +5,12 @@ import type { AgentDefinition } from './agent.ts';
 import { commandOf, findProgram, howToInstall } from './driver/program.ts';
 import { within } from './driver/turns.ts';
 
-/** Whether an agent can be used on this machine, and what to do if not. */
+/** Whether an agent is usable on this machine, and how to make it so. */
 export interface AgentCheckup {
   readonly name: string;
   readonly kind: AgentDefinition['kind'];
   readonly installed: boolean;
-  /** The file that would be started. */
+  /** Path of the program that a session would start. */
   readonly program?: string | undefined;
   readonly version?: string | undefined;
   readonly usable: boolean;
@@ -21,13 +21,13 @@ export interface AgentCheckup {
 export interface InspectOptions {
   readonly path: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where a program with a slash in its name is looked for. */
+  /** Folder for programs with a slash in their name. Defaults to the folder for temporary files. */
   readonly cwd?: string | undefined;
 }
 
-const patienceMs = 15_000;
+const versionTimeoutMs = 15_000;
 
-/** Looks for the program of an agent and asks it for its version. Starts no session; never rejects. */
+/** Locates the program of an agent and asks it for its version. Never starts a session and never rejects. */
 export async function inspectAgent(agent: AgentDefinition, options: InspectOptions): Promise<AgentCheckup> {
   const { name, kind } = agent;
   const cwd = options.cwd ?? tmpdir();
@@ -38,7 +38,7 @@ export async function inspectAgent(agent: AgentDefinition, options: InspectOptio
     const problem = `\`${word}\` was not found on PATH`;
     return { name, kind, installed: false, usable: false, problem, whatToDo: howToInstall(word) };
   }
-  // What a program of the user's own does with an argument that it does not know is anybody's guess.
+  // A custom program might do anything with the argument `--version`.
   if (kind === 'command') return { name, kind, installed: true, program, usable: true };
   const answer = await askForVersion(program, { env: { ...options.env, ...agent.env }, cwd });
   const found = { name, kind, installed: true, program } as const;
@@ -57,13 +57,13 @@ async function askForVersion(
 ): Promise<VersionAnswer> {
   const marker = { REPRISE_INCARNATION: randomUUID() };
   const running = startProcess({ argv: [program, '--version'], cwd, env, marker });
-  await within(running.ended, patienceMs);
+  await within(running.ended, versionTimeoutMs);
   const { ended } = await running.stop({ graceMs: 1000 });
   const end = await running.ended;
   if (end.kind === 'couldNotStart') return { ok: false, problem: end.error.message };
   if (ended.length > 0 && end.kind === 'signalled')
-    return { ok: false, problem: `\`${program} --version\` does not end` };
+    return { ok: false, problem: `\`${program} --version\` does not exit` };
   if (end.kind === 'exited' && end.exitCode === 0)
     return { ok: true, version: /\d+(\.\d+)+[\w.-]*/.exec(end.tail)?.[0] ?? end.tail.trim().slice(0, 80) };
-  return { ok: false, problem: `\`${program} --version\` fails: ${end.tail.trim().slice(-300)}` };
+  return { ok: false, problem: `\`${program} --version\` failed: ${end.tail.trim().slice(-300)}` };
 }

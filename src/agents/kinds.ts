@@ -5,7 +5,7 @@ import { commandSessions } from './command.ts';
 import { scriptedSessions } from './scripted/scripted.ts';
 import type { SessionFactory } from './session.ts';
 
-/** Sessions with agents of every kind. */
+/** Opens sessions with agents of every kind. */
 export const openSession: SessionFactory = (request, host) => {
   switch (request.agent.kind) {
     case 'claude':

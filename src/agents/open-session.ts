@@ -1,7 +1,7 @@
 import type { AgentDefinition } from './agent.ts';
 import type { Session, SessionFactory } from './session.ts';
 
-/** Sessions with agents of every kind; the code that talks to agents is loaded with the first of them. */
+/** Opens sessions with agents of every kind. Loads the adapters with the first session. */
 export const lazySessions: SessionFactory = (request, host) => {
   let opened: Promise<Session> | undefined;
   const session = () => {
@@ -27,7 +27,7 @@ const plain = (kind: 'claude' | 'codex'): AgentDefinition => ({
   env: {},
 });
 
-/** The agents that every project has, unless it defines its own of that name. */
+/** Agents that every project has. A project can redefine them by name. */
 export const builtInAgents: ReadonlyMap<string, AgentDefinition> = new Map([
   ['claude', plain('claude')],
   ['codex', plain('codex')],

@@ -3,7 +3,7 @@ import type { Marker, ProcessIdentity } from '../process/index.ts';
 import type { AgentDefinition } from './agent.ts';
 import type { PermissionDecision, PermissionPolicy } from './permissions/permissions.ts';
 
-/** What an agent does, in one vocabulary for all of them. Messages are whole: streamed pieces are put together. */
+/** Event of a session, in one vocabulary for all agents. Streamed chunks are joined into whole messages. */
 export type AgentEvent =
   | {
       readonly type: 'started';
@@ -31,10 +31,10 @@ export type AgentEvent =
       readonly id: string;
       readonly tool: string;
       readonly input: Json;
-      /** Absent while the host is asked. */
+      /** Decision, absent while the host is asked. */
       readonly decision?: PermissionDecision | undefined;
     }
-  /** What was used since the last such event: the sum over a session is what the session used. */
+  /** Usage since the previous event of this type. The sum over all of them is the usage of the session. */
   | ({ readonly type: 'usage' } & Usage)
   | {
       readonly type: 'retry';
@@ -43,71 +43,73 @@ export type AgentEvent =
       readonly reason: string;
     }
   | { readonly type: 'limit'; readonly resetsAt?: Timestamp | undefined; readonly reason: string }
-  /** A line that no adapter knows, or that was too long: its beginning. */
+  /** Start of a line that is too long or that the adapter does not know. */
   | { readonly type: 'raw'; readonly line: string }
   | { readonly type: 'done'; readonly outcome: SessionResult['kind'] };
 
-/** `inputTokens` includes `cachedTokens`. Cost is null when nobody says it and the agent has no `price`. */
+/** Tokens and cost of a session. */
 export interface Usage {
+  /** Number of input tokens, including `cachedTokens`. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedTokens: number;
+  /** Cost in US dollars, or `null` if the agent neither reports one nor has a `price`. */
   readonly costUsd: number | null;
 }
 
-/** One conversation with one agent, as data alone. */
+/** One conversation with one agent, as plain data. */
 export interface SessionRequest {
   readonly agent: AgentDefinition;
   readonly prompt: string;
-  /** Comes before the agent's own one, which is still said. */
+  /** System prompt of the step, which precedes the one of the agent. */
   readonly systemPrompt?: string | undefined;
   /** JSON Schema of the answer. */
   readonly outputSchema?: JsonObject | undefined;
   /** Absolute path of the workspace. */
   readonly cwd: string;
-  /** Added to what the host inherits and to the agent's own. */
+  /** Environment variables, added to those of the host and of the agent. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly permissions: PermissionPolicy;
-  /** The id that the session shall have, where the agent lets us choose: a UUID. */
+  /** UUID for the session, used by agents that let the caller choose one. */
   readonly sessionId?: string | undefined;
   readonly resume?: ResumeRequest | undefined;
-  /** Only `claude` knows it. */
+  /** Maximum number of turns. Only supported by `claude`. */
   readonly maxTurns?: number | undefined;
   /**
-   * `ask` makes a limit a question to the host, where the agent stays alive to go on (not `codex exec` and `command`);
-   * otherwise it ends the session.
+   * Reaction to a rate limit. `ask` turns it into a question to the host if the agent can continue afterwards (not
+   * `codex exec` and `command`). `end` ends the session. Defaults to `end`.
    */
   readonly onLimit?: 'end' | 'ask' | undefined;
 }
 
 export interface ResumeRequest {
   readonly sessionId: string;
-  /** Leaves the old session as it is and goes on in a copy. */
+  /** Whether to continue in a copy and leave the old session unchanged. */
   readonly fork?: boolean | undefined;
-  /** What was told that the session had used before, because agents count on from there. */
+  /** Usage reported for the session so far. Agents continue counting from there. */
   readonly usage?: Usage | undefined;
 }
 
-/** What a session needs from whoever runs it. */
+/** Services that the caller provides to a session. */
 export interface SessionHost {
-  /** Must not throw. */
+  /** Receives every event. Must not throw. */
   onEvent(event: AgentEvent): void;
-  /** Told before anything is said to the agent. If this rejects, the agent is ended and `next` rejects as well. */
+  /** Called before anything is sent to the agent. If it rejects, the agent is stopped and `next` rejects as well. */
   onProcess?(process: ProcessIdentity): void | Promise<void>;
-  /** Told of processes that no signal could end. */
+  /** Called with processes that survived every signal. */
   onSurvived?(processes: readonly ProcessIdentity[]): void;
-  /** Aborting it is `cancel()`. */
+  /** Signal that cancels the session when aborted. */
   readonly signal?: AbortSignal | undefined;
-  /** How long the agent may take, in all, to end when it is told to; then everything is killed. */
+  /** Total time for a graceful shutdown. Afterwards all processes are killed. */
   readonly graceMs: number;
   readonly inheritEnv: Readonly<Record<string, string | undefined>>;
-  /** Unique to this session: by it, processes that the agent left behind are found. */
+  /** Marker of this session, which identifies orphaned processes of the agent. */
   readonly marker: Marker;
-  /** What the session is part of: the step, the worker, the attempt and the number of the session within it. */
+  /** Part of the run that the session belongs to. */
   readonly unit?: SessionUnit | undefined;
-  /** What the agent prints is appended to it. */
+  /** File that the output of the agent is appended to. */
   readonly logFile?: string | undefined;
-  /** Milliseconds since the epoch, to understand "try again in 5 minutes". */
+  /** Returns the time in milliseconds since the epoch, to resolve texts such as "try again in 5 minutes". */
   now?(): number;
 }
 
@@ -115,24 +117,25 @@ interface SessionUnit {
   readonly step: string;
   readonly worker?: number | undefined;
   readonly attempt: number;
-  /** What it is done for, if that outlives the step. */
+  /** Purpose of the session, if it outlives the step. */
   readonly task?: string | undefined;
+  /** Number of the session within the attempt. */
   readonly number: number;
 }
 
-/** Opens a session; nothing happens before its first `next`. A plain function satisfies it. Never throws. */
+/** Opens a session without starting the agent, which the first `next` does. Never throws. */
 export type SessionFactory = (request: SessionRequest, host: SessionHost) => Session;
 
 /**
- * A session is a chain of turns, each ending in a question to the host or in the result. The process lives across
- * them. Whoever opens a session closes it.
+ * A sequence of turns, each of which ends with a question to the host or with the result. The process of the agent
+ * lives across turns. The caller that opens a session must close it.
  */
 export interface Session {
-  /** Goes on, with the answer to the question of the last turn. Without an answer, the same question comes again. */
+  /** Continues with the answer to the last question. Without an answer, returns the same question again. */
   next(answer?: HostAnswer): Promise<TurnEnd>;
-  /** Ends the agent and all that it started; the result is then `cancelled`, unless it was handed out before. */
+  /** Stops the agent and all its processes. The result is `cancelled`, unless it was already returned. */
   cancel(): Promise<void>;
-  /** Lets the agent end and ends whatever is left. Resolves when nothing of it runs any more. */
+  /** Lets the agent exit, then stops its remaining processes. Resolves when no process is left. */
   close(): Promise<void>;
 }
 
@@ -140,7 +143,7 @@ export type TurnEnd =
   | { readonly kind: 'question'; readonly question: HostQuestion }
   | { readonly kind: 'end'; readonly result: SessionResult; readonly cut?: SessionCut | undefined };
 
-/** Why the host ended a session. A session that was recorded tells it again. */
+/** Reason why the host ended a session. A replayed session reports it again. */
 export type SessionCut = { readonly kind: 'timeout' } | { readonly kind: 'budget'; readonly message: string };
 
 export type HostQuestion =
@@ -149,7 +152,7 @@ export type HostQuestion =
       readonly id: string;
       readonly tool: string;
       readonly input: Json;
-      /** What would allow it for ever. */
+      /** Line for the agent definition that would always allow the action. */
       readonly lineToAdd?: string | undefined;
     }
   | { readonly kind: 'limit'; readonly resetsAt?: Timestamp | undefined; readonly error: ErrorData };
@@ -162,10 +165,10 @@ export type HostAnswer =
   | { readonly kind: 'stop' };
 
 interface SessionSoFar {
-  /** With it the session can be resumed. */
+  /** Id by which the session can be resumed. */
   readonly sessionId?: string | undefined;
   readonly usage: Usage;
-  /** What the agent wanted and did not get, with the line that would allow it. */
+  /** Denied actions, with the lines that would allow them. */
   readonly denials: readonly Denial[];
 }
 
@@ -192,7 +195,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   costUsd: a.costUsd === null ? b.costUsd : a.costUsd + (b.costUsd ?? 0),
 });
 
-/** What came on top of `before`, for agents that count on; never less than nothing. */
+/** Returns the usage since `before`, for agents that report totals. Never negative. */
 export const usageSince = (before: Usage, now: Usage): Usage => ({
   inputTokens: Math.max(0, now.inputTokens - before.inputTokens),
   outputTokens: Math.max(0, now.outputTokens - before.outputTokens),
@@ -200,7 +203,7 @@ export const usageSince = (before: Usage, now: Usage): Usage => ({
   costUsd: now.costUsd === null ? null : Math.max(0, now.costUsd - (before.costUsd ?? 0)),
 });
 
-/** With a cost worked out from the agent's price, if nobody said one. */
+/** Adds a cost computed from the price of the agent, unless the agent reported one. */
 export function priced(usage: Usage, price: AgentDefinition['price']): Usage {
   if (usage.costUsd !== null || !price) return usage;
   const { inputTokens, outputTokens } = usage;

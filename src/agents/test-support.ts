@@ -36,15 +36,15 @@ export const requestOf = (given: Partial<SessionRequest> = {}): SessionRequest =
   ...given,
 });
 
-/** A session in the lab, and all that it told. */
+/** Session in the lab with all its events. */
 export interface TriedSession {
   readonly session: Session;
   readonly events: readonly AgentEvent[];
-  /** Resolves when an event of that type has been told. */
+  /** Resolves with the first event of the type, once there is one. */
   told(type: AgentEvent['type']): Promise<AgentEvent>;
 }
 
-/** A lab for sessions: each test fails if a process of an agent stays behind. */
+/** Lab for sessions. A test fails if it leaves a process of an agent behind. */
 export function agentLab() {
   const lab = labPerTest();
   return {
@@ -52,16 +52,16 @@ export function agentLab() {
       return lab().folder;
     },
     workspace: (): string => workspaceOf(lab()),
-    /** By it, all processes of the agents of this test are found. */
+    /** Marker of all processes of the agents of this test. */
     marker: (): Marker => lab().marker,
-    /** Writes a Node program and gives the command that runs it. */
+    /** Writes a Node program and returns the command that runs it. */
     program(source: string): readonly string[] {
       const file = join(lab().folder, 'agent.mjs');
       writeFileSync(file, source);
       return [process.execPath, file];
     },
     open: (given: Partial<SessionRequest>, host: Partial<SessionHost> = {}) => open(lab(), given, host),
-    /** The whole session of an agent that asks nothing. */
+    /** Runs a whole session of an agent that asks no questions. */
     async run(given: Partial<SessionRequest>, host: Partial<SessionHost> = {}) {
       const tried = open(lab(), given, host);
       const turn = await tried.session.next();
@@ -106,7 +106,7 @@ export function resultOf(turn: TurnEnd): SessionResult {
   throw new Error(`asked instead of ending: ${JSON.stringify(turn.question)}`);
 }
 
-/** Feeds lines to a protocol as a driver would; gives everything that it wants done. */
+/** Feeds lines to a protocol as the driver does, and returns all its signals. */
 export function signalsOf<State>(
   make: (context: ProtocolContext) => Protocol<State>,
   lines: readonly (string | Json)[],
@@ -131,7 +131,7 @@ export const eventsIn = (signals: readonly Signal[]): readonly AgentEvent[] =>
 
 const streams = join(import.meta.dirname, 'fixtures', 'streams');
 
-/** Recorded streams: what the agent printed, without what was said to it. */
+/** Returns the recorded output of real agents, without the messages sent to them. */
 export const recordedStreams = (): readonly { readonly name: string; readonly lines: readonly string[] }[] =>
   readdirSync(streams)
     .toSorted()
