@@ -95,7 +95,10 @@ export const agentSchema = z
       .enum(presets)
       .optional()
       .describe('Level of access: `read-only`, `edit` (inside the workspace) or `full`. Defaults to `edit`.'),
-    allow: z.array(rule).optional().describe('Rules for additional actions that the agent is allowed to take.'),
+    allow: z
+      .array(rule)
+      .optional()
+      .describe('Rules for additional actions that the agent is allowed to take.'),
     deny: z.array(rule).optional().describe('Rules for actions that the agent must never take.'),
     command: words
       .min(1, 'must name a program')
@@ -104,11 +107,7 @@ export const agentSchema = z
     args: words.optional().describe('Additional arguments for the program.'),
     env: z.record(z.string(), z.string()).optional().describe('Environment variables for the program.'),
     system_prompt: z.string().optional().describe('System prompt of every session.'),
-    max_concurrency: z
-      .int()
-      .min(1)
-      .optional()
-      .describe('Maximum number of parallel sessions, across runs.'),
+    max_concurrency: z.int().min(1).optional().describe('Maximum number of parallel sessions, across runs.'),
     timeout: duration.optional().describe('Timeout of a session.'),
     stall_timeout: duration.optional().describe('Maximum time without output.'),
     script: scriptSchema.optional().describe('Steps of a scripted agent.'),
@@ -148,7 +147,10 @@ const onlyFor: Readonly<Partial<Record<keyof WrittenAgent, { kinds: readonly Age
       kinds: ['claude', 'codex', 'acp', 'scripted'],
       hint: 'Reprise cannot restrict such a program: remove the key, or use another kind of agent',
     },
-    allow: { kinds: ['claude', 'codex', 'acp', 'scripted'], hint: 'such a program never asks for permission' },
+    allow: {
+      kinds: ['claude', 'codex', 'acp', 'scripted'],
+      hint: 'such a program never asks for permission',
+    },
     deny: { kinds: ['claude', 'codex', 'acp', 'scripted'], hint: 'such a program never asks for permission' },
     command: { kinds: ['claude', 'codex', 'acp', 'command'], hint: 'use `run` in the script' },
     args: { kinds: ['claude', 'codex', 'acp', 'command'], hint: 'use `run` in the script' },

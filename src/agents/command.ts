@@ -182,7 +182,7 @@ const commandAdapter: Adapter<CommandState> = {
   launch: commandLaunch,
   protocol: commandProtocol,
   speaksOnStdout: false,
-  canGoOn: false,
+  canContinue: false,
 };
 
 /** Opens sessions with custom programs. */

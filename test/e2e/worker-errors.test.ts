@@ -131,7 +131,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  agent strange (command) started
       worker-1  failed: the agent exited with code 1 without a result
       worker-1  gave up on first: the agent exited with code 1 without a result
-      worker-1  hint: run \`sh agents/strange.sh\` by hand to see what it says. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
+      worker-1  hint: run \`sh agents/strange.sh\` by hand to see its output. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
       worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>

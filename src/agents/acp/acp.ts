@@ -27,9 +27,9 @@ import {
 import { continuePrompt, promptWithSchema } from '../driver/result.ts';
 import { decisionOf, type PermissionDecision, permissionSignals } from '../permissions/permissions.ts';
 import type { SessionRequest, Usage } from '../session.ts';
-import { type AcpTool, acpUpdate, acpWish, flushText, mergeTool, startTool } from './updates.ts';
+import { type AcpTool, acpToolUse, acpUpdate, flushText, mergeTool, startTool } from './updates.ts';
 
-/** The answer to a prompt: the turn is over. */
+/** Handles the response to a prompt, which ends the turn. */
 function acpTurnEnd(before: AcpState, result: Json, now: number): Step<AcpState> {
   const { state, signals } = flushText(before);
   const { costUsd, costReported } = state;
@@ -44,7 +44,7 @@ function acpTurnEnd(before: AcpState, result: Json, now: number): Step<AcpState>
   };
 }
 
-/** An agent that lost count, because it was killed, begins again from nothing. */
+/** Returns the cost since the last report. An agent that was killed restarts its total from zero. */
 const costSince = (reportedCost: number, now: number): number =>
   now < reportedCost ? now : now - reportedCost;
 
@@ -55,22 +55,20 @@ function verdictOf(state: AcpState, stopReason: string | undefined, now: number)
     case 'end_turn':
       return { kind: 'ok', text: state.text };
     case 'cancelled':
-      // Some agents stop when something is denied to them.
+      // Some agents stop when an action is denied.
       return state.wasDenied ? fail('the agent stopped', 'allow what it needs') : { kind: 'stopped' };
     case 'max_tokens':
-      return fail('the answer grew too long for the model', 'ask for less in one step');
+      return fail('the answer exceeded the token limit of the model', 'ask for less in one step');
     case 'max_turn_requests':
-      return fail('the agent used up the requests of one turn', 'make the step smaller');
+      return fail('the agent exceeded the request limit of one turn', 'make the step smaller');
     case 'refusal':
       return fail(`the model refused${state.text ? `: ${state.text}` : ''}`, 'change the prompt');
     default:
-      return failed(
-        protocolError(`the agent stopped for an unknown reason: ${stopReason ?? 'none was given'}`),
-      );
+      return failed(protocolError(`the agent stopped for an unknown reason: ${stopReason ?? 'none given'}`));
   }
 }
 
-/** In the answer itself, or where Gemini puts it; some agents tell nothing. */
+/** Returns the usage from the response, or from the place where Gemini puts it. Some agents report none. */
 function usageOf(result: Json, costUsd: number | undefined): Usage | undefined {
   const usage = at(result, 'usage');
   const quota = at(result, '_meta', 'quota', 'token_count');
@@ -79,7 +77,7 @@ function usageOf(result: Json, costUsd: number | undefined): Usage | undefined {
   if (outputTokens === undefined || given === undefined) {
     return costUsd === undefined ? undefined : { inputTokens: 0, outputTokens: 0, cachedTokens: 0, costUsd };
   }
-  // Agents differ in whether the input includes what was cached; the total does.
+  // Agents differ in whether the input includes cached tokens; the total does.
   const total = numberAt(usage, 'totalTokens');
   return {
     inputTokens: total === undefined ? given : Math.max(given, total - outputTokens),
@@ -89,7 +87,7 @@ function usageOf(result: Json, costUsd: number | undefined): Usage | undefined {
   };
 }
 
-/** Any agent that speaks the Agent Client Protocol on its standard streams. */
+/** Launches any agent that speaks the Agent Client Protocol on its standard streams. */
 const acpLaunch = ({ agent }: SessionRequest): Launch => ({
   argv: [...commandOf(agent), ...agent.args],
   stdin: 'open',
@@ -97,19 +95,20 @@ const acpLaunch = ({ agent }: SessionRequest): Launch => ({
 
 export interface AcpState {
   readonly sessionId: string | undefined;
-  /** The old conversation is told again while a session is loaded. */
+  /** Whether the prompt was sent. Earlier updates repeat the old conversation of a loaded session. */
   readonly isPrompted: boolean;
-  /** The message that is being put together. */
+  /** Message whose chunks are being joined. */
   readonly open: OpenMessage | undefined;
-  /** The last whole message. */
+  /** Last complete message. */
   readonly text: string;
   readonly tools: Readonly<Record<string, AcpTool>>;
-  /** One agent reports a broken connection as an ordinary answer, and only this tells. */
+  /** Whether a system error was reported. One agent reports a broken connection this way, beside an ordinary answer. */
   readonly hasSystemError: boolean;
-  /** What the session has cost so far, if the agent says so, and how much of that has been told. */
+  /** Total cost of the session, if the agent reports it. */
   readonly costUsd: number | undefined;
+  /** Part of the total cost that earlier usage events covered. */
   readonly costReported: number;
-  /** Requests that wait for the host. */
+  /** Permission requests that wait for the host, by question id. */
   readonly pendingRequests: Readonly<
     Record<string, { readonly wireId: RpcId; readonly options: readonly Json[] }>
   >;
@@ -137,7 +136,7 @@ const initial: AcpState = {
 
 const ids = { initialize: 1, session: 2, prompt: 3 } as const;
 
-/** The Agent Client Protocol, version 1, as its client. Files and terminals are the agent's own business. */
+/** Client side of the Agent Client Protocol, version 1. Offers the agent neither files nor terminals. */
 export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
   const { request } = context;
   return {
@@ -249,7 +248,7 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
     const id = textAt(call, 'toolCallId') ?? String(wireId);
     const merged = { ...state, tools: { ...state.tools, [id]: mergeTool(own(state.tools, id), call) } };
     const started = startTool(merged, id);
-    const { tool, input } = acpWish(own(started.state.tools, id));
+    const { tool, input } = acpToolUse(own(started.state.tools, id));
     const ruling = context.rule(tool, input);
     const signals: readonly Signal[] = [
       ...started.signals,
@@ -282,13 +281,13 @@ const reply = (id: RpcId, result: Json) => send({ jsonrpc: '2.0', id, result });
 const prompt = (sessionId: string, text: string) =>
   call(ids.prompt, 'session/prompt', { sessionId, prompt: [{ type: 'text', text }] });
 
-/** Goes on where the agent can: silently, or by telling all of the conversation again. */
+/** Opens or resumes a session, with `session/load` for agents that can only replay the whole conversation. */
 function openSession({ cwd, resume }: SessionRequest, answer: Json): Signal {
   const can = (name: string) => at(answer, 'agentCapabilities', 'sessionCapabilities', name) !== undefined;
   const params = { cwd, mcpServers: [] };
   if (at(answer, 'protocolVersion') !== 1) {
     return verdict(
-      failed(protocolError('the agent speaks another version of the protocol than 1', 'update the agent')),
+      failed(protocolError('the agent does not support version 1 of the protocol', 'update the agent')),
     );
   }
   if (!resume) return call(ids.session, 'session/new', params);
@@ -296,18 +295,18 @@ function openSession({ cwd, resume }: SessionRequest, answer: Json): Signal {
   if (resume.fork) {
     return can('fork')
       ? call(ids.session, 'session/fork', { sessionId, ...params })
-      : cannot('go on in a copy of a session');
+      : cannot('fork a session');
   }
   if (can('resume')) return call(ids.session, 'session/resume', { sessionId, ...params });
   return at(answer, 'agentCapabilities', 'loadSession') === true
     ? call(ids.session, 'session/load', { sessionId, ...params })
-    : cannot('go on with an old session');
+    : cannot('resume a session');
 }
 
 const cannot = (what: string): Signal =>
-  verdict(failed({ code: 'AGENT_FAILED', message: `the agent cannot ${what}`, hint: 'begin a new session' }));
+  verdict(failed({ code: 'AGENT_FAILED', message: `the agent cannot ${what}`, hint: 'start a new session' }));
 
-/** Agents name their options as they like; what counts is the kind. */
+/** Answers a permission request with an option of the right kind, because agents name their options freely. */
 function respond(wireId: RpcId, decision: PermissionDecision, options: readonly Json[]) {
   const kinds = decision.kind === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
   const chosen = kinds.flatMap(kind => options.find(option => textAt(option, 'kind') === kind) ?? [])[0];
@@ -320,8 +319,8 @@ const acpAdapter: Adapter<AcpState> = {
   launch: acpLaunch,
   protocol: acpProtocol,
   speaksOnStdout: true,
-  canGoOn: true,
+  canContinue: true,
 };
 
-/** Sessions with agents that speak ACP. */
+/** Opens sessions with agents that speak the Agent Client Protocol. */
 export const acpSessions = processSessions(acpAdapter);

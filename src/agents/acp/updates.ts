@@ -12,10 +12,10 @@ import {
 } from '../driver/protocol.ts';
 import type { AcpState } from './acp.ts';
 
-/** What is longer is handed on in several parts, so that a flood does not fill memory. */
+/** Maximum length of a message. Longer messages are split, so that a flood of chunks does not fill memory. */
 const longestMessage = 1_000_000;
 
-/** One `session/update`: what the agent does. */
+/** Handles a `session/update`. */
 export function acpUpdate(state: AcpState, update: Json | undefined, line: string): Step<AcpState> {
   const kind = textAt(update, 'sessionUpdate');
   if (!state.isPrompted) return { state, signals: [] };
@@ -57,13 +57,14 @@ function takeChunk(state: AcpState, type: 'text' | 'thought', update: Json | und
   const piece = textAt(update, 'content', 'text') ?? '';
   const id = textAt(update, 'messageId');
   const { open } = state;
-  const goesOn = open?.type === type && open.id === id && open.text.length + piece.length <= longestMessage;
-  if (goesOn) return { state: { ...state, open: { ...open, text: open.text + piece } }, signals: [] };
+  const isSameMessage =
+    open?.type === type && open.id === id && open.text.length + piece.length <= longestMessage;
+  if (isSameMessage) return { state: { ...state, open: { ...open, text: open.text + piece } }, signals: [] };
   const flushed = flushText(state);
   return { ...flushed, state: { ...flushed.state, open: { type, text: piece, id } } };
 }
 
-/** Hands on the message that has been put together. */
+/** Reports the message whose chunks were joined so far. */
 export function flushText(state: AcpState): Step<AcpState> {
   const { open } = state;
   if (!open) return { state, signals: [] };
@@ -79,7 +80,7 @@ function takeTool(before: AcpState, update: Json | undefined): Step<AcpState> {
   const id = textAt(update, 'toolCallId') ?? '';
   const status = textAt(update, 'status');
   const merged = { ...state, tools: { ...state.tools, [id]: mergeTool(own(state.tools, id), update) } };
-  // While it is pending, its input may still be on its way.
+  // The input of a pending tool may not have arrived yet.
   if (status === undefined || status === 'pending') return { state: merged, signals };
   const started = startTool(merged, id);
   if (status !== 'completed' && status !== 'failed')
@@ -95,12 +96,12 @@ function takeTool(before: AcpState, update: Json | undefined): Step<AcpState> {
   return { state: { ...started.state, tools }, signals: [...signals, ...started.signals, end] };
 }
 
-/** Tells the start of a tool, once. */
+/** Reports the start of a tool once. */
 export function startTool(before: AcpState, id: string): Step<AcpState> {
   const { state, signals } = flushText(before);
   const known = own(state.tools, id) ?? noTool;
   if (known.isStarted) return { state, signals };
-  const { tool: name, input } = acpWish(known);
+  const { tool: name, input } = acpToolUse(known);
   const title = known.title === undefined ? {} : { title: known.title };
   return {
     state: { ...state, tools: { ...state.tools, [id]: { ...known, isStarted: true } } },
@@ -116,7 +117,7 @@ function outputOf(update: Json | undefined): string | undefined {
   return texts.join('\n') || terminal;
 }
 
-/** What is known of a tool call: agents tell it bit by bit, in any order. */
+/** Known fields of a tool call. Agents report them piece by piece, in any order. */
 export interface AcpTool {
   readonly name?: string | undefined;
   readonly title?: string | undefined;
@@ -128,7 +129,7 @@ export interface AcpTool {
 
 const noTool: AcpTool = { paths: [], isStarted: false };
 
-/** With what a message adds. */
+/** Adds the fields of a message to a tool call. */
 export function mergeTool(known: AcpTool = noTool, call: Json | undefined): AcpTool {
   const input = at(call, 'rawInput');
   const named = [...listAt(call, 'locations'), ...listAt(call, 'content')].flatMap(
@@ -158,16 +159,16 @@ const names: Readonly<Record<string, string>> = {
   think: 'Think',
 };
 
-/** The call as a wish in the common vocabulary. What it is called counts less than what kind of thing it does. */
-export function acpWish(tool: AcpTool = noTool): { readonly tool: string; readonly input: Json } {
+/** Returns the call as a tool of the common vocabulary. The kind of a call takes precedence over its name. */
+export function acpToolUse(tool: AcpTool = noTool): { readonly tool: string; readonly input: Json } {
   const byKind = Object.hasOwn(names, tool.kind ?? '') ? names[tool.kind ?? ''] : undefined;
   const isKnown = tool.name !== undefined && actionOf(tool.name) !== 'other';
   const agrees = isKnown && (byKind === undefined || actionOf(tool.name ?? '') === actionOf(byKind));
   const name = agrees ? tool.name : (byKind ?? tool.name);
-  return { tool: name ?? tool.title ?? 'tool', input: wishInput(tool, name ?? '') };
+  return { tool: name ?? tool.title ?? 'tool', input: toolInput(tool, name ?? '') };
 }
 
-function wishInput({ input, title, paths }: AcpTool, name: string): Json {
+function toolInput({ input, title, paths }: AcpTool, name: string): Json {
   const fields = isJsonObject(input) ? input : {};
   switch (actionOf(name)) {
     case 'execute': {

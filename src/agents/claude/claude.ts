@@ -24,7 +24,7 @@ import { claudeEvents, claudeResult } from './stream.ts';
 
 const editingTools = ['Edit', 'Write', 'NotebookEdit'];
 
-/** Claude Code in its two-way mode: it asks us about every tool that its own settings do not allow. */
+/** Launches Claude Code in two-way mode, in which it asks for every tool that its own settings do not allow. */
 export function claudeLaunch(request: SessionRequest): Launch {
   const { agent, outputSchema, maxTurns } = request;
   const systemPrompt = systemPromptOf(request);
@@ -44,7 +44,7 @@ export function claudeLaunch(request: SessionRequest): Launch {
       ...agent.args,
     ],
     stdin: 'open',
-    // It refuses to start inside of itself, which is where people often start us.
+    // Claude Code refuses to start inside of itself, but people often start Reprise there.
     env: { CLAUDECODE: undefined },
   };
 }
@@ -55,7 +55,7 @@ function sessionArguments({ sessionId, resume }: SessionRequest): readonly strin
   return ['--resume', resume.sessionId, ...(resume.fork ? ['--fork-session', ...chosen] : [])];
 }
 
-/** What it must not do even where the repository's settings allow it without asking. */
+/** Returns the tools to deny even if the settings of the repository allow them without asking. */
 function deniedTools({ permissions: { preset, allow, deny } }: SessionRequest): readonly string[] {
   const isAllowed = (tool: string) => allow.some(rule => rule === tool || rule.startsWith(`${tool}(`));
   const editing =
@@ -65,13 +65,13 @@ function deniedTools({ permissions: { preset, allow, deny } }: SessionRequest): 
 
 export interface ClaudeState {
   readonly sessionId: string | undefined;
-  /** What the process has reported so far: its cost counts on from turn to turn. */
+  /** Cost reported by the process so far. Claude Code reports a running total. */
   readonly costUsd: number;
-  /** What the session had used before this process, until its first result tells whether that is counted on. */
+  /** Usage of the session before this process. Dropped at the first result, which may include it. */
   readonly before: Usage | undefined;
-  /** When the limit resets that was reported last. */
+  /** Reset time of the last reported limit. */
   readonly resetsAt: string | undefined;
-  /** Inputs of the permissions that it waits for, by request. */
+  /** Tool inputs of pending permission requests, by request id. */
   readonly pendingRequests: Readonly<Record<string, Json>>;
 }
 
@@ -85,7 +85,7 @@ const initial: ClaudeState = {
 
 type ClaudeMessage = NonNullable<ReturnType<typeof parseObject>>;
 
-/** Claude Code's stream-json, both ways. */
+/** Two-way stream-json of Claude Code. */
 export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> {
   return {
     open: () => ({
@@ -161,7 +161,7 @@ function takeMessage(state: ClaudeState, taken: ReceivedMessage): Step<ClaudeSta
   }
 }
 
-/** Anything else than a permission is refused at once: an unanswered request would stop it for ever. */
+/** Refuses every request except for permissions, because Claude Code would wait forever for an answer. */
 function takeRequest(state: ClaudeState, { message, line, context }: ReceivedMessage): Step<ClaudeState> {
   const id = textAt(message, 'request_id') ?? '';
   const request = at(message, 'request');
@@ -195,12 +195,12 @@ function respond(requestId: string, decision: PermissionDecision, input: Json) {
 function responseSignals(message: ClaudeMessage) {
   const isRefused = textAt(message, 'response', 'subtype') === 'error';
   if (!isRefused || textAt(message, 'response', 'request_id') !== 'initialize') return [];
-  const reason = textAt(message, 'response', 'error') ?? 'no reason was given';
+  const reason = textAt(message, 'response', 'error') ?? 'no reason given';
   return [
     verdict(
       failed(
         protocolError(
-          `claude refused to begin: ${reason}`,
+          `claude refused to start: ${reason}`,
           'update it: npm install -g @anthropic-ai/claude-code',
         ),
       ),
@@ -219,8 +219,8 @@ const claudeAdapter: Adapter<ClaudeState> = {
   launch: claudeLaunch,
   protocol: claudeProtocol,
   speaksOnStdout: true,
-  canGoOn: true,
+  canContinue: true,
 };
 
-/** Sessions with Claude Code. */
+/** Opens sessions with Claude Code. */
 export const claudeSessions = processSessions(claudeAdapter);

@@ -20,7 +20,7 @@ interface StreamMessage {
   readonly line: string;
 }
 
-/** Lines that only tell what happens. What nobody knows is handed on as it is. */
+/** Turns progress messages into events. Unknown messages become raw events. */
 export function claudeEvents(state: ClaudeState, taken: StreamMessage): Step<ClaudeState> {
   const { message, line } = taken;
   const emit = (...events: readonly AgentEvent[]) => ({ state, signals: events.map(event) });
@@ -47,7 +47,7 @@ function systemStep(state: ClaudeState, { message, line }: StreamMessage): Step<
       return takeInit(state, message);
     case 'permission_denied': {
       const tool = textAt(message, 'tool_name') ?? '';
-      const reason = textAt(message, 'message') ?? `${tool} was denied by claude itself.`;
+      const reason = textAt(message, 'message') ?? `${tool} was denied by Claude Code itself.`;
       const id = textAt(message, 'tool_use_id') ?? '';
       return emit({ type: 'permission', id, tool, input: null, decision: { kind: 'deny', message: reason } });
     }
@@ -73,7 +73,7 @@ function systemStep(state: ClaudeState, { message, line }: StreamMessage): Step<
 
 const delay = (delayMs: number | undefined) => (delayMs === undefined ? {} : { delayMs });
 
-/** It comes again with every turn. */
+/** Reports the start of a session once, although `init` is repeated every turn. */
 function takeInit(state: ClaudeState, message: JsonObject): Step<ClaudeState> {
   const sessionId = textAt(message, 'session_id');
   if (sessionId === undefined || sessionId === state.sessionId) return { state, signals: [] };
@@ -89,7 +89,7 @@ function takeInit(state: ClaudeState, message: JsonObject): Step<ClaudeState> {
 }
 
 function assistantEvents(message: JsonObject, line: string): readonly AgentEvent[] {
-  // A failed request is put into the words of the assistant; the result says it again.
+  // Claude Code reports a failed API request as an assistant message, and again in the result.
   if (message['is_api_error_message'] === true) return [rawEvent(line)];
   const isOfSubagent = typeof message['parent_tool_use_id'] === 'string';
   return listAt(message, 'message', 'content').flatMap((block): readonly AgentEvent[] => {
@@ -139,8 +139,8 @@ const contentText = (block: Json): string =>
     .join('\n');
 
 /**
- * The last line of a turn. Only `is_error` tells a failure: the exit code and `subtype: success` do not.
- * Its usage is that of the turn, its cost that of the whole session as far as claude knows it.
+ * Handles the last line of a turn. Only `is_error` indicates a failure; the exit code and `subtype: success` do not.
+ * The reported usage covers the turn, but the reported cost covers the whole session as far as Claude Code knows it.
  */
 export function claudeResult(state: ClaudeState, message: JsonObject, now: number): Step<ClaudeState> {
   const usage = usageOf(message);
@@ -154,9 +154,9 @@ export function claudeResult(state: ClaudeState, message: JsonObject, now: numbe
 }
 
 /**
- * What of its cost the session had before this process. It counts on where the last process ended by itself, from
- * nothing where that was killed, and from somewhere between where others who share its settings wrote over what it had
- * saved: the tokens beside the cost tell how much of what we know is in it.
+ * Returns the part of the reported cost that precedes this process. Claude Code continues from the saved cost if the
+ * last process exited by itself, from zero if it was killed, and from a value in between if another process overwrote
+ * the shared settings. The reported tokens tell how much of the earlier usage is included.
  */
 function costBefore(before: Usage | undefined, message: JsonObject, turn: Omit<Usage, 'costUsd'>): number {
   if (!before || tokensOf(before) === 0) return 0;
@@ -194,7 +194,7 @@ function verdictOf(state: ClaudeState, message: JsonObject, now: number): AgentV
   }
   const errors = listAt(message, 'errors').filter(error => typeof error === 'string');
   const subtype = textAt(message, 'subtype');
-  const said = text || errors.join('\n') || subtype || 'claude failed without saying why';
+  const said = text || errors.join('\n') || subtype || 'claude failed without a reason';
   if (subtype === 'error_max_structured_output_retries') return failed(outputInvalid(said));
   return reportedFailure({
     kind: 'claude',
@@ -208,12 +208,12 @@ function verdictOf(state: ClaudeState, message: JsonObject, now: number): AgentV
 
 const hints: Readonly<Record<string, string | undefined>> = {
   max_turns: 'allow more turns, or make the step smaller',
-  budget_exhausted: 'raise the budget that the agent was given under `args`',
+  budget_exhausted: 'raise the budget under `args` of the agent',
   prompt_too_long: 'make the prompt shorter, or split the step',
 };
 
 const outputInvalid = (message: string): ErrorData => ({
   code: 'OUTPUT_INVALID',
   message,
-  hint: 'make the output schema simpler, or say in the prompt what the answer must look like',
+  hint: 'simplify the output schema, or describe the expected answer in the prompt',
 });

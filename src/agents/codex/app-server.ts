@@ -36,7 +36,7 @@ interface ReceivedNotification {
 const noise =
   /^(thread\/(started|status\/changed|name\/updated|settings\/updated)|turn\/(diff|plan)\/updated|item\/.*([dD]elta|summaryPartAdded|progress)$|serverRequest\/resolved|configWarning|remoteControl\/|mcpServer\/|skills\/|account\/updated)/;
 
-/** What the server tells without being asked. */
+/** Handles a notification of the server. */
 function appServerNotification(state: AppServerState, taken: ReceivedNotification): Step<AppServerState> {
   const { params, method } = taken.message;
   switch (method) {
@@ -78,8 +78,8 @@ function takeItem(state: AppServerState, { message, line }: ReceivedNotification
 }
 
 /**
- * Both numbers are given: all of the thread, and the last request. The first time, only the last one is ours. A
- * thread that is resumed begins with what its turns before have used.
+ * Reports the usage since the previous update. An update holds the total of the thread and the usage of the last
+ * request. The first total may include earlier turns of a resumed thread, so only its last request counts.
  */
 function takeUsage(state: AppServerState, params: Json): Step<AppServerState> {
   const total = usageOf(at(params, 'tokenUsage', 'total'));
@@ -100,7 +100,7 @@ const usageOf = (counts: Json | undefined): Usage => ({
   costUsd: null,
 });
 
-/** The later of the two windows is the one that a full limit waits for. */
+/** Returns the later reset time of the exhausted rate limit windows. */
 function resetOf(params: Json): string | undefined {
   const resets = ['primary', 'secondary'].flatMap(window => {
     const isFull = (numberAt(params, 'rateLimits', window, 'usedPercent') ?? 0) >= 100;
@@ -109,7 +109,7 @@ function resetOf(params: Json): string | undefined {
   return resets.length > 0 ? resetFromEpoch(Math.max(...resets)) : undefined;
 }
 
-/** The end of a turn as the server tells it. */
+/** Returns the verdict for a finished turn. */
 function turnVerdict(state: AppServerState, turn: Json | undefined, now: number) {
   switch (textAt(turn, 'status')) {
     case 'completed':
@@ -134,14 +134,14 @@ const statuses: Readonly<Record<string, number>> = {
   serverOverloaded: 503,
 };
 
-/** The status of the model's answer: a number inside of the kind of failure, or known from its kind. */
+/** Returns the HTTP status of a failure: reported in its details, or implied by its kind. */
 function statusOf(info: Json | undefined): number | undefined {
   if (typeof info === 'string') return own(statuses, info);
   if (!isJsonObject(info)) return undefined;
   return Object.values(info).flatMap(detail => numberAt(detail, 'httpStatusCode') ?? [])[0];
 }
 
-/** Codex's own server, which asks before it does something that is not trusted, or not possible in its sandbox. */
+/** Launches `codex app-server`, which asks before it runs untrusted commands or leaves its sandbox. */
 export function appServerLaunch(request: SessionRequest): Launch {
   refuseFork(request);
   return { argv: [...commandOf(request.agent), 'app-server', ...request.agent.args], stdin: 'open' };
@@ -151,14 +151,14 @@ interface AppServerState {
   readonly threadId: string | undefined;
   readonly turnId: string | undefined;
   readonly text: string;
-  /** Tools that are under way. */
+  /** Ids of running tools. */
   readonly open: readonly string[];
-  /** Items by id, because a request for approval names its item only. */
+  /** Items by id, because a permission request only names its item. */
   readonly items: Readonly<Record<string, Json>>;
-  /** What the thread has used so far; `undefined` until it is told for the first time. */
+  /** Total usage of the thread, or `undefined` before the first update. */
   readonly used: Usage | undefined;
   readonly resetsAt: string | undefined;
-  /** Requests that wait for the host: their ids on the wire. */
+  /** JSON-RPC ids of permission requests that wait for the host, by question id. */
   readonly pendingRequests: Readonly<Record<string, RpcId>>;
 }
 
@@ -175,7 +175,7 @@ const initial: AppServerState = {
 
 const ids = { initialize: 1, thread: 2, turn: 3 } as const;
 
-/** JSON-RPC with `codex app-server`. */
+/** JSON-RPC protocol of `codex app-server`. */
 export function appServerProtocol(context: ProtocolContext): Protocol<AppServerState> {
   const { request } = context;
   return {
@@ -274,15 +274,15 @@ function takeRequest(
 ): Step<AppServerState> {
   const { id: wireId, method, params } = message;
   const itemId = textAt(params, 'itemId') ?? '';
-  const wish = wishOf(method, params, own(state.items, itemId));
-  if (!wish) {
+  const use = toolUseOf(method, params, own(state.items, itemId));
+  if (!use) {
     const error = { code: -32601, message: `${method} is not supported` };
     return { state, signals: [event(rawEvent(line)), send({ id: wireId, error })] };
   }
-  // One item may ask several times.
+  // One item can ask several times.
   const id = textAt(params, 'approvalId') ?? (itemId || String(wireId));
-  const ruling = context.rule(wish.name, wish.input);
-  const signals = permissionSignals({ id, tool: wish.name, input: wish.input }, ruling);
+  const ruling = context.rule(use.name, use.input);
+  const signals = permissionSignals({ id, tool: use.name, input: use.input }, ruling);
   switch (ruling.kind) {
     case 'decided':
       return { state, signals: [...signals, respond(wireId, ruling.decision)] };
@@ -291,12 +291,12 @@ function takeRequest(
   }
 }
 
-function wishOf(method: string, params: Json, item: Json | undefined) {
+function toolUseOf(method: string, params: Json, item: Json | undefined) {
   switch (method) {
     case 'item/commandExecution/requestApproval': {
       const host = textAt(params, 'networkApprovalContext', 'host');
       if (host !== undefined) return { name: 'WebFetch', input: { url: `https://${host}` } };
-      // What is typed into a program that runs is not what that program was allowed for.
+      // Permission to run a program does not cover input to the running program.
       if ((textAt(params, 'kind') ?? 'command') !== 'command') return { name: 'WriteStdin', input: params };
       const command = commandText(params) || commandText(item);
       return { name: 'Bash', input: { command } };
@@ -304,7 +304,7 @@ function wishOf(method: string, params: Json, item: Json | undefined) {
     case 'item/fileChange/requestApproval': {
       const root = at(params, 'grantRoot');
       const edit = codexTool(item) ?? { name: 'Edit', input: {} };
-      // It asks for a whole folder then, not for the files of this change.
+      // With `grantRoot`, codex asks for a whole folder, not for the files of this change.
       return typeof root === 'string' ? { name: 'Edit', input: { paths: [root] } } : edit;
     }
     default:
@@ -320,7 +320,7 @@ const openThread = (request: SessionRequest) => {
     sandbox: sandboxOf(request),
     ...(agent.model ? { model: agent.model } : {}),
   };
-  // The whole of an old conversation would come as one line.
+  // Otherwise the entire old conversation arrives as one line.
   const old = { threadId: resume?.sessionId ?? '', excludeTurns: true };
   return resume
     ? send({ id: ids.thread, method: 'thread/resume', params: { ...old, ...settings } })
@@ -340,8 +340,8 @@ const appServerAdapter: Adapter<AppServerState> = {
   launch: appServerLaunch,
   protocol: appServerProtocol,
   speaksOnStdout: true,
-  canGoOn: true,
+  canContinue: true,
 };
 
-/** Sessions with `codex app-server`. */
+/** Opens sessions with `codex app-server`. */
 export const codexAppServerSessions = processSessions(appServerAdapter);

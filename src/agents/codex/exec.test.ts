@@ -49,7 +49,7 @@ describe('the command line', () => {
 
   test('refuses a copy of a session', () => {
     const request = requestOf({ agent: codex, resume: { sessionId: 'old', fork: true } });
-    expect(() => codexLaunch(request, '/tmp/x')).toThrow('cannot go on in a copy');
+    expect(() => codexLaunch(request, '/tmp/x')).toThrow('cannot fork a session');
   });
 });
 

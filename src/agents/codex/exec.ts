@@ -21,10 +21,10 @@ import { noUsage, type SessionFactory, type SessionRequest, type Usage, usageSin
 import { codexAppServerSessions } from './app-server.ts';
 import { asksForApproval, itemEvents, refuseFork, sandboxOf } from './items.ts';
 
-/** Linux takes no longer argument. */
+/** Maximum length of an argument, below the limit of Linux. */
 const longestArgument = 100_000;
 
-/** `codex exec --json`. It waits for ever for an input that stays open, so it gets none, or one that ends. */
+/** Launches `codex exec --json`. It waits forever on an open standard input, so it gets none or one that ends. */
 export function codexLaunch(request: SessionRequest, folder: string): Launch {
   const { agent, outputSchema, resume } = request;
   refuseFork(request);
@@ -48,13 +48,13 @@ export function codexLaunch(request: SessionRequest, folder: string): Launch {
 
 export interface CodexState {
   readonly text: string;
-  /** Tools that are under way. */
+  /** Ids of running tools. */
   readonly open: readonly string[];
-  /** What the thread has used, which counts on when it is resumed. */
+  /** Total usage of the thread, including turns before it was resumed. */
   readonly used: Usage;
 }
 
-/** The events of `codex exec --json`. */
+/** Event stream of `codex exec --json`. */
 export function codexProtocol(context: ProtocolContext): Protocol<CodexState> {
   const { resume } = context.request;
   const stay = (state: CodexState) => ({ state, signals: [] });
@@ -120,7 +120,7 @@ function takeItem(state: CodexState, message: JsonObject, line: string): Step<Co
   return { state: { ...state, open, text: text ?? state.text }, signals: events.map(event) };
 }
 
-/** An `error` is never the end: that is `turn.failed`. */
+/** Turns an `error` into an event. It never ends the turn, `turn.failed` does. */
 function warning(message: JsonObject, line: string) {
   const text = textAt(message, 'message') ?? '';
   const attempt = /reconnecting\D*(\d+)/i.exec(text)?.[1];
@@ -138,11 +138,11 @@ const codexAdapter: Adapter<CodexState> = {
   launch: codexLaunch,
   protocol: codexProtocol,
   speaksOnStdout: true,
-  canGoOn: false,
+  canContinue: false,
 };
 
 const execSessions = processSessions(codexAdapter);
 
-/** Sessions with Codex: `exec` in a sandbox, or the app server where there are rules or a host to ask. */
+/** Opens sessions with Codex: `exec` in a sandbox, or the app server if there are rules or a host to ask. */
 export const codexSessions: SessionFactory = (request, host) =>
   asksForApproval(request) ? codexAppServerSessions(request, host) : execSessions(request, host);

@@ -6,12 +6,12 @@ import type { AgentEvent, SessionRequest } from '../session.ts';
 interface Item {
   readonly item: Json | undefined;
   readonly isOver: boolean;
-  /** Tools whose start has been told. */
+  /** Ids of running tools. */
   readonly open: readonly string[];
   readonly line: string;
 }
 
-/** Things that codex does, under the names of `exec` and those of the app server. */
+/** Turns an item into events. Understands the names of both `codex exec` and `codex app-server`. */
 export function itemEvents({ item, isOver, open, line }: Item): {
   readonly events: readonly AgentEvent[];
   readonly open: readonly string[];
@@ -37,7 +37,7 @@ export function itemEvents({ item, isOver, open, line }: Item): {
   }
 }
 
-/** What an item does, as a tool of the common vocabulary; `undefined` if it is none. */
+/** Returns an item as a tool of the common vocabulary, or `undefined` if it is not a tool. */
 export function codexTool(item: Json | undefined): { name: string; input: Json } | undefined {
   switch (textAt(item, 'type')) {
     case 'command_execution':
@@ -60,11 +60,11 @@ export function codexTool(item: Json | undefined): { name: string; input: Json }
   }
 }
 
-/** What runs in the shell that codex puts around every command. */
+/** Returns a command without the shell that codex wraps around it. */
 export const commandText = (item: Json | undefined): string =>
   insideShell(textAt(item, 'command') ?? listAt(item, 'command').join(' '));
 
-/** A file that is moved is changed in two places. */
+/** Returns the changed paths. A moved file counts as a change of both paths. */
 function changesOf(change: Json): readonly Json[] {
   const moved = textAt(change, 'kind', 'move_path') ?? textAt(change, 'kind', 'movePath');
   const kind = textAt(change, 'kind') ?? textAt(change, 'kind', 'type') ?? 'update';
@@ -90,24 +90,24 @@ function isOk(item: Json | undefined): boolean {
 
 const sandboxes = { 'read-only': 'read-only', edit: 'workspace-write', full: 'danger-full-access' } as const;
 
-/** The sandbox that keeps what a preset promises. */
+/** Returns the sandbox that enforces the preset. */
 export const sandboxOf = ({ permissions }: SessionRequest) => sandboxes[permissions.preset];
 
-/** `codex exec` never asks, so that rules would mean nothing to it. */
+/** Whether the session needs the app server, because `codex exec` never asks and would ignore rules. */
 export const asksForApproval = ({ permissions: { allow, deny, otherwise } }: SessionRequest): boolean =>
   allow.length > 0 || deny.length > 0 || otherwise === 'ask';
 
 /**
- * With `untrusted` it asks about every command that is not known to be harmless, so that a rule can forbid it. With
- * `on-request` all runs in the sandbox, and it asks only to leave that: rules that allow something take nothing away.
+ * With `untrusted`, codex asks about every command that is not known to be harmless, so that a rule can deny it. With
+ * `on-request`, everything runs in the sandbox and codex asks only to leave it, which is enough for `allow` rules.
  */
 export const approvalPolicyOf = ({ permissions: { deny, otherwise } }: SessionRequest) =>
   deny.length > 0 || otherwise === 'ask' ? 'untrusted' : 'on-request';
 
-/** Throws if the session is to go on in a copy. */
+/** Throws if the request forks a session. */
 export function refuseFork({ resume }: SessionRequest): void {
   if (!resume?.fork) return;
-  throw new RepriseError('AGENT_FAILED', 'codex cannot go on in a copy of a session', {
-    hint: 'resume the session itself, or begin a new one',
+  throw new RepriseError('AGENT_FAILED', 'codex cannot fork a session', {
+    hint: 'resume the session itself, or start a new one',
   });
 }

@@ -32,22 +32,22 @@ const loginHints: Readonly<Record<AgentKind, string>> = {
   scripted: 'change the script',
 };
 
-/** What an agent reported as the reason of its failure. */
+/** Failure as the agent reported it. */
 interface ReportedFailure {
   readonly kind: AgentKind;
   readonly message: string;
-  /** The HTTP status of the model's server, where the agent says it. */
+  /** HTTP status of the model's server, if the agent reports it. */
   readonly status?: number | undefined;
-  /** When the limit resets, if the agent said so before. */
+  /** Time at which the limit resets, if the agent reported it earlier. */
   readonly resetsAt?: Timestamp | undefined;
   readonly hint?: string | undefined;
   readonly now: number;
 }
 
-/** A failure in the agent's words: a limit, a refused key, or simply a failure. */
+/** Classifies a reported failure as a limit, a login problem or a plain failure. */
 export function reportedFailure(failure: ReportedFailure): AgentVerdict {
   const { kind, status, now } = failure;
-  const message = shortened(failure.message.trim() || 'the agent failed without saying why');
+  const message = shortened(failure.message.trim() || 'the agent failed without a reason');
   if (status === 429 || (status === undefined && isLimitText(message))) {
     const resetsAt = failure.resetsAt ?? readReset(message, now);
     return { kind: 'limit', error: limitError(message, resetsAt), ...(resetsAt ? { resetsAt } : {}) };
@@ -67,7 +67,7 @@ const isServerFailureText = (text: string): boolean =>
     text,
   );
 
-/** Several first starts of Codex at once: one makes its databases, and the others give up before they begin. */
+/** Whether Codex lost the race to create its databases, which happens when several processes start it the first time. */
 export const isStartRace = ({ message }: ErrorData): boolean =>
   /failed to initialize (sqlite )?state runtime/i.test(message);
 
@@ -76,10 +76,10 @@ function hintFor(status: number | undefined, message: string): string {
     return "the model's server failed: add `retry` to the step";
   if (/too long|context (window|length)|maximum context/i.test(message))
     return 'make the prompt shorter, or split the step';
-  return 'read what the agent said, and change the prompt or the agent';
+  return 'read the output of the agent, then change the prompt or the agent';
 }
 
-/** A failure after something was denied most likely came from that, and there is a line that would change it. */
+/** Attributes a failure to the last denial, its most likely cause, and hints at the line that would allow the action. */
 export function withDenials(error: ErrorData, denials: readonly Denial[]): ErrorData {
   const helpful = denials.findLast(denial => denial.lineToAdd !== undefined) ?? denials.at(-1);
   if (!helpful || (error.code !== 'AGENT_FAILED' && error.code !== 'OUTPUT_INVALID')) return error;
@@ -90,11 +90,11 @@ export const permissionDenied = ({ message, lineToAdd }: Denial, also = ''): Err
   code: 'PERMISSION_DENIED',
   message: [message, also].filter(Boolean).join('\n'),
   hint: lineToAdd
-    ? `to allow it, write this into the definition of the agent: ${lineToAdd}`
-    : 'a rule under `deny` of the agent forbids it',
+    ? `to allow it, add this to the definition of the agent: ${lineToAdd}`
+    : 'a `deny` rule of the agent forbids it',
 });
 
-/** Whether an agent's own words mean that a rate limit or a plan is used up. */
+/** Whether a message of an agent means that a rate limit or a quota is exhausted. */
 export const isLimitText = (text: string): boolean =>
   /rate.?limit|usage limit|too many requests|quota (exceeded|reached)|exceeded your (current )?quota|hit your .{0,20}limit|limit reached|RESOURCE_EXHAUSTED|\b429\b/i.test(
     text,
@@ -102,13 +102,13 @@ export const isLimitText = (text: string): boolean =>
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** When a limit resets, as far as the words say: a date, a number of seconds, "in 2 hours", "at 3pm (Europe/Berlin)". */
+/** Parses the reset time of a limit from a message: a date, an epoch, "in 2 hours" or "at 3pm (Europe/Berlin)". */
 export function readReset(text: string, now: number): Timestamp | undefined {
   const found = readDate(text) ?? readEpoch(text) ?? readDelay(text, now) ?? readTimeOfDay(text, now);
   return found === undefined ? undefined : toTimestamp(found);
 }
 
-/** Seconds or milliseconds since the epoch, as programs send them. */
+/** Converts seconds or milliseconds since the epoch. Returns `undefined` for implausible values. */
 export function resetFromEpoch(epoch: number | undefined): Timestamp | undefined {
   if (epoch === undefined || !(epoch > 1_000_000_000) || epoch > 10_000_000_000_000) return undefined;
   return toTimestamp(epoch < 100_000_000_000 ? epoch * 1000 : epoch);
@@ -137,7 +137,7 @@ function readDelay(text: string, now: number): number | undefined {
   return now + total;
 }
 
-/** The next moment at which the clock of that place, or of this machine, shows the time. */
+/** Returns the next occurrence of a time of day, in the given time zone or the one of this machine. */
 function readTimeOfDay(text: string, now: number): number | undefined {
   const said = /\b(?:at|resets?)\s+(\d{1,2})(?::(\d\d))?\s*([ap])m(?:\s*\(([\w/+-]+)\))?/i.exec(text);
   if (!said) return undefined;

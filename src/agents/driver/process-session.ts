@@ -20,10 +20,10 @@ import type { Adapter, AgentVerdict, Launch, Protocol, Signal, Step } from './pr
 import { judge, silentEnd } from './result.ts';
 import { endAgent, HostReporter, longestLine, OutputListener, TurnQueue, within } from './turns.ts';
 
-/** How long an agent whose work is done, or whose output is closed, may take to end by itself. */
-const patienceMs = 1000;
+/** Time for an agent to exit by itself after it finished or closed its output. */
+const exitTimeoutMs = 1000;
 
-/** Sessions with a program that is started for each of them. */
+/** Opens sessions that each start a program of their own. */
 export const processSessions =
   <State>(adapter: Adapter<State>): SessionFactory =>
   (request, host) =>
@@ -44,7 +44,7 @@ class ProcessSession<State> implements Session {
   #folder: string | undefined;
   #running: RunningProcess | undefined;
   #hasEnded = false;
-  /** The agent has said how it ended, or we know: what it does afterwards changes nothing. */
+  /** Whether the verdict is known. Later output of the agent changes nothing. */
   #isSettled = false;
   #isCancelled = false;
   #beginning: Promise<void> | undefined;
@@ -72,9 +72,9 @@ class ProcessSession<State> implements Session {
   async next(answer?: HostAnswer): Promise<TurnEnd> {
     this.#beginning ??= this.#begin();
     await this.#beginning;
-    if (!this.#isSettled) this.#listener.expectWords();
+    if (!this.#isSettled) this.#listener.startStallTimer();
     const turn = await this.#turns.next(answer);
-    this.#listener.stopWaiting();
+    this.#listener.stopStallTimer();
     return turn;
   }
 
@@ -108,7 +108,7 @@ class ProcessSession<State> implements Session {
       this.#hasEnded = true;
       if (this.#isSettled) return;
       const exitCode = end.kind === 'exited' ? end.exitCode : undefined;
-      this.#settle(this.#protocol.ended(this.#state, exitCode) ?? silentEnd(end, this.#whatIsKnown()));
+      this.#settle(this.#protocol.ended(this.#state, exitCode) ?? silentEnd(end, this.#endContext()));
     });
     if (!this.#isCancelled) this.#apply(this.#protocol.open());
   }
@@ -190,7 +190,7 @@ class ProcessSession<State> implements Session {
     const { resetsAt, error } = verdict;
     const when = resetsAt === undefined ? {} : { resetsAt };
     this.#progress.report({ type: 'limit', reason: error.message, ...when });
-    if (this.#request.onLimit !== 'ask' || !this.#adapter.canGoOn) return void this.#finish(verdict);
+    if (this.#request.onLimit !== 'ask' || !this.#adapter.canContinue) return void this.#finish(verdict);
     const question = { kind: 'limit', error, ...when } as const;
     this.#turns.ask(question, answer => {
       if (answer.kind !== 'continue' || this.#hasEnded) return void this.#finish(verdict);
@@ -206,7 +206,7 @@ class ProcessSession<State> implements Session {
   }
 
   #end(result: SessionResult): void {
-    this.#listener.stopWaiting();
+    this.#listener.stopStallTimer();
     this.#host.signal?.removeEventListener('abort', this.#onAbort);
     this.#progress.report({ type: 'done', outcome: result.kind });
     this.#turns.end(result);
@@ -214,9 +214,9 @@ class ProcessSession<State> implements Session {
 
   async #onOutputClosed(): Promise<void> {
     if (!this.#adapter.speaksOnStdout || !this.#running) return;
-    await within(this.#running.ended, patienceMs);
+    await within(this.#running.ended, exitTimeoutMs);
     if (this.#hasEnded || this.#isSettled) return;
-    await this.#fail(silentEnd('closed its output', this.#whatIsKnown()));
+    await this.#fail(silentEnd('closed its output', this.#endContext()));
   }
 
   async #onStall(): Promise<void> {
@@ -224,13 +224,13 @@ class ProcessSession<State> implements Session {
     await this.#fail(
       failed({
         code: 'AGENT_STALLED',
-        message: `the agent said nothing for ${seconds} s`,
+        message: `the agent printed nothing for ${seconds} s`,
         hint: `raise \`stall_timeout\` of the agent \`${this.#request.agent.name}\`, or add \`retry\` to the step`,
       }),
     );
   }
 
-  /** Ends an agent that has not ended itself, and only then says so. */
+  /** Stops a running agent before it reports the failure. */
   async #fail(verdict: AgentVerdict): Promise<void> {
     if (this.#isSettled || this.#isCancelled) return;
     this.#isSettled = true;
@@ -270,16 +270,16 @@ class ProcessSession<State> implements Session {
     if (running) {
       running.endInput();
       const { graceMs } = this.#host;
-      await within(running.ended, Math.min(graceMs, patienceMs));
+      await within(running.ended, Math.min(graceMs, exitTimeoutMs));
       const { survived } = await running.stop({ graceMs });
       if (survived.length > 0) this.#host.onSurvived?.(survived);
     }
     if (this.#folder) await rm(this.#folder, { recursive: true, force: true }).catch(() => {});
   }
 
-  #whatIsKnown() {
+  #endContext() {
     const context = { request: this.#request, now: this.#now(), logFile: this.#host.logFile };
-    return { ...context, ...this.#listener.lastWords() };
+    return { ...context, ...this.#listener.lastOutput() };
   }
 
   #now(): number {

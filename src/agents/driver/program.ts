@@ -3,7 +3,7 @@ import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import type { AgentDefinition, AgentKind } from '../agent.ts';
 
-const usual: Readonly<Record<AgentKind, string | undefined>> = {
+const usualPrograms: Readonly<Record<AgentKind, string | undefined>> = {
   claude: 'claude',
   codex: 'codex',
   acp: undefined,
@@ -11,10 +11,10 @@ const usual: Readonly<Record<AgentKind, string | undefined>> = {
   scripted: undefined,
 };
 
-/** The program with its first arguments, as it was written or as usual. */
+/** Returns the configured program and its first arguments, or the usual program of the kind. */
 export function commandOf({ kind, command }: AgentDefinition): readonly string[] {
   if (command && command.length > 0) return command;
-  const program = usual[kind];
+  const program = usualPrograms[kind];
   return program === undefined ? [] : [program];
 }
 
@@ -29,13 +29,13 @@ const installs: Readonly<Record<string, string>> = {
   'codex-acp': 'npm install -g @agentclientprotocol/codex-acp',
 };
 
-/** What to type to have a program. */
+/** Returns a hint with the command that installs a program. */
 export const howToInstall = (program: string): string => {
   const command = Object.hasOwn(installs, program) ? installs[program] : undefined;
   return command ? `install it: ${command}` : `install \`${program}\`, or correct \`command\` and PATH`;
 };
 
-/** The file to start for the first word of an argument list. Throws AGENT_NOT_FOUND. */
+/** Returns the path of the program to start. Throws AGENT_NOT_FOUND. */
 export function locateProgram(agent: AgentDefinition, argv: readonly string[], where: ProgramSearch): string {
   const name = argv[0] ?? '';
   const found = findProgram(name, where);
@@ -56,7 +56,7 @@ interface ProgramSearch {
   readonly cwd: string;
 }
 
-/** The file that a name means: looked up on `PATH`, or in `cwd` if it holds a slash; `undefined` if there is none. */
+/** Looks a program up on `PATH`, or in `cwd` if its name contains a slash. Returns `undefined` if there is none. */
 export function findProgram(
   name: string,
   { path = '/usr/bin:/bin', cwd }: ProgramSearch,
@@ -81,8 +81,8 @@ function onlyIfProgram(file: string): string | undefined {
 const deepest = 5;
 
 /**
- * The program behind the Node wrapper that npm installs as `codex`: killing the wrapper would leave the program
- * running to the end of its turn. `undefined` if this is no wrapper, or nothing is found behind it.
+ * Returns the native program behind the Node wrapper that npm installs as `codex`. Killing the wrapper would leave the
+ * program running until the end of its turn. Returns `undefined` if the file is not a wrapper or the program is missing.
  */
 export function nativeCodex(file: string): string | undefined {
   const real = realPath(file);
@@ -118,7 +118,7 @@ function findBelow(folder: string, depth: number): string | undefined {
 const cpus: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' };
 const systems: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'apple', win32: 'windows' };
 
-/** Folders such as `aarch64-apple-darwin` stand side by side where one package is for all machines. */
+/** A package for all platforms has sibling folders such as `aarch64-apple-darwin`. */
 const isForAnotherMachine = (name: string): boolean =>
   /^(x86_64|aarch64)-/.test(name) &&
   !(name.startsWith(`${cpus[process.arch]}-`) && name.includes(`-${systems[process.platform]}`));

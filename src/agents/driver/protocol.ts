@@ -9,17 +9,17 @@ import type { Ruling } from '../permissions/permissions.ts';
 import type { AgentEvent, HostAnswer, HostQuestion, SessionRequest } from '../session.ts';
 
 /**
- * How one kind of agent talks: a pure state machine over the lines that it prints. It says what happened, what to
- * send back and what to ask the host; the driver does it.
+ * Protocol of one kind of agent: a pure state machine over the lines that the agent prints. Its signals report events,
+ * messages to send and questions to the host; the driver carries them out.
  */
 export interface Protocol<State> {
   readonly open: () => Step<State>;
-  /** Any text may come, and nothing may throw. */
+  /** Handles one line, which may be any text. Must not throw. */
   readonly take: (state: State, line: string) => Step<State>;
   readonly answer: (state: State, question: HostQuestion, answer: HostAnswer) => Step<State>;
-  /** What to say to stop the work; nothing if only a signal helps. */
+  /** Returns the messages that stop the turn, or no signals if only killing the process helps. */
   readonly interrupt: (state: State) => Step<State>;
-  /** The agent has ended without a verdict. `undefined`: that is a failure, described by how it ended. */
+  /** Called when the agent exits without a verdict. `undefined` means a failure, described by the exit status. */
   readonly ended: (state: State, exitCode: number | undefined) => AgentVerdict | undefined;
 }
 
@@ -36,22 +36,22 @@ export type Signal =
   | { readonly kind: 'withdraw'; readonly id: string }
   | { readonly kind: 'verdict'; readonly verdict: AgentVerdict };
 
-/** How the agent itself says that it ended, before we look at what it gave. */
+/** Outcome as the agent reports it, before Reprise validates the answer. */
 export type AgentVerdict =
   | { readonly kind: 'ok'; readonly text: string; readonly structured?: Json | undefined }
   | { readonly kind: 'failed'; readonly error: ErrorData }
   | { readonly kind: 'limit'; readonly resetsAt?: Timestamp | undefined; readonly error: ErrorData }
-  /** It was told to stop, or says so. */
+  /** The agent was interrupted, or says so. */
   | { readonly kind: 'stopped' };
 
-/** What a protocol may know beyond its own lines. */
+/** Inputs of a protocol beside the lines of the agent. */
 export interface ProtocolContext {
   readonly request: SessionRequest;
   readonly rule: (tool: string, input: Json) => Ruling;
   readonly now: () => number;
 }
 
-/** The program to start, as data. `files` are written into `folder` first. */
+/** Program to start, as data. `files` are written to the folder of the session first. */
 export interface Launch {
   readonly argv: readonly string[];
   readonly stdin: 'ignore' | 'open' | { readonly text: string };
@@ -60,20 +60,20 @@ export interface Launch {
 }
 
 export interface Adapter<State> {
-  /** Throws a RepriseError if the request cannot be met by this kind of agent. */
+  /** Throws a RepriseError if this kind of agent cannot serve the request. */
   readonly launch: (request: SessionRequest, folder: string) => Launch;
   readonly protocol: (context: ProtocolContext) => Protocol<State>;
-  /** The result can come on standard output only, so that closing it is the end. */
+  /** Whether the result can only come on standard output, so that closing it ends the session. */
   readonly speaksOnStdout: boolean;
-  /** After a limit, the same process can be told to go on. */
-  readonly canGoOn: boolean;
+  /** Whether the same process can continue after a limit. */
+  readonly canContinue: boolean;
 }
 
 export const event = (given: AgentEvent): Signal => ({ kind: 'event', event: given });
 export const send = (message: JsonObject): Signal => ({ kind: 'send', message });
 export const verdict = (given: AgentVerdict): Signal => ({ kind: 'verdict', verdict: given });
 
-/** An id is any text or number; 0 is one, too. */
+/** Id of a JSON-RPC message. `0` is a valid id. */
 export type RpcId = string | number;
 
 export interface RpcError {
@@ -88,7 +88,7 @@ export type RpcMessage =
   | { readonly kind: 'result'; readonly id: RpcId; readonly result: Json }
   | { readonly kind: 'error'; readonly id: RpcId | undefined; readonly error: RpcError };
 
-/** A line of JSON-RPC, with or without its version field; `undefined` if it is none. */
+/** Parses a line of JSON-RPC, with or without its version field. Returns `undefined` for other lines. */
 export function parseRpc(line: string): RpcMessage | undefined {
   const message = parseObject(line);
   if (!message) return undefined;
@@ -112,12 +112,12 @@ function errorOf(message: JsonObject): RpcError {
   const data = at(message, 'error', 'data');
   return {
     code: numberAt(message, 'error', 'code') ?? 0,
-    message: textAt(message, 'error', 'message') ?? 'no reason was given',
+    message: textAt(message, 'error', 'message') ?? 'no reason given',
     ...(data === undefined ? {} : { data }),
   };
 }
 
-/** What an error says, with the details that agents put beside the message. */
+/** Returns the message of an error with the details that some agents put beside it. */
 export function rpcErrorText({ message, data }: RpcError): string {
   const detail =
     textAt(data, 'details') ?? textAt(data, 'message') ?? (typeof data === 'string' ? data : undefined);
@@ -126,7 +126,7 @@ export function rpcErrorText({ message, data }: RpcError): string {
 
 const longestRawLine = 2000;
 
-/** The object that a line holds; `undefined` if it holds anything else. */
+/** Parses a line that holds a JSON object. Returns `undefined` for other lines. */
 export function parseObject(line: string): JsonObject | undefined {
   if (!line.trimStart().startsWith('{')) return undefined;
   try {
@@ -137,14 +137,14 @@ export function parseObject(line: string): JsonObject | undefined {
   }
 }
 
-/** A line as an event may carry it. */
+/** Returns an event with the start of a line. */
 export const rawEvent = (line: string) =>
   ({
     type: 'raw',
     line: line.length > longestRawLine ? `${line.slice(0, longestRawLine)}…` : line,
   }) as const;
 
-/** Agents leave fields out, or fill them with something else, whenever they like: these never fail. */
+/** Returns the value at a path, or `undefined`. Never throws, because agents omit and change fields at any time. */
 export const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined =>
   path.reduce<Json | undefined>(
     (inner, key) => (isJsonObject(inner) && Object.hasOwn(inner, key) ? inner[key] : undefined),
@@ -166,6 +166,6 @@ export const listAt = (value: Json | undefined, ...path: readonly string[]): rea
   return Array.isArray(found) ? found : [];
 };
 
-/** An entry of a record whose keys an agent chose: `constructor` is one like any other. */
+/** Returns the own entry of a record whose keys come from an agent, where `constructor` is a key like any other. */
 export const own = <Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;

@@ -5,7 +5,7 @@ import { failed, protocolError, reportedFailure, withDenials } from './failures.
 import type { AgentVerdict } from './protocol.ts';
 import type { HostReporter } from './turns.ts';
 
-/** The result of a session: what the agent says of itself, and what we find. Never rejects. */
+/** Turns the verdict of the agent into the result of the session, and validates structured output. Never rejects. */
 export async function judge(
   verdict: AgentVerdict,
   { request, progress }: { readonly request: SessionRequest; readonly progress: HostReporter },
@@ -22,8 +22,8 @@ export async function judge(
     case 'stopped':
       return fail({
         code: 'AGENT_FAILED',
-        message: 'the agent says that it was cancelled, but nobody cancelled it',
-        hint: 'run the step again',
+        message: 'the agent reported a cancellation that Reprise did not request',
+        hint: 'retry the step',
       });
     case 'limit':
       return { ...verdict, ...soFar() };
@@ -41,27 +41,27 @@ export async function judge(
 const given = ({ structured }: Extract<AgentVerdict, { kind: 'ok' }>) =>
   structured === undefined ? {} : { structured };
 
-/** What is known of an agent that ended before it said how. */
+/** Context of an agent that exited without a verdict. */
 interface SilentEnd {
   readonly request: SessionRequest;
   readonly stderr: string;
-  /** The last line of its output. */
+  /** Last line of standard output. */
   readonly lastLine: string | undefined;
   readonly cutLines: number;
   readonly now: number;
   readonly logFile: string | undefined;
 }
 
-/** The failure of an agent that ended without a result. */
+/** Returns the verdict on an agent that exited without a result. */
 export function silentEnd(end: ProcessEnd | 'closed its output', known: SilentEnd): AgentVerdict {
   const { request, stderr, lastLine, cutLines, now, logFile } = known;
   const details = [
-    cutLines > 0 && `${cutLines} of its lines were too long to be read.`,
-    stderr || (lastLine !== undefined && `Its last words: ${lastLine}`),
+    cutLines > 0 && `${cutLines} of its output lines were too long to read.`,
+    stderr || (lastLine !== undefined && `Its last output: ${lastLine}`),
   ].filter(Boolean);
   const messageFor = (what: string) => [`the agent ${what} without a result`, ...details].join('\n');
   const log = logFile ? `The whole output is in ${logFile}` : undefined;
-  const byHand = `run \`${request.agent.command?.join(' ') ?? request.agent.kind}\` by hand to see what it says. ${log ?? ''}`;
+  const byHand = `run \`${request.agent.command?.join(' ') ?? request.agent.kind}\` by hand to see its output. ${log ?? ''}`;
   if (end === 'closed its output') return failed(protocolError(messageFor(end), byHand.trim()));
   switch (end.kind) {
     case 'couldNotStart':
@@ -69,11 +69,13 @@ export function silentEnd(end: ProcessEnd | 'closed its output', known: SilentEn
     case 'signalled':
       return failed({
         code: 'KILLED',
-        message: messageFor(`was ended by ${end.signal}`),
-        hint: ['somebody killed it, or memory ran out; run the step again.', log].filter(Boolean).join(' '),
+        message: messageFor(`was killed by ${end.signal}`),
+        hint: ['another process killed it, or the machine ran out of memory; retry the step.', log]
+          .filter(Boolean)
+          .join(' '),
       });
     case 'exited': {
-      if (end.exitCode === 0) return failed(protocolError(messageFor('ended'), byHand.trim()));
+      if (end.exitCode === 0) return failed(protocolError(messageFor('exited'), byHand.trim()));
       const message = messageFor(`exited with code ${end.exitCode}`);
       const verdict = reportedFailure({ kind: request.agent.kind, message, now, hint: byHand.trim() });
       return verdict.kind === 'failed' ? failed({ ...verdict.error, exitCode: end.exitCode }) : verdict;
@@ -85,18 +87,18 @@ type StructuredResult =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly error: ErrorData };
 
-const hint = 'say in the prompt what the answer must look like, or add `retry` to the step';
+const hint = 'describe the expected answer in the prompt, or add `retry` to the step';
 
 /**
- * The answer as data that fits the schema, checked by us whatever the agent says. If the agent gave none, the text is
- * searched: all of it, then its code fences from the last to the first. Otherwise OUTPUT_INVALID; never rejects.
+ * Returns structured output that Reprise itself validated against the schema. If the agent gave none, parses the text:
+ * first all of it, then its code fences from the last to the first. Otherwise returns OUTPUT_INVALID. Never rejects.
  */
 export async function structuredAnswer(options: {
   readonly schema: JsonObject;
   readonly given: Json | undefined;
   readonly text: string;
 }): Promise<StructuredResult> {
-  // Loading the schema library takes a tenth of a second, and most sessions need none.
+  // Loading the schema library takes 100 ms, and most sessions do not need it.
   const { compileOutputSchema } = await import('../../workflow/yaml/schema-parts.ts');
   const compiled = compileOutputSchema(options.schema);
   if (compiled.kind === 'invalid') return invalid(`the output schema cannot be used: ${compiled.reason}`);
@@ -111,14 +113,14 @@ export async function structuredAnswer(options: {
   }
   if (problem) return { ok: false, error: { ...problem, hint } };
   return invalid(
-    `the agent answered without data, although the step declares an output\n${excerpt(options.text)}`,
+    `the agent returned no structured output, but the step declares one\n${excerpt(options.text)}`,
   );
 }
 
 const candidatesIn = (text: string): readonly Json[] =>
   [text, ...fencedBlocks(text).toReversed()].flatMap(parse);
 
-/** What stands between lines that begin with three backticks, up to a line that has nothing else. */
+/** Returns the contents of all code fences, each of which ends with a line of just three backticks. */
 function fencedBlocks(text: string): readonly string[] {
   const blocks: string[] = [];
   let open: string[] | undefined;
@@ -148,15 +150,15 @@ const invalid = (message: string): StructuredResult => ({
 
 const excerpt = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
 
-/** All that is to be told before the work: the step's own words, then the agent's. */
+/** Returns the system prompt of the step, followed by the one of the agent. */
 export const systemPromptOf = ({ agent, systemPrompt }: SessionRequest): string | undefined =>
   [systemPrompt, agent.systemPrompt].filter(Boolean).join('\n\n') || undefined;
 
-/** For agents that have no place of their own for a system prompt. */
+/** Returns the prompt for agents without a separate system prompt. */
 export const wholePrompt = (request: SessionRequest): string =>
   [systemPromptOf(request), request.prompt].filter(Boolean).join('\n\n');
 
-/** For agents that know no schemas either. */
+/** Returns the prompt for agents that do not support output schemas either. */
 export const promptWithSchema = (request: SessionRequest): string =>
   request.outputSchema
     ? `${wholePrompt(request)}\n\n${schemaRequest(JSON.stringify(request.outputSchema))}`
@@ -165,5 +167,5 @@ export const promptWithSchema = (request: SessionRequest): string =>
 const schemaRequest = (schema: string): string =>
   `When the work is done, end with exactly one JSON value in a \`\`\`json code fence. It must fit this JSON Schema:\n${schema}`;
 
-/** What is said when the work goes on after a limit. */
-export const continuePrompt = 'Please go on where you stopped.';
+/** Prompt that resumes the work after a limit. */
+export const continuePrompt = 'Please continue where you stopped.';

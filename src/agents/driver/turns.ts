@@ -25,7 +25,7 @@ interface PendingQuestion {
   readonly onAnswer: (answer: HostAnswer) => void;
 }
 
-/** The questions of a session, one after another, and its end. */
+/** Queue of the questions of a session, followed by its end. */
 export class TurnQueue {
   readonly #pending: PendingQuestion[] = [];
   #handedOut: PendingQuestion | undefined;
@@ -41,7 +41,7 @@ export class TurnQueue {
     this.#wake();
   }
 
-  /** The answer would come too late. */
+  /** Removes a question whose answer the agent no longer expects. */
   withdraw(id: string): void {
     const isThis = ({ question }: PendingQuestion) => question.kind === 'permission' && question.id === id;
     const index = this.#pending.findIndex(isThis);
@@ -49,7 +49,7 @@ export class TurnQueue {
     if (this.#handedOut && isThis(this.#handedOut)) this.#handedOut = undefined;
   }
 
-  /** Only the first end counts. */
+  /** Ends the session. Later calls have no effect. */
   end(result: SessionResult): void {
     this.#end ??= { kind: 'end', result };
     this.#wake();
@@ -79,24 +79,24 @@ export class TurnQueue {
   }
 }
 
-/** Longer lines are not read: an agent that prints such a thing must not take our memory. */
+/** Maximum length of a line. Longer lines are cut, because they could exhaust memory. */
 export const longestLine = 8 * 1024 * 1024;
 
-const keptComplaints = 15;
+const keptErrorLines = 15;
 const keptLength = 500;
 
 interface ListenerOptions {
   readonly onLine: (line: string) => void;
-  /** Told of lines that were too long. */
+  /** Called for lines that are too long. */
   readonly onCut: (event: AgentEvent) => void;
   readonly onStall: () => void;
   readonly stallMs: number | undefined;
 }
 
-/** Hears what an agent prints: hands on its lines, keeps its last words, and notices silence. */
+/** Forwards the output of an agent line by line, keeps the last lines, and detects stalls. */
 export class OutputListener {
   readonly #options: ListenerOptions;
-  readonly #complaints: string[] = [];
+  readonly #errorLines: string[] = [];
   #timer: NodeJS.Timeout | undefined;
   #lastLine: string | undefined;
   #cutLines = 0;
@@ -107,33 +107,32 @@ export class OutputListener {
 
   readonly take = (stream: OutputStream, line: string, isCut: boolean): void => {
     this.#timer?.refresh();
-    if (stream === 'stderr') this.#complain(line);
-    else this.#hear(line, isCut);
+    if (stream === 'stderr') this.#keepErrorLine(line);
+    else this.#takeLine(line, isCut);
   };
 
-  /** From now on, silence counts. */
-  expectWords(): void {
+  /** Starts the stall timer, which every line of output resets. */
+  startStallTimer(): void {
     const { stallMs, onStall } = this.#options;
     if (stallMs === undefined) return;
-    this.stopWaiting();
+    this.stopStallTimer();
     this.#timer = setTimeout(onStall, stallMs);
   }
 
-  /** Nobody expects the agent to say anything. */
-  stopWaiting(): void {
+  stopStallTimer(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 
-  lastWords() {
+  lastOutput() {
     return {
-      stderr: this.#complaints.join('\n').trim(),
+      stderr: this.#errorLines.join('\n').trim(),
       lastLine: this.#lastLine,
       cutLines: this.#cutLines,
     };
   }
 
-  #hear(line: string, isCut: boolean): void {
+  #takeLine(line: string, isCut: boolean): void {
     this.#lastLine = shortened(line);
     if (isCut) {
       this.#cutLines++;
@@ -141,9 +140,9 @@ export class OutputListener {
     } else this.#options.onLine(line);
   }
 
-  #complain(line: string): void {
-    this.#complaints.push(shortened(line));
-    if (this.#complaints.length > keptComplaints) this.#complaints.shift();
+  #keepErrorLine(line: string): void {
+    this.#errorLines.push(shortened(line));
+    if (this.#errorLines.length > keptErrorLines) this.#errorLines.shift();
   }
 }
 
@@ -152,7 +151,7 @@ const shortened = (line: string): string =>
 
 const mostDenials = 100;
 
-/** Hands events on to the host, and remembers what the result will have to say. */
+/** Forwards events to the host and collects the id, usage and denials for the result. */
 export class HostReporter {
   readonly #host: SessionHost;
   readonly #price: SessionRequest['agent']['price'];
@@ -166,7 +165,7 @@ export class HostReporter {
     this.#price = request.agent.price;
   }
 
-  /** Nothing is told after `done`. */
+  /** Reports an event. Events after `done` are dropped. */
   report(event: AgentEvent): void {
     if (this.#isDone) return;
     const pricedEvent = event.type === 'usage' ? { ...event, ...priced(event, this.#price) } : event;
@@ -201,7 +200,7 @@ export class HostReporter {
   }
 }
 
-/** Resolves when the promise does, or when the time is up. */
+/** Resolves when the promise settles or the time is up, whichever comes first. */
 export async function within(promise: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeUp = new Promise<void>(resolve => {
@@ -213,16 +212,16 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<voi
 
 interface AgentShutdown {
   readonly running: RunningProcess;
-  /** Says so in the agent's own words; `false` if there are none. */
+  /** Interrupts the turn through the protocol. Returns `false` if the protocol has no interrupt. */
   readonly interrupt: () => boolean;
-  /** Resolves when the agent has said that it stopped. */
+  /** Resolves when the agent confirms the interrupt. */
   readonly reported: Promise<void>;
   readonly graceMs: number;
 }
 
 /**
- * Ends an agent with all that it started: by its own protocol, so that it can end its tools and keep its session;
- * then by SIGINT, SIGTERM and SIGKILL. Takes little more than the grace period.
+ * Stops an agent and all its processes: first through its protocol, so that it can stop its tools and save its session,
+ * then with SIGINT, SIGTERM and SIGKILL. Takes little more than the grace period.
  */
 export async function endAgent({
   running,

@@ -5,20 +5,20 @@ import type { HostAnswer, HostQuestion, SessionRequest } from '../session.ts';
 import { commandOf, covers, fitsPath, pathInside, pathsOf, realPathOf } from './rules.ts';
 import { simpleCommands } from './shell-commands.ts';
 
-/** What an agent may do, as data. */
+/** Permissions of an agent, as plain data. */
 export interface PermissionPolicy {
-  /** The name of the agent, for messages. */
+  /** Name of the agent, for messages. */
   readonly agent: string;
   readonly preset: Preset;
   readonly allow: readonly string[];
   readonly deny: readonly string[];
-  /** Commands of the step that the agent may run as well: they are run on its work anyway. */
+  /** Check commands of the step. The agent is allowed to run them too, because they run on its work anyway. */
   readonly checks?: readonly string[] | undefined;
-  /** What becomes of a wish that nothing allows and no rule denies. */
+  /** Reaction to a request that no rule allows or denies. Defaults to `deny`. */
   readonly otherwise?: 'deny' | 'ask' | undefined;
 }
 
-/** A wish to use a tool. Paths are absolute and resolved, symbolic links included: so is the workspace. */
+/** Request to use a tool. All paths, including the workspace, are absolute with symbolic links resolved. */
 export interface PermissionRequest {
   readonly tool: string;
   readonly input: Json;
@@ -31,11 +31,11 @@ export type PermissionDecision =
   | {
       readonly kind: 'deny';
       readonly message: string;
-      /** What to write into the definition of the agent to allow it; absent if a rule denies it. */
+      /** Line for the agent definition that would allow the action. Absent if a rule denies it. */
       readonly lineToAdd?: string | undefined;
     };
 
-/** Decides by the rules alone, the same for the same request. Denying comes first, then allowing, then the preset. */
+/** Decides a request by deny rules, then allow rules, then the preset. Deterministic. */
 export function decide(policy: PermissionPolicy, request: PermissionRequest): PermissionDecision {
   const denying = policy.deny.find(text => someRule([text], rule => covers(rule, request, 'to deny')));
   if (denying !== undefined) {
@@ -61,7 +61,7 @@ function isAllowedByRules(policy: PermissionPolicy, request: PermissionRequest):
   if (actionOf(request.tool) !== 'execute') return false;
   const line = commandOf(request.input)?.trim() ?? '';
   const isCheck = (command: string) => policy.checks?.some(check => check.trim() === command) ?? false;
-  // A list of commands is allowed if each of them is, be it by different rules.
+  // A list of commands is allowed if every command is, even by different rules.
   const parts = simpleCommands(line) ?? [];
   const isAllowed = (command: string) => isCheck(command) || isCovered({ ...request, input: { command } });
   return isCheck(line) || (parts.length > 0 && parts.every(isAllowed));
@@ -73,7 +73,7 @@ const someRule = (texts: readonly string[], test: (rule: ToolRule) => boolean): 
     return typeof rule !== 'string' && test(rule);
   });
 
-/** What decides over code that runs later, outside of what was allowed. */
+/** Paths that control code which runs later, outside these permissions. */
 const protectedPaths = ['.git', '.claude/settings.json', '.claude/settings.local.json', '.claude/hooks'];
 
 function isAllowedByPreset(preset: Exclude<Preset, 'full'>, request: PermissionRequest): boolean {
@@ -93,11 +93,11 @@ function isAllowedByPreset(preset: Exclude<Preset, 'full'>, request: PermissionR
   }
 }
 
-/** At any depth, because a repository may hold others. */
+/** Matches at any depth, because a repository can contain others. */
 const isProtected = (path: string): boolean =>
   protectedPaths.some(pattern => fitsPath(`**/${pattern}`, path));
 
-/** The whole line, with what is allowed already, so that it can be pasted over the old one. */
+/** Returns the complete `allow` line, including existing rules, so that it can replace the old one. */
 function lineToAdd(policy: PermissionPolicy, request: PermissionRequest): string {
   return `allow: ${JSON.stringify([...policy.allow, ruleFor(request)]).replaceAll('","', '", "')}`;
 }
@@ -125,37 +125,37 @@ function ruleFor({ tool, input, paths, workspace }: PermissionRequest): string {
 
 const longestShown = 200;
 
-/** The wish in a few words, such as `Bash(npm run build)`. */
+/** Describes a request as a short rule, such as `Bash(npm run build)`. */
 function describe(request: PermissionRequest): string {
   const whole = ruleFor(request);
   return whole.length > longestShown ? `${whole.slice(0, longestShown)}…` : whole;
 }
 
-/** What becomes of a wish: decided here, or for the host to decide. */
+/** Ruling on a tool use: decided by the policy, or left to the host. */
 export type Ruling =
   | { readonly kind: 'decided'; readonly decision: PermissionDecision }
   | { readonly kind: 'ask'; readonly lineToAdd?: string | undefined };
 
-interface Wish {
+interface ToolUse {
   readonly id: string;
   readonly tool: string;
   readonly input: Json;
 }
 
-/** Says what was decided, or hands the wish on to the host. */
-export function permissionSignals(wish: Wish, ruling: Ruling): readonly Signal[] {
-  const said = { type: 'permission', ...wish } as const;
+/** Returns the signals that report a decision, or that ask the host for one. */
+export function permissionSignals(use: ToolUse, ruling: Ruling): readonly Signal[] {
+  const reported = { type: 'permission', ...use } as const;
   switch (ruling.kind) {
     case 'decided':
-      return [event({ ...said, decision: ruling.decision })];
+      return [event({ ...reported, decision: ruling.decision })];
     case 'ask': {
-      const question = { kind: 'permission', ...wish, lineToAdd: ruling.lineToAdd } as const;
-      return [event(said), { kind: 'question', question }];
+      const question = { kind: 'permission', ...use, lineToAdd: ruling.lineToAdd } as const;
+      return [event(reported), { kind: 'question', question }];
     }
   }
 }
 
-/** What the host decided. An answer that fits another question allows nothing. */
+/** Returns the decision of the host. An answer to another kind of question denies the request. */
 export function decisionOf(
   question: Extract<HostQuestion, { kind: 'permission' }>,
   answer: HostAnswer,
@@ -165,7 +165,7 @@ export function decisionOf(
   return { kind: 'deny', message, ...(question.lineToAdd ? { lineToAdd: question.lineToAdd } : {}) };
 }
 
-/** Applies the policy of a session to what the agent wants to do in its workspace. */
+/** Applies the policy of a session to the tools that the agent wants to use. */
 export function applyPolicy({ permissions, cwd }: SessionRequest): (tool: string, input: Json) => Ruling {
   const workspace = realPathOf(cwd, '/');
   return (tool, input) => {

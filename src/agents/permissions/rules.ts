@@ -7,7 +7,7 @@ import { possibleCommands, simpleCommands } from './shell-commands.ts';
 
 type RuleUse = 'to allow' | 'to deny';
 
-/** Whether a rule covers a request. To allow, it must cover all of it; to deny, any part is enough. */
+/** Whether a rule covers a request. To allow, it must cover the whole request; to deny, any part is enough. */
 export function covers(rule: ToolRule, request: PermissionRequest, use: RuleUse): boolean {
   if (!coversTool(rule, request.tool)) return false;
   const action = actionOf(request.tool);
@@ -28,7 +28,7 @@ export function covers(rule: ToolRule, request: PermissionRequest, use: RuleUse)
 function coversTool(rule: ToolRule, tool: string): boolean {
   if (rule.tool === tool || (rule.tool.endsWith('*') && fitsWildcard(rule.tool, tool))) return true;
   if (rule.tool.startsWith('mcp__') && tool.startsWith(`${rule.tool}__`)) return true;
-  // As in Claude Code, these two stand for all that read and all that edit.
+  // As in Claude Code, these two names stand for all tools that read or edit.
   return (rule.tool === 'Read' || rule.tool === 'Edit') && actionOf(rule.tool) === actionOf(tool);
 }
 
@@ -47,7 +47,7 @@ function coversPaths(
   return paths.length > 0 && paths.every(isCovered);
 }
 
-/** Relative to the workspace; `undefined` if it is not in it. Both are resolved. */
+/** Returns a resolved path relative to the resolved workspace, or `undefined` if it is outside. */
 export function pathInside(workspace: string, path: string): string | undefined {
   if (!path.startsWith('/')) return undefined;
   const inside = relative(workspace, path);
@@ -61,7 +61,7 @@ function coversCommand(pattern: string, command: string, use: RuleUse): boolean 
   return first !== undefined && others.length === 0 && fitsCommand(pattern, first);
 }
 
-/** `npm run *` and the older `npm run:*` fit with and without arguments. */
+/** Patterns such as `npm run *` and the older `npm run:*` match with and without arguments. */
 function fitsCommand(pattern: string, command: string): boolean {
   const prefix = /^([\s\S]*)(?::\*| \*)$/.exec(pattern)?.[1];
   if (prefix !== undefined && fitsWildcard(prefix, command)) return true;
@@ -74,7 +74,7 @@ function coversUrl(about: string, url: string): boolean {
   return domain === undefined ? fitsWildcard(about, url) : fitsWildcard(domain, host);
 }
 
-/** Whether a text fits a pattern in which `*` stands for anything. Takes time in proportion to both at most. */
+/** Whether a text matches a pattern with `*` wildcards. Takes at most time proportional to the product of both lengths. */
 function fitsWildcard(pattern: string, text: string): boolean {
   let inPattern = 0;
   let inText = 0;
@@ -97,8 +97,8 @@ function fitsWildcard(pattern: string, text: string): boolean {
 }
 
 /**
- * Whether a path fits a pattern as in `.gitignore`: `**` stands for any number of folders, a pattern without a slash
- * fits at any depth, and one that fits a folder fits all that is in it. Both are relative and use `/`.
+ * Whether a path matches a pattern as in `.gitignore`: `**` matches any number of folders, a pattern without a slash
+ * matches at any depth, and a pattern that matches a folder matches its contents. Both are relative and use `/`.
  */
 export function fitsPath(pattern: string, path: string): boolean {
   const wanted = pattern.split('/').filter(part => part !== '' && part !== '.');
@@ -107,7 +107,7 @@ export function fitsPath(pattern: string, path: string): boolean {
 }
 
 function fitsParts(pattern: readonly string[], path: readonly string[]): boolean {
-  // The row holds, for each number of path parts, whether the pattern parts so far fit exactly these.
+  // `row[n]` tells whether the pattern parts so far match exactly the first n path parts.
   let row = [true, ...path.map(() => false)];
   for (const wanted of pattern) {
     const before = row;
@@ -122,7 +122,7 @@ function fitsParts(pattern: readonly string[], path: readonly string[]): boolean
 
 const searchTools = new Set(['Glob', 'Grep', 'LS']);
 
-/** The paths that a tool is going to touch, as they were given. An empty list: nobody can tell. */
+/** Returns the paths in the input of a tool, unresolved. An empty list means that the paths are unknown. */
 export function pathsOf(tool: string, input: Json): readonly string[] {
   const named = ['file_path', 'notebook_path', 'path', 'filePath'].flatMap(key => textAt(input, key) ?? []);
   const listed = [
@@ -136,12 +136,12 @@ export function pathsOf(tool: string, input: Json): readonly string[] {
   return [...(found.length > 0 ? found : ['.']), ...(pattern ? [fixedPart(pattern)] : [])];
 }
 
-/** The folder that a glob cannot leave: everything before its first wildcard. */
+/** Returns the folder that contains all matches of a glob: everything before its first wildcard. */
 const fixedPart = (pattern: string): string => {
   const parts = pattern.split('/');
   const wild = parts.findIndex(part => /[*?[{]/.test(part));
   const fixed = parts.slice(0, wild < 0 ? parts.length : wild).join('/');
-  // What follows a wildcard may still climb out again.
+  // A `..` after a wildcard can still leave the folder.
   if (parts.includes('..')) return pattern.startsWith('/') ? '/' : '..';
   return fixed || (pattern.startsWith('/') ? '/' : '.');
 };
@@ -151,8 +151,8 @@ export const commandOf = (input: Json): string | undefined => textAt(input, 'com
 const mostLinks = 40;
 
 /**
- * The path that the system would really touch: symbolic links are followed, also those that lead to nothing yet.
- * What does not exist is resolved as far as it does.
+ * Returns the path that the system would access. Follows symbolic links, including dangling ones. If the path does not
+ * exist, resolves the part that does.
  */
 export function realPathOf(path: string, cwd: string): string {
   return follow(resolve(cwd, path), mostLinks);
@@ -170,7 +170,7 @@ function follow(path: string, links: number): string {
   }
 }
 
-/** Writing through a link that dangles creates the file at its other end. */
+/** Returns the target of a dangling link, because writing through the link creates the target. */
 function linkTarget(path: string): string | undefined {
   try {
     if (!lstatSync(path).isSymbolicLink()) return undefined;

@@ -1,7 +1,7 @@
 /**
- * The simple commands of a shell line, without harmless redirections: `a && b | c 2>&1` is `a`, `b` and `c`.
- * `undefined` if it does more than call programs one after another: a substitution, a subshell, a file that is
- * written or read, a quote that does not end. Nobody can say by its text what such a line does.
+ * Splits a shell line into simple commands without harmless redirections: `a && b | c 2>&1` is `a`, `b` and `c`.
+ * Returns `undefined` if the line does more than call programs: a substitution, a subshell, a redirection from or to a
+ * file, an unterminated quote. The text of such a line does not tell what it does.
  */
 export function simpleCommands(line: string): readonly string[] | undefined {
   const commands: string[] = [];
@@ -34,7 +34,7 @@ const forms: readonly (readonly [Piece['kind'] | 'refused', RegExp])[] = [
   ['redirection', /^[12]?>&[12](?![^\s;&|])/],
   ['separator', /^(?:&&|\|\||;|\||&|\r?\n)/],
   ['refused', /^[<>()'"\\]/],
-  // A word as a whole: the digit at its end is not the number of a stream.
+  // Match whole words, because a digit at the end of a word is not a stream number.
   ['text', /^[^\s\\'"`$<>()&|;]+|^[\s\S]/],
 ];
 
@@ -46,7 +46,7 @@ function nextPiece(rest: string): Piece | undefined {
   return undefined;
 }
 
-/** Every piece of a line that could be a command by itself, wherever it stands: for what must never run. */
+/** Returns every part of a line that could be a command, for rules that deny commands. */
 export const possibleCommands = (line: string): readonly string[] => [
   line.trim(),
   ...line
@@ -59,18 +59,18 @@ const shells = /^(?:\/usr\/local|\/opt\/homebrew|\/usr)?\/bin\/(?:ba|z|da)?sh$/;
 const flags = new Set(['-c', '-lc']);
 
 /**
- * What `/bin/bash -lc 'npm test'` runs, where a line is exactly that; otherwise the line as it is. Rules are about
- * what runs, not about the shell around it. A shell at any other place may be a program of the agent's own making.
+ * Returns the script inside a line such as `/bin/bash -lc 'npm test'`, and any other line unchanged. Rules apply to the
+ * command, not to the shell around it. A shell at any other path could be a program that the agent wrote.
  */
 export function insideShell(line: string): string {
   const [shell = '', flag = '', script, ...others] = wordsOf(line) ?? [];
   return script !== undefined && others.length === 0 && shells.test(shell) && flags.has(flag) ? script : line;
 }
 
-/** Quoted text, text in double quotes, one character after a backslash, and plain text. */
+/** Single-quoted text, double-quoted text, one escaped character, or plain text. */
 const piece = /'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])|([^\s'"\\]+)/y;
 
-/** The words of a line that was put together from them; `undefined` if a quote does not end. */
+/** Splits a line into words as a shell does. Returns `undefined` if a quote is not terminated. */
 function wordsOf(line: string): readonly string[] | undefined {
   const words: string[] = [];
   let isInWord = false;

@@ -21,7 +21,7 @@ import {
 } from '../session.ts';
 import type { Script, ScriptStep } from './script.ts';
 
-type HandStep = Extract<
+type WorkspaceStep = Extract<
   ScriptStep,
   | { write: unknown }
   | { append: unknown }
@@ -31,7 +31,7 @@ type HandStep = Extract<
   | { commit: unknown }
 >;
 
-/** Who commits where git knows nobody. */
+/** Author of commits if git has no identity configured. */
 const author = {
   GIT_AUTHOR_NAME: 'Scripted agent',
   GIT_AUTHOR_EMAIL: 'scripted@agent.invalid',
@@ -39,8 +39,8 @@ const author = {
   GIT_COMMITTER_EMAIL: 'scripted@agent.invalid',
 };
 
-/** What a script changes in the workspace, and nowhere else. */
-class ScriptHands {
+/** Carries out the steps of a script that change the workspace, and nothing outside of it. */
+class WorkspaceSteps {
   readonly #request: SessionRequest;
   readonly #host: SessionHost;
   readonly #signal: AbortSignal;
@@ -51,8 +51,8 @@ class ScriptHands {
     this.#signal = signal;
   }
 
-  /** The step as a tool that an agent would have used. */
-  describe(step: HandStep): { readonly name: string; readonly input: Json } {
+  /** Returns the tool that a real agent would have used. */
+  describe(step: WorkspaceStep): { readonly name: string; readonly input: Json } {
     if ('write' in step) return { name: 'Write', input: { file_path: step.write.path } };
     if ('append' in step) return { name: 'Edit', input: { file_path: step.append.path } };
     if ('replace' in step) return { name: 'Edit', input: { file_path: step.replace.path } };
@@ -61,8 +61,8 @@ class ScriptHands {
     return { name: 'Bash', input: { command: `git commit -m ${JSON.stringify(step.commit)}` } };
   }
 
-  /** Rejects if it fails; gives what it printed. */
-  async use(step: HandStep): Promise<string> {
+  /** Carries out a step and returns its output. Rejects if the step fails. */
+  async use(step: WorkspaceStep): Promise<string> {
     if ('run' in step) return this.#run(['sh', '-c', step.run]);
     if ('commit' in step) {
       const git = ['git', '-c', 'gc.auto=0', '-c', 'maintenance.auto=false', '-c', 'commit.gpgsign=false'];
@@ -76,7 +76,7 @@ class ScriptHands {
     return '';
   }
 
-  /** Ends early when the session is cancelled. */
+  /** Waits. Resolves early if the session is cancelled. */
   sleep(ms: number): Promise<void> {
     return new Promise(resolve => {
       if (this.#signal.aborted) return resolve();
@@ -101,7 +101,7 @@ class ScriptHands {
     const at = before.indexOf(from);
     if (at < 0) {
       throw new RepriseError('AGENT_FAILED', `${path} does not contain ${JSON.stringify(from)}`, {
-        hint: 'change the script, or the file that it expects',
+        hint: 'fix the script or the file',
       });
     }
     await writeFile(file, before.slice(0, at) + to + before.slice(at + from.length));
@@ -118,7 +118,7 @@ class ScriptHands {
     const file = realPathOf(path, cwd);
     if (pathInside(realPathOf(cwd, '/'), file)) return file;
     throw new RepriseError('PERMISSION_DENIED', `${path} is not inside the workspace`, {
-      hint: 'a script may only touch files of its workspace: write a relative path',
+      hint: 'a script can only change files in its workspace: use a relative path',
     });
   }
 
@@ -142,14 +142,14 @@ class ScriptHands {
     }
     const end = await running.ended;
     if (end.kind === 'exited' && end.exitCode === 0) return end.tail;
-    const how = end.kind === 'exited' ? `exited with code ${end.exitCode}` : 'did not run to its end';
+    const how = end.kind === 'exited' ? `exited with code ${end.exitCode}` : 'did not run to completion';
     throw new RepriseError('AGENT_FAILED', `\`${argv.slice(-1)[0]}\` ${how}\n${end.tail}`.trim(), {
-      hint: 'change the script, or what the command expects',
+      hint: 'fix the script or the command',
     });
   }
 }
 
-/** Sessions with an agent that does what a script says: real files, real commits, and no model. */
+/** Opens sessions with an agent that follows a script: real files, real commits, no model. */
 export const scriptedSessions: SessionFactory = (request, host) => new ScriptedSession(request, host);
 
 class ScriptedSession implements Session {
@@ -158,7 +158,7 @@ class ScriptedSession implements Session {
   readonly #progress: HostReporter;
   readonly #turns = new TurnQueue();
   readonly #abort = new AbortController();
-  readonly #hands: ScriptHands;
+  readonly #workspace: WorkspaceSteps;
   readonly #onAbort = () => void this.cancel();
   #tools = 0;
   #said = '';
@@ -168,7 +168,7 @@ class ScriptedSession implements Session {
     this.#request = request;
     this.#host = host;
     this.#progress = new HostReporter(request, host);
-    this.#hands = new ScriptHands(request, host, this.#abort.signal);
+    this.#workspace = new WorkspaceSteps(request, host, this.#abort.signal);
   }
 
   next(answer?: HostAnswer): Promise<TurnEnd> {
@@ -206,7 +206,7 @@ class ScriptedSession implements Session {
     this.#progress.report({ type: 'started', sessionId: id, model: 'scripted', cwd });
     for (const step of script) {
       if (this.#abort.signal.aborted) return { kind: 'stopped' };
-      const verdict = await this.#play1(step);
+      const verdict = await this.#performStep(step);
       if (verdict) return verdict;
     }
     return { kind: 'ok', text: this.#said };
@@ -217,7 +217,7 @@ class ScriptedSession implements Session {
     if (script) return script;
     const file = resolve(this.#request.cwd, scriptFile ?? '');
     try {
-      // What checks a script takes a tenth of a second to load.
+      // Loading the schema library takes 100 ms.
       const { parseScript } = await import('./script.ts');
       return parseScript(await readFile(file, 'utf8'));
     } catch (cause) {
@@ -225,15 +225,15 @@ class ScriptedSession implements Session {
         'AGENT_FAILED',
         `the script ${file} cannot be used: ${toErrorData(cause).message}`,
         {
-          hint: 'correct `script_file`, or the file: a list of steps such as `- say: hello`',
+          hint: 'fix `script_file`, or the file: a list of steps such as `- say: hello`',
           cause,
         },
       );
     }
   }
 
-  /** `undefined`: the script goes on. */
-  async #play1(step: ScriptStep): Promise<AgentVerdict | undefined> {
+  /** Performs one step. Returns `undefined` if the script continues. */
+  async #performStep(step: ScriptStep): Promise<AgentVerdict | undefined> {
     if ('say' in step) {
       this.#said = step.say;
       this.#progress.report({ type: 'text', text: step.say });
@@ -244,18 +244,18 @@ class ScriptedSession implements Session {
     else if ('result' in step) {
       const { text = this.#said, output } = step.result;
       return { kind: 'ok', text, ...(output === undefined ? {} : { structured: output }) };
-    } else if ('sleep' in step) await this.#hands.sleep(step.sleep);
+    } else if ('sleep' in step) await this.#workspace.sleep(step.sleep);
     else await this.#use(step);
     return undefined;
   }
 
-  async #use(step: Parameters<ScriptHands['use']>[0]): Promise<void> {
+  async #use(step: Parameters<WorkspaceSteps['use']>[0]): Promise<void> {
     const id = `tool-${++this.#tools}`;
-    this.#progress.report({ type: 'tool-start', id, ...this.#hands.describe(step) });
+    this.#progress.report({ type: 'tool-start', id, ...this.#workspace.describe(step) });
     const end = (ok: boolean, output: string) =>
       this.#progress.report({ type: 'tool-end', id, ok, ...(output === '' ? {} : { output }) });
     try {
-      end(true, await this.#hands.use(step));
+      end(true, await this.#workspace.use(step));
     } catch (error) {
       end(false, toErrorData(error).message);
       throw error;
@@ -267,21 +267,21 @@ class ScriptedSession implements Session {
     input: Parameters<ReturnType<typeof applyPolicy>>[1],
   ): Promise<AgentVerdict | undefined> {
     const id = `ask-${++this.#tools}`;
-    const wish = { type: 'permission', id, tool, input } as const;
+    const asked = { type: 'permission', id, tool, input } as const;
     const ruling = applyPolicy(this.#request)(tool, input);
     let decision = ruling.kind === 'decided' ? ruling.decision : undefined;
     if (ruling.kind === 'ask') {
-      this.#progress.report(wish);
+      this.#progress.report(asked);
       const question = { kind: 'permission', id, tool, input, lineToAdd: ruling.lineToAdd } as const;
       decision = decisionOf(question, await this.#question(question));
     }
     if (!decision || this.#abort.signal.aborted) return undefined;
-    this.#progress.report({ ...wish, decision });
+    this.#progress.report({ ...asked, decision });
     return decision.kind === 'allow' ? undefined : failed(permissionDenied({ tool, ...decision }));
   }
 
   async #limit(limit: Extract<ScriptStep, { limit: unknown }>['limit']): Promise<AgentVerdict | undefined> {
-    const reason = limit.reason ?? 'the script says that a limit is reached';
+    const reason = limit.reason ?? 'the script reached a limit';
     const when = limit.resets_at === undefined ? {} : { resetsAt: limit.resets_at };
     const error: ErrorData = limitError(reason, limit.resets_at);
     this.#progress.report({ type: 'limit', reason, ...when });
@@ -291,7 +291,7 @@ class ScriptedSession implements Session {
     return answer.kind === 'continue' ? undefined : verdict;
   }
 
-  /** Cancelling ends the waiting. */
+  /** Asks the host. Resolves with `stop` if the session is cancelled. */
   #question(question: HostQuestion): Promise<HostAnswer> {
     return new Promise(resolve => {
       this.#turns.ask(question, resolve);
@@ -306,4 +306,4 @@ class ScriptedSession implements Session {
   }
 }
 
-const scriptFailure = { code: 'AGENT_FAILED', hint: 'the script of the agent says so' } as const;
+const scriptFailure = { code: 'AGENT_FAILED', hint: 'the script of the agent has a `fail` step' } as const;
