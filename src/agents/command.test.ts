@@ -11,25 +11,25 @@ describe('the prompt', () => {
     ['on standard input', ['cat'], { argv: ['cat'], stdin: { text: 'Do it.' } }],
     ['as an argument', ['echo', '-n', '{prompt}!'], { argv: ['echo', '-n', 'Do it.!'], stdin: 'ignore' }],
     ['in a file', ['cat', '{prompt_file}'], { argv: ['cat', '/tmp/x/prompt.md'], stdin: 'ignore' }],
-  ])('is given %s', (_where, command, launch) => {
+  ])('is passed %s', (_where, command, launch) => {
     const request = requestOf({ agent: agentOf({ command }) });
     expect(commandLaunch(request, '/tmp/x')).toMatchObject(launch);
   });
 
-  test('is never code: quotes, dollars and braces arrive as they are', async () => {
+  test('is never interpreted: quotes, dollars and braces arrive unchanged', async () => {
     const prompt = `"'\`$(touch x) {prompt_file} \\ $HOME`;
     const agent = agentOf({ command: ['printf', '%s', '{prompt}'] });
     const { result } = await lab.run({ agent, prompt });
     expect(result).toMatchObject({ kind: 'ok', text: prompt });
   });
 
-  test('comes after the system prompt', async () => {
+  test('follows the system prompt', async () => {
     const agent = agentOf({ command: ['cat'], systemPrompt: 'You plan.' });
     const { result } = await lab.run({ agent });
     expect(result).toMatchObject({ kind: 'ok', text: 'You plan.\n\nDo it.' });
   });
 
-  test('and the schema can be read from files', async () => {
+  test('can be read from a file, like the schema', async () => {
     const agent = agentOf({ command: ['cat', '{prompt_file}', '{schema_file}'] });
     const { result } = await lab.run({
       agent,
@@ -41,18 +41,18 @@ describe('the prompt', () => {
 });
 
 describe('a program that prints text', () => {
-  test('gives it as its answer', async () => {
+  test('returns the text as its answer', async () => {
     const { result, events } = await run("console.log('one\\ntwo')");
     expect(result).toMatchObject({ kind: 'ok', text: 'one\ntwo' });
     expect(events.map(event => event.type)).toEqual(['text', 'text', 'done']);
   });
 
-  test('fails if it exits with an error, whatever it printed', async () => {
+  test('fails if it exits with an error, regardless of its output', async () => {
     const { result } = await run("console.log('all is well'); process.exitCode = 3");
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', exitCode: 3 } });
   });
 
-  test('may print 100 MB: the end of it is the answer', async () => {
+  test('can print 100 MB, of which the end is the answer', async () => {
     const flood = `
       const part = ('x'.repeat(995) + 'line\\n').repeat(1000);
       const write = left => (left === 0 ? console.log('the end') : process.stdout.write(part, () => write(left - 1)));
@@ -72,7 +72,7 @@ describe('a program that prints events', () => {
     messages.map(message => `console.log(${JSON.stringify(JSON.stringify(message))});`).join('\n');
   const text = { type: 'text', text: 'Working.' };
 
-  test('is understood', async () => {
+  test('reports events, usage and a result', async () => {
     const { result, events } = await run(
       lines(
         { type: 'started', sessionId: 's1' },
@@ -101,12 +101,12 @@ describe('a program that prints events', () => {
     ]);
   });
 
-  test('fails by its result, although it exits with 0', async () => {
+  test('fails if its result is an error, even with exit code 0', async () => {
     const { result } = await run(lines(text, { type: 'result', error: 'I cannot.' }));
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', message: 'I cannot.' } });
   });
 
-  test('fails by its exit code, although its result is good', async () => {
+  test('fails if its exit code is not 0, even with a good result', async () => {
     const { result } = await run(`${lines(text, { type: 'result', text: 'Done.' })} process.exitCode = 1;`);
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', exitCode: 1 } });
   });
@@ -119,13 +119,13 @@ describe('a program that prints events', () => {
     });
   });
 
-  test('can tell a limit', async () => {
+  test('can report a limit', async () => {
     const { result } = await run(lines({ type: 'result', limit: { resetsAt: '2026-01-01T00:00:00Z' } }));
     expect(result).toMatchObject({ kind: 'limit', resetsAt: '2026-01-01T00:00:00Z' });
   });
 });
 
-test('a price makes tokens cost something', async () => {
+test('a price adds a cost to the usage', async () => {
   const usage = { type: 'usage', inputTokens: 1_000_000, outputTokens: 500_000 };
   const source = `console.log('${JSON.stringify(usage)}'); console.log('{"type":"result"}')`;
   const agent = agentOf({ command: lab.program(source), price: { inputPerMtok: 2, outputPerMtok: 8 } });
@@ -133,7 +133,7 @@ test('a price makes tokens cost something', async () => {
   expect(result.usage.costUsd).toBe(6);
 });
 
-test("the environment is the host's, then the agent's, then the step's", async () => {
+test('the step overrides the environment of the agent, which overrides that of the host', async () => {
   const agent = agentOf({
     command: ['sh', '-c', 'echo $A $B $C $REPRISE_INCARNATION'],
     env: { B: 'agent', C: 'agent' },

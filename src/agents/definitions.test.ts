@@ -21,7 +21,7 @@ function problemsOf(config: Json, files: { name: string; text: string }[] = []):
 }
 
 describe('agents', () => {
-  test('come from the configuration and from files, with defaults', () => {
+  test('come from the configuration and from files, with defaults applied', () => {
     const agents = parseAgents({
       config: {
         planner: { kind: 'claude', model: 'opus', permissions: 'read-only' },
@@ -56,7 +56,7 @@ describe('agents', () => {
     });
   });
 
-  test('say what they are for and what they have to be told', () => {
+  test('have a description and inputs', () => {
     const text = `---
 kind: claude
 description: Looks for errors.
@@ -76,7 +76,7 @@ inputs:
     });
   });
 
-  test('have problems with their inputs told at their places', () => {
+  test('report problems with their inputs at the right positions', () => {
     const text = `---
 kind: claude
 description: ""
@@ -90,7 +90,7 @@ inputs:
     expect(problemsOf(null, [{ name: 'review', text }])).toMatchInlineSnapshot(`
       [
         ".reprise/agents/review.md:3:14: \`description\` must not be empty",
-        ".reprise/agents/review.md:6:3: \`inputs.the risk\` is not a name for an input: begin with a letter or \`_\`, go on with letters, digits, \`_\` or \`-\`",
+        ".reprise/agents/review.md:6:3: \`inputs.the risk\` is not a valid input name: start with a letter or \`_\`, then use letters, digits, \`_\` or \`-\`",
         ".reprise/agents/review.md:7:12: unknown key \`require\` (did you mean \`required\`?)",
         ".reprise/agents/review.md:8:8: \`inputs.why\` must be a map, not \`text\`",
       ]
@@ -99,21 +99,21 @@ inputs:
       problemsOf(null, [{ name: 'a', text: '---\nkind: claude\ninputs: { agent: {} }\n---\n' }]),
     ).toMatchInlineSnapshot(`
       [
-        ".reprise/agents/a.md:3:11: an input cannot be called \`agent\`, which has a meaning of its own in \`<next>\` (give it another name)",
+        ".reprise/agents/a.md:3:11: an input cannot be named \`agent\`, which is a reserved key of \`<next>\` (choose another name)",
       ]
     `);
     expect(problemsOf({ b: { kind: 'claude', inputs: { task: null } } })).toMatchInlineSnapshot(`
       [
-        "agents.b: an input cannot be called \`task\`, which has a meaning of its own in \`<next>\` (give it another name)",
+        "agents.b: an input cannot be named \`task\`, which is a reserved key of \`<next>\` (choose another name)",
       ]
     `);
   });
 
-  test('may be none', () => {
+  test('are optional', () => {
     expect(parseAgents({ config: null, files: [] }).size).toBe(0);
   });
 
-  test('have all of their problems told at once', () => {
+  test('report all problems at once', () => {
     const config = {
       a: { kind: 'cloude' },
       b: { model: 'x' },
@@ -133,8 +133,8 @@ inputs:
         "agents.c: \`permissions\` must be read-only, edit or full, not \`all\`",
         "agents.c: unknown key \`modle\` (did you mean \`model\`?)",
         "agents.d: \`kind: acp\` needs \`command\` (for example: command: ["gemini", "--acp"])",
-        "agents.e: \`permissions\` means nothing for \`kind: command\` (nothing can hold such a program back: remove the key, or use another kind of agent)",
-        "agents.e: \`script\` means nothing for \`kind: command\` (write \`kind: scripted\`)",
+        "agents.e: \`permissions\` has no effect for \`kind: command\` (Reprise cannot restrict such a program: remove the key, or use another kind of agent)",
+        "agents.e: \`script\` has no effect for \`kind: command\` (write \`kind: scripted\`)",
         "agents.f: \`kind: scripted\` needs \`script\` or \`script_file\` (for example: script: [{ say: "hello" }])",
         "agents.g: \`allow[0]\` \`Bash(\` is not a valid rule: write \`Tool\` or \`Tool(pattern)\`",
         "agents.g: \`allow[1]\` \`Edit(~/x)\` starts with \`~\`, which is not supported: write the absolute path, \`Edit(//home/...)\`",
@@ -142,13 +142,13 @@ inputs:
         "agents.g: \`max_concurrency\` must be at least 1, not \`0\`",
         "agents.g: \`timeout\` must be a duration such as \`30s\`, \`5m\` or \`1h30m\`",
         "agents.h: \`script[0]\` must be a step of a script: one of say, think, write, append, delete, replace, run, commit, sleep, ask, fail, limit and result, not a map",
-        "agents.no way: an agent cannot be called \`no way\` (use letters, digits, \`-\` and \`_\`)",
+        "agents.no way: \`no way\` is not a valid name for an agent (use letters, digits, \`-\` and \`_\`)",
         "agents.i: it must be a map, not \`claude\`",
       ]
     `);
   });
 
-  test('in files have their problems told with places', () => {
+  test('in files report problems with positions', () => {
     const files = [
       { name: 'one', text: '---\nkind: claude\npermissions: all\nmodle: x\n---\nText\n' },
       { name: 'two', text: 'Just text, no front matter.\n' },
@@ -161,8 +161,8 @@ inputs:
       [
         ".reprise/agents/one.md:3:14: \`permissions\` must be read-only, edit or full, not \`all\`",
         ".reprise/agents/one.md:4:1: unknown key \`modle\` (did you mean \`model\`?)",
-        ".reprise/agents/two.md:1:1: the file does not begin with front matter (begin it with the lines \`---\`, \`kind: claude\` and \`---\`; the system prompt follows them)",
-        ".reprise/agents/three.md:3:1: the system prompt stands both in \`system_prompt\` and below the front matter (keep one of them)",
+        ".reprise/agents/two.md:1:1: the file does not start with front matter (start it with the lines \`---\`, \`kind: claude\` and \`---\`, followed by the system prompt)",
+        ".reprise/agents/three.md:3:1: the system prompt is given both in \`system_prompt\` and below the front matter (keep one of them)",
         ".reprise/agents/four.md:3:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ] (check the indentation of this line and the one before it)",
         ".reprise/agents/five.md:4:5: \`allow[0]\` \`Bash(\` is not a valid rule: write \`Tool\` or \`Tool(pattern)\`",
         ".reprise/agents/coder.md:1:1: the agent \`coder\` is defined twice: in reprise.yaml and in .reprise/agents/coder.md (remove one of them)",
@@ -171,7 +171,7 @@ inputs:
   });
 });
 
-test('agents in reprise.yaml have their problems told at their places', () => {
+test('agents in reprise.yaml report problems with positions', () => {
   const text = `agents:
   coder: { kind: claude, permisions: edit }
   toy: { kind: command }
@@ -190,7 +190,7 @@ test('agents in reprise.yaml have their problems told at their places', () => {
          |        ^^^^^^^^^^^^^^^^^
       hint: for example: command: ["node", "agent.js"]
 
-    reprise.yaml:4:3: an agent cannot be called \`no way\`
+    reprise.yaml:4:3: \`no way\` is not a valid name for an agent
        4 |   no way: { kind: claude }
          |   ^^^^^^
       hint: use letters, digits, \`-\` and \`_\`

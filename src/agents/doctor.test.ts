@@ -18,7 +18,7 @@ const install = (name: string, script: string) => {
 const inspect = (given: Parameters<typeof agentOf>[0]) =>
   inspectAgent(agentOf(given), { path: bin, env: { PATH: process.env['PATH'] } });
 
-test('an agent that is installed tells its version', async () => {
+test('reports the version of an installed agent', async () => {
   install('claude', '[ "$1" = --version ] && echo "2.1.325 (Claude Code)"');
   expect(await inspect({ kind: 'claude' })).toEqual({
     name: 'coder',
@@ -30,7 +30,7 @@ test('an agent that is installed tells its version', async () => {
   });
 });
 
-test('an agent that is not installed tells how to install it', async () => {
+test('hints at how to install a missing agent', async () => {
   expect(await inspect({ kind: 'codex' })).toMatchObject({
     installed: false,
     usable: false,
@@ -39,7 +39,7 @@ test('an agent that is not installed tells how to install it', async () => {
   });
 });
 
-test('an agent that cannot run says why', async () => {
+test('reports why an agent cannot run', async () => {
   install('gemini', 'echo "needs Node 99" >&2; exit 1');
   expect(await inspect({ kind: 'acp', command: ['gemini', '--acp'] })).toMatchObject({
     installed: true,
@@ -49,7 +49,7 @@ test('an agent that cannot run says why', async () => {
   });
 });
 
-test('a program of the user is looked for and not run', async () => {
+test('locates a custom program without running it', async () => {
   install('toy', `touch ${join(bin, 'ran')}`);
   expect(await inspect({ kind: 'command', command: ['toy'] })).toMatchObject({ usable: true });
   expect(await inspect({ kind: 'command', command: ['./missing'] })).toMatchObject({
@@ -58,6 +58,6 @@ test('a program of the user is looked for and not run', async () => {
   });
 });
 
-test('a scripted agent needs nothing', async () => {
+test('finds a scripted agent usable without a program', async () => {
   expect(await inspect({ kind: 'scripted' })).toMatchObject({ installed: true, usable: true });
 });

@@ -21,7 +21,7 @@ describe('claude', () => {
     modelUsage: { opus: { inputTokens: counted.tokens - 10, outputTokens: 10 } },
   });
 
-  test('counts on from what the session had cost', () => {
+  test('continues from the earlier cost of the session', () => {
     const lines = [result({ tokens: 1200, costUsd: 6 }), result({ tokens: 1300, costUsd: 6.5 })];
     expect(usageIn(claudeProtocol, lines)).toMatchObject([
       { inputTokens: 90, outputTokens: 10, costUsd: 1 },
@@ -29,12 +29,12 @@ describe('claude', () => {
     ]);
   });
 
-  test('begins again from nothing if its last process was killed', () => {
+  test('restarts from zero if its last process was killed', () => {
     const lines = [result({ tokens: 100, costUsd: 7 }), result({ tokens: 200, costUsd: 8 })];
     expect(usageIn(claudeProtocol, lines).map(({ costUsd }) => costUsd)).toEqual([7, 1]);
   });
 
-  test('counts on from an earlier point if others wrote over what its last process had saved', () => {
+  test('continues from a lower cost if another process overwrote the saved one', () => {
     const half = { tokens: 550 + 100, costUsd: 2.5 + 1 };
     expect(usageIn(claudeProtocol, [result(half)])).toMatchObject([{ costUsd: 1 }]);
   });
@@ -50,13 +50,13 @@ describe('an agent that speaks ACP', () => {
     { id: 3, result: { stopReason: 'end_turn', usage: { inputTokens: 90, outputTokens: 10 } } },
   ];
 
-  test('counts on from what the session had cost, or begins again', () => {
+  test('continues from the earlier cost of the session, or restarts from zero', () => {
     expect(usageIn(acpProtocol, turn(6))).toMatchObject([{ inputTokens: 90, costUsd: 1 }]);
     expect(usageIn(acpProtocol, turn(2))).toMatchObject([{ costUsd: 2 }]);
   });
 });
 
-test('codex app-server tells the usage of an old turn first, which is not counted again', () => {
+test('codex app-server first reports the usage of an old turn, which is not counted again', () => {
   const update = (turnId: string, total: number) => ({
     method: 'thread/tokenUsage/updated',
     params: { turnId, tokenUsage: { total: { inputTokens: total }, last: { inputTokens: 100 } } },

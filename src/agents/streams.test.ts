@@ -10,7 +10,7 @@ import { recordedStreams, signalsOf } from './test-support.ts';
 
 const streams = recordedStreams();
 
-/** What each recording makes of itself. */
+/** Feeds a recorded stream to the protocol that it belongs to. */
 function play(name: string, lines: readonly string[], context?: Partial<ProtocolContext>): readonly Signal[] {
   if (name.startsWith('acp')) return signalsOf(acpProtocol, lines, context);
   if (name.startsWith('codex-appserver')) return signalsOf(appServerProtocol, lines, context);
@@ -18,7 +18,7 @@ function play(name: string, lines: readonly string[], context?: Partial<Protocol
   return signalsOf(claudeProtocol, lines, context);
 }
 
-/** A line for each signal, short enough to be read. */
+/** Describes a signal in one short line. */
 function inShort(signal: Signal): string {
   switch (signal.kind) {
     case 'event': {
@@ -56,11 +56,11 @@ function inShort(signal: Signal): string {
 }
 
 describe('a recorded stream', () => {
-  test.each(streams)('is understood: $name', ({ name, lines }) => {
+  test.each(streams)('gives the expected signals: $name', ({ name, lines }) => {
     expect(play(name, lines).map(inShort)).toMatchSnapshot();
   });
 
-  test.each(streams)('gives the same signals however its bytes are cut: $name', ({ name, lines }) => {
+  test.each(streams)('gives the same signals however its bytes are split: $name', ({ name, lines }) => {
     const bytes = Buffer.from(`${lines.join('\n')}\n`);
     const whole = play(name, lines);
     const cuts = fc.array(fc.nat(bytes.length), { maxLength: 40 });
@@ -72,7 +72,7 @@ describe('a recorded stream', () => {
     );
   });
 
-  test.each(streams)('survives lines that are broken anywhere: $name', ({ name, lines }) => {
+  test.each(streams)('never throws if lines are truncated anywhere: $name', ({ name, lines }) => {
     const broken = fc.record({ line: fc.nat(lines.length - 1), at: fc.nat(2000), put: fc.string() });
     fc.assert(
       fc.property(fc.array(broken, { minLength: 1, maxLength: 5 }), changes => {
@@ -85,7 +85,7 @@ describe('a recorded stream', () => {
   });
 });
 
-test('no protocol is upset by lines of any JSON', () => {
+test('no protocol throws for lines of arbitrary JSON', () => {
   const typed = fc.record({
     type: fc.constantFrom('system', 'assistant', 'user', 'result', 'control_request', 'item.completed', 'x'),
     subtype: fc.constantFrom('init', 'can_use_tool', 'success', 'api_retry'),

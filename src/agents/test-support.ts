@@ -41,7 +41,7 @@ export interface TriedSession {
   readonly session: Session;
   readonly events: readonly AgentEvent[];
   /** Resolves with the first event of the type, once there is one. */
-  told(type: AgentEvent['type']): Promise<AgentEvent>;
+  waitFor(type: AgentEvent['type']): Promise<AgentEvent>;
 }
 
 /** Lab for sessions. A test fails if it leaves a process of an agent behind. */
@@ -85,14 +85,14 @@ function open(lab: Lab, given: Partial<SessionRequest>, host: Partial<SessionHos
     marker: lab.marker,
     ...host,
   });
-  const told = async (type: AgentEvent['type']) => {
+  const waitFor = async (type: AgentEvent['type']) => {
     for (;;) {
       const found = events.find(event => event.type === type);
       if (found) return found;
       await new Promise<void>(resolve => waiting.add(resolve));
     }
   };
-  return { session, events, told };
+  return { session, events, waitFor };
 }
 
 function workspaceOf({ folder }: Lab): string {

@@ -126,7 +126,7 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
     const { result } = await run({ prompt: 'Make a [[list]].', outputSchema: schema });
     expect(result).toMatchObject({
       kind: 'failed',
-      error: { code: 'OUTPUT_INVALID', message: expect.stringContaining('without data') },
+      error: { code: 'OUTPUT_INVALID', message: expect.stringContaining('no structured output') },
     });
   });
 

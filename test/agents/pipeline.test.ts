@@ -62,7 +62,7 @@ describe.skipIf(!installedAgents())('a run with an agent of each kind', () => {
       const [first, ...later] = project.model.requestsFor(`do-${agent}`);
       expect(first?.told).not.toContain('The last attempt failed');
       expect(later.at(-1)?.told).toContain('OUTPUT_INVALID');
-      expect(later.at(-1)?.told).toContain('without data');
+      expect(later.at(-1)?.told).toContain('no structured output');
     }
   });
 

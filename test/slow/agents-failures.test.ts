@@ -24,13 +24,13 @@ const failures: Readonly<Record<string, Failure>> = {
     script: `echo '{"type":"result","error":"I could not"}'`,
     code: 'AGENT_FAILED',
     says: /^I could not$/,
-    hint: /read what the agent said/,
+    hint: /read the output of the agent/,
   },
   'kills its own process': {
     script: 'kill -9 $$',
     code: 'KILLED',
-    says: /ended by SIGKILL/,
-    hint: /run the step again/,
+    says: /killed by SIGKILL/,
+    hint: /retry the step/,
   },
   'takes too long': {
     script: 'sleep 1000',
@@ -43,7 +43,7 @@ const failures: Readonly<Record<string, Failure>> = {
     script: 'echo hello; sleep 1000',
     limit: 'stall_timeout: 3s',
     code: 'AGENT_STALLED',
-    says: /said nothing for 3 s/,
+    says: /printed nothing for 3 s/,
     hint: /`stall_timeout` of the agent `bad`/,
   },
   'prints events and then half a line': {
@@ -117,7 +117,7 @@ describe('an agent that', () => {
   it.each([
     ['[[error]]', '', 'AGENT_FAILED', /add `retry`/],
     ['[[hang]]', '', 'TIMEOUT', /`timeout` of the agent `c`/],
-    ['[[text]]', 'output: { type: object }', 'OUTPUT_INVALID', /say in the prompt/],
+    ['[[text]]', 'output: { type: object }', 'OUTPUT_INVALID', /in the prompt/],
   ])('speaks the protocol of Claude Code fails its step: %s', async (prompt, more, code, hint) => {
     const project = agentProject({
       config: `  c: { kind: claude, command: [node, ${claude}], timeout: 5s }`,

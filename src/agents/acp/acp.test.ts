@@ -10,7 +10,7 @@ const agent = agentOf({ kind: 'acp', command: [process.execPath, program] });
 const file = () => join(lab.workspace(), 'hello.txt');
 
 describe('a session', () => {
-  test('answers', async () => {
+  test('returns the answer', async () => {
     const { result, events } = await lab.run({ agent, prompt: '[[hello]]' });
     expect(result).toMatchObject({ kind: 'ok', text: 'Hello.', sessionId: 'session-1' });
     expect(events.map(event => event.type)).toEqual(['started', 'text', 'done']);
@@ -31,7 +31,7 @@ describe('a session', () => {
     ]);
   });
 
-  test('does not edit one when it may only read', async () => {
+  test('does not edit a file with `read-only`', async () => {
     const permissions = policyOf({ preset: 'read-only' });
     const { result } = await lab.run({ agent, prompt: '[[write]]', permissions });
     expect(result).toMatchObject({
@@ -42,7 +42,7 @@ describe('a session', () => {
     expect(existsSync(file())).toBe(false);
   });
 
-  test('asks the host', async () => {
+  test('asks the host for permission', async () => {
     const permissions = policyOf({ preset: 'read-only', otherwise: 'ask' });
     const { session } = lab.open({ agent, prompt: '[[write]]', permissions });
     expect(await session.next()).toMatchObject({ kind: 'question', question: { tool: 'Edit' } });
@@ -51,18 +51,18 @@ describe('a session', () => {
     expect(existsSync(file())).toBe(true);
   });
 
-  test('goes on with an old session without telling it again', async () => {
+  test('resumes a session without replaying it', async () => {
     const { result, events } = await lab.run({ agent, prompt: '[[hello]]', resume: { sessionId: 'old' } });
     expect(result).toMatchObject({ kind: 'ok', text: 'Hello.', sessionId: 'old' });
     expect(events.filter(event => event.type === 'text')).toHaveLength(1);
   });
 
-  test('cannot go on in a copy if the agent cannot', async () => {
+  test('refuses to fork a session if the agent does not support it', async () => {
     const { result } = await lab.run({ agent, resume: { sessionId: 'old', fork: true } });
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED' } });
   });
 
-  test('gives data from a code fence', async () => {
+  test('returns structured output from a code fence', async () => {
     const outputSchema = { type: 'object', properties: { files: { type: 'array' } }, required: ['files'] };
     const { result } = await lab.run({ agent, prompt: '[[json]]', outputSchema });
     expect(result).toMatchObject({
@@ -81,16 +81,16 @@ describe('a session', () => {
     ['[[crash]]', { kind: 'failed', error: { code: 'AGENT_FAILED', exitCode: 3 } }],
     ['[[limit]]', { kind: 'limit', resetsAt: '2026-01-01T00:01:30.000Z' }],
     ['[[read-file]]', { kind: 'ok', text: 'fs/read_text_file is not offered: use your own tools' }],
-  ])('ends as the agent says: %s', async (prompt, expected) => {
+  ])('ends as the agent reports: %s', async (prompt, expected) => {
     const now = () => Date.parse('2026-01-01T00:00:00Z');
     const { result } = await lab.run({ agent, prompt }, { now });
     expect(result).toMatchObject(expected);
   });
 
-  test('is cancelled in the words of the protocol', async () => {
-    const { session, told } = lab.open({ agent, prompt: '[[hang]]' }, { graceMs: 60_000 });
+  test('is cancelled through the protocol', async () => {
+    const { session, waitFor } = lab.open({ agent, prompt: '[[hang]]' }, { graceMs: 60_000 });
     const turn = session.next();
-    await told('started');
+    await waitFor('started');
     await session.cancel();
     expect(resultOf(await turn)).toMatchObject({ kind: 'cancelled' });
     await session.close();
@@ -110,7 +110,7 @@ describe('the protocol', () => {
       [...opened, ...lines].map(line => JSON.stringify(line)),
     ).at(-1);
 
-  test('sees a failure behind an ordinary answer', () => {
+  test('detects a failure behind an ordinary answer', () => {
     const status = { codex: { threadStatus: { type: 'systemError' } } };
     const error = update({ sessionUpdate: 'session_info_update', _meta: status });
     expect(verdictOf(text('status 500'), error, { id: 3, result: { stopReason: 'end_turn' } })).toMatchObject(
@@ -124,11 +124,11 @@ describe('the protocol', () => {
     ['max_tokens', 'AGENT_FAILED'],
     ['max_turn_requests', 'AGENT_FAILED'],
     ['whatever', 'AGENT_PROTOCOL'],
-  ])('calls %s a failure', (stopReason, code) => {
+  ])('treats the stop reason %s as a failure', (stopReason, code) => {
     expect(verdictOf({ id: 3, result: { stopReason } })).toMatchObject({ verdict: { error: { code } } });
   });
 
-  test('refuses another version', () => {
+  test('refuses other protocol versions', () => {
     expect(signalsOf(acpProtocol, [{ id: 1, result: { protocolVersion: 2 } }])).toMatchObject([
       { verdict: { kind: 'failed', error: { code: 'AGENT_PROTOCOL' } } },
     ]);
@@ -153,21 +153,21 @@ describe('the protocol', () => {
     ]);
   });
 
-  test('takes names that objects have anyway as ids', () => {
+  test('accepts names of Object.prototype properties as ids', () => {
     const lines = ['constructor', '__proto__', 'toString'].flatMap(toolCallId => [
       update({ sessionUpdate: 'tool_call', toolCallId, kind: 'execute', title: 'ls' }),
       update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'completed' }),
     ]);
-    const told = eventsIn(
+    const reported = eventsIn(
       signalsOf(
         acpProtocol,
         [...opened, ...lines].map(line => JSON.stringify(line)),
       ),
     );
-    expect(told.filter(event => event.type === 'tool-end')).toHaveLength(3);
+    expect(reported.filter(event => event.type === 'tool-end')).toHaveLength(3);
   });
 
-  test('denies what is called harmless and changes files elsewhere', () => {
+  test('denies a change outside the workspace even if it claims to be harmless', () => {
     const wishes: unknown[] = [];
     const request = {
       id: 0,

@@ -27,7 +27,7 @@ describe('the command line', () => {
   ];
 
   test.each([
-    ['nothing special', {}, []],
+    ['defaults', {}, []],
     ['a model', { agent: { ...claude, model: 'opus' } }, ['--model', 'opus']],
     [
       'system prompts',
@@ -35,56 +35,56 @@ describe('the command line', () => {
       ['--append-system-prompt', 'Be brief.\n\nYou plan.'],
     ],
     ['a schema', { outputSchema: { type: 'object' } }, ['--json-schema', '{"type":"object"}']],
-    ['a chosen session', { sessionId: 'abc' }, ['--session-id', 'abc']],
-    ['an old session', { sessionId: 'abc', resume: { sessionId: 'old' } }, ['--resume', 'old']],
+    ['a chosen session id', { sessionId: 'abc' }, ['--session-id', 'abc']],
+    ['a resumed session', { sessionId: 'abc', resume: { sessionId: 'old' } }, ['--resume', 'old']],
     [
-      'a copy of an old session',
+      'a forked session',
       { sessionId: 'abc', resume: { sessionId: 'old', fork: true } },
       ['--resume', 'old', '--fork-session', '--session-id', 'abc'],
     ],
-    ['a limit of turns', { maxTurns: 3 }, ['--max-turns', '3']],
+    ['a maximum number of turns', { maxTurns: 3 }, ['--max-turns', '3']],
     [
       'read-only',
       { permissions: policyOf({ preset: 'read-only' }) },
       ['--disallowedTools', 'Edit', 'Write', 'NotebookEdit'],
     ],
     [
-      'read-only but for one thing',
+      'read-only with an exception',
       { permissions: policyOf({ preset: 'read-only', allow: ['Edit(docs/**)'], deny: ['WebFetch'] }) },
       ['--disallowedTools', 'WebFetch'],
     ],
-    ['more arguments', { agent: { ...claude, args: ['--bare'] } }, ['--bare']],
+    ['additional arguments', { agent: { ...claude, args: ['--bare'] } }, ['--bare']],
   ])('with %s', (_what, given, more) => {
     const launch = claudeLaunch(requestOf({ agent: claude, ...given }));
     expect(launch).toMatchObject({ argv: [...always, ...more], stdin: 'open' });
   });
 
-  test('never skips permissions, even for an agent that may do everything', () => {
+  test('never skips permissions, even for an agent with full access', () => {
     const { argv } = claudeLaunch(requestOf({ agent: claude, permissions: policyOf({ preset: 'full' }) }));
     expect(argv.join(' ')).not.toMatch(/skip|bypass/);
   });
 });
 
-describe('the last line', () => {
+describe('the result line', () => {
   const verdictOf = (result: Json) =>
     signalsOf(claudeProtocol, [result]).find(({ kind }) => kind === 'verdict');
   const last = { type: 'result', subtype: 'success', is_error: false, result: 'Fine.' };
 
   test.each([
-    ['is right', last, { kind: 'ok', text: 'Fine.' }],
-    ['holds data', { ...last, structured_output: { n: 1 } }, { kind: 'ok', structured: { n: 1 } }],
+    ['has a text', last, { kind: 'ok', text: 'Fine.' }],
+    ['has structured output', { ...last, structured_output: { n: 1 } }, { kind: 'ok', structured: { n: 1 } }],
     [
-      'is an error although it says success',
+      'is an error although its subtype is success',
       { ...last, is_error: true, api_error_status: 500 },
       { kind: 'failed', error: { code: 'AGENT_FAILED', hint: expect.stringContaining('retry') } },
     ],
     [
-      'says that the key is wrong',
+      'reports a rejected API key',
       { ...last, is_error: true, api_error_status: 401 },
       { kind: 'failed', error: { code: 'AGENT_LOGIN', hint: expect.stringContaining('/login') } },
     ],
     [
-      'says that too many turns were taken',
+      'reports too many turns',
       {
         type: 'result',
         subtype: 'error_max_turns',
@@ -98,19 +98,27 @@ describe('the last line', () => {
       },
     ],
     [
-      'tells a limit with its end',
+      'reports a limit with its reset time',
       { ...last, is_error: true, result: 'Claude AI usage limit reached|1800000000' },
       { kind: 'limit', resetsAt: '2027-01-15T08:00:00.000Z', error: { code: 'AGENT_LIMIT' } },
     ],
-    ['tells a limit by its status', { ...last, is_error: true, api_error_status: 429 }, { kind: 'limit' }],
-    ['was stopped', { ...last, is_error: true, terminal_reason: 'aborted_tools' }, { kind: 'stopped' }],
-    ['does not say whether it is an error', { type: 'result', result: 'x' }, { kind: 'failed' }],
+    [
+      'reports a limit by its HTTP status',
+      { ...last, is_error: true, api_error_status: 429 },
+      { kind: 'limit' },
+    ],
+    [
+      'reports an interrupt',
+      { ...last, is_error: true, terminal_reason: 'aborted_tools' },
+      { kind: 'stopped' },
+    ],
+    ['fails if `is_error` is missing', { type: 'result', result: 'x' }, { kind: 'failed' }],
   ])('%s', (_what, line, verdict) => {
     expect(verdictOf(line)).toMatchObject({ verdict });
   });
 });
 
-test('a retry and an unknown line are told', () => {
+test('a retry and an unknown line are reported as events', () => {
   const retry = {
     type: 'system',
     subtype: 'api_retry',
@@ -126,7 +134,7 @@ test('a retry and an unknown line are told', () => {
   ]);
 });
 
-test('a request that we do not know is refused, so that it does not wait for ever', () => {
+test('an unknown request is refused, so that claude does not wait forever', () => {
   const request = { type: 'control_request', request_id: 'constructor', request: { subtype: 'mcp_message' } };
   expect(signalsOf(claudeProtocol, [request])).toContainEqual({
     kind: 'send',
@@ -138,7 +146,7 @@ test('a request that we do not know is refused, so that it does not wait for eve
 });
 
 describe('a session', () => {
-  test('ends with a result in one turn, with its cost and its chosen id', async () => {
+  test('ends with a result in one turn, with its cost and the chosen id', async () => {
     const { result, events } = await lab.run({ agent, prompt: '[[hello]]', sessionId: 'abc' });
     expect(result).toEqual({
       kind: 'ok',
@@ -156,7 +164,7 @@ describe('a session', () => {
     expect(readFileSync(join(lab.workspace(), 'made.txt'), 'utf8')).toBe('made\n');
   });
 
-  test('does not use one that it denies, and says which line would allow it', async () => {
+  test('does not use a tool that the policy denies, and suggests the line that would allow it', async () => {
     const { result, events } = await lab.run({ agent, prompt: '[[bash]]' });
     expect(result).toMatchObject({
       kind: 'ok',
@@ -167,7 +175,7 @@ describe('a session', () => {
     expect(existsSync(join(lab.workspace(), 'made.txt'))).toBe(false);
   });
 
-  test('asks the host one question after another, where the policy says so', async () => {
+  test('asks the host one question after another if the policy says so', async () => {
     const permissions = policyOf({ otherwise: 'ask' });
     const { session } = lab.open({ agent, prompt: '[[two]]', permissions });
     const first = await session.next();
@@ -187,14 +195,14 @@ describe('a session', () => {
     });
   });
 
-  test('ends at a limit with the time when it resets', async () => {
+  test('ends at a limit with its reset time', async () => {
     const { result, events } = await lab.run({ agent, prompt: '[[limit]]' });
     const resetsAt = '2027-01-15T08:00:00.000Z';
     expect(result).toMatchObject({ kind: 'limit', resetsAt, error: { code: 'AGENT_LIMIT' } });
     expect(events).toContainEqual({ type: 'limit', resetsAt, reason: 'You have hit your limit' });
   });
 
-  test('goes on after a limit in the same process, if the host wants to be asked', async () => {
+  test('continues after a limit in the same process if the host is asked', async () => {
     const { session } = lab.open({ agent, prompt: '[[limit]]', onLimit: 'ask' });
     expect(await session.next()).toMatchObject({ kind: 'question', question: { kind: 'limit' } });
     const end = resultOf(await session.next({ kind: 'continue', prompt: '[[hello]]' }));
@@ -211,17 +219,17 @@ describe('a session', () => {
 
   const outputSchema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
 
-  test('gives data that fits the schema', async () => {
+  test('returns structured output that matches the schema', async () => {
     const { result } = await lab.run({ agent, prompt: '[[json]]', outputSchema });
     expect(result).toMatchObject({ kind: 'ok', structured: { n: 1 } });
   });
 
-  test('fails if the agent only talks, although it calls that a success', async () => {
+  test('fails if the agent reports success without structured output', async () => {
     const { result } = await lab.run({ agent, prompt: '[[text]]', outputSchema });
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'OUTPUT_INVALID' } });
   });
 
-  test('fails if the data does not fit, whatever the agent says', async () => {
+  test('fails if the structured output does not match the schema', async () => {
     const { result } = await lab.run({
       agent,
       prompt: '[[json]]',
@@ -230,10 +238,10 @@ describe('a session', () => {
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'OUTPUT_INVALID' } });
   });
 
-  test("is cancelled in the agent's own words", async () => {
-    const { session, told } = lab.open({ agent, prompt: '[[hang]]' }, { graceMs: 60_000 });
+  test('is cancelled through the protocol', async () => {
+    const { session, waitFor } = lab.open({ agent, prompt: '[[hang]]' }, { graceMs: 60_000 });
     const turn = session.next();
-    await told('text');
+    await waitFor('text');
     await session.cancel();
     expect(resultOf(await turn)).toMatchObject({
       kind: 'cancelled',
@@ -243,7 +251,7 @@ describe('a session', () => {
     await session.close();
   });
 
-  test('is cancelled by the signal of the host, also while a question is open', async () => {
+  test('is cancelled by the signal of the host, even while a question is open', async () => {
     const abort = new AbortController();
     const permissions = policyOf({ otherwise: 'ask' });
     const { session } = lab.open({ agent, prompt: '[[bash]]', permissions }, { signal: abort.signal });
@@ -254,7 +262,7 @@ describe('a session', () => {
     await session.close();
   });
 
-  test('that is cancelled before it begins starts nothing', async () => {
+  test('starts no process if it is cancelled first', async () => {
     const started: unknown[] = [];
     const { session } = lab.open(
       { agent, prompt: '[[hello]]' },

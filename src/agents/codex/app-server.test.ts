@@ -6,7 +6,7 @@ import { appServerLaunch, appServerProtocol } from './app-server.ts';
 
 const lab = agentLab();
 
-test('the command line', () => {
+test('the command line starts the app server with the arguments of the agent', () => {
   const agent = agentOf({ kind: 'codex', args: ['-c', 'x=1'] });
   expect(appServerLaunch(requestOf({ agent }))).toEqual({
     argv: ['codex', 'app-server', '-c', 'x=1'],
@@ -15,10 +15,10 @@ test('the command line', () => {
 });
 
 test.each([
-  ['to leave it', { allow: ['Bash(npm test)'] }, 'on-request'],
-  ['about everything that is not trusted', { deny: ['Bash(rm *)'] }, 'untrusted'],
-  ['about everything where a host answers', { otherwise: 'ask' }, 'untrusted'],
-] as const)('the thread begins with the sandbox of the preset, and asks %s', (_, rules, approvalPolicy) => {
+  ['to leave the sandbox', { allow: ['Bash(npm test)'] }, 'on-request'],
+  ['about untrusted commands if there are `deny` rules', { deny: ['Bash(rm *)'] }, 'untrusted'],
+  ['about untrusted commands if there is a host to ask', { otherwise: 'ask' }, 'untrusted'],
+] as const)('a thread starts in the sandbox of the preset and asks %s', (_, rules, approvalPolicy) => {
   const request = requestOf({ permissions: policyOf({ preset: 'read-only', ...rules }), cwd: '/work' });
   expect(signalsOf(appServerProtocol, [{ id: 1, result: {} }], { request })).toEqual([
     { kind: 'send', message: { method: 'initialized' } },
@@ -33,19 +33,21 @@ test.each([
   ]);
 });
 
-test('usage that was there before a resumed thread is not counted', () => {
+test('the first update of a resumed thread counts only the last request', () => {
   const counts = (inputTokens: number) => ({ inputTokens, outputTokens: 1, cachedInputTokens: 0 });
   const update = (total: number, last: number) => ({
     method: 'thread/tokenUsage/updated',
     params: { tokenUsage: { total: counts(total), last: counts(last) } },
   });
-  const told = eventsIn(
+  const reported = eventsIn(
     signalsOf(appServerProtocol, [update(1000, 100), update(1000, 100), update(1050, 50)]),
   );
-  expect(told.map(event => (event.type === 'usage' ? event.inputTokens : undefined))).toEqual([100, 0, 50]);
+  expect(reported.map(event => (event.type === 'usage' ? event.inputTokens : undefined))).toEqual([
+    100, 0, 50,
+  ]);
 });
 
-test('a resumed thread does not tell its turns again, and a schema goes with the turn', () => {
+test('a resumed thread excludes its old turns, and the turn carries the schema', () => {
   const outputSchema = { type: 'object' };
   const request = requestOf({ resume: { sessionId: 'old' }, outputSchema });
   const lines = [
@@ -60,7 +62,7 @@ test('a resumed thread does not tell its turns again, and a schema goes with the
   ]);
 });
 
-describe('what it asks for', () => {
+describe('a permission request', () => {
   const wishes: unknown[] = [];
   const rule: ProtocolContext['rule'] = (tool, input) => {
     wishes.push([tool, input]);
@@ -74,11 +76,11 @@ describe('what it asks for', () => {
     return wishes[0];
   };
 
-  test('is the command itself and not the shell around it', () => {
+  test('names the command without the shell around it', () => {
     expect(wishOf({ command: "/bin/bash -lc 'npm test'" })).toEqual(['Bash', { command: 'npm test' }]);
   });
 
-  test('is a host, where a command wants to reach one', () => {
+  test('names the host that a command wants to reach', () => {
     const networkApprovalContext = { host: 'example.com', protocol: 'https' };
     expect(wishOf({ command: 'npm test', networkApprovalContext })).toEqual([
       'WebFetch',
@@ -86,12 +88,12 @@ describe('what it asks for', () => {
     ]);
   });
 
-  test('is another thing than the command that is typed into', () => {
+  test('distinguishes input to a running command from the command', () => {
     expect(wishOf({ kind: 'writeStdin', command: 'npm test' })).toMatchObject(['WriteStdin', {}]);
   });
 });
 
-test('an error that it will try again is told with its reason', () => {
+test('an error that codex retries is reported with its reason', () => {
   const error = { message: 'Reconnecting... 2/5', additionalDetails: 'high demand' };
   const line = { method: 'error', params: { error, willRetry: true } };
   expect(eventsIn(signalsOf(appServerProtocol, [line]))).toEqual([
@@ -105,14 +107,14 @@ test.each([
   [{ responseTooManyFailedAttempts: { httpStatusCode: 429 } }, { kind: 'limit' }],
   [{ httpConnectionFailed: { httpStatusCode: null } }, { kind: 'failed', error: { code: 'AGENT_FAILED' } }],
   ['constructor', { kind: 'failed', error: { code: 'AGENT_FAILED' } }],
-])('a turn that failed by %j', (codexErrorInfo, verdict) => {
+])('a turn that failed with %j has the right verdict', (codexErrorInfo, verdict) => {
   const turn = { status: 'failed', error: { message: 'no', codexErrorInfo } };
   expect(signalsOf(appServerProtocol, [{ method: 'turn/completed', params: { turn } }])).toMatchObject([
     { verdict },
   ]);
 });
 
-/** Asks about one command and one change, and tells what it was answered. */
+/** Asks about one command and one change, and reports both answers. */
 const server = `
   import { createInterface } from 'node:readline';
   const print = message => console.log(JSON.stringify(message));
@@ -144,7 +146,7 @@ const server = `
 describe('a session', () => {
   const agent = () => agentOf({ kind: 'codex', command: lab.program(server) });
 
-  test('is asked for approvals, which the policy gives or not', async () => {
+  test('decides permission requests by the policy', async () => {
     const permissions = policyOf({ allow: ['Bash(npm test)'] });
     const { result } = await lab.run({ agent: agent(), permissions });
     expect(result).toMatchObject({
@@ -155,7 +157,7 @@ describe('a session', () => {
     });
   });
 
-  test('hands them on to the host where the policy says so', async () => {
+  test('passes permission requests to the host if the policy says so', async () => {
     const permissions = policyOf({ otherwise: 'ask' });
     const { session } = lab.open({ agent: agent(), permissions });
     expect(await session.next()).toMatchObject({
@@ -166,7 +168,7 @@ describe('a session', () => {
     await session.close();
   });
 
-  test('is interrupted in its own words', async () => {
+  test('is interrupted through its protocol', async () => {
     const permissions = policyOf({ otherwise: 'ask' });
     const { session } = lab.open({ agent: agent(), permissions }, { graceMs: 60_000 });
     await session.next();

@@ -12,20 +12,20 @@ describe('the command line', () => {
   const begin = ['codex', 'exec', '--json', '--skip-git-repo-check', '-s'];
 
   test.each([
-    ['nothing special', {}, [...begin, 'workspace-write', 'Do it.']],
+    ['defaults', {}, [...begin, 'workspace-write', 'Do it.']],
     ['read-only', { permissions: policyOf({ preset: 'read-only' }) }, [...begin, 'read-only', 'Do it.']],
     [
-      'everything allowed',
+      'full permissions',
       { permissions: policyOf({ preset: 'full' }) },
       [...begin, 'danger-full-access', 'Do it.'],
     ],
     [
-      'a model and more',
+      'a model and additional arguments',
       { agent: { ...codex, model: 'gpt-5.5', args: ['-c', 'x=1'] } },
       [...begin, 'workspace-write', '-m', 'gpt-5.5', '-c', 'x=1', 'Do it.'],
     ],
     [
-      'an old session',
+      'a resumed session',
       { resume: { sessionId: 'old' } },
       [...begin, 'workspace-write', 'resume', 'old', 'Do it.'],
     ],
@@ -34,32 +34,32 @@ describe('the command line', () => {
       { outputSchema: { type: 'object' } },
       [...begin, 'workspace-write', '--output-schema', '/tmp/x/schema.json', 'Do it.'],
     ],
-    ['a prompt like an option', { prompt: '-h' }, [...begin, 'workspace-write', '--', '-h']],
+    ['a prompt that looks like an option', { prompt: '-h' }, [...begin, 'workspace-write', '--', '-h']],
   ])('with %s', (_what, given, argv) => {
     const launch = codexLaunch(requestOf({ agent: codex, ...given }), '/tmp/x');
     expect(launch).toMatchObject({ argv, stdin: 'ignore' });
   });
 
-  test('hands a prompt that is too long for an argument over on an input that ends', () => {
+  test('passes a prompt that is too long for an argument on standard input', () => {
     const prompt = 'x'.repeat(200_000);
     const launch = codexLaunch(requestOf({ agent: codex, prompt }), '/tmp/x');
     expect(launch.stdin).toEqual({ text: prompt });
     expect(launch.argv.at(-1)).toBe('-');
   });
 
-  test('refuses a copy of a session', () => {
+  test('refuses to fork a session', () => {
     const request = requestOf({ agent: codex, resume: { sessionId: 'old', fork: true } });
     expect(() => codexLaunch(request, '/tmp/x')).toThrow('cannot fork a session');
   });
 });
 
-describe('the events', () => {
+describe('the event stream', () => {
   const completed = {
     type: 'turn.completed',
     usage: { input_tokens: 300, cached_input_tokens: 100, output_tokens: 30 },
   };
 
-  test('count on when a thread is resumed: only what is new is told', () => {
+  test('reports only the new usage of a resumed thread', () => {
     const usage = { inputTokens: 200, cachedTokens: 50, outputTokens: 20, costUsd: null };
     const request = requestOf({ resume: { sessionId: 'old', usage } });
     expect(eventsIn(signalsOf(codexProtocol, [completed], { request }))).toEqual([
@@ -67,7 +67,7 @@ describe('the events', () => {
     ]);
   });
 
-  test('call a command that fails a tool that fails', () => {
+  test('reports a failed command as a failed tool', () => {
     const item = {
       id: 'item_0',
       type: 'command_execution',
@@ -81,7 +81,7 @@ describe('the events', () => {
     ]);
   });
 
-  test('do not end with an error that is only a warning', () => {
+  test('does not end with an error that is only a warning', () => {
     const signals = signalsOf(codexProtocol, [{ type: 'error', message: 'Reconnecting... 1/5' }, completed]);
     expect(eventsIn(signals)).toContainEqual({ type: 'retry', attempt: 1, reason: 'Reconnecting... 1/5' });
     expect(signals.at(-1)).toMatchObject({ verdict: { kind: 'ok' } });
@@ -94,14 +94,14 @@ describe('the events', () => {
       { kind: 'limit', resetsAt: '2026-01-01T02:05:00.000Z' },
     ],
     ['unexpected status 401 Unauthorized', { kind: 'failed', error: { code: 'AGENT_LOGIN' } }],
-  ])('fail with "%s"', (message, verdict) => {
+  ])('turns "%s" into a verdict', (message, verdict) => {
     expect(signalsOf(codexProtocol, [{ type: 'turn.failed', error: { message } }])).toMatchObject([
       { verdict },
     ]);
   });
 });
 
-test('a session goes from thread to result', async () => {
+test('a session reports its thread, events and result', async () => {
   const source = `
     for (const line of [
       { type: 'thread.started', thread_id: 't1' },
@@ -113,7 +113,7 @@ test('a session goes from thread to result', async () => {
   expect(result).toMatchObject({ kind: 'ok', text: 'Do it.', sessionId: 't1', usage: { outputTokens: 2 } });
 });
 
-test('a limit ends the session, whatever the host would say: nothing is left to go on', async () => {
+test('a limit ends the session without asking the host, because the process cannot continue', async () => {
   const message = 'exceeded retry limit, last status: 429 Too Many Requests';
   const source = `console.log(JSON.stringify({ type: 'turn.failed', error: { message: ${JSON.stringify(message)} } }));`;
   const agent = agentOf({ kind: 'codex', command: lab.program(source) });
@@ -121,7 +121,7 @@ test('a limit ends the session, whatever the host would say: nothing is left to 
   expect(result).toMatchObject({ kind: 'limit', error: { message } });
 });
 
-describe('the program behind the wrapper', () => {
+describe('the native program behind the wrapper', () => {
   const platform = `codex-${process.platform}-${process.arch}`;
   const wrapper = () => place('node_modules/@openai/codex/bin/codex.js');
 
@@ -144,13 +144,13 @@ describe('the program behind the wrapper', () => {
     expect(nativeCodex(link)).toBe(native);
   });
 
-  test('is not one for another machine', () => {
+  test('is never one for another platform', () => {
     place('node_modules/@openai/codex/vendor/aarch64-pc-windows-msvc/codex/codex');
     place('node_modules/@openai/codex/vendor/x86_64-pc-windows-msvc/codex/codex');
     expect(nativeCodex(wrapper())).toBeUndefined();
   });
 
-  test('is not looked for where there is no wrapper', () => {
+  test('is not searched for if there is no wrapper', () => {
     expect(nativeCodex(place('bin/codex'))).toBeUndefined();
     expect(nativeCodex('/no/such/file')).toBeUndefined();
   });

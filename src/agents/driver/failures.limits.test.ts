@@ -3,7 +3,7 @@ import { isLimitText, readReset, resetFromEpoch } from './failures.ts';
 
 const now = Date.parse('2026-06-01T12:00:30Z');
 
-describe('words that mean a limit', () => {
+describe('a limit is recognized', () => {
   test.each([
     ["You've hit your limit · resets 3pm (Europe/Berlin)", '2026-06-01T13:00:00.000Z'],
     ['Claude AI usage limit reached|1800000000', '2027-01-15T08:00:00.000Z'],
@@ -13,13 +13,13 @@ describe('words that mean a limit', () => {
     ['usage limit reached, resets at 1:30am (UTC)', '2026-06-02T01:30:00.000Z'],
     ['HTTP 429', undefined],
     ['usage limit reached, resets 3pm (Nowhere/Land)', undefined],
-  ])('%s', (text, resetsAt) => {
+  ])('in: %s', (text, resetsAt) => {
     expect(isLimitText(text)).toBe(true);
     expect(readReset(text, now)).toBe(resetsAt);
   });
 
   test.each(['The file is limited to 10 lines', 'error 500', 'Credit balance is too low'])(
-    'not: %s',
+    'but not in: %s',
     text => {
       expect(isLimitText(text)).toBe(false);
     },
@@ -33,6 +33,6 @@ test.each([
   [Number.NaN, undefined],
   [1e20, undefined],
   [undefined, undefined],
-])('the number %s is the time %s', (epoch, timestamp) => {
+])('the epoch %s is the time %s', (epoch, timestamp) => {
   expect(resetFromEpoch(epoch)).toBe(timestamp);
 });

@@ -12,13 +12,13 @@ test.each([
   ['unexpected status 503 Service Unavailable', undefined],
   ['stream disconnected before completion', undefined],
   ['Something broke', 500],
-])('%s: the hint is to try again', (message, status) => {
+])('%s: the hint suggests a retry', (message, status) => {
   expect(hintOf(message, status)).toContain('add `retry`');
 });
 
 test.each([
   ['It found 500 files', undefined],
   ['the server is overloaded', 400],
-])('%s: the hint is not to try again', (message, status) => {
+])('%s: the hint does not suggest a retry', (message, status) => {
   expect(hintOf(message, status)).not.toContain('add `retry`');
 });

@@ -9,7 +9,7 @@ import { pathsOf } from './rules.ts';
 
 const workspace = '/home/ana/tree';
 
-/** As the caller resolves them, without links. */
+/** Resolves paths as the caller does, ignoring symbolic links. */
 const decideOn = (policy: Partial<PermissionPolicy>, tool: string, input: Json = {}) =>
   decide(policyOf(policy), {
     tool,
@@ -59,7 +59,7 @@ describe('a preset', () => {
   });
 });
 
-describe('a rule that allows', () => {
+describe('an `allow` rule', () => {
   test.each([
     ['Bash(npm test)', 'Bash', bash('npm test'), 'allow'],
     ['Bash(npm test)', 'Bash', bash('npm test 2>&1'), 'allow'],
@@ -108,19 +108,19 @@ describe('a rule that allows', () => {
     expect(decideOn({ preset: 'read-only', allow: [rule] }, tool, input).kind).toBe(expected);
   });
 
-  test('may join others to allow a list of commands', () => {
+  test('allows a list of commands together with other rules', () => {
     const policy = { allow: ['Bash(npm ci)'], checks: ['npm test'] };
     expect(decideOn(policy, 'Bash', bash('npm ci && npm test')).kind).toBe('allow');
   });
 
-  test('is not needed for the checks of the step, which mean themselves alone', () => {
+  test('is not needed for the exact check commands of the step', () => {
     const policy = { checks: ['test -f *.js | wc -l > out'] };
     expect(decideOn(policy, 'Bash', bash('test -f *.js | wc -l > out')).kind).toBe('allow');
     expect(decideOn(policy, 'Bash', bash('test -f /etc/passwd.js | wc -l > out')).kind).toBe('deny');
   });
 });
 
-describe('a rule that denies', () => {
+describe('a `deny` rule', () => {
   test.each([
     ['Bash(rm *)', 'Bash', bash('rm -rf x')],
     ['Bash(rm *)', 'Bash', bash('ls && rm x')],
@@ -133,12 +133,12 @@ describe('a rule that denies', () => {
     ['Read(//etc/**)', 'Read', file('/etc/passwd')],
     ['WebFetch', 'WebFetch', { url: 'https://example.com' }],
     ['mcp__db', 'mcp__db__drop', {}],
-  ])('%s wins over everything: %s(%j)', (rule, tool, input) => {
+  ])('%s takes precedence over everything: %s(%j)', (rule, tool, input) => {
     const decision = decideOn({ preset: 'full', allow: [tool], deny: [rule] }, tool, input);
     expect(decision).toEqual({ kind: 'deny', message: expect.stringContaining(rule) });
   });
 
-  test('leaves the rest alone', () => {
+  test('does not affect other requests', () => {
     expect(decideOn({ deny: ['Read(.env)'] }, 'Read', file('.envrc')).kind).toBe('allow');
     expect(decideOn({ preset: 'full', deny: ['Bash(rm *)'] }, 'Bash', bash('rmdir x')).kind).toBe('allow');
   });
@@ -154,7 +154,7 @@ describe('a denial', () => {
       'allow: ["Bash(npm test)", "WebFetch(domain:example.com)"]',
     ],
     ['mcp__db__query', {}, 'allow: ["Bash(npm test)", "mcp__db__query"]'],
-  ])('names the line that would allow it, and that line does: %s(%j)', (tool, input, lineToAdd) => {
+  ])('suggests a line that allows the request: %s(%j)', (tool, input, lineToAdd) => {
     const allow = ['Bash(npm test)'];
     expect(decideOn({ allow }, tool, input)).toMatchObject({
       kind: 'deny',
@@ -166,7 +166,7 @@ describe('a denial', () => {
   });
 });
 
-describe('whatever an agent asks for', () => {
+describe('for any request of an agent', () => {
   const part = fc.constantFrom('..', '.', '', 'src', 'a.ts', '.git', 'work', 'tree', 'etc', '~', '*', '\0');
   const path = fc
     .tuple(fc.boolean(), fc.array(part, { maxLength: 6 }))
@@ -190,7 +190,7 @@ describe('whatever an agent asks for', () => {
     'Read',
   ]);
 
-  test('nothing outside of the workspace is ever changed by `edit`', () => {
+  test('`edit` never allows changes outside the workspace', () => {
     fc.assert(
       fc.property(editing, input, relativeRules, (tool, given, allow) => {
         const isOutside = pathsOf(tool, given).some(
@@ -203,7 +203,7 @@ describe('whatever an agent asks for', () => {
     );
   });
 
-  test('`read-only` without rules changes nothing at all', () => {
+  test('`read-only` without rules never allows changes', () => {
     const tool = fc.oneof(editing, fc.constantFrom('Bash', 'WebFetch', 'mcp__a__b'), fc.string());
     fc.assert(
       fc.property(tool, fc.jsonValue(), (name, given) => {
@@ -213,7 +213,7 @@ describe('whatever an agent asks for', () => {
     );
   });
 
-  test('a command rule allows nothing that begins another command', () => {
+  test('a command rule never allows a line that starts another command', () => {
     const tail = fc.constantFrom(';', '&&', '||', '|', '&', '\n', '$(', '`', '<(', '>', '<', '(');
     fc.assert(
       fc.property(tail, fc.string(), fc.string(), (sign, before, after) => {
@@ -226,7 +226,7 @@ describe('whatever an agent asks for', () => {
   });
 });
 
-test('paths are taken from wherever a tool may name them', () => {
+test('paths are read from every field in which a tool can name them', () => {
   expect(pathsOf('Edit', { file_path: 'a', changes: [{ path: 'b' }], paths: ['c'] })).toEqual([
     'a',
     'c',

@@ -27,6 +27,6 @@ test.each([
   ['dangling/file', 'out/missing/file'],
   ['twice', 'out/missing'],
   ['loop/x', 'in/loop/x'],
-])('%s is really %s', (path, real) => {
+])('%s resolves to %s', (path, real) => {
   expect(realPathOf(path, join(folder, 'in'))).toBe(join(folder, real));
 });

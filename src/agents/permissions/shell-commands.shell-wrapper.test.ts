@@ -22,10 +22,10 @@ test.each([
   '/bin/bash script.sh',
   '/bin/bash -lc',
   '',
-])('%s is left as it is', line => {
+])('%s is not unwrapped', line => {
   expect(insideShell(line)).toBe(line);
 });
 
-test('only the outermost shell is taken away', () => {
+test('only the outermost shell is unwrapped', () => {
   expect(insideShell(`/bin/bash -lc "/bin/bash -lc 'npm test'"`)).toBe("/bin/bash -lc 'npm test'");
 });

@@ -45,7 +45,7 @@ describe('a script', () => {
     ]);
   });
 
-  test('ends with a result, which is checked like that of any agent', async () => {
+  test('ends with a result, which is validated like the result of any agent', async () => {
     const outputSchema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
     const good = agentWith([{ result: { text: 'Fine.', output: { n: 1 } } }, { fail: 'not reached' }]);
     const bad = agentWith([{ result: { output: { n: 'one' } } }]);
@@ -60,11 +60,11 @@ describe('a script', () => {
   });
 
   test.each([
-    ['fails', { fail: 'out of ideas' }, /out of ideas/],
-    ['runs a command that fails', { run: 'echo why >&2; exit 3' }, /code 3\nwhy/],
-    ['replaces what is not there', { replace: { path: 'a', from: 'x', to: 'y' } }, /does not contain "x"/],
+    ['has a `fail` step', { fail: 'out of ideas' }, /out of ideas/],
+    ['runs a failing command', { run: 'echo why >&2; exit 3' }, /code 3\nwhy/],
+    ['replaces a missing text', { replace: { path: 'a', from: 'x', to: 'y' } }, /does not contain "x"/],
     ['commits nothing', { commit: 'empty' }, /code 1/],
-  ] as const)('that %s is a failure', async (_what, step, message) => {
+  ] as const)('fails if it %s', async (_what, step, message) => {
     git('init', '-q');
     writeFileSync(path('a'), '');
     git('add', '-A');
@@ -94,19 +94,19 @@ describe('a script', () => {
     },
   );
 
-  test('can stand in a file of the workspace', async () => {
+  test('can be a file in the workspace', async () => {
     writeFileSync(path('script.yaml'), '- say: from a file\n');
     const { result } = await lab.run({ agent: agentOf({ kind: 'scripted', scriptFile: 'script.yaml' }) });
     expect(result).toMatchObject({ kind: 'ok', text: 'from a file' });
   });
 
-  test('that cannot be read says what is wrong', async () => {
+  test('reports why a file cannot be used', async () => {
     writeFileSync(path('script.yaml'), '- shout: hello\n');
     const { result } = await lab.run({ agent: agentOf({ kind: 'scripted', scriptFile: 'script.yaml' }) });
     expect(result).toMatchObject({ error: { message: expect.stringMatching(/script\.yaml.*one of say/s) } });
   });
 
-  test('asks for permission, which the policy gives or not', async () => {
+  test('asks for permission, which the policy allows or denies', async () => {
     const ask = { ask: { tool: 'Bash', input: { command: 'npm test' } } };
     const agent = agentWith([ask, { say: 'Allowed.' }]);
     const denied = await lab.run({ agent });
@@ -119,7 +119,7 @@ describe('a script', () => {
     expect(allowed.result).toMatchObject({ kind: 'ok', text: 'Allowed.', denials: [] });
   });
 
-  test('asks the host about permissions and limits, and goes on', async () => {
+  test('asks the host about permissions and limits, then continues', async () => {
     const limit = { limit: { resets_at: '2026-01-01T00:00:00Z' } };
     const script = [{ ask: { tool: 'Bash', input: { command: 'ls' } } }, limit, { say: 'Went on.' }];
     const permissions = policyOf({ otherwise: 'ask' });
@@ -135,7 +135,7 @@ describe('a script', () => {
     await session.close();
   });
 
-  test('ends at a limit otherwise', async () => {
+  test('ends at a limit if the host is not asked', async () => {
     const { result } = await run({ limit: { resets_at: '2026-01-01T00:00:00Z', reason: 'used up' } });
     expect(result).toMatchObject({
       kind: 'limit',
@@ -153,16 +153,16 @@ describe('cancelling', () => {
   ] as const)('ends %s', async (_what, step) => {
     const permissions = policyOf({ otherwise: 'ask' });
     const agent = agentWith([{ say: 'here' }, step, { write: { path: 'late.txt', content: '' } }]);
-    const { session, told } = lab.open({ agent, permissions });
+    const { session, waitFor } = lab.open({ agent, permissions });
     void session.next();
-    await told('text');
+    await waitFor('text');
     await session.cancel();
     expect(resultOf(await session.next())).toMatchObject({ kind: 'cancelled' });
     await session.close();
     expect(existsSync(path('late.txt'))).toBe(false);
   });
 
-  test('before it begins does nothing at all', async () => {
+  test('before the start prevents every step', async () => {
     const agent = agentWith([{ write: { path: 'late.txt', content: '' } }]);
     const { session } = lab.open({ agent }, { signal: AbortSignal.abort() });
     expect(resultOf(await session.next())).toMatchObject({ kind: 'cancelled' });

@@ -55,7 +55,7 @@ describe('an agent', () => {
 
   test('is reported as killed if it is killed from outside', async () => {
     const { unit } = await stepWith("process.kill(process.pid, 'SIGKILL')");
-    expect(await unit.work()).toMatchObject(failed('KILLED', /SIGKILL/, /run the step again/));
+    expect(await unit.work()).toMatchObject(failed('KILLED', /SIGKILL/, /retry the step/));
   });
 
   test('is stopped after its timeout if it hangs, and its work is kept', async () => {
@@ -82,7 +82,7 @@ describe('an agent', () => {
     const { lab } = await stepWith(forever);
     const unit = lab.unit(agentBody(), { model: { timeout: { stallMs: 300 } } });
     expect(await unit.work()).toMatchObject(
-      failed('AGENT_STALLED', /said nothing for 0\.3 s/, /`timeout.stall` of the step/),
+      failed('AGENT_STALLED', /printed nothing for 0\.3 s/, /`timeout.stall` of the step/),
     );
   });
 

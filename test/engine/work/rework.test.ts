@@ -82,7 +82,7 @@ describe('the output of an agent', () => {
   });
 
   test.each([
-    ['is not JSON', 'echo Hello.', /without data/],
+    ['is not JSON', 'echo Hello.', /no structured output/],
     ['does not match the schema', `echo '{"n":"x"}'`, /n: /],
     ['is refused by the step', `echo '{"n":0}'`, /above 0/],
   ])('is OUTPUT_INVALID if it %s', async (_, script, message) => {
