@@ -9,27 +9,27 @@ import type { Program } from './perform/perform.ts';
 import type { Stage } from './perform/stage.ts';
 
 export interface Packages {
-  /** The nearest folder `node_modules` of the project, if there is one. */
+  /** Nearest `node_modules` folder of the project, if there is one. */
   readonly installed: string | undefined;
-  /** The folder of Reprise itself, in case it is not installed there. */
+  /** Folder of Reprise itself, in case it is not installed there. */
   readonly reprise: string;
 }
 
-/** What the playing of cases is given of the process that it runs in. */
+/** Services and settings of the process that performs cases. */
 export interface TestContext {
   readonly program: Program;
-  /** Of this process: recordings are made in it, replays see next to nothing of it. */
+  /** Environment of this process. Recordings use it, replays see almost nothing of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Aborted when recording is to stop. */
+  /** Signal that stops recording. */
   readonly interrupt?: AbortSignal | undefined;
-  /** Of Reprise. */
+  /** Version of Reprise. */
   readonly version: string;
-  /** What workflows that are modules may import. */
+  /** Packages that workflow modules can import. */
   readonly packages: Packages;
 }
 
-/** What a recording is made with. */
+/** Returns the versions and the time for the header of a recording. */
 export const madeNow = async (
   git: Git,
   { version }: Pick<TestContext, 'version'>,
@@ -40,14 +40,14 @@ export const madeNow = async (
   recorded_at: toTimestamp(systemClock.now()),
 });
 
-/** The folders of a stage, as they are called on tapes. */
+/** Returns the folders of a stage with their names on tapes. */
 export const stagePaths = ({ folder, repo, home }: Stage): readonly NamedPath[] => [
   { name: 'repo', path: repo },
   { name: 'home', path: home },
   { name: 'stage', path: folder },
 ];
 
-/** Sessions as the case wants them: with its model, and without thoughts unless they are to be shown. */
+/** Applies the settings of a case to sessions: its model, and whether thoughts are shown. */
 export const settled =
   (
     open: SessionFactory,

@@ -5,8 +5,8 @@ import { type CaseResult, caseTitle, type FailureKind, summaryOf } from './resul
 const failedWith = (...kinds: readonly FailureKind[]): CaseResult =>
   caseResult({ status: 'failed', failures: kinds.map(kind => ({ kind, message: 'm' })) });
 
-describe('how a test run ends', () => {
-  it('counts', () => {
+describe('the summary of a test run', () => {
+  it('counts cases by status', () => {
     expect(summaryOf(mixedResults)).toEqual({
       total: 5,
       passed: 1,
@@ -35,7 +35,7 @@ describe('how a test run ends', () => {
     expect(summaryOf(results).exitCode).toBe(exitCode);
   });
 
-  it('calls cases as they are typed', () => {
+  it('names cases as they are typed', () => {
     expect([caseTitle({ group: 'a/b', name: 'c' }), caseTitle({ group: '', name: 'c' })]).toEqual([
       'a/b/c',
       'c',

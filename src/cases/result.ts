@@ -1,60 +1,60 @@
 import { type ExitCode, exitCodes } from '../project/index.ts';
 
-/** How one case of a test run ended. */
+/** Status of a case after a test run. */
 export type CaseStatus = 'passed' | 'failed' | 'recorded' | 'accepted' | 'skipped';
 
-/** What went wrong in a case. */
+/** Kind of failure of a case. */
 export type FailureKind =
-  /** The replay asked for something else than was recorded. */
+  /** The replay does not match the recording. */
   | 'diverged'
   | 'snapshot'
   | 'expectation'
-  /** Fewer lanes were alive at once, or changed places, than in the recording. */
+  /** Fewer lanes ran in parallel, or switched, than in the recording. */
   | 'witness'
   | 'trigger'
-  /** A secret or a path of this machine was about to be written. */
+  /** A recording would contain a secret or a path of this machine. */
   | 'leak'
-  /** Entries or files that nothing asked for. */
+  /** The replay did not request all entries or files. */
   | 'left-over'
   | 'definition'
   | 'timeout'
   | 'error'
-  /** Another order, or a crash, breaks something. */
+  /** Another order or a crash breaks the case. */
   | 'race'
-  /** The recording is older than what it was made from. */
+  /** A prompt or script has changed since it was recorded. */
   | 'stale';
 
 export interface CaseFailure {
   readonly kind: FailureKind;
-  /** What happened, for a person; the first line says it alone. */
+  /** Message for people. Its first line makes sense on its own. */
   readonly message: string;
-  /** What to type or change next, one a line. */
+  /** Next steps, one per line. */
   readonly hint?: string | undefined;
-  /** Relative to where the tests were started. */
+  /** Path relative to the working directory. */
   readonly file?: string | undefined;
   readonly line?: number | undefined;
   readonly diff?: string | undefined;
-  /** The step of the case, if it is the failure of one. */
+  /** Name of the command that failed, if it was a single one. */
   readonly step?: string | undefined;
 }
 
 interface CaseStepResult {
   readonly name: string;
-  /** `null` if it was killed before it had one. */
+  /** Exit code, or `null` if the command was killed before it had one. */
   readonly exitCode: number | null;
   readonly output: string;
 }
 
 export interface CaseResult {
   readonly name: string;
-  /** The folders between `cases/` and the folder of the case; empty without any. */
+  /** Folders between `cases/` and the folder of the case. May be empty. */
   readonly group: string;
-  /** The case file, relative to where the tests were started. */
+  /** Path of the case file, relative to the working directory. */
   readonly file: string;
   readonly status: CaseStatus;
   readonly durationMs: number;
   readonly failures: readonly CaseFailure[];
-  /** What is worth saying about a case that is not a failure. */
+  /** Remarks that are not failures. */
   readonly notes: readonly string[];
   readonly steps: readonly CaseStepResult[];
 }
@@ -76,14 +76,14 @@ export interface TestSummary {
   readonly exitCode: number;
 }
 
-/** Follows a test run. It writes where it was told to when it was made, and never fails a case. */
+/** Reports the progress of a test run. Never affects the result of a case. */
 export interface TestReporter {
   onStart?(cases: readonly CaseName[]): void;
   onCase?(result: CaseResult): void;
   onEnd?(summary: TestSummary): void;
 }
 
-/** What a replay ends with that is not what was recorded. */
+/** Kinds of failures that mean that a replay does not match its recording. */
 const divergences: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'diverged',
   'witness',
@@ -91,7 +91,7 @@ const divergences: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'stale',
 ]);
 
-/** `durationMs` is how long it took for whoever waited; that of all cases together unless it is given. */
+/** Summarizes a test run. `durationMs` defaults to the sum over all cases. */
 export function summaryOf(results: readonly CaseResult[], durationMs = totalOf(results)): TestSummary {
   const count = (status: CaseStatus) => results.filter(result => result.status === status).length;
   return {
@@ -109,7 +109,7 @@ export function summaryOf(results: readonly CaseResult[], durationMs = totalOf(r
 const totalOf = (results: readonly CaseResult[]): number =>
   results.reduce((total, result) => total + result.durationMs, 0);
 
-/** A replay that diverged says most, then a case file with a mistake in it, then everything else. */
+/** Returns the exit code: divergence takes precedence over invalid case files, and those over other failures. */
 function exitCodeOf(results: readonly CaseResult[]): ExitCode {
   const failed = results.filter(({ status }) => status === 'failed');
   const kinds = failed.flatMap(({ failures }) => failures.map(({ kind }) => kind));
@@ -118,6 +118,6 @@ function exitCodeOf(results: readonly CaseResult[]): ExitCode {
   return failed.length > 0 ? exitCodes.failed : exitCodes.ok;
 }
 
-/** As it is typed after `reprise test`. */
+/** Returns the argument for `reprise test`. */
 export const caseTitle = ({ name, group }: Pick<CaseName, 'name' | 'group'>): string =>
   group === '' ? name : `${group}/${name}`;

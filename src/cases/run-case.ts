@@ -12,14 +12,14 @@ import { type CaseFailure, type CaseResult, caseTitle } from './result.ts';
 import { checkSnapshot, type SnapshotMode } from './snapshot/snapshot.ts';
 
 export interface CaseOptions {
-  /** Play it for real, and keep what happens. */
+  /** Whether to perform the case for real and record it. */
   readonly record: boolean;
-  /** Of it, only this step; the others stay as they were recorded. */
+  /** Name of the only command to record. All others replay their recording. */
   readonly step?: string | undefined;
   readonly snapshots: SnapshotMode;
 }
 
-/** Plays one case and compares it with its snapshot. Never throws what a case can be blamed for. */
+/** Performs one case and compares it with its snapshot. Problems of the case become failures, not exceptions. */
 export async function runCase(
   found: FoundCase,
   options: CaseOptions,
@@ -68,7 +68,7 @@ async function outcomeOf(found: FoundCase, { record, step, snapshots }: CaseOpti
   return { status, failures: [], played } as const;
 }
 
-/** What breaks in another order: in those that broke something before, and in some more if the case asks for it. */
+/** Returns failures of other orders: known races, and explored orders if the case asks for them. */
 async function otherOrders(
   found: FoundCase,
   { explore }: CaseManifest,

@@ -32,8 +32,8 @@ import { type AppliedMark, type DeltaOptions, Deltas, VcrSession } from './serve
 const defaultTimeoutMs = 120_000;
 
 /**
- * Plays a case whose sessions were put together by hand: git, locks, scripts and landing are real, the clock and ids are
- * the same wherever it is played, and lanes take turns.
+ * Performs a `[worker_test]` case, whose sessions are listed in the case file. Git, locks, scripts and landings are real,
+ * the clock and ids are deterministic, and lanes take turns.
  */
 export async function playComposed(
   found: FoundCase,
@@ -98,8 +98,8 @@ async function playOn(stage: Stage, { found, manifest, context }: ComposedContex
     ...sessions.leftOver().map(
       (what): CaseFailure => ({
         kind: 'left-over',
-        message: `unused session: ${what}`,
-        hint: 'remove it from the case, or find out why the worker ended before it was used',
+        message: `a session was never requested: ${what}`,
+        hint: 'remove it from the case, or find out why the worker stopped earlier',
         file: found.displayFile,
       }),
     ),
@@ -114,7 +114,7 @@ const blobsOf =
   (sha: string): Uint8Array =>
     readFileSync(join(folder, 'blobs', sha));
 
-/** Looked for in the case, beside it, and among the sessions of its neighbours. */
+/** Loads a session from the case, the folder beside it, or the sessions shared with sibling cases. */
 function loadSession(vcr: string, found: FoundCase, { cwd }: TestContext): SessionFile {
   const { folder, displayFile } = found;
   const places = [join(folder, 'sessions'), folder, join(folder, '..', 'sessions'), join(folder, '..')];
@@ -123,39 +123,35 @@ function loadSession(vcr: string, found: FoundCase, { cwd }: TestContext): Sessi
     .find(path => existsSync(path));
   if (file !== undefined)
     return parseSessionFile(relative(cwd, file), readFileSync(file, 'utf8'), blobsOf(found));
-  throw new RepriseError(
-    'NOT_RECORDED',
-    `${displayFile} names the session ${vcr}, but there is no such file`,
-    {
-      hint: `write it by hand, or copy a recorded one: ${relative(cwd, join(folder, 'sessions', `${vcr}.jsonl`))}`,
-    },
-  );
+  throw new RepriseError('NOT_RECORDED', `${displayFile} names the session ${vcr}, which does not exist`, {
+    hint: `write it by hand, or copy a recorded one: ${relative(cwd, join(folder, 'sessions', `${vcr}.jsonl`))}`,
+  });
 }
 
 interface ServedWorker {
   readonly name: string;
-  /** In the order in which they are opened. */
+  /** Sessions in the order in which the worker opens them. */
   readonly sessions: readonly { readonly role: string; readonly vcr: string }[];
 }
 
 interface VcrSessionFactoryOptions extends DeltaOptions {
   readonly workers: readonly ServedWorker[];
-  /** The file of that name. */
+  /** Loads the session file of that name. */
   readonly load: (vcr: string) => SessionFile;
   readonly redactor: Redactor;
 }
 
-/** Sessions that were put together by hand, for each worker its own. */
+/** Serves the sessions of a `[worker_test]` case to its workers. */
 interface VcrSessionFactory {
-  /** The sessions of one worker, one after another. */
+  /** Returns a factory that serves the sessions of one worker in order. */
   of(worker: string): SessionFactory;
-  /** Sessions that no worker has opened. */
+  /** Returns the sessions that no worker opened. */
   leftOver(): readonly string[];
   applied(): readonly AppliedMark[];
   problems(): readonly RepriseError[];
 }
 
-/** Throws what `load` throws: all files are read before anything begins. */
+/** Loads all session files up front. Throws what `load` throws. */
 export function createVcrSessionFactory(options: VcrSessionFactoryOptions): VcrSessionFactory {
   const deltas = new Deltas(options);
   const problems: RepriseError[] = [];
@@ -197,7 +193,7 @@ export function createVcrSessionFactory(options: VcrSessionFactoryOptions): VcrS
   };
 }
 
-/** A role that any agent may have. */
+/** Role that matches any agent. */
 const anyAgent = 'agent';
 
 interface QueuedSession {
@@ -218,8 +214,8 @@ const noneLeft = (worker: string, role: string, isKnown: boolean): RepriseError 
   new RepriseError(
     'REPLAY_DIVERGED',
     isKnown
-      ? `${worker} requests another session of agent ${role}, but none is left`
-      : `there are no sessions for ${worker}, which requests one of agent ${role}`,
+      ? `${worker} opens another session of agent ${role}, but none is left`
+      : `${worker} opens a session of agent ${role}, but has no sessions`,
     { hint: `add { role = "${role}", vcr = "..." } to the sessions of ${worker}` },
   );
 
@@ -234,11 +230,11 @@ const otherRole = ({
 }): RepriseError =>
   new RepriseError(
     'REPLAY_DIVERGED',
-    `${worker} requests a session of agent ${role}, but its next session is ${next.vcr}, of ${next.role}`,
-    { hint: `put the sessions of ${worker} in the order in which they are requested, or correct a role` },
+    `${worker} opens a session of agent ${role}, but its next session is ${next.vcr} with role ${next.role}`,
+    { hint: `list the sessions of ${worker} in the order in which it opens them, or fix a role` },
   );
 
 const notASession = (file: string): RepriseError =>
   new RepriseError('REPLAY_DIVERGED', `${file} is the recording of a script, not of a session`, {
-    hint: 'name the recording of a session',
+    hint: 'name the recording of a session instead',
   });

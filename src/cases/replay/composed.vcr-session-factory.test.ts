@@ -43,13 +43,13 @@ function factoryOf(stage: Stage, more: Readonly<Record<string, string>> = {}) {
   });
 }
 
-// By its marker, what a session left running is found and ended: it must be nobody else's.
+// The marker identifies orphaned processes of a session, so it must be unique.
 const marker = { REPRISE_RUN: randomUUID() };
 const host = { onEvent: () => {}, graceMs: 500, inheritEnv: plainEnvironment, marker };
 const asked = (name: string, cwd: string) => requestOf({ agent: agentOf({ name, kind: 'claude' }), cwd });
 
-describe('sessions that were put together by hand', () => {
-  it('are served to each worker in their order, and edit and commit for real', async () => {
+describe('hand-written sessions', () => {
+  it('are served to each worker in order, with real edits and commits', async () => {
     const stage = new Stage();
     const factory = factoryOf(stage);
     const open = factory.of('worker-a');
@@ -67,7 +67,7 @@ describe('sessions that were put together by hand', () => {
     expect(factory.problems()).toEqual([]);
   });
 
-  it('do the work of a run', async () => {
+  it('complete a whole run', async () => {
     const stage = new Stage();
     const factory = factoryOf(stage);
     const skip = factory.of('worker-a');
@@ -84,7 +84,7 @@ describe('sessions that were put together by hand', () => {
     expect(stage.onBranch('fix', 'a.txt')).toBe('two');
   });
 
-  it('say which role or worker was expected instead', async () => {
+  it('report the expected role or worker', async () => {
     const stage = new Stage();
     const factory = factoryOf(stage);
     const early = factory.of('worker-a')(asked('coder', stage.lab.root), host);
@@ -99,11 +99,11 @@ describe('sessions that were put together by hand', () => {
     await expect(factory.of('worker-a')(asked('coder', stage.lab.root), host).next()).rejects.toThrow();
     expect(factory.problems().map(({ message, hint }) => `${message}\n  ${hint}`)).toMatchInlineSnapshot(`
       [
-        "worker-a requests a session of agent coder, but its next session is dispatch, of dispatch
-        put the sessions of worker-a in the order in which they are requested, or correct a role",
-        "there are no sessions for worker-b, which requests one of agent coder
+        "worker-a opens a session of agent coder, but its next session is dispatch with role dispatch
+        list the sessions of worker-a in the order in which it opens them, or fix a role",
+        "worker-b opens a session of agent coder, but has no sessions
         add { role = "coder", vcr = "..." } to the sessions of worker-b",
-        "worker-a requests another session of agent coder, but none is left
+        "worker-a opens another session of agent coder, but none is left
         add { role = "coder", vcr = "..." } to the sessions of worker-a",
       ]
     `);

@@ -17,7 +17,7 @@ export interface WantedRecording {
   readonly task: string;
 }
 
-/** Recordings of one role and task. */
+/** Recordings with the same kind, role and task. */
 interface RecordingSeries {
   readonly recordings: RecordedActivity[];
   opened: number;
@@ -25,16 +25,16 @@ interface RecordingSeries {
 }
 
 interface ShelfOptions {
-  /** What has been taken is given again when there is nothing more: in another order it may be asked for more often. */
+  /** Whether to serve recordings again once all are taken. Another order may request them more often. */
   readonly again?: boolean | undefined;
 }
 
-/** The recordings of a case; each is taken once, unless it is said otherwise. */
+/** Recordings of a case. Each is taken once, unless `again` is set. */
 export class Shelf {
   readonly #again: boolean;
   readonly #series = new Map<string, RecordingSeries>();
   readonly #taken = new Set<RecordedActivity>();
-  readonly #said = new Map<string, RecordedActivity>();
+  readonly #bySubject = new Map<string, RecordedActivity>();
 
   constructor(recordings: readonly RecordedActivity[], { again = false }: ShelfOptions = {}) {
     this.#again = again;
@@ -42,8 +42,8 @@ export class Shelf {
   }
 
   /**
-   * By the order of opening; if there is none, by the number of results before it. `undefined` if there is nothing
-   * more.
+   * Takes the next recording: by its position among opened ones, or by the number of results before it. Returns
+   * `undefined` if none is left.
    */
   take(wanted: WantedRecording): RecordedActivity | undefined {
     const series = this.#of(wanted);
@@ -55,7 +55,7 @@ export class Shelf {
     return found;
   }
 
-  /** Whoever took it was killed before it had come to anything: it is there for the next one. */
+  /** Puts a recording back whose user was killed before it had any effect. */
   putBack(recording: RecordedActivity): void {
     const series = this.#of(recording);
     series.opened--;
@@ -63,19 +63,16 @@ export class Shelf {
     this.#taken.delete(recording);
   }
 
-  /**
-   * What was said of the same thing before is said again, and only of another thing something else: a verification, of the
-   * same files.
-   */
+  /** Takes the same recording again for the same subject, such as a verification of the same files. */
   takeAbout(wanted: WantedRecording, subject: string | undefined): RecordedActivity | undefined {
     if (!this.#again || subject === undefined) return this.take(wanted);
     const key = JSON.stringify([wanted.role, wanted.task, subject]);
-    const said = this.#said.get(key) ?? this.take(wanted);
-    if (said) this.#said.set(key, said);
-    return said;
+    const found = this.#bySubject.get(key) ?? this.take(wanted);
+    if (found) this.#bySubject.set(key, found);
+    return found;
   }
 
-  /** What would be taken. */
+  /** Returns the recording that `take` would return. */
   peek(wanted: WantedRecording): RecordedActivity | undefined {
     const { recordings, opened, results } = this.#of(wanted);
     const left = recordings.filter(each => !this.#taken.has(each));
@@ -92,7 +89,7 @@ export class Shelf {
     );
   }
 
-  /** What there is of the task, for messages. */
+  /** Returns the recorded roles of a task, for messages. */
   rolesOf(task: string): readonly string[] {
     const recordings = [...this.#series.values()].flatMap(series => series.recordings);
     return [...new Set(recordings.filter(each => each.task === task).map(each => each.role))];
@@ -106,21 +103,21 @@ export class Shelf {
   }
 }
 
-/** A recording of something that is now asked for in other words. */
+/** Recording whose prompt or script has changed since. */
 export interface StaleSession {
   readonly file: string;
   readonly role: string;
   readonly task: string;
-  /** What is other: `the prompt`, `the script`. */
+  /** Changed part, such as `the prompt` or `the script`. */
   readonly what: string;
   readonly diff: string;
-  /** What to type to record it again. */
+  /** Command that records it again. */
   readonly command: string;
 }
 
 type Staleness = Pick<StaleSession, 'what' | 'diff'>;
 
-/** `undefined` if the agent is told what it was told then. */
+/** Returns the change of the prompt or schema since the recording, or `undefined` if there is none. */
 export function stalenessOfSession(
   recorded: RecordedSession,
   request: SessionRequest,
@@ -130,8 +127,8 @@ export function stalenessOfSession(
   if (prompt !== recorded.prompt) return { what: 'the prompt', diff: diffOf(recorded.prompt, prompt) };
   const schema = redactor.json(request.outputSchema);
   if (!isDeepStrictEqual(schema, redactor.json(recorded.outputSchema)))
-    return { what: 'the schema of the answer', diff: diffOf(pretty(recorded.outputSchema), pretty(schema)) };
-  // Of what the agent is told beside its prompt only a hash is kept.
+    return { what: 'the output schema', diff: diffOf(pretty(recorded.outputSchema), pretty(schema)) };
+  // The recording keeps only a hash of the system prompt.
   return promptHash === recorded.promptHash ? undefined : { what: 'the system prompt', diff: '' };
 }
 

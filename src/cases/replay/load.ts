@@ -7,7 +7,7 @@ import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 import { type CaseRecording, fromCaseFiles, sha256 } from '../record/case-files.ts';
 
-/** What was recorded of a case. */
+/** Recording of a case. */
 export interface LoadedRecording {
   readonly recording: CaseRecording;
   readonly sessions: readonly RecordedActivity[];
@@ -16,7 +16,7 @@ export interface LoadedRecording {
 
 const hasRecording = ({ folder, name }: FoundCase): boolean => existsSync(join(folder, scoreFileName(name)));
 
-/** Throws NOT_RECORDED, TAPE_INVALID, and REPLAY_DIVERGED for files of another format. */
+/** Loads the recording of a case. Throws NOT_RECORDED, TAPE_INVALID, or REPLAY_DIVERGED for files of another format. */
 export function loadRecording(found: FoundCase, manifest: CaseManifest, cwd: string): LoadedRecording {
   const { folder, name } = found;
   if (!hasRecording(found)) {
@@ -44,7 +44,7 @@ export function loadRecording(found: FoundCase, manifest: CaseManifest, cwd: str
   return { recording, sessions, blob };
 }
 
-/** Everything that a recording consists of, beside tapes and score. */
+/** Returns the files of a recording except for its tapes and score. */
 export const recordedFiles = (folder: string): readonly string[] =>
   ['sessions', 'blobs'].flatMap(part => {
     const below = join(folder, part);

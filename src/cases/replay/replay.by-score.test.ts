@@ -8,7 +8,7 @@ import { allTracers, createRecorder } from '../../effects/tracer.ts';
 import { agent, shell, workflow } from '../../workflow/builder/index.ts';
 import { type Play, Stage } from './test-support.ts';
 
-/** Records a run with its order, and replays both in another folder. */
+/** Records a run with its order, then replays both in another folder. */
 async function recordAndReplay(play: () => Play) {
   const order = createRecorder();
   const first = new Stage();
@@ -43,8 +43,8 @@ const agents = ['one', 'two'].map(name =>
   }),
 );
 
-describe('sessions in a replay by score', () => {
-  it('of two agents at once give the same history and commits', async () => {
+describe('a replay by score', () => {
+  it('of two parallel agents gives the same history and commits', async () => {
     const steps = agents.map(({ name }) =>
       agent(name, { agent: name, prompt: `Write ${name}.`, checks: [`test -e ${name}.txt`] }),
     );
@@ -58,7 +58,7 @@ describe('sessions in a replay by score', () => {
     expect(replayed.vcr.applied().map(({ kind }) => kind)).toEqual(['exact', 'exact']);
   });
 
-  it('that were cancelled are cancelled again, with what they had done, and so are scripts', async () => {
+  it('cancels recorded sessions and scripts again, with the changes that they had made', async () => {
     const waiting = agentOf({
       name: 'slow',
       kind: 'scripted',

@@ -22,17 +22,17 @@ import { Shelf } from './library.ts';
 import { loadRecording } from './load.ts';
 import { createVcr, leftOn, type OpenSessions, openSessions, type Vcr } from './serve.ts';
 
-/** What a replay came to. */
+/** Outcome of a replay. */
 export interface ReplayOutcome {
   readonly failures: readonly CaseFailure[];
   readonly played: readonly PlayedStep[];
-  /** Absent if it did not get to its end. */
+  /** Snapshot, absent if the replay did not complete. */
   readonly snapshot?: string | undefined;
 }
 
 const defaultTimeoutMs = 120_000;
 
-/** Plays a case from its tapes, in the recorded order. Throws only what nobody foresaw. */
+/** Replays a case from its tapes, in the recorded order. Returns all expected errors as failures. */
 export async function replayCase(
   found: FoundCase,
   manifest: CaseManifest,
@@ -108,7 +108,7 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
   const open = new Map<string, OpenSessions>();
   const hostOf = ({ name }: CaseStep): Host => {
     const vcr = vcrs.get(name);
-    if (!vcr) throw new RepriseError('INTERNAL', `no sessions for step ${name}`);
+    if (!vcr) throw new RepriseError('INTERNAL', `no sessions for command ${name}`);
     const opened = openSessions(vcr.openSession);
     open.set(name, opened);
     return {
@@ -139,21 +139,21 @@ async function replayOn(stage: Stage, { found, manifest, context, loaded }: Repl
   return { failures, played, snapshot };
 }
 
-/** A lane's name for what it works on: steps of different cases never share a session. */
+/** Returns the name of a task, prefixed with the command, so that commands never share a session. */
 export const taskOf = (step: string, unit: { readonly step: string; readonly worker?: number | undefined }) =>
   `${step}.${unit.step}${unit.worker === undefined ? '' : `:${unit.worker}`}`;
 
-/** Of what one step works on. */
+/** Returns the sessions of one command. */
 export const sessionsOf = <T extends { readonly task: string }>(step: string, sessions: readonly T[]) =>
   sessions.filter(({ task }) => task.startsWith(`${step}.`));
 
-/** Of tasks that outlive a step: in another order, another step takes them. */
+/** Returns the sessions of tasks that belong to no command. In another order, another command may take them. */
 export const sharedSessions = <T extends { readonly task: string }>(
   { steps }: CaseManifest,
   sessions: readonly T[],
 ) => sessions.filter(({ task }) => !steps.some(({ name }) => task.startsWith(`${name}.`)));
 
-/** When the recording began. */
+/** Returns the time at which the recording started. */
 export function firstMoment(entries: Replay['loaded']['recording']['entries']): number {
   const first = entries.find(({ op }) => op === 'clock.now');
   return first?.outcome?.kind === 'ok' ? Number(first.outcome.value) : 0;
@@ -210,7 +210,7 @@ export const snapshotFile = ({ folder, name }: FoundCase): string => join(folder
 const leftOverFailures = (files: readonly string[], name: string): readonly CaseFailure[] =>
   files.map(file => ({
     kind: 'left-over',
-    message: `${file} was recorded, but is not used`,
+    message: `${file} was recorded but never requested`,
     hint: `record the case again: reprise test ${name} --record`,
     file,
   }));

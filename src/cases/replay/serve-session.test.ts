@@ -56,8 +56,8 @@ function serve(given: Partial<RecordedSession> = {}, signal?: AbortSignal) {
 const textsOf = (events: readonly AgentEvent[]) =>
   events.map(event => (event.type === 'text' ? event.text : event.type));
 
-describe('a session that is told again', () => {
-  it('asks what it asked, again if nobody answers, and goes on with the answer', async () => {
+describe('a replayed session', () => {
+  it('repeats its question until it is answered, then continues', async () => {
     const { session, events, deltas } = serve();
     expect(await session.next()).toEqual({ kind: 'question', question });
     expect(await session.next()).toEqual({ kind: 'question', question });
@@ -70,7 +70,7 @@ describe('a session that is told again', () => {
     expect(deltas()).toBe(1);
   });
 
-  it('does not take another answer than it was given', async () => {
+  it('refuses an answer that differs from the recorded one', async () => {
     const { session, problems } = serve();
     await session.next();
     await expect(session.next({ kind: 'deny', message: 'no' })).rejects.toMatchObject({
@@ -78,21 +78,21 @@ describe('a session that is told again', () => {
     });
     expect(problems.map(({ message }) => message)).toMatchInlineSnapshot(`
       [
-        "coder.fix.0.jsonl: the question of the session (may it use Bash?) got a different answer
+        "coder.fix.0.jsonl: the answer to a question of the session (permission for Bash) has changed
         recorded: {"kind":"allow"}
         now:      {"kind":"deny","message":"no"}",
       ]
     `);
   });
 
-  it('says why the host ended it, and keeps its result although the host ends it again', async () => {
+  it('reports why the host ended it, and keeps its result when the host ends it again', async () => {
     const why = { kind: 'budget', message: 'it cost $0.50' } as const;
     const { session } = serve({ lines: [told('a')], why });
     void session.cancel();
     expect(await session.next()).toMatchObject({ result: { kind: 'ok' }, cut: why });
   });
 
-  it('is cancelled if it is cancelled before its end was handed out', async () => {
+  it('is cancelled if the host cancels it before its end', async () => {
     const { session, deltas } = serve({ lines: [told('a')] });
     await session.cancel();
     expect(await session.next()).toEqual({
@@ -103,7 +103,7 @@ describe('a session that is told again', () => {
     expect(deltas()).toBe(1);
   });
 
-  it('that nobody began leaves no trace', async () => {
+  it('has no effect if it is closed before its first turn', async () => {
     const { session, events, deltas } = serve();
     await session.close();
     expect(events).toEqual([]);
@@ -118,7 +118,7 @@ describe('a session that was interrupted', () => {
     result: { kind: 'cancelled', usage: used, denials: [] } as const,
   };
 
-  it('goes on until it is cancelled', async () => {
+  it('runs until it is cancelled', async () => {
     const abort = new AbortController();
     const { session, events, deltas } = serve(interrupted, abort.signal);
     const turn = session.next();
@@ -130,14 +130,14 @@ describe('a session that was interrupted', () => {
     expect(deltas()).toBe(1);
   });
 
-  it('tells all and does all when it is closed, even if nobody asked for a turn', async () => {
+  it('emits all events and applies all changes on close, even without a turn', async () => {
     const { session, events, deltas } = serve({ ...interrupted, lines: [...recordingOf().lines] });
     await session.close();
     expect(textsOf(events)).toEqual(['May I?', 'Thanks.', 'done']);
     expect(deltas()).toBe(1);
   });
 
-  it('by the end of the process is cancelled with nothing known', async () => {
+  it('by a crash is cancelled with no usage', async () => {
     const { session } = serve({ cut: 0, lines: [told('a')], result: undefined });
     await session.cancel();
     expect(await session.next()).toMatchObject({ result: { kind: 'cancelled', usage: noUsage } });

@@ -16,18 +16,18 @@ import { applyDelta } from '../../git/delta/index.ts';
 import type { Repository } from '../../git/index.ts';
 
 interface VcrSessionOptions {
-  /** Paths are those of this machine. */
+  /** Recording with paths of this machine. */
   readonly recording: RecordedSession;
   readonly host: SessionHost;
-  /** Does to the folder what the session did. */
+  /** Applies the recorded changes to the folder. */
   readonly applyDelta: () => Promise<void>;
-  /** Makes an error known that nobody may swallow. */
+  /** Reports an error that must not be swallowed. */
   readonly onProblem: (error: RepriseError) => void;
 }
 
 /**
- * A session that was recorded, told again: the same events, questions and end. What it did to its folder is done when it
- * is closed, because a turn may be left to go on while others work. One that was interrupted goes on until it is
+ * Replays a recorded session: the same events, questions and end. Applies the recorded changes to its folder on close,
+ * because a turn may continue in the background while other steps work. A session that was interrupted runs until it is
  * interrupted again.
  */
 export class VcrSession implements Session {
@@ -86,7 +86,7 @@ export class VcrSession implements Session {
     return this.#options.recording.cut !== undefined;
   }
 
-  /** Tells all up to the next question, or to the end. */
+  /** Emits events up to the next question or the end. */
   #emit(): void {
     const { recording, host } = this.#options;
     for (; this.#at < recording.lines.length; this.#at++) {
@@ -97,7 +97,7 @@ export class VcrSession implements Session {
         return;
       }
       if (line?.kind !== 'event') continue;
-      // That it is done is told when it has been interrupted.
+      // An interrupted session emits `done` only after it is interrupted again.
       if (line.event.type === 'done' && this.#isInterrupted && !this.#isCancelled) return;
       host.onEvent(line.event);
     }
@@ -108,11 +108,11 @@ export class VcrSession implements Session {
     const line = recording.lines[this.#at];
     const recorded = line?.kind === 'answer' ? line.answer : undefined;
     if (isDeepStrictEqual(data(recorded), data(answer))) return;
-    const pending = question.kind === 'permission' ? `may it use ${question.tool}?` : 'wait for the limit?';
+    const pending = question.kind === 'permission' ? `permission for ${question.tool}` : 'limit';
     const error = new RepriseError(
       'REPLAY_DIVERGED',
       [
-        `${recording.file}: the question of the session (${pending}) got a different answer`,
+        `${recording.file}: the answer to a question of the session (${pending}) has changed`,
         `  recorded: ${recorded ? JSON.stringify(recorded) : 'no answer'}`,
         `  now:      ${JSON.stringify(answer)}`,
       ].join('\n'),
@@ -132,7 +132,7 @@ export class VcrSession implements Session {
     return { kind: 'end', result: this.#result(recording), ...(why ? { cut: why } : {}) };
   }
 
-  /** Also beyond a question that nobody came to answer. */
+  /** Emits all remaining events, including those after an unanswered question. */
   #emitRest(): void {
     do {
       this.#question = undefined;
@@ -140,7 +140,7 @@ export class VcrSession implements Session {
     } while (this.#question);
   }
 
-  /** It may be cancelled where it was not then, as with another budget. */
+  /** Returns the recorded result, or `cancelled` if the session is cancelled now but was not when it was recorded. */
   #result({ result, why }: RecordedSession): SessionResult {
     if (!result) return { kind: 'cancelled', usage: noUsage, denials: [] };
     if (!this.#isCancelled || why || result.kind === 'cancelled') return result;
@@ -153,29 +153,29 @@ export class VcrSession implements Session {
 const data = (value: unknown): unknown =>
   value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 
-/** What came of doing to a folder what was done to it when it was recorded. */
+/** Outcome of applying recorded changes to a folder. */
 export interface AppliedMark {
   readonly file: string;
   readonly kind: 'exact' | 'counterfactual' | 'inconclusive';
   readonly why?: string | undefined;
 }
 
-/** Does to a folder what a recording did to its own, and says how that fared. */
+/** Applies the changes of a recording to a folder and returns the outcome. */
 export type ApplyRecorded = (
   recording: RecordedActivity,
   folder: string,
 ) => Omit<AppliedMark, 'file'> | Promise<Omit<AppliedMark, 'file'>>;
 
 export interface DeltaOptions {
-  /** `undefined` if the project is in no repository. */
+  /** Returns `undefined` if the project is not in a repository. */
   readonly repository: () => Promise<Repository | undefined>;
   readonly blobs: (sha256: string) => Uint8Array | Promise<Uint8Array>;
   readonly applyDeltas: boolean;
-  /** Where folders are not those of this machine. */
+  /** Replaces the default that changes folders on disk. Used when folders are modelled. */
   readonly applyInstead?: ApplyRecorded | undefined;
 }
 
-/** Does to folders what recorded sessions and scripts did to theirs. */
+/** Applies the changes of recorded sessions and scripts to folders. */
 export class Deltas {
   readonly #options: DeltaOptions;
   readonly marks: AppliedMark[] = [];
@@ -184,7 +184,7 @@ export class Deltas {
     this.#options = options;
   }
 
-  /** Never rejects: what could not be done is a mark. */
+  /** Applies the changes of a recording. Never rejects: a failure becomes an `inconclusive` mark. */
   async apply(recording: RecordedActivity, folder: string): Promise<void> {
     const { file, before, after } = recording;
     if (!this.#options.applyDeltas || !before || !after || isDeepStrictEqual(before, after)) return;
@@ -200,18 +200,18 @@ export class Deltas {
 const applyOnDisk =
   ({ repository: open, blobs }: DeltaOptions): ApplyRecorded =>
   async ({ before, after, pack: name }, folder) => {
-    if (!before || !after) throw new Error('nobody looked at what it did');
+    if (!before || !after) throw new Error('its changes were not recorded');
     const repository = await open();
-    if (!repository) throw new Error('the project is in no git repository');
+    if (!repository) throw new Error('the project is not in a git repository');
     const pack = name === undefined ? emptyPack : await blobs(name);
     const applied = await applyDelta({ repository, folder: worktreeOf(folder), before, after, pack });
     return { kind: applied.kind, ...(applied.kind === 'inconclusive' ? { why: applied.why } : {}) };
   };
 
-/** All that it needs is in the repository already. */
+/** Pack without objects, for changes whose objects are all in the repository already. */
 const emptyPack: Uint8Array = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1');
 
-/** The top of the worktree that a folder is in: scripts may run below it. */
+/** Returns the root of the worktree that contains a folder, because scripts may run in a subfolder. */
 function worktreeOf(folder: string): string {
   for (let at = folder; ; at = dirname(at)) {
     if (existsSync(join(at, '.git'))) return at;

@@ -20,8 +20,8 @@ const fixing = scripted([
 
 const fixFlow = workflow('w', { steps: [agent('fix', { agent: 'coder', prompt: 'Fix it.' })] }).model;
 
-describe('a run with agents, replayed without them', () => {
-  it('comes to the same commits, events and results in another folder', async () => {
+describe('a replayed run with agents', () => {
+  it('gives the same commits, events and results in another folder', async () => {
     const play = { workflow: fixFlow, agents: [fixing] };
     const recorded = await new Stage().record(play);
     expect(recorded.problems).toEqual([]);
@@ -37,7 +37,7 @@ describe('a run with agents, replayed without them', () => {
     expect(replayed.log('fix.1.log')).toBe(recorded.played.log('fix.1.log'));
   });
 
-  it('does so for a program that prints its answer line by line', async () => {
+  it('replays a program that prints its answer line by line', async () => {
     const stage = new Stage();
     const program = join(stage.lab.folder, 'agent.sh');
     writeFileSync(program, 'cat > /dev/null; echo one; echo two; echo made > made.txt; chmod +x made.txt');
@@ -50,7 +50,7 @@ describe('a run with agents, replayed without them', () => {
     expect(other.onBranch('fix', 'made.txt')).toBe('made');
   });
 
-  it('tells the questions of a session again', async () => {
+  it('repeats the questions of a session', async () => {
     const asking = scripted([{ ask: { tool: 'Bash', input: { command: 'rm -rf /' } } }, { say: 'never' }]);
     const play = { workflow: fixFlow, agents: [asking] };
     const recorded = await new Stage().record(play);
@@ -77,7 +77,7 @@ describe('a run with agents, replayed without them', () => {
     expect(replayed.vcr.leftOver()).toEqual([]);
   });
 
-  it('serves a script that fails, with the same error', async () => {
+  it('serves a failing script with the same error', async () => {
     const failing = shell('build', { run: 'echo building; echo broken >&2; exit 3' });
     const play = { workflow: workflow('w', { steps: [failing] }).model };
     const recorded = await new Stage().record(play);
@@ -90,7 +90,7 @@ describe('a run with agents, replayed without them', () => {
     expect(new Set(replayed.output)).toEqual(new Set(recorded.played.output));
   });
 
-  it('records what scripts change in the project itself if it is told to', async () => {
+  it('records changes of scripts to the project itself with `snapshotProject`', async () => {
     const steps = [
       shell('a', { run: 'echo a > made-by-a.txt' }),
       shell('b', { run: 'echo b > made-by-b.txt' }),
@@ -151,7 +151,7 @@ describe('a session that was cancelled', () => {
     };
   };
 
-  it('is kept apart, and is cancelled again at the same place', async () => {
+  it('is numbered separately, and is cancelled again at the same point', async () => {
     const recorded = await new Stage().record(cancelling());
     expect(recorded.played.status).toBe('cancelled');
     expect(recorded.recordings).toMatchObject([
@@ -159,14 +159,14 @@ describe('a session that was cancelled', () => {
     ]);
     const stage = new Stage();
     const replayed = await stage.replay(cancelling(), recorded);
-    // Nothing holds a session back here, so that the cancel may come before its name is noted.
+    // The session is not held back here, so the cancel may arrive before its name is recorded.
     const unordered = (played: Played) => ({ ...essence(played), history: played.history.toSorted() });
     expect(unordered(replayed)).toEqual(unordered(recorded.played));
     expect(stage.onBranch('fix', 'half.txt')).toBe('half');
     expect(replayed.vcr.leftOver()).toEqual([]);
   });
 
-  it('is a result if a limit of the host ended it, which is told again', async () => {
+  it('counts as a result if the host ended it, and repeats the reason', async () => {
     const coder = { ...slow, timeoutMs: 200 };
     const play = { workflow: fixFlow, agents: [coder] };
     const recorded = await new Stage().record(play);
@@ -180,7 +180,7 @@ describe('a session that was cancelled', () => {
   });
 });
 
-describe('what does not fit', () => {
+describe('a replay that differs from its recording', () => {
   const play = { workflow: fixFlow, agents: [fixing] };
   let recording: Promise<RecordedPlay> | undefined;
   const recordOnce = (): Promise<RecordedPlay> => {
@@ -188,7 +188,7 @@ describe('what does not fit', () => {
     return recording;
   };
 
-  it('a prompt that was edited is served, and told with a diff and the command', async () => {
+  it('reports an edited prompt with a diff and the command, and still serves the session', async () => {
     const recorded = await recordOnce();
     const edited = workflow('w', { steps: [agent('fix', { agent: 'coder', prompt: 'Fix it well.' })] }).model;
     const replayed = await new Stage().replay({ ...play, workflow: edited }, recorded);
@@ -205,7 +205,7 @@ describe('what does not fit', () => {
     ]);
   });
 
-  it('a session that was never recorded is an error that the run cannot swallow', async () => {
+  it('reports a session that was never recorded, even if the run handles the error', async () => {
     const recorded = await recordOnce();
     const others = recorded.recordings.map(each => ({ ...each, role: 'reviewer' }));
     const replayed = await new Stage().replay(play, { ...recorded, recordings: others });
@@ -213,20 +213,20 @@ describe('what does not fit', () => {
     expect(
       replayed.vcr.problems().map(({ code, message, hint }) => ({ code, message, hint })),
     ).toMatchInlineSnapshot(`
-        [
-          {
-            "code": "REPLAY_DIVERGED",
-            "hint": "record it: reprise test the-case --record",
-            "message": "no recording is left of a session of agent coder for main.fix
-          looked for: sessions/coder.main.fix.*.jsonl
-          recorded for main.fix: reviewer",
-          },
-        ]
-      `);
+      [
+        {
+          "code": "REPLAY_DIVERGED",
+          "hint": "record it: reprise test the-case --record",
+          "message": "no recording is left of a session of the agent coder for main.fix
+        expected: sessions/coder.main.fix.*.jsonl
+        recorded for main.fix: reviewer",
+        },
+      ]
+    `);
     expect(replayed.vcr.leftOver()).toEqual(['coder.main.fix.0.jsonl']);
   });
 
-  it('what nobody asks for is left over', async () => {
+  it('reports recordings that were never requested', async () => {
     const recorded = await recordOnce();
     const replayed = await new Stage().replay(
       { workflow: workflow('w', { steps: [shell('fix', { run: 'true' })] }).model },
@@ -236,7 +236,7 @@ describe('what does not fit', () => {
     expect(replayed.vcr.leftOver()).toEqual(['coder.main.fix.0.jsonl']);
   });
 
-  it('another base is merged with and marked', async () => {
+  it('merges changes onto another base and marks them', async () => {
     const recorded = await recordOnce();
     const stage = new Stage();
     stage.lab.commit(stage.lab.root, 'other.txt', 'other\n');
@@ -249,7 +249,7 @@ describe('what does not fit', () => {
     expect(again.vcr.applied()).toMatchObject([{ kind: 'inconclusive', why: expect.any(String) }]);
   });
 
-  it('secrets of the environment never reach a file', async () => {
+  it('never writes secrets of the environment to a file', async () => {
     const stage = new Stage();
     const telling = scripted([{ run: 'echo $PASSWORD' }, { say: 'It is correct-horse-battery.' }]);
     const recorded = await stage.record({ workflow: fixFlow, agents: [telling] });

@@ -20,13 +20,13 @@ import {
 } from './library.ts';
 import { type AppliedMark, type DeltaOptions, Deltas, VcrSession } from './serve-session.ts';
 
-/** What `live` may say for a script: what it is, exactly or as one of several, or the step that it belongs to. */
+/** Whether `live` names an activity: by its exact role, by its group, or by its step. */
 export const isLive = (
   live: readonly string[],
   { role, step }: { readonly role: string; readonly step: string },
 ): boolean => live.some(name => name === role || name === step || name === groupOf(role));
 
-/** `check-1` is one of the `checks`. */
+/** Returns the group of a role, such as `checks` for `check-1`. */
 function groupOf(role: string): string | undefined {
   const [, kind = role] = /^(.+)-\d+$/.exec(role) ?? [];
   return groups[kind];
@@ -46,41 +46,42 @@ const groups: Readonly<Record<string, string>> = {
 export interface VcrOptions extends DeltaOptions {
   readonly sessions: readonly RecordedActivity[];
   readonly redactor: Redactor;
-  /** Recordings are served as often as they are asked for. */
+  /** Whether recordings are served again once all of them have been served. */
   readonly again?: boolean | undefined;
-  /** Of tasks that any step may work on; shared by all steps. */
+  /** Shelf for tasks that any command may work on, shared by all commands. */
   readonly shared?: Shelf | undefined;
-  /** Names the files in a folder: the same for the same files. `undefined` if that cannot be told. */
+  /** Returns an id for the contents of a folder, or `undefined` if it is unknown. */
   readonly filesAt?: ((folder: string) => string | undefined | Promise<string | undefined>) | undefined;
-  /** What a unit works on, as it was when the case was recorded. */
+  /** Returns the recorded name of the task that a unit works on. */
   readonly task: (unit: TaskUnit) => string;
-  /** What runs for real: `verify`, `checks`, `setup`, `run`; exactly one as `check-1`; or all of a step. */
+  /** Activities that run for real: groups such as `checks`, roles such as `check-1`, or steps. */
   readonly live: readonly string[];
-  /** For what runs for real. */
+  /** Opens sessions that run for real. */
   readonly openSession: SessionFactory;
+  /** Runs scripts that run for real. */
   readonly runShell: ShellRunner;
-  /** What to type to record the case again. */
+  /** Command that records the case again. */
   readonly rerecord: string;
-  /** For what scripts printed; files unless it is said. */
+  /** Opens the logs of scripts. Defaults to files. */
   readonly openLog?: OpenLog | undefined;
   readonly onStale?: ((stale: StaleSession) => void) | undefined;
 }
 
-/** Stands where sessions and scripts are started, and serves those that were recorded. */
+/** Serves recorded sessions and scripts in place of real ones. */
 export interface Vcr {
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
-  /** Recordings that nobody asked for. */
+  /** Returns the files of all recordings that were never requested. */
   leftOver(): readonly string[];
-  /** What closed sessions came to is on disk: nobody who begins again asks for them. */
+  /** Marks closed sessions as used. Their results are on disk, so a restarted process does not request them again. */
   used(): void;
-  /** Whoever held sessions was killed: those that nothing had come of are there for who begins again. */
+  /** Puts unused sessions back, because their process was killed and its successor requests them again. */
   killed(): void;
-  /** Recordings that were served although something else was asked for. */
+  /** Returns recordings that were served although the request has changed. */
   stale(): readonly StaleSession[];
-  /** How each change to a folder fared. */
+  /** Returns the outcome of each change to a folder. */
   applied(): readonly AppliedMark[];
-  /** Errors that must be seen even if what they were thrown at went on. */
+  /** Returns errors that must be reported even if the caller handled them. */
   problems(): readonly RepriseError[];
 }
 
@@ -161,11 +162,11 @@ export function createVcr(options: VcrOptions): Vcr {
 
 const isVerification = (role: string): boolean => /^verify(-|$)/.test(role);
 
-/** Recordings that nobody asked for. */
+/** Returns the files of all recordings on a shelf that were never requested. */
 export const leftOn = (shelf: Shelf, options: Pick<VcrOptions, 'live' | 'applyDeltas'>): readonly string[] =>
   shelf.left.filter(each => isExpected(each, options)).map(({ file }) => file);
 
-/** What runs for real needs no recording; nor does what belongs to a landing that a tape answers for. */
+/** Whether a recording must be requested. Live activities never are, nor are verifications whose landing is taped. */
 function isExpected(
   { role, task }: RecordedActivity,
   { live, applyDeltas }: Pick<VcrOptions, 'live' | 'applyDeltas'>,
@@ -188,13 +189,13 @@ function missing(
   const name = sessionFileName({ role, task, n: 0 }).replace('.0.jsonl', '.*.jsonl');
   const lines = [
     `no recording is left of a ${what} for ${task}`,
-    `  looked for: sessions/${name}`,
+    `  expected: sessions/${name}`,
     ...(others.length > 0 ? [`  recorded for ${task}: ${others.join(', ')}`] : []),
   ];
   return new RepriseError('REPLAY_DIVERGED', lines.join('\n'), { hint: `record it: ${rerecord}` });
 }
 
-/** Opening a session must not throw. */
+/** Returns a session that rejects with an error, because opening a session must not throw. */
 export const sessionThatFails = (error: RepriseError): Session => ({
   next: () => Promise.reject(error),
   cancel: async () => {},
@@ -202,15 +203,15 @@ export const sessionThatFails = (error: RepriseError): Session => ({
 });
 
 interface ServedShell {
-  /** Does to the folder what the script did. */
+  /** Applies the recorded changes to the folder. */
   readonly applyDelta: () => Promise<void>;
-  /** Files unless it is said. */
+  /** Opens the log of the script. Defaults to a file. */
   readonly openLog?: OpenLog | undefined;
 }
 
 /**
- * A script that was recorded, run again without running it: the same output, to whoever listens and in the log, the same
- * changes in the folder, the same end. One that was interrupted goes on until it is interrupted again.
+ * Replays a recorded script: the same output to the listener and the log, the same changes to the folder, the same end.
+ * A script that was interrupted runs until it is interrupted again.
  */
 async function runRecordedShell(
   recording: RecordedShell,
@@ -239,7 +240,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** Sessions of a step, to be closed if it is killed: what they had done by then stays done. */
+/** Open sessions of a command. They are closed if the command is killed, and their changes remain. */
 export interface OpenSessions {
   readonly openSession: SessionFactory;
   closeAll(): Promise<void>;

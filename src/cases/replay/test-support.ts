@@ -36,16 +36,16 @@ export interface Play {
   readonly setup?: readonly string[];
 }
 
-/** What a run came to, for comparison. */
+/** Outcome of a run, for comparison. */
 export interface Played {
   readonly status: string;
   readonly result: Awaited<ReturnType<Engine['start']>>;
   readonly agentEvents: readonly AgentEvent[];
   readonly output: readonly string[];
   readonly history: readonly string[];
-  /** The tip of each branch that Reprise made, and what main has. */
+  /** Tips of all branches. */
   readonly tips: readonly string[];
-  /** What is on the branches: the same where the clock tells another time. */
+  /** Trees of all branches, which do not depend on the clock. */
   readonly trees: readonly string[];
   log(name: string): string;
 }
@@ -54,11 +54,11 @@ export interface Ports {
   readonly openSession: SessionFactory;
   readonly runShell: ShellRunner;
   readonly tracer?: Tracer | undefined;
-  /** A live one unless another is given. */
+  /** Defaults to a live world. */
   readonly world?: World | undefined;
 }
 
-/** The same repository in a folder of its own, with the same names for what a run makes. */
+/** Fresh copy of the same repository, in which runs get the same names. */
 export class Stage {
   readonly lab = new Lab();
   readonly redactor: Redactor;
@@ -120,7 +120,7 @@ export class Stage {
     };
   }
 
-  /** What a file holds on the branch of a step. */
+  /** Returns the contents of a file on the branch of a step. */
   onBranch(step: string, path: string): string {
     const [branch = ''] = this.lab
       .git('for-each-ref', '--format=%(refname)', `refs/heads/**/*${step}*`)
@@ -132,7 +132,7 @@ export class Stage {
     return join(this.lab.folder, 'recording');
   }
 
-  /** Records a run, and gives what is in the files, with packs, as a case would have it. */
+  /** Records a run and returns its recordings and packs, as in a case. */
   async record(play: Play, options: RecordOptions = {}): Promise<RecordedPlay> {
     const { lab, redactor, recordingFolder: folder } = this;
     const { base } = this;
@@ -165,7 +165,7 @@ export class Stage {
       .filter(file => file.kind !== 'written');
   }
 
-  /** Plays it with what was recorded elsewhere. */
+  /** Replays a run with recordings of another stage. */
   async replay(
     play: Play,
     recorded: RecordedPlay,
@@ -212,7 +212,7 @@ export class Stage {
 
 export interface RecordOptions {
   readonly snapshotProject?: boolean;
-  /** Makes the world of the run, with the tracer of the recorder in it. */
+  /** Creates the world of the run with the tracer of the recorder. */
   readonly wrap?: (tracer: Tracer) => World;
 }
 
@@ -228,7 +228,7 @@ export type Replayed = Played & { readonly vcr: Vcr };
 const taskOf = (unit: { readonly step: string; readonly worker?: number | undefined }): string =>
   `main.${unitFileName(unit)}`;
 
-/** What both runs must have in common. */
+/** Returns the parts that a run and its replay must have in common. */
 export const essence = ({ result, agentEvents, output, history, trees }: Played) => ({
   result,
   agentEvents,

@@ -25,20 +25,20 @@ import {
   type TestSummary,
 } from '../result.ts';
 
-/** Where a reporter writes, and what the place can show. */
+/** Output of a reporter and its capabilities. */
 export interface TestReporterOptions {
   readonly write: (text: string) => void;
   readonly color: boolean;
   readonly columns: number;
-  /** Whether more than ASCII can be shown; it can unless it is said. */
+  /** Whether the output supports Unicode. Defaults to `true`. */
   readonly unicode?: boolean | undefined;
-  /** From the root of the repository to where the tests were started, such as `packages/a/`. For annotations only. */
+  /** Path from the root of the repository to the working directory, such as `packages/a/`. Only for annotations. */
   readonly pathPrefix?: string | undefined;
 }
 
 const mostDiffLines = 300;
 
-/** A failure in full: what, where, the difference and what to type next. */
+/** Formats a failure in full: what happened, where, the diff, and what to type next. */
 export function failureLines(result: CaseResult, failure: CaseFailure, paint: Paint): readonly string[] {
   const [first = '', ...further] = failure.message.trim().split('\n').map(safeOutput);
   const step = failure.step === undefined ? '' : `${safeLine(failure.step)}: `;
@@ -51,7 +51,7 @@ export function failureLines(result: CaseResult, failure: CaseFailure, paint: Pa
   ];
 }
 
-/** `  at cases/two/two.toml:7`, unless the message begins with it. */
+/** Returns a line such as `  at cases/two/two.toml:7`, unless the message names the file. */
 function placeLines({ file, line, message }: CaseFailure, paint: Paint): readonly string[] {
   if (file === undefined || message.includes(file)) return [];
   return [`  ${paint('dim', `at ${safeLine(file)}${line === undefined ? '' : `:${line}`}`)}`];
@@ -69,20 +69,20 @@ function diffText(diff: string, paint: Paint): readonly string[] {
 
 const remedies: Readonly<Record<FailureKind, readonly [options: string, why: string]>> = {
   diverged: [' --record', 'if the new behavior is intended, record the case again'],
-  witness: [' --record', 'if the lower concurrency is intended, record the case again'],
+  witness: [' --record', 'if less parallelism is intended, record the case again'],
   'left-over': [' --record', 'if it is no longer needed, record the case again'],
   stale: [' --record', 'record it again'],
-  leak: [' --record', 'after removing it from the output and the files of the case'],
-  snapshot: [' --accept', 'if the new snapshot is right'],
+  leak: [' --record', 'after removing it from the output and files of the case'],
+  snapshot: [' --accept', 'if the new snapshot is correct'],
   expectation: ['', 'after fixing the problem'],
   trigger: ['', 'after fixing the problem'],
   definition: ['', 'after fixing the problem'],
-  timeout: ['', 'set a longer `timeout` for the command, or fix what hangs, and run it again'],
-  race: ['', 'to play it again'],
+  timeout: ['', 'give the command a longer `timeout` or fix the cause, then run the case again'],
+  race: ['', 'to reproduce it'],
   error: ['', 'to run it again'],
 };
 
-/** Every failure says what to type next, if not in its own words. */
+/** Returns the hint of a failure, with a default command unless the failure names one. */
 export function hintOf(result: Pick<CaseResult, 'name' | 'group'>, failure: CaseFailure): string {
   const [options, why] = remedies[failure.kind];
   const own = failure.hint?.trim() ?? '';
@@ -104,7 +104,7 @@ const marks: Readonly<Record<CaseStatus, readonly [StatusMark, Colour]>> = {
   skipped: ['skipped', 'dim'],
 };
 
-/** For people: a line for each case as it ends, then all failures in full, then how it went. */
+/** Reporter for people: a line for each case as it ends, then all failures in full, then a summary. */
 export function createDefaultReporter(options: TestReporterOptions): TestReporter {
   return new DefaultReporter(options);
 }
@@ -174,7 +174,7 @@ class DefaultReporter implements TestReporter {
   }
 }
 
-/** What there is to say beside the name. */
+/** Returns the text beside the name of a case. */
 function noteOf({ status, failures }: CaseResult): string {
   const [first] = failures;
   if (!first) return status === 'passed' ? '' : status;

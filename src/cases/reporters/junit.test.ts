@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { caseResult, mixedResults, reported } from './test-support.ts';
 
-describe('for CI servers', () => {
+describe('the JUnit report', () => {
   it('is a document with a suite for each group', () => {
     expect(reported('junit', mixedResults)).toMatchInlineSnapshot(`
       "<?xml version="1.0" encoding="UTF-8"?>
@@ -16,8 +16,8 @@ describe('for CI servers', () => {
         -landed 1 commit on main
         +::error::not landed: 50 %
 
-        hint: if the new snapshot is right: reprise test orchestration/landing_conflict --accept
-              new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
+        hint: if the new snapshot is correct: reprise test orchestration/landing_conflict --accept
+              the new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
 
       expectation: worker_b: expected exit code 0, got 6
         the output ends with:
@@ -41,7 +41,7 @@ describe('for CI servers', () => {
     `);
   });
 
-  it('is a document even without a case', () => {
+  it('is a document even without cases', () => {
     expect(reported('junit', [])).toMatchInlineSnapshot(`
       "<?xml version="1.0" encoding="UTF-8"?>
       <testsuites name="reprise test" tests="0" failures="0" errors="0" skipped="0" time="0.000"/>
@@ -49,7 +49,7 @@ describe('for CI servers', () => {
     `);
   });
 
-  it('is well-formed, whatever was said', () => {
+  it('is well-formed for any message and output', () => {
     const nasty = fc
       .array(
         fc.oneof(
@@ -92,7 +92,7 @@ describe('for CI servers', () => {
   });
 });
 
-/** The tags of a document in their order. Throws for what is no XML. */
+/** Returns the tags of a document in order. Throws if it is not well-formed. */
 function elementNames(xml: string): readonly string[] {
   if (/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u.test(xml)) throw new Error('not allowed');
   const names: string[] = [];

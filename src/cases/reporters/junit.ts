@@ -7,7 +7,7 @@ import { failureLines, type TestReporterOptions } from './default.ts';
 
 const refused = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
 
-/** Without what no XML document may hold, not even escaped. */
+/** Removes characters that XML does not allow, not even escaped. */
 const allowed = (text: string): string => stripVTControlCharacters(text).replace(refused, '');
 
 const entities: Readonly<Record<string, string>> = {
@@ -21,17 +21,17 @@ const entities: Readonly<Record<string, string>> = {
   '\r': '&#13;',
 };
 
-/** Line feeds too: a parser would make blanks of them. */
+/** Escapes an attribute, including line feeds, which a parser would turn into spaces. */
 const attribute = (text: string): string =>
   allowed(text).replace(/[&<>"'\t\n\r]/g, character => entities[character] ?? character);
 
-/** Text as it is, whatever is in it. */
+/** Wraps arbitrary text in CDATA sections. */
 const cdata = (text: string): string =>
   `<![CDATA[${allowed(text).replaceAll('\r\n', '\n').replaceAll(']]>', ']]]]><![CDATA[>')}]]>`;
 
 type Attributes = Readonly<Record<string, string | number | undefined>>;
 
-/** An element; `content` is XML already. Attributes that are `undefined` are left out. */
+/** Formats an element. `content` is XML, and `undefined` attributes are omitted. */
 function element(name: string, attributes: Attributes, content: readonly string[] = []): string {
   const pairs = Object.entries(attributes).flatMap(([key, value]) =>
     value === undefined ? [] : [` ${key}="${attribute(String(value))}"`],
@@ -40,7 +40,7 @@ function element(name: string, attributes: Attributes, content: readonly string[
   return content.length === 0 ? `${start}/>` : `${start}>${content.join('')}</${name}>`;
 }
 
-/** For CI servers: one XML document, with a suite for each group of cases. Written when all is over. */
+/** Reporter for CI servers: one XML document with a suite for each group of cases, written at the end. */
 export function createJunitReporter({ write }: Pick<TestReporterOptions, 'write'>): TestReporter {
   const results: CaseResult[] = [];
   return {
@@ -78,7 +78,7 @@ function testcase(result: CaseResult): string {
 const skipped = ({ notes: [reason] }: CaseResult): string =>
   element('skipped', { message: reason === undefined ? undefined : firstLine(reason) });
 
-/** One element for all of them: many readers show only the first. */
+/** Formats all failures of a case as one element, because many readers show only the first. */
 function failure(result: CaseResult): string {
   const [first] = result.failures;
   const texts = result.failures.map(each => failureLines(result, each, painter(false)).join('\n'));

@@ -7,8 +7,8 @@ import { hintOf } from './default.ts';
 import { reporterNames } from './reporters.ts';
 import { caseResult, mixedResults, reported } from './test-support.ts';
 
-describe('for people', () => {
-  it('has a line for each case, then every failure in full, then how it went', () => {
+describe('the default report', () => {
+  it('has a line for each case, then every failure in full, then a summary', () => {
     expect(reported('default', mixedResults)).toMatchInlineSnapshot(`
       "✓ orchestration/two_workers         340ms
       ✗ orchestration/landing_conflict     1.2s  the snapshot differs: -1 +1 lines
@@ -26,8 +26,8 @@ describe('for people', () => {
           -landed 1 commit on main
           +::error::not landed: 50 %
 
-          hint: if the new snapshot is right: reprise test orchestration/landing_conflict --accept
-                new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
+          hint: if the new snapshot is correct: reprise test orchestration/landing_conflict --accept
+                the new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
 
         expectation: worker_b: expected exit code 0, got 6
           the output ends with:
@@ -40,13 +40,13 @@ describe('for people', () => {
     `);
   });
 
-  it('says the same in colours', () => {
+  it('has the same text in colour', () => {
     const coloured = reported('default', mixedResults, { color: true });
     expect(coloured).toContain('\u001B[31m-landed 1 commit on main\u001B[39m');
     expect(stripVTControlCharacters(coloured)).toBe(reported('default', mixedResults));
   });
 
-  it('is short when all is well', () => {
+  it('is short if all cases pass', () => {
     expect(reported('default', [caseResult({}), caseResult({ name: 'b' })])).toMatchInlineSnapshot(`
       "✓ orchestration/two_workers    340ms
       ✓ orchestration/b              340ms
@@ -57,11 +57,11 @@ describe('for people', () => {
     expect(reported('default', [])).toBe('no cases\n');
   });
 
-  it('can do with ASCII', () => {
+  it('can be limited to ASCII', () => {
     expect(reported('default', mixedResults, { unicode: false })).toMatch(/^[\n\u0020-\u007E]*$/);
   });
 
-  it('has lines of cases that fit, however long names and messages are', () => {
+  it('fits case lines into the width, however long names and messages are', () => {
     const word = fc.string({ minLength: 1, maxLength: 90, unit: 'grapheme' });
     fc.assert(
       fc.property(word, word, fc.integer({ min: 40, max: 120 }), (name, message, columns) => {
@@ -74,7 +74,7 @@ describe('for people', () => {
     );
   });
 
-  it('cuts a difference that nobody would read to its end', () => {
+  it('truncates a long diff', () => {
     const diff = Array.from({ length: 1000 }, (_, index) => `+line ${index}`).join('\n');
     const text = reported('default', [
       caseResult({ status: 'failed', failures: [{ kind: 'snapshot', message: 'x', diff }] }),
@@ -85,10 +85,10 @@ describe('for people', () => {
 
   it.each<readonly [FailureKind, string]>([
     ['diverged', 'if the new behavior is intended, record the case again: reprise test g/x --record'],
-    ['snapshot', 'if the new snapshot is right: reprise test g/x --accept'],
+    ['snapshot', 'if the new snapshot is correct: reprise test g/x --accept'],
     ['expectation', 'after fixing the problem: reprise test g/x'],
-    ['leak', 'after removing it from the output and the files of the case: reprise test g/x --record'],
-  ])('says what to type after %s', (kind, hint) => {
+    ['leak', 'after removing it from the output and files of the case: reprise test g/x --record'],
+  ])('hints at what to type after %s', (kind, hint) => {
     const place = { name: 'x', group: 'g' };
     expect(hintOf(place, { kind, message: 'm' })).toBe(hint);
     expect(hintOf(place, { kind, message: 'm', hint: 'look' })).toBe(`look\n${hint}`);
@@ -96,8 +96,8 @@ describe('for people', () => {
   });
 });
 
-describe('for programs', () => {
-  it('has an object for each case and one for all', () => {
+describe('the JSON report', () => {
+  it('has an object for each case and one for the summary', () => {
     const lines = reported('json', mixedResults).trimEnd().split('\n');
     const objects = lines.map(line => JSON.parse(line));
     expect(objects.map(({ type, name, status }) => [type, name, status])).toEqual([
@@ -125,8 +125,8 @@ describe('for programs', () => {
   });
 });
 
-describe('for GitHub', () => {
-  it('adds groups and annotations, and lets no output pass for a command', () => {
+describe('the GitHub report', () => {
+  it('adds groups and annotations, and escapes output that looks like a command', () => {
     const text = reported('github', mixedResults, { pathPrefix: 'packages/a/' });
     expect(text).toMatchInlineSnapshot(`
       "✓ orchestration/two_workers         340ms
@@ -152,8 +152,8 @@ describe('for GitHub', () => {
           -landed 1 commit on main
           +::error::not landed: 50 %
 
-          hint: if the new snapshot is right: reprise test orchestration/landing_conflict --accept
-                new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
+          hint: if the new snapshot is correct: reprise test orchestration/landing_conflict --accept
+                the new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
 
         expectation: worker_b: expected exit code 0, got 6
           the output ends with:
@@ -162,13 +162,13 @@ describe('for GitHub', () => {
           hint: after fixing the problem: reprise test orchestration/landing_conflict
 
       1 failed, 1 passed, 1 recorded, 1 accepted, 1 skipped of 5 cases in 1m 06s
-      ::error file=packages/a/cases/orchestration/landing_conflict/landing_conflict.snap,line=12,title=orchestration/landing_conflict%3A the snapshot differs%3A -1 +1 lines::snapshot: the snapshot differs: -1 +1 lines%0A  at cases/orchestration/landing_conflict/landing_conflict.snap:12%0A  @@ -10,4 +10,4 @@ worker_b%0A   worker_b: started%0A  -landed 1 commit on main%0A  +::error::not landed: 50 %25%0A%0A  hint: if the new snapshot is right: reprise test orchestration/landing_conflict --accept%0A        new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
+      ::error file=packages/a/cases/orchestration/landing_conflict/landing_conflict.snap,line=12,title=orchestration/landing_conflict%3A the snapshot differs%3A -1 +1 lines::snapshot: the snapshot differs: -1 +1 lines%0A  at cases/orchestration/landing_conflict/landing_conflict.snap:12%0A  @@ -10,4 +10,4 @@ worker_b%0A   worker_b: started%0A  -landed 1 commit on main%0A  +::error::not landed: 50 %25%0A%0A  hint: if the new snapshot is correct: reprise test orchestration/landing_conflict --accept%0A        the new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new
       ::error file=packages/a/cases/orchestration/landing_conflict/landing_conflict.toml,line=7,title=orchestration/landing_conflict%3A expected exit code 0%2C got 6::expectation: worker_b: expected exit code 0, got 6%0A  the output ends with:%0A  | not landed%0A  at cases/orchestration/landing_conflict/landing_conflict.toml:7%0A  hint: after fixing the problem: reprise test orchestration/landing_conflict
       "
     `);
   });
 
-  it('has no commands but its own, whatever a case says', () => {
+  it('contains only its own commands for any message and output', () => {
     const evil = fc
       .array(fc.constantFrom('::', ':', '##[', 'error', '\n', '\r', '%0A', '%', ' ', ',', 'x', '\u001B[1m'))
       .map(parts => parts.join(''));
@@ -190,6 +190,6 @@ describe('for GitHub', () => {
   });
 });
 
-it('there are four of them', () => {
+it('there are four reporters', () => {
   expect(reporterNames).toEqual(['default', 'json', 'junit', 'github']);
 });

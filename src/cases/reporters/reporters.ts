@@ -5,7 +5,7 @@ import { outputLines } from '../snapshot/normalise.ts';
 import { createDefaultReporter, failureLines, type TestReporterOptions } from './default.ts';
 import { createJunitReporter } from './junit.ts';
 
-/** For programs: one object a line, of `"type": "case"` for each case as it ends, the last of `"type": "summary"`. */
+/** Reporter for programs: one JSON object per line, with `"type": "case"` for each case and `"type": "summary"` last. */
 function createJsonReporter({ write }: Pick<TestReporterOptions, 'write'>): TestReporter {
   const line = (value: object) => write(`${JSON.stringify(value)}\n`);
   return {
@@ -14,7 +14,7 @@ function createJsonReporter({ write }: Pick<TestReporterOptions, 'write'>): Test
   };
 }
 
-/** For GitHub Actions: the text for people, the output of failed cases in groups, and an annotation for each failure. */
+/** Reporter for GitHub Actions: the default report, grouped output of failed cases, and an annotation per failure. */
 function createGithubReporter(options: TestReporterOptions): TestReporter {
   const { write, pathPrefix = '' } = options;
   const text = createDefaultReporter({ ...options, write: each => write(harmless(each)) });
@@ -54,7 +54,7 @@ function annotation(result: CaseResult, failure: CaseFailure, pathPrefix: string
   return `::error ${properties.join(',')}::${data(message)}\n`;
 }
 
-/** A line of output that the runner would take for a command of its own says the same with a blank in it. */
+/** Inserts a space into output that the runner would otherwise interpret as a workflow command. */
 const harmless = (text: string): string => text.replace(/^(\s*):(?=:)/gm, '$1: ').replaceAll('##[', '## [');
 
 const data = (text: string): string =>

@@ -14,7 +14,7 @@ export const caseResult = (changes: Partial<CaseResult>): CaseResult => ({
   ...changes,
 });
 
-/** One of each kind. */
+/** One result of each status. */
 export const mixedResults: readonly CaseResult[] = [
   caseResult({}),
   caseResult({
@@ -28,7 +28,7 @@ export const mixedResults: readonly CaseResult[] = [
         file: 'cases/orchestration/landing_conflict/landing_conflict.snap',
         line: 12,
         diff: '@@ -10,4 +10,4 @@ worker_b\n worker_b: started\n-landed 1 commit on main\n+::error::not landed: 50 %\n\n',
-        hint: 'if the new snapshot is right: reprise test orchestration/landing_conflict --accept\nnew snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new',
+        hint: 'if the new snapshot is correct: reprise test orchestration/landing_conflict --accept\nthe new snapshot: cases/orchestration/landing_conflict/landing_conflict.snap.new',
       },
       {
         kind: 'expectation',

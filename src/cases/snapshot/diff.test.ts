@@ -10,8 +10,8 @@ const expected = ['--- worker_a ---', ...numbers(1, 9), '', '--- worker_b ---', 
   '\n',
 );
 
-describe('the difference of two snapshots', () => {
-  it('is a unified diff that names sections', () => {
+describe('the diff of two snapshots', () => {
+  it('is unified and names sections', () => {
     const actual = expected
       .replace('line 2\n', 'line two\n')
       .replace('line 17\n', '')
@@ -39,7 +39,7 @@ describe('the difference of two snapshots', () => {
     expect(comparison).toMatchObject({ equal: false, removed: 2, added: 2 });
   });
 
-  it('joins what is near to each other', () => {
+  it('joins nearby changes', () => {
     const actual = expected.replace('line 2\n', 'x\n').replace('line 6\n', 'y\n');
     const comparison = compareSnapshot({ expected, actual });
     expect(comparison.equal ? '' : comparison.diff).toMatchInlineSnapshot(`
@@ -60,7 +60,7 @@ describe('the difference of two snapshots', () => {
     `);
   });
 
-  it('names the section that is new', () => {
+  it('names a new section', () => {
     const actual = expected.replace('--- worker_b ---', '--- worker_c ---\nhello\n\n--- worker_b ---');
     const comparison = compareSnapshot({ expected, actual });
     expect(comparison.equal ? '' : comparison.diff).toMatchInlineSnapshot(`
@@ -78,16 +78,16 @@ describe('the difference of two snapshots', () => {
     `);
   });
 
-  it('is there even if only the end of the last line is missing', () => {
+  it('reports a missing final newline', () => {
     const comparison = compareSnapshot({ expected: 'a\n', actual: 'a' });
     expect(comparison).toMatchObject({ equal: false, removed: 1, added: 0 });
   });
 });
 
-describe('laws of the comparison', () => {
+describe('for any two texts, the diff', () => {
   const lines = fc.array(fc.constantFrom('a', 'b', 'c', '', '--- s ---'), { maxLength: 30 });
 
-  it('tells both texts whole, and the fewest changes', () => {
+  it('contains both texts, with the fewest changes', () => {
     fc.assert(
       fc.property(lines, lines, (before, after) => {
         const diff = diffLines(before, after);
@@ -100,7 +100,7 @@ describe('laws of the comparison', () => {
     );
   });
 
-  it('a diff applied to the one gives the other', () => {
+  it('turns one text into the other when applied', () => {
     fc.assert(
       fc.property(lines, lines, (before, after) => {
         const comparison = compareSnapshot({ expected: before.join('\n'), actual: after.join('\n') });
@@ -111,7 +111,7 @@ describe('laws of the comparison', () => {
     );
   });
 
-  it('gives up on the fewest changes when there are thousands', () => {
+  it('is not minimal if there are thousands of changes', () => {
     const before = Array.from({ length: 3000 }, (_, index) => `a${index}`);
     const after = Array.from({ length: 3000 }, (_, index) => `b${index}`);
     const diff = diffLines(['same', ...before], ['same', ...after]);

@@ -6,10 +6,7 @@ export type Comparison =
 
 const context = 3;
 
-/**
- * Compares two snapshots whole. The difference is a unified diff; each hunk says in which section it is:
- * `@@ -3,4 +3,5 @@ worker_a`.
- */
+/** Compares two snapshots. The hunks of the unified diff name their section: `@@ -3,4 +3,5 @@ worker_a`. */
 export function compareSnapshot({
   expected,
   actual,
@@ -28,12 +25,13 @@ export function compareSnapshot({
   return { equal: false, diff, removed: count('removed'), added: count('added') };
 }
 
-/** A checkout may have changed the line ends of the file; a snapshot itself never has a carriage return. */
+/** Undoes a change of line endings by the checkout. A snapshot itself never contains carriage returns. */
 const withLineFeeds = (text: string): string => text.replaceAll('\r\n', '\n');
 
 interface NumberedLine extends DiffLine {
-  /** Lines of each side before this one. */
+  /** Number of expected lines before this one. */
   readonly before: number;
+  /** Number of actual lines before this one. */
   readonly after: number;
   readonly section: string;
 }
@@ -52,7 +50,7 @@ function numbered(lines: readonly DiffLine[]): readonly NumberedLine[] {
   });
 }
 
-/** Lines that differ with their surroundings; what is near to each other is one hunk. */
+/** Groups changed lines with their context. Nearby changes form one hunk. */
 function hunksOf(lines: readonly NumberedLine[]): readonly (readonly NumberedLine[])[] {
   const ranges: { start: number; end: number }[] = [];
   lines.forEach(({ kind }, index) => {

@@ -5,7 +5,7 @@ import { normaliseSnapshot } from './normalise.ts';
 const sha = '3063c5a48ad1b2c3d4e5f60718293a4b5c6d7e8f';
 const lettersOnly = 'abcdefabcdefabcdefabcdefabcdefabcdefabcd';
 
-describe('a snapshot has nothing in it that another recording would change', () => {
+describe('normalising replaces values that differ between recordings', () => {
   it('in the log of a run', () => {
     const log = [
       '03:36:38 fix        run xkkv978qrf started: 5 steps',
@@ -84,11 +84,11 @@ describe('a snapshot has nothing in it that another recording would change', () 
     ['cd /tmp/reprise-demo-nLJPAL/a && ls /tmp/x.1.', 'cd <PATH:1>/a && ls <PATH:2>.'],
     ['/home/ann/.cache and /Users/ann.b/x', '<PATH:1>/.cache and <PATH:2>/x'],
     ['"output":"\\n/tmp/q/a"', '"output":"\\n<PATH:1>/a"'],
-  ])('%j', (text, normalised) => {
+  ])('in %j', (text, normalised) => {
     expect(normaliseSnapshot(text)).toBe(normalised);
   });
 
-  it('takes the longest known path, at a boundary', () => {
+  it('by the longest known path, at a boundary', () => {
     const paths = [
       { name: 'home', path: '/w/h' },
       { name: 'repo', path: '/w/h/repo/' },
@@ -98,14 +98,14 @@ describe('a snapshot has nothing in it that another recording would change', () 
     ).toBe('<PATH:repo>/a <PATH:home>/repo2 <PATH:home>. <PATH:repo> "/w/hat" x/w/h');
   });
 
-  it('knows a short SHA by its long form, whichever comes first', () => {
+  it('by the same placeholder for a full and an abbreviated SHA, in any order', () => {
     expect(normaliseSnapshot(`${sha.slice(0, 7)} ${sha.slice(0, 10)} ${sha} 0a1b2c3`)).toBe(
       '<SHA:1> <SHA:1> <SHA:1> <SHA:2>',
     );
     expect(normaliseSnapshot(`at ${lettersOnly.slice(0, 7)}`, { shas: [lettersOnly] })).toBe('at <SHA:1>');
   });
 
-  it('recognises known values where no pattern would', () => {
+  it('by known values that match no pattern', () => {
     const known = { runIds: ['fixed-run'], ports: [4000], hosts: ['box'] };
     expect(normaliseSnapshot('fixed-run on box: 4000; a4000', known)).toBe(
       '<RUN:1> on <HOST>: <PORT:1>; a4000',
@@ -113,7 +113,7 @@ describe('a snapshot has nothing in it that another recording would change', () 
   });
 });
 
-describe('a snapshot keeps what says something', () => {
+describe('normalising keeps meaningful values', () => {
   it.each([
     'deadbeef was a facade, defaced and effaced',
     'issue 1234567 of 20261116',
@@ -126,7 +126,7 @@ describe('a snapshot keeps what says something', () => {
     '/usr/bin/env node /etc/hosts',
     'ended 2 processes',
     'cost unknown',
-  ])('%s', text => {
+  ])('in %s', text => {
     expect(normaliseSnapshot(text)).toBe(text);
   });
 });
@@ -144,7 +144,7 @@ describe('tables', () => {
     ].join('\n');
   };
 
-  it('look the same however long things took', () => {
+  it('do not depend on durations', () => {
     const normalised = normaliseSnapshot(table('826ms', '6.1s', '$0.00'));
     expect(normalised).toMatchInlineSnapshot(`
       "  ✓  reproduce  <DURATION>  2 attempts
@@ -156,7 +156,7 @@ describe('tables', () => {
     expect(normaliseSnapshot(table('1h 02m', '59.9s', '>= $12.34').replaceAll('>= ', ''))).toBe(normalised);
   });
 
-  it('say of every age the same', () => {
+  it('do not depend on ages', () => {
     const row = (id: string, age: string, took: string) => `✓  ${id}  fix  completed  ${age}  ${took}`;
     const young = [row('k7x2bcd3fg', 'just now', 'took 5ms'), row('k7x2bcd3fh', '42s ago ', 'took 1.0s')];
     const old = [row('qqqq2222qq', '4 days ago', 'took 10.0s'), row('qqqq2222qz', '1 day ago ', 'took 3ms')];
@@ -170,7 +170,7 @@ describe('tables', () => {
   });
 });
 
-describe('laws', () => {
+describe('for any text, normalising', () => {
   const pieces = fc.constantFrom(
     ...['5s', '1.2s', '2m 05s', '1h 02m', '12 seconds', '340ms', 'just now', '4 days ago', '12:01:03'],
     ...['2026-01-31', '2026-01-31T12:01:03.250Z', '$0.12', '>= $0.12', '950 tokens', '1763264198000'],
@@ -209,7 +209,7 @@ describe('laws', () => {
     hosts: ['box'],
   };
 
-  it('doing it twice changes nothing', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(texts, fc.boolean(), (text, knows) => {
         const once = normaliseSnapshot(text, knows ? known : {});
@@ -219,7 +219,7 @@ describe('laws', () => {
     );
   });
 
-  it('does not depend on which SHAs and runs there were', () => {
+  it('does not depend on the values of SHAs and run ids', () => {
     const hex = fc.stringMatching(/^[0-9a-f]{40}$/);
     fc.assert(
       fc.property(fc.uniqueArray(hex, { minLength: 2, maxLength: 2 }), ([first = '', second = '']) => {

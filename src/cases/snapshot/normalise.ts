@@ -7,8 +7,8 @@ interface NormaliseRule {
 }
 
 /**
- * The text with a placeholder for all that differs between two recordings of the same thing: `<SHA:2>` is the second
- * SHA that appears, long or short. Known values go before patterns. Doing it twice changes nothing.
+ * Replaces all values that differ between two recordings of the same case by placeholders: `<SHA:2>` is the second SHA
+ * that appears, full or abbreviated. Known values take precedence over patterns. Idempotent.
  */
 export function normaliseSnapshot(text: string, known: KnownValues = {}): string {
   const rules = rulesFor(text, known).filter(({ pattern }) => pattern !== undefined);
@@ -17,7 +17,7 @@ export function normaliseSnapshot(text: string, known: KnownValues = {}): string
     const index = groups.findIndex(group => group !== undefined);
     return rules[index]?.placeholder(match) ?? match;
   });
-  return steadyColumns(replaced);
+  return stableColumns(replaced);
 }
 
 function rulesFor(text: string, known: KnownValues): readonly NormaliseRule[] {
@@ -61,7 +61,7 @@ const withoutSlash = (path: string): string => path.replace(/\/+$/, '');
 const namesByPath = (paths: NonNullable<KnownValues['paths']>): ReadonlyMap<string, string> =>
   new Map(paths.map(({ name, path }) => [withoutSlash(path), name]));
 
-/** The match may be spelled as in JSON, or begin with `/private`. */
+/** Returns the name of a matched path, which may be escaped as in JSON or start with `/private`. */
 function nameOf(match: string, names: ReadonlyMap<string, string>): string {
   for (const [path, name] of names) {
     const spellings = [path, JSON.stringify(path).slice(1, -1)];
@@ -70,7 +70,7 @@ function nameOf(match: string, names: ReadonlyMap<string, string>): string {
   return 'unknown';
 }
 
-/** Numbers values of a kind in the order in which they appear; goes on after numbers that stand in the text. */
+/** Numbers the values of each kind in order of appearance, starting after the numbers that are already in the text. */
 function numbering(text: string): (kind: string, value: string) => string {
   const last = new Map<string, number>();
   for (const [, kind = '', number] of text.matchAll(/<(SHA|UUID|RUN|PORT|PATH):(\d+)>/g))
@@ -89,13 +89,13 @@ function numbering(text: string): (kind: string, value: string) => string {
 }
 
 /**
- * What changes from one recording to the next, by its form. Each pattern begins and ends where no letter or digit
- * goes on, so that what has been replaced never makes its neighbour look different.
+ * Patterns of values that differ between recordings. Each pattern starts and ends at a word boundary, so that a
+ * replacement never affects whether its neighbour matches.
  */
 const any = (...sources: readonly string[]): string => `(?:${sources.join('|')})`;
 const begins = '(?<![\\w./-])';
 const ends = '(?!\\w)';
-/** The value of a JSON field with such a name, also inside of a text that is JSON itself. */
+/** Matches the value of a JSON field, including escaped JSON inside of a string. */
 const fieldValue = (key: string): string => `(?<=\\\\?"${key}\\\\?" ?: ?)`;
 const number = '\\d+(?:\\.\\d+)?(?:e-?\\d+)?';
 
@@ -108,9 +108,9 @@ const month = any('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep',
 const placeholder = '<(?:SHA|UUID|RUN|PORT|PATH|SECRET):[\\w.-]+>|<(?:TIME|DURATION|COST|PID|TOKENS|HOST)>';
 
 const atPathStart = `(?:(?<=\\\\[bfnrt])|(?<![\\w.~-]|${placeholder}))`;
-/** A word that goes on after a full stop, or what was put in its place. */
-const goesOn = '\\.(?:\\w|<[A-Z]+)';
-const atPathEnd = `(?![\\w-]|${goesOn})`;
+/** Matches a word that continues after a full stop, or a placeholder for it. */
+const continuation = '\\.(?:\\w|<[A-Z]+)';
+const atPathEnd = `(?![\\w-]|${continuation})`;
 
 const amount = '\\d{1,3}(?:\\.\\d+)?';
 const millis = '\\d+(?:\\.\\d+)? ?(?:ms|µs|us|ns)';
@@ -169,17 +169,17 @@ const patterns = {
     `${fieldValue('\\w*(?:Ms|_ms)')}${number}(?![\\w.])`,
   ),
 
-  /** How a list says that something is younger than a second. */
+  /** Age of less than a second, as lists print it. */
   justNow: '(?<=^| {2})just now(?= {2}|$)',
 } as const;
 
-/** A text that is to be found as it is, as the source of a pattern. */
+/** Escapes a text for use in a pattern. */
 const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
 
 const oneOf = (texts: readonly string[]): string | undefined =>
   texts.length === 0 ? undefined : any(...texts.toSorted((a, b) => b.length - a.length).map(literal));
 
-/** Folders, the longest first, also as they stand in JSON. */
+/** Matches folders, longest first, including their form in JSON. */
 function pathsPattern(paths: readonly string[]): string | undefined {
   const spellings = paths.flatMap(path => [path, JSON.stringify(path).slice(1, -1)]);
   const source = oneOf([...new Set(spellings)].filter(path => path.length > 1));
@@ -193,15 +193,15 @@ function wordsPattern(words: readonly string[]): string | undefined {
 
 function numbersPattern(numbers: readonly number[]): string | undefined {
   const source = oneOf(numbers.map(String));
-  return source && `${begins}${source}(?!\\w|${goesOn})`;
+  return source && `${begins}${source}(?!\\w|${continuation})`;
 }
 
-/** Values of a run that are recognised wherever they stand. */
+/** Values of a run that are replaced wherever they occur. */
 interface KnownValues {
-  /** Folders: the one named `repo` becomes `<PATH:repo>`. A folder with two spellings is listed twice. */
+  /** Folders. The one named `repo` becomes `<PATH:repo>`. A folder with two spellings is listed twice. */
   readonly paths?: readonly { readonly name: string; readonly path: string }[] | undefined;
   readonly runIds?: readonly string[] | undefined;
-  /** Whole ones; their short forms are recognised by them. */
+  /** Full SHAs, by which abbreviated ones are resolved. */
   readonly shas?: readonly string[] | undefined;
   readonly ports?: readonly number[] | undefined;
   readonly hosts?: readonly string[] | undefined;
@@ -213,7 +213,7 @@ const runIdPlaces = new RegExp(
   'g',
 );
 
-/** The run ids that are known, and those that stand where only a run id does. */
+/** Returns known run ids and those at positions that only run ids have. */
 function runIdsIn(text: string, known: readonly string[]): readonly string[] {
   const found = [...text.matchAll(runIdPlaces)].flatMap(([, ...groups]) => groups.filter(Boolean));
   return [...new Set([...known, ...found.filter(id => id !== undefined)])].filter(id => id !== '');
@@ -224,8 +224,8 @@ const isWhole = (word: string): boolean => word.length === 40 || word.length ===
 const mixesDigitsAndLetters = (word: string): boolean => /\d/.test(word) && /[a-f]/.test(word);
 
 /**
- * Tells for a word of hexadecimal digits which SHA it stands for: the longest known one that begins with it.
- * `undefined` for a word that may as well be prose or a number: `deadbeef`, `1234567`.
+ * Resolves a hexadecimal word to the longest known SHA that starts with it. Returns `undefined` for a word that could
+ * also be prose or a number: `deadbeef`, `1234567`.
  */
 function shaResolver(text: string, known: readonly string[]): (word: string) => string | undefined {
   const words = text.match(hexWord) ?? [];
@@ -244,34 +244,34 @@ function shaResolver(text: string, known: readonly string[]): (word: string) => 
   };
 }
 
-/** The blanks before a cell of a table whose width was that of a duration or a cost. */
-const beforeUnsteadyCell = /(?<=\S) {2,}(?=(?:>= |took )?<(?:DURATION|COST)>(?: ago)?(?: {2,}|$))/;
+/** Matches the spaces before a table cell whose width depends on a duration or a cost. */
+const beforeVariableCell = /(?<=\S) {2,}(?=(?:>= |took )?<(?:DURATION|COST)>(?: ago)?(?: {2,}|$))/;
 
 /**
- * A table is laid out for the values that it had before they were replaced: `9.9s` and `10.0s` move all that comes
- * after them. From such a column on, cells are two blanks apart.
+ * Makes the layout of tables independent of replaced values: `9.9s` and `10.0s` shift all columns after them. Starting
+ * with such a column, cells are two spaces apart.
  */
-function steadyColumns(text: string): string {
+function stableColumns(text: string): string {
   const lines = text.split('\n');
   let start = 0;
-  const steady: string[] = [];
+  const stable: string[] = [];
   for (let end = 0; end <= lines.length; end++) {
     if (end < lines.length && lines[end] !== '') continue;
-    steady.push(...steadyTable(lines.slice(start, end)), ...lines.slice(end, end + 1));
+    stable.push(...stableTable(lines.slice(start, end)), ...lines.slice(end, end + 1));
     start = end + 1;
   }
-  return steady.join('\n');
+  return stable.join('\n');
 }
 
-function steadyTable(lines: readonly string[]): readonly string[] {
+function stableTable(lines: readonly string[]): readonly string[] {
   const widths = lines.flatMap(line => {
-    const gap = beforeUnsteadyCell.exec(line);
+    const gap = beforeVariableCell.exec(line);
     return gap ? [displayWidth(line.slice(0, gap.index))] : [];
   });
   if (widths.length === 0) return lines;
   const column = widths.reduce((widest, width) => Math.max(widest, width), 0);
   return lines.map(line => {
-    const gap = beforeUnsteadyCell.exec(line) ?? gapAcross(line, column);
+    const gap = beforeVariableCell.exec(line) ?? gapAcross(line, column);
     if (!gap) return line;
     const before = line.slice(0, gap.index);
     const after = line.slice(gap.index + gap[0].length).replace(/(?<=\S) {2,}/g, '  ');
@@ -279,7 +279,7 @@ function steadyTable(lines: readonly string[]): readonly string[] {
   });
 }
 
-/** Where a row has nothing in the column that is not steady. */
+/** Returns the gap of a row without a cell in the variable column. */
 function gapAcross(line: string, column: number): RegExpExecArray | undefined {
   for (const gap of line.matchAll(/(?<=\S) {2,}(?=\S)/g)) {
     if (displayWidth(line.slice(0, gap.index + gap[0].length)) > column) return gap;
@@ -288,8 +288,8 @@ function gapAcross(line: string, column: number): RegExpExecArray | undefined {
 }
 
 /**
- * What somebody reads who looks at the output of a step: without escape sequences and blanks at the ends of lines; of a
- * line that was written over and over, what it was at last; no empty lines at the end.
+ * Returns the output of a command as a person sees it: without escape sequences, trailing spaces and trailing empty
+ * lines. Of a line that was overwritten, only the final text remains.
  */
 export function outputLines(output: string): readonly string[] {
   const lines = output.split('\n').map(safeOutput);

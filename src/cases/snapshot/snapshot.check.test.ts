@@ -32,19 +32,19 @@ const old = '--- a ---\none\ntwo\n';
 const now = '--- a ---\none\n2\n';
 
 describe('checking', () => {
-  it('passes what is equal and clears up what an earlier difference left', async () => {
+  it('passes if both are equal, and removes the file of an earlier difference', async () => {
     await put('two.snap', old);
     await put('two.snap.new', now);
     expect(await check(old, 'check')).toEqual({ kind: 'equal' });
     expect(await contents()).toEqual({ 'two.snap': old });
   });
 
-  it('takes a checkout with other line ends for equal', async () => {
+  it('ignores line endings of a checkout', async () => {
     await put('two.snap', old.replaceAll('\n', '\r\n'));
     expect(await check(old, 'check')).toEqual({ kind: 'equal' });
   });
 
-  it('leaves the new one beside it, and says where it differs and what to type', async () => {
+  it('writes the new snapshot beside the old one, and reports the diff and the command to type', async () => {
     await put('two.snap', old);
     expect(await check(now, 'check')).toMatchInlineSnapshot(`
       {
@@ -56,8 +56,8 @@ describe('checking', () => {
       +2
       ",
           "file": "cases/two.snap",
-          "hint": "if the new snapshot is right: reprise test group/two --accept
-      new snapshot: cases/two.snap.new",
+          "hint": "if the new snapshot is correct: reprise test group/two --accept
+      the new snapshot: cases/two.snap.new",
           "kind": "snapshot",
           "line": 3,
           "message": "the snapshot differs: -1 +1 lines",
@@ -68,15 +68,15 @@ describe('checking', () => {
     expect(await contents()).toEqual({ 'two.snap': old, 'two.snap.new': now });
   });
 
-  it('does not take a missing snapshot for granted', async () => {
+  it('fails if the snapshot is missing', async () => {
     expect(await check(now, 'check')).toMatchInlineSnapshot(`
       {
         "failure": {
           "file": "cases/two.snap",
-          "hint": "review it, then accept it: reprise test group/two --accept
-      new snapshot: cases/two.snap.new",
+          "hint": "review the new snapshot and accept it: reprise test group/two --accept
+      the new snapshot: cases/two.snap.new",
           "kind": "snapshot",
-          "message": "there is no snapshot cases/two.snap yet",
+          "message": "the snapshot cases/two.snap does not exist yet",
         },
         "kind": "failed",
       }
@@ -84,18 +84,18 @@ describe('checking', () => {
     expect(await contents()).toEqual({ 'two.snap.new': now });
   });
 
-  it('names the case after the file unless told otherwise', async () => {
+  it('names the case after the file by default', async () => {
     const verdict = await checkSnapshot({ file: join(folder, 'x y.snap'), actual: now, mode: 'ci' });
     expect(verdict.kind === 'failed' && verdict.failure.hint).toContain("reprise test 'x y' --accept");
   });
 
-  it('passes on what it cannot read', async () => {
+  it('rejects if the file cannot be read', async () => {
     await expect(checkSnapshot({ file: folder, actual: now, mode: 'ci' })).rejects.toThrow(/EISDIR/);
   });
 });
 
 describe('accepting', () => {
-  it('takes the new one over', async () => {
+  it('replaces the snapshot', async () => {
     await put('two.snap', old);
     await put('two.snap.new', 'stale');
     expect(await check(now, 'accept')).toEqual({ kind: 'accepted', before: 'different' });
@@ -103,7 +103,7 @@ describe('accepting', () => {
     expect(await check(now, 'accept')).toEqual({ kind: 'equal' });
   });
 
-  it('makes the first one', async () => {
+  it('creates the first snapshot', async () => {
     expect(await check(now, 'accept')).toEqual({ kind: 'accepted', before: 'missing' });
     expect(await contents()).toEqual({ 'two.snap': now });
   });
@@ -114,11 +114,11 @@ describe('in CI', () => {
     ['equal', { 'two.snap': now, 'two.snap.new': 'stale' }],
     ['different', { 'two.snap': old }],
     ['missing', {}],
-  ])('nothing is written when it is %s', async (how, files) => {
+  ])('writes nothing if the snapshot is %s', async (how, files) => {
     for (const [name, text] of Object.entries(files)) await put(name, text);
     const verdict = await check(now, 'ci');
     expect(verdict.kind).toBe(how === 'equal' ? 'equal' : 'failed');
     expect(await contents()).toEqual(files);
-    if (verdict.kind === 'failed') expect(verdict.failure.hint).toContain('nothing is written in CI');
+    if (verdict.kind === 'failed') expect(verdict.failure.hint).toContain('CI never writes files');
   });
 });

@@ -8,7 +8,7 @@ import { timelineLines } from './timeline.ts';
 const result = { main: ['Initial commit'], worktrees: [], branches: [] };
 
 describe('a snapshot', () => {
-  it('has a section for each step in the order given, then the result', () => {
+  it('has a section for each command in order, then the result', () => {
     const snapshot = composeSnapshot({
       steps: [
         { name: 'init', output: 'made it  \n\n', exitCode: 0 },
@@ -64,7 +64,7 @@ describe('a snapshot', () => {
     `);
   });
 
-  it('shows the timeline when it is asked for', () => {
+  it('shows the timeline on request', () => {
     expect(composeSnapshot({ steps: [], result, timeline: [] })).toMatchInlineSnapshot(`
       "--- result ---
       main:
@@ -73,12 +73,12 @@ describe('a snapshot', () => {
       branches left: none
 
       --- timeline ---
-      no command touched what another one touched
+      no two commands share a key
       "
     `);
   });
 
-  it('has no escape sequence, carriage return or blank at the end of a line, whatever was printed', () => {
+  it('never contains escape sequences, carriage returns or trailing spaces', () => {
     const output = fc.array(
       fc.constantFrom('a', ' ', '\n', '\r', '\r\n', '\t', '\u001B[1m', '\u0007', '\u2028', '✓'),
     );
@@ -118,7 +118,7 @@ describe('the timeline', () => {
     entry(14, 'worker_b/engine#0/4', 'shell.run.end'),
   ];
 
-  it('shows what steps share, with a column for each', () => {
+  it('shows the shared keys of commands, with a column for each command', () => {
     expect(`\n${timelineLines(entries).join('\n')}\n`).toMatchInlineSnapshot(`
       "
          worker_a                               worker_b
@@ -132,7 +132,7 @@ describe('the timeline', () => {
     `);
   });
 
-  it('shows who reads all rows of which another writes one, but not who looks at all runs', () => {
+  it('shows a reader of all rows that another command writes, but not a list of all runs', () => {
     const rows = [
       entry(0, 'a/engine#0', 'claims.list', { reads: ['claim:'] }),
       entry(1, 'b/engine#0', 'claim.take', { writes: ['claim:x'] }),
@@ -149,12 +149,12 @@ describe('the timeline', () => {
     `);
   });
 
-  it('says that there is nothing shared', () => {
+  it('reports that no key is shared', () => {
     const reads = [entry(0, 'a', 'x', { reads: ['k'] }), entry(1, 'b', 'x', { reads: ['k'] })];
-    expect(timelineLines(reads)).toEqual(['no command touched what another one touched']);
+    expect(timelineLines(reads)).toEqual(['no two commands share a key']);
   });
 
-  it('is a list when there are more steps than columns', () => {
+  it('is a list if there are too many commands for columns', () => {
     const many = Array.from({ length: 8 }, (_, index) =>
       entry(index, `worker_${index}`, 'git.land', landing),
     );
@@ -166,7 +166,7 @@ describe('the timeline', () => {
     `);
   });
 
-  it('fits 80 columns, and keeps the order', () => {
+  it('fits in 80 columns and keeps the order', () => {
     const lanes = fc.integer({ min: 1, max: 12 });
     fc.assert(
       fc.property(lanes, fc.array(fc.nat({ max: 11 }), { minLength: 1, maxLength: 40 }), (count, who) => {

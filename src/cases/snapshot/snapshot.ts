@@ -16,34 +16,34 @@ import { timelineLines } from './timeline.ts';
 
 interface SnapshotStep {
   readonly name: string;
-  /** All that it wrote, as it wrote it. */
+  /** Unmodified output. */
   readonly output: string;
   readonly exitCode: number | null;
-  /** Ended by the case itself, before it had an exit code. */
+  /** Whether the case killed the command before it had an exit code. */
   readonly killed?: boolean | undefined;
 }
 
-/** What is there after the last step. */
+/** State of the repository after the last command. */
 export interface SnapshotResult {
   /** Subjects of the commits on main, oldest first. */
   readonly main: readonly string[];
   readonly tasks?: readonly { readonly name: string; readonly status: string }[] | undefined;
-  /** Left over, besides the checkout itself. */
+  /** Worktrees other than the checkout itself. */
   readonly worktrees: readonly string[];
-  /** Left over, besides main. */
+  /** Branches other than main. */
   readonly branches: readonly string[];
 }
 
 interface SnapshotParts {
-  /** In the order of the case file. */
+  /** Commands in the order of the case file. */
   readonly steps: readonly SnapshotStep[];
-  /** Absent if nothing was done to the repository: then there is nothing to see in it. */
+  /** Result, absent if git was not real and the repository is therefore unchanged. */
   readonly result?: SnapshotResult | undefined;
-  /** The entries as they are on the tapes, in their order; without them there is no timeline. */
+  /** Tape entries for the timeline, in order. Without them, the snapshot has no timeline. */
   readonly timeline?: readonly RecordedEntry[] | undefined;
 }
 
-/** What a case came to, as one text: a section for each step, the result, and the timeline if it is asked for. */
+/** Composes a snapshot: a section for each command, the result, and an optional timeline. */
 export function composeSnapshot({ steps, result, timeline }: SnapshotParts): string {
   const sections = [
     ...steps.map(step => section(step.name, [...outputLines(step.output), ...endLines(step)])),
@@ -85,17 +85,17 @@ const taskLines = (tasks: NonNullable<SnapshotResult['tasks']>): readonly string
     },
   );
 
-/** `check` compares and leaves the new one beside it, `accept` takes it over, `ci` compares and writes nothing. */
+/** `check` compares and writes a new snapshot beside the old one, `accept` replaces it, `ci` compares only. */
 export type SnapshotMode = 'check' | 'accept' | 'ci';
 
 interface SnapshotCheck {
-  /** Where the snapshot is, or should be. */
+  /** Path of the snapshot, which may not exist yet. */
   readonly file: string;
   readonly actual: string;
   readonly mode: SnapshotMode;
-  /** As it is typed after `reprise test`; the name of the file unless it is given. */
+  /** Argument for `reprise test`. Defaults to the name of the file. */
   readonly caseName?: string | undefined;
-  /** The file as messages call it; the file itself unless it is given. */
+  /** Path for messages. Defaults to `file`. */
   readonly displayFile?: string | undefined;
 }
 
@@ -140,14 +140,14 @@ const differs = (
   diff,
   file: nameOf(check),
   line: firstLineOf(diff),
-  hint: `if the new snapshot is right: ${acceptCommand(check)}${whereItIs(check)}`,
+  hint: `if the new snapshot is correct: ${acceptCommand(check)}${whereItIs(check)}`,
 });
 
 const isMissing = (check: SnapshotCheck): CaseFailure => ({
   kind: 'snapshot',
-  message: `there is no snapshot ${nameOf(check)} yet`,
+  message: `the snapshot ${nameOf(check)} does not exist yet`,
   file: nameOf(check),
-  hint: `review it, then accept it: ${acceptCommand(check)}${whereItIs(check)}`,
+  hint: `review the new snapshot and accept it: ${acceptCommand(check)}${whereItIs(check)}`,
 });
 
 const nameOf = ({ file, displayFile = file }: SnapshotCheck): string => displayFile;
@@ -156,9 +156,11 @@ const acceptCommand = ({ file, caseName = basename(file).replace(/\.snap$/, '') 
   `reprise test ${shellWord(caseName)} --accept`;
 
 const whereItIs = (check: SnapshotCheck): string =>
-  check.mode === 'ci' ? '\nand commit it; nothing is written in CI' : `\nnew snapshot: ${nameOf(check)}.new`;
+  check.mode === 'ci'
+    ? '\nthen commit it, because CI never writes files'
+    : `\nthe new snapshot: ${nameOf(check)}.new`;
 
-/** Where in the snapshot the first difference is. */
+/** Returns the line of the first difference in the snapshot. */
 function firstLineOf(diff: string): number {
   const [head = '', ...lines] = diff.split('\n');
   const start = Number(/^@@ -(\d+)/.exec(head)?.[1] ?? 1);
@@ -172,7 +174,7 @@ interface ComposedCase {
   readonly entries: readonly RecordedEntry[];
 }
 
-/** The snapshot of a case that was played. */
+/** Composes the snapshot of a performed case. */
 export async function composeCase(
   stage: Stage,
   { manifest, played, entries }: ComposedCase,
@@ -195,7 +197,7 @@ export async function composeCase(
   return normaliseSnapshot(text, { paths: stagePaths(stage), shas, runIds });
 }
 
-/** Run ids are random: what is named after them is sorted by the place at which the steps mention the run. */
+/** Sorts names that contain random run ids by the position at which the output first mentions the run. */
 function inOrderOfRuns(
   result: SnapshotResult,
   { played, runIds }: { readonly played: readonly PlayedStep[]; readonly runIds: readonly string[] },
@@ -215,7 +217,7 @@ const runIdsOf = (entries: readonly RecordedEntry[]): readonly string[] =>
       : [],
   );
 
-/** Whoever waits for steps is not to wait for a performance that was broken off. */
+/** Rejects if the performance is stopped, so that the caller does not wait for it forever. */
 export const orStopped = <T>(played: Promise<T>, { stopped }: Pick<ConductedWorld, 'stopped'>): Promise<T> =>
   Promise.race([
     played,

@@ -4,16 +4,16 @@ import { filled, filledBefore, truncate } from '../../terminal/index.ts';
 
 const columns = 80;
 const gap = 2;
-/** Narrower than this, an effect cannot be told by what is left of its name. */
+/** Minimum width of a column, below which truncated effect names are ambiguous. */
 const narrowest = 12;
 
 /**
- * The effects by which steps of a case can meet, in their order: number, and a column for each step. What only one step
- * touches, or all of them only read, has no line.
+ * Returns the effects that share a key with another command, in order: a number, and a column for each command. Keys
+ * that only one command uses, or that all commands only read, have no line.
  */
 export function timelineLines(entries: readonly RecordedEntry[]): readonly string[] {
   const shared = sharedEntries(entries).map((entry, index) => ({ ...entry, n: index + 1 }));
-  if (shared.length === 0) return ['no command touched what another one touched'];
+  if (shared.length === 0) return ['no two commands share a key'];
   const lanes = [...new Set(entries.map(({ lane }) => topLane(lane)))].filter(lane =>
     shared.some(entry => topLane(entry.lane) === lane),
   );
@@ -45,7 +45,7 @@ function inColumns(
   ];
 }
 
-/** For more steps than there is room beside each other. */
+/** Lists effects without columns, for more commands than fit side by side. */
 function listed(
   shared: readonly SharedEntry[],
   lanes: readonly string[],
@@ -58,7 +58,7 @@ function listed(
   });
 }
 
-/** The effect, and what it meets others by where there is room for it. */
+/** Returns the name of the effect, followed by its shared keys if there is room. */
 function cellText({ op, met }: SharedEntry, width: number): string {
   const long = met.length === 0 ? op : `${op} (${met.join(', ')})`;
   return long.length <= width ? long : truncate(op, width);
@@ -68,7 +68,7 @@ interface SharedEntry {
   readonly n: number;
   readonly lane: string;
   readonly op: string;
-  /** The keys that another step touches as well; an end has those of its begin, and does not say them again. */
+  /** Keys shared with another command. Empty for the end of an effect, which does not repeat the keys of its begin. */
   readonly met: readonly string[];
 }
 
@@ -86,7 +86,7 @@ function sharedEntries(entries: readonly RecordedEntry[]): readonly SharedEntry[
   });
 }
 
-/** Read by whoever looks at all runs, or workers: steps that merely keep their own rows do not meet there. */
+/** Keys of lists of all runs or workers. Commands that only update their own rows do not share them. */
 const looksAtAll: ReadonlySet<string> = new Set([
   'store:',
   'lease:',
@@ -96,7 +96,7 @@ const looksAtAll: ReadonlySet<string> = new Set([
   'name:',
 ]);
 
-/** Keys that two steps touch, and at least one of them writes. */
+/** Returns the keys that at least two commands use and at least one of them writes. */
 function sharedKeys(entries: readonly RecordedEntry[]): ReadonlySet<string> {
   const touchedBy = new Map<string, Set<string>>();
   const written = new Set<string>();
