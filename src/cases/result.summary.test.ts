@@ -27,7 +27,7 @@ describe('the summary of a test run', () => {
     ['one that failed without a word', 1, [failedWith()]],
     ['a mistake in a case file', 2, [failedWith('definition'), failedWith('error')]],
     ['a replay that diverged', 5, [failedWith('definition'), failedWith('snapshot', 'diverged')]],
-    ['less going on at once', 5, [failedWith('witness')]],
+    ['less parallelism', 5, [failedWith('witness')]],
     ['entries left over', 5, [failedWith('left-over')]],
     ['a stale recording', 5, [failedWith('stale')]],
     ['what was accepted all the same', 0, [{ ...failedWith('diverged'), status: 'accepted' }]],

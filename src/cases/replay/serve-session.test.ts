@@ -6,7 +6,7 @@ import type { RecordedSession } from '../../engine/recording/session-file.ts';
 import { VcrSession } from './serve-session.ts';
 
 const question: HostQuestion = { kind: 'permission', id: 'q', tool: 'Bash', input: { command: 'ls' } };
-const told = (text: string) => ({ kind: 'event', event: { type: 'text', text } }) as const;
+const textLine = (text: string) => ({ kind: 'event', event: { type: 'text', text } }) as const;
 const used = { inputTokens: 3, outputTokens: 1, cachedTokens: 0, costUsd: 0.5 };
 
 const recordingOf = (given: Partial<RecordedSession> = {}): RecordedSession => ({
@@ -23,10 +23,10 @@ const recordingOf = (given: Partial<RecordedSession> = {}): RecordedSession => (
   before: null,
   after: null,
   lines: [
-    told('May I?'),
+    textLine('May I?'),
     { kind: 'question', question },
     { kind: 'answer', answer: { kind: 'allow' } },
-    told('Thanks.'),
+    textLine('Thanks.'),
     { kind: 'event', event: { type: 'done', outcome: 'ok' } },
   ],
   result: { kind: 'ok', text: 'Thanks.', usage: used, denials: [] },
@@ -87,13 +87,13 @@ describe('a replayed session', () => {
 
   it('reports why the host ended it, and keeps its result when the host ends it again', async () => {
     const why = { kind: 'budget', message: 'it cost $0.50' } as const;
-    const { session } = serve({ lines: [told('a')], why });
+    const { session } = serve({ lines: [textLine('a')], why });
     void session.cancel();
     expect(await session.next()).toMatchObject({ result: { kind: 'ok' }, cut: why });
   });
 
   it('is cancelled if the host cancels it before its end', async () => {
-    const { session, deltas } = serve({ lines: [told('a')] });
+    const { session, deltas } = serve({ lines: [textLine('a')] });
     await session.cancel();
     expect(await session.next()).toEqual({
       kind: 'end',
@@ -114,7 +114,7 @@ describe('a replayed session', () => {
 describe('a session that was interrupted', () => {
   const interrupted = {
     cut: 0,
-    lines: [told('a'), { kind: 'event', event: { type: 'done', outcome: 'cancelled' } }] as const,
+    lines: [textLine('a'), { kind: 'event', event: { type: 'done', outcome: 'cancelled' } }] as const,
     result: { kind: 'cancelled', usage: used, denials: [] } as const,
   };
 
@@ -138,7 +138,7 @@ describe('a session that was interrupted', () => {
   });
 
   it('by a crash is cancelled with no usage', async () => {
-    const { session } = serve({ cut: 0, lines: [told('a')], result: undefined });
+    const { session } = serve({ cut: 0, lines: [textLine('a')], result: undefined });
     await session.cancel();
     expect(await session.next()).toMatchObject({ result: { kind: 'cancelled', usage: noUsage } });
   });
