@@ -207,7 +207,7 @@ interface LandingSubject {
 
 /** Result of a landing as JSON. */
 function landingReport(landing: Landing, { run, unit, branch, onto }: LandingSubject): object {
-  const { kind, branch: _, ...rest } = landing;
+  const { kind, target: _, ...rest } = landing;
   const {
     token: __,
     wasAlone: ___,

@@ -36,7 +36,7 @@ describe('a land step', () => {
       script: 'echo new > b.txt',
       verify: 'true',
       outcome: 'conflict',
-      says: 'does not fit onto main: b.txt',
+      says: 'onto main: conflicts in b.txt',
       file: ['b.txt', 'mine\n'],
     },
     {

@@ -34,7 +34,7 @@ describe('reprise demo', () => {
     const text = stderr.replaceAll(root, '<demo>').replaceAll(cli, '<cli>');
     expect(text).toContain('created .reprise/agents/implement.md');
     expect(text).toContain(
-      'conflicts with main: "Greet with an exclamation mark" does not fit onto main: greet.mjs',
+      'conflicts with main: cannot rebase "Greet with an exclamation mark" onto main: conflicts in greet.mjs',
     );
     expect(text.match(/stopped 1 orphaned process from the previous run/g)).toHaveLength(2);
     expect(narration(text)).toMatchInlineSnapshot(`

@@ -82,7 +82,7 @@ describe('work that somebody else is to land', () => {
     expect(
       execFileSync('git', ['-C', remote, 'log', '-1', '--format=%s', 'reprise/task/one']).toString(),
     ).toBe('The first\n');
-    expect(stderr).toContain('does not fit onto main: own.txt');
+    expect(stderr).toContain('onto main: conflicts in own.txt');
   });
 
   it('is parked, and handed to nobody, if it does not pass', async () => {

@@ -196,8 +196,8 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  saved 2 files, +2 -0
       worker-1  landing on main
       worker-1  not landed on main: verification failed: bad.txt is bad
-      worker-1  parked on reprise/parked/first: what would be main did not pass its verification: bad.txt is bad
-      worker-1  failed: first could not be landed on main: what would be main did not pass its verification
+      worker-1  parked on reprise/parked/first: verification failed after rebasing onto main: bad.txt is bad
+      worker-1  failed: first could not be landed on main: verification failed after rebasing onto main
       worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
       worker-1  agent implement (command) started
       worker-1  | <next>land</next>
@@ -239,7 +239,7 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
       worker-1  strange -> land
       worker-1  saved 2 files, +2 -1
       worker-1  landing on main
-      worker-1  reprise/worker/<run>/work conflicts with main: "Goes wrong" does not fit onto main: a.txt
+      worker-1  reprise/worker/<run>/work conflicts with main: cannot rebase "Goes wrong" onto main: conflicts in a.txt
       worker-1  agent strange (command) started
       worker-1  | <next>land</next>
       worker-1  agent strange (command) started

@@ -254,9 +254,9 @@ describe('a worker that was taken for dead', () => {
       <time> worker-1  implement -> land
       <time> worker-1  saved 2 files, +5 -0
       <time> worker-1  landing on main
-      <time> worker-1  not landed on main: the work was taken over by somebody else while it was landing
-      <time> worker-1  failed: the work was taken over by somebody else while it was landing
-      <time> worker-1  gave up on one: the work was taken over by somebody else while it was landing; its work is on reprise/parked/one
+      <time> worker-1  not landed on main: another process took over the work during the landing
+      <time> worker-1  failed: another process took over the work during the landing
+      <time> worker-1  gave up on one: another process took over the work during the landing; its work is on reprise/parked/one
       <time> worker-1  hint: see who has the task now: reprise status
       <time> worker-1  done: finished one task (--once)
       "

@@ -199,7 +199,7 @@ export function landBranch(effects: WorkEffects, request: LandingRequest): Promi
       prepare: () => effects.prepareLanding({ ...refOf(request), branch, onto }),
       move: ready => effects.moveLanding({ ...orderOf(request), ready }),
     },
-    { source: { branch }, onto },
+    { source: { branch }, target: onto },
   );
 }
 
@@ -212,7 +212,7 @@ export function prepareBranch(effects: WorkEffects, request: LandingRequest): Pr
       prepare: () => effects.prepareLanding({ ...refOf(request), branch, onto, leavesBranch: true }),
       confirm: ready => effects.confirmLanding({ ...orderOf(request), ready }),
     },
-    { source: { branch }, onto },
+    { source: { branch }, target: onto },
   );
 }
 

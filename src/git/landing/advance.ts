@@ -4,28 +4,31 @@ import type { HeldLock } from '../lock.ts';
 import { branchTip } from '../refs.ts';
 import type { ConfirmEnd, MoveEnd, ReadyLanding } from './landing.ts';
 import { moveBranch } from './move-branch.ts';
-import { noteSource, type PrepareRequest } from './prepare.ts';
+import { noteSourceLanded, type PrepareRequest } from './prepare.ts';
 
 interface MoveRequest extends PrepareRequest {
-  /** `undefined`: it was never taken, or is given back. */
+  /** Lock `land`. `undefined` if it was never acquired, or was released. */
   readonly lock: Pick<HeldLock, 'isHeld'> | undefined;
   readonly ready: ReadyLanding;
   /**
-   * Whether the work still is the caller's to land: somebody else may have taken it over while it was verified. Asked with
-   * the lock held, right before the branch moves, and never after it has.
+   * Checks that the caller still owns the work, which another process may have taken over during verification. Called
+   * with the lock held, immediately before the target moves.
    */
   readonly mayLand?: (() => Promise<boolean>) | undefined;
 }
 
-/** Fast-forwards the branch to what was prepared, and the checkout with it, if all is still as it was then. */
+/**
+ * Fast-forwards the target and its checkout to the rebased work, provided that the lock is held, the target has not moved
+ * and the caller still owns the work.
+ */
 export async function moveLanding(request: MoveRequest): Promise<MoveEnd> {
-  const { repository, lock, source, onto, ready, mayLand } = request;
+  const { repository, lock, source, target, ready, mayLand } = request;
   const { from, tip, commit } = ready;
-  // Somebody who took this process for dead may be landing by now.
+  // Prevents a race with a process that presumed this one dead, took over the lock and is landing.
   if (!lock?.isHeld()) return { kind: 'lost' };
-  const moved = await moveBranch({ ...request, branch: onto, from, to: commit, mayMove: mayLand });
+  const moved = await moveBranch({ ...request, branch: target, from, to: commit, mayMove: mayLand });
   if (moved.kind !== 'moved') return moved;
-  noteSource(repository, { source, tip, commit });
+  noteSourceLanded(repository, { source, tip, commit });
   const commits = ready.commits ?? (await commitsBetween(repository.git, from, commit));
   const { checkout } = moved;
   return { kind: 'moved', commits, wasAlone: lock.isHeld(), ...(checkout !== undefined && { checkout }) };
@@ -40,20 +43,20 @@ async function commitsBetween(git: Git, from: string, to: string): Promise<reado
 }
 
 /**
- * Whether what was prepared could be moved to now, as far as `moveLanding` would ask. Nothing moves; a note says what the
- * work has become, which counts as soon as that is on a branch.
+ * Checks the conditions of `moveLanding` without moving the target. Notes that the source became the rebased commit;
+ * the source counts as landed once that commit is on a branch.
  */
 export async function confirmLanding({
   repository,
   lock,
   source,
-  onto,
+  target,
   ready,
   mayLand,
 }: Omit<MoveRequest, 'owner'>): Promise<ConfirmEnd> {
   const { from, tip, commit } = ready;
-  if (!lock?.isHeld() || (await branchTip(repository, onto)) !== from) return { kind: 'lost' };
+  if (!lock?.isHeld() || (await branchTip(repository, target)) !== from) return { kind: 'lost' };
   if (mayLand && !(await mayLand())) return { kind: 'fenced' };
-  noteSource(repository, { source, tip, commit });
+  noteSourceLanded(repository, { source, tip, commit });
   return { kind: 'confirmed' };
 }

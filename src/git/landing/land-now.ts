@@ -3,21 +3,30 @@ import { moveLanding } from './advance.ts';
 import { type Landing, type LandingCourse, landing } from './landing.ts';
 import { prepareLanding, type Verification, verifyLanding } from './prepare.ts';
 
-export interface LandRequest extends LandingCourse, Omit<LockRequest, 'name'> {
+export interface LandRequest extends Omit<LandingCourse, 'target'>, Omit<LockRequest, 'name'> {
+  /** Target branch, as in `reprise land --onto`. */
+  readonly onto: string;
   readonly verify?: Verification | undefined;
-  /** Whether the work still is the caller's to land. */
+  /** Checks that the caller still owns the work. */
   readonly mayLand?: (() => Promise<boolean>) | undefined;
 }
 
 /**
- * Lands without any world around it. One landing at a time per repository, across processes. Until the last step only
- * objects and a scratch folder are written; the work itself is never changed. Throws CANNOT_LAND if a branch is missing.
+ * Lands directly, without recording effects. At most one landing runs per repository, across processes. Until the target
+ * moves, only git objects and a scratch folder are written. The source never changes. Throws CANNOT_LAND if the source
+ * or the target does not exist.
  */
-export function land({ verify: verification, mayLand, ...request }: LandRequest): Promise<Landing> {
+export function land({
+  onto: target,
+  verify: verification,
+  mayLand,
+  ...options
+}: LandRequest): Promise<Landing> {
+  const request = { ...options, target };
   const { signal } = request;
   let lock: TakenLock | undefined;
-  /** Git is marked as the holder's while the lock is held. */
-  const inLock = () => ({ ...request, repository: lock?.repository ?? request.repository });
+  /** While the lock is held, git commands carry the marker of its holder. */
+  const markedRequest = () => ({ ...request, repository: lock?.repository ?? request.repository });
   return landing(
     {
       lock: async () => {
@@ -26,12 +35,12 @@ export function land({ verify: verification, mayLand, ...request }: LandRequest)
       },
       prepare: async () => {
         signal?.throwIfAborted();
-        return prepareLanding(inLock());
+        return prepareLanding(markedRequest());
       },
-      verify: verification && (({ commit }) => verifyLanding({ ...inLock(), commit, verification })),
+      verify: verification && (({ commit }) => verifyLanding({ ...markedRequest(), commit, verification })),
       move: async ready => {
         signal?.throwIfAborted();
-        return moveLanding({ ...inLock(), lock, ready, mayLand });
+        return moveLanding({ ...markedRequest(), lock, ready, mayLand });
       },
       unlock: async () => lock?.release(),
     },

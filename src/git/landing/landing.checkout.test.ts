@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Lab, labWithWork, landIn } from '../test-support.ts';
 
-describe('a checkout of main', () => {
-  it('keeps uncommitted changes of other files', async () => {
+describe('a checkout of the target', () => {
+  it('keeps uncommitted changes to files that the landing does not touch', async () => {
     const { lab, work } = labWithWork();
     lab.commit(lab.root, 'c.txt', 'c\n');
     lab.write('a.txt', 'dirty\n');
@@ -28,7 +28,7 @@ describe('a checkout of main', () => {
         lab.git('add', 'a.txt');
       },
     ],
-  ])('is in the way if a %s file would be overwritten', async (_, file, disturb) => {
+  ])('blocks the landing if a file that is %s would be overwritten', async (_, file, disturb) => {
     const { lab, work } = labWithWork();
     lab.commit(work, file, 'landed\n');
     disturb(lab);
@@ -36,16 +36,16 @@ describe('a checkout of main', () => {
     const verify = { path: lab.workspace('scratch'), run: () => expect.unreachable() };
     expect(await landIn(lab, { verify })).toMatchObject({
       kind: 'main-checkout-in-the-way',
-      branch: 'main',
+      target: 'main',
       path: lab.root,
       files: [file],
       why: `main is checked out in ${lab.root}, and landing would overwrite uncommitted changes there: ${file}`,
-      hint: `put them aside, then land again: git -C '${lab.root}' stash push --include-untracked`,
+      hint: `stash them, then land again: git -C '${lab.root}' stash push --include-untracked`,
     });
     expect(lab.fingerprint()).toEqual(before);
   });
 
-  it('is in the way if an ignored file would be overwritten', async () => {
+  it('blocks the landing if an ignored file would be overwritten', async () => {
     const { lab, work } = labWithWork();
     writeFileSync(join(lab.root, '.git/info/exclude'), '.env\n');
     lab.write('.env', 'SECRET=1\n');
@@ -56,7 +56,7 @@ describe('a checkout of main', () => {
     expect(readFileSync(join(lab.root, '.env'), 'utf8')).toBe('SECRET=1\n');
   });
 
-  it('is in the way while it is rebased or merged', async () => {
+  it('blocks the landing during a rebase or a merge', async () => {
     const { lab, work } = labWithWork();
     lab.commit(work, 'b.txt', 'b\n');
     lab.commit(lab.root, 'a.txt', 'ours\n');
@@ -76,7 +76,7 @@ describe('a checkout of main', () => {
     expect(lab.git('rev-parse', 'main')).toBe(main);
   });
 
-  it.each(['--detach', 'feat/x'])('that is switched to %s is left alone', async to => {
+  it.each(['--detach', 'feat/x'])('is left alone after `git switch %s`', async to => {
     const { lab, work } = labWithWork();
     lab.git('switch', '--quiet', ...(to === '--detach' ? [to] : ['--create', to]));
     lab.write('a.txt', 'dirty\n');

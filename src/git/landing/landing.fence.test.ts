@@ -4,7 +4,7 @@ import { labWithWork, landIn, subjectsOnMain } from '../test-support.ts';
 const passes = { passed: true, output: '' };
 
 describe('a fence', () => {
-  it('keeps work from landing whose claim was taken over while it was verified', async () => {
+  it('refuses to land work whose claim was taken over during the verification', async () => {
     const { lab, work } = labWithWork();
     const tip = lab.commit(work, 'b.txt', 'b\n');
     lab.commit(lab.root, 'main.txt', 'main\n');
@@ -23,16 +23,16 @@ describe('a fence', () => {
     });
     expect(landing).toEqual({
       kind: 'fenced',
-      branch: 'main',
-      why: 'the work was taken over by somebody else while it was landing',
-      hint: 'nothing is to be done here: whoever has it now lands it',
+      target: 'main',
+      why: 'another process took over the work during the landing',
+      hint: 'nothing to do: the new owner lands the work',
     });
     expect(lab.fingerprint()).toEqual(before);
     expect(lab.git('rev-parse', 'work')).toBe(tip);
     expect(await landIn(lab, { mayLand: async () => claim.token === 2 })).toMatchObject({ kind: 'landed' });
   });
 
-  it('also where main is checked out nowhere', async () => {
+  it('refuses even if the target is not checked out', async () => {
     const { lab, work } = labWithWork();
     lab.git('switch', '--quiet', '--detach');
     lab.commit(work, 'b.txt', 'b\n');
@@ -41,7 +41,7 @@ describe('a fence', () => {
     expect(lab.git('rev-parse', 'main')).toBe(main);
   });
 
-  it('is asked once, after the verification and while main is where it was', async () => {
+  it('is checked once, after the verification and before the target moves', async () => {
     const { lab, work } = labWithWork();
     const commit = lab.commit(work, 'b.txt', 'b\n');
     const main = lab.git('rev-parse', 'main');
@@ -59,7 +59,7 @@ describe('a fence', () => {
     expect(seen).toEqual(['verified', main]);
   });
 
-  it('is asked again before each move when main has moved in the meantime', async () => {
+  it('is checked again before every retry of the move', async () => {
     const { lab, work } = labWithWork();
     lab.git('switch', '--quiet', '--detach');
     lab.commit(work, 'b.txt', 'b\n');
@@ -73,7 +73,7 @@ describe('a fence', () => {
     expect(subjectsOnMain(lab)).toEqual(['Begin', 'Write race.txt', 'Write b.txt']);
   });
 
-  it('that cannot tell moves nothing', async () => {
+  it('fails the landing without moving the target if its check throws', async () => {
     const { lab, work } = labWithWork();
     lab.commit(work, 'b.txt', 'b\n');
     const before = lab.fingerprint();
@@ -84,7 +84,7 @@ describe('a fence', () => {
     expect(lab.fingerprint()).toEqual(before);
   });
 
-  it('is not asked when there is nothing to land', async () => {
+  it('is not checked if there is nothing to land', async () => {
     const { lab } = labWithWork();
     const mayLand = async () => {
       throw new Error('asked');

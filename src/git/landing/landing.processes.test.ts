@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { runTogether, Worker } from '../processes.conformance.ts';
 import { Lab, subjectsOnMain } from '../test-support.ts';
 
-describe('two processes', () => {
+describe('two processes that land in one repository', () => {
   const workersOn = (lab: Lab, rounds: number, names = ['a', 'b']) =>
     names.map(name => new Worker({ task: 'land', root: lab.root, name, rounds }));
 
-  it('land at once: all of it lands, in one line, and nothing is lost', async () => {
+  it('land all of their work in a linear history', async () => {
     const lab = new Lab();
     const workers = workersOn(lab, 6);
     await runTogether(workers);
@@ -19,7 +19,7 @@ describe('two processes', () => {
     expect(lab.git('branch', '--list')).toBe('* main');
   });
 
-  it('recover when one is killed: main is whole, and its work is on main or on its branch', async () => {
+  it('lose no commit and leave main intact if one of them is killed', async () => {
     const lab = new Lab();
     for (const [round, lines] of [2, 3, 4, 5].entries()) {
       const [victim, other] = workersOn(lab, 2, [`victim${round}`, `other${round}`]);

@@ -13,19 +13,19 @@ const ready = (commit: string): PrepareResult => ({ kind: 'ready', from: 'old', 
 const moved: MoveEnd = { kind: 'moved', commits: [{ commit: 'c', subject: 'Do it' }], wasAlone: true };
 const lost: MoveEnd = { kind: 'lost' };
 
-/** Steps that answer one thing after another, and what was asked of them. */
+/** Phases that give the scripted answers in order, with a log of the calls. */
 function scripted(answers: {
   readonly prepared: readonly PrepareResult[];
   readonly moves?: readonly MoveEnd[];
   readonly verdicts?: readonly VerifyResult[];
 }) {
-  const asked: string[] = [];
+  const calls: string[] = [];
   const [prepared, moves] = [[...answers.prepared], [...(answers.moves ?? [])]];
   const verdicts = answers.verdicts && [...answers.verdicts];
-  const next = <T>(list: T[], what: string): T => {
-    asked.push(what);
+  const next = <T>(list: T[], call: string): T => {
+    calls.push(call);
     const first = list.shift();
-    if (first === undefined) throw new Error(`nothing is left to answer ${what}`);
+    if (first === undefined) throw new Error(`no answer left for ${call}`);
     return first;
   };
   const steps: LandingSteps = {
@@ -33,23 +33,23 @@ function scripted(answers: {
     prepare: async () => next(prepared, 'prepare'),
     verify: verdicts && (async ({ commit }) => next(verdicts, `verify ${commit}`)),
     move: async ({ commit }) => next(moves, `move ${commit}`),
-    unlock: async () => void asked.push('unlock'),
+    unlock: async () => void calls.push('unlock'),
   };
   const land = (maxAttempts?: number) =>
-    landing(steps, { source: { branch: 'work' }, onto: 'main', maxAttempts });
-  return { steps, asked, land };
+    landing(steps, { source: { branch: 'work' }, target: 'main', maxAttempts });
+  return { steps, calls, land };
 }
 
 describe('a landing', () => {
-  it('takes its steps one after another, and gives the lock back', async () => {
-    const { asked, land } = scripted({
+  it('runs its phases in order, then releases the lock', async () => {
+    const { calls, land } = scripted({
       prepared: [ready('c')],
       verdicts: [{ passed: true }],
       moves: [moved],
     });
     expect(await land()).toEqual({
       kind: 'landed',
-      branch: 'main',
+      target: 'main',
       from: 'old',
       commit: 'c',
       commits: [{ commit: 'c', subject: 'Do it' }],
@@ -58,59 +58,67 @@ describe('a landing', () => {
       token: 7,
       wasAlone: true,
     });
-    expect(asked).toEqual(['lock', 'prepare', 'verify c', 'move c', 'unlock']);
+    expect(calls).toEqual(['lock', 'prepare', 'verify c', 'move c', 'unlock']);
   });
 
-  it('verifies again what is another commit after a lost race, and nothing that has passed', async () => {
-    const { asked, land } = scripted({
+  it('verifies again after a lost race only if the rebased commit changed', async () => {
+    const { calls, land } = scripted({
       prepared: [ready('c'), ready('c'), ready('d')],
       verdicts: [{ passed: true }, { passed: true }],
       moves: [lost, lost, moved],
     });
     expect(await land()).toMatchObject({ kind: 'landed', commit: 'd' });
-    expect(asked).toEqual([
+    expect(calls).toEqual([
       ...['lock', 'prepare', 'verify c', 'move c', 'prepare', 'move c'],
       ...['prepare', 'verify d', 'move d', 'unlock'],
     ]);
   });
 
-  it('gives up after so many lost races', async () => {
-    const { land, asked } = scripted({ prepared: [ready('c'), ready('d')], moves: [lost, lost] });
+  it('gives up after the maximum number of lost races', async () => {
+    const { land, calls } = scripted({ prepared: [ready('c'), ready('d')], moves: [lost, lost] });
     expect(await land(2)).toMatchObject({ kind: 'lost-the-race', attempts: 2 });
-    expect(asked.at(-1)).toBe('unlock');
+    expect(calls.at(-1)).toBe('unlock');
   });
 
   it.each<[string, Parameters<typeof scripted>[0], object]>([
-    ['nothing is left', { prepared: [{ kind: 'nothing', commit: 'old' }] }, { kind: 'nothing-to-land' }],
     [
-      'it does not fit',
+      'nothing is left to land',
+      { prepared: [{ kind: 'nothing', commit: 'old' }] },
+      { kind: 'nothing-to-land' },
+    ],
+    [
+      'the work conflicts with the target',
       { prepared: [{ kind: 'conflict', files: ['a'], subject: 'Do', onto: 'old' }] },
       { kind: 'conflict', onto: 'old', hint: expect.stringContaining('git switch work && git rebase main') },
     ],
     [
-      'it does not pass',
+      'the verification fails',
       { prepared: [ready('c')], verdicts: [{ passed: false, output: 'red', workAt: '/w' }] },
       { kind: 'verify-failed', output: 'red', hint: expect.stringContaining('git -C /w diff main...') },
     ],
-    ['it was taken over', { prepared: [ready('c')], moves: [{ kind: 'fenced' }] }, { kind: 'fenced' }],
     [
-      'the checkout is in the way when it moves',
+      'another process has taken over the work',
+      { prepared: [ready('c')], moves: [{ kind: 'fenced' }] },
+      { kind: 'fenced' },
+    ],
+    [
+      'a checkout blocks the move',
       {
         prepared: [ready('c')],
         moves: [{ kind: 'in-the-way', path: '/m', why: 'busy', hint: 'wait', files: [] }],
       },
-      { kind: 'main-checkout-in-the-way', path: '/m', branch: 'main' },
+      { kind: 'main-checkout-in-the-way', path: '/m', target: 'main' },
     ],
-  ])('ends when %s', async (_, answers, expected) => {
-    const { land, asked } = scripted(answers);
+  ])('ends if %s', async (_, answers, expected) => {
+    const { land, calls } = scripted(answers);
     expect(await land()).toMatchObject(expected);
-    expect(asked.at(-1)).toBe('unlock');
+    expect(calls.at(-1)).toBe('unlock');
   });
 
   it.each(['lock', 'prepare', 'verify', 'move'] as const)(
-    'that cannot %s gives the lock back, which may have come all the same',
+    'releases the lock, which may have been acquired, if `%s` fails',
     async name => {
-      const { steps, asked } = scripted({
+      const { steps, calls } = scripted({
         prepared: [ready('c')],
         verdicts: [{ passed: true }],
         moves: [moved],
@@ -121,46 +129,46 @@ describe('a landing', () => {
           throw new Error(`no ${name}`);
         },
       };
-      await expect(landing(broken, { source: { branch: 'work' }, onto: 'main' })).rejects.toThrow(
+      await expect(landing(broken, { source: { branch: 'work' }, target: 'main' })).rejects.toThrow(
         `no ${name}`,
       );
-      expect(asked.at(-1)).toBe('unlock');
+      expect(calls.at(-1)).toBe('unlock');
     },
   );
 });
 
-describe('work that is made ready for somebody else to land', () => {
+describe('a hand-over', () => {
   const prepareWith = (answers: Parameters<typeof scripted>[0], ends: readonly ConfirmEnd['kind'][]) => {
-    const { steps, asked } = scripted(answers);
+    const { steps, calls } = scripted(answers);
     const left = [...ends];
     const confirm = async ({ commit }: { readonly commit: string }): Promise<ConfirmEnd> => {
-      asked.push(`confirm ${commit}`);
+      calls.push(`confirm ${commit}`);
       return { kind: left.shift() ?? 'lost' };
     };
-    const course = { source: { branch: 'work' }, onto: 'main' };
-    return { asked, ended: handingOver({ ...steps, confirm }, course) };
+    const course = { source: { branch: 'work' }, target: 'main' };
+    return { calls, ended: handingOver({ ...steps, confirm }, course) };
   };
 
-  it('goes the way of a landing, and moves nothing', async () => {
-    const { asked, ended } = prepareWith({ prepared: [ready('c')], verdicts: [{ passed: true }] }, [
+  it('runs the phases of a landing, but confirms instead of moving the target', async () => {
+    const { calls, ended } = prepareWith({ prepared: [ready('c')], verdicts: [{ passed: true }] }, [
       'confirmed',
     ]);
-    expect(await ended).toEqual({ kind: 'ready-to-land', branch: 'main', commit: 'c' });
-    expect(asked).toEqual(['lock', 'prepare', 'verify c', 'confirm c', 'unlock']);
+    expect(await ended).toEqual({ kind: 'ready-to-land', target: 'main', commit: 'c' });
+    expect(calls).toEqual(['lock', 'prepare', 'verify c', 'confirm c', 'unlock']);
   });
 
-  it('begins again if the branch has gone on while it was verified', async () => {
-    const { asked, ended } = prepareWith(
+  it('retries if the target moves during the verification', async () => {
+    const { calls, ended } = prepareWith(
       { prepared: [ready('c'), ready('d')], verdicts: [{ passed: true }, { passed: true }] },
       ['lost', 'confirmed'],
     );
     expect(await ended).toMatchObject({ kind: 'ready-to-land', commit: 'd' });
-    expect(asked.slice(3)).toEqual(['confirm c', 'prepare', 'verify d', 'confirm d', 'unlock']);
+    expect(calls.slice(3)).toEqual(['confirm c', 'prepare', 'verify d', 'confirm d', 'unlock']);
   });
 
-  it('is handed to nobody if somebody else has it by now', async () => {
-    const { asked, ended } = prepareWith({ prepared: [ready('c')] }, ['fenced']);
+  it('ends as fenced if another process has taken over the work', async () => {
+    const { calls, ended } = prepareWith({ prepared: [ready('c')] }, ['fenced']);
     expect(await ended).toMatchObject({ kind: 'fenced' });
-    expect(asked.at(-1)).toBe('unlock');
+    expect(calls.at(-1)).toBe('unlock');
   });
 });

@@ -4,14 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { openRepository } from '../repository.ts';
 import { labWithWork, landIn, plainEnvironment } from '../test-support.ts';
 
-describe('landing', () => {
-  it('fast-forwards main, and with it the checkout that it is in', async () => {
+describe('a landing', () => {
+  it('fast-forwards the target and its checkout', async () => {
     const { lab, work } = labWithWork();
     const commit = lab.commit(work, 'b.txt', 'b\n');
     const from = lab.git('rev-parse', 'main');
     expect(await landIn(lab)).toEqual({
       kind: 'landed',
-      branch: 'main',
+      target: 'main',
       commit,
       from,
       commits: [{ commit, subject: 'Write b.txt' }],
@@ -22,10 +22,10 @@ describe('landing', () => {
     });
     expect(lab.git('status', '--porcelain')).toBe('');
     expect(readFileSync(join(lab.root, 'b.txt'), 'utf8')).toBe('b\n');
-    expect(await landIn(lab)).toEqual({ kind: 'nothing-to-land', branch: 'main', commit });
+    expect(await landIn(lab)).toEqual({ kind: 'nothing-to-land', target: 'main', commit });
   });
 
-  it('replays the work on a main that has moved, with its authors, dates and messages', async () => {
+  it('rebases the work onto a target that has moved, and keeps authors, dates and messages', async () => {
     const { lab, work } = labWithWork();
     lab.write('b.txt', 'b\n', work);
     lab.gitAt(work, 'add', '--all');
@@ -57,7 +57,7 @@ describe('landing', () => {
     lab.git('fsck', '--strict');
   });
 
-  it('keeps messages in other encodings as they are', async () => {
+  it('keeps the encoding of commit messages', async () => {
     const { lab, work } = labWithWork();
     writeFileSync(join(lab.folder, 'message'), Buffer.from('caf\u00e9', 'latin1'));
     const options = ['--quiet', '--allow-empty', `--file=${join(lab.folder, 'message')}`];
@@ -66,7 +66,7 @@ describe('landing', () => {
     expect(await landIn(lab)).toMatchObject({ kind: 'landed', subjects: ['café'] });
   });
 
-  it('gives the same commits for the same work on the same main', async () => {
+  it('creates the same commits for the same work on the same target', async () => {
     const results = [];
     for (let round = 0; round < 2; round++) {
       const { lab, work } = labWithWork();
@@ -79,15 +79,15 @@ describe('landing', () => {
     expect(commits[0]).toBe(commits[1]);
   });
 
-  it('finds nothing to do if main has the same changes already', async () => {
+  it('finds nothing to land if the target already has the same changes', async () => {
     const { lab, work } = labWithWork();
     lab.commit(work, 'b.txt', 'b\n');
     lab.commit(lab.root, 'main.txt', 'main\n');
     const main = lab.commit(lab.root, 'b.txt', 'b\n');
-    expect(await landIn(lab)).toEqual({ kind: 'nothing-to-land', branch: 'main', commit: main });
+    expect(await landIn(lab)).toEqual({ kind: 'nothing-to-land', target: 'main', commit: main });
   });
 
-  it('says which files conflict, and leaves everything as it was', async () => {
+  it('names the files that conflict, and changes nothing', async () => {
     const { lab, work } = labWithWork();
     lab.commit(work, 'b.txt', 'b\n');
     const tip = lab.commit(work, 'a.txt', 'theirs\n');
@@ -95,18 +95,18 @@ describe('landing', () => {
     const before = lab.fingerprint();
     expect(await landIn(lab)).toEqual({
       kind: 'conflict',
-      branch: 'main',
+      target: 'main',
       files: ['a.txt'],
       subject: 'Write a.txt',
       onto: main,
-      why: '"Write a.txt" does not fit onto main: a.txt',
-      hint: `solve the conflicts, then land again: git -C '${work}' rebase main`,
+      why: 'cannot rebase "Write a.txt" onto main: conflicts in a.txt',
+      hint: `resolve the conflicts, then land again: git -C '${work}' rebase main`,
     });
     expect(lab.fingerprint()).toEqual(before);
     expect(lab.git('rev-parse', 'work')).toBe(tip);
   });
 
-  it('loses nothing of what was decided in a merge', async () => {
+  it('keeps conflict resolutions of merges in the work', async () => {
     const { lab, work } = labWithWork();
     lab.commit(work, 'a.txt', 'theirs\n');
     lab.commit(lab.root, 'a.txt', 'ours\n');
@@ -121,7 +121,7 @@ describe('landing', () => {
     expect(lab.git('rev-list', '--merges', 'main')).toBe('');
   });
 
-  it('takes a commit instead of a branch, also from a history of its own', async () => {
+  it('lands a commit without a branch, even from an unrelated history', async () => {
     const { lab, work } = labWithWork();
     lab.gitAt(work, 'checkout', '--quiet', '--orphan', 'other');
     lab.gitAt(work, 'rm', '-r', '--quiet', '--force', '.');
@@ -133,12 +133,12 @@ describe('landing', () => {
     expect(lab.git('ls-tree', '--name-only', 'main')).toBe('a.txt\nb.txt');
   });
 
-  it('says how to solve a conflict also where the work is checked out nowhere', async () => {
+  it('tells how to resolve a conflict even if the source is not checked out', async () => {
     const { lab, work } = labWithWork();
     const commit = lab.commit(work, 'a.txt', 'theirs\n');
     lab.gitAt(work, 'switch', '--quiet', '--detach');
     lab.commit(lab.root, 'a.txt', 'ours\n');
-    const again = 'solve the conflicts, then land again:';
+    const again = 'resolve the conflicts, then land again:';
     expect(await landIn(lab)).toMatchObject({ hint: `${again} git switch work && git rebase main` });
     expect(await landIn(lab, { source: { commit } })).toMatchObject({
       hint: `${again} git switch --create work ${commit} && git rebase main`,
@@ -146,7 +146,7 @@ describe('landing', () => {
   });
 });
 
-describe('the branch to land on', () => {
+describe('the target', () => {
   it('may be in a bare repository', async () => {
     const { lab, work } = labWithWork();
     const commit = lab.commit(work, 'b.txt', 'b\n');
@@ -164,12 +164,12 @@ describe('the branch to land on', () => {
     await expect(landIn(lab)).rejects.toMatchObject({
       code: 'CANNOT_LAND',
       message: 'there is no branch main to land on',
-      hint: 'the current branch is master: land on that, or make the other: git branch main',
+      hint: 'land on the current branch, master, or create the missing one: git branch main',
     });
     expect(await landIn(lab, { onto: 'master' })).toMatchObject({ kind: 'landed' });
   });
 
-  it('must have a commit', async () => {
+  it('must have at least one commit', async () => {
     const { lab } = labWithWork();
     lab.git('update-ref', '-d', 'refs/heads/main');
     await expect(landIn(lab)).rejects.toMatchObject({
@@ -179,7 +179,7 @@ describe('the branch to land on', () => {
   });
 
   it.each(['--all', '-x', 'a b', '../main', 'HEAD', 'no/such', ''])(
-    'is not %j, and neither is the work',
+    'cannot be %j, nor can the source',
     async name => {
       const { lab } = labWithWork();
       await expect(landIn(lab, { onto: name })).rejects.toMatchObject({ code: 'CANNOT_LAND' });

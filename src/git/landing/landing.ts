@@ -3,62 +3,64 @@ import { printable, shellWord } from '../names.ts';
 import type { CheckoutBlocked } from './move-branch.ts';
 
 /**
- * A landing as a protocol: `lock`, then `prepare`, `verify` and `move` until one of them says how it ends, and `unlock`
- * at last. Each is one thing that happens, so that what others do can come between any two of them. All that they give
- * is data.
+ * The landing protocol. `lock` comes first, `prepare`, `verify` and `move` repeat until one of them decides the landing,
+ * and `unlock` comes last. Each phase is one effect, so other processes may act between any two of them. Phases exchange
+ * plain data.
+ *
+ * The source is the branch or commit with the work. The target is the branch that the work lands on.
  */
 export interface LandingSteps {
-  /** Waits until nobody else lands in the repository. */
+  /** Waits until no other process lands in the repository. */
   lock(): Promise<LockResult>;
-  /** Changes no branch. */
+  /** Rebases the work onto the target without moving a branch. */
   prepare(): Promise<PrepareResult>;
-  /** Without it nothing has to pass. */
+  /** Checks the rebased work. Without this phase, all work passes. */
   readonly verify?: ((ready: ReadyLanding) => Promise<VerifyResult>) | undefined;
-  /** Moves the branch if it still is where it was, and the work still is the caller's to land. */
+  /** Moves the target, provided that it has not moved since `prepare` and that the caller still owns the work. */
   move(ready: ReadyLanding): Promise<MoveEnd>;
-  /** Also if the lock was never given. */
+  /** Releases the lock. Called even if the lock was never acquired. */
   unlock(): Promise<void>;
 }
 
-/** The same for work that somebody else is to land: in the place of `move`, a last look. */
+/** The protocol for work that a person or another tool lands: `confirm` replaces `move`. */
 interface HandOverSteps extends Omit<LandingSteps, 'move'> {
-  /** Whether the branch still is where it was, and the work still is the caller's. */
+  /** Checks that the target has not moved since `prepare` and that the caller still owns the work. */
   confirm(ready: ReadyLanding): Promise<ConfirmEnd>;
 }
 
 export interface LockResult {
-  /** Greater than that of everybody who held the lock before. */
+  /** Fencing token. Greater than the token of every earlier holder of the lock. */
   readonly token: number;
 }
 
 export type PrepareResult =
   | ReadyLanding
-  /** All of it is on the branch already, which is at this commit. */
+  /** The target, at this commit, already has all of the work. */
   | { readonly kind: 'nothing'; readonly commit: string }
   | LandingConflict
   | CheckoutBlocked;
 
-/** The work, on top of the branch to land on. */
+/** Work that was rebased onto the target. */
 export interface ReadyLanding {
   readonly kind: 'ready';
-  /** Where that branch is. */
+  /** Tip of the target, on which the rebased work is based. */
   readonly from: string;
-  /** Of the work as it was made. */
+  /** Tip of the source. */
   readonly tip: string;
-  /** Of the work as it would land. */
+  /** Tip of the rebased work. */
   readonly commit: string;
-  /** That would come onto the branch, oldest first; `undefined` if merges make that a matter of order. */
+  /** Rebased commits, oldest first. `undefined` if the work has merges, which have no single order. */
   readonly commits?: readonly LandedCommit[] | undefined;
 }
 
 interface LandingConflict {
   readonly kind: 'conflict';
   readonly files: readonly string[];
-  /** Of the commit that does not fit. */
+  /** Subject of the first commit that conflicts. */
   readonly subject: string;
-  /** Where the branch to land on is. */
+  /** Tip of the target. */
   readonly onto: string;
-  /** Where the branch with the work is checked out. */
+  /** Path of the worktree that has the source checked out. */
   readonly workAt?: string | undefined;
 }
 
@@ -66,174 +68,175 @@ export type VerifyResult =
   | { readonly passed: true }
   | {
       readonly passed: false;
-      /** The end of what was printed. */
+      /** End of the output. */
       readonly output: string;
-      /** Where the branch with the work is checked out. */
+      /** Path of the worktree that has the source checked out. */
       readonly workAt?: string | undefined;
     };
 
 export type ConfirmEnd =
   | { readonly kind: 'confirmed' }
-  /** The branch, or the lock, is somebody else's by now. */
+  /** The target has moved, or another process has taken over the lock. */
   | { readonly kind: 'lost' }
-  /** The work is somebody else's by now. */
+  /** Another process has taken over the work. */
   | { readonly kind: 'fenced' };
 
 export type MoveEnd =
   | {
       readonly kind: 'moved';
-      /** Where the branch is checked out, and has been brought up to date. */
+      /** Path of the checkout of the target, which was updated too. */
       readonly checkout?: string | undefined;
       readonly commits: readonly LandedCommit[];
-      /** Nobody else could land meanwhile. */
+      /** Whether the lock was still held after the move, so that no other process landed meanwhile. */
       readonly wasAlone: boolean;
     }
-  /** The branch, or the lock, is somebody else's by now. */
+  /** The target has moved, or another process has taken over the lock. */
   | { readonly kind: 'lost' }
-  /** The work is somebody else's by now. */
+  /** Another process has taken over the work. */
   | { readonly kind: 'fenced' }
   | CheckoutBlocked;
 
-/** What came of it. `branch` is the branch to land on. */
+/** Result of a landing. */
 export type Landing =
   | {
       readonly kind: 'landed';
-      readonly branch: string;
+      readonly target: string;
+      /** Tip of the target after the landing. */
       readonly commit: string;
-      /** Where the branch was before. */
+      /** Tip of the target before the landing. */
       readonly from: string;
-      /** That came onto the branch, oldest first. */
+      /** Landed commits, oldest first. */
       readonly commits: readonly LandedCommit[];
-      /** Of those commits. */
+      /** Subjects of the landed commits. */
       readonly subjects: readonly string[];
-      /** Where the branch is checked out, and has been brought up to date. */
+      /** Path of the checkout of the target, which was updated too. */
       readonly checkout: string | undefined;
-      /** Of the lock: grows from landing to landing. */
+      /** Fencing token of the lock. Grows with every landing. */
       readonly token: number;
-      /** Nobody else could land in the repository meanwhile. */
+      /** Whether the lock was still held after the move, so that no other process landed meanwhile. */
       readonly wasAlone: boolean;
     }
   | NothingToLand
   | LandingRefused;
 
-/** All of it is on the branch already. */
+/** The target already has all of the work. */
 interface NothingToLand {
   readonly kind: 'nothing-to-land';
-  readonly branch: string;
+  readonly target: string;
+  /** Tip of the target. */
   readonly commit: string;
 }
 
-/** What came of making work ready for somebody else to land: it fits onto the branch, and passes. */
+/** Result of preparing work that a person or another tool lands. */
 export type HandOver =
-  | { readonly kind: 'ready-to-land'; readonly branch: string; readonly commit: string }
+  | { readonly kind: 'ready-to-land'; readonly target: string; readonly commit: string }
   | NothingToLand
   | LandingRefused;
 
-/** Nothing has moved, and the work stays where it is. */
+/** No branch has moved, and the work stays on the source. */
 export type LandingRefused = {
-  readonly branch: string;
+  readonly target: string;
   readonly why: string;
-  /** What to do or type next. */
+  /** Next action, with the command to type. */
   readonly hint: string;
 } & (
   | {
       readonly kind: 'conflict';
       readonly files: readonly string[];
-      /** Of the commit that does not fit. */
+      /** Subject of the first commit that conflicts. */
       readonly subject: string;
-      /** Where the branch was. */
+      /** Tip of the target. */
       readonly onto: string;
     }
   | { readonly kind: 'verify-failed'; readonly output: string; readonly commit: string }
   | { readonly kind: 'lost-the-race'; readonly attempts: number }
-  /** Somebody else has the work now. */
+  /** Another process has taken over the work. */
   | { readonly kind: 'fenced' }
   | { readonly kind: 'main-checkout-in-the-way'; readonly path: string; readonly files: readonly string[] }
 );
 
-/** What is landed where. */
+/** Source and target of a landing. */
 export interface LandingCourse {
   readonly source: { readonly branch: string } | { readonly commit: string };
-  /** The branch to land on. */
-  readonly onto: string;
-  /** How often to begin again when somebody else moves the branch in the meantime. */
+  /** Branch that the work lands on. */
+  readonly target: string;
+  /** Number of attempts when other processes keep moving the target. Defaults to 5. */
   readonly maxAttempts?: number | undefined;
 }
 
 const outputLimit = 8 * 1024;
 
 /**
- * Brings finished work onto a branch: its commits are replayed on top of it, verified, and the branch is fast-forwarded
- * if it has not moved since. What has passed is not verified again as long as it is the same commit. Throws what a step
- * throws, having given the lock back.
+ * Lands finished work: rebases it onto the target, verifies it, and fast-forwards the target unless that has moved.
+ * A commit that has passed is not verified again. Rethrows the error of a phase after releasing the lock.
  */
 export function landing(steps: LandingSteps, course: LandingCourse): Promise<Landing> {
-  const { onto: branch } = course;
-  return inTurn<Landing>(steps, course, async (ready, token) => {
+  const { target } = course;
+  return underLock<Landing>(steps, course, async (ready, token) => {
     const moved = await steps.move(ready);
     switch (moved.kind) {
       case 'lost':
-        return 'again';
+        return 'retry';
       case 'in-the-way':
-        return checkoutBlocked(branch, moved);
+        return checkoutBlocked(target, moved);
       case 'fenced':
-        return takenOver(branch);
+        return takenOver(target);
       case 'moved': {
         const { commits, checkout, wasAlone } = moved;
         const { commit, from } = ready;
         const subjects = commits.map(({ subject }) => subject);
-        return { kind: 'landed', branch, commit, from, commits, subjects, checkout, token, wasAlone };
+        return { kind: 'landed', target, commit, from, commits, subjects, checkout, token, wasAlone };
       }
     }
   });
 }
 
-/** The same up to the moment in which the branch would move: that is for somebody else to do. */
+/** Runs the same protocol up to the move, which is left to a person or another tool. */
 export function handingOver(steps: HandOverSteps, course: LandingCourse): Promise<HandOver> {
-  const { onto: branch } = course;
-  return inTurn<HandOver>(steps, course, async ready => {
+  const { target } = course;
+  return underLock<HandOver>(steps, course, async ready => {
     const confirmed = await steps.confirm(ready);
     switch (confirmed.kind) {
       case 'lost':
-        return 'again';
+        return 'retry';
       case 'fenced':
-        return takenOver(branch);
+        return takenOver(target);
       case 'confirmed':
-        return { kind: 'ready-to-land', branch, commit: ready.commit };
+        return { kind: 'ready-to-land', target, commit: ready.commit };
     }
   });
 }
 
 type Steps = Omit<LandingSteps, 'move'>;
-/** What is done with work that fits and has passed; `again` if somebody else has moved the branch. */
-type LastStep<End> = (ready: ReadyLanding, token: number) => Promise<End | 'again'>;
+/** Last phase of the protocol. Returns `retry` if the target has moved. */
+type LastStep<End> = (ready: ReadyLanding, token: number) => Promise<End | 'retry'>;
 
-async function inTurn<End>(
+async function underLock<End>(
   steps: Steps,
   course: LandingCourse,
   last: LastStep<End>,
 ): Promise<End | NothingToLand | LandingRefused> {
   try {
     const { token } = await steps.lock();
-    return await withLock(steps, course, ready => last(ready, token));
+    return await attemptLanding(steps, course, ready => last(ready, token));
   } finally {
-    // Also if the lock was not given: it may have come too late for whoever was cancelled while waiting for it.
+    // `lock` may reject because of a cancellation and acquire the lock all the same.
     await steps.unlock();
   }
 }
 
-async function withLock<End>(
+async function attemptLanding<End>(
   steps: Steps,
   course: LandingCourse,
-  last: (ready: ReadyLanding) => Promise<End | 'again'>,
+  last: (ready: ReadyLanding) => Promise<End | 'retry'>,
 ): Promise<End | NothingToLand | LandingRefused> {
-  const { onto: branch, maxAttempts = 5 } = course;
+  const { target, maxAttempts = 5 } = course;
   let verified: string | undefined;
   for (let attempts = 1; attempts <= maxAttempts; attempts++) {
     const prepared = await steps.prepare();
-    if (prepared.kind === 'nothing') return { kind: 'nothing-to-land', branch, commit: prepared.commit };
+    if (prepared.kind === 'nothing') return { kind: 'nothing-to-land', target, commit: prepared.commit };
     if (prepared.kind === 'conflict') return conflict(course, prepared);
-    if (prepared.kind === 'in-the-way') return checkoutBlocked(branch, prepared);
+    if (prepared.kind === 'in-the-way') return checkoutBlocked(target, prepared);
     const { commit } = prepared;
     if (steps.verify && verified !== commit) {
       const verdict = await steps.verify(prepared);
@@ -241,62 +244,62 @@ async function withLock<End>(
       verified = commit;
     }
     const end = await last(prepared);
-    if (end !== 'again') return end;
+    if (end !== 'retry') return end;
   }
   return {
     kind: 'lost-the-race',
-    branch,
+    target,
     attempts: maxAttempts,
-    why: `${branch} moved ${maxAttempts} times while this was landing`,
-    hint: 'land again when less is going on',
+    why: `${target} moved ${maxAttempts} times during the landing`,
+    hint: `land again when ${target} changes less often`,
   };
 }
 
-const checkoutBlocked = (branch: string, found: CheckoutBlocked): LandingRefused => ({
-  ...found,
+const checkoutBlocked = (target: string, blocked: CheckoutBlocked): LandingRefused => ({
+  ...blocked,
   kind: 'main-checkout-in-the-way',
-  branch,
+  target,
 });
 
-const takenOver = (branch: string): LandingRefused => ({
+const takenOver = (target: string): LandingRefused => ({
   kind: 'fenced',
-  branch,
-  why: 'the work was taken over by somebody else while it was landing',
-  hint: 'nothing is to be done here: whoever has it now lands it',
+  target,
+  why: 'another process took over the work during the landing',
+  hint: 'nothing to do: the new owner lands the work',
 });
 
 function conflict(
-  { source, onto: branch }: LandingCourse,
+  { source, target }: LandingCourse,
   { files, subject, onto, workAt }: LandingConflict,
 ): LandingRefused {
   return {
     kind: 'conflict',
-    branch,
+    target,
     files,
     subject,
     onto,
-    why: `${JSON.stringify(subject)} does not fit onto ${branch}: ${files.map(printable).join(', ')}`,
-    hint: `solve the conflicts, then land again: ${workOn(source, workAt)} rebase ${shellWord(branch)}`,
+    why: `cannot rebase ${JSON.stringify(subject)} onto ${target}: conflicts in ${files.map(printable).join(', ')}`,
+    hint: `resolve the conflicts, then land again: ${gitInSource(source, workAt)} rebase ${shellWord(target)}`,
   };
 }
 
 function verifyFailed(
-  { source, onto: branch }: LandingCourse,
+  { source, target }: LandingCourse,
   commit: string,
   { output, workAt }: Extract<VerifyResult, { passed: false }>,
 ): LandingRefused {
   return {
     kind: 'verify-failed',
-    branch,
+    target,
     commit,
     output: output.slice(-outputLimit),
-    why: `what would be ${branch} did not pass its verification`,
-    hint: `see what changed, commit a fix, then land again: ${workOn(source, workAt)} diff ${shellWord(`${branch}...`)}`,
+    why: `verification failed after rebasing onto ${target}`,
+    hint: `commit a fix, then land again; to see the changes: ${gitInSource(source, workAt)} diff ${shellWord(`${target}...`)}`,
   };
 }
 
-/** How to type a git command where the work is. */
-function workOn(source: LandingCourse['source'], workAt: string | undefined): string {
+/** Returns the beginning of a git command that runs where the source is checked out. */
+function gitInSource(source: LandingCourse['source'], workAt: string | undefined): string {
   if (!('branch' in source)) return `git switch --create work ${shellWord(source.commit)} && git`;
   return workAt === undefined
     ? `git switch ${shellWord(source.branch)} && git`

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Lab, labWithWork, landIn, subjectsOnMain } from '../test-support.ts';
 
-describe('verifying', () => {
-  it('sees exactly what would land, in a folder that is gone afterwards', async () => {
+describe('the verification of a landing', () => {
+  it('runs on the rebased work, in a folder that is removed afterwards', async () => {
     const { lab, work } = labWithWork();
     lab.commit(work, 'b.txt', 'b\n');
     lab.commit(lab.root, 'main.txt', 'main\n');
@@ -25,7 +25,7 @@ describe('verifying', () => {
     expect(lab.git('worktree', 'list').split('\n')).toHaveLength(2);
   });
 
-  it('that fails moves nothing, and gives the end of its output', async () => {
+  it('leaves the target alone if it fails, and reports the end of its output', async () => {
     const { lab, work } = labWithWork();
     const commit = lab.commit(work, 'b.txt', 'b\n');
     const before = lab.fingerprint();
@@ -35,16 +35,16 @@ describe('verifying', () => {
     });
     expect(landing).toMatchObject({
       kind: 'verify-failed',
-      branch: 'main',
+      target: 'main',
       commit,
       output: expect.stringMatching(/1 test failed\n$/),
-      why: 'what would be main did not pass its verification',
-      hint: `see what changed, commit a fix, then land again: git -C '${work}' diff main...`,
+      why: 'verification failed after rebasing onto main',
+      hint: `commit a fix, then land again; to see the changes: git -C '${work}' diff main...`,
     });
     expect(lab.fingerprint()).toEqual(before);
   });
 
-  it('begins again when main has moved in the meantime, and gives up after the bound', async () => {
+  it('runs again if the target moves meanwhile, up to the maximum number of attempts', async () => {
     const { lab, work } = labWithWork();
     lab.git('switch', '--quiet', '--detach');
     lab.commit(work, 'b.txt', 'b\n');
@@ -61,10 +61,10 @@ describe('verifying', () => {
     });
     expect(await landIn(lab, { verify: race(9), maxAttempts: 2 })).toEqual({
       kind: 'lost-the-race',
-      branch: 'main',
+      target: 'main',
       attempts: 2,
-      why: 'main moved 2 times while this was landing',
-      hint: 'land again when less is going on',
+      why: 'main moved 2 times during the landing',
+      hint: 'land again when main changes less often',
     });
     expect(rounds).toBe(2);
     expect(await landIn(lab, { verify: race(3), maxAttempts: 2 })).toMatchObject({ kind: 'landed' });
@@ -77,7 +77,7 @@ describe('verifying', () => {
     ]);
   });
 
-  it('notices when main was set back in the meantime', async () => {
+  it('runs again if the target was reset to an earlier commit meanwhile', async () => {
     const lab = new Lab();
     const begin = lab.git('rev-parse', 'main');
     lab.commit(lab.root, 'taken-back.txt', 'x\n');
@@ -94,7 +94,7 @@ describe('verifying', () => {
     });
   });
 
-  it('is done for one landing at a time', async () => {
+  it('runs for one landing at a time', async () => {
     const { lab, work } = labWithWork();
     lab.commit(work, 'b.txt', 'b\n');
     lab.git('branch', 'second', 'main');
@@ -117,7 +117,7 @@ describe('verifying', () => {
     expect(order.map(each => each.split(' ')[1])).toEqual(['in', 'out', 'in', 'out']);
   });
 
-  it('clears away the folder that a crash left, but no folder of the user', async () => {
+  it('removes the folder that a crash left behind, but never a folder of the user', async () => {
     const { lab, work } = labWithWork();
     lab.commit(work, 'b.txt', 'b\n');
     const path = lab.workspace('scratch');
@@ -131,7 +131,7 @@ describe('verifying', () => {
     expect(existsSync(path)).toBe(true);
   });
 
-  it('can be given up, and leaves nothing behind', async () => {
+  it('leaves nothing behind if it is cancelled', async () => {
     const { lab, work } = labWithWork();
     lab.commit(work, 'b.txt', 'b\n');
     const main = lab.git('rev-parse', 'main');

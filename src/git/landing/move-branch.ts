@@ -10,34 +10,36 @@ import { uncommittedFiles } from '../workspace/commit.ts';
 import { worktreeEntries } from '../workspace/entries.ts';
 
 interface MoveBranchRequest extends CheckoutRequest {
+  /** Expected tip of the branch. */
   readonly from: string;
-  /** A descendant of `from`. */
+  /** New tip, a descendant of `from`. */
   readonly to: string;
-  /** Asked when all else is known to be in order, right before the branch moves. */
+  /** Called after all other checks, immediately before the branch moves. */
   readonly mayMove?: (() => Promise<boolean>) | undefined;
 }
 
 type MoveBranchResult =
   | { readonly kind: 'moved'; readonly checkout: string | undefined }
-  /** The branch is not at `from` any more. */
+  /** The branch is no longer at `from`. */
   | { readonly kind: 'lost' }
-  /** It may not be moved any more. */
+  /** `mayMove` refused the move. */
   | { readonly kind: 'fenced' }
   | CheckoutBlocked;
 
-/** The branch is checked out where moving it would overwrite something, or where something is unfinished. */
+/** A checkout of the branch has changes that the move would overwrite, or an unfinished operation such as a rebase. */
 export interface CheckoutBlocked {
   readonly kind: 'in-the-way';
   readonly path: string;
   readonly why: string;
-  /** What to type. */
+  /** Next action, with the command to type. */
   readonly hint: string;
+  /** Files that the move would overwrite. */
   readonly files: readonly string[];
 }
 
 /**
- * Whether the move would be refused, as far as can be told without touching anything: files that it changes are changed,
- * or there without being tracked. To be asked before anything expensive is done.
+ * Predicts, without writing anything, whether a checkout blocks the move: a file of the move has uncommitted changes or is
+ * untracked there. Called before expensive work such as a verification.
  */
 export async function obstacle(move: MoveBranchRequest): Promise<CheckoutBlocked | undefined> {
   const checkout = await checkoutOfBranch(move);
@@ -47,8 +49,8 @@ export async function obstacle(move: MoveBranchRequest): Promise<CheckoutBlocked
 }
 
 /**
- * Fast-forwards a branch, if it still is where it was. Where it is checked out, index and files follow, as after
- * `git pull --ff-only`: other uncommitted changes stay, and nothing is overwritten.
+ * Fast-forwards a branch that is still at `from`. If it is checked out, its index and files follow, as after
+ * `git pull --ff-only`: unrelated uncommitted changes stay, and no file is overwritten.
  */
 export async function moveBranch(move: MoveBranchRequest): Promise<MoveBranchResult> {
   const { repository, branch, from } = move;
@@ -69,13 +71,13 @@ async function moveRef({
   const ref = `refs/heads/${branch}`;
   const args = ['update-ref', '--no-deref', '-m', 'reprise: land', ref, to, from];
   const { code } = await git.run(args, { hooks: 'skip' });
-  // A lock that another command held for a moment is a lost race like any other.
+  // A ref lock that another git command holds for a moment is a lost race like any other.
   return code === 0 ? { kind: 'moved', checkout: undefined } : { kind: 'lost' };
 }
 
 /**
- * One git process moves files, index and branch. It goes on if this process is killed, and it takes the locks that keep
- * the user's own git away.
+ * Moves files, index and branch with one git process. That process survives if this one is killed, and takes the locks
+ * that keep out the user's own git commands.
  */
 async function moveCheckout(
   { repository, branch, from, to }: MoveBranchRequest,
@@ -92,7 +94,7 @@ async function moveCheckout(
     kind: 'in-the-way',
     path,
     why: `git cannot fast-forward ${branch} in ${path}: ${lastLines(stderr)}`,
-    hint: `see for yourself: git -C ${shellWord(path)} status`,
+    hint: `check the state of the checkout: git -C ${shellWord(path)} status`,
     files: [],
   };
 }
@@ -120,7 +122,7 @@ export const overwriting = (
   kind: 'in-the-way',
   path,
   why: `${branch} is checked out in ${path}, and landing would overwrite uncommitted changes there: ${files.map(printable).join(', ')}`,
-  hint: `put them aside, then land again: git -C ${shellWord(path)} stash push --include-untracked`,
+  hint: `stash them, then land again: git -C ${shellWord(path)} stash push --include-untracked`,
   files,
 });
 
@@ -128,15 +130,15 @@ export interface CheckoutRequest extends Omit<LockRequest, 'name'> {
   readonly branch: string;
 }
 
-/** Where a branch is checked out, and whether it can be moved there. */
+/** Checkout of a branch. `busy` if the branch cannot be moved there. */
 type BranchCheckout =
   | { readonly kind: 'nowhere' }
   | { readonly kind: 'at'; readonly path: string }
   | { readonly kind: 'busy'; readonly path: string; readonly why: string; readonly hint: string };
 
 /**
- * Takes the lock `worktrees`: git cannot list worktrees while another process is adding one, whose files are not all
- * there yet.
+ * Finds the checkout of a branch. Takes the lock `worktrees`, because git cannot list worktrees while another process adds
+ * one whose files are incomplete.
  */
 export function checkoutOfBranch(request: CheckoutRequest): Promise<BranchCheckout> {
   return withRepositoryLock({ ...request, name: 'worktrees' }, held => find(held.repository, request.branch));
@@ -149,7 +151,7 @@ async function find(repository: Repository, branch: string): Promise<BranchCheck
       kind: 'busy',
       path: rebased,
       why: `${branch} is being rebased`,
-      hint: 'finish the rebase (git rebase --continue) or give it up (git rebase --abort), then land again',
+      hint: 'finish the rebase (git rebase --continue) or abort it (git rebase --abort), then land again',
     };
   }
   const [first, second] = await pathsOn(repository, branch);
@@ -159,15 +161,15 @@ async function find(repository: Repository, branch: string): Promise<BranchCheck
     kind: 'busy',
     path: second,
     why: `${branch} is checked out twice: in ${first} and in ${second}`,
-    hint: `switch one of them to another branch: git -C ${shellWord(second)} switch --detach`,
+    hint: `detach one of the checkouts: git -C ${shellWord(second)} switch --detach`,
   };
 }
 
-/** A worktree whose folder was deleted holds nothing back. */
+/** Returns the worktrees that have the branch checked out, without those whose folder was deleted. */
 const pathsOn = async (repository: Repository, branch: string): Promise<readonly string[]> =>
   pathsInFiles(repository, branch) ?? askForPaths(repository, branch);
 
-/** `undefined`: files do not tell, and git has to be asked. */
+/** Returns `undefined` if git's files do not contain the answer, for example because refs are stored in tables. */
 function pathsInFiles(repository: Repository, branch: string): readonly string[] | undefined {
   const { commonDir } = repository;
   const root = plainRootOf(commonDir);
@@ -192,18 +194,22 @@ async function askForPaths({ git }: Repository, branch: string): Promise<readonl
 }
 
 /**
- * Whether a worktree has the branch checked out, apart from the one whose git folder is given. Reads files only, where
- * refs are files. To be called with the lock `worktrees`.
+ * Whether a worktree has the branch checked out, not counting the worktree with the git folder `except`. Reads only files
+ * if the repository stores refs in files. The caller must hold the lock `worktrees`.
  */
-export async function isCheckedOut(repository: Repository, branch: string, apart?: string): Promise<boolean> {
-  const others = gitDirsOf(repository).filter(gitDir => gitDir !== apart);
+export async function isCheckedOut(
+  repository: Repository,
+  branch: string,
+  except?: string,
+): Promise<boolean> {
+  const others = gitDirsOf(repository).filter(gitDir => gitDir !== except);
   const heads = others.map(gitDir => readIfThere(join(gitDir, 'HEAD'))?.trim());
-  // What stands there when refs are kept in tables.
+  // Git writes this placeholder into HEAD if refs are stored in tables.
   if (!heads.includes('ref: refs/heads/.invalid')) return heads.includes(`ref: refs/heads/${branch}`);
-  return (await pathsOn(repository, branch)).length > (apart === undefined ? 0 : 1);
+  return (await pathsOn(repository, branch)).length > (except === undefined ? 0 : 1);
 }
 
-/** While a branch is rebased HEAD is detached, so that the branch looks free, and the end of the rebase moves it. */
+/** During a rebase HEAD is detached, so the branch looks free although the end of the rebase moves it. */
 function rebaseOf(repository: Repository, branch: string): string | undefined {
   return gitDirsOf(repository).find(gitDir =>
     ['rebase-merge', 'rebase-apply'].some(

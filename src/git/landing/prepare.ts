@@ -10,34 +10,34 @@ import { type CheckoutRequest, obstacle } from './move-branch.ts';
 
 export interface PrepareRequest
   extends Omit<CheckoutRequest, 'branch'>,
-    Pick<LandingCourse, 'source' | 'onto'> {
-  /** The branch stays where it is, so that no checkout of it can be in the way. */
+    Pick<LandingCourse, 'source' | 'target'> {
+  /** Whether the target will not be moved, so that its checkout cannot block the landing. */
   readonly leavesBranch?: boolean | undefined;
 }
 
 /**
- * The work on top of the branch to land on, or why it cannot be there. Only objects are written; and, if nothing is left
- * to land, a note that says so. Throws CANNOT_LAND if a branch is missing.
+ * Rebases the work onto the target. Writes only git objects and, if the target has all of the work, a note that the
+ * source has landed. Throws CANNOT_LAND if the source or the target does not exist.
  */
 export async function prepareLanding(request: PrepareRequest): Promise<PrepareResult> {
-  const { repository, source, onto, leavesBranch } = request;
+  const { repository, source, target, leavesBranch } = request;
   const { git } = repository;
-  const [from, tip] = await inOrder(targetTip(repository, onto), sourceTip(repository, source));
+  const [from, tip] = await inOrder(targetTip(repository, target), sourceTip(repository, source));
   const replayed = await replayCommits(git, { onto: from, tip });
   if (replayed.kind === 'conflict') {
     const { files, subject } = replayed;
     return { kind: 'conflict', files, subject, onto: from, ...(await workAt(repository, source)) };
   }
   if (replayed.kind === 'nothing') {
-    noteSource(repository, { source, tip, commit: from });
+    noteSourceLanded(repository, { source, tip, commit: from });
     return { kind: 'nothing', commit: from };
   }
   const { commit, commits } = replayed;
-  const early = leavesBranch ? undefined : await obstacle({ ...request, branch: onto, from, to: commit });
-  return early ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
+  const blocked = leavesBranch ? undefined : await obstacle({ ...request, branch: target, from, to: commit });
+  return blocked ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
 }
 
-/** Where the branch with the work is checked out, if it is. */
+/** Returns the path of the worktree that has the source checked out, if there is one. */
 async function workAt(
   { git }: Repository,
   source: LandingCourse['source'],
@@ -48,8 +48,8 @@ async function workAt(
   return path === '' ? {} : { workAt: path };
 }
 
-/** If this does not come about, the branch is merely kept for longer than needed. */
-export function noteSource(
+/** Notes the commit that the source landed as. If the note gets lost, cleanup merely keeps the branch longer than needed. */
+export function noteSourceLanded(
   repository: Repository,
   { source, tip, commit }: { source: LandingCourse['source']; tip: string; commit: string },
 ): void {
@@ -57,34 +57,34 @@ export function noteSource(
 }
 
 async function sourceTip(repository: Repository, source: LandingCourse['source']): Promise<string> {
-  const [what, name] = 'branch' in source ? ['branch', source.branch] : ['commit', source.commit];
-  const tip = what === 'branch' ? await tipOf(repository, name) : await resolveCommit(repository.git, name);
+  const [kind, name] = 'branch' in source ? ['branch', source.branch] : ['commit', source.commit];
+  const tip = kind === 'branch' ? await tipOf(repository, name) : await resolveCommit(repository.git, name);
   if (tip !== undefined) return tip;
-  throw new RepriseError('CANNOT_LAND', `there is no ${what} ${show(name)}`);
+  throw new RepriseError('CANNOT_LAND', `there is no ${kind} ${show(name)}`);
 }
 
 const tipOf = async (repository: Repository, branch: string): Promise<string | undefined> =>
   isBranchName(branch) ? branchTip(repository, branch) : undefined;
 
-async function targetTip(repository: Repository, branch: string): Promise<string> {
-  const tip = await tipOf(repository, branch);
+async function targetTip(repository: Repository, target: string): Promise<string> {
+  const tip = await tipOf(repository, target);
   if (tip !== undefined) return tip;
   const { stdout } = await repository.git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
   const current = stdout.trim();
-  if (current === branch) {
-    throw new RepriseError('CANNOT_LAND', `${show(branch)} has no commit yet`, {
+  if (current === target) {
+    throw new RepriseError('CANNOT_LAND', `${show(target)} has no commit yet`, {
       hint: 'make one first: git commit --allow-empty -m "Begin"',
     });
   }
-  throw new RepriseError('CANNOT_LAND', `there is no branch ${show(branch)} to land on`, {
+  throw new RepriseError('CANNOT_LAND', `there is no branch ${show(target)} to land on`, {
     hint:
       current === ''
-        ? `make it first: git branch ${shellWord(branch)}`
-        : `the current branch is ${current}: land on that, or make the other: git branch ${shellWord(branch)}`,
+        ? `create it: git branch ${shellWord(target)}`
+        : `land on the current branch, ${current}, or create the missing one: git branch ${shellWord(target)}`,
   });
 }
 
-/** Both at once; if both fail, the first is what is said. */
+/** Awaits both at once. If both reject, throws the error of the first. */
 async function inOrder<A, B>(first: Promise<A>, second: Promise<B>): Promise<readonly [A, B]> {
   second.catch(() => {});
   return [await first, await second];
@@ -92,18 +92,18 @@ async function inOrder<A, B>(first: Promise<A>, second: Promise<B>): Promise<rea
 
 const show = (name: string): string => (isBranchName(name) ? name : JSON.stringify(name));
 
-/** What has to pass before anything moves. */
+/** Check that must pass before the target moves. */
 export interface Verification {
-  /** A folder that does not exist: the result is checked out there for as long as it is verified. */
+  /** Folder for a temporary checkout of the rebased work. Must not exist. */
   readonly path: string;
-  /** Patterns of ignored files to copy there. */
+  /** Patterns of ignored files that are copied into the checkout. */
   readonly include?: readonly string[] | undefined;
   readonly run: (checkout: { readonly path: string; readonly commit: string }) => Promise<VerificationResult>;
 }
 
 export interface VerificationResult {
   readonly passed: boolean;
-  /** The end of what the command printed. */
+  /** End of the output of the command. */
   readonly output: string;
 }
 
@@ -114,7 +114,7 @@ interface VerifyRequest
   readonly verification: Verification;
 }
 
-/** Tries what would land in a checkout of its own. To be called with the lock `land`. */
+/** Verifies the rebased work in its own checkout. The caller must hold the lock `land`. */
 export async function verifyLanding(request: VerifyRequest): Promise<VerifyResult> {
   const { repository, source, commit, verification } = request;
   const { path, include, run } = verification;

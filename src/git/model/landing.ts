@@ -88,7 +88,7 @@ function obstacle(model: Model, { branch, from, to }: BranchMove): CheckoutBlock
       kind: 'in-the-way',
       path: second.path,
       why: `${branch} is checked out twice: in ${first.path} and in ${second.path}`,
-      hint: `switch one of them to another branch: git -C ${shellWord(second.path)} switch --detach`,
+      hint: `detach one of the checkouts: git -C ${shellWord(second.path)} switch --detach`,
       files: [],
     };
   if (!first) return undefined;

@@ -223,10 +223,10 @@ async function landInModel(model: Model, branch: string): Promise<unknown> {
   try {
     const prepared = prepareLanding(model, { branch, onto });
     if (prepared.kind === 'nothing')
-      return { kind: 'nothing-to-land', branch: onto, commit: prepared.commit };
+      return { kind: 'nothing-to-land', target: onto, commit: prepared.commit };
     if (prepared.kind === 'conflict') {
       const { workAt: _, ...rest } = prepared;
-      return { ...rest, branch: onto };
+      return { ...rest, target: onto };
     }
     if (prepared.kind === 'in-the-way') return checkoutBlocked(prepared);
     const moved = await moveLanding(
@@ -239,7 +239,7 @@ async function landInModel(model: Model, branch: string): Promise<unknown> {
     const { commits, checkout, wasAlone } = moved;
     const subjects = commits.map(({ subject }) => subject);
     const { commit, from } = prepared;
-    return { kind: 'landed', branch: onto, commit, from, commits, subjects, checkout, token, wasAlone };
+    return { kind: 'landed', target: onto, commit, from, commits, subjects, checkout, token, wasAlone };
   } finally {
     unlockLanding(model, token);
   }
@@ -247,7 +247,7 @@ async function landInModel(model: Model, branch: string): Promise<unknown> {
 
 const checkoutBlocked = ({ path, files }: { readonly path: string; readonly files: readonly string[] }) => ({
   kind: 'main-checkout-in-the-way',
-  branch: 'main',
+  target: 'main',
   path,
   files,
 });
