@@ -10,7 +10,7 @@ import { refuseEmbedded } from '../workspace/commit.ts';
 import { gitInside, realPath, restoreLink } from '../workspace/entries.ts';
 import { ownWorkspace } from '../workspace/reset.ts';
 
-/** The workspace in which conflicts are solved. */
+/** Workspace in which conflicts are resolved. */
 export interface ConflictWorkspace {
   readonly path: string;
   readonly gitDir: string;
@@ -18,7 +18,7 @@ export interface ConflictWorkspace {
   readonly git: Git;
 }
 
-/** Throws WORKSPACE_FAILED if it is not the workspace of that branch. */
+/** Opens the workspace. Throws WORKSPACE_FAILED if the path is not the workspace of that branch. */
 export function conflictWorkspaceAt(
   repository: Repository,
   { path, branch }: { path: string; branch: string },
@@ -28,17 +28,18 @@ export function conflictWorkspaceAt(
     throw new RepriseError('WORKSPACE_FAILED', `${path} is the workspace of ${own}, not of ${branch}`);
   }
   restoreLink(repository, path);
-  // Left by a git command that was killed; nobody else is here.
+  // Orphaned by a killed git command. No other process works in this workspace.
   removeIfThere(join(gitDir, 'index.lock'));
   const git = gitInside(repository, path);
   return { path: realPath(path), gitDir, branch, git };
 }
 
 /**
- * Puts a conflict into a workspace: HEAD, on no branch, and the index have what was replayed so far; what fits of the
- * commit is staged, and the conflicted files are not. Untracked and ignored files stay, unless the commit has them too.
+ * Lays out a conflict in a workspace. HEAD is detached at the commits that were replayed so far. Changes of the next
+ * commit that merge cleanly are staged, the conflicted files are not. Untracked and ignored files stay, unless the commit
+ * contains them.
  *
- * HEAD leaves the branch before any file changes: whoever commits what a crash left here does not do it on the branch.
+ * HEAD is detached before any file changes, so that a commit made after a crash here does not end up on the branch.
  */
 export async function layOut(
   { git, path }: ConflictWorkspace,
@@ -46,7 +47,7 @@ export async function layOut(
   labels: MarkerLabels,
 ): Promise<readonly ConflictedFile[]> {
   const { files, tree, at } = conflict;
-  refuseUnspeakable(files);
+  refuseUndecodable(files);
   await git.ok(['update-ref', '--no-deref', '-m', 'reprise: solve', 'HEAD', at], { hooks: 'skip' });
   await bringTo(git, tree);
   const byName = ['--pathspec-from-file=-', '--pathspec-file-nul'];
@@ -57,20 +58,20 @@ export async function layOut(
   return describeConflicts(path, { ...conflict, labels });
 }
 
-/** Files and index become those of a tree; what git does not track stays, unless it is in the way. */
+/** Sets files and index to a tree. Untracked files stay, unless the tree contains their paths. */
 export const bringTo = (git: Git, tree: string): Promise<string> =>
   git.ok(['read-tree', '--reset', '-u', tree], { hooks: 'skip' });
 
-/** A name that is not UTF-8 cannot be said to anybody, nor kept as data. */
-function refuseUnspeakable(files: readonly string[]): void {
+/** A name that is not UTF-8 can be neither shown in a prompt nor stored as data. */
+function refuseUndecodable(files: readonly string[]): void {
   const name = files.find(file => file.includes('\ufffd'));
   if (name === undefined) return;
   throw new RepriseError('WORKSPACE_FAILED', `the name of ${printable(name)} is not UTF-8`, {
-    hint: 'solve this conflict by hand: git rebase',
+    hint: 'resolve this conflict by hand: git rebase',
   });
 }
 
-/** Which of the conflicted files still have markers. */
+/** Returns the conflicted files that still have markers. */
 export async function unsolvedFiles(
   { git, path }: ConflictWorkspace,
   { files, sides, labels }: UnsolvedRequest,
@@ -79,7 +80,7 @@ export async function unsolvedFiles(
   for (const file of files) {
     const text = bytesOfFile(path, file);
     if (text === undefined || !hasMarkers(text)) continue;
-    // It may be about markers: then only those that were laid out count.
+    // In a file that has its own markers, such as a page about git, only the markers that were laid out count.
     if (hasLabels(text, labels) || !(await hasOwnMarkers(git, file, sides))) unsolved.push(file);
   }
   return unsolved;
@@ -87,7 +88,7 @@ export async function unsolvedFiles(
 
 interface UnsolvedRequest {
   readonly files: readonly string[];
-  /** The commits that were merged. */
+  /** Commits that were merged. */
   readonly sides: readonly string[];
   readonly labels: MarkerLabels;
 }
@@ -100,7 +101,7 @@ async function hasOwnMarkers(git: Git, file: string, sides: readonly string[]): 
   return false;
 }
 
-/** Stages all that is in the workspace now, and gives its tree. `at`, `tree`: what was laid out there. */
+/** Stages all files of the workspace and returns their tree. `at` and `tree` are those of the conflict laid out there. */
 export async function stageSolution(
   { git, path }: ConflictWorkspace,
   { at, tree }: { at: string; tree: string },
@@ -120,11 +121,11 @@ const changedBetween = async (git: Git, one: string, other: string): Promise<rea
     .split('\0')
     .filter(name => name !== '');
 
-/** Files of a commit are tracked even where git would ignore them, and must not be lost because they left the index. */
+/** A commit may contain files that git ignores. They must not get lost because the layout took them out of the index. */
 async function ignoredOf(git: Git, files: readonly string[]): Promise<readonly string[]> {
   if (files.length === 0) return [];
   const args = ['check-ignore', '--no-index', '-z', '--stdin'];
-  // Names that begin with a colon mean something else.
+  // Without the prefix, git would interpret names that begin with a colon.
   const result = await git.run(args, { input: files.map(file => `./${file}`).join('\0') });
   if (result.code > 1) throw gitFailed(args, result);
   return result.stdout
@@ -133,7 +134,7 @@ async function ignoredOf(git: Git, files: readonly string[]): Promise<readonly s
     .map(name => name.slice('./'.length));
 }
 
-/** Behind a symbolic link is another folder. */
+/** Whether the path is a file in the workspace itself, and not in a folder behind a symbolic link. */
 const isFileBelow =
   (folder: string) =>
   (path: string): boolean => {
@@ -142,7 +143,7 @@ const isFileBelow =
     return isThere && realPath(dirname(file)) === dirname(file);
   };
 
-/** What somebody began on his own account, and would go on with whatever is committed next. HEAD and files stay. */
+/** Quits a rebase, merge, cherry-pick or revert that an agent started and left unfinished. HEAD and files stay. */
 export async function leaveUnfinished({ git, gitDir }: ConflictWorkspace): Promise<void> {
   const states: readonly (readonly [string, string])[] = [
     ['rebase-merge', 'rebase'],
@@ -156,7 +157,7 @@ export async function leaveUnfinished({ git, gitDir }: ConflictWorkspace): Promi
   }
 }
 
-/** What stands behind the markers: `<<<<<<< ours`, `>>>>>>> theirs`. */
+/** Labels that follow the markers: `<<<<<<< ours`, `>>>>>>> theirs`. */
 export interface MarkerLabels {
   readonly ours: string;
   readonly theirs: string;
@@ -165,44 +166,44 @@ export interface MarkerLabels {
 export interface ConflictedFile {
   readonly path: string;
   readonly kind: ConflictKind;
-  /** What happened to it and how it lies there, for whoever has to solve it. */
+  /** Description of the conflict and of the version in the workspace, for the prompt of the agent. */
   readonly words: string;
 }
 
 /**
- * `text`: with markers in it. `binary`: changed by both, but not to be merged line by line. `deleted-by-ours`,
- * `deleted-by-theirs`: and changed by the other. `moved`: the two disagree on what the path is.
+ * `text`: the file has markers. `binary`: both sides changed a file that cannot be merged by lines. `deleted-by-ours` and
+ * `deleted-by-theirs`: the other side changed the file. `moved`: the sides disagree on the path or its type.
  */
 type ConflictKind = 'text' | 'binary' | 'deleted-by-ours' | 'deleted-by-theirs' | 'moved';
 
-/** Whether conflicts were left in a text: it has lines with all three markers. Characters may stand for bytes. */
+/** Whether a text has lines with all three conflict markers. Accepts text with one character per byte. */
 export const hasMarkers = (text: string): boolean =>
   /^<{7,} /m.test(text) && /^={7,}\r?$/m.test(text) && /^>{7,} /m.test(text);
 
-/** The same for exactly what was laid out, for files that have markers of their own. */
+/** Whether a text has the markers that were laid out, recognized by their labels. */
 export const hasLabels = (text: string, { ours, theirs }: MarkerLabels): boolean =>
   line('<', asBytes(ours)).test(text) && line('>', asBytes(theirs)).test(text);
 
-/** Names of commits behind the markers become words. */
+/** Replaces the commit ids after the markers with readable labels. */
 const relabelled = (text: string, from: MarkerLabels, to: MarkerLabels): string =>
   text
     .replace(line('<', from.ours), (_, marker: string) => `${marker}${asBytes(to.ours)}`)
     .replace(line('>', from.theirs), (_, marker: string) => `${marker}${asBytes(to.theirs)}`);
 
-/** Git adds the name of the file to a label if that differs. */
+/** Matches a marker line. Git appends the name of the file to the label if the sides have different names. */
 const line = (marker: '<' | '>', label: string): RegExp =>
   new RegExp(`^(${marker}{7,} )${label.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?=:|\\r?$)`, 'gm');
 
 const asBytes = (text: string): string => Buffer.from(text).toString('latin1');
 
-/** One character for each byte; `undefined` if it is not a plain file. */
+/** Returns the file with one character per byte. `undefined` if it is not a regular file. */
 function bytesOfFile(folder: string, path: string): string | undefined {
   const file = join(folder, path);
   const isFile = lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
   return isFile ? readFileSync(file, 'latin1') : undefined;
 }
 
-/** Puts words behind the markers of what git has just laid out, and says how each file stands. */
+/** Relabels the markers that git has just written, and describes every conflicted file. */
 function describeConflicts(
   folder: string,
   { files, stages, sides, labels }: Omit<ConflictedMerge, 'kind' | 'tree'> & { labels: MarkerLabels },
@@ -215,7 +216,7 @@ function describeConflicts(
   });
 }
 
-/** How a file stands of which the sides have `stages`; `isMarked`: with markers in it. */
+/** Describes a conflicted file. `isMarked` tells whether it has markers. */
 export function describeConflict(
   path: string,
   {
@@ -245,11 +246,11 @@ function words(kind: ConflictKind, onto: string): string {
     case 'text':
       return 'changed on both sides; markers show where';
     case 'binary':
-      return `changed on both sides, and cannot be merged line by line; it is here as ${onto} has it`;
+      return `changed on both sides, and cannot be merged by lines; the workspace has the version of ${onto}`;
     case 'deleted-by-ours':
-      return `deleted on ${onto}, changed by this commit; it is here as this commit has it`;
+      return `deleted on ${onto}, changed by this commit; the workspace has the version of this commit`;
     case 'deleted-by-theirs':
-      return `changed on ${onto}, deleted by this commit; it is here as ${onto} has it`;
+      return `changed on ${onto}, deleted by this commit; the workspace has the version of ${onto}`;
     case 'moved':
       return `renamed, moved or replaced in different ways on ${onto} and by this commit`;
   }

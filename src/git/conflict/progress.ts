@@ -9,53 +9,55 @@ import type { ParkedRef } from '../workspace/branch-records.ts';
 import { type ConflictedFile, type ConflictWorkspace, layOut, type MarkerLabels } from './lay-out.ts';
 
 /**
- * A conflict that lies in a workspace to be solved, as data. The branch stays at its old tip until all its conflicts are
- * solved, so that giving up or a crash loses nothing, and landing it meets the same conflict again.
+ * Conflict that is laid out in a workspace, as data. The branch stays at its old tip until all of its conflicts are
+ * resolved. An abort or a crash therefore loses nothing, and another landing hits the same conflict.
  */
 export interface Resolution {
   readonly branch: string;
-  /** Where the branch is. */
+  /** Tip of the branch. */
   readonly tip: string;
-  /** The commit on which its work is to be. */
+  /** Commit that the branch is rebased onto. */
   readonly onto: string;
-  /** What had been replayed before the conflict, and HEAD is at. */
+  /** Last commit that was replayed before the conflict. HEAD points to it. */
   readonly at: string;
-  /** The commit that does not fit. */
+  /** Commit that conflicts. */
   readonly commit: string;
+  /** Subject of the commit that conflicts. */
   readonly subject: string;
-  /** Not one commit: all that the branch has, because it holds merges. */
+  /** Whether the branch is replayed as one commit, because it contains merges. */
   readonly isWhole: boolean;
+  /** Commits that are still to be replayed. */
   readonly rest: readonly ListedCommit[];
-  /** With the markers as git wrote them. */
+  /** Tree with the markers as git wrote them. */
   readonly tree: string;
   readonly files: readonly ConflictedFile[];
   readonly labels: MarkerLabels;
-  /** Subjects of commits of which nothing was left once they were solved. */
+  /** Subjects of commits that became empty when their conflicts were resolved. */
   readonly dropped: readonly string[];
-  /** What nothing else would have pointed to. */
+  /** Refs for work that would otherwise be unreachable. */
   readonly parked: readonly ParkedRef[];
 }
 
 export interface ResolvedConflict {
   readonly kind: 'resolved';
   readonly branch: string;
-  /** Where the branch is now: on top of the commit that it conflicted with. */
+  /** New tip of the branch, based on the commit that it conflicted with. */
   readonly commit: string;
   readonly dropped: readonly string[];
-  /** The old tip is among them if commits were dropped, or if somebody moved the branch himself. */
+  /** Parked refs. They include the old tip if commits were dropped or the agent moved the branch. */
   readonly parked: readonly ParkedRef[];
 }
 
 export interface ResolutionRequest {
   readonly repository: Repository;
   readonly owner: Owner;
-  /** Of a workspace that nobody else works in. */
+  /** Absolute path of the workspace. No other process may work in it. */
   readonly path: string;
   readonly signal?: AbortSignal | undefined;
   readonly onWait?: LockRequest['onWait'];
 }
 
-/** What is being done in a workspace, so that it can be done again. */
+/** Operation in progress in a workspace, with the data to repeat it after a crash. */
 export type ResolutionProgress =
   | { readonly kind: 'laying-out'; readonly draft: ResolutionDraft }
   | { readonly kind: 'laid-out'; readonly resolution: Resolution }
@@ -63,7 +65,7 @@ export type ResolutionProgress =
 
 export interface Finishing {
   readonly kind: 'finishing';
-  /** Where the branch was. */
+  /** Expected tip of the branch. */
   readonly from: string;
   readonly resolved: ResolvedConflict;
 }
@@ -73,10 +75,10 @@ export type ResolutionDraft = Pick<Resolution, 'branch' | 'tip' | 'onto' | 'drop
   readonly conflict: Conflict;
 };
 
-/** Two resolutions with the same key are the same. */
+/** Returns the identity of a resolution. */
 export const keyOf = ({ tip, onto, at, commit }: Resolution): string => [tip, onto, at, commit].join(' ');
 
-/** `after`: the key of the resolution from which it was gone on. */
+/** Lays out a conflict. `after` is the key of the resolution before it, or empty for the first conflict. */
 export async function layOutDraft(
   place: ConflictWorkspace,
   draft: ResolutionDraft,
@@ -92,7 +94,7 @@ export async function layOutDraft(
   return resolution;
 }
 
-/** What lies in the workspace, or was about to when a crash came. */
+/** Returns the conflict in the workspace. Repeats a layout that a crash interrupted. */
 export async function layOutAgain(
   place: ConflictWorkspace,
   progress: Exclude<ResolutionProgress, Finishing>,
@@ -101,28 +103,28 @@ export async function layOutAgain(
   return layOutDraft(place, progress.draft, readMark(place.gitDir)?.after ?? '');
 }
 
-/** What stands behind the markers for whoever solves it. */
+/** Returns readable labels for the markers. */
 export const labelsOf = ({ ontoName, conflict }: ResolutionDraft): MarkerLabels => ({
   ours: plain(ontoName),
   theirs: `${conflict.commit.slice(0, 10)} (${plain(conflict.subject)})`,
 });
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern removes control characters
 const plain = (text: string): string => text.replace(/[\x00-\x1f\x7f-\x9f]+/g, ' ');
 
 /**
- * What was last begun in a workspace where conflicts are solved, written before it is done. A call that is repeated after
- * a crash finds what the first one did, instead of taking the next conflict for the solution of the last.
+ * Write-ahead record of the last operation in a workspace with conflicts. A call that is repeated after a crash finds the
+ * effect of the first call, instead of taking the next conflict for the resolution of the previous one.
  */
 export interface ProgressMark<T> {
-  /** The resolution from which it was gone on; `begin` if there was none. */
+  /** Key of the resolution that the operation continues. Empty if it is the first conflict. */
   readonly after: string;
   readonly value: T;
 }
 
 const fileOf = (gitDir: string): string => join(gitDir, 'reprise-resolution.json');
 
-/** `T` is what this program wrote; anything else is no mark. */
+/** Reads the mark that `writeMark` wrote. Returns `undefined` for any other content. */
 export function readMark<T>(gitDir: string): ProgressMark<T> | undefined {
   const { after, value } = parseRecord(readIfThere(fileOf(gitDir))) ?? {};
   return typeof after === 'string' && value !== undefined ? { after, value: value as T } : undefined;

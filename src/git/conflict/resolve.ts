@@ -41,20 +41,20 @@ import {
 
 interface BeginRequest extends ResolutionRequest {
   readonly branch: string;
-  /** The commit with which the branch conflicts. */
+  /** Commit that the branch conflicts with. */
   readonly onto: string;
-  /** What the markers call it. */
+  /** Label of that commit in the markers. Defaults to its short id. */
   readonly ontoName?: string | undefined;
 }
 
 export type BeginResult =
-  /** There is no conflict, and nothing was done. */
+  /** The branch does not conflict. The workspace is unchanged. */
   { readonly kind: 'fits' } | { readonly kind: 'conflict'; readonly resolution: Resolution };
 
 /**
- * Replays a branch on another commit up to its first conflict, and lays that out in the workspace of the branch; what was
- * not committed there is parked. If the same conflict lies there already, it is left as it is. Throws CANNOT_LAND if
- * there is no such branch or commit, WORKSPACE_FAILED if it is no workspace of the branch.
+ * Replays a branch onto another commit up to its first conflict, and lays out that conflict in the workspace of the
+ * branch. Uncommitted changes are parked first. If the same conflict is already laid out, it stays as is. Throws
+ * CANNOT_LAND if the branch or the commit does not exist, WORKSPACE_FAILED if the path is not the workspace of the branch.
  */
 export function beginResolution(request: BeginRequest): Promise<BeginResult> {
   return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
@@ -98,17 +98,17 @@ interface ContinueRequest extends ResolutionRequest {
 }
 
 export type ContinueResult =
-  /** The next one lies in the workspace. */
+  /** The next conflict is laid out in the workspace. */
   | { readonly kind: 'conflict'; readonly resolution: Resolution }
-  /** Nothing was changed. */
+  /** The conflict is not resolved. The workspace is unchanged. */
   | { readonly kind: 'unsolved'; readonly files: readonly string[]; readonly why: string }
   | ResolutionRefused
   | ResolvedConflict;
 
 /**
- * Takes what is in the workspace now for the solution, committed or not: it becomes the commit that did not fit, by its
- * author, and the rest of the branch is replayed on it. When nothing is left the branch moves, if it still is where it
- * was, and is checked out again. May be repeated after a crash with the same resolution.
+ * Takes the files of the workspace, committed or not, as the resolution. They become the commit that conflicted, with its
+ * author, and the rest of the branch is replayed on top. After the last commit, the branch moves and is checked out again,
+ * unless it has moved meanwhile. Idempotent: may be repeated with the same resolution after a crash.
  */
 export async function continueResolution(request: ContinueRequest): Promise<ContinueResult> {
   const { repository, path, resolution } = request;
@@ -123,15 +123,17 @@ export async function continueResolution(request: ContinueRequest): Promise<Cont
   return 'kind' in position ? position : continueWith(request, place, position);
 }
 
-/** What the solution goes on top of. */
+/** Place of the resolution in the history of the branch. */
 interface ResolutionPosition {
+  /** Parent of the commit with the resolution. */
   readonly parent: string;
-  /** Where the branch is now. */
+  /** Tip of the branch. */
   readonly from: string;
+  /** Commits that are still to be replayed. */
   readonly rest: readonly ListedCommit[];
 }
 
-/** Whoever solves conflicts may do it in his own way, and move the branch himself. */
+/** The agent may resolve conflicts in any way, for example with its own rebase, and may move the branch. */
 async function resolutionPositionOf(
   place: ConflictWorkspace,
   resolution: Resolution,
@@ -146,7 +148,7 @@ async function resolutionPositionOf(
   if (from === undefined || (from !== tip && from !== head)) return movedAway(branch, from);
   if (head === undefined || (await git.run(['merge-base', '--is-ancestor', onto, head])).code !== 0) {
     const back = `git checkout --detach ${at.slice(0, 10)}`;
-    const why = `what is checked out does not have the commits of ${labels.ours} any more; to go back: ${back}`;
+    const why = `HEAD no longer contains the commits of ${labels.ours}; to go back: ${back}`;
     return { kind: 'unsolved', files, why };
   }
   const unsolved = await unsolvedFiles(place, { files, labels, sides: [at, commit] });
@@ -158,7 +160,7 @@ async function resolutionPositionOf(
   return { parent: head, from, rest: await missingIn(git, { head, tip, rest }) };
 }
 
-/** Commits of the old branch whose changes are not in what somebody made of it. */
+/** Returns the remaining commits of the old branch whose changes are missing in the branch that the agent moved. */
 async function missingIn(
   git: Git,
   { head, tip, rest }: { head: string; tip: string; rest: readonly ListedCommit[] },
@@ -203,7 +205,7 @@ async function continueWith(
   return finishResolution(request, place, finishing);
 }
 
-/** Of a branch that is about to lack something which the old one had. */
+/** Parks the old tip of a branch that is about to lose changes. */
 async function parkTip(git: Git, { branch, tip, onto }: Resolution): Promise<ParkedRef> {
   const ref = parkedRef(branch, tip);
   await park(git, ref, tip);
@@ -229,8 +231,8 @@ interface AbortRequest extends ResolutionRequest {
 }
 
 /**
- * Brings the workspace back to its branch, at its old tip. What is in the workspace and nowhere else is parked first; what
- * git ignores stays. Throws WORKSPACE_FAILED like `resetWorkspace`.
+ * Resets the workspace to its branch at the old tip. Work that exists only in the workspace is parked first, and ignored
+ * files stay. Throws WORKSPACE_FAILED like `resetWorkspace`.
  */
 export async function abortResolution(
   request: AbortRequest,
@@ -241,14 +243,14 @@ export async function abortResolution(
     resolveCommit(git, 'HEAD'),
     resolveCommit(git, `refs/heads/${branch}`),
   ]);
-  // Moved by somebody else, it stays there; moved by whoever was to solve the conflict, it goes back.
+  // A branch that the agent moved is reset to its old tip. A branch that another process moved stays.
   const commit = current === undefined || current === head ? resolution.tip : current;
   const { parked } = await resetWorkspace({ ...request, commit });
   removeMark(gitDir);
   return { parked };
 }
 
-/** The branch is not where it was, or somebody else has it checked out. What was solved is parked. */
+/** The branch has moved, or is checked out elsewhere. The resolution is parked. */
 export interface ResolutionRefused {
   readonly kind: 'refused';
   readonly why: string;
@@ -256,8 +258,8 @@ export interface ResolutionRefused {
 }
 
 /**
- * Moves the branch to what was solved, and checks it out again. Files first, then the branch, then HEAD: whoever commits
- * what a crash left in between does not take back what the branch has.
+ * Moves the branch to the resolved commits and checks it out again. Files change first, then the branch, then HEAD, so
+ * that a commit made after a crash in between does not revert changes of the branch.
  */
 const finishResolution = (
   request: ResolutionRequest,
@@ -271,12 +273,12 @@ const finishResolution = (
     const refuse = async (refusal: ResolutionRefused): Promise<ResolutionRefused> => {
       const kept = parkedRef(branch, commit);
       await park(git, kept, commit);
-      return { ...refusal, hint: `${refusal.hint}\nwhat was solved is kept: git log ${shellWord(kept)}` };
+      return { ...refusal, hint: `${refusal.hint}\nthe resolution is kept: git log ${shellWord(kept)}` };
     };
     const [current, status] = await Promise.all([resolveCommit(git, ref), worktreeStatus(git)]);
     if (current !== from && current !== commit) return refuse(movedAway(branch, current));
     if (await isCheckedOut(repository, branch, gitDir)) return refuse(checkedOutElsewhere(branch));
-    // Done before, by a call whose answer was lost: somebody may be at work here again.
+    // An earlier call did this, but its result was lost. The workspace may be in use again.
     if (current === commit && status.branch === branch) return resolved;
     await bringTo(git, commit);
     const move = ['update-ref', '--no-deref', '-m', 'reprise: solve', ref, commit, from];
@@ -291,13 +293,13 @@ export const movedAway = (branch: string, to: string | undefined): ResolutionRef
   kind: 'refused',
   why:
     to === undefined
-      ? `${branch} was deleted while its conflicts were solved`
-      : `${branch} was moved to ${to.slice(0, 10)} by somebody else while its conflicts were solved`,
-  hint: `see what it holds now, then land it again: git log ${shellWord(branch)}`,
+      ? `${branch} was deleted while its conflicts were being resolved`
+      : `${branch} was moved to ${to.slice(0, 10)} while its conflicts were being resolved`,
+  hint: `check its commits, then land it again: git log ${shellWord(branch)}`,
 });
 
 const checkedOutElsewhere = (branch: string): ResolutionRefused => ({
   kind: 'refused',
-  why: `${branch} was checked out somewhere else while its conflicts were solved`,
-  hint: 'find out where, and switch to another branch there: git worktree list',
+  why: `${branch} was checked out elsewhere while its conflicts were being resolved`,
+  hint: 'find that checkout and switch it to another branch: git worktree list',
 });

@@ -26,7 +26,7 @@ export interface LayOutOrder {
   readonly ontoName: string;
 }
 
-/** Like `beginResolution`. */
+/** In-memory `beginResolution`. */
 export function layOut(model: Model, { path, branch, onto, ontoName }: LayOutOrder): BeginResult {
   const worktree = modelWorktreeAt(model, path, branch);
   const tip = model.tip(branch);
@@ -88,7 +88,7 @@ function baseOf(model: Model, commit: string): string {
   return parent === undefined ? model.objects.emptyTree : model.treeOf(parent);
 }
 
-/** What git does not track stays, unless the tree has it too. */
+/** Returns the tree with the untracked files of the worktree whose paths it does not have. */
 function withUntracked(model: Model, { staged, files }: ModelWorktree, tree: string): string {
   const untracked = model.trees
     .differences(staged, files)
@@ -105,7 +105,7 @@ export interface SolutionOrder {
   readonly at: Timestamp;
 }
 
-/** Like `continueResolution`. */
+/** In-memory `continueResolution`. */
 export function takeSolution(model: Model, order: SolutionOrder): ContinueResult {
   const { path, resolution } = order;
   const worktree = modelWorktreeAt(model, path, resolution.branch);
@@ -135,7 +135,7 @@ function modelCommitContextOf(
   if (from === undefined || (from !== tip && from !== head)) return movedAway(branch, from);
   if (head === undefined || !model.history.isAncestor(onto, head)) {
     const back = `git checkout --detach ${at.slice(0, 10)}`;
-    const why = `what is checked out does not have the commits of ${labels.ours} any more; to go back: ${back}`;
+    const why = `HEAD no longer contains the commits of ${labels.ours}; to go back: ${back}`;
     return { kind: 'unsolved', files, why };
   }
   const unsolved = files.filter(file => isUnsolved(model, worktree, { file, resolution }));
@@ -208,7 +208,7 @@ function parkTip(model: Model, { branch, tip, onto }: Resolution): ParkedRef {
   return { ref, commit: tip, commits: model.history.commitsOf([tip], [onto]).length };
 }
 
-/** Like `finishResolution`. */
+/** In-memory `finishResolution`. */
 function finish(
   model: Model,
   worktree: ModelWorktree,
@@ -220,7 +220,7 @@ function finish(
     const refusal = movedAway(branch, current);
     const kept = parkedRef(branch, commit);
     model.refs.set(kept, commit);
-    return { ...refusal, hint: `${refusal.hint}\nwhat was solved is kept: git log ${shellWord(kept)}` };
+    return { ...refusal, hint: `${refusal.hint}\nthe resolution is kept: git log ${shellWord(kept)}` };
   }
   if (current === commit && worktree.head.kind === 'branch' && worktree.head.branch === branch)
     return resolved;
@@ -230,7 +230,7 @@ function finish(
   return resolved;
 }
 
-/** Like `abortResolution`. */
+/** In-memory `abortResolution`. */
 export function giveUp(
   model: Model,
   { path, resolution }: { readonly path: string; readonly resolution: Pick<Resolution, 'branch' | 'tip'> },

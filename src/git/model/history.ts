@@ -15,7 +15,7 @@ export interface ThreeTrees {
   readonly theirs: string;
 }
 
-/** A file that both sides have changed, each in its own way. */
+/** File that the two sides changed in different ways. */
 export interface FileClash {
   readonly path: string;
   readonly base: TreeEntry | undefined;
@@ -25,12 +25,12 @@ export interface FileClash {
 
 type MergedTrees =
   | { readonly kind: 'clean'; readonly tree: string }
-  /** `tree`: ours, with all of theirs that fits. */
+  /** `tree` is ours with all changes of theirs that do not clash. */
   | { readonly kind: 'conflict'; readonly tree: string; readonly clashes: readonly FileClash[] };
 
 /**
- * Merges whole files: what only one side has changed is taken from it. Two changes of one file are a conflict, also where
- * git would find that they are in different lines.
+ * Merges whole files. A file that only one side changed is taken from that side. A file that both sides changed is a
+ * conflict, even if git would merge the changes because they are in different lines.
  */
 export class TreeMerger {
   readonly #objects: Objects;
@@ -53,7 +53,7 @@ export class TreeMerger {
     return merged;
   }
 
-  /** With the markers of the conflicts in its files. */
+  /** Returns the tree with conflict markers in its files. */
   marked(
     { tree, clashes }: Extract<MergedTrees, { kind: 'conflict' }>,
     labels: { readonly ours: string; readonly theirs: string },
@@ -64,7 +64,7 @@ export class TreeMerger {
     );
   }
 
-  /** Whether markers stand in the file then. */
+  /** Whether `marked` writes markers into the file. */
   isMarked({ ours, theirs }: FileClash): boolean {
     return ours !== undefined && theirs !== undefined && !this.#isBinary(ours) && !this.#isBinary(theirs);
   }
@@ -91,7 +91,7 @@ export class TreeMerger {
     return { kind: 'conflict', tree, clashes: all.sort((a, b) => (a.path < b.path ? -1 : 1)) };
   }
 
-  /** What cannot be put where a folder has become a file, or a file a folder, is left out and told. */
+  /** Applies the changes. Returns as `blocked` those whose path clashes with a file or a folder. */
   #apply(ours: string, changes: readonly (readonly [string, TreeEntry | undefined])[]) {
     const ordered = [...changes.filter(([, entry]) => !entry), ...changes.filter(([, entry]) => entry)];
     const blocked: (readonly [string, TreeEntry | undefined])[] = [];
@@ -122,7 +122,7 @@ export class TreeMerger {
   }
 }
 
-/** Of the same file, moved to different places by the two sides: git calls that a conflict. */
+/** Returns the files that the two sides renamed to different paths, which git treats as a conflict. */
 function renamedApart(
   own: readonly FileDifference[],
   foreign: readonly FileDifference[],
@@ -163,7 +163,7 @@ function withMarkers(
 
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
-/** What each side has of the files that clash, as git lists it. */
+/** Returns the versions of the clashing files as index stages. */
 const stagesOf = (clashes: readonly FileClash[]): readonly ConflictStage[] =>
   clashes.flatMap(({ path, base, ours, theirs }) =>
     ([base, ours, theirs] as const).flatMap((entry, side): ConflictStage[] =>
@@ -171,7 +171,7 @@ const stagesOf = (clashes: readonly FileClash[]): readonly ConflictStage[] =>
     ),
   );
 
-/** Commits, what is on top of what, and what they become on top of something else. */
+/** Ancestry of commits, and their rebase onto other commits. */
 export class History {
   readonly #objects: Objects;
   readonly #merging: TreeMerger;
@@ -196,7 +196,7 @@ export class History {
     return false;
   }
 
-  /** The commits of the tips that the others do not have, parents first. */
+  /** Returns the commits that are reachable from `tips` but not from `not`, parents first. */
   commitsOf(tips: readonly string[], not: readonly string[]): readonly StoredCommit[] {
     const wanted = new Map<string, boolean>();
     const waiting: StoredCommit[] = [];
@@ -210,7 +210,7 @@ export class History {
     for (const id of not) add(id, false);
     for (const id of tips) add(id, true);
     const found: StoredCommit[] = [];
-    // From the highest down, so that all that could exclude a commit has been seen before it.
+    // Highest first, so that every commit that could exclude another one is visited before it.
     while (waiting.some(({ id }) => wanted.get(id))) {
       const highest = waiting.reduce((top, each) => (each.height > top.height ? each : top));
       waiting.splice(waiting.indexOf(highest), 1);
@@ -221,7 +221,7 @@ export class History {
     return found.reverse();
   }
 
-  /** Like `replayCommits`. */
+  /** In-memory `replayCommits`. */
   replay({ onto, tip }: { readonly onto: string; readonly tip: string }): ReplayedCommits {
     const listed = this.commitsOf([tip], [onto]);
     if (listed.length === 0) return { kind: 'nothing' };
@@ -231,7 +231,7 @@ export class History {
     return this.pickAll({ onto, series: listed.map(toListed) });
   }
 
-  /** The same for commits that are listed already. */
+  /** In-memory `pickAll`. */
   pickAll({
     onto,
     series,
@@ -251,7 +251,7 @@ export class History {
     return commits.length === 0 ? { kind: 'nothing' } : { kind: 'commit', commit: current, commits };
   }
 
-  /** What the commit becomes; `onto` itself if that has all of it. */
+  /** Cherry-picks a commit. Returns `onto` itself if it already has the changes. */
   #pick(source: StoredCommit, onto: string): string | Extract<ReplayedCommits, { kind: 'conflict' }> {
     const [parent] = source.parents;
     if (parent === onto) return source.id;
@@ -260,7 +260,7 @@ export class History {
     const merged = this.#merging.merge({ base, ours, theirs: source.tree });
     if (merged.kind === 'conflict') {
       const { id, subject, parents } = source;
-      // The commit that git is given as the other side, whose name stands behind the markers.
+      // The temporary commit that git merges, whose id follows the markers.
       const side = idOfCommit({ tree: ours, parents, lines: stampLines, message: '' });
       const sides = { ours: side, theirs: id };
       return {

@@ -9,24 +9,24 @@ import { branchRef, type Model, type ModelWorktree } from './repository.ts';
 
 type IsAlive = (owner: Owner) => boolean;
 
-/** Whether the lock is free, or held by somebody who is dead. */
+/** Whether the lock is free, or its holder is dead. */
 export const isLandingFree = ({ landing: { holder } }: Model, isAlive: IsAlive): boolean =>
   holder === undefined || !isAlive(holder.owner);
 
-/** To be called when the lock is free. */
+/** Takes the lock, which must be free. */
 export function lockLanding(
   model: Model,
   { key }: Pick<LockOrder, 'key'>,
   { owner, isAlive }: { readonly owner: Owner; readonly isAlive: IsAlive },
 ): LockResult {
   if (!isLandingFree(model, isAlive))
-    throw new RepriseError('INTERNAL', `the lock for landing is held while ${key} takes it`);
+    throw new RepriseError('INTERNAL', `${key} takes the landing lock although it is held`);
   const token = model.landing.token + 1;
   model.landing = { token, holder: { owner, token } };
   return { token };
 }
 
-/** Nothing happens if somebody else has it by now. */
+/** Does nothing if another process has taken over the lock. */
 export function unlockLanding(model: Model, held: number | undefined): void {
   if (isHeldBy(model, held)) model.landing = { token: model.landing.token, holder: undefined };
 }
@@ -34,44 +34,44 @@ export function unlockLanding(model: Model, held: number | undefined): void {
 const isHeldBy = ({ landing: { holder } }: Model, held: number | undefined): boolean =>
   holder !== undefined && holder.token === held;
 
-/** Like `prepareLanding`. */
+/** In-memory `prepareLanding`. */
 export function prepareLanding(
   model: Model,
-  { branch, onto, leavesBranch }: Pick<PrepareOrder, 'branch' | 'onto' | 'leavesBranch'>,
+  { branch: source, onto: target, leavesBranch }: Pick<PrepareOrder, 'branch' | 'onto' | 'leavesBranch'>,
 ): PrepareResult {
-  const from = tipOf(model, onto, ' to land on');
-  const tip = tipOf(model, branch, '');
+  const from = tipOf(model, target, ' to land on');
+  const tip = tipOf(model, source, '');
   const replayed = model.history.replay({ onto: from, tip });
   if (replayed.kind === 'conflict') {
     const { files, subject } = replayed;
-    return { kind: 'conflict', files, subject, onto: from, ...workAt(model, branch) };
+    return { kind: 'conflict', files, subject, onto: from, ...workAt(model, source) };
   }
   if (replayed.kind === 'nothing') {
-    noteLanded(model, { branch, tip, commit: from });
+    noteLanded(model, { source, tip, commit: from });
     return { kind: 'nothing', commit: from };
   }
   const { commit, commits } = replayed;
-  const early = leavesBranch ? undefined : obstacle(model, { branch: onto, from, to: commit });
-  return early ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
+  const blocked = leavesBranch ? undefined : obstacle(model, { branch: target, from, to: commit });
+  return blocked ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
 }
 
-function tipOf(model: Model, branch: string, what: string): string {
+function tipOf(model: Model, branch: string, purpose: string): string {
   const tip = model.tip(branch);
   if (tip !== undefined) return tip;
-  throw new RepriseError('CANNOT_LAND', `there is no branch ${branch}${what}`);
+  throw new RepriseError('CANNOT_LAND', `there is no branch ${branch}${purpose}`);
 }
 
-function workAt(model: Model, branch: string): { readonly workAt?: string } {
-  const [checkout] = model.checkoutsOf(branch);
+function workAt(model: Model, source: string): { readonly workAt?: string } {
+  const [checkout] = model.checkoutsOf(source);
   return checkout ? { workAt: checkout.path } : {};
 }
 
 function noteLanded(
   model: Model,
-  { branch, tip, commit }: { readonly branch: string; readonly tip: string; readonly commit: string },
+  { source, tip, commit }: { readonly source: string; readonly tip: string; readonly commit: string },
 ): void {
-  const record = model.records.get(branch);
-  if (record) model.records.set(branch, { ...record, landed: { tip, commit } });
+  const record = model.records.get(source);
+  if (record) model.records.set(source, { ...record, landed: { tip, commit } });
 }
 
 interface BranchMove {
@@ -80,7 +80,7 @@ interface BranchMove {
   readonly to: string;
 }
 
-/** Where the branch is checked out so that it cannot move. */
+/** Returns the checkout of the branch that blocks its move, if there is one. */
 function obstacle(model: Model, { branch, from, to }: BranchMove): CheckoutBlocked | undefined {
   const [first, second] = model.checkoutsOf(branch);
   if (first && second)
@@ -100,40 +100,40 @@ function obstacle(model: Model, { branch, from, to }: BranchMove): CheckoutBlock
 }
 
 export interface MayMove {
-  /** The token of the lock, as far as whoever asks knows. */
+  /** Token of the lock that the caller acquired. `undefined` if it holds none. */
   readonly held: number | undefined;
-  /** Asked right before the branch moves. */
+  /** Called immediately before the target moves. */
   readonly mayLand: () => Promise<boolean>;
 }
 
-/** Like `confirmLanding`. */
+/** In-memory `confirmLanding`. */
 export async function confirmLanding(
   model: Model,
-  { branch, onto, ready }: Pick<MoveOrder, 'branch' | 'onto' | 'ready'>,
+  { branch: source, onto: target, ready }: Pick<MoveOrder, 'branch' | 'onto' | 'ready'>,
   { held, mayLand }: MayMove,
 ): Promise<ConfirmEnd> {
   const { from, tip, commit } = ready;
-  if (!isHeldBy(model, held) || model.tip(onto) !== from) return { kind: 'lost' };
+  if (!isHeldBy(model, held) || model.tip(target) !== from) return { kind: 'lost' };
   if (!(await mayLand())) return { kind: 'fenced' };
-  noteLanded(model, { branch, tip, commit });
+  noteLanded(model, { source, tip, commit });
   return { kind: 'confirmed' };
 }
 
-/** Like `moveLanding`. */
+/** In-memory `moveLanding`. */
 export async function moveLanding(
   model: Model,
-  { branch, onto, ready }: Pick<MoveOrder, 'branch' | 'onto' | 'ready'>,
+  { branch: source, onto: target, ready }: Pick<MoveOrder, 'branch' | 'onto' | 'ready'>,
   { held, mayLand }: MayMove,
 ): Promise<MoveEnd> {
   const { from, tip, commit } = ready;
-  if (!isHeldBy(model, held) || model.tip(onto) !== from) return { kind: 'lost' };
+  if (!isHeldBy(model, held) || model.tip(target) !== from) return { kind: 'lost' };
   if (!(await mayLand())) return { kind: 'fenced' };
-  const blocked = obstacle(model, { branch: onto, from, to: commit });
+  const blocked = obstacle(model, { branch: target, from, to: commit });
   if (blocked) return blocked;
-  const [checkout] = model.checkoutsOf(onto);
-  if (checkout) bringAlong(model, checkout, { from, to: commit });
-  model.refs.set(branchRef(onto), commit);
-  noteLanded(model, { branch, tip, commit });
+  const [checkout] = model.checkoutsOf(target);
+  if (checkout) updateCheckout(model, checkout, { from, to: commit });
+  model.refs.set(branchRef(target), commit);
+  noteLanded(model, { source, tip, commit });
   const commits =
     ready.commits ??
     model.history.commitsOf([commit], [from]).map(({ id, subject }) => ({ commit: id, subject }));
@@ -145,8 +145,12 @@ export async function moveLanding(
   };
 }
 
-/** Files and index follow as after `git pull --ff-only`: what was not committed stays. */
-function bringAlong(model: Model, checkout: ModelWorktree, { from, to }: Omit<BranchMove, 'branch'>): void {
+/** Updates files and index as `git pull --ff-only` does: uncommitted changes stay. */
+function updateCheckout(
+  model: Model,
+  checkout: ModelWorktree,
+  { from, to }: Omit<BranchMove, 'branch'>,
+): void {
   const [before, after] = [model.treeOf(from), model.treeOf(to)];
   const moved = (tree: string): string => {
     if (tree === before) return after;
@@ -159,7 +163,7 @@ function bringAlong(model: Model, checkout: ModelWorktree, { from, to }: Omit<Br
   model.change(checkout, { files: moved(checkout.files), staged: moved(checkout.staged) });
 }
 
-/** Like `verifyLanding`: the result is checked out for as long as it is tried. */
+/** In-memory `verifyLanding`. The rebased work is checked out during the verification. */
 export async function verifyLanding(
   model: Model,
   { branch, commit }: Pick<VerifyOrder, 'branch' | 'commit'>,

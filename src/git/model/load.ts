@@ -17,8 +17,8 @@ import type { Objects, TreeEntry } from './objects.ts';
 import { Model, type ModelWorktree } from './repository.ts';
 
 /**
- * The model of a repository as it is now: its refs and their history, the files of their tips, and its worktrees with what
- * is not committed in them. What nobody has a ref for is not in it.
+ * Loads the current state of a repository: its refs with their history, the files of their tips, and its worktrees with
+ * their uncommitted changes. Objects that no ref or worktree reaches are left out.
  */
 export async function modelOf(repository: Repository): Promise<Model> {
   const model = new Model();
@@ -70,14 +70,14 @@ async function headOf(git: Git): Promise<HeadFile> {
   return { kind: 'commit', commit: await git.line(['rev-parse', 'HEAD']) };
 }
 
-/** All commits, and the trees and files of those that something points to. */
+/** Returns the ids of all commits, and of the trees and files that a tip or a worktree has. */
 async function idsOf(git: Git, model: Model): Promise<readonly string[]> {
   const worktrees = [...model.worktrees.values()];
   const detached = worktrees.flatMap(({ head }) => (head.kind === 'commit' ? head.commit : []));
   const tips = [...new Set([...model.refs.values(), ...detached])];
   const trees = [...new Set(worktrees.flatMap(({ files, staged }) => [files, staged]))];
   if ([...tips, ...trees].some(id => id.length !== 40))
-    throw new RepriseError('USAGE', 'a repository with ids of SHA-256 cannot be explored in memory', {
+    throw new RepriseError('USAGE', 'a repository with SHA-256 object ids cannot be explored in memory', {
       hint: 'explore it on real git: --on git',
     });
   const listed = async (args: readonly string[], names: readonly string[]) =>
@@ -92,7 +92,7 @@ async function idsOf(git: Git, model: Model): Promise<readonly string[]> {
   return [...commits, ...objects, ...trees];
 }
 
-/** Reads objects of a repository by their ids, with one process. */
+/** Reads objects by their ids, with one git process. */
 async function loadObjects(git: Git, ids: readonly string[], objects: Objects): Promise<void> {
   const wanted = [...new Set(ids)].filter(id => !objects.has(id));
   if (wanted.length === 0) return;
@@ -112,7 +112,7 @@ async function loadObjects(git: Git, ids: readonly string[], objects: Objects): 
   addParentsFirst(commits, objects);
 }
 
-/** Each is `<mode> <name>`, a zero, and the bytes of an id. */
+/** Parses the entries of a tree: `<mode> <name>`, a zero byte, and the bytes of the id. */
 function* entriesOf(text: string): Iterable<readonly [string, TreeEntry]> {
   for (let at = 0; at < text.length; ) {
     const space = text.indexOf(' ', at);
@@ -138,7 +138,7 @@ function addParentsFirst(commits: ReadonlyMap<string, CommitText>, objects: Obje
   }
 }
 
-/** Reads what packs hold that lean on objects of the repository. Nothing is written there. */
+/** Reads the objects of thin packs that are based on the repository. Writes nothing to the repository. */
 export async function loadPacks(
   repository: Repository,
   packs: readonly Uint8Array[],
@@ -154,12 +154,12 @@ export async function loadPacks(
         GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository.commonDir, 'objects'),
       },
     });
-    for (const pack of packs.filter(isAnythingIn)) {
+    for (const pack of packs.filter(hasObjects)) {
       const input = Buffer.from(pack).toString('latin1');
-      // Not unpacked: git would leave out what the repository has, of which the model knows the newest only.
+      // `unpack-objects` would skip objects that the repository has, but the model holds only the files of the tips.
       const indexing = ['-c', 'core.fsync=none', 'index-pack', '--stdin', '--fix-thin'];
-      const said = await git.line(indexing, { input, encoding: 'bytes' });
-      const index = join(own, 'pack', `pack-${said.slice(said.indexOf('\t') + 1)}.idx`);
+      const printed = await git.line(indexing, { input, encoding: 'bytes' });
+      const index = join(own, 'pack', `pack-${printed.slice(printed.indexOf('\t') + 1)}.idx`);
       await loadObjects(git, await idsIn(git, index), objects);
     }
   } finally {
@@ -167,8 +167,8 @@ export async function loadPacks(
   }
 }
 
-/** The number of its objects comes third, after the sign and the version. */
-const isAnythingIn = (pack: Uint8Array): boolean => Buffer.from(pack).readUInt32BE(8) > 0;
+/** The third field of the header, after signature and version, is the number of objects. */
+const hasObjects = (pack: Uint8Array): boolean => Buffer.from(pack).readUInt32BE(8) > 0;
 
 async function idsIn(git: Git, index: string): Promise<readonly string[]> {
   const listed = await git.ok(['show-index'], {

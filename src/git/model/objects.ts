@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { RepriseError } from '../../core/index.ts';
 import { type CommitText, commitBytes } from '../commits.ts';
 
-/** What a tree has under a name: a file, a link, or another tree. */
+/** Entry of a tree: a file, a symbolic link, or another tree. */
 export interface TreeEntry {
   readonly mode: string;
   readonly id: string;
@@ -13,15 +13,15 @@ export type Tree = ReadonlyMap<string, TreeEntry>;
 export interface StoredCommit extends CommitText {
   readonly id: string;
   readonly subject: string;
-  /** More than that of every parent. */
+  /** Greater than the height of every parent. */
   readonly height: number;
 }
 
 export const folderMode = '40000';
 
 /**
- * What git would have written to disk, by the ids that git gives: the same content has the same id here and there. It only
- * grows, and nothing in it changes, so that all copies of a model share one.
+ * In-memory object database with git's own ids. It is append-only and its objects are immutable, so all clones of a model
+ * share one.
  */
 export class Objects {
   readonly #blobs = new Map<string, Buffer>();
@@ -37,7 +37,7 @@ export class Objects {
     return id;
   }
 
-  /** Entries in any order. */
+  /** Adds a tree. The entries may be in any order. */
   addTree(entries: Tree): string {
     const sorted = [...entries].sort(byGitOrder);
     const parts = sorted.flatMap(([name, { mode, id }]) => [
@@ -49,7 +49,7 @@ export class Objects {
     return id;
   }
 
-  /** Its parents, if they are to be known, have to be there already. */
+  /** Adds a commit. Its parents must be added first, unless history is cut off below it. */
   addCommit(text: CommitText): string {
     const id = idOfCommit(text);
     if (this.#commits.has(id)) return id;
@@ -80,7 +80,7 @@ export class Objects {
     return this.#commits.get(id) ?? missing('commit', id);
   }
 
-  /** `undefined` if it is not there: history may be cut off. */
+  /** Returns `undefined` if the commit is missing, because history may be cut off. */
   commitIfThere(id: string): StoredCommit | undefined {
     return this.#commits.get(id);
   }
@@ -93,11 +93,11 @@ export class Objects {
 const idOf = (type: string, bytes: Buffer): string =>
   hash('sha1', Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes]));
 
-/** The id that a commit would have. */
+/** Returns the id that git gives the commit. */
 export const idOfCommit = (text: CommitText): string =>
   idOf('commit', Buffer.from(commitBytes(text), 'latin1'));
 
-/** Git sorts folders as if their names ended with a slash. */
+/** Compares as git does, which sorts folders as if their names ended with a slash. */
 function byGitOrder(
   [a, one]: readonly [string, TreeEntry],
   [b, other]: readonly [string, TreeEntry],

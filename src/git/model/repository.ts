@@ -6,43 +6,43 @@ import { History, TreeMerger } from './history.ts';
 import { Objects } from './objects.ts';
 import { Trees } from './trees.ts';
 
-/** A checkout with its files. */
+/** Worktree with its files. */
 export interface ModelWorktree {
   readonly path: string;
-  /** Of one that Reprise made; absent in the user's own checkout. */
+  /** Label of a workspace that Reprise made. Absent in the user's own checkout. */
   readonly label?: { readonly branch: string; readonly base: string } | undefined;
   readonly head: HeadFile;
-  /** The tree of all its files, committed or not. */
+  /** Tree of all files, committed or not. */
   readonly files: string;
-  /** The tree of its index. */
+  /** Tree of the index. */
   readonly staged: string;
   readonly isSetUp: boolean;
-  /** How far the solving of conflicts has come in it. */
+  /** Progress of a conflict resolution in the worktree. */
   readonly mark?: ProgressMark<ResolutionProgress> | undefined;
 }
 
-/** Somebody who has taken something that only one can have. */
+/** Holder of the landing lock. */
 interface ModelLockHolder {
   readonly owner: Owner;
   readonly token: number;
 }
 
-/** A repository with its workspaces, and the locks around it, as data. Operations on it stand in modules of their own. */
+/** Repository with its workspaces and locks, as data. The operations on it are in the other modules of this folder. */
 export class Model {
-  /** What never changes once it is there; shared by all copies. */
+  /** Immutable objects, shared by all clones. */
   readonly objects: Objects;
   readonly trees: Trees;
   readonly merging: TreeMerger;
   readonly history: History;
-  /** By full name: `refs/heads/main`. */
+  /** Commits by the full name of their ref, such as `refs/heads/main`. */
   readonly refs: Map<string, string>;
   readonly worktrees: Map<string, ModelWorktree>;
-  /** Of branches that Reprise made. */
+  /** Records of the branches that Reprise made, by branch. */
   readonly records: Map<string, BranchRecord>;
   readonly ports: Map<string, { readonly first: number; readonly size: number }>;
-  /** Of the lock of landings; the last token stays when it is given back. */
+  /** State of the landing lock. The last token stays after the lock is released. */
   landing: { readonly token: number; readonly holder: ModelLockHolder | undefined };
-  /** What went to a remote repository. */
+  /** Commits that were pushed to a remote. */
   readonly pushed: Map<string, string>;
 
   constructor(from?: Model) {
@@ -58,7 +58,7 @@ export class Model {
     this.pushed = new Map(from?.pushed);
   }
 
-  /** One that goes its own way from here. Costs as much as there are refs and worktrees. */
+  /** Returns an independent copy. Its cost is proportional to the number of refs and worktrees. */
   clone(): Model {
     return new Model(this);
   }
@@ -67,7 +67,7 @@ export class Model {
     return this.refs.get(branchRef(branch));
   }
 
-  /** The commit that is checked out. */
+  /** Returns the commit that is checked out. */
   headOf({ head }: ModelWorktree): string | undefined {
     return head.kind === 'commit' ? head.commit : this.tip(head.branch);
   }
@@ -76,7 +76,7 @@ export class Model {
     return this.objects.commit(commit).tree;
   }
 
-  /** Files that differ from what is checked out. */
+  /** Returns the files that differ from the commit that is checked out. */
   uncommitted(worktree: ModelWorktree): readonly string[] {
     const head = this.headOf(worktree);
     return this.trees.changedPaths(
@@ -91,14 +91,14 @@ export class Model {
     return changed;
   }
 
-  /** Those that have the branch checked out. */
+  /** Returns the worktrees that have the branch checked out. */
   checkoutsOf(branch: string): readonly ModelWorktree[] {
     return [...this.worktrees.values()].filter(
       ({ head }) => head.kind === 'branch' && head.branch === branch,
     );
   }
 
-  /** The worktree that a folder is in. */
+  /** Returns the worktree that contains the folder. */
   worktreeAt(folder: string): ModelWorktree | undefined {
     let found: ModelWorktree | undefined;
     for (const worktree of this.worktrees.values()) {
@@ -108,10 +108,10 @@ export class Model {
     return found;
   }
 
-  /** How many commits of a tip no other branch, tag or remote branch has. */
-  commitsNowhereElse(tip: string, besides?: string): number {
+  /** Counts the commits of a tip that no branch, tag or remote branch other than `except` has. */
+  commitsNowhereElse(tip: string, except?: string): number {
     const others = [...this.refs].filter(
-      ([ref]) => /^refs\/(heads|tags|remotes)\//.test(ref) && ref !== (besides && branchRef(besides)),
+      ([ref]) => /^refs\/(heads|tags|remotes)\//.test(ref) && ref !== (except && branchRef(except)),
     );
     return this.history.commitsOf(
       [tip],
@@ -125,7 +125,7 @@ export const branchRef = (branch: string): string => `refs/heads/${branch}`;
 const firstPort = 20_000;
 const portsEach = 10;
 
-/** The lowest that nobody has. */
+/** Assigns the lowest free ports to the key, or the ports that it had before. */
 export function takePorts(
   model: Model,
   { key, before }: { readonly key: string; readonly before?: { first: number; size: number } | undefined },
@@ -140,7 +140,7 @@ export function takePorts(
 
 const mostBytes = 1024 * 1024;
 
-/** What can be read of the branches of a model. */
+/** Returns a reader for the branches of a model. */
 export const branchesIn = (model: Model): Branches => ({
   tip: async branch => model.tip(branch) ?? null,
   tipNow: branch => model.tip(branch) ?? null,

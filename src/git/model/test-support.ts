@@ -25,13 +25,13 @@ import {
   saveWork,
 } from './workspaces.ts';
 
-/** Something that is done to a repository and to its model alike. `work` is one of a few workspaces. */
-export type Deed =
+/** Operation that runs on a repository and on its model. `work` is the number of a workspace. */
+export type Operation =
   | { readonly kind: 'create' | 'commit' | 'reset' | 'land' | 'remove' | 'changes'; readonly work: number }
   | { readonly kind: 'park' | 'deliver'; readonly work: number; readonly task: string }
   | {
       readonly kind: 'write';
-      /** `undefined`: the checkout of the user. */
+      /** `undefined` for the user's checkout. */
       readonly work?: number | undefined;
       readonly path: string;
       readonly text: string | undefined;
@@ -39,15 +39,15 @@ export type Deed =
   | {
       readonly kind: 'solve';
       readonly work: number;
-      /** What a conflicted file becomes; `undefined`: it stays as it lies there. */
+      /** New text of the conflicted files. `undefined` leaves them with their markers. */
       readonly text: string | undefined;
-      readonly isGivenUp: boolean;
+      readonly isAborted: boolean;
     };
 
 const at = toTimestamp(1_767_225_600_000);
 const lease = { epoch: 1, incarnation: 'tester' };
 
-/** A repository and its model, side by side. */
+/** A real repository and its model. */
 export class Twins {
   readonly lab: Lab;
   readonly repository: Repository;
@@ -70,12 +70,12 @@ export class Twins {
     return new Twins(lab, repository, await modelOf(repository));
   }
 
-  /** What came of it on each side, as data. */
-  async both(deed: Deed): Promise<readonly [real: unknown, modelled: unknown]> {
-    return [await outcomeOf(() => this.#really(deed)), await outcomeOf(() => this.#inModel(deed))];
+  /** Runs the operation on both sides, and returns the outcomes as data. */
+  async both(operation: Operation): Promise<readonly [real: unknown, modelled: unknown]> {
+    return [await outcomeOf(() => this.#really(operation)), await outcomeOf(() => this.#inModel(operation))];
   }
 
-  /** Everything that can be told apart. */
+  /** Returns the observable state of both sides. */
   async states(): Promise<readonly [real: unknown, modelled: unknown]> {
     const { refs, worktrees, records } = await modelOf(this.repository);
     const view = (model: Pick<Model, 'refs' | 'worktrees' | 'records'>) => ({
@@ -94,13 +94,13 @@ export class Twins {
     return { path, branch: `reprise/flow/run/w${work}`, base: this.#base };
   }
 
-  async #really(deed: Deed): Promise<unknown> {
+  async #really(operation: Operation): Promise<unknown> {
     const { repository, lab } = this;
     const { owner } = lab;
-    if (deed.kind === 'write') return this.#writeFile(deed);
-    const { path, branch, base } = this.#place(deed.work);
+    if (operation.kind === 'write') return this.#writeFile(operation);
+    const { path, branch, base } = this.#place(operation.work);
     const place = { repository, owner, path };
-    switch (deed.kind) {
+    switch (operation.kind) {
       case 'create': {
         const { made, wasAlone } = await realCreate({ ...place, branch, base, run: 'run' });
         return { isFound: made === 'reused', isSetUp: false, wasAlone };
@@ -115,9 +115,9 @@ export class Twins {
       case 'remove':
         return realRemove({ ...place, branch });
       case 'park':
-        return parkOnBranch({ repository, commit: tipIn(this.model, branch), name: deed.task });
+        return parkOnBranch({ repository, commit: tipIn(this.model, branch), name: operation.task });
       case 'deliver':
-        return deliverOnBranch({ repository, commit: tipIn(this.model, branch), name: deed.task });
+        return deliverOnBranch({ repository, commit: tipIn(this.model, branch), name: operation.task });
       case 'land': {
         const landing = await land({ repository, owner, source: { branch }, onto: 'main' });
         const { why: _, hint: _hint, ...rest } = { why: '', hint: '', ...landing };
@@ -128,12 +128,12 @@ export class Twins {
         const begun = await beginResolution({ ...place, branch, onto, ontoName: 'main' });
         if (begun.kind === 'fits') return begun;
         const { resolution } = begun;
-        if (deed.isGivenUp) {
+        if (operation.isAborted) {
           await abortResolution({ ...place, resolution });
           return [begun];
         }
-        if (deed.text !== undefined)
-          for (const file of resolution.files) lab.write(file.path, deed.text, path);
+        if (operation.text !== undefined)
+          for (const file of resolution.files) lab.write(file.path, operation.text, path);
         const taken = await continueResolution({ ...place, resolution, committer, at });
         if (taken.kind !== 'resolved') await abortResolution({ ...place, resolution });
         return [begun, taken];
@@ -141,11 +141,11 @@ export class Twins {
     }
   }
 
-  async #inModel(deed: Deed): Promise<unknown> {
+  async #inModel(operation: Operation): Promise<unknown> {
     const { model } = this;
-    if (deed.kind === 'write') return this.#writeModel(deed);
-    const { path, branch, base } = this.#place(deed.work);
-    switch (deed.kind) {
+    if (operation.kind === 'write') return this.#writeModel(operation);
+    const { path, branch, base } = this.#place(operation.work);
+    switch (operation.kind) {
       case 'create':
         return createWorkspace(model, {
           runId: 'run',
@@ -164,9 +164,9 @@ export class Twins {
       case 'remove':
         return removeWorkspace(model, { path, branch });
       case 'park':
-        return keepOnBranch(model, 'parked', { task: deed.task, commit: tipIn(model, branch) });
+        return keepOnBranch(model, 'parked', { task: operation.task, commit: tipIn(model, branch) });
       case 'deliver':
-        return keepOnBranch(model, 'task', { task: deed.task, commit: tipIn(model, branch) });
+        return keepOnBranch(model, 'task', { task: operation.task, commit: tipIn(model, branch) });
       case 'land':
         return landInModel(model, branch);
       case 'solve': {
@@ -174,12 +174,12 @@ export class Twins {
         const begun = layOut(model, { path, branch, onto, ontoName: 'main' });
         if (begun.kind === 'fits') return begun;
         const { resolution } = begun;
-        if (deed.isGivenUp) {
+        if (operation.isAborted) {
           giveUp(model, { path, resolution });
           return [begun];
         }
-        if (deed.text !== undefined)
-          for (const file of resolution.files) writeInto(model, path, { ...file, text: deed.text });
+        if (operation.text !== undefined)
+          for (const file of resolution.files) writeInto(model, path, { ...file, text: operation.text });
         const taken = takeSolution(model, { path, resolution, at });
         if (taken.kind !== 'resolved') giveUp(model, { path, resolution });
         return [begun, taken];
@@ -191,14 +191,14 @@ export class Twins {
     return work === undefined ? this.lab.root : this.#place(work).path;
   }
 
-  #writeFile({ work, path, text }: Extract<Deed, { kind: 'write' }>): void {
+  #writeFile({ work, path, text }: Extract<Operation, { kind: 'write' }>): void {
     const folder = this.#folder(work);
     if (!existsSync(folder)) return;
     if (text === undefined) rmSync(join(folder, path), { force: true });
     else this.lab.write(path, text, folder);
   }
 
-  #writeModel({ work, path, text }: Extract<Deed, { kind: 'write' }>): void {
+  #writeModel({ work, path, text }: Extract<Operation, { kind: 'write' }>): void {
     if (this.model.worktrees.has(this.#folder(work)))
       writeInto(this.model, this.#folder(work), { path, text });
   }
@@ -215,7 +215,7 @@ function writeInto(
   model.change(worktree, { files: model.trees.with(worktree.files, path, entry) });
 }
 
-/** All steps of a landing, with the result that the real one gives. */
+/** Runs all phases of a landing, and returns the same result as the real one. */
 async function landInModel(model: Model, branch: string): Promise<unknown> {
   const onto = 'main';
   const owner = { incarnation: 'tester', pid: 1, processStart: '1', host: 'here' };
@@ -254,7 +254,7 @@ const checkoutBlocked = ({ path, files }: { readonly path: string; readonly file
 
 const tipIn = (model: Model, branch: string): string => model.tip(branch) ?? 'f'.repeat(40);
 
-/** An error is its code: what it says of a folder differs. */
+/** Reduces an error to its code, because messages name different folders. */
 async function outcomeOf(act: () => Promise<unknown>): Promise<unknown> {
   try {
     return { ok: await act() };

@@ -2,17 +2,17 @@ import { diffLines } from '../../core/index.ts';
 import type { ChangeCounts } from '../diff.ts';
 import { folderMode, type Objects, type TreeEntry } from './objects.ts';
 
-/** A file that two trees do not have alike. */
+/** File that differs between two trees. */
 export interface FileDifference {
   readonly path: string;
   readonly before: TreeEntry | undefined;
   readonly after: TreeEntry | undefined;
 }
 
-/** Thrown where a file should be at a path that leads through another file, or that is a folder. */
+/** Thrown if the path of a file leads through another file, or is a folder. */
 export class BlockedPathError extends Error {}
 
-/** Reading, changing and comparing trees of files. A tree never changes: to change it is to get the id of another. */
+/** Reads, changes and compares trees. Trees are immutable: a change returns the id of a new tree. */
 export class Trees {
   readonly #objects: Objects;
   readonly #differences = new Map<string, readonly FileDifference[]>();
@@ -27,7 +27,7 @@ export class Trees {
     return found?.mode === folderMode ? undefined : found;
   }
 
-  /** Directly in a folder, in the order of git; none if there is no such folder. */
+  /** Returns the files directly in a folder, in git's order. Empty if the folder does not exist. */
   filesIn(tree: string, folder: string): readonly { readonly path: string; readonly entry: TreeEntry }[] {
     const top = folder.replace(/^(\.?\/)+|\/+$/g, '');
     const isTop = top === '' || top === '.';
@@ -38,7 +38,7 @@ export class Trees {
       .map(([name, entry]) => ({ path: isTop ? name : `${top}/${name}`, entry }));
   }
 
-  /** The tree with a file, or without it. Throws InTheWay. */
+  /** Returns the tree with the file added, replaced or removed. Throws BlockedPathError. */
   with(tree: string, path: string, entry: TreeEntry | undefined): string {
     const slash = path.indexOf('/');
     const name = slash === -1 ? path : path.slice(0, slash);
@@ -53,7 +53,7 @@ export class Trees {
     return this.#objects.addTree(others);
   }
 
-  /** All changes at once: what goes first, because a folder may become a file. Throws InTheWay. */
+  /** Applies all changes, removals first because a folder may become a file. Throws BlockedPathError. */
   withAll(tree: string, changes: Iterable<readonly [path: string, entry: TreeEntry | undefined]>): string {
     const list = [...changes];
     const without = list.filter(([, entry]) => !entry);
@@ -61,7 +61,7 @@ export class Trees {
     return [...without, ...added].reduce((at, [path, entry]) => this.with(at, path, entry), tree);
   }
 
-  /** By path. */
+  /** Returns the differences, sorted by path. */
   differences(before: string, after: string): readonly FileDifference[] {
     if (before === after) return [];
     const key = `${before} ${after}`;
@@ -76,7 +76,7 @@ export class Trees {
     return this.differences(before, after).map(({ path }) => path);
   }
 
-  /** As `git diff --shortstat` counts, where nothing but the name of a renamed file has changed. */
+  /** Counts as `git diff --shortstat` does, except that only renames without changes count as renames. */
   counts(before: string, after: string): ChangeCounts {
     const key = `${before} ${after}`;
     const known = this.#counts.get(key);
@@ -101,7 +101,7 @@ export class Trees {
     return found;
   }
 
-  /** A folder without files is none. */
+  /** Returns `undefined` for a folder without files, which git does not store. */
   #withBelow(old: TreeEntry | undefined, rest: string, entry: TreeEntry | undefined): TreeEntry | undefined {
     if (old !== undefined && old.mode !== folderMode) {
       if (entry) throw new BlockedPathError(rest);
@@ -137,17 +137,17 @@ export class Trees {
     };
   }
 
-  /** `undefined` if it is not text. */
+  /** Returns `undefined` for a binary file. */
   #linesIn(entry: TreeEntry | undefined): readonly string[] | undefined {
     if (!entry) return [];
     return isBinary(this.#objects.bytes(entry.id)) ? undefined : linesOf(this.#objects.text(entry.id));
   }
 }
 
-/** With their ends. */
+/** Splits a text into lines that keep their line endings. */
 export const linesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
-/** As git tells. */
+/** Detects binary files as git does. */
 export const isBinary = (bytes: Buffer): boolean => bytes.subarray(0, 8000).includes(0);
 
 function withoutRenames(differences: readonly FileDifference[]): {

@@ -6,7 +6,7 @@ import type { BranchFate, KeptBecause, ParkedCommits, Removal } from '../workspa
 import type { SaveRequest, WorkFolder } from '../workspace/save.ts';
 import { branchRef, type Model, type ModelWorktree } from './repository.ts';
 
-/** Like `resolveBase`. */
+/** In-memory `resolveBase`. */
 export function resolveBase(model: Model, name: string): string {
   if (/^[0-9a-f]{40}$/.test(name)) return name;
   const root = [...model.worktrees.values()].find(({ label }) => !label);
@@ -18,7 +18,7 @@ export function resolveBase(model: Model, name: string): string {
   );
 }
 
-/** Like `createWorkspace`. */
+/** In-memory `createWorkspace`. */
 export function createWorkspace(
   model: Model,
   { runId, path, branch, ...order }: WorkspaceOrder,
@@ -60,7 +60,7 @@ export function createWorkspace(
   return { isFound: false, isSetUp: false, wasAlone: true };
 }
 
-/** Throws WORKSPACE_FAILED unless Reprise made it. */
+/** Returns a workspace that Reprise made. Throws WORKSPACE_FAILED for any other folder. */
 export function ownWorkspace(
   model: Model,
   path: string,
@@ -70,7 +70,7 @@ export function ownWorkspace(
   throw failed(`${path} is not a workspace that Reprise made`, 'make it first');
 }
 
-/** Like `resetWorkspace`: back to a commit, on its branch. Marks of other kinds stay. */
+/** In-memory `resetWorkspace`: resets the branch of the workspace to a commit. Other marks of the workspace stay. */
 export function resetWorkspace(
   model: Model,
   { path, commit }: { readonly path: string; readonly commit: string },
@@ -90,7 +90,7 @@ export function markSetUp(model: Model, path: string, isSetUp: boolean): void {
   if (worktree) model.change(worktree, { isSetUp });
 }
 
-/** Like `removeWorkspace`. */
+/** In-memory `removeWorkspace`. */
 export function removeWorkspace(
   model: Model,
   { path, branch }: { readonly path: string; readonly branch?: string | undefined },
@@ -126,7 +126,7 @@ function tidyBranch(model: Model, branch: string): BranchFate {
   return { kind: 'deleted', branch, tip };
 }
 
-/** What was landed, and so became other commits, does not count. */
+/** Counts the commits that exist on no other branch. Commits that landed as rebased copies do not count. */
 function unlandedCommits(model: Model, branch: string, tip: string): number {
   const count = model.commitsNowhereElse(tip, branch);
   const landed = model.records.get(branch)?.landed;
@@ -137,13 +137,13 @@ function unlandedCommits(model: Model, branch: string, tip: string): number {
 const failed = (message: string, hint?: string): RepriseError =>
   new RepriseError('WORKSPACE_FAILED', message, hint === undefined ? {} : { hint });
 
-/** Like `saveWork`. */
+/** In-memory `saveWork`. */
 export function saveWork(model: Model, request: SaveRequest): EventOf<'workspace.saved'>['data'] {
   const { path, branch, base } = request;
   const worktree = thereAt(model, path);
   const commit = commitAll(model, worktree, request);
   const { head } = worktree;
-  if (head.kind === 'commit' || head.branch !== branch) bringBranchAlong(model, { path, branch, commit });
+  if (head.kind === 'commit' || head.branch !== branch) advanceBranch(model, { path, branch, commit });
   if (commit === base) return { commit, commits: 0, files: 0, insertions: 0, deletions: 0 };
   const [parent, ...others] = model.objects.commit(commit).parents;
   const isOne = parent === base && others.length === 0;
@@ -154,7 +154,7 @@ export function saveWork(model: Model, request: SaveRequest): EventOf<'workspace
   };
 }
 
-/** Throws WORKSPACE_FAILED if the folder is gone. */
+/** Returns the worktree at the path. Throws WORKSPACE_FAILED if it was removed. */
 export function thereAt(model: Model, path: string): ModelWorktree {
   const worktree = model.worktrees.get(path);
   if (worktree) return worktree;
@@ -181,14 +181,14 @@ function commitAll(
   return commit;
 }
 
-/** All that is in the worktree is staged then. */
+/** Moves HEAD to a commit of all files, which leaves everything staged. */
 function moveHead(model: Model, worktree: ModelWorktree, commit: string): void {
   const { head, files } = worktree;
   if (head.kind === 'branch') model.refs.set(branchRef(head.branch), commit);
   model.change(worktree, { staged: files, ...(head.kind === 'commit' ? { head: { ...head, commit } } : {}) });
 }
 
-/** As `git commit --cleanup=whitespace` does. */
+/** Cleans up a message as `git commit --cleanup=whitespace` does. */
 function cleanedUp(message: string): string {
   const lines = message
     .split('\n')
@@ -199,8 +199,11 @@ function cleanedUp(message: string): string {
   return lines === '' ? '' : `${lines}\n`;
 }
 
-/** An agent may have gone to another branch, or to none: the branch of the workspace follows if it loses nothing by it. */
-function bringBranchAlong(
+/**
+ * Moves the branch of the workspace to a commit that the agent made on another branch or on a detached HEAD. Throws
+ * WORKSPACE_FAILED if the branch would lose commits.
+ */
+function advanceBranch(
   model: Model,
   { path, branch, commit }: { readonly path: string; readonly branch: string; readonly commit: string },
 ): void {
@@ -218,7 +221,7 @@ function bringBranchAlong(
   model.change(thereAt(model, path), { head: { kind: 'branch', branch } });
 }
 
-/** Like `changesIn`. */
+/** In-memory `changesIn`. */
 export function changesIn(
   model: Model,
   { path, base, ignoring }: WorkFolder & { readonly ignoring: readonly string[] },
@@ -234,7 +237,7 @@ export function changesIn(
   return [...new Set([...named, ...model.uncommitted(worktree)])].filter(file => !ignored.has(file));
 }
 
-/** For people and judges to read: whole files, as they were and as they are. */
+/** Returns the changes for people and judges to read, as whole files before and after. */
 export function patchOf(
   model: Model,
   { path, base, limit }: { readonly path: string; readonly base: string; readonly limit: number },
@@ -251,7 +254,7 @@ export function patchOf(
   return text.length > limit ? `${text.slice(0, limit)}\n… (truncated)` : text;
 }
 
-/** Like `parkAll`: what would be lost if the workspace were at the target. */
+/** In-memory `parkAll`: parks the commits and changes that would be lost if the workspace moved to the target. */
 export function parkAll(
   model: Model,
   worktree: ModelWorktree,
@@ -273,7 +276,7 @@ export function parkAll(
   return parked;
 }
 
-/** With the date of HEAD, so that the same work always gives the same commit. */
+/** Commits all files with the date of HEAD, so that the same work always gives the same commit. */
 function snapshot(model: Model, { files }: ModelWorktree, head: string): string {
   const seconds = / (\d+) [+-]\d{4}$/.exec(
     model.objects.commit(head).lines.find(line => line.startsWith('committer ')) ?? '',
@@ -287,7 +290,7 @@ function snapshot(model: Model, { files }: ModelWorktree, head: string): string 
   });
 }
 
-/** Commits on a HEAD that nothing else points to. */
+/** Parks the commits of a detached HEAD that no branch has. */
 function parkHead(model: Model, name: string, commit: string): ParkedCommits | undefined {
   const commits = model.commitsNowhereElse(commit);
   if (commits === 0) return undefined;
@@ -296,7 +299,7 @@ function parkHead(model: Model, name: string, commit: string): ParkedCommits | u
   return { branch, commit, commits };
 }
 
-/** Like `parkOnBranch` and `deliverOnBranch`. */
+/** In-memory `parkOnBranch` and `deliverOnBranch`. */
 export function keepOnBranch(
   model: Model,
   folder: 'parked' | 'task',
