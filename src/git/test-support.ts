@@ -13,7 +13,7 @@ import { openRepository, type Repository } from './repository.ts';
 import { createWorkspace } from './workspace/create.ts';
 import { privateGitDir } from './workspace/entries.ts';
 
-/** Nothing of whoever runs the tests. */
+/** Environment without any settings of the machine. */
 export const plainEnvironment = {
   PATH: process.env['PATH'],
   GIT_CONFIG_NOSYSTEM: '1',
@@ -28,14 +28,14 @@ export const plainEnvironment = {
 
 const ownerNamed = (incarnation: string): Owner => ({ incarnation, ...thisProcess() });
 
-/** The folder is gone when the test is over. */
+/** Creates a folder that is removed after the test. */
 export function temporaryFolder(name = 'reprise git'): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), `${name}-`)));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** A repository with one commit on `main`, and a folder beside it for workspaces. */
+/** Repository with one commit on `main`, with a sibling folder for workspaces. */
 export class Lab {
   readonly root: string;
   readonly folder: string;
@@ -55,7 +55,7 @@ export class Lab {
     return openRepository({ cwd: this.root, inheritEnv: plainEnvironment });
   }
 
-  /** Runs at the root, or in another folder: `{ at }` first. Gives what it prints. */
+  /** Runs git at the root of the repository and returns its output. */
   git(...args: readonly string[]): string {
     return this.gitAt(this.root, ...args);
   }
@@ -74,7 +74,7 @@ export class Lab {
     writeFileSync(join(folder, name), text);
   }
 
-  /** Commits one file in a folder and gives the commit. */
+  /** Commits one file in a folder and returns the commit. */
   commit(folder: string, name: string, text: string): string {
     this.write(name, text, folder);
     this.gitAt(folder, 'add', '--all');
@@ -86,7 +86,7 @@ export class Lab {
     return join(this.folder, 'workspaces', name);
   }
 
-  /** All that a user could notice of the checkout. */
+  /** Returns everything that a user could notice in the checkout. */
   fingerprint(): Readonly<Record<string, string>> {
     const file = (name: string) => readFileSync(join(this.root, '.git', name), 'latin1');
     return {
@@ -100,7 +100,7 @@ export class Lab {
   }
 }
 
-/** A branch `work` with its own worktree, which began where main is. */
+/** Creates a branch `work` at main, with its own worktree. */
 export function labWithWork(): { readonly lab: Lab; readonly work: string } {
   const lab = new Lab();
   const work = lab.workspace('work');
@@ -108,7 +108,7 @@ export function labWithWork(): { readonly lab: Lab; readonly work: string } {
   return { lab, work };
 }
 
-/** Lands `work` on main. */
+/** Lands `work` on `main`. */
 export const landIn = async (lab: Lab, changes: Partial<LandRequest> = {}): Promise<Landing> =>
   land({
     repository: await lab.open(),
@@ -121,7 +121,7 @@ export const landIn = async (lab: Lab, changes: Partial<LandRequest> = {}): Prom
 export const subjectsOnMain = (lab: Lab): readonly string[] =>
   lab.git('log', '--reverse', '--format=%s', 'main').split('\n');
 
-/** A workspace whose branch is to conflict with main, and what can be done about it. */
+/** Creates a workspace on main for a test about conflicts, with functions to resolve them. */
 export async function conflictLab(files: Readonly<Record<string, string>> = {}) {
   const lab = new Lab();
   for (const [name, text] of Object.entries(files)) lab.write(name, text);
@@ -137,7 +137,7 @@ export async function conflictLab(files: Readonly<Record<string, string>> = {}) 
   const request = { repository, owner, path };
   const committer = { name: 'Reprise', email: 'reprise@localhost' };
   const at = '2026-01-01T00:00:00.000Z';
-  const tryToBegin = () =>
+  const tryBegin = () =>
     beginResolution({ ...request, branch, onto: lab.git('rev-parse', 'main'), ontoName: 'main' });
   return {
     lab,
@@ -145,15 +145,15 @@ export async function conflictLab(files: Readonly<Record<string, string>> = {}) 
     path,
     branch,
     gitDir: privateGitDir(path) ?? '',
-    tryToBegin,
+    tryBegin,
     begin: async () => {
-      const begun = await tryToBegin();
+      const begun = await tryBegin();
       if (begun.kind !== 'conflict') throw new Error('there is no conflict');
       return begun.resolution;
     },
-    goOn: (resolution: Resolution) => continueResolution({ ...request, resolution, committer, at }),
-    giveUp: (resolution: Resolution) => abortResolution({ ...request, resolution }),
-    /** HEAD, the commit, and what is not committed. */
+    proceed: (resolution: Resolution) => continueResolution({ ...request, resolution, committer, at }),
+    abort: (resolution: Resolution) => abortResolution({ ...request, resolution }),
+    /** Branch and commit of HEAD, and uncommitted changes. */
     state: () => [
       lab.gitAt(path, 'symbolic-ref', 'HEAD'),
       lab.gitAt(path, 'rev-parse', 'HEAD'),

@@ -7,13 +7,13 @@ import { conflictLab, type Lab } from '../test-support.ts';
 const names = ['a b.txt', 'ü/日本 语.txt'] as const;
 const slots = 4;
 
-/** Which places of which file somebody changes. */
+/** Changes of one side: slots of files. */
 const edits = fc.uniqueArray(fc.tuple(fc.constantFrom(...names), fc.nat(slots - 1)), {
   selector: ([name, slot]) => `${name} ${slot}`,
 });
 type Edits = readonly (readonly [string, number])[];
 
-/** Places are so far apart that one change never touches another, and no line is there twice. */
+/** Slots are so far apart that changes never touch each other, and every line is unique. */
 const textOf = (values: readonly string[]): string =>
   values.flatMap((value, slot) => [value, 'a', 'b', 'c', 'd'].map(line => `${slot}: ${line}\n`)).join('');
 
@@ -36,7 +36,7 @@ class Side {
 
 const conflict = /^<{7} [^\n]*\n(.*?)^={7}\n(.*?)^>{7} [^\n]*\n/gms;
 
-it('a solution has main below it, and every change of either side that nobody disputed', async () => {
+it('a resolved branch is based on main and keeps every change that did not conflict', async () => {
   const runs = fc.record({
     main: edits,
     work: fc.array(edits, { minLength: 1, maxLength: 3 }),
@@ -44,7 +44,7 @@ it('a solution has main below it, and every change of either side that nobody di
   });
   const property = fc.asyncProperty(runs, async ({ main, work, takeOurs }) => {
     const begun = Object.fromEntries(names.map(name => [name, textOf(Array<string>(slots).fill('old'))]));
-    const { lab, path, branch, tryToBegin, goOn, state } = await conflictLab(begun);
+    const { lab, path, branch, tryBegin, proceed, state } = await conflictLab(begun);
     const ours = new Side(lab, lab.root);
     ours.commit(main, 'main');
     const theirs = new Side(lab, path);
@@ -53,7 +53,7 @@ it('a solution has main below it, and every change of either side that nobody di
     const disputed = new Set(main.map(String));
     const hasConflict = work.flat().some(each => disputed.has(String(each)));
     let hunks = 0;
-    let next = await tryToBegin();
+    let next = await tryBegin();
     expect(next.kind).toBe(hasConflict ? 'conflict' : 'fits');
     while (next.kind === 'conflict') {
       for (const file of next.resolution.files) {
@@ -64,7 +64,7 @@ it('a solution has main below it, and every change of either side that nobody di
         expect(solved).not.toBe(text);
         lab.write(file.path, solved, path);
       }
-      const step = await goOn(next.resolution);
+      const step = await proceed(next.resolution);
       if (step.kind !== 'conflict') {
         expect(step.kind).toBe('resolved');
         break;
