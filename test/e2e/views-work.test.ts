@@ -174,7 +174,7 @@ describe('the work of agents', () => {
     const { stdout } = await project.run(['diff', id, 'slow']);
     expect(stdout).toContain('+++ b/half.txt');
     expect(stdout).toContain('+more');
-    expect((await project.run(['gc'])).stdout).toContain(`run ${id} may go on`);
+    expect((await project.run(['gc'])).stdout).toContain(`run ${id} has not ended`);
     writeFileSync(go, '');
     expect((await running.ended).code).toBe(0);
   });

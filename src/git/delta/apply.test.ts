@@ -7,7 +7,7 @@ import { packDelta } from './pack.ts';
 import { changedRefs, sharedState, withRefs } from './shared-state.ts';
 import { apply, Checkout, furnished, lines, nastySession, noticeable, record } from './test-support.ts';
 
-test('the nastiest session is repeated to the last bit in another clone', async () => {
+test('a session with every feature of git is reproduced exactly in another clone', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   const recorded = await record(checkout, nastySession);
@@ -17,7 +17,7 @@ test('the nastiest session is repeated to the last bit in another clone', async 
   expect(other.git('fsck', '--strict', '--no-dangling')).toBe('');
 });
 
-test('a state goes through JSON unchanged', async () => {
+test('a state survives a round trip through JSON', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   const { before, after, pack } = await record(checkout, nastySession);
@@ -26,7 +26,7 @@ test('a state goes through JSON unchanged', async () => {
   expect(noticeable(other)).toEqual(noticeable(checkout));
 });
 
-test('a session of edits leaves head and index as they are', async () => {
+test('a session that only edits files changes neither HEAD nor the index', async () => {
   const { checkout, base } = furnished();
   const other = checkout.clone('the second');
   const index = readFileSync(join(other.root, '.git/index'));
@@ -40,7 +40,7 @@ test('a session of edits leaves head and index as they are', async () => {
   expect(other.git('status', '--porcelain')).toBe(' M src/a.txt\n?? new.txt\n');
 });
 
-test('a session that did nothing changes nothing', async () => {
+test('a session without changes leaves the worktree unchanged', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   const untouched = noticeable(other);
@@ -50,7 +50,7 @@ test('a session that did nothing changes nothing', async () => {
   expect(noticeable(other)).toEqual(untouched);
 });
 
-test('files become folders and folders become files', async () => {
+test('a session may turn files into folders and folders into files', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   const recorded = await record(checkout, () => {
@@ -63,7 +63,7 @@ test('files become folders and folders become files', async () => {
   expect(noticeable(other)).toEqual(noticeable(checkout));
 });
 
-test('one session goes on where another stopped', async () => {
+test('a session may continue where another one stopped', async () => {
   const { checkout, base } = furnished();
   const other = checkout.clone('the second');
   const first = await record(checkout, nastySession);
@@ -82,7 +82,7 @@ test('one session goes on where another stopped', async () => {
   expect(existsSync(join(other.root, 'hollow'))).toBe(false);
 });
 
-test('a session may amend the commit that it began with', async () => {
+test('a session may amend the commit that it started from', async () => {
   const { checkout, base } = furnished();
   const other = checkout.clone('the second');
   const recorded = await record(checkout, () => {
@@ -94,7 +94,7 @@ test('a session may amend the commit that it began with', async () => {
   expect(other.line('rev-parse', 'HEAD')).not.toBe(base);
 });
 
-test('in a workspace with another branch it is that branch that moves', async () => {
+test('a session moves the branch of the workspace that it is applied to', async () => {
   const { checkout } = furnished();
   const { root } = checkout.clone('the second');
   const clone = new Checkout(root);
@@ -107,11 +107,11 @@ test('in a workspace with another branch it is that branch that moves', async ()
   expect(applied).toMatchObject({ kind: 'exact', state: { head: { branch: 'reprise/worker_1' } } });
   const { branch: _, ...rest } = noticeable(checkout);
   expect(noticeable(new Checkout(folder))).toMatchObject(rest);
-  // Stashes are shared.
+  // All worktrees share the stashes.
   expect({ ...noticeable(clone), stashes: '' }).toEqual(untouched);
 });
 
-test('a session that leaves its branch leaves it', async () => {
+test('a session may switch to another branch', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   const shared = await sharedState((await checkout.open()).git);
@@ -136,7 +136,7 @@ test('a session that leaves its branch leaves it', async () => {
   );
 });
 
-test('a branch without a commit is a state too', async () => {
+test('a session may end on a branch without commits', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   const recorded = await record(checkout, () => checkout.git('checkout', '--quiet', '--orphan', 'fresh'));
@@ -147,7 +147,7 @@ test('a branch without a commit is a state too', async () => {
   );
 });
 
-test('hundreds of files arrive as one pack', async () => {
+test('hundreds of files are stored as one pack', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   const recorded = await record(checkout, () => {
@@ -157,7 +157,7 @@ test('hundreds of files arrive as one pack', async () => {
   expect(noticeable(other)).toEqual(noticeable(checkout));
 });
 
-test('bytes stay as they are, whatever the attributes of the repository ask for', async () => {
+test('bytes are preserved despite conversions by attributes', async () => {
   const { checkout } = furnished();
   checkout.write('.gitattributes', '*.txt text eol=crlf\n*.id ident\n');
   checkout.write('dollar.id', '$Id$\n');
@@ -178,7 +178,7 @@ test('bytes stay as they are, whatever the attributes of the repository ask for'
   expect(readFileSync(join(other.root, 'dollar.id'), 'latin1')).toBe('$Id: mine$\nmore\n');
 });
 
-test('an index that git is writing is not replaced', async () => {
+test('an index that git is writing is never replaced', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   const recorded = await record(checkout, nastySession);
@@ -186,7 +186,7 @@ test('an index that git is writing is not replaced', async () => {
   await expect(apply(other, recorded)).rejects.toMatchObject({ code: 'WORKSPACE_FAILED' });
 });
 
-test('empty folders come and go', async () => {
+test('empty folders are created and removed', async () => {
   const { checkout, base } = furnished();
   const other = checkout.clone('the second');
   const first = await record(checkout, () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { apply, type Checkout, furnished, lines, noticeable, record } from './test-support.ts';
 
-/** A clone that has gone on: another file, and one line of one that sessions change too. */
+/** Clone with one more commit, which adds a file and changes a line in a file that sessions change too. */
 function otherBase(checkout: Checkout): Checkout {
   const other = checkout.clone('the second');
   other.write('landed meanwhile.txt', 'by somebody else\n');
@@ -10,7 +10,7 @@ function otherBase(checkout: Checkout): Checkout {
   return other;
 }
 
-test('commits, staged and other changes are merged into another base', async () => {
+test('a session with commits and staged and unstaged changes is merged into another base', async () => {
   const { checkout } = furnished();
   const other = otherBase(checkout);
   const recorded = await record(checkout, () => {
@@ -70,7 +70,7 @@ test('merges and stashes are carried over', async () => {
   expect(other.git('status', '--porcelain')).toBe(' M src/b.txt\n');
 });
 
-test('a commit that conflicts is named, and nothing is changed', async () => {
+test('a commit that conflicts is named, and the worktree stays unchanged', async () => {
   const { checkout } = furnished();
   const other = otherBase(checkout);
   other.write('notes.txt', 'left here\n');
@@ -82,12 +82,12 @@ test('a commit that conflicts is named, and nothing is changed', async () => {
   const untouched = noticeable(other);
   expect(await apply(other, recorded)).toEqual({
     kind: 'inconclusive',
-    why: 'commit "Change the same line" conflicts with the other base: src/a.txt',
+    why: 'cannot merge commit "Change the same line" into the other base: conflicts in src/a.txt',
   });
   expect(noticeable(other)).toEqual(untouched);
 });
 
-test('files that conflict are named, and nothing is changed', async () => {
+test('files that conflict are named, and the worktree stays unchanged', async () => {
   const { checkout } = furnished();
   const other = otherBase(checkout);
   const recorded = await record(checkout, () =>
@@ -96,12 +96,12 @@ test('files that conflict are named, and nothing is changed', async () => {
   const untouched = noticeable(other);
   expect(await apply(other, recorded)).toEqual({
     kind: 'inconclusive',
-    why: 'what it did not commit conflicts with the other base: src/a.txt',
+    why: 'cannot merge the uncommitted changes of the session into the other base: conflicts in src/a.txt',
   });
   expect(noticeable(other)).toEqual(untouched);
 });
 
-test('what lies uncommitted in the other worktree is kept', async () => {
+test('uncommitted changes of the other worktree are kept', async () => {
   const { checkout, base } = furnished();
   const other = checkout.clone('the second');
   other.write('notes.txt', 'left here\n');
@@ -111,12 +111,12 @@ test('what lies uncommitted in the other worktree is kept', async () => {
   });
   expect(await apply(other, recorded)).toMatchObject({ kind: 'counterfactual' });
   expect(other.git('status', '--porcelain')).toBe('?? notes.txt\n');
-  // The commits are the same, because they begin with the same one.
+  // The commits are the same, because they are based on the same commit.
   expect(other.line('rev-parse', 'HEAD')).toBe(checkout.line('rev-parse', 'HEAD'));
   expect(other.line('rev-parse', 'HEAD^')).toBe(base);
 });
 
-test('a session that amended its base means nothing on another', async () => {
+test('a session that amended its base cannot be merged into another base', async () => {
   const { checkout } = furnished();
   const other = otherBase(checkout);
   const recorded = await record(checkout, () => {
@@ -125,12 +125,12 @@ test('a session that amended its base means nothing on another', async () => {
   const untouched = noticeable(other);
   expect(await apply(other, recorded)).toMatchObject({
     kind: 'inconclusive',
-    why: expect.stringContaining('left the commit that it began with'),
+    why: expect.stringContaining('the session rewrote its first commit'),
   });
   expect(noticeable(other)).toEqual(untouched);
 });
 
-test('an ignored file that is in the way is overwritten, as git does it', async () => {
+test('an ignored file at the path of a committed file is overwritten, as by git', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   other.write('build/out.txt', 'built here\n');

@@ -32,24 +32,24 @@ import {
 
 interface ApplyDeltaRequest {
   readonly repository: Repository;
-  /** The top of a worktree. It need not stand as the other did before the session. */
+  /** Root of a worktree. Its state may differ from the state before the session. */
   readonly folder: string;
   readonly before: WorktreeState;
   readonly after: WorktreeState;
-  /** From `packDelta`. The repository must have the base that it was made for. */
+  /** Pack from `packDelta`. The repository must have the base of the pack. */
   readonly pack: Uint8Array;
 }
 
-/** What became of a session in another worktree. */
+/** Result of applying a session to another worktree. */
 type DeltaResult =
-  /** It stood as the other did before the session, and stands as that did after it. */
+  /** The worktree was in the state before the session, and is now in the state after it. */
   | { readonly kind: 'exact'; readonly state: WorktreeState }
-  /** It stood in another way: what the session did was merged into that. */
+  /** The worktree was in a different state, into which the changes of the session were merged. */
   | { readonly kind: 'counterfactual'; readonly state: WorktreeState }
-  /** That was not possible. The worktree is as it was. */
+  /** The changes could not be merged. The worktree is unchanged. */
   | { readonly kind: 'inconclusive'; readonly why: string };
 
-/** Does to a worktree what a session did to the one that it worked in. Throws CAPTURE_REFUSED like `worktreeState`. */
+/** Applies the changes of a session to another worktree. Throws CAPTURE_REFUSED like `worktreeState`. */
 export function applyDelta({
   repository,
   folder,
@@ -62,7 +62,7 @@ export function applyDelta({
     const [current] = await Promise.all([snapshot(shadow), unpack(place.git, pack)]);
     const states = { before, after, current };
     const isSame = isSameBase(before, current);
-    const carried = isSame ? asItWas(states) : await threeWay(shadow.bare, states);
+    const carried = isSame ? unchanged(states) : await threeWay(shadow.bare, states);
     if (carried.kind === 'inconclusive') return carried;
     const blocked = await install(shadow, { current, wanted: carried.state });
     if (blocked !== undefined) return { kind: 'inconclusive', why: blocked };
@@ -70,33 +70,33 @@ export function applyDelta({
   });
 }
 
-const asItWas = (states: CarryRequest): CarryResult => ({
+const unchanged = (states: CarryRequest): CarryResult => ({
   kind: 'carried',
   state: { ...states.after, ...carryRest(states, commit => commit) },
 });
 
-/** Below this, single files are quicker to write than a pack with its index; `git fetch` draws the line here too. */
+/** Below this number of objects, loose files are faster to write than a pack. `git fetch` uses the same limit. */
 const looseLimit = 100;
 
-/** Puts the objects of a pack into the repository. */
+/** Adds the objects of a pack to the repository. */
 async function unpack(git: Git, pack: Uint8Array): Promise<void> {
   const bytes = Buffer.from(pack.buffer, pack.byteOffset, pack.byteLength);
   const count = bytes.readUInt32BE(8);
   if (count === 0) return;
   const args = count < looseLimit ? ['unpack-objects', '-q'] : ['index-pack', '--stdin', '--fix-thin'];
-  // What is replayed can be replayed again: waiting for the disk would take longer than all the rest.
+  // A replay can be repeated, and fsync would take longer than everything else.
   await git.ok(['-c', 'core.fsync=none', ...args], { input: bytes.toString('latin1'), encoding: 'bytes' });
 }
 
 interface StateChange {
-  /** As `snapshot` found it with the same shadow. */
+  /** State that `snapshot` returned for the same shadow. */
   readonly current: WorktreeState;
   readonly wanted: WorktreeState;
 }
 
 /**
- * Makes the worktree stand as wanted. All objects that this names must be there. If a file is in the way, nothing is
- * changed and the answer is what git says about it.
+ * Puts the worktree into the wanted state, whose objects must be in the repository. If a file blocks that, nothing changes
+ * and the result is the error message of git.
  */
 async function install(shadow: Shadow, { current, wanted }: StateChange): Promise<string | undefined> {
   const { place, git } = shadow;
@@ -108,14 +108,14 @@ async function install(shadow: Shadow, { current, wanted }: StateChange): Promis
     isSameIndex(current.index, wanted.index) ? undefined : installIndex(shadow, wanted),
     moveRefs(place.git, { current, wanted }),
   ]);
-  // After refs, because what is stashed is known by a ref too, and git locks them one by one.
+  // After `moveRefs`, because stashes are a ref too and git locks refs one by one.
   if (!isSameStashes(current.stashes, wanted.stashes))
     await setStashes(place.git, { current: current.stashes, wanted: wanted.stashes });
   setEmptyFolders(place.folder, { current: current.emptyFolders, wanted: wanted.emptyFolders });
   return undefined;
 }
 
-/** The index of the shadow knows the files on disk: with it, git does not have to read them all again. */
+/** Installs the index of the shadow, which has cached stat data, so that git does not read all files again. */
 async function installIndex(
   { git, index, place }: Shadow,
   { tree, index: wanted }: WorktreeState,
@@ -138,7 +138,7 @@ function isThere(path: string): boolean {
   }
 }
 
-/** Takes the lock that git takes, so that no command reads or writes half of it. */
+/** Replaces the index under git's own lock, so that no command reads or writes a partial file. */
 function replaceIndex(from: string, real: string): void {
   const lock = `${real}.lock`;
   try {
@@ -147,20 +147,20 @@ function replaceIndex(from: string, real: string): void {
     if (!hasCode(error, 'EEXIST')) throw error;
     throw new RepriseError(
       'WORKSPACE_FAILED',
-      `git is at work in the worktree, or was killed there: ${lock} exists`,
+      `a git command is running in the worktree, or was killed there: ${lock} exists`,
     );
   }
-  // Not younger than the files: what is written to one of them in this second must not be missed.
+  // Prevents a race: if the index were newer than the files, git would miss a write in the same second.
   setAge(lock, Math.min(statSync(from).mtimeMs, Date.now()));
   renameSync(lock, real);
 }
 
-/** One transaction for all refs, and one more command if another branch is checked out. */
+/** Moves all refs in one transaction, with one more command if the branch of HEAD changes. */
 async function moveRefs(git: Git, { current, wanted }: StateChange): Promise<void> {
   const { branch } = wanted.head;
   const isOtherBranch = branch !== null && branch !== current.head.branch;
   const lines = [...otherRefs(wanted), ...headLines(current.head, wanted.head)];
-  const message = ['-m', 'reprise: what a session did'];
+  const message = ['-m', 'reprise: apply session'];
   if (isOtherBranch) await git.ok(['symbolic-ref', ...message, 'HEAD', branchRef(branch)]);
   if (lines.length > 0) await git.ok(['update-ref', ...message, '-z', '--stdin'], { input: lines.join('') });
 }
@@ -176,14 +176,14 @@ function headLines(current: HeadState, { commit, branch }: HeadState): readonly 
   return [`update ${branchRef(branch)}\0${commit}\0\0`];
 }
 
-/** The state that a worktree should come to, or why there is none. */
+/** Wanted state of a worktree, or the reason why there is none. */
 type CarryResult =
   | { readonly kind: 'carried'; readonly state: WorktreeState }
   | { readonly kind: 'inconclusive'; readonly why: string };
 
 /**
- * What a session would have left behind had it begun with another commit and other files: each of its commits is merged
- * onto what its parents have become, then its files and its index are. Only objects are written.
+ * Computes the state that the session would have left if it had started from another commit and other files. Cherry-picks
+ * each of its commits onto the new versions of its parents, then merges its files and its index. Writes only objects.
  */
 async function threeWay(git: Git, states: CarryRequest): Promise<CarryResult> {
   try {
@@ -202,7 +202,7 @@ async function carry(git: Git, states: CarryRequest): Promise<WorktreeState> {
   const onto = current.head.commit;
   const tip = after.head.commit;
   if (from === null || onto === null || tip === null)
-    throw new CarryFailed('the session, or what it should be carried over to, has no commit');
+    throw new CarryFailed('the session or the worktree that it is applied to has no commit');
   await refuseRewritten(git, { from, tip });
   const stashed = newStashes(before, after).map(({ commit }) => commit);
   const tips = [tip, ...stashed, ...Object.values(after.refs)].filter(commit => commit !== null);
@@ -214,25 +214,27 @@ async function carry(git: Git, states: CarryRequest): Promise<WorktreeState> {
     const known = isCommitted ? carried.trees.get(part(after)) : undefined;
     return known ?? merge(git, { base: part(before), ours: part(current), theirs: part(after) }, subject);
   };
-  const tree = await carryTree(state => state.tree, 'what it did not commit');
+  const tree = await carryTree(state => state.tree, 'the uncommitted changes of the session');
   const isAllStaged = [before, after, current].every(state => state.index.tree === state.tree);
-  const staged = isAllStaged ? tree : await carryTree(state => state.index.tree, 'what it staged');
+  const staged = isAllStaged
+    ? tree
+    : await carryTree(state => state.index.tree, 'the staged changes of the session');
   return { ...rest, tree, index: { tree: staged, intentToAdd: after.index.intentToAdd } };
 }
 
-/** Without a parent in common with the other base there is nothing that could be merged. */
+/** A merge needs the commit that the session started from as a common ancestor. */
 async function refuseRewritten(git: Git, { from, tip }: { from: string; tip: string }): Promise<void> {
   const isOnTop = from === tip || (await git.run(['merge-base', '--is-ancestor', from, tip])).code === 0;
   if (!isOnTop)
     throw new CarryFailed(
-      `the session left the commit that it began with (${from.slice(0, 12)}) out of its branch, which means nothing on another base`,
+      `the session rewrote its first commit (${from.slice(0, 12)}), so its changes cannot be merged into another base`,
     );
 }
 
 interface CarriedCommits {
-  /** What commits have become. */
+  /** New commits by the original ones. */
   readonly commits: ReadonlyMap<string, string>;
-  /** What their trees have become. */
+  /** New trees by the original ones. */
   readonly trees: ReadonlyMap<string, string>;
   readonly from: CommitRecord;
   readonly onto: CommitRecord;
@@ -259,7 +261,7 @@ async function carryCommits(
     if (parents.every((parent, i) => parent === record.parents[i])) continue;
     const [first] = record.parents;
     const ours = first === undefined ? undefined : treesNow.get(first);
-    // If its first parent is the same as ever, so is what it says about that.
+    // If the first parent is unchanged, the tree needs no merge.
     const tree =
       first === undefined || ours === undefined
         ? record.tree
@@ -284,7 +286,7 @@ interface ThreeWayTrees {
 async function merge(git: Git, { base, ours, theirs }: ThreeWayTrees, subject: string): Promise<string> {
   if (base === ours || ours === theirs) return theirs;
   if (base === theirs) return ours;
-  // Git merges commits and finds their base itself; naming one needs a newer git than we ask for.
+  // Git merges commits and finds the merge base itself. The option to name one needs a newer git than Reprise requires.
   const commit = (tree: string, parents: readonly string[]) =>
     writeCommit(git, { tree, parents, lines: stampLines, message: '' });
   const root = await commit(base, []);
@@ -294,11 +296,11 @@ async function merge(git: Git, { base, ours, theirs }: ThreeWayTrees, subject: s
   const solved = await solvedAsBefore(git, merged);
   if (solved !== undefined) return solved;
   throw new CarryFailed(
-    `${subject} conflicts with the other base: ${merged.files.map(printable).join(', ')}`,
+    `cannot merge ${subject} into the other base: conflicts in ${merged.files.map(printable).join(', ')}`,
   );
 }
 
-/** The tree, if all that conflicts are files in which the same conflict lay when it was solved by the session. */
+/** Returns the merged tree if the session had resolved the very same conflict in every conflicting file. */
 async function solvedAsBefore(
   git: Git,
   { tree, files, stages }: Extract<MergeResult, { kind: 'conflict' }>,
@@ -321,11 +323,11 @@ async function solvedAsBefore(
   });
 }
 
-/** Two texts in which the same conflict is laid out, of commits that differ in nothing but their ids. */
+/** Whether two texts contain the same conflict, apart from the ids of the commits in their markers. */
 export const isSameConflict = (a: string, b: string): boolean =>
   isMarked.test(a) && unnamed(a) === unnamed(b);
 
-/** As they are laid out for whoever solves them. */
+/** Matches the labels that `layOut` writes. */
 const isMarked = /^>>>>>>> [0-9a-f]{10} \(/m;
 
 const unnamed = (text: string): string => text.replaceAll(/^>>>>>>> [0-9a-f]{10} \(/gm, '>>>>>>> (');

@@ -13,13 +13,13 @@ const stateOf = async (checkout: Checkout, folder = checkout.root) => {
 const filesBelow = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
 
-test('a commit that was just checked out needs no look at the files', async () => {
+test('the state of a fresh checkout is known without reading its files', async () => {
   const { checkout, base } = furnished();
   const repository = await checkout.open();
   expect(await stateOfCommit({ repository, commit: base, branch: 'main' })).toEqual(await stateOf(checkout));
 });
 
-test('a head is found detached, on a branch, and on one that git keeps packed', async () => {
+test('HEAD is read if it is detached, on a branch, or on a packed branch', async () => {
   const { checkout, base } = furnished();
   checkout.git('pack-refs', '--all');
   expect((await stateOf(checkout)).head).toEqual({ commit: base, branch: 'main' });
@@ -29,7 +29,7 @@ test('a head is found detached, on a branch, and on one that git keeps packed', 
   expect((await stateOf(checkout)).head).toEqual({ commit: base, branch: null });
 });
 
-test('a stash that was there before is part of both states', async () => {
+test('an existing stash is part of the states before and after a session', async () => {
   const { checkout, base } = furnished();
   checkout.write('src/a.txt', 'stashed\n');
   checkout.git('stash', 'push', '--quiet', '--message=of the user');
@@ -41,7 +41,7 @@ test('a stash that was there before is part of both states', async () => {
   expect(await stateOf(checkout)).toEqual(state);
 });
 
-test('looking changes nothing: no object, no index, no time of a file', async () => {
+test('a capture changes no object, no index and no file time', async () => {
   const { checkout } = furnished();
   nastySession(checkout);
   const gitFolder = join(checkout.root, '.git');
@@ -58,7 +58,7 @@ test('the same worktree gives the same state', async () => {
   expect(await stateOf(checkout)).toEqual(await stateOf(checkout));
 });
 
-test('a change is seen that comes right after the checkout and leaves the size as it was', async () => {
+test('a change right after the checkout that keeps the size is detected', async () => {
   const { checkout } = furnished();
   const folder = join(checkout.root, '..', 'workspace');
   checkout.git('worktree', 'add', '--quiet', '-b', 'work', folder);
@@ -69,7 +69,7 @@ test('a change is seen that comes right after the checkout and leaves the size a
   expect(tree).toBe(work.line('write-tree'));
 });
 
-test('a file that was only touched is not changed', async () => {
+test('a file that was only touched counts as unchanged', async () => {
   const { checkout } = furnished();
   const clean = await stateOf(checkout);
   const then = new Date('2026-01-01T00:00:00Z');
@@ -77,7 +77,7 @@ test('a file that was only touched is not changed', async () => {
   expect(await stateOf(checkout)).toEqual(clean);
 });
 
-test('a change is seen that leaves size and time as they were', async () => {
+test('a change that keeps size and time is detected', async () => {
   const { checkout } = furnished();
   const clean = await stateOf(checkout);
   const then = new Date('2026-01-01T00:00:00Z');
@@ -96,7 +96,7 @@ test.each([
   ['assume-unchanged', ['update-index', '--index-version=4']],
   ['skip-worktree', ['update-index', '--index-version=4']],
   ['assume-unchanged', ['update-index', '--split-index']],
-])('an edit is seen that %s would hide (%s)', async (bit, prepare) => {
+])('an edit that %s would hide is detected (%s)', async (bit, prepare) => {
   const { checkout } = furnished();
   if (prepare.length > 0) checkout.git(...prepare);
   checkout.git('update-index', `--${bit}`, 'src/a.txt', 'src/b.txt');
@@ -106,7 +106,7 @@ test.each([
   expect((await stateOf(checkout)).tree).not.toBe(clean.tree);
 });
 
-test('files outside of a sparse checkout are not taken for deleted', async () => {
+test('files outside of a sparse checkout do not count as deleted', async () => {
   const { checkout, base } = furnished();
   checkout.git('sparse-checkout', 'set', '--no-cone', '/src/');
   const repository = await checkout.open();
@@ -114,7 +114,7 @@ test('files outside of a sparse checkout are not taken for deleted', async () =>
   expect((await stateOf(checkout)).tree).toBe(whole.tree);
 });
 
-test('what git ignores is not in a state', async () => {
+test('a state does not contain ignored files', async () => {
   const { checkout } = furnished();
   const clean = await stateOf(checkout);
   checkout.write('debug.log', 'ignored\n');
@@ -123,7 +123,7 @@ test('what git ignores is not in a state', async () => {
   expect(await stateOf(checkout)).toEqual(clean);
 });
 
-test('a worktree is found though its session removed the link to it', async () => {
+test('a worktree is found even if its session removed the link to it', async () => {
   const { checkout } = furnished();
   const folder = join(checkout.root, '..', 'workspace');
   checkout.git('worktree', 'add', '--quiet', '-b', 'work', folder);
@@ -131,7 +131,7 @@ test('a worktree is found though its session removed the link to it', async () =
   expect(await stateOf(checkout, folder)).toMatchObject({ head: { branch: 'work' } });
 });
 
-test('a repository with long ids has states too', async () => {
+test('a repository with SHA-256 ids is captured too', async () => {
   const root = join(temporaryFolder('reprise long'), 'repository');
   mkdirSync(root);
   const checkout = new Checkout(root);
@@ -144,7 +144,7 @@ test('a repository with long ids has states too', async () => {
   expect((await stateOf(checkout)).tree).toMatch(/^[0-9a-f]{64}$/);
 });
 
-test('a folder that is no worktree is refused', async () => {
+test('a folder that is not a worktree is refused', async () => {
   const { checkout } = furnished();
   await expect(stateOf(checkout, join(checkout.root, 'src'))).rejects.toMatchObject({
     code: 'CAPTURE_REFUSED',
@@ -154,7 +154,7 @@ test('a folder that is no worktree is refused', async () => {
 test.each([
   ['with a commit', ['commit', '--quiet', '--allow-empty', '--message=Begin']],
   ['without a commit', ['status']],
-])('another repository %s is refused by name', async (_, command) => {
+])('an embedded repository %s is refused by name', async (_, command) => {
   const { checkout } = furnished();
   const inner = new Checkout(join(checkout.root, 'vendor/other'));
   mkdirSync(inner.root, { recursive: true });
@@ -167,7 +167,7 @@ test.each([
   });
 });
 
-test('a workspace that became a repository of its own is refused', async () => {
+test('a workspace that was turned into its own repository is refused', async () => {
   const { checkout } = furnished();
   const folder = join(checkout.root, '..', 'workspace');
   checkout.git('worktree', 'add', '--quiet', '-b', 'work', folder);
@@ -176,7 +176,7 @@ test('a workspace that became a repository of its own is refused', async () => {
   await expect(stateOf(checkout, folder)).rejects.toMatchObject({ code: 'CAPTURE_REFUSED' });
 });
 
-/** Two branches that change the same line. */
+/** Creates two branches that change the same line. */
 function quarrel(): Checkout {
   const { checkout } = furnished();
   checkout.git('checkout', '--quiet', '-b', 'one');
@@ -192,7 +192,7 @@ test.each([
   ['merge', ['merge', 'one']],
   ['rebase', ['rebase', 'one']],
   ['cherry-pick', ['cherry-pick', 'one']],
-])('an unfinished %s is refused, with conflicts and after', async (name, command) => {
+])('an unfinished %s is refused, before and after its conflicts are resolved', async (name, command) => {
   const checkout = quarrel();
   expect(() => checkout.git(...command)).toThrow();
   const refusal = { code: 'CAPTURE_REFUSED', message: `a ${name} in ${checkout.root} is unfinished` };
@@ -201,7 +201,7 @@ test.each([
   await expect(stateOf(checkout)).rejects.toMatchObject(refusal);
 });
 
-test('conflicts that a stash left behind are refused by name', async () => {
+test('files with conflicts of a stash are refused by name', async () => {
   const checkout = quarrel();
   checkout.write('src/a.txt', 'three\n');
   checkout.git('stash', 'push', '--quiet');

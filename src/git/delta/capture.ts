@@ -27,8 +27,8 @@ import {
 import { convertsFiles, type HeadState, stashesOf, type WorktreeState } from './state.ts';
 
 /**
- * How the worktree stands. Afterwards the index of the shadow holds the tree of all files, with what git knows about
- * them on disk. Throws CAPTURE_REFUSED where a state cannot hold all that is there.
+ * Captures the state of the worktree. Afterwards the index of the shadow contains all files, with their stat data. Throws
+ * CAPTURE_REFUSED if a state cannot represent the worktree.
  */
 export async function snapshot(shadow: Shadow): Promise<WorktreeState> {
   const { place } = shadow;
@@ -76,7 +76,7 @@ async function filesOf(shadow: Shadow): Promise<Pick<WorktreeState, 'tree' | 'in
 
 const stagedCopy = ({ index }: Shadow): string => `${index}-staged`;
 
-/** Two copies: one to put everything into, and one to ask what is staged where git has not noted it. */
+/** Copies the index: once to add all files to it, and once more to write its tree unless the index has that cached. */
 async function copyRealIndex(shadow: Shadow): Promise<IndexFile> {
   const { place, index } = shadow;
   const real = join(place.gitDir, 'index');
@@ -91,7 +91,7 @@ async function copyRealIndex(shadow: Shadow): Promise<IndexFile> {
     read = readIndex(place, bytes);
   }
   const { entries, tree } = read;
-  // A file that is not there is hidden on purpose, in a sparse checkout.
+  // A skipped file that does not exist is outside of a sparse checkout, and stays hidden.
   const isHiding = (entry: IndexEntry) =>
     entry.isAssumedUnchanged || (entry.isSkipped && existsSync(join(place.folder, entry.path)));
   const show = entries.filter(isHiding);
@@ -105,8 +105,8 @@ async function copyRealIndex(shadow: Shadow): Promise<IndexFile> {
 }
 
 /**
- * Where files on disk are not what is stored, git finds out with the attributes of the repository which are unchanged.
- * Without them, it would take those for changed that were only touched.
+ * Refreshes the index with the attributes of the repository, which convert files on checkout. Without them, git would
+ * report a converted file as changed although it was only touched.
  */
 async function settleUnchanged({ place, index }: Shadow): Promise<void> {
   trustIndex(index);
@@ -150,15 +150,15 @@ const treeOfIndex = ({ git }: Shadow, index: string): Promise<string> =>
   git.with({ env: { GIT_INDEX_FILE: index } }).line(['write-tree']);
 
 interface Contents {
-  /** All files that git would keep. */
+  /** Files that git does not ignore. */
   readonly files: readonly string[];
-  /** Folders that belong to other repositories. */
+  /** Folders of submodules. */
   readonly gitlinks: ReadonlySet<string>;
 }
 
 /**
- * Folders in which there is no file at all, the innermost ones. Folders that hold only files that git ignores are not
- * looked through, so that large ones cost nothing.
+ * Returns the innermost folders that contain no file. The search in a folder without tracked files stops at its first
+ * file, so that large ignored folders cost nothing.
  */
 function emptyFoldersIn(top: string, { files, gitlinks }: Contents): readonly string[] {
   const kept = foldersOf(files);
@@ -186,7 +186,7 @@ function foldersOf(files: readonly string[]): ReadonlySet<string> {
   return folders;
 }
 
-/** `undefined` as soon as one file is found. */
+/** Returns the innermost empty folders, or `undefined` as soon as a file is found. */
 function hollow(top: string, path: string): readonly string[] | undefined {
   const { folders, hasFiles } = foldersAt(join(top, path));
   if (hasFiles) return undefined;
@@ -205,14 +205,14 @@ function foldersAt(path: string): { readonly folders: readonly string[]; readonl
   try {
     entries = readdirSync(path, { withFileTypes: true });
   } catch {
-    // One that may not be read, or is gone meanwhile, is not called empty.
+    // A folder that is unreadable or was removed meanwhile does not count as empty.
     return { folders: [], hasFiles: true };
   }
   const folders = entries.filter(entry => entry.isDirectory()).map(entry => entry.name);
   return { folders, hasFiles: folders.length < entries.length };
 }
 
-/** Makes those of `wanted`, and removes those of `current` that are not wanted as far as nothing is inside. */
+/** Creates the folders of `wanted`, and removes the other folders of `current` if they are empty. */
 export function setEmptyFolders(
   top: string,
   { current, wanted }: { current: readonly string[]; wanted: readonly string[] },
@@ -227,22 +227,22 @@ function removeHollow(top: string, path: string): void {
     for (let folder = path; folder !== ''; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/'))))
       rmdirSync(join(top, folder));
   } catch {
-    // Something is inside, or it is gone already.
+    // The folder is not empty, or does not exist.
   }
 }
 
 interface WorktreeStateRequest {
   readonly repository: Repository;
-  /** The top of a worktree. */
+  /** Root of a worktree. */
   readonly folder: string;
-  /** A folder for the objects that the state names and the repository does not have. It gets none. */
+  /** Folder for the objects of the state that the repository does not have. The repository itself gets no objects. */
   readonly objectsDir: string;
 }
 
 /**
- * How a worktree stands. Nothing of it is changed, not even its index. Not in it: what git ignores, modes other than the
- * x bit, times, reflogs and settings. Throws CAPTURE_REFUSED if another repository is inside, or if a merge, rebase,
- * cherry-pick or revert is unfinished.
+ * Captures the state of a worktree without changing it or its index. The state does not include ignored files, modes other
+ * than the executable bit, times, reflogs and settings. Throws CAPTURE_REFUSED if the worktree contains another
+ * repository, or if a merge, rebase, cherry-pick or revert is unfinished.
  */
 export const worktreeState = ({
   repository,
@@ -251,10 +251,10 @@ export const worktreeState = ({
 }: WorktreeStateRequest): Promise<WorktreeState> =>
   withShadow(shadowedWorktreeOf(repository, folder), { objectsDir }, snapshot);
 
-/** What a commit holds never changes, and many workspaces begin with the same one. */
+/** Cache of trees by commit. Commits are immutable, and many workspaces start from the same one. */
 const treesOfCommits = new Map<string, Promise<string>>();
 
-/** The state of a worktree in which a commit was just checked out. Asks git once for each commit. */
+/** Returns the state of a worktree right after the checkout of a commit. Runs git once per commit. */
 export async function stateOfCommit(request: {
   readonly repository: Repository;
   readonly commit: string;
@@ -280,8 +280,8 @@ export async function stateOfCommit(request: {
 }
 
 /**
- * The state of a worktree whose every change somebody then committed: the files of the commit, on the commit before. The
- * commit itself if it is not by that author, because then there was nothing left to commit.
+ * Returns the state of a worktree before all of its changes were committed: the files of the commit, with HEAD at its
+ * parent. If the commit is by another author, there were no changes to commit, and the state is that of the commit itself.
  */
 export async function stateBeforeCommit(request: {
   readonly repository: Repository;

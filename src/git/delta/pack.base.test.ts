@@ -13,7 +13,7 @@ async function carried(checkout: Checkout, commit: string, tips: readonly string
   return new Checkout(folder);
 }
 
-test('a commit comes back with its id and files, without its history', async () => {
+test('a commit is restored with its id and files, but without its history', async () => {
   const { checkout, base } = furnished();
   const { history: _, ...expected } = noticeable(checkout);
   const restored = await carried(checkout, base, []);
@@ -22,7 +22,7 @@ test('a commit comes back with its id and files, without its history', async () 
   expect(restored.git('fsck', '--strict')).toBe('');
 });
 
-test('a session is repeated on it', async () => {
+test('a session can be applied to a restored base', async () => {
   const { checkout, base } = furnished();
   const recorded = await record(checkout, nastySession);
   const restored = await carried(checkout, base, [recorded.after.head.commit ?? '']);
@@ -32,7 +32,7 @@ test('a session is repeated on it', async () => {
   expect(restored.git('fsck', '--strict', '--no-dangling')).toBe('');
 });
 
-test('history goes down to what a session that amended the base stands on', async () => {
+test('history reaches down to the parent of a base that a session amended', async () => {
   const { checkout, base } = furnished();
   const recorded = await record(checkout, () => {
     checkout.write('src/a.txt', 'amended\n');
@@ -45,14 +45,14 @@ test('history goes down to what a session that amended the base stands on', asyn
   expect(restored.git('fsck', '--strict', '--no-dangling')).toBe('');
 });
 
-test('history goes down to an old commit that a session went back to', async () => {
+test('history reaches down to an old commit that a session checked out', async () => {
   const { checkout, base } = furnished();
   const first = checkout.line('rev-parse', 'HEAD~1');
   const restored = await carried(checkout, base, [first]);
   expect(restored.line('log', '--format=%s')).toBe('Furnish\nBegin');
 });
 
-test('a branch that was merged is cut off too', async () => {
+test('the history of a merged branch is cut off too', async () => {
   const { checkout } = furnished();
   checkout.git('checkout', '--quiet', '-b', 'side', 'HEAD~1');
   checkout.write('side.txt', 'side\n');
@@ -65,7 +65,7 @@ test('a branch that was merged is cut off too', async () => {
   expect(restored.git('fsck', '--strict')).toBe('');
 });
 
-test('all of history stays where it cannot be cut cleanly', async () => {
+test('all of history stays if it cannot be cut cleanly', async () => {
   const { checkout, base } = furnished();
   const top = checkout.line('commit-tree', '-p', base, '-p', `${base}^`, '-m', 'Odd', `${base}^{tree}`);
   const restored = await carried(checkout, top, [base]);
@@ -73,7 +73,7 @@ test('all of history stays where it cannot be cut cleanly', async () => {
   expect(restored.git('fsck', '--strict')).toBe('');
 });
 
-test('a base that was cut off before is cut off there again', async () => {
+test('a base from a shallow repository stays cut off at the same commit', async () => {
   const { checkout, base } = furnished();
   const once = await carried(checkout, base, []);
   once.write('more.txt', 'more\n');
@@ -83,7 +83,7 @@ test('a base that was cut off before is cut off there again', async () => {
   expect(twice.git('fsck', '--strict')).toBe('');
 });
 
-test('the same base gives the same bytes, however it is stored', async () => {
+test('the same base gives the same bytes, however its objects are stored', async () => {
   const { checkout, base } = furnished();
   const other = checkout.clone('the second');
   other.git('repack', '-a', '-d', '-f', '--quiet', '--window=50');
@@ -93,13 +93,13 @@ test('the same base gives the same bytes, however it is stored', async () => {
   expect(one).toEqual(two);
 });
 
-test('a base above the limit is refused, with both sizes', async () => {
+test('a base above the limit is refused with a message that names both sizes', async () => {
   const { checkout, base } = furnished();
   const repository = await checkout.open();
   await expect(packBase({ repository, commit: base, tips: [], maxBytes: 1000 })).rejects.toMatchObject({
     code: 'CAPTURE_REFUSED',
     message: expect.stringMatching(
-      /^commit [0-9a-f]{12} with its files is 0\.\d+ MB packed, more than the limit of 0\.001 MB$/,
+      /^the pack of commit [0-9a-f]{12} is 0\.\d+ MB, more than the limit of 0\.001 MB$/,
     ),
   });
 });

@@ -10,23 +10,23 @@ import { newStashes, type WorktreeState } from './state.ts';
 
 interface PackDeltaRequest {
   readonly repository: Repository;
-  /** Where the objects of the states are that the repository does not have. */
+  /** Folder with the objects of the states that the repository does not have. */
   readonly objectsDir: string;
-  /** The commit that whoever applies the delta has: that of the case, not that of the session. */
+  /** Commit that is known wherever the delta is applied: the base of the case, not of the session. */
   readonly base: string;
   readonly before: WorktreeState;
   readonly after: WorktreeState;
 }
 
-/** Nothing of how objects happen to be stored, of the number of cores or of settings gets into the bytes. */
+/** Makes the bytes of a pack independent of the storage of objects, the number of cores and settings. */
 const packArguments = [
   ...['pack-objects', '--quiet', '--revs', '--delta-base-offset', '--no-reuse-delta', '--no-reuse-object'],
   ...['--no-use-bitmap-index', '--threads=1', '--window=10', '--depth=50', '--compression=6'],
 ];
 
 /**
- * One pack of all objects that the two states name and the base does not have. It leans on objects of the base (a thin
- * pack). The same states give the same bytes.
+ * Packs all objects of the two states that the base does not have. The result is a thin pack, whose deltas refer to objects
+ * of the base. The same states give the same bytes.
  */
 export async function packDelta(request: PackDeltaRequest): Promise<Uint8Array> {
   const { repository, objectsDir, base, before, after } = request;
@@ -34,7 +34,7 @@ export async function packDelta(request: PackDeltaRequest): Promise<Uint8Array> 
   const wanted = [...new Set([...namesOf(before), ...namesOf(after), ...stashed])];
   const input = [...wanted, `^${base}`, `^${base}^{tree}`, ''].join('\n');
   const env = objectEnvironment(join(repository.commonDir, 'objects'), objectsDir);
-  // `--shallow`: git looks for bases of deltas in the base even if the session made no commit.
+  // With `--shallow`, git searches delta bases in the base even if the session made no commit.
   const args = [...packArguments, '--stdout', '--thin', '--shallow'];
   const pack = await repository.git.with({ env }).ok(args, { input, encoding: 'bytes' });
   return Buffer.from(pack, 'latin1');
@@ -43,17 +43,17 @@ export async function packDelta(request: PackDeltaRequest): Promise<Uint8Array> 
 const namesOf = ({ head, tree, index, refs }: WorktreeState): readonly string[] =>
   [head.commit, tree, index.tree, ...Object.values(refs)].filter(name => name !== null);
 
-/** A commit with all its files, and as much history as sessions lean on. */
+/** Commit with all its files, and with as much history as sessions refer to. */
 export interface BasePack {
   readonly pack: Uint8Array;
-  /** Commits whose parents are not in it. */
+  /** Commits whose parents are not in the pack. */
   readonly shallow: readonly string[];
 }
 
 interface PackBaseRequest {
   readonly repository: Repository;
   readonly commit: string;
-  /** All commits that sessions came to. What they share with the history of `commit` is kept. */
+  /** Commits that sessions ended with. The history that they share with `commit` is kept. */
   readonly tips: readonly string[];
   readonly maxBytes?: number | undefined;
 }
@@ -61,8 +61,9 @@ interface PackBaseRequest {
 const defaultMaxBytes = 50_000_000;
 
 /**
- * Ids stay what they are, because no commit is changed: history is cut off below the newest commit that everything
- * stands on. The same request gives the same bytes. Throws CAPTURE_REFUSED above the limit.
+ * Packs a commit with a shallow history, which is cut off below the newest common ancestor of the commit and all tips. Ids
+ * stay the same, because no commit is rewritten. The same request gives the same bytes. Throws CAPTURE_REFUSED if the pack
+ * exceeds the limit.
  */
 export async function packBase(request: PackBaseRequest): Promise<BasePack> {
   const { repository, commit, tips, maxBytes = defaultMaxBytes } = request;
@@ -92,7 +93,7 @@ const tooLarge = ({
 }): RepriseError =>
   new RepriseError(
     'CAPTURE_REFUSED',
-    `commit ${commit.slice(0, 12)} with its files is ${megabytes(size)} MB packed, more than the limit of ${megabytes(maxBytes)} MB`,
+    `the pack of commit ${commit.slice(0, 12)} is ${megabytes(size)} MB, more than the limit of ${megabytes(maxBytes)} MB`,
     { hint: 'raise the limit, or capture the run in a smaller repository' },
   );
 
@@ -111,40 +112,40 @@ async function whereToCut(git: Git, { repository, commit, tips }: CutRequest): P
   const kept = await history(floor === undefined ? [] : ['--not', `${floor}^@`]);
   const ids = new Set(kept.map(([id]) => id));
   const cut = kept.filter(([, ...parents]) => parents.some(parent => !ids.has(parent)));
-  // Git cuts off all parents of a commit or none. Where only some of them are below the floor, all of history stays.
+  // Git cuts off either all parents of a commit or none. If only some are below the floor, all of history stays.
   const isClean = cut.every(([, ...parents]) => !parents.some(parent => ids.has(parent)));
   const all = isClean ? ids : new Set((await history([])).map(([id]) => id));
   const below = isClean ? cut.flatMap(([id]) => id ?? []) : [];
   return [...new Set([...below, ...cutAlready.filter(id => all.has(id))])].sort();
 }
 
-/** The newest commit that `commit` and every commit that a tip leans on have in common. */
+/** Returns the newest common ancestor of `commit` and of every commit that the tips are based on. */
 async function floorOf(git: Git, commit: string, tips: readonly string[]): Promise<string | undefined> {
   if (tips.length === 0) return commit;
   const listed = (await git.ok(['rev-list', '--boundary', ...tips, `^${commit}`])).split('\n');
   const fresh = new Set(listed);
-  const leanedOn = [
+  const bases = [
     ...listed.filter(line => line.startsWith('-')).map(line => line.slice(1)),
-    // Tips in the history of the commit, where a session went back to.
+    // Tips in the history of `commit`, which a session checked out.
     ...tips.filter(tip => !fresh.has(tip)),
   ];
-  const { code, stdout } = await git.run(['merge-base', '--octopus', commit, ...leanedOn]);
+  const { code, stdout } = await git.run(['merge-base', '--octopus', commit, ...bases]);
   return code === 0 ? stdout.split('\n')[0] : undefined;
 }
 
 interface RestoreBaseRequest extends BasePack {
-  /** Git as it should run: only what surrounds it is used. */
+  /** Git whose environment is used, but not its folder. */
   readonly git: Git;
-  /** Is made, and must be empty. */
+  /** Folder for the repository. Created if missing, and must be empty. */
   readonly folder: string;
   readonly branch: string;
   readonly commit: string;
 }
 
-/** Settings of the machine must not change what is checked out or committed in a replay. */
+/** Settings of the machine must not affect checkouts and commits in a replay. */
 const noMachineSettings = { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' } as const;
 
-/** Makes a repository with the commit checked out on a branch, with the ids that it had. */
+/** Creates a repository that has the commit, with its original id, checked out on a branch. */
 export async function restoreBase(request: RestoreBaseRequest): Promise<void> {
   const { folder, pack, shallow, branch, commit } = request;
   mkdirSync(folder, { recursive: true });

@@ -3,7 +3,7 @@ import { packDelta } from './pack.ts';
 import { patchOf } from './patch.ts';
 import { apply, furnished, lines, nastySession, record, someBytes } from './test-support.ts';
 
-test('a patch says what a session did', async () => {
+test('a patch describes all changes of a session', async () => {
   const { checkout } = furnished();
   const recorded = await record(checkout, () => {
     checkout.write('src/a.txt', lines('a', 40).replace('a 3\n', 'a three\n'));
@@ -54,7 +54,7 @@ test('a patch says what a session did', async () => {
   `);
 });
 
-test('the patch is the same where the session is repeated', async () => {
+test('a patch is the same wherever the session is applied', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   other.git('config', 'diff.noprefix', 'true');
@@ -73,7 +73,7 @@ test('a session without changes has an empty patch', async () => {
   expect(await patchOf(await record(checkout, () => {}))).toBe('');
 });
 
-test('a pack has the same bytes however objects are stored, and no more than what is new', async () => {
+test('a pack contains only new objects, in the same bytes however they are stored', async () => {
   const { checkout, base } = furnished();
   const recorded = await record(checkout, () => {
     checkout.write('src/a.txt', lines('a', 40).replace('a 3\n', 'a three\n'));

@@ -6,13 +6,13 @@ import { isSameIndex, newStashes, type WorktreeState } from './state.ts';
 
 export interface PatchRequest {
   readonly repository: Repository;
-  /** Where the objects of the states are that the repository does not have. */
+  /** Folder with the objects of the states that the repository does not have. */
   readonly objectsDir?: string | undefined;
   readonly before: WorktreeState;
   readonly after: WorktreeState;
 }
 
-/** What a session did, for people who review it. The same states give the same text, on every machine. */
+/** Returns the changes of a session as a patch for reviewers. The same states give the same text on every machine. */
 export const patchOf = ({ repository, objectsDir, before, after }: PatchRequest): Promise<string> =>
   withBareShadow(objectStoreOf(repository), { objectsDir }, async git => {
     const [commits, diff] = await Promise.all([
@@ -59,7 +59,7 @@ function otherLines(before: WorktreeState, after: WorktreeState): readonly strin
   ];
 }
 
-/** Nothing that could steer a terminal. */
+/** Replaces characters that could control a terminal. */
 const visible = (text: string): string => text.replace(/\p{Cc}|\p{Cf}/gu, '?');
 
 async function diffText(git: Git, before: WorktreeState, after: WorktreeState): Promise<string> {
@@ -84,7 +84,7 @@ async function diffText(git: Git, before: WorktreeState, after: WorktreeState): 
 const indexLine = /^index ([0-9a-f]+)\.\.([0-9a-f]+)/;
 const isBinaryNote = (line: string): boolean => line.startsWith('Binary files ') && line.endsWith(' differ');
 
-/** Instead of "Binary files differ", which says nothing. Lines of files never begin like that: they are indented. */
+/** Replaces "Binary files differ" with sizes. A line of a file is never taken for that note, because it is indented. */
 async function withSizes(git: Git, diff: string): Promise<string> {
   const lines = diff.split('\n');
   const blobs = lines.map((line, i) => (isBinaryNote(line) ? indexLine.exec(lines[i - 1] ?? '') : null));

@@ -8,21 +8,21 @@ import { printable, quotedPath, shellWord } from '../names.ts';
 import type { Repository } from '../repository.ts';
 import { gitInside, ownRepository, realPath, worktreeAt } from '../workspace/entries.ts';
 
-/** A git folder of our own beside that of a worktree: what is done to its index nobody sees. */
+/** Private git folder for a worktree. Changes to its index do not affect the worktree. */
 export interface Shadow {
   readonly place: ShadowedWorktree;
   readonly index: string;
-  /** With the files of the worktree. */
+  /** Git with the files of the worktree. */
   readonly git: Git;
-  /** Without a worktree, and so without attributes of files in one. */
+  /** Git without a worktree, and thus without its `.gitattributes`. */
   readonly bare: Git;
 }
 
-/** Bytes go in and out as they are, and differences are shown and merged in one way everywhere. */
+/** Turns off all conversions of files, and custom diff and merge drivers. */
 const attributes = '* -text -filter -ident !working-tree-encoding !diff !merge !export-subst\n';
 
 interface ShadowOptions {
-  /** Where new objects go; into the repository itself by default. */
+  /** Folder for new objects. Defaults to the repository itself. */
   readonly objectsDir?: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export const withShadow = <T>(
     }),
   );
 
-/** Runs the body with the `bare` git of a shadow, where no worktree is needed. */
+/** Runs the body with the `bare` git of a shadow, without a worktree. */
 export const withBareShadow = <T>(
   store: ObjectStore,
   { objectsDir }: ShadowOptions,
@@ -74,7 +74,7 @@ async function withGitFolder<T>(
   }
 }
 
-/** Where git finds objects, and where it puts new ones. */
+/** Returns the variables that tell git where to find objects and where to write new ones. */
 export function objectEnvironment(
   objects: string,
   objectsDir: string | undefined,
@@ -85,7 +85,7 @@ export function objectEnvironment(
   return { ...own, GIT_OBJECT_DIRECTORY: objectsDir, GIT_ALTERNATE_OBJECT_DIRECTORIES: quotedPath(objects) };
 }
 
-/** Settings of the repository about files and what to ignore hold in its shadow too. */
+/** Includes the settings of the repository, because the shadow needs those about files and ignore patterns. */
 const configOf = ({ repository, oidBytes }: ObjectStore): string =>
   [
     `[include]\n\tpath = ${quotedPath(join(repository.commonDir, 'config'))}`,
@@ -102,18 +102,18 @@ function copyIfThere(from: string, to: string): void {
   }
 }
 
-/** Where a repository keeps its objects, and how long their ids are. */
+/** Object folder of a repository, and the length of its ids. */
 interface ObjectStore {
   readonly repository: Repository;
   readonly objects: string;
   readonly oidBytes: 20 | 32;
 }
 
-/** One worktree of a repository, and where git keeps what belongs to it. */
+/** Worktree of a repository, with its private git folder. */
 export interface ShadowedWorktree extends ObjectStore {
   readonly folder: string;
   readonly gitDir: string;
-  /** Bound to the worktree. */
+  /** Git that runs in the worktree. */
   readonly git: Git;
 }
 
@@ -126,7 +126,7 @@ export function objectStoreOf(repository: Repository): ObjectStore {
   };
 }
 
-/** Throws CAPTURE_REFUSED if the folder is not the top of a worktree of the repository. */
+/** Finds a worktree. Throws CAPTURE_REFUSED if the folder is not the root of a worktree of the repository. */
 export function shadowedWorktreeOf(repository: Repository, path: string): ShadowedWorktree {
   const folder = realPath(path);
   const entry = worktreeAt(repository, folder);
@@ -134,9 +134,9 @@ export function shadowedWorktreeOf(repository: Repository, path: string): Shadow
   if (entry === undefined && !isMain) {
     throw new RepriseError(
       'CAPTURE_REFUSED',
-      `${path} is not the top of a worktree of ${repository.commonDir}`,
+      `${path} is not the root of a worktree of ${repository.commonDir}`,
       {
-        hint: 'name the folder in which the session worked',
+        hint: 'name the folder that the session worked in',
       },
     );
   }
@@ -149,7 +149,7 @@ export function shadowedWorktreeOf(repository: Repository, path: string): Shadow
   };
 }
 
-/** Git keeps these while a command waits for a person to resolve conflicts. */
+/** Files that git keeps while a command waits for conflicts to be resolved. */
 const unfinished: Readonly<Record<string, string>> = {
   MERGE_HEAD: 'merge',
   CHERRY_PICK_HEAD: 'cherry-pick',
@@ -158,7 +158,7 @@ const unfinished: Readonly<Record<string, string>> = {
   'rebase-apply': 'rebase',
 };
 
-/** Throws CAPTURE_REFUSED in the middle of a merge, rebase, cherry-pick or revert. */
+/** Throws CAPTURE_REFUSED if a merge, rebase, cherry-pick or revert is unfinished. */
 export function refuseUnfinished({ gitDir, folder }: ShadowedWorktree): void {
   const name = Object.keys(unfinished).find(file => existsSync(join(gitDir, file)));
   if (name !== undefined) throw unfinishedError(folder, unfinished[name] ?? 'merge');
@@ -172,10 +172,10 @@ export const unfinishedError = (
   new RepriseError(
     'CAPTURE_REFUSED',
     `a ${command} in ${folder} is unfinished${files.length > 0 ? `: ${files.map(printable).join(', ')}` : ''}`,
-    { hint: `finish it, or give it up: git -C ${shellWord(folder)} ${command} --abort` },
+    { hint: `finish it or abort it: git -C ${shellWord(folder)} ${command} --abort` },
   );
 
-/** A state would hold only the name of a commit in it, and none of its files. */
+/** Error for an embedded repository, of which a state would contain a commit id but no files. */
 export const embedded = (folder: string, names: readonly string[]): RepriseError =>
   new RepriseError(
     'CAPTURE_REFUSED',

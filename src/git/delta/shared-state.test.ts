@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { changedRefs, sharedState } from './shared-state.ts';
 import { furnished } from './test-support.ts';
 
-test('what a session touched outside of its worktree is listed, values of settings are not', async () => {
+test('changes outside of the worktree of a session are listed, without the values of settings', async () => {
   const { checkout, base } = furnished();
   checkout.git('tag', 'old');
   const { git } = await checkout.open();
@@ -26,7 +26,7 @@ test('what a session touched outside of its worktree is listed, values of settin
   });
 });
 
-test('nothing is listed when nothing was touched', async () => {
+test('nothing is listed if a session changed nothing outside of its worktree', async () => {
   const { checkout } = furnished();
   const { git } = await checkout.open();
   expect(changedRefs(await sharedState(git), await sharedState(git))).toEqual({

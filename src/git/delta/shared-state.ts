@@ -1,25 +1,25 @@
 import type { Git } from '../git.ts';
 import type { WorktreeState } from './state.ts';
 
-/** What all worktrees of a repository share, and a session in one of them should leave alone. */
+/** State that all worktrees of a repository share. A session in one worktree should not change it. */
 export interface RepositoryState {
-  /** Every ref with the object that it names. */
+  /** Object ids by the name of their ref. */
   readonly refs: Readonly<Record<string, string>>;
   /** Folders of all worktrees. */
   readonly worktrees: readonly string[];
-  /** Settings of the repository: each key with its values. They may hold secrets: not for tapes. */
+  /** Values of the settings of the repository, by key. Never recorded, because they may contain secrets. */
   readonly config: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface ChangedRef {
   readonly name: string;
-  /** `null`: there was none. */
+  /** `null` if the ref did not exist. */
   readonly before: string | null;
-  /** `null`: it was deleted. */
+  /** `null` if the ref was deleted. */
   readonly after: string | null;
 }
 
-/** What changed outside of a worktree. Of settings only the names, because values may be secret. */
+/** Changes outside of a worktree. Settings are listed without their values, which may contain secrets. */
 export interface SharedChanges {
   readonly refs: readonly ChangedRef[];
   readonly worktreesAdded: readonly string[];
@@ -56,7 +56,7 @@ function grouped(pairs: readonly [string, string][]): Readonly<Record<string, re
   return Object.fromEntries(groups);
 }
 
-/** What differs, but for refs that were expected to move: the session's own branch, those of others at work. */
+/** Returns all changes except those of expected refs: the session's own branch and the branches of other workers. */
 export function changedRefs(
   before: RepositoryState,
   after: RepositoryState,
@@ -75,7 +75,7 @@ export function changedRefs(
   };
 }
 
-/** The state with refs that the session moved besides its branch, so that they are packed and restored with it. */
+/** Adds the refs that the session moved besides its branch, so that they are packed and restored with the state. */
 export function withRefs(state: WorktreeState, changes: readonly ChangedRef[]): WorktreeState {
   const own = new Set([
     'refs/stash',

@@ -5,30 +5,30 @@ import type { Git } from '../git.ts';
 import type { Repository } from '../repository.ts';
 import type { ShadowedWorktree } from './shadow.ts';
 
-/** How a worktree stands, as data that fits on a line of JSON. What it names lies in a pack beside it. */
+/** State of a worktree, as JSON data. The objects that it refers to are stored in a pack next to it. */
 export interface WorktreeState {
   readonly head: HeadState;
-  /** The tree of all files that git does not ignore, with their bytes as they are on disk. */
+  /** Tree of all files that git does not ignore, with their unconverted bytes. */
   readonly tree: string;
   readonly index: IndexState;
-  /** Newest first, as `git stash list` has them. All worktrees of a repository share them. */
+  /** Stashes, newest first as in `git stash list`. All worktrees of a repository share them. */
   readonly stashes: readonly Stash[];
-  /** Folders without any file inside, innermost ones only. */
+  /** Innermost folders that contain no file. */
   readonly emptyFolders: readonly string[];
-  /** Refs other than the branch of `head` that were moved, with their new value; `null` if it was deleted. */
+  /** New values of moved refs other than the branch of `head`. `null` for a deleted ref. */
   readonly refs: Readonly<Record<string, string | null>>;
 }
 
 export interface HeadState {
   /** `null` before the first commit of a branch. */
   readonly commit: string | null;
-  /** `null` if it is detached. */
+  /** `null` if HEAD is detached. */
   readonly branch: string | null;
 }
 
 interface IndexState {
   readonly tree: string;
-  /** Files that were announced with `git add --intent-to-add`; the tree does not have them. */
+  /** Files that were added with `git add --intent-to-add`. The tree does not contain them. */
   readonly intentToAdd: readonly string[];
 }
 
@@ -37,7 +37,7 @@ interface Stash {
   readonly message: string;
 }
 
-/** The same commit, files and index: what a session did to one of them can be done to the other as it is. */
+/** Whether commit, files and index are the same, so that the changes of a session apply without a merge. */
 export const isSameBase = (one: WorktreeState, other: WorktreeState): boolean =>
   one.head.commit === other.head.commit && one.tree === other.tree && isSameIndex(one.index, other.index);
 
@@ -50,11 +50,11 @@ const isSameList = (one: readonly string[], other: readonly string[]): boolean =
 export const isSameStashes = (one: readonly Stash[], other: readonly Stash[]): boolean =>
   isSameList(one.map(stashKey), other.map(stashKey));
 
-/** Commits that the session stashed. */
+/** Returns the stashes that the session added. */
 export const newStashes = (before: WorktreeState, after: WorktreeState): readonly Stash[] =>
   without(after.stashes, before.stashes, stashKey);
 
-/** What a list becomes when that is done to it which made `before` into `after`. */
+/** Applies the changes between `before` and `after` to another list. */
 function carriedList<T>(
   current: readonly T[],
   { before, after, key }: { before: readonly T[]; after: readonly T[]; key: (item: T) => string },
@@ -72,21 +72,21 @@ function without<T>(items: readonly T[], others: readonly T[], key: (item: T) =>
   return items.filter(item => !excluded.has(key(item)));
 }
 
-/** Three states: of a worktree before and after a session, and of the one in which it is to be repeated. */
+/** States of a worktree before and after a session, and of the worktree that the session is applied to. */
 export interface CarryRequest {
   readonly before: WorktreeState;
   readonly after: WorktreeState;
   readonly current: WorktreeState;
 }
 
-/** What is left when the files, the index and the commits have been carried over: that needs no merging. */
+/** Carries over the parts of a state that need no merge: everything except commits, files and index. */
 export function carryRest(
   { before, after, current }: CarryRequest,
   newName: (commit: string) => string,
 ): Pick<WorktreeState, 'head' | 'stashes' | 'emptyFolders' | 'refs'> {
   const renamed = (stash: Stash): Stash => ({ ...stash, commit: newName(stash.commit) });
   const isOwnBranch = (ref: string) => before.head.branch !== null && ref === branchRef(before.head.branch);
-  // A session that stayed on its branch stays on it, whatever that branch is called here.
+  // A session that stayed on its branch moves the branch of the other worktree, whatever its name.
   const branch = after.head.branch === before.head.branch ? current.head.branch : after.head.branch;
   const ownRef = current.head.branch === null ? undefined : branchRef(current.head.branch);
   return {
@@ -119,7 +119,7 @@ const isEqualTo =
 
 export const branchRef = (branch: string): string => `refs/heads/${branch}`;
 
-/** Newest first. Needs no process where refs are files. */
+/** Returns the stashes, newest first. Starts no process if the repository stores refs in files. */
 export async function stashesOf({ commonDir, git }: Repository): Promise<readonly Stash[]> {
   if (existsSync(join(commonDir, 'reftable'))) return askForStashes(git);
   const log = readIfThere(join(commonDir, 'logs', 'refs', 'stash')) ?? '';
@@ -139,7 +139,7 @@ async function askForStashes(git: Git): Promise<readonly Stash[]> {
     .map(line => ({ commit: line.slice(0, line.indexOf(' ')), message: line.slice(line.indexOf(' ') + 1) }));
 }
 
-/** Makes the list of stashes another one. What both have at the end stays untouched. */
+/** Replaces the list of stashes. If the new list only adds stashes on top, the others stay untouched. */
 export async function setStashes(
   git: Git,
   { current, wanted }: { current: readonly Stash[]; wanted: readonly Stash[] },
@@ -152,10 +152,10 @@ export async function setStashes(
     await git.ok(['stash', 'store', '--quiet', `--message=${message}`, commit]);
 }
 
-/** Settings of a repository and a machine do not change while sessions are recorded. */
+/** Cache by repository. Settings do not change while sessions are recorded. */
 const settings = new WeakMap<Repository, Promise<boolean>>();
 
-/** Whether files on disk may differ from what is stored for them: ends of lines, filters, encodings. */
+/** Whether files on disk may differ from their blobs because of line endings, filters or encodings. */
 export async function convertsFiles({ repository, folder }: ShadowedWorktree): Promise<boolean> {
   const { commonDir } = repository;
   if (existsSync(join(folder, '.gitattributes')) || existsSync(join(commonDir, 'info', 'attributes')))

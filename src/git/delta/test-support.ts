@@ -19,7 +19,7 @@ import { stateOfCommit, worktreeState } from './capture.ts';
 import { packDelta } from './pack.ts';
 import type { WorktreeState } from './state.ts';
 
-/** A repository on disk, as a person would use it. */
+/** Repository on disk that is used with plain git commands. */
 export class Checkout {
   readonly root: string;
 
@@ -65,7 +65,7 @@ export class Checkout {
 export const someBytes = (length: number, seed = 7): Buffer =>
   Buffer.from(Array.from({ length }, (_, i) => (i * seed * 31 + (i >> 3)) & 0xff));
 
-/** A repository with files of every kind in one commit, with one more before it. */
+/** Creates a repository with two commits. The second has files of every kind. */
 export function furnished(): { readonly checkout: Checkout; readonly base: string } {
   const root = join(temporaryFolder('reprise delta'), 'the first');
   mkdirSync(root);
@@ -88,7 +88,7 @@ export function furnished(): { readonly checkout: Checkout; readonly base: strin
 export const lines = (word: string, count: number): string =>
   Array.from({ length: count }, (_, i) => `${word} ${i}\n`).join('');
 
-/** All that git knows how to do to a worktree, left in the state that is hardest to describe. */
+/** Uses every feature of git, and leaves the worktree in the state that is hardest to capture. */
 export function nastySession(checkout: Checkout): void {
   const { root } = checkout;
   checkout.write('src/a.txt', lines('a', 40).replace('a 3\n', 'a three\n'));
@@ -127,7 +127,7 @@ export function nastySession(checkout: Checkout): void {
   checkout.write('debug.log', 'ignored\n');
 }
 
-/** Everything that a person could notice in a worktree, but for times and what git ignores. */
+/** Returns everything that a user could notice in a worktree, except times and ignored files. */
 export function noticeable(checkout: Checkout): Readonly<Record<string, unknown>> {
   return {
     files: filesIn(checkout.root),
@@ -164,7 +164,7 @@ export interface Recorded {
   readonly repository: Repository;
 }
 
-/** Captures what is done in a checkout that is clean. */
+/** Captures the changes that a session makes in a clean checkout. */
 export async function record(checkout: Checkout, session: (checkout: Checkout) => void): Promise<Recorded> {
   const repository = await checkout.open();
   const objectsDir = join(temporaryFolder('reprise objects'), 'objects');

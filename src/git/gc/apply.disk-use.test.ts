@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { temporaryFolder } from '../test-support.ts';
 import { diskUse } from './apply.ts';
 
-it('adds up files, each once, and follows no links', async () => {
+it('counts every file once, and follows no symbolic links', async () => {
   const folder = temporaryFolder();
   const empty = await diskUse(folder);
   writeFileSync(join(folder, 'big'), Buffer.alloc(1024 * 1024, 1));

@@ -37,8 +37,8 @@ async function gcLab() {
   };
 }
 
-describe('collecting garbage', () => {
-  it('removes what is empty or landed, keeps what is not, and says why', async () => {
+describe('garbage collection', () => {
+  it('removes workspaces that are empty or landed, keeps the others, and tells why', async () => {
     const { lab, repository, owner, make, collect, branches } = await gcLab();
     const empty = await make('empty', 'ended');
     const unlanded = await make('unlanded', 'ended');
@@ -54,9 +54,9 @@ describe('collecting garbage', () => {
 
     const { plan, done } = await collect();
     expect(plan.leave).toEqual([
-      { kind: 'workspace', what: active.path, why: 'run active may go on', bytes: sized },
+      { kind: 'workspace', what: active.path, why: 'run active has not ended', bytes: sized },
       { kind: 'workspace', what: dirty.path, why: 'it has uncommitted changes: d.txt', bytes: sized },
-      { kind: 'workspace', what: foreign.path, why: 'run elsewhere is not known here', bytes: sized },
+      { kind: 'workspace', what: foreign.path, why: 'run elsewhere is unknown', bytes: sized },
     ]);
     expect(plan.park).toEqual([{ branch: unlanded.branch, commit, commits: 1 }]);
     expect(done).toEqual({
@@ -76,7 +76,7 @@ describe('collecting garbage', () => {
     expect((await collect()).done).toEqual({ removed: [], parked: done.parked, left: [] });
   });
 
-  it('touches nothing that Reprise did not make', async () => {
+  it('never touches worktrees and branches that Reprise did not make', async () => {
     const { lab, collect, branches } = await gcLab();
     lab.git('worktree', 'add', '--quiet', '-b', 'reprise/mine', lab.workspace('mine'));
     lab.git(
@@ -97,7 +97,7 @@ describe('collecting garbage', () => {
     expect(existsSync(lab.workspace('mine'))).toBe(true);
   });
 
-  it('removes a branch that is left without a workspace once its commits are elsewhere', async () => {
+  it('removes a branch without a workspace once its commits are on another branch', async () => {
     const { lab, make, collect, branches } = await gcLab();
     const { path, branch } = await make('one', 'ended');
     lab.commit(path, 'b.txt', 'b\n');
@@ -113,7 +113,7 @@ describe('collecting garbage', () => {
     expect(branches()).toEqual(['main']);
   });
 
-  it('keeps what has become worth keeping after the plan was made', async () => {
+  it('keeps work that was added after the plan was made', async () => {
     const { lab, repository, owner, make } = await gcLab();
     const [late, dirty] = [await make('late', 'ended'), await make('dirty', 'ended')];
     const plan = planGc(await gatherGcFacts({ repository, owner }), runs);
@@ -128,7 +128,7 @@ describe('collecting garbage', () => {
     expect(lab.git('rev-parse', late.branch)).toBe(commit);
   });
 
-  it('clears away what crashes left: a scratch folder, a lost folder, a worktree that never was', async () => {
+  it('removes leftovers of crashes: scratch folders, missing workspaces, incomplete worktrees', async () => {
     const { lab, repository, make, collect } = await gcLab();
     const reason = 'reprise {"kind":"landing","base":"x"}';
     lab.git('worktree', 'add', '--quiet', '--detach', '--lock', '--reason', reason, lab.workspace('scratch'));
@@ -150,7 +150,7 @@ describe('collecting garbage', () => {
   });
 });
 
-describe('a plan', () => {
+describe('a garbage collection plan', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd');
   const run = fc.constantFrom('ended', 'active', 'elsewhere', undefined);
   const facts: fc.Arbitrary<GcFacts> = fc.record({
@@ -180,7 +180,7 @@ describe('a plan', () => {
     unborn: fc.constantFrom([], ['/g/unborn']),
   });
 
-  it('never deletes a branch with unlanded commits, nor anything of a run that is not over', () => {
+  it('never deletes a branch with unlanded commits, or anything of a run that has not ended', () => {
     fc.assert(
       fc.property(facts, given => {
         const { remove, park } = planGc(given, runs);

@@ -33,10 +33,10 @@ import {
   type WorkspaceFact,
 } from './plan.ts';
 
-/** Looks at everything that Reprise made in the repository, and touches nothing. */
+/** Collects facts about everything that Reprise made in the repository, without changing anything. */
 export async function gatherGcFacts(request: Omit<LockRequest, 'name'>): Promise<GcFacts> {
   const facts = await withRepositoryLock({ ...request, name: 'worktrees' }, held => gather(held.repository));
-  // Without the lock: it takes long, and nothing depends on it.
+  // Measured without the lock, because it takes long and no decision depends on it.
   return {
     ...facts,
     workspaces: await measured(facts.workspaces),
@@ -116,23 +116,23 @@ interface GcRequest {
 
 export interface GcDone {
   readonly removed: readonly RemovedItem[];
-  /** Branches that were kept because of their commits, or made for them. */
+  /** Branches that were kept, or created, for commits that are nowhere else. */
   readonly parked: readonly ParkedBranch[];
-  /** What has changed since the plan was made, and was left. */
+  /** Items of the plan that were kept after all, because they changed since. */
   readonly left: readonly KeptItem[];
 }
 
 export interface RemovedItem {
   readonly kind: 'workspace' | 'branch' | 'scratch' | 'unborn';
-  /** A path, or the name of a branch. */
+  /** Path, or name of a branch. */
   readonly what: string;
-  /** As the plan has it; 0 for a branch. */
+  /** Size on disk according to the plan. 0 for a branch. */
   readonly bytes: number;
 }
 
 const nothing: GcDone = { removed: [], parked: [], left: [] };
 
-/** Does what the plan says. Everything is looked at again first: what has become worth keeping is kept. */
+/** Executes the plan. Checks every item again first, and keeps what must no longer be removed. */
 export async function applyGc({ plan, ...request }: GcRequest): Promise<GcDone> {
   const removed: RemovedItem[] = [];
   const left: KeptItem[] = [];
@@ -196,7 +196,7 @@ function branchDone(fate: BranchFate): GcDone {
   }
 }
 
-/** Bytes that a folder takes on the disk; files with several names in it count once. What cannot be read is left out. */
+/** Returns the size of a folder on disk. A file with several hard links counts once. Unreadable files are skipped. */
 export async function diskUse(folder: string): Promise<number> {
   const seen = new Set<string>();
   const waiting = [folder];

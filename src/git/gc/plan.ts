@@ -1,14 +1,14 @@
 import { printable } from '../names.ts';
 
-/** What there is in a repository of all that Reprise made. */
+/** Everything in a repository that Reprise made. */
 export interface GcFacts {
   readonly workspaces: readonly WorkspaceFact[];
   readonly branches: readonly BranchFact[];
-  /** Folders that a landing left behind. */
+  /** Checkouts for the verification of landings. */
   readonly scratch: readonly { readonly path: string; readonly bytes: number }[];
-  /** A landing is going on, and its folder is in use. */
+  /** Whether a landing is in progress, which uses its checkout. */
   readonly landing: boolean;
-  /** Private git folders of worktrees that never came to be. */
+  /** Private git folders of worktrees whose creation was interrupted. */
   readonly unborn: readonly string[];
 }
 
@@ -16,25 +16,25 @@ export interface WorkspaceFact {
   readonly path: string;
   readonly branch: string;
   readonly run: string | undefined;
-  /** Nobody has worked in it, or its folder is gone. */
+  /** Whether its creation was interrupted, or its folder was deleted. */
   readonly empty: boolean;
   readonly uncommitted: readonly string[];
-  /** That its folder takes on the disk. */
+  /** Size of the folder on disk. */
   readonly bytes: number;
 }
 
 export interface BranchFact {
   readonly branch: string;
   readonly run: string | undefined;
-  /** `undefined` if the branch was deleted. */
+  /** Tip of the branch. `undefined` if the branch was deleted. */
   readonly tip: string | undefined;
-  /** Commits that are neither landed nor on another branch. */
+  /** Number of commits that are neither landed nor on another branch. */
   readonly unlanded: number;
-  /** Where somebody else has checked it out. */
+  /** Path of a worktree, not made by Reprise, that has the branch checked out. */
   readonly checkedOut: string | undefined;
 }
 
-/** `active`: may go on, so that it still needs what it has. */
+/** An `active` run has not ended, and still needs its workspaces and branches. */
 export type RunActivity = 'active' | 'ended';
 
 export type GcAction =
@@ -50,24 +50,25 @@ export type GcAction =
 
 export interface GcPlan {
   readonly remove: readonly GcAction[];
-  /** Branches whose commits are nowhere else: they stay, and are named. */
+  /** Branches that stay because their commits are nowhere else. */
   readonly park: readonly ParkedBranch[];
   readonly leave: readonly KeptItem[];
 }
 
 export interface ParkedBranch {
   readonly branch: string;
-  /** The last of them. */
+  /** Tip of the branch. */
   readonly commit: string;
+  /** Number of commits that are nowhere else. */
   readonly commits: number;
 }
 
 export interface KeptItem {
   readonly kind: 'workspace' | 'branch' | 'scratch';
-  /** A path, or the name of a branch. */
+  /** Path, or name of a branch. */
   readonly what: string;
   readonly why: string;
-  /** 0 for a branch. */
+  /** Size on disk. 0 for a branch. */
   readonly bytes: number;
 }
 
@@ -75,8 +76,8 @@ export const bytesToFree = ({ remove }: GcPlan): number =>
   remove.reduce((sum, action) => sum + ('bytes' in action ? action.bytes : 0), 0);
 
 /**
- * What can go: workspaces and branches of runs that have ended, if nothing in them would be lost. Runs that are not in
- * the map may belong to somebody else, and are left alone.
+ * Plans the removal of workspaces and branches of ended runs, as long as no work is lost. Items of runs that are not in
+ * `runs` are kept, because they may belong to another project.
  */
 export function planGc(facts: GcFacts, runs: ReadonlyMap<string, RunActivity>): GcPlan {
   const remove: GcAction[] = [];
@@ -100,11 +101,11 @@ export function planGc(facts: GcFacts, runs: ReadonlyMap<string, RunActivity>): 
     const why = reasonToWait(run, runs) ?? (checkedOut && `it is checked out in ${checkedOut}`);
     if (why !== undefined) leave.push({ kind: 'branch', what: branch, why, bytes: 0 });
     else if (tip !== undefined && unlanded > 0) park.push({ branch, commit: tip, commits: unlanded });
-    // A branch goes with its workspace.
+    // The removal of a workspace deletes its branch too.
     else if (!removed.has(branch)) remove.push({ kind: 'delete-branch', branch });
   }
   for (const { path, bytes } of facts.scratch) {
-    if (facts.landing) leave.push({ kind: 'scratch', what: path, why: 'a landing is going on', bytes });
+    if (facts.landing) leave.push({ kind: 'scratch', what: path, why: 'a landing is in progress', bytes });
     else remove.push({ kind: 'remove-scratch', path, bytes });
   }
   for (const path of facts.unborn) remove.push({ kind: 'remove-unborn', path });
@@ -115,9 +116,9 @@ function reasonToWait(run: string | undefined, runs: ReadonlyMap<string, RunActi
   const activity = run === undefined ? 'ended' : runs.get(run);
   switch (activity) {
     case 'active':
-      return `run ${run} may go on`;
+      return `run ${run} has not ended`;
     case undefined:
-      return `run ${run} is not known here`;
+      return `run ${run} is unknown`;
     case 'ended':
       return undefined;
   }
