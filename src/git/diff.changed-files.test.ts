@@ -5,7 +5,7 @@ import { anyChanged, anyChangedNow } from './diff.ts';
 import { createGit } from './git.ts';
 import { Lab, plainEnvironment } from './test-support.ts';
 
-/** Asked both ways, which have to agree. */
+/** Checks that the synchronous and the asynchronous function agree. */
 async function isAnyChanged(lab: Lab, ...files: readonly string[]): Promise<boolean> {
   const git = createGit({ cwd: lab.root, inheritEnv: plainEnvironment });
   const later = await anyChanged(git, files);
@@ -13,7 +13,7 @@ async function isAnyChanged(lab: Lab, ...files: readonly string[]): Promise<bool
   return later;
 }
 
-it('tells of the files that were named, and of no others', async () => {
+it('considers the given files and no others', async () => {
   const lab = new Lab();
   lab.write('a b.txt', 'old\n');
   lab.write('*.txt', 'old\n');
@@ -33,7 +33,7 @@ it('tells of the files that were named, and of no others', async () => {
   expect(await isAnyChanged(lab, '*.txt')).toBe(true);
 });
 
-it('takes what git cannot tell at once for something to ask again', () => {
+it('returns false synchronously if git fails', () => {
   const lab = new Lab();
   expect(anyChangedNow({ cwd: join(lab.root, 'gone'), env: plainEnvironment }, ['a'])).toBe(false);
 });

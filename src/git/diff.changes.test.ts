@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { changesSince } from './diff.ts';
 import { Lab } from './test-support.ts';
 
-it('says what commits added, changed, renamed and deleted', async () => {
+it('lists files that commits added, changed, renamed and deleted', async () => {
   const lab = new Lab();
   lab.write('old name.txt', 'a\nb\nc\nd\ne\n');
   lab.write('gone.txt', 'gone\n');
@@ -29,7 +29,7 @@ it('says what commits added, changed, renamed and deleted', async () => {
   expect(changes.patch.text).toContain('-one\n+two\n');
 });
 
-it('says so when there are none, and when the patch is longer than wanted', async () => {
+it('returns empty changes, and truncates a patch above the limit', async () => {
   const lab = new Lab();
   const { git } = await lab.open();
   const base = lab.git('rev-parse', 'HEAD');
@@ -44,7 +44,7 @@ it('says so when there are none, and when the patch is longer than wanted', asyn
   expect(patch).toMatchObject({ text: expect.stringMatching(/^.{100}$/s), truncated: true });
 });
 
-it('takes no option for a base', async () => {
+it('rejects an option in place of a base', async () => {
   const { git } = await new Lab().open();
   await expect(changesSince(git, { base: '--output=x' })).rejects.toMatchObject({ code: 'GIT_FAILED' });
 });

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { diffOf } from './diff.ts';
 import { Lab } from './test-support.ts';
 
-describe('the differences', () => {
-  it('between two commits are what git prints, for all or for some paths', async () => {
+describe('a diff', () => {
+  it('of two commits matches the output of git, for all or for some paths', async () => {
     const lab = new Lab();
     const base = lab.git('rev-parse', 'HEAD');
     lab.write('sub/b.txt', 'b\n');
@@ -20,7 +20,7 @@ describe('the differences', () => {
     expect(await diffOf({ repository, base, head, color: true })).toContain('\x1b[');
   });
 
-  it('of a workspace hold what is committed, staged, changed, deleted and new, and leave its index alone', async () => {
+  it('of a workspace covers committed, staged, changed, deleted and new files, and leaves its index alone', async () => {
     const lab = new Lab();
     lab.write('.gitignore', '*.log\n');
     lab.write('gone.txt', 'gone\n');
@@ -46,7 +46,7 @@ describe('the differences', () => {
     expect(lab.fingerprint()).toEqual(before);
   });
 
-  it('do not depend on settings, and run no program of the repository', async () => {
+  it('does not depend on settings, and runs no program of the repository', async () => {
     const lab = new Lab();
     const base = lab.git('rev-parse', 'HEAD');
     writeFileSync(join(lab.root, '.git/info/attributes'), '*.txt diff=loud\n');
@@ -69,7 +69,7 @@ describe('the differences', () => {
     expect(() => readFileSync(join(lab.folder, 'ran'))).toThrow();
   });
 
-  it.each(['--output=broken', 'no-such', ''])('need a base that is a commit, not %j', async base => {
+  it.each(['--output=broken', 'no-such', ''])('requires a commit as its base, not %j', async base => {
     const lab = new Lab();
     const repository = await lab.open();
     await expect(diffOf({ repository, base, head: 'main' })).rejects.toMatchObject({ code: 'GIT_FAILED' });

@@ -6,21 +6,21 @@ import { gitInside } from './workspace/entries.ts';
 
 interface DiffRequest {
   readonly repository: Repository;
-  /** A commit. */
+  /** Base commit. */
   readonly base: string;
-  /** A commit, or the folder of a worktree with all that is uncommitted in it. */
+  /** Commit, or folder of a worktree with its uncommitted changes. */
   readonly head: string | { readonly workspace: string };
-  /** Files and folders below the top, taken as they are written; all of them by default. */
+  /** Literal paths relative to the root of the worktree. Defaults to all files. */
   readonly paths?: readonly string[] | undefined;
-  /** A line for each file instead of what changed in it. */
+  /** Whether to print one line per file instead of a patch. */
   readonly stat?: boolean | undefined;
   readonly color?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The differences as `git diff` prints them, whatever the user's settings are: no program of the repository runs for
- * them. The worktree stays as it is, and so does its index. Throws GIT_FAILED if the base or the head is no commit.
+ * Returns the output of `git diff`, independent of the user's settings and without running programs of the repository. The
+ * worktree and its index stay unchanged. Throws GIT_FAILED if the base or the head is not a commit.
  */
 export async function diffOf({ repository, head, ...request }: DiffRequest): Promise<string> {
   if (typeof head === 'string') return print(repository.git, [request.base, head], request);
@@ -28,13 +28,13 @@ export async function diffOf({ repository, head, ...request }: DiffRequest): Pro
   const untracked = (await untrackedFiles(git)).filter(name => !name.endsWith('/'));
   if (untracked.length === 0) return print(git, [request.base], request);
   return withScratchIndex(git, async side => {
-    await announce(side, untracked);
+    await intendToAdd(side, untracked);
     return print(side, [request.base], request);
   });
 }
 
-/** Git compares only files that it has been told of. */
-async function announce(git: Git, names: readonly string[]): Promise<void> {
+/** Git compares only files that are in the index. */
+async function intendToAdd(git: Git, names: readonly string[]): Promise<void> {
   const args = ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'];
   await git
     .with({ env: { GIT_LITERAL_PATHSPECS: '1' } })
@@ -70,7 +70,7 @@ type ChangeKind = 'added' | 'copied' | 'deleted' | 'modified' | 'renamed' | 'typ
 interface FileChange {
   readonly kind: ChangeKind;
   readonly path: string;
-  /** Where a renamed or copied file was. */
+  /** Original path of a renamed or copied file. */
   readonly from?: string | undefined;
 }
 
@@ -78,12 +78,12 @@ interface Changes {
   readonly files: readonly FileChange[];
   readonly insertions: number;
   readonly deletions: number;
-  /** For people to read, up to the limit; binary files are named only. */
+  /** Patch for people to read, up to the limit, without the contents of binary files. */
   readonly patch: { readonly text: string; readonly truncated: boolean };
 }
 
 interface ChangesOptions {
-  /** The commit to compare with what is checked out. */
+  /** Commit to compare HEAD with. */
   readonly base: string;
   readonly patchLimit?: number | undefined;
 }
@@ -97,7 +97,7 @@ const kinds: Readonly<Record<string, ChangeKind>> = {
   T: 'type-changed',
 };
 
-/** What the commits of a workspace changed since they began. Throws GIT_FAILED if the base is no commit. */
+/** Returns the changes from the base to HEAD. Throws GIT_FAILED if the base is not a commit. */
 export async function changesSince(
   git: Git,
   { base, patchLimit = 1024 * 1024 }: ChangesOptions,
@@ -123,15 +123,15 @@ export interface ChangeCounts {
   readonly deletions: number;
 }
 
-/** How much changed since the commits of a workspace began, without what. */
+/** Counts the changes from the base to HEAD. */
 export async function changeCounts(git: Git, base: string): Promise<ChangeCounts> {
   const diff = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames', '--shortstat'];
   return countsIn(await git.ok([...diff, '--end-of-options', base, 'HEAD', '--']));
 }
 
 /**
- * How much changed in a commit, as `git commit` itself says. `undefined` where it counts in another way than `git diff`:
- * a file that was written anew counts there with all of its lines, also as the source of a rename.
+ * Parses the counts that `git commit` prints. Returns `undefined` if `git diff` would count differently: `git commit`
+ * counts all lines of a rewritten file, even of one that is the source of a rename.
  */
 export function printedCounts(printed: string): ChangeCounts | undefined {
   const line = /^ \d+ files? changed.*$/m.exec(printed)?.[0];
@@ -159,17 +159,17 @@ function parseNameStatus(output: string): readonly FileChange[] {
 
 const countOf = (text: string, pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
 
-/** Prints nothing if none of the files, as they are called from the top, differs from what is checked out. */
+/** Returns a git command that prints nothing if no file, relative to the root of the worktree, has uncommitted changes. */
 const statusOf = (files: readonly string[]): readonly string[] => [
   ...['status', '--porcelain=v2', '-z', '--no-renames', '--untracked-files=all', '--'],
   ...files.map(file => `:(top,literal)${file}`),
 ];
 
-/** Whether any of the files has changes that are not committed. At least one has to be named. */
+/** Whether any of the files has uncommitted changes. Requires at least one file. */
 export const anyChanged = async (git: Git, files: readonly string[]): Promise<boolean> =>
   (await git.ok(statusOf(files))) !== '';
 
-/** The same for somebody who decides at once. Whatever git cannot tell counts as unchanged: `anyChanged` throws it. */
+/** Synchronous `anyChanged`. Returns `false` if git fails, where `anyChanged` throws. */
 export function anyChangedNow(
   { cwd, env }: { readonly cwd: string; readonly env: GitEnvironment },
   files: readonly string[],

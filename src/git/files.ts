@@ -3,11 +3,11 @@ import { dirname } from 'node:path';
 
 let written = 0;
 
-/** A name beside the file that no other process or call uses. */
+/** Returns a unique name next to the file. */
 export const besideName = (file: string): string =>
   `${file}.${process.pid}.${process.hrtime.bigint()}.${written++}.tmp`;
 
-/** Whoever reads the file sees it as it was or as it is, never a part. */
+/** Replaces a file atomically: a reader sees either the old or the new text, never a part. */
 export function replaceFile(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
   const beside = besideName(file);
@@ -15,7 +15,7 @@ export function replaceFile(file: string, text: string): void {
   renameSync(beside, file);
 }
 
-/** `undefined` if there is no such file; a folder is none. */
+/** Returns `undefined` if the file does not exist or is a folder. */
 export function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
@@ -25,7 +25,7 @@ export function readIfThere(file: string): string | undefined {
   }
 }
 
-/** In a stable order; empty if there is no such folder. */
+/** Returns the names in a folder in a stable order. Empty if the folder does not exist. */
 export function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder).sort();
@@ -35,7 +35,7 @@ export function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** `undefined` if it is not a JSON object. */
+/** Returns `undefined` if the text is not a JSON object. */
 export function parseRecord(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
   if (text === undefined) return undefined;
   try {

@@ -24,7 +24,7 @@ describe.each(starters)('a git command that $name starts', ({ runProgram }) => {
   const gitOf = (lab: Lab, inheritEnv: Record<string, string | undefined> = plainEnvironment) =>
     createGit({ cwd: lab.root, inheritEnv, runProgram });
 
-  it('answers with its exit code and both outputs', async () => {
+  it('returns its exit code and both outputs', async () => {
     const git = gitOf(new Lab());
     expect(await git.run(['rev-parse', '--verify', '--quiet', 'nothing'])).toEqual({
       code: 1,
@@ -34,7 +34,7 @@ describe.each(starters)('a git command that $name starts', ({ runProgram }) => {
     expect(await git.line(['rev-parse', '--abbrev-ref', 'HEAD'])).toBe('main');
   });
 
-  it('that must not fail throws with the command and the end of what git said', async () => {
+  it('throws an error with the command and the end of its output if it must not fail', async () => {
     const git = gitOf(new Lab());
     await expect(git.ok(['checkout', 'no where'])).rejects.toMatchObject({
       code: 'GIT_FAILED',
@@ -42,7 +42,7 @@ describe.each(starters)('a git command that $name starts', ({ runProgram }) => {
     });
   });
 
-  it('takes hostile arguments as text', async () => {
+  it('passes hostile arguments on literally', async () => {
     const lab = new Lab();
     const hostile = `$(touch broken); "'\n--upload-pack=x`;
     const { code, stderr } = await gitOf(lab).run(['rev-parse', '--verify', '--end-of-options', hostile]);
@@ -51,17 +51,17 @@ describe.each(starters)('a git command that $name starts', ({ runProgram }) => {
     expect(existsSync(join(lab.root, 'broken'))).toBe(false);
   });
 
-  it('without git on the PATH says so', async () => {
+  it('reports that git is not on the PATH', async () => {
     const cwd = temporaryFolder();
     await expect(
       createGit({ cwd, inheritEnv: { PATH: cwd }, runProgram }).run(['status']),
     ).rejects.toMatchObject({
       code: 'GIT_NOT_FOUND',
-      message: 'there is no git on the PATH',
+      message: 'git is not on the PATH',
     });
   });
 
-  it('in a folder that does not exist says so', async () => {
+  it('reports that its folder does not exist', async () => {
     const cwd = join(temporaryFolder(), 'gone');
     await expect(
       createGit({ cwd, inheritEnv: plainEnvironment, runProgram }).run(['status']),
@@ -71,7 +71,7 @@ describe.each(starters)('a git command that $name starts', ({ runProgram }) => {
     });
   });
 
-  it('is not led astray by what a hook has in its environment', async () => {
+  it('ignores variables that a hook sets in its environment', async () => {
     const [lab, other] = [new Lab(), new Lab()];
     const astray = {
       ...plainEnvironment,
@@ -88,14 +88,14 @@ describe.each(starters)('a git command that $name starts', ({ runProgram }) => {
     expect(await git.line(['status', '--porcelain'])).toBe('');
   });
 
-  it('speaks the same language and time zone everywhere, and signs nothing', async () => {
+  it('uses the same language and time zone on every machine, and signs nothing', async () => {
     const git = gitOf(new Lab(), { ...plainEnvironment, LC_ALL: 'de_DE.UTF-8', TZ: 'Asia/Tokyo' });
     expect(await git.line(['log', '-1', '--date=local', '--format=%ad'])).toBe('Thu Jan 1 00:00:00 2026');
     const settings = ['maintenance.auto', 'gc.autoDetach', 'commit.gpgSign', 'core.fsmonitor'];
     for (const setting of settings) expect(await git.line(['config', setting])).toBe('false');
   });
 
-  it('keeps every byte of input and output when asked to', async () => {
+  it('preserves every byte of input and output with the encoding `bytes`', async () => {
     const git = gitOf(new Lab());
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)).toString('latin1');
     const id = await git.line(['hash-object', '-w', '--stdin'], { input: bytes, encoding: 'bytes' });
@@ -112,7 +112,7 @@ describe.each(starters)('a git command that $name starts', ({ runProgram }) => {
     expect((await gitOf(lab).run(commit, { hooks: 'skip' })).code).toBe(0);
   });
 
-  it('ends with all that it started when it is aborted', async () => {
+  it('ends with its child processes when it is aborted', async () => {
     const lab = new Lab();
     const file = join(lab.folder, 'pid');
     const stop = new AbortController();
@@ -127,7 +127,7 @@ describe.each(starters)('a git command that $name starts', ({ runProgram }) => {
     expect(isSameProcess(sleeper)).toBe(false);
   });
 
-  it('does not wait for what a hook left running with its output open', async () => {
+  it('does not wait for a process that a hook left running with its output open', async () => {
     const lab = new Lab();
     const git = gitOf(lab);
     const { stdout } = await git.run(['-c', 'alias.leave=!sleep 1000 & echo $!; true', 'leave']);

@@ -3,28 +3,28 @@ import { RepriseError } from '../core/index.ts';
 import { describeStartFailure, type RunProgram, runProgram } from '../process/index.ts';
 
 export interface GitOptions {
-  /** The folder in which the commands run. */
+  /** Folder in which the commands run. */
   readonly cwd: string;
-  /** Added to what is inherited. */
+  /** Variables that are added to the inherited ones. */
   readonly env?: GitEnvironment | undefined;
-  /** What git gets to see of the user's environment; nothing by default. */
+  /** Variables of the user's environment that git inherits. Defaults to none. */
   readonly inheritEnv?: GitEnvironment | undefined;
-  /** Starts it; this process does unless it is said. */
+  /** Function that starts git. Defaults to a child process. */
   readonly runProgram?: RunProgram | undefined;
 }
 
 interface GitCommandOptions {
-  /** Written to its standard input. */
+  /** Text for standard input. */
   readonly input?: string | undefined;
-  /** Aborting ends the command with all that it started, and then rejects with the signal's reason. */
+  /** Aborting kills the command with its child processes, then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Hooks of the repository run unless they are skipped. */
+  /** Whether the hooks of the repository run. Defaults to `run`. */
   readonly hooks?: 'run' | 'skip' | undefined;
-  /** `bytes`: every character of input and output stands for one byte, so that nothing is changed by decoding. */
+  /** Defaults to `text`. With `bytes`, every character of input and output is one byte, so decoding changes nothing. */
   readonly encoding?: 'text' | 'bytes' | undefined;
 }
 
-/** How a command ended. Ended by a signal, its code is 128. */
+/** Result of a command. The code is 128 if a signal killed it. */
 export interface GitResult {
   readonly code: number;
   readonly stdout: string;
@@ -34,13 +34,13 @@ export interface GitResult {
 /** Runs git in one folder, never through a shell. */
 export interface Git {
   readonly cwd: string;
-  /** Any exit code is an answer. Throws GIT_NOT_FOUND, or GIT_FAILED if it could not be started. */
+  /** Returns the result for any exit code. Throws GIT_NOT_FOUND, or GIT_FAILED if git could not be started. */
   run(args: readonly string[], options?: GitCommandOptions): Promise<GitResult>;
-  /** What it prints. Throws GIT_FAILED unless it exits with 0. */
+  /** Returns the output. Throws GIT_FAILED unless the exit code is 0. */
   ok(args: readonly string[], options?: GitCommandOptions): Promise<string>;
-  /** The one line that it prints. Throws like `ok`. */
+  /** Returns the only line of the output. Throws like `ok`. */
   line(args: readonly string[], options?: GitCommandOptions): Promise<string>;
-  /** The same in another folder, or with more in its environment. */
+  /** Returns a git for another folder, or with additional variables. */
   with(changes: { readonly cwd?: string; readonly env?: GitEnvironment }): Git;
 }
 
@@ -63,7 +63,7 @@ export function createGit(given: GitOptions): Git {
   };
 }
 
-/** For a command whose exit code was looked at and means that something went wrong. */
+/** Error for an exit code that the caller did not expect. */
 export const gitFailed = (args: readonly string[], { code, stderr, stdout }: GitResult): RepriseError =>
   new RepriseError(
     'GIT_FAILED',
@@ -72,7 +72,7 @@ export const gitFailed = (args: readonly string[], { code, stderr, stdout }: Git
 
 const colon = (text: string): string => (text === '' ? '' : `: ${text}`);
 
-/** The end of what a command said, which is where git says why. */
+/** Returns the end of an output, where git states the reason. */
 export const lastLines = (text: string, count = 5): string =>
   text
     .trimEnd()
@@ -114,7 +114,7 @@ function cannotStart(thrown: unknown, { args, cwd }: { args: readonly string[]; 
   const { message, hint } = describeStartFailure(thrown, ['git'], cwd);
   const missing = existsSync(cwd) && thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';
   if (!missing) return new RepriseError('GIT_FAILED', `\`${describeCommand(args)}\`: ${message}`, { hint });
-  return new RepriseError('GIT_NOT_FOUND', 'there is no git on the PATH', {
+  return new RepriseError('GIT_NOT_FOUND', 'git is not on the PATH', {
     hint: 'install git 2.38 or newer: https://git-scm.com/downloads',
     cause: thrown,
   });
@@ -123,8 +123,8 @@ function cannotStart(thrown: unknown, { args, cwd }: { args: readonly string[]; 
 export type GitEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Variables that lead git to another repository, index or configuration than the folder says. They are set when
- * Reprise itself was started by a git hook.
+ * Variables that point git to a different repository, index or configuration than its folder. They are set if a git hook
+ * started Reprise.
  */
 const misleading = new Set([
   'GIT_ALTERNATE_OBJECT_DIRECTORIES',
@@ -163,7 +163,7 @@ const fixed: GitEnvironment = {
   GIT_TERMINAL_PROMPT: '0',
 };
 
-/** The environment of every git command: the same words, times and manners wherever Reprise runs. */
+/** Returns the environment of every git command, with the same language, time zone and behaviour on every machine. */
 export function gitEnvironment(
   inherited: GitEnvironment,
   own: GitEnvironment,
@@ -175,8 +175,8 @@ export function gitEnvironment(
 }
 
 /**
- * Git must leave no process behind that repacks while others commit, start no daemon that outlives it, ask nobody
- * for a passphrase, and not follow a user's settings into behaviour that other machines do not have.
+ * Git must not leave a background process that repacks during commits, start a daemon that outlives it, prompt for a
+ * passphrase, or follow settings of the user that other machines do not have.
  */
 const settings = {
   'gc.auto': '0',
@@ -192,6 +192,6 @@ const settings = {
 
 const settingArguments = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
 
-/** What stands between `git` and the command. Without hooks, no code of the repository runs. */
+/** Returns the arguments between `git` and the command. With `skip`, no code of the repository runs. */
 export const gitArguments = (hooks: 'run' | 'skip'): readonly string[] =>
   hooks === 'run' ? settingArguments : [...settingArguments, '-c', 'core.hooksPath=/dev/null'];

@@ -37,9 +37,9 @@ const hostileTexts = [
   ' ',
 ];
 
-describe('text from outside as workflow, run and step', () => {
+describe('hostile text as the name of a workflow, run and step', () => {
   it.each(hostileTexts)(
-    '%j gives a workspace inside of its folder, on a branch that git takes',
+    'gives a workspace below its folder, on a branch that git accepts: %j',
     async text => {
       const lab = new Lab();
       const repository = await lab.open();
@@ -61,7 +61,7 @@ describe('text from outside as workflow, run and step', () => {
     },
   );
 
-  it('gives a different workspace for each', () => {
+  it('gives a different workspace for every text', () => {
     const names = hostileTexts.map(step => ({ workflow: 'w', run: 'r', step }));
     const lower = (text: string) => text.normalize('NFC').toLowerCase();
     expect(new Set(names.map(name => lower(workspacePath('/w', name)))).size).toBe(names.length);
@@ -104,7 +104,7 @@ describe('files with hostile names', () => {
       at: '2026-01-02T03:04:05.678Z',
     });
 
-  it('are seen before they are committed, committed, listed and landed', async () => {
+  it('are detected, committed, listed and landed', async () => {
     const { lab, repository, owner, workspace } = await withFiles();
     const { path, branch, base } = workspace;
     const before = await diffOf({ repository, base, head: { workspace: path } });
@@ -125,7 +125,7 @@ describe('files with hostile names', () => {
     expect(existsSync(join(lab.root, 'broken'))).toBe(false);
   });
 
-  it('are named one by one, without control characters, where they are in the way or conflict', async () => {
+  it('are listed without control characters if they block a landing or conflict', async () => {
     const { lab, repository, owner, workspace } = await withFiles();
     await commit(repository, workspace.path);
     const request = { repository, owner, source: { branch: workspace.branch }, onto: 'main' };
@@ -145,7 +145,7 @@ describe('files with hostile names', () => {
     }
   });
 
-  it('keep their workspace from being collected until they are committed', async () => {
+  it('protect their workspace from garbage collection until they are committed', async () => {
     const { repository, owner, workspace } = await withFiles();
     const plan = async () =>
       planGc(await gatherGcFacts({ repository, owner }), new Map([['ended', 'ended' as const]]));

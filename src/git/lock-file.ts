@@ -5,37 +5,37 @@ import type { Owner } from '../store/index.ts';
 import { besideName, hasCode, namesIn, parseRecord, readIfThere, replaceFile } from './files.ts';
 
 /**
- * A lock is a folder with one file for each time that it was taken, named by its token: 1, 2, 3 and so on. The highest
- * token is the current one. To take the lock is to create the next file, with all its content, by `link`; so two
- * processes that see the same dead owner cannot both take over, and tokens only ever grow.
+ * A lock is a folder with one file per acquisition, named by its token: 1, 2, 3 and so on. The highest token is the current
+ * one. `link` creates the next file atomically with its content, so two processes that see the same dead owner cannot both
+ * take over, and tokens only grow.
  */
 export type LockState =
   | { readonly kind: 'free'; readonly token: number }
   | { readonly kind: 'held'; readonly token: number; readonly owner: Owner }
-  /** Its owner ended without giving it back. */
+  /** Its owner ended without releasing it. */
   | { readonly kind: 'abandoned'; readonly token: number };
 
 const released = '{"released":true}\n';
 
 /**
- * Tokens that are kept behind the current one. Whoever looked that long ago and now creates a file that was removed in
- * the meantime finds a higher token beside it.
+ * Number of files kept below the current token. A slow process that recreates a removed file finds a higher token next to
+ * it, and gives up.
  */
 const keptTokens = 16;
 
-/** How the lock stands. */
+/** Reads the state of a lock. */
 export function readLock(folder: string): LockState {
   const token = currentToken(folder);
   if (token === 0) return { kind: 'free', token };
   const record = parseRecord(readIfThere(join(folder, String(token))));
   if (record?.['released'] === true) return { kind: 'free', token };
   const owner = toOwner(record);
-  // A file appears with its whole content. Without one, the machine went down before it reached the disk.
+  // A file is linked with its complete content. If that is missing, the machine crashed before it reached the disk.
   if (owner === undefined) return { kind: 'abandoned', token };
   return isProvablyDead(owner) ? { kind: 'abandoned', token } : { kind: 'held', token, owner };
 }
 
-/** Takes the token after the one that was seen; `false` if somebody else was faster. */
+/** Takes a token. Returns `false` if another process was faster. */
 export function takeToken(folder: string, { token, owner }: { token: number; owner: Owner }): boolean {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, String(token));
@@ -57,22 +57,22 @@ export function takeToken(folder: string, { token, owner }: { token: number; own
   return true;
 }
 
-/** Whether the token is still the current one and not given back. */
+/** Whether the token is current and not released. */
 export function holdsToken(folder: string, { token, owner }: { token: number; owner: Owner }): boolean {
   if (currentToken(folder) !== token) return false;
   return toOwner(parseRecord(readIfThere(join(folder, String(token)))))?.incarnation === owner.incarnation;
 }
 
-/** Gives the token back. Does nothing if it is not the current one any more. */
+/** Releases the token. Does nothing if it is no longer current. */
 export function releaseToken(folder: string, held: { token: number; owner: Owner }): void {
   if (holdsToken(folder, held)) replaceFile(join(folder, String(held.token)), released);
 }
 
-/** Tokens up to this one whose owners ended without giving them back, as far as is known. */
+/** Returns the tokens up to `last` that were not released, as far as their files are kept. */
 export const abandonedTokens = (folder: string, last: number): readonly number[] =>
   tokensIn(folder).filter(token => token <= last && readIfThere(join(folder, String(token))) !== released);
 
-/** Whether nobody can be acting as this owner any more. Of another machine that can never be told. */
+/** Whether the process of the owner has certainly ended. Always `false` for another machine. */
 export function isProvablyDead(owner: Owner): boolean {
   if (owner.host !== thisProcess().host) return false;
   const start = processStart(owner.pid);
@@ -87,7 +87,7 @@ export function toOwner(record: Readonly<Record<string, unknown>> | undefined): 
   return { incarnation, host, pid, processStart };
 }
 
-/** Also what is left of those who were killed while they took one. */
+/** Removes old files, including temporary files of processes that were killed in `takeToken`. */
 function sweep(folder: string, last: number): void {
   for (const name of namesIn(folder)) {
     if (/^\d/.test(name) && Number.parseInt(name, 10) <= last) removeIfThere(join(folder, name));

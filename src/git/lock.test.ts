@@ -11,7 +11,7 @@ import { Lab } from './test-support.ts';
 
 const lockFolder = (lab: Lab): string => join(lab.root, '.git', 'reprise', 'locks', 'worktrees');
 
-/** Leaves the lock as that owner would have. */
+/** Writes the lock file of an owner. */
 function leaveLock(lab: Lab, token: number, owner: Owner | string): void {
   mkdirSync(lockFolder(lab), { recursive: true });
   writeFileSync(
@@ -23,7 +23,7 @@ function leaveLock(lab: Lab, token: number, owner: Owner | string): void {
 const ticketsOf = (lab: Lab): string[] =>
   readdirSync(lockFolder(lab)).filter(name => name.startsWith('wait.'));
 
-/** As somebody who asked before everybody else would have. */
+/** Writes the ticket of an owner that has waited longest. */
 function leaveTicket(lab: Lab, owner: Owner): void {
   mkdirSync(lockFolder(lab), { recursive: true });
   writeFileSync(join(lockFolder(lab), `wait.${'1'.padStart(20, '0')}.1`), JSON.stringify(owner));
@@ -42,8 +42,8 @@ async function take(lab: Lab, signal?: AbortSignal) {
   return { token, holders };
 }
 
-describe('the lock of a repository', () => {
-  it('has a token that grows each time that it is taken', async () => {
+describe('a repository lock', () => {
+  it('has a token that grows with every acquisition', async () => {
     const lab = new Lab();
     const tokens: number[] = [];
     for (let round = 0; round < 40; round++) tokens.push((await take(lab)).token);
@@ -51,7 +51,7 @@ describe('the lock of a repository', () => {
     expect(readdirSync(lockFolder(lab)).length).toBeLessThan(20);
   });
 
-  it('lets the calls of one process through one at a time, in order', async () => {
+  it('admits the calls of one process one at a time, in order', async () => {
     const lab = new Lab();
     const repository = await lab.open();
     const order: string[] = [];
@@ -65,7 +65,7 @@ describe('the lock of a repository', () => {
     expect(order).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
   });
 
-  it('is given back when the body throws', async () => {
+  it('is released if the body throws', async () => {
     const lab = new Lab();
     const request = { repository: await lab.open(), owner: lab.owner, name: 'worktrees' } as const;
     await expect(
@@ -76,7 +76,7 @@ describe('the lock of a repository', () => {
     expect((await take(lab)).token).toBe(2);
   });
 
-  it('is not one lock with another name, nor with that of another repository', async () => {
+  it('is independent of locks with other names and in other repositories', async () => {
     const [lab, other] = [new Lab(), new Lab()];
     const repository = await lab.open();
     const tokens = await withRepositoryLock({ repository, owner: lab.owner, name: 'land' }, async land => [
@@ -87,14 +87,14 @@ describe('the lock of a repository', () => {
     expect(tokens).toEqual([1, 1, 1]);
   });
 
-  it('is taken over from a process that has ended, at once', async () => {
+  it('is taken over immediately from a process that has ended', async () => {
     const lab = new Lab();
     const pid = Number(execFileSync('sh', ['-c', 'echo $$'], { encoding: 'utf8' }));
     leaveLock(lab, 7, { ...lab.owner, pid, incarnation: 'dead' });
     expect(await take(lab)).toEqual({ token: 8, holders: [] });
   });
 
-  it('is taken over from an owner whose pid another process has now', async () => {
+  it('is taken over from an owner whose pid was reused', async () => {
     const lab = new Lab();
     leaveLock(lab, 7, { ...lab.owner, processStart: 'long ago', incarnation: 'dead' });
     expect(await take(lab)).toEqual({ token: 8, holders: [] });
@@ -109,7 +109,7 @@ describe('the lock of a repository', () => {
   it.each([
     ['is alive', {}],
     ['is on another machine', { host: 'elsewhere', pid: 2 ** 22 + 1 }],
-  ])('is never taken from an owner that %s; waiting can be given up', async (_, change) => {
+  ])('is never taken from an owner that %s, and the wait can be aborted', async (_, change) => {
     const lab = new Lab();
     const owner = { ...lab.owner, incarnation: 'other', ...change };
     leaveLock(lab, 7, owner);
@@ -132,7 +132,7 @@ describe('the lock of a repository', () => {
     expect(readdirSync(lockFolder(lab))).toEqual(['7']);
   });
 
-  it('is left to those who wait when a call in the queue is given up', async () => {
+  it('goes to the next call in the queue if an earlier one is aborted', async () => {
     const lab = new Lab();
     const stop = new AbortController();
     const repository = await lab.open();
@@ -149,7 +149,7 @@ describe('the lock of a repository', () => {
     expect(await third).toMatchObject({ token: 2 });
   });
 
-  it('is held by one of four processes at a time', async () => {
+  it('is held by at most one of four processes at a time', async () => {
     const lab = new Lab();
     const rounds = 60;
     const workers = ['a', 'b', 'c', 'd'].map(
@@ -164,7 +164,7 @@ describe('the lock of a repository', () => {
     expect(readdirSync(lockFolder(lab)).filter(name => !/^\d+$/.test(name))).toEqual([]);
   });
 
-  it('is left to those who have waited longer, but not for ever', async () => {
+  it('is left to processes that have waited longer, but only for a limited time', async () => {
     const lab = new Lab();
     await take(lab);
     leaveTicket(lab, lab.owner);
@@ -180,7 +180,7 @@ describe('the lock of a repository', () => {
     expect(ticketsOf(lab)).toHaveLength(1);
   });
 
-  it('lets everybody see who waits, without sweeping the tickets of the dead', () => {
+  it('lists live waiting processes without removing tickets of dead ones', () => {
     const lab = new Lab();
     expect(waitingAt(lockFolder(lab))).toEqual([]);
     leaveTicket(lab, lab.owner);
@@ -190,14 +190,14 @@ describe('the lock of a repository', () => {
     expect(ticketsOf(lab)).toHaveLength(1);
   });
 
-  it('is not left to those who have ended', async () => {
+  it('is not left to processes that have ended', async () => {
     const lab = new Lab();
     leaveTicket(lab, { ...lab.owner, processStart: 'long ago' });
     expect((await take(lab)).token).toBe(1);
     expect(ticketsOf(lab)).toEqual([]);
   });
 
-  it('goes on after its holder was killed, once the git command that it left has ended', async () => {
+  it('is usable after its holder was killed, once the orphaned git command has ended', async () => {
     const lab = new Lab();
     execFileSync('mkfifo', [join(lab.folder, 'gate')]);
     const holder = new Worker({ task: 'hold', root: lab.root, name: 'holder', rounds: 1 });
@@ -218,8 +218,8 @@ describe('the lock of a repository', () => {
   });
 });
 
-describe('a lock that outlives the call that took it', () => {
-  it('is held until it is given back, and then goes to who has waited', async () => {
+describe('a lock that outlives the call that acquired it', () => {
+  it('is held until it is released, then goes to the waiting call', async () => {
     const lab = new Lab();
     const request = { repository: await lab.open(), owner: lab.owner, name: 'land' } as const;
     const first = await takeRepositoryLock(request);
@@ -229,10 +229,10 @@ describe('a lock that outlives the call that took it', () => {
       order.push('taken');
       return lock;
     });
-    order.push('given back');
+    order.push('released');
     first.release();
     const { token, release, isHeld } = await second;
-    expect(order).toEqual(['given back', 'taken']);
+    expect(order).toEqual(['released', 'taken']);
     expect([first.token, token]).toEqual([1, 2]);
     first.release();
     expect([first.isHeld(), isHeld()]).toEqual([false, true]);
@@ -240,7 +240,7 @@ describe('a lock that outlives the call that took it', () => {
     expect(isLockFree(request.repository, 'land')).toBe(true);
   });
 
-  it('goes to the next when its owner is left for dead, and is not given back by the dead', async () => {
+  it('goes to the next call if its owner is abandoned, and a late release has no effect', async () => {
     const lab = new Lab();
     const repository = await lab.open();
     const dead = { ...lab.owner, incarnation: `left-behind-${lab.folder}` };

@@ -17,11 +17,11 @@ import {
 } from './lock-file.ts';
 import type { Repository } from './repository.ts';
 
-/** Lets the calls of this process through one at a time, in the order in which they came. */
+/** Admits the calls of this process one at a time, in order of arrival. */
 class LocalQueue {
   readonly #tails = new Map<string, Promise<void>>();
 
-  /** Resolves with what lets the next one in. Rejects, having left the queue, when the signal is aborted. */
+  /** Resolves with a function that admits the next call. On abort, leaves the queue and rejects. */
   async enter(key: string, signal?: AbortSignal): Promise<() => void> {
     const before = this.#tails.get(key) ?? Promise.resolve();
     let leave = () => {};
@@ -58,7 +58,7 @@ async function orAborted(promise: Promise<void>, signal: AbortSignal | undefined
   }
 }
 
-/** `worktrees` is taken inside of `land`, never the other way round. */
+/** Names of the locks. To prevent a deadlock, `land` is never taken while `worktrees` is held. */
 export const repositoryLocks = ['land', 'worktrees'] as const;
 
 export interface LockRequest {
@@ -66,39 +66,39 @@ export interface LockRequest {
   readonly name: (typeof repositoryLocks)[number];
   readonly owner: Owner;
   readonly signal?: AbortSignal | undefined;
-  /** Called once if another process has the lock. */
+  /** Called once if another process holds the lock. */
   readonly onWait?: ((holder: Owner) => void) | undefined;
 }
 
 /** Proof that the lock is held. */
 export interface HeldLock {
-  /** Greater than that of everybody who held the lock before. */
+  /** Fencing token. Greater than the token of every earlier holder. */
   readonly token: number;
-  /** Its commands are marked as the holder's, so that they can be waited for if this process dies before them. */
+  /** Repository whose git commands carry the marker of the lock. If this process dies, the next holder awaits them. */
   readonly repository: Repository;
   isHeld(): boolean;
 }
 
-/** Whether whoever asks for the lock would have it at once, as far as other processes let him. */
+/** Whether no live process holds the lock. Calls of this process may still be queued for it. */
 export const isLockFree = (repository: Pick<Repository, 'commonDir'>, name: LockRequest['name']): boolean =>
   readLock(lockFolder(repository, name)).kind !== 'held';
 
-/** Where a lock of the repository is kept. */
+/** Returns the folder of a lock. */
 export const lockFolder = ({ commonDir }: Pick<Repository, 'commonDir'>, name: LockRequest['name']): string =>
   join(commonDir, 'reprise', 'locks', name);
 
 const pollMs = { first: 2, longest: 50 };
-/** How long a free lock is left to those who have waited longer, in case one of them is asleep. */
+/** Time that a free lock is left to processes that have waited longer, which may be asleep between two polls. */
 const courtesyMs = 150;
-/** How long commands of an owner that died may take to end by themselves. */
+/** Time that git commands of a dead owner have to end by themselves. */
 const orphanPatienceMs = 10_000;
 
 const localQueue = new LocalQueue();
 
 /**
- * Runs the body while no other process and no other call holds the lock of that name in the repository. A lock is taken
- * over only from an owner that is provably dead, never because of its age. Rejects with the signal's reason while it
- * waits; throws what the body throws.
+ * Runs the body while it holds the lock exclusively, across processes and calls. A lock is taken over only from an owner
+ * that is provably dead, never because of its age. Rejects with the signal's reason if aborted while it waits. Rethrows
+ * the error of the body.
  */
 export async function withRepositoryLock<T>(
   request: LockRequest,
@@ -112,13 +112,13 @@ export async function withRepositoryLock<T>(
   }
 }
 
-/** A lock that outlives the call that took it. */
+/** Lock that outlives the call that acquired it. */
 export interface TakenLock extends HeldLock {
-  /** Gives it back; nothing happens the second time. */
+  /** Releases the lock. Idempotent. */
   release(): void;
 }
 
-/** The same for whoever holds the lock across several calls. It is free again when its owner is left for dead. */
+/** Acquires a lock for several calls. The lock becomes free when it is released or its owner is abandoned. */
 export async function takeRepositoryLock(request: LockRequest): Promise<TakenLock> {
   const { release, leave, ...held } = await acquire(request);
   const forget = onAbandoned(request.owner.incarnation, leave);
@@ -196,8 +196,8 @@ const commandMarker = (folder: string, token: number): Marker => ({
 });
 
 /**
- * Killing a process leaves its git commands running. The next owner must not act beside them: they would meet in the
- * same worktree or ref. Only a hook that hangs is ended.
+ * Waits for git commands of a killed owner, which keep running and would race with the new owner for the same worktree or
+ * ref. Kills them only after a timeout, because then a hook hangs.
  */
 async function settleOrphans(marker: Marker, signal: AbortSignal | undefined): Promise<void> {
   const began = performance.now();
@@ -220,8 +220,8 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
 }
 
 /**
- * Who waits for a lock leaves a ticket beside it, named by the moment, and lets earlier ones go first. Without tickets
- * a process that takes the lock again and again would hardly ever leave it to another that looks now and then.
+ * Every waiting process leaves a ticket next to the lock, named by the time, and yields to earlier tickets. Without tickets,
+ * a process that takes the lock repeatedly would starve others, which only poll it.
  */
 function drawTicket(folder: string, owner: Owner): string {
   mkdirSync(folder, { recursive: true });
@@ -233,7 +233,7 @@ function drawTicket(folder: string, owner: Owner): string {
 
 const dropTicket = (folder: string, ticket: string): void => removeIfThere(join(folder, ticket));
 
-/** Whether somebody alive has waited for longer. Tickets of the dead are swept away. */
+/** Whether a live process has waited longer. Removes the tickets of dead processes. */
 function othersWaitLonger(folder: string, own: string | undefined): boolean {
   const earlier = namesIn(folder).filter(
     name => name.startsWith('wait.') && (own === undefined || name < own),
@@ -246,7 +246,7 @@ function othersWaitLonger(folder: string, own: string | undefined): boolean {
   });
 }
 
-/** Who waits, the longest first, as far as they may be alive. Nothing is swept away. */
+/** Returns the owners that wait for a lock, longest wait first, except dead ones. Removes no tickets. */
 export const waitingAt = (folder: string): readonly Owner[] =>
   namesIn(folder)
     .filter(name => name.startsWith('wait.'))

@@ -6,7 +6,7 @@ import { isBranchName, safeSegment, workspaceBranch, workspacePath } from './nam
 const gitTakes = (name: string): boolean =>
   !name.includes('\0') && spawnSync('git', ['check-ref-format', `refs/heads/${name}`]).status === 0;
 
-/** Names that are made of what git is particular about. */
+/** Names made of characters and words that are special to git. */
 const tricky = fc
   .array(fc.constantFrom(...'a ~^:?*[\\@{}./-\n\t\x7f"\'é', '..', '.lock', '@{', '//', 'HEAD', 'feat/x'), {
     minLength: 1,
@@ -14,7 +14,7 @@ const tricky = fc
   })
   .map(parts => parts.join(''));
 
-describe('the name of a branch', () => {
+describe('a branch name', () => {
   it('is accepted only if git accepts it', () => {
     const ours = new Set(['@', 'HEAD']);
     fc.assert(
@@ -30,22 +30,22 @@ describe('the name of a branch', () => {
   });
 
   it.each(['', '-x', '--force', '@', 'HEAD', '../up', 'a b', 'a\nb', 'a.lock', '/a'])(
-    'may not be %j',
+    'cannot be %j',
     name => {
       expect(isBranchName(name)).toBe(false);
     },
   );
 });
 
-describe('the name of a workspace', () => {
-  it('says workflow, run, step and worker', () => {
+describe('a workspace name', () => {
+  it('contains workflow, run, step and copy', () => {
     const name = { workflow: 'fix', run: 'bcd', step: 'deploy/build', worker: 2 };
     expect(workspaceBranch(name)).toBe('reprise/fix/bcd/deploy/build/worker_2');
     expect(workspacePath('/w', name)).toBe('/w/fix/bcd/deploy/build/worker_2');
     expect(workspaceBranch({ workflow: 'fix', run: 'bcd', step: 'build' })).toBe('reprise/fix/bcd/build');
   });
 
-  it('stays below its folder and is a branch, whatever the parts are', () => {
+  it('is a valid branch and a path below its folder, whatever its parts are', () => {
     const part = fc.oneof(tricky, fc.string({ unit: 'binary' }), fc.constantFrom('../..', '/etc', '-rf'));
     fc.assert(
       fc.property(fc.record({ workflow: part, run: part, step: part }), name => {
@@ -56,7 +56,7 @@ describe('the name of a workspace', () => {
     );
   });
 
-  it('differs wherever the parts do', () => {
+  it('differs if any part differs', () => {
     const names = [
       'a b',
       'a-b',

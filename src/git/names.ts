@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 
-/** What a workspace is for. */
+/** Parts of the name of a workspace. */
 interface WorkspaceName {
   readonly workflow: string;
   readonly run: string;
@@ -11,13 +11,13 @@ interface WorkspaceName {
   readonly worker?: number | undefined;
 }
 
-/** All branches that Reprise names itself are below it. */
+/** Prefix of all branches that Reprise creates. */
 export const branchPrefix = 'reprise/';
 
-/** `reprise/<workflow>/<run>/<step>[/worker_<i>]`; different names give different branches. */
+/** Returns `reprise/<workflow>/<run>/<step>[/worker_<i>]`. Different names give different branches. */
 export const workspaceBranch = (name: WorkspaceName): string => `${branchPrefix}${segments(name).join('/')}`;
 
-/** `<folder>/<workflow>/<run>/<step>[/worker_<i>]`; different names give different folders. */
+/** Returns `<folder>/<workflow>/<run>/<step>[/worker_<i>]`. Different names give different folders. */
 export const workspacePath = (folder: string, name: WorkspaceName): string => join(folder, ...segments(name));
 
 const segments = ({ workflow, run, step, worker }: WorkspaceName): readonly string[] => [
@@ -30,8 +30,8 @@ const segments = ({ workflow, run, step, worker }: WorkspaceName): readonly stri
 const longestSegment = 60;
 
 /**
- * One part of a branch or path that git, shells and file systems all take. Whatever had to be changed gets a digest of
- * the original, so that two names never meet.
+ * Returns a segment of a branch or path that git, shells and file systems accept. A changed text gets a digest of the
+ * original, so that different texts never collide.
  */
 export function safeSegment(text: string, reserved?: RegExp): string {
   const plain = text
@@ -48,31 +48,31 @@ export function safeSegment(text: string, reserved?: RegExp): string {
   return short === '' ? digest : `${short}-${digest}`;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what git refuses
+// biome-ignore lint/suspicious/noControlCharactersInRegex: git refuses control characters
 const refused = /[\x00-\x20\x7f~^:?*[\\]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)|^[./-]|[./]$/;
 
-/** Whether git takes it as the name of a branch, and nothing takes it for something else. */
+/** Whether git accepts the name for a branch and never mistakes it for an option or another revision. */
 export const isBranchName = (name: string): boolean =>
   name !== '' && name !== '@' && name !== 'HEAD' && !refused.test(name);
 
-/** A file name as it can stand in a message: quoted as soon as it could be misread, or could steer a terminal. */
+/** Returns a file name for a message. Quotes names that could be misread or could control a terminal. */
 export const printable = (name: string): string =>
   /^[\p{L}\p{N}_./@+ -]+$/u.test(name) && name.trim() === name ? name : escaped(name);
 
-/** JSON leaves some control characters as they are. */
+/** Escapes all control and format characters, some of which JSON does not escape. */
 const escaped = (text: string): string =>
   JSON.stringify(text).replace(
     /\p{Cc}|\p{Cf}/gu,
     char => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
   );
 
-/** One word of a command that a person can paste into a shell. */
+/** Quotes a word for a command that is pasted into a shell. */
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** A path as git reads it in its settings, and in lists of folders, where colons would separate. */
+/** Quotes a path for git's settings and for lists of folders, which are separated by colons. */
 export const quotedPath = (path: string): string =>
   `"${path.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 
-/** Who commits what a step left uncommitted. */
+/** Committer of changes that a step left uncommitted. */
 export const committer = { name: 'Reprise', email: 'reprise@localhost' } as const;

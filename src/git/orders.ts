@@ -3,53 +3,58 @@ import type { ShellCommand } from '../workflow/index.ts';
 import type { ReadyLanding } from './landing/landing.ts';
 import type { WorkFolder } from './workspace/save.ts';
 
-/** A landing under way, as all its effects name it; the lock is held under the key until it is given back. */
+/** Identity of a landing in all of its effects. The lock is held under the key until it is released. */
 interface LandingRef {
   readonly key: string;
   readonly lease: Lease;
 }
 
-/** `land.lock` gives `LockResult`; `land.unlock` takes the key alone. */
+/** Arguments of `land.lock`, which returns `LockResult`. `land.unlock` takes only the key. */
 export interface LockOrder extends LandingRef {
   readonly unit: WorkUnit;
 }
 
-/** `land.prepare` gives `PrepareResult`. */
+/** Arguments of `land.prepare`, which returns `PrepareResult`. */
 export interface PrepareOrder extends LandingRef {
-  /** With the work. */
+  /** Source branch. */
   readonly branch: string;
-  /** The branch to land on. */
+  /** Target branch. */
   readonly onto: string;
-  /** Somebody else is to land it, so that no checkout of that branch can be in the way. */
+  /** Whether the target will not be moved, so that its checkout cannot block the landing. */
   readonly leavesBranch?: boolean | undefined;
 }
 
-/** `land.verify` gives `VerifyResult`. */
+/** Arguments of `land.verify`, which returns `VerifyResult`. */
 export interface VerifyOrder extends LandingRef {
   readonly runId: string;
   readonly unit: WorkUnit;
+  /** Source branch. */
   readonly branch: string;
+  /** Tip of the rebased work. */
   readonly commit: string;
   readonly command: ShellCommand;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** `land.move` gives `MoveEnd`, and `land.confirm` gives `ConfirmEnd`. */
+/** Arguments of `land.move`, which returns `MoveEnd`, and of `land.confirm`, which returns `ConfirmEnd`. */
 export interface MoveOrder extends LandingRef {
   readonly runId: string;
+  /** Source branch. */
   readonly branch: string;
+  /** Target branch. */
   readonly onto: string;
   readonly ready: ReadyLanding;
-  /** Without which it may not be landed any more. */
+  /** Claim of the task, which must still be held to land. */
   readonly claim?: { readonly task: string; readonly token: number } | undefined;
 }
 
 export interface WorkUnit {
   /** Path of the step. */
   readonly step: string;
+  /** Index of a fanned-out copy. */
   readonly worker?: number | undefined;
   readonly attempt: number;
-  /** What it is done for, if that outlives the step: recordings are found by it, whoever does the work. */
+  /** Task that outlives the step. Recordings are matched by it, regardless of the step that does the work. */
   readonly task?: string | undefined;
 }
 
@@ -60,10 +65,10 @@ export interface WorkspaceOrder extends WorkFolder {
 }
 
 export interface PreparedWorkspace {
-  /** It was there, with whatever had been done in it. */
+  /** Whether the workspace existed, possibly with work in it. */
   readonly isFound: boolean;
-  /** The setup has been run in it. */
+  /** Whether the setup commands have run in it. */
   readonly isSetUp: boolean;
-  /** Nobody else could make or remove a worktree meanwhile. */
+  /** Whether the lock was held throughout, so that no other process created or removed a worktree meanwhile. */
   readonly wasAlone: boolean;
 }

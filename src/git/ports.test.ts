@@ -2,13 +2,13 @@ import { createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { findPortRange } from './ports.ts';
 
-it('the same key gets the same ports, as long as nobody has them', async () => {
+it('returns the same ports for the same key while they are free', async () => {
   const range = await findPortRange({ key: 'r1/build/0' });
   expect(range.last - range.first).toBe(9);
   expect(await findPortRange({ key: 'r1/build/0' })).toEqual(range);
 });
 
-it('ports that others were given, or listen on, are passed over', async () => {
+it('skips ports that are assigned to other keys or in use', async () => {
   const range = await findPortRange({ key: 'r1/build/0', size: 4 });
   const next = await findPortRange({ key: 'r1/build/0', size: 4, taken: [range] });
   expect(next.first).toBeGreaterThan(range.last);

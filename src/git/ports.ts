@@ -8,17 +8,17 @@ export interface PortRange {
 }
 
 export interface PortRequest {
-  /** What the ports are for, such as `<run>/<step>/<worker>`: the same key tries the same ports first. */
+  /** User of the ports, such as `<run>/<step>/<copy>`. The same key tries the same ports first. */
   readonly key: string;
   readonly size?: number | undefined;
-  /** Ranges that others were given and may not listen on yet. */
+  /** Ranges that are assigned to other keys, even if no process listens on them yet. */
   readonly taken?: readonly PortRange[] | undefined;
 }
 
-/** Below the ports that the system hands out by itself. */
+/** Range below the ephemeral ports of the system. */
 const space: PortRange = { first: 20_000, last: 31_999 };
 
-/** Ports next to each other that nobody listens on. Throws WORKSPACE_FAILED if there are none. */
+/** Finds consecutive ports that no process listens on. Throws WORKSPACE_FAILED if there are none. */
 export async function findPortRange({ key, size = 10, taken = [] }: PortRequest): Promise<PortRange> {
   const slots = Math.floor((space.last - space.first + 1) / size);
   const begin = createHash('sha256').update(key).digest().readUInt32BE() % slots;
@@ -30,7 +30,7 @@ export async function findPortRange({ key, size = 10, taken = [] }: PortRequest)
   }
   throw new RepriseError(
     'WORKSPACE_FAILED',
-    `no ${size} free ports between ${space.first} and ${space.last}`,
+    `there are no ${size} consecutive free ports between ${space.first} and ${space.last}`,
   );
 }
 
@@ -39,7 +39,7 @@ async function isFree({ first, last }: PortRange): Promise<boolean> {
   return true;
 }
 
-/** Without a host: on all addresses, so that a listener on any of them is noticed. */
+/** Binds to all addresses, so that a listener on any of them is detected. */
 const canListen = (port: number): Promise<boolean> =>
   new Promise(resolve => {
     const server = createServer();

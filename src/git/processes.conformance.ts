@@ -10,7 +10,7 @@ const program = await programOf(join(import.meta.dirname, 'fixtures/worker.ts'))
 
 export type Line = Readonly<Record<string, unknown>>;
 
-/** One process of several that share a repository. */
+/** One of several processes that share a repository. */
 export class Worker {
   readonly lines: Line[] = [];
   readonly #child: ChildProcess;
@@ -34,7 +34,7 @@ export class Worker {
     onTestFinished(() => this.kill());
   }
 
-  /** Resolves when it has printed that many lines, the first of which says that it is ready. */
+  /** Resolves when the process has printed `count` lines. The first line reports that it is ready. */
   async printed(count: number): Promise<void> {
     while (this.lines.length < count) {
       const line = new Promise<'line'>(resolve => {
@@ -69,7 +69,7 @@ export class Worker {
   }
 }
 
-/** Starts all of them at the same moment, and waits until they have ended without an error. */
+/** Starts all processes at the same moment, and waits until they have ended without an error. */
 export async function runTogether(workers: readonly Worker[]): Promise<void> {
   await Promise.all(workers.map(each => each.printed(1)));
   for (const each of workers) each.start();

@@ -18,7 +18,7 @@ async function pushLab() {
     push: (commit: string, changes: { remote?: string; branch?: string } = {}) =>
       pushBranch({ git, remote: 'origin', branch, commit, ...changes }),
     there: () => lab.gitAt(remote, 'rev-parse', '--verify', `refs/heads/${branch}`),
-    /** A commit beside main. */
+    /** Creates a commit that is not on main. */
     commit: (name: string) => {
       const commit = lab.commit(lab.root, name, 'x\n');
       lab.git('reset', '--quiet', '--hard', 'HEAD~1');
@@ -27,8 +27,8 @@ async function pushLab() {
   };
 }
 
-describe('pushing a branch', () => {
-  it('brings it to the remote, and replaces what it had brought before', async () => {
+describe('a push', () => {
+  it('creates the branch on the remote, and overwrites what it pushed before', async () => {
     const { push, there, commit, lab, remote } = await pushLab();
     const [one, two] = [commit('b.txt'), commit('c.txt')];
     expect(await push(one)).toEqual({ remote: 'origin', branch, commit: one });
@@ -39,14 +39,14 @@ describe('pushing a branch', () => {
     expect(lab.git('branch', '--list')).toBe('* main');
   });
 
-  it('replaces nothing that somebody else has brought there', async () => {
+  it('never overwrites commits that another repository pushed', async () => {
     const { lab, remote, push, there, commit } = await pushLab();
     const [one, two, other] = [commit('b.txt'), commit('c.txt'), commit('d.txt')];
     lab.git('push', '--quiet', remote, `${other}:refs/heads/${branch}`);
     const refusal = {
       code: 'CANNOT_LAND',
-      message: `origin did not take ${branch}: [rejected] (stale info)`,
-      hint: `somebody else has pushed to it; look at that first: git fetch origin '${branch}'`,
+      message: `cannot push ${branch} to origin: [rejected] (stale info)`,
+      hint: `the branch has changed on the remote; check it first: git fetch origin '${branch}'`,
     };
     await expect(push(one)).rejects.toMatchObject(refusal);
     lab.git('push', '--quiet', remote, `:refs/heads/${branch}`);
@@ -56,20 +56,20 @@ describe('pushing a branch', () => {
     expect(there()).toBe(other);
   });
 
-  it('needs a remote of that name', async () => {
+  it('requires an existing remote', async () => {
     const { lab, push, commit } = await pushLab();
     const one = commit('b.txt');
     await expect(push(one, { remote: 'upstream' })).rejects.toMatchObject({
       code: 'CANNOT_LAND',
       message: 'there is no remote "upstream" to push to',
-      hint: 'there is origin: name one of them, or add it with git remote add',
+      hint: 'use an existing remote (origin), or add it: git remote add upstream <url>',
     });
     await expect(push(one, { remote: '--all' })).rejects.toThrow('there is no remote');
     lab.git('remote', 'remove', 'origin');
-    await expect(push(one)).rejects.toMatchObject({ hint: 'add it: git remote add origin <address>' });
+    await expect(push(one)).rejects.toMatchObject({ hint: 'add it: git remote add origin <url>' });
   });
 
-  it('says so if the remote is gone, or a hook refuses', async () => {
+  it('reports that a hook rejects it, or that the remote is unreachable', async () => {
     const { push, commit, remote } = await pushLab();
     const one = commit('b.txt');
     const hook = join(remote, 'hooks/update');
@@ -83,11 +83,11 @@ describe('pushing a branch', () => {
     await expect(push(one)).rejects.toMatchObject({
       code: 'GIT_FAILED',
       message: expect.stringContaining('cannot push to origin: '),
-      hint: 'see whether it can be reached: git ls-remote origin',
+      hint: 'check the connection: git ls-remote origin',
     });
   });
 
-  it.each(['main', 'reprise/../main', 'reprise/', '--mirror', ''])('is not done with %j', async name => {
+  it.each(['main', 'reprise/../main', 'reprise/', '--mirror', ''])('refuses the branch %j', async name => {
     const { lab, push, remote } = await pushLab();
     await expect(push(lab.git('rev-parse', 'main'), { branch: name })).rejects.toThrow(
       'is not a branch of Reprise',

@@ -5,9 +5,9 @@ import { resolveCommit } from './repository.ts';
 
 export interface PushRequest {
   readonly git: Git;
-  /** The name of a remote. */
+  /** Name of the remote. */
   readonly remote: string;
-  /** One of Reprise's own; it has the same name there. */
+  /** Branch of Reprise. It gets the same name on the remote. */
   readonly branch: string;
   readonly commit: string;
   readonly signal?: AbortSignal | undefined;
@@ -20,33 +20,33 @@ export interface PushResult {
 }
 
 /**
- * Brings a commit to a branch of a remote. What is there already is replaced only if it is what this repository last saw
- * there, and only below `reprise/`. Hooks of the user run. Throws CANNOT_LAND if there is no such remote or it refuses,
+ * Pushes a commit to a branch below `reprise/` on a remote. The branch is overwritten only if it is at the commit that this
+ * repository last saw there. Hooks of the user run. Throws CANNOT_LAND if the remote does not exist or rejects the push,
  * GIT_FAILED if it cannot be reached.
  */
 export async function pushBranch({ git, remote, branch, commit, signal }: PushRequest): Promise<PushResult> {
   if (!isBranchName(branch) || !branch.startsWith(branchPrefix)) {
-    throw refused(`${JSON.stringify(branch)} is not a branch of Reprise, and is not pushed`);
+    throw refused(`cannot push ${JSON.stringify(branch)}: it is not a branch of Reprise`);
   }
   await refuseUnknownRemote(git, remote);
   const ref = `refs/heads/${branch}`;
-  // None: then there must be none over there either.
+  // Empty if this repository never saw the branch: then it must not exist on the remote.
   const seen = (await resolveCommit(git, `refs/remotes/${remote}/${branch}`)) ?? '';
   const lease = `--force-with-lease=${ref}:${seen}`;
   const args = ['push', '--porcelain', '--no-follow-tags', lease, '--', remote, `${commit}:${ref}`];
   const { code, stdout, stderr } = await git.run(args, { signal });
   if (code === 0) return { remote, branch, commit };
-  const said = /^!\t\S+\t(.*)$/m.exec(stdout)?.[1];
-  if (said === undefined) {
+  const rejection = /^!\t\S+\t(.*)$/m.exec(stdout)?.[1];
+  if (rejection === undefined) {
     throw new RepriseError('GIT_FAILED', `cannot push to ${remote}: ${lastLines(stderr)}`, {
-      hint: `see whether it can be reached: git ls-remote ${shellWord(remote)}`,
+      hint: `check the connection: git ls-remote ${shellWord(remote)}`,
     });
   }
   throw refused(
-    `${remote} did not take ${branch}: ${said}`,
-    said.includes('stale info')
-      ? `somebody else has pushed to it; look at that first: git fetch ${shellWord(remote)} ${shellWord(branch)}`
-      : `see why: git push ${shellWord(remote)} ${shellWord(branch)}`,
+    `cannot push ${branch} to ${remote}: ${rejection}`,
+    rejection.includes('stale info')
+      ? `the branch has changed on the remote; check it first: git fetch ${shellWord(remote)} ${shellWord(branch)}`
+      : `to see the reason: git push ${shellWord(remote)} ${shellWord(branch)}`,
   );
 }
 
@@ -56,8 +56,8 @@ async function refuseUnknownRemote(git: Git, remote: string): Promise<void> {
   throw refused(
     `there is no remote ${JSON.stringify(remote)} to push to`,
     names.length === 0
-      ? 'add it: git remote add origin <address>'
-      : `there is ${names.join(', ')}: name one of them, or add it with git remote add`,
+      ? `add it: git remote add ${shellWord(remote)} <url>`
+      : `use an existing remote (${names.join(', ')}), or add it: git remote add ${shellWord(remote)} <url>`,
   );
 }
 

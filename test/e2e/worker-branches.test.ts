@@ -136,7 +136,7 @@ describe('a worker refuses', () => {
     symlinkSync(process.execPath, join(lab.root, 'bin', 'node'));
     const { code, stderr } = await lab.run(['worker'], { env: { PATH: join(lab.root, 'bin') } });
     expect(`${stderr}exit ${code}`).toMatchInlineSnapshot(`
-      "error[GIT_NOT_FOUND]: there is no git on the PATH
+      "error[GIT_NOT_FOUND]: git is not on the PATH
         hint: install git 2.38 or newer: https://git-scm.com/downloads
       exit 1"
     `);
