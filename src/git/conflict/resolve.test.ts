@@ -494,54 +494,51 @@ describe('a call that is repeated because its result was lost', () => {
     expect(lab.gitAt(path, 'status', '--porcelain')).toBe('?? later.txt');
   });
 
-  it.each(['HEAD', 'index', 'files', 'mark'])(
-    'repeats an interrupted layout from before %s was written',
-    async lost => {
-      const { lab, path, gitDir, begin, proceed, branch } = await conflictLab({
-        'a.txt': 'a\n',
-        'b.txt': 'b\n',
-      });
-      lab.commit(path, 'a.txt', 'work a\n');
-      lab.commit(path, 'b.txt', 'work b\n');
-      lab.commit(lab.root, 'a.txt', 'main a\n');
-      lab.commit(lab.root, 'b.txt', 'main b\n');
-      const first = await begin();
-      lab.write('a.txt', 'both a\n', path);
-      const before = {
-        head: lab.gitAt(path, 'rev-parse', 'HEAD'),
-        index: readFileSync(join(gitDir, 'index')),
-      };
-      const second = await proceed(first);
-      if (second.kind !== 'conflict') throw new Error(second.kind);
-      // The state that a crash during the layout leaves behind.
-      const mark = join(gitDir, 'reprise-resolution.json');
-      const { after } = JSON.parse(readFileSync(mark, 'utf8'));
-      const { at, commit, tree, rest, isWhole, subject, labels, files, ...begun } = second.resolution;
-      const conflict = {
-        kind: 'conflict',
-        ...{ at, commit, tree, rest, isWhole, subject },
-        files: ['b.txt'],
-        stages: [2, 3].map(stage => ({ path: 'b.txt', stage, mode: '100644', id: 'x' })),
-        sides: { ours: 'x', theirs: commit },
-      };
-      const draft = { ...begun, ontoName: labels.ours, conflict };
-      writeFileSync(mark, JSON.stringify({ after, value: { kind: 'laying-out', draft } }));
-      if (lost !== 'mark') {
-        lab.write('b.txt', 'main b\n', path);
-        if (lost !== 'files') writeFileSync(join(gitDir, 'index'), before.index);
-        if (lost === 'HEAD') lab.gitAt(path, 'update-ref', '--no-deref', 'HEAD', before.head);
-      }
-      const again = await proceed(first);
-      expect(again).toMatchObject({ kind: 'conflict', resolution: { at, commit, files } });
-      expect(lab.gitAt(path, 'rev-parse', 'HEAD')).toBe(at);
-      expect(readFileSync(join(path, 'b.txt'), 'utf8')).toContain('=======');
-      lab.write('b.txt', 'both b\n', path);
-      if (again.kind !== 'conflict') return;
-      expect(await proceed(again.resolution)).toMatchObject({ kind: 'resolved' });
-      expect(lab.git('show', `${branch}:b.txt`)).toBe('both b');
-      expect(lab.git('show', `${branch}~1:a.txt`)).toBe('both a');
-    },
-  );
+  it.each(['HEAD', 'index', 'files', 'mark'])('repeats a layout interrupted before %s', async lost => {
+    const { lab, path, gitDir, begin, proceed, branch } = await conflictLab({
+      'a.txt': 'a\n',
+      'b.txt': 'b\n',
+    });
+    lab.commit(path, 'a.txt', 'work a\n');
+    lab.commit(path, 'b.txt', 'work b\n');
+    lab.commit(lab.root, 'a.txt', 'main a\n');
+    lab.commit(lab.root, 'b.txt', 'main b\n');
+    const first = await begin();
+    lab.write('a.txt', 'both a\n', path);
+    const before = {
+      head: lab.gitAt(path, 'rev-parse', 'HEAD'),
+      index: readFileSync(join(gitDir, 'index')),
+    };
+    const second = await proceed(first);
+    if (second.kind !== 'conflict') throw new Error(second.kind);
+    // The state that a crash during the layout leaves behind.
+    const mark = join(gitDir, 'reprise-resolution.json');
+    const { after } = JSON.parse(readFileSync(mark, 'utf8'));
+    const { at, commit, tree, rest, isWhole, subject, labels, files, ...begun } = second.resolution;
+    const conflict = {
+      kind: 'conflict',
+      ...{ at, commit, tree, rest, isWhole, subject },
+      files: ['b.txt'],
+      stages: [2, 3].map(stage => ({ path: 'b.txt', stage, mode: '100644', id: 'x' })),
+      sides: { ours: 'x', theirs: commit },
+    };
+    const draft = { ...begun, ontoName: labels.ours, conflict };
+    writeFileSync(mark, JSON.stringify({ after, value: { kind: 'laying-out', draft } }));
+    if (lost !== 'mark') {
+      lab.write('b.txt', 'main b\n', path);
+      if (lost !== 'files') writeFileSync(join(gitDir, 'index'), before.index);
+      if (lost === 'HEAD') lab.gitAt(path, 'update-ref', '--no-deref', 'HEAD', before.head);
+    }
+    const again = await proceed(first);
+    expect(again).toMatchObject({ kind: 'conflict', resolution: { at, commit, files } });
+    expect(lab.gitAt(path, 'rev-parse', 'HEAD')).toBe(at);
+    expect(readFileSync(join(path, 'b.txt'), 'utf8')).toContain('=======');
+    lab.write('b.txt', 'both b\n', path);
+    if (again.kind !== 'conflict') return;
+    expect(await proceed(again.resolution)).toMatchObject({ kind: 'resolved' });
+    expect(lab.git('show', `${branch}:b.txt`)).toBe('both b');
+    expect(lab.git('show', `${branch}~1:a.txt`)).toBe('both a');
+  });
 
   it('completes an interrupted move of the branch', async () => {
     const { lab, path, begin, proceed, branch, state } = await conflictLab();

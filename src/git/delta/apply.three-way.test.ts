@@ -4,7 +4,7 @@ import { apply, type Checkout, furnished, lines, noticeable, record } from './te
 /** Clone with one more commit, which adds a file and changes a line in a file that sessions change too. */
 function otherBase(checkout: Checkout): Checkout {
   const other = checkout.clone('the second');
-  other.write('landed meanwhile.txt', 'by somebody else\n');
+  other.write('landed meanwhile.txt', 'by another run\n');
   other.write('src/a.txt', lines('a', 40).replace('a 35\n', 'a changed meanwhile\n'));
   other.commit('Landed meanwhile');
   return other;

@@ -113,7 +113,7 @@ describe('a refused landing', () => {
     const before = lab.git.fingerprint();
     const unit = landing(lab, branch);
     expect(await unit.work()).toMatchObject(
-      refused(/does not fit.*a\.txt/, new RegExp(`rebase main.*reprise land ${lab.runId} fix`, 's')),
+      refused(/cannot rebase.*onto main: conflicts in a\.txt/, new RegExp(`rebase main.*reprise land ${lab.runId} fix`, 's')),
     );
     expect(unit.of('landing.ended')).toMatchObject([{ outcome: 'conflict', message: expect.any(String) }]);
     expect(lab.git.fingerprint()).toEqual(before);
@@ -124,7 +124,7 @@ describe('a refused landing', () => {
     const branch = await branchOf(lab, 'echo two > b.txt');
     const verify = command('echo red tests; exit 1');
     expect(await landing(lab, branch, landBody({ verify })).work()).toMatchObject(
-      refused(/did not pass.*red tests/s, /reprise land/),
+      refused(/verification failed.*red tests/s, /reprise land/),
     );
     expect(lab.git.git('log', '--format=%s', 'main')).toBe('Begin');
   });
