@@ -90,7 +90,7 @@ export const lockFolder = ({ commonDir }: Pick<Repository, 'commonDir'>, name: L
 const pollMs = { first: 2, longest: 50 };
 /** Time that a free lock is left to processes that have waited longer, which may be asleep between two polls. */
 const courtesyMs = 150;
-/** Time that git commands of a dead owner have to end by themselves. */
+/** Time for git commands of a dead owner to end by themselves. */
 const orphanPatienceMs = 10_000;
 
 const localQueue = new LocalQueue();
@@ -197,7 +197,7 @@ const commandMarker = (folder: string, token: number): Marker => ({
 
 /**
  * Waits for git commands of a killed owner, which keep running and would race with the new owner for the same worktree or
- * ref. Kills them only after a timeout, because then a hook hangs.
+ * ref. Kills them only after a timeout, which indicates a hanging hook.
  */
 async function settleOrphans(marker: Marker, signal: AbortSignal | undefined): Promise<void> {
   const began = performance.now();

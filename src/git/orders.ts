@@ -54,7 +54,7 @@ export interface WorkUnit {
   /** Index of a fanned-out copy. */
   readonly worker?: number | undefined;
   readonly attempt: number;
-  /** Task that outlives the step. Recordings are matched by it, regardless of the step that does the work. */
+  /** Task that the work belongs to, if it outlives the step. Recordings are matched by it, whichever worker runs it. */
   readonly task?: string | undefined;
 }
 

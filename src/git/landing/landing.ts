@@ -3,9 +3,9 @@ import { printable, shellWord } from '../names.ts';
 import type { CheckoutBlocked } from './move-branch.ts';
 
 /**
- * The landing protocol. `lock` comes first, `prepare`, `verify` and `move` repeat until one of them decides the landing,
- * and `unlock` comes last. Each phase is one effect, so other processes may act between any two of them. Phases exchange
- * plain data.
+ * The landing protocol. `lock` comes first. Then `prepare`, `verify` and `move` run until one of them settles the landing,
+ * and repeat if the target moves meanwhile. `unlock` comes last. Each phase is one effect with plain data as its result,
+ * so other processes may act between any two phases.
  *
  * The source is the branch or commit with the work. The target is the branch that the work lands on.
  */

@@ -38,8 +38,8 @@ export interface CheckoutBlocked {
 }
 
 /**
- * Predicts, without writing anything, whether a checkout blocks the move: a file of the move has uncommitted changes or is
- * untracked there. Called before expensive work such as a verification.
+ * Predicts, without writing anything, whether a checkout blocks the move, because a file that the move changes has
+ * uncommitted changes or is untracked there. Called before expensive work such as a verification.
  */
 export async function obstacle(move: MoveBranchRequest): Promise<CheckoutBlocked | undefined> {
   const checkout = await checkoutOfBranch(move);

@@ -113,7 +113,10 @@ describe('a refused landing', () => {
     const before = lab.git.fingerprint();
     const unit = landing(lab, branch);
     expect(await unit.work()).toMatchObject(
-      refused(/cannot rebase.*onto main: conflicts in a\.txt/, new RegExp(`rebase main.*reprise land ${lab.runId} fix`, 's')),
+      refused(
+        /cannot rebase.*onto main: conflicts in a\.txt/,
+        new RegExp(`rebase main.*reprise land ${lab.runId} fix`, 's'),
+      ),
     );
     expect(unit.of('landing.ended')).toMatchObject([{ outcome: 'conflict', message: expect.any(String) }]);
     expect(lab.git.fingerprint()).toEqual(before);
