@@ -72,7 +72,7 @@ export const dialogues: Readonly<Record<string, () => ModelScript>> = {
         },
       ],
       [solvingTheConflict]: [
-        { say: 'Somebody made the greeting casual meanwhile.', actions: [{ read: 'greeting.txt' }] },
+        { say: 'Another task made the greeting casual.', actions: [{ read: 'greeting.txt' }] },
         { actions: [{ write: { path: 'greeting.txt', content: 'Hi, and good morning!\n' } }] },
         { say: 'The greeting is casual and polite now.\n<next>land</next>' },
       ],
