@@ -44,26 +44,28 @@ interface Event {
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
-/** A repository in which agents are programs, and what they did can be told from marks that are in no checkout. */
+/** Repository whose agents are shell scripts. They log to the file `$MARKS`, which is in no checkout. */
 export interface AgentProject extends TestProject {
   git(...args: readonly string[]): string;
-  /** Everything of the user's checkout that a run must leave alone. */
+  /** Fingerprint of everything in the user's checkout that a run must not change. */
   checkout(): string;
-  /** Runs a command with `--json`, to its end. */
+  /** Runs a command with `--json` and returns its parsed result. */
   outcome(args: readonly string[], options?: CliOptions): Promise<Outcome>;
-  /** Runs a command with the variables that agents need. */
+  /** Runs a command with `$MARKS` set. */
   cli(args: readonly string[], options?: CliOptions): Promise<CliResult>;
+  /** Starts a command with `$MARKS` set. */
   begin(args: readonly string[], options?: CliOptions): RunningCli;
-  /** The lines that agents have left so far. */
+  /** Lines that agents have written to `$MARKS` so far. */
   marks(): readonly string[];
-  /** Tells agents something while they run: `$MARKS.<name>`. */
+  /** Writes the file `$MARKS.<name>`, which running agents can read. */
   tell(name: string, text: string): void;
+  /** Text of the file `$MARKS.<name>`. */
   told(name: string): string;
-  /** Ids of processes that were started in the course of a run and are still there. */
+  /** Ids of processes that a run started and that are still alive. */
   leftRunning(): readonly number[];
 }
 
-/** `agents` are shell scripts by name; each gets its prompt in `$prompt`. */
+/** Creates the repository. `agents` maps names to shell scripts, which find their prompt in `$prompt`. */
 export function agentProject({
   agents = {},
   files = {},
@@ -96,7 +98,7 @@ export function agentProject({
   git('config', 'user.name', 'ana');
   git('config', 'user.email', 'ana@example.com');
   git('add', '--all');
-  git('commit', '--quiet', '--message', 'begin');
+  git('commit', '--quiet', '--message', 'Initial commit');
   const marksFile = join(root, '.git', 'marks');
   writeFileSync(marksFile, '');
   const withMarks = (options: CliOptions = {}): CliOptions => ({
@@ -147,7 +149,7 @@ function checkoutOf(root: string, git: (...args: string[]) => string): string {
   ].join('\n');
 }
 
-/** By what is in their environment, so that also what has left its process group is found. */
+/** Searches by environment variable, which also finds processes that have left their process group. */
 function processesWith(variable: string): readonly number[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))

@@ -2,59 +2,59 @@ import { describe, expect, it } from 'vitest';
 import { type AgentProject, agentProject, fanOutOf, toOutcome } from './agent-project.ts';
 import { type RunningCli, until } from './run-inline.ts';
 
-/** Waits until as many have begun as `$MARKS.together` says, so that they provably run at the same time. */
-const tell = `
+/** Waits until `$MARKS.together` copies have started, which proves that they run in parallel. */
+const reporter = `
 echo "begin $REPRISE_WORKER $(pwd) $$" >> "$MARKS"
 until [ "$(grep -c '^begin' "$MARKS")" -ge "$(cat "$MARKS.together")" ]; do sleep 0.02; done
-echo "by worker $REPRISE_WORKER" > same.txt
+echo "by copy $REPRISE_WORKER" > same.txt
 printf '%s' "$prompt" > "$MARKS.prompt$REPRISE_WORKER"
 echo "end $REPRISE_WORKER" >> "$MARKS"
-printf '{"type":"result","text":"told","output":{"pwd":"%s","variable":"%s","pid":%s}}\\n' "$(pwd -P)" "$PWD" $$
+printf '{"type":"result","text":"reported","output":{"pwd":"%s","variable":"%s","pid":%s}}\\n' "$(pwd -P)" "$PWD" $$
 `;
 
-describe('concurrency: 3', () => {
-  it('runs three workers at once, each with the same prompt in a workspace of its own', async () => {
+describe('a step with `concurrency: 3`', () => {
+  it('runs three copies in parallel, with the same prompt and each in its own workspace', async () => {
     const project = agentProject({
-      agents: { tell },
+      agents: { reporter },
       files: {
         'w.yaml': `
 inputs: { what: { type: string } }
 steps:
-  - { id: fix, agent: tell, prompt: "Do \${{ inputs.what }}, ünd\\n  no more \\n", concurrency: 3, output: { type: object } }
+  - { id: fix, agent: reporter, prompt: "Rename \${{ inputs.what }}, änd\\n  nothing else \\n", concurrency: 3, output: { type: object } }
 `,
       },
     });
     project.tell('together', '3');
     const before = project.checkout();
-    const outcome = await project.outcome(['run', 'w.yaml', '-i', 'what=$HOME "it"\nnow']);
+    const outcome = await project.outcome(['run', 'w.yaml', '-i', 'what=$HOME "here"\nnow']);
     expect(outcome).toMatchObject({ code: 0, status: 'completed' });
     const fan = fanOutOf(outcome, 'fix');
     expect(fan).toMatchObject({ total_workers: 3, success_count: 3, fail_count: 0, cancelled_count: 0 });
-    // None ended before all had begun.
+    // No copy ended before all three had started.
     expect(project.marks().findIndex(mark => mark.startsWith('end'))).toBe(3);
     const workspaces = fan.worker_results.map(({ index, status, output, workspace, branch }) => {
       expect(status).toBe('completed');
       expect(output).toMatchObject({ pwd: workspace, variable: workspace });
       expect(workspace).toBe(`${project.root}/.reprise/workspaces/w/${outcome.run}/fix/worker_${index}`);
-      expect(project.git('show', `${branch}:same.txt`)).toBe(`by worker ${index}`);
+      expect(project.git('show', `${branch}:same.txt`)).toBe(`by copy ${index}`);
       return workspace;
     });
     expect(new Set(workspaces).size).toBe(3);
     expect(new Set(fan.worker_results.map(({ output }) => output?.['pid'])).size).toBe(3);
     for (const index of [0, 1, 2])
-      expect(project.told(`prompt${index}`)).toBe('Do $HOME "it"\nnow, ünd\n  no more \n');
+      expect(project.told(`prompt${index}`)).toBe('Rename $HOME "here"\nnow, änd\n  nothing else \n');
     expect(project.checkout()).toBe(before);
   });
 });
 
-describe('concurrency', () => {
-  it('of 0, 1 and none at all is an ordinary step', async () => {
+describe('`concurrency`', () => {
+  it('makes an ordinary step if it is 0, 1 or absent', async () => {
     const project = agentProject({
-      agents: { tell },
+      agents: { reporter },
       files: Object.fromEntries(
         ['concurrency: 0', 'concurrency: 1', 'optional: false'].map((line, index) => [
           `w${index}.yaml`,
-          `steps:\n  - { id: fix, agent: tell, prompt: x, output: { type: object }, ${line} }\n`,
+          `steps:\n  - { id: fix, agent: reporter, prompt: x, output: { type: object }, ${line} }\n`,
         ]),
       ),
     });
@@ -75,10 +75,10 @@ describe('concurrency', () => {
     ['concurrency: "x"', 'must be a number'],
     ['concurrency: 1.5', 'must be a whole number'],
     ['concurrency: 2, strategy: { matrix: { a: [1] } }', 'cannot be combined'],
-  ])('{ %s } is refused with its position, and nothing runs', async (line, message) => {
+  ])('refuses { %s } with its position, before anything runs', async (line, message) => {
     const project = agentProject({
-      agents: { tell },
-      files: { 'w.yaml': `steps:\n  - { id: fix, agent: tell, prompt: x, ${line} }\n` },
+      agents: { reporter },
+      files: { 'w.yaml': `steps:\n  - { id: fix, agent: reporter, prompt: x, ${line} }\n` },
     });
     const { code, stderr } = await project.cli(['run', 'w.yaml']);
     expect(code).toBe(2);
@@ -88,7 +88,7 @@ describe('concurrency', () => {
     expect(project.has('.reprise/state/reprise.db')).toBe(false);
   });
 
-  it('of 20 is 20, and never more at once than there are places', async () => {
+  it('starts no more of 20 copies at a time than `max_concurrent_workers` allows', async () => {
     const project = agentProject({
       agents: {
         count: 'touch "$MARKS.at.$$"; ls "$MARKS".at.* | wc -l >> "$MARKS"; sleep 0.1; rm "$MARKS.at.$$"',
@@ -104,7 +104,7 @@ describe('concurrency', () => {
   });
 });
 
-/** What each worker does stands in `$MARKS.plan`, a line for each. */
+/** Copy n does what line n of `$MARKS.plan` says. */
 const planned = `
 echo "begin $REPRISE_WORKER" >> "$MARKS"
 echo "work of $REPRISE_WORKER" > "work.txt"
@@ -116,8 +116,8 @@ echo "end $REPRISE_WORKER" >> "$MARKS"
 echo "did $REPRISE_WORKER"
 `;
 const kinds = [
-  ['concurrency', 'concurrency: 4, strategy: { fail-fast: FAST }'],
-  ['matrix', 'strategy: { fail-fast: FAST, matrix: { k: [a, b, c, d] } }'],
+  ['`concurrency`', 'concurrency: 4, strategy: { fail-fast: FAST }'],
+  ['a matrix', 'strategy: { fail-fast: FAST, matrix: { k: [a, b, c, d] } }'],
 ] as const;
 
 const plannedProject = (rule: string, fast: boolean) =>
@@ -127,18 +127,18 @@ const plannedProject = (rule: string, fast: boolean) =>
       'w.yaml': `steps:\n  - { id: fix, agent: planned, prompt: x, ${rule.replace('FAST', String(fast))} }\n`,
     },
   });
-const begun = (project: AgentProject) => project.marks().filter(mark => mark.startsWith('begin')).length;
+const started = (project: AgentProject) => project.marks().filter(mark => mark.startsWith('begin')).length;
 const finished = ({ stdout }: RunningCli) => stdout.split('"step.completed"').length - 1;
 const ends = (fan: ReturnType<typeof fanOutOf>) =>
   fan.worker_results.map(({ status, output, error }) => [status, output?.['text'] ?? error?.code]);
 const completed = [0, 1, 2, 3].map(index => ['completed', `did ${index}`]);
 
-describe.each(kinds)('results of a fan-out by %s', (_, rule) => {
-  it('are in order however each ended; the first failure cancels the rest', async () => {
+describe.each(kinds)('a fan-out by %s', (_, rule) => {
+  it('cancels the remaining copies on the first failure, and reports results in order', async () => {
     const project = plannedProject(rule, true);
     project.tell('plan', 'go\nfail\nhang\nhang\n');
     const run = project.begin(['run', 'w.yaml', '--json']);
-    await until(() => begun(project) === 4 && finished(run) === 1);
+    await until(() => started(project) === 4 && finished(run) === 1);
     project.tell('fail', '');
     const outcome = toOutcome(await run.ended);
     expect(outcome).toMatchObject({ code: 1, status: 'failed', error: { code: 'AGENT_FAILED' } });
@@ -155,7 +155,7 @@ describe.each(kinds)('results of a fan-out by %s', (_, rule) => {
     expect(project.leftRunning()).toEqual([]);
   });
 
-  it('hold the others as they ended if failures cancel nothing, and a resume runs only what failed', async () => {
+  it('keeps the results of other copies without fail-fast, and a resume reruns only the failed copy', async () => {
     const project = plannedProject(rule, false);
     project.tell('plan', 'go\nfail\ngo\ngo\n');
     project.tell('fail', '');
@@ -174,11 +174,11 @@ describe.each(kinds)('results of a fan-out by %s', (_, rule) => {
     ).toEqual(['begin 0', 'begin 1', 'begin 1', 'begin 2', 'begin 3']);
   });
 
-  it('are the same after kill -9 and resume, and finished workers are not run again', async () => {
+  it('gives the same results after kill -9 and a resume, without rerunning finished copies', async () => {
     const project = plannedProject(rule, true);
     project.tell('plan', 'go\ngo\nhang\nhang\n');
     const run = project.begin(['run', 'w.yaml', '--json']);
-    await until(() => begun(project) === 4 && finished(run) === 2);
+    await until(() => started(project) === 4 && finished(run) === 2);
     run.kill('SIGKILL');
     await run.ended;
     project.tell('plan', '');
@@ -196,12 +196,12 @@ describe.each(kinds)('results of a fan-out by %s', (_, rule) => {
   });
 });
 
-it('Ctrl-C in a fan-out saves the work, leaves no process, and the run can go on', async () => {
+it('saves the work on Ctrl-C in a fan-out, leaves no process behind, and can be resumed', async () => {
   const project = plannedProject('concurrency: 4', true);
   project.tell('plan', 'go\ngo\nhang\nhang\n');
   const before = project.checkout();
   const run = project.begin(['run', 'w.yaml', '--json']);
-  await until(() => begun(project) === 4 && finished(run) === 2);
+  await until(() => started(project) === 4 && finished(run) === 2);
   run.kill('SIGINT');
   const outcome = toOutcome(await run.ended);
   expect(outcome).toMatchObject({ code: 130, status: 'cancelled' });

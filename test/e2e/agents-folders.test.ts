@@ -17,7 +17,7 @@ const run = (prompt: string, ...more: readonly string[]) => [
 ];
 
 describe('an agent without a workflow', () => {
-  it('works in a folder whose path has blanks, quotes and dollars, and from a folder below', async () => {
+  it('works in a folder whose path has spaces, quotes and dollar signs, and from a subfolder', async () => {
     const name = `it's "a" $(b) folder`;
     const project = agentProject({ agents: { hands } });
     const inside = join(project.root, name);
@@ -27,7 +27,7 @@ describe('an agent without a workflow', () => {
     project.write({ [`${name}/sub/deep/c.txt`]: '' });
     for (const args of [
       ['add', '--all'],
-      ['commit', '--quiet', '--message', 'below'],
+      ['commit', '--quiet', '--message', 'Add a subfolder'],
     ])
       execFileSync('git', args, { cwd: inside });
     const options = { cwd: `${name}/sub/deep`, env: { MARKS: join(inside, '.git/marks') } };
@@ -40,7 +40,7 @@ describe('an agent without a workflow', () => {
     project.write({ [`${name}/b.txt`]: 'mine\n' });
     const refused = await project.cli(['land', outcome.run, 'work:0'], options);
     expect(refused.code).toBe(6);
-    // What is to be typed works in a shell.
+    // The suggested command works in a shell.
     const [, stash = ''] = refused.stderr.match(/land again: (git .*)\n/) ?? [];
     execFileSync('sh', ['-c', stash]);
     expect((await project.cli(['land', outcome.run, 'work:0'], options)).code).toBe(0);
@@ -49,7 +49,7 @@ describe('an agent without a workflow', () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  it('has ignored files that .worktreeinclude names, as copies', async () => {
+  it('gets copies of the ignored files that .worktreeinclude names', async () => {
     const project = agentProject({
       agents: { hands },
       files: { '.gitignore': '.env\nkeys/\nbig*\n', '.worktreeinclude': '.env\nkeys/**\n' },
@@ -65,7 +65,7 @@ describe('an agent without a workflow', () => {
     );
   });
 
-  it('needs a repository with a commit, and says so', async () => {
+  it('is refused outside a repository and in one without commits', async () => {
     const files = { 'reprise.yaml': 'agents:\n  hands: { kind: command, command: [cat] }\n' };
     const nowhere = await createProject({ files }).run(run('x'));
     expect(nowhere.code).toBe(1);
@@ -75,7 +75,7 @@ describe('an agent without a workflow', () => {
     expect(empty.stderr).toMatch(/has no commit.*\n.*git commit/);
   });
 
-  it('works in the project itself if a step says so, also outside of a repository', async () => {
+  it('works in the project folder with `workspace: none`, even outside a repository', async () => {
     const project = createProject({
       files: {
         'reprise.yaml': 'agents:\n  hands: { kind: command, command: [cat] }\n',
@@ -85,7 +85,7 @@ describe('an agent without a workflow', () => {
     expect(await project.run(['run', 'w.yaml'])).toMatchObject({ code: 0, stdout: '{"s":{"text":"hi"}}\n' });
   });
 
-  it('is refused with all mistakes of reprise.yaml, before anything runs', async () => {
+  it('reports all mistakes in reprise.yaml before anything runs', async () => {
     const project = agentProject({ agents: { hands } });
     project.write({
       'reprise.yaml': 'agents:\n  hands: { kind: comand }\n  b: { kind: command }\nworktree: 1\n',
@@ -97,13 +97,13 @@ describe('an agent without a workflow', () => {
     expect(stderr).toContain('`kind: command` needs `command`');
     expect(stderr).toContain('did you mean `worktrees`?');
     expect(project.has('.reprise/state/reprise.db')).toBe(false);
-    // Looking is possible all the same.
+    // Commands that only read still work.
     expect((await project.cli(['list'])).code).toBe(0);
   });
 });
 
-describe('watching agents', () => {
-  it('goes on for as long as they work, and is not needed for them to end', async () => {
+describe('the output of agents', () => {
+  it('is followed by `logs --follow` until they end', async () => {
     const project = agentProject({ agents: { hands } });
     const script = 'echo first; until [ -e "$MARKS.go" ]; do sleep 0.02; done; echo last';
     const running = project.begin(run(script, '--concurrency', '2', '--json'));
@@ -121,7 +121,7 @@ describe('watching agents', () => {
     expect((await running.ended).code).toBe(0);
   });
 
-  it('gives plain text in a pipe and with NO_COLOR, and JSON on request', async () => {
+  it('is plain text in a pipe and with NO_COLOR, and JSON on request', async () => {
     const project = agentProject({ agents: { hands } });
     const { stderr } = await project.cli(run('echo new > b.txt'), {
       env: { NO_COLOR: '1', FORCE_COLOR: '' },
@@ -133,7 +133,7 @@ describe('watching agents', () => {
     expect(Object.keys(listed ?? {})).toEqual(['id', 'workflow', 'status', 'started_at', 'ended_at', 'cost']);
   });
 
-  it('can be left by whoever reads the pipe', async () => {
+  it('does not stop the run when the reader closes the pipe', async () => {
     const project = agentProject({ agents: { hands } });
     const cli = `'${process.execPath}' '${process.cwd()}/dist/cli/main.js'`;
     const command = `${cli} run --agent hands --prompt 'sleep 0.3; echo new > b.txt' 2>&1 | head -1`;
@@ -144,9 +144,9 @@ describe('watching agents', () => {
     expect(listed).toMatchObject({ status: 'completed' });
   });
 
-  it('keeps to a terminal of 40 columns', async () => {
+  it('fits into a terminal with 40 columns', async () => {
     const project = agentProject({ agents: { hands } });
-    const prompt = 'echo a line of words that is much longer than forty columns; sleep 0.3';
+    const prompt = 'echo this line is much longer than forty columns; sleep 0.3';
     const program = `stty cols 40 rows 20; exec '${process.execPath}' '${process.cwd()}/dist/cli/main.js' run --agent hands --prompt '${prompt}' --concurrency 3`;
     const drawn = execFileSync('script', ['-qec', program, '/dev/null'], {
       cwd: project.root,
@@ -154,7 +154,7 @@ describe('watching agents', () => {
       input: '',
       env: { ...process.env, NO_COLOR: '1', TERM: 'xterm', CI: undefined, MARKS: '/dev/null' },
     });
-    // While it runs nothing wraps: the view could not be drawn over.
+    // A wrapped line would break the live view, which redraws in place.
     const [live = ''] = drawn.split('{\r\n');
     const lines = stripVTControlCharacters(live).split(/\r?\n|\r/);
     expect(lines.some(line => line.includes('work'))).toBe(true);

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type AgentProject, agentProject } from './agent-project.ts';
 
-/** Text that does something wherever it is taken for more than text. */
+/** Text that has an effect wherever it is interpreted. */
 const hostile = [
   `"; touch "$MARKS.pwned"; $(touch "$MARKS.pwned") \`touch "$MARKS.pwned"\` '; touch "$MARKS.pwned"; '`,
   '../../x %s %n \\n \u001B[31mRED\u001B[0m \u001B]0;title\u0007 \u009B2J \u202E \u001B[2J',
@@ -68,7 +68,7 @@ const hostileProject = () =>
     files: { 'agent.mjs': agent, 'w.yaml': workflow },
   });
 
-/** Line feeds are all that text for people needs. */
+/** Control characters that a terminal obeys, except line feeds. */
 const obeyed = /(?!\n)[\p{Cc}\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/u;
 const expectHarmless = (text: string, where = '') =>
   expect(
@@ -79,7 +79,7 @@ const expectHarmless = (text: string, where = '') =>
 const wasRun = ({ root }: AgentProject) => readdirSync(`${root}/.git`).includes('marks.pwned');
 
 describe('hostile text', () => {
-  it('in inputs, outputs, names and values of a matrix is text and nothing else', async () => {
+  it('is never interpreted in inputs, outputs, names and matrix values', async () => {
     const project = hostileProject();
     const env = { HOSTILE: hostile };
     const before = project.checkout();
@@ -108,7 +108,7 @@ describe('hostile text', () => {
       expect(steps[path], path).toEqual(expect.any(String));
   });
 
-  it('does nothing to a terminal in any view, and JSON holds it unchanged', async () => {
+  it('never controls the terminal in any view, and stays unchanged in JSON', async () => {
     const project = hostileProject();
     const env = { HOSTILE: hostile };
     await project.cli(['run', 'w.yaml', '--quiet', '-i', `x=${hostile}`], { env });
@@ -147,7 +147,7 @@ describe('hostile text', () => {
     expect(project.git('ls-tree', '-r', '--name-only', '-z', 'main').split('\0')).toContain('-rf/--help');
   });
 
-  it('on the command line is the prompt of an agent, byte for byte', async () => {
+  it('reaches the agent byte for byte as a prompt from the command line', async () => {
     const project = agentProject({
       agents: { keeper: 'printf %s "$prompt" > "$MARKS.prompt$REPRISE_WORKER"' },
     });

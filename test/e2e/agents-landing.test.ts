@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { agentProject } from './agent-project.ts';
 import { parseLines, until } from './run-inline.ts';
 
-/** The agent does what its prompt says, and a step after it what `$MARKS.between` says. */
+/** The agent runs its prompt as a script. A step before the landing runs `$MARKS.between`. */
 const landing = () =>
   agentProject({
     agents: { hands: 'eval "$prompt"' },
@@ -20,7 +20,7 @@ steps:
 describe('a land step', () => {
   it.each([
     ['lands the work', 'echo new > b.txt', 'landed', 'new\n'],
-    ['has nothing to land', 'true', 'nothing-to-land', ''],
+    ['reports that there is nothing to land', 'true', 'nothing-to-land', ''],
   ])('%s', async (_, script, outcome, text) => {
     const project = landing();
     const { code, output } = await project.outcome(['run', 'w.yaml', '-i', `do=${script}`]);
@@ -31,7 +31,7 @@ describe('a land step', () => {
 
   it.each([
     {
-      name: 'does not fit',
+      name: 'conflicts',
       between: 'echo mine > b.txt; git add b.txt; git commit --quiet --message mine',
       script: 'echo new > b.txt',
       verify: 'true',
@@ -40,7 +40,7 @@ describe('a land step', () => {
       file: ['b.txt', 'mine\n'],
     },
     {
-      name: 'does not pass',
+      name: 'fails the verification',
       between: 'true',
       script: 'echo new > b.txt',
       verify: 'echo no good; exit 1',
@@ -67,7 +67,7 @@ describe('a land step', () => {
       file: ['b.txt', 'mine\n'],
     },
   ])(
-    'refuses what $name: exit 6, and nothing is lost',
+    'exits with 6 and loses nothing if the work $name',
     async ({ between, script, verify, outcome, says, file }) => {
       const project = landing();
       project.tell('between', between);
@@ -76,7 +76,7 @@ describe('a land step', () => {
       expect(failed.code).toBe(6);
       expect(failed.stderr).toContain(says);
       const [run = ''] = (await project.cli(['list', '--json'])).stdout.match(/(?<="id":")\w+/) ?? [];
-      // The command to type stands on a line of its own.
+      // The suggested command is on its own line.
       expect(failed.stderr.split('\n').map(line => line.trim())).toContain(
         `to retry: reprise land ${run} fix`,
       );
@@ -91,7 +91,7 @@ describe('a land step', () => {
     },
   );
 
-  it('leaves changes alone that are not in its way', async () => {
+  it('keeps uncommitted changes that do not collide with the work', async () => {
     const project = landing();
     project.tell('between', 'echo mine >> a.txt; echo mine > untracked.txt');
     expect((await project.outcome(['run', 'w.yaml', '-i', 'do=echo new > b.txt'])).code).toBe(0);
@@ -99,7 +99,7 @@ describe('a land step', () => {
     expect(project.git('status', '--porcelain')).toBe(' M a.txt\n?? untracked.txt');
   });
 
-  it('moves the branch only, if another one or none is checked out', async () => {
+  it('moves only the branch if it is not checked out', async () => {
     const project = landing();
     project.git('checkout', '--quiet', '--detach');
     const before = project.checkout();
@@ -109,7 +109,7 @@ describe('a land step', () => {
   });
 });
 
-it('reprise land of a run that began on no branch asks which one is meant', async () => {
+it('`reprise land` asks for the target branch if the run started on a detached HEAD', async () => {
   const project = landing();
   project.git('checkout', '--quiet', '--detach');
   const { run } = await project.outcome(['run', '--agent', 'hands', '--prompt', 'echo new > b.txt']);
@@ -120,7 +120,7 @@ it('reprise land of a run that began on no branch asks which one is meant', asyn
   expect(project.git('show', 'main:b.txt')).toBe('new');
 });
 
-it('two runs of one workflow at once share no folder, and both land', async () => {
+it('two parallel runs of one workflow use separate folders, and both land', async () => {
   const project = agentProject({
     agents: {
       both: `
@@ -148,7 +148,7 @@ steps:
   expect(project.git('rev-list', '--merges', 'main')).toBe('');
 });
 
-describe('best of three', () => {
+describe('a step that selects the best of three copies', () => {
   const bestOf = () =>
     agentProject({
       agents: {
@@ -174,7 +174,7 @@ outputs: { fix: "\${{ steps.fix.outputs.selected }}", next: "\${{ steps.next.out
       },
     });
 
-  it('selects the one that passes; what comes after goes on from its work', async () => {
+  it('selects the copy that passes the gate, and later steps start from its work', async () => {
     const project = bestOf();
     const before = project.checkout();
     const { code, output, run } = await project.outcome(['run', 'w.yaml']);
@@ -191,7 +191,7 @@ outputs: { fix: "\${{ steps.fix.outputs.selected }}", next: "\${{ steps.next.out
       expect(project.git('show', `reprise/w/${run}/fix/worker_${loser}:result.txt`)).toBe(`by ${loser}`);
   });
 
-  it('is the same in a replay, which runs nothing', async () => {
+  it('replays with the same output without running anything', async () => {
     const project = bestOf();
     const { stdout } = await project.cli(['run', 'w.yaml']);
     const marks = project.marks();

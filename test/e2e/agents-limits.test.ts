@@ -12,17 +12,17 @@ ${then}
 echo '{"type":"result","text":"ok"}'
 `;
 
-describe('a budget', () => {
+describe('the budget of a step', () => {
   it.each([
     [
-      'cost of a step, while it works',
+      'cost, during the session',
       spender('0.5', 'sleep 1000'),
       'budget: { cost_usd: 0.4 }',
       'cost $0.50',
     ],
-    ['cost of a step, at its end', spender('0.5'), 'budget: { cost_usd: 0.4 }', 'cost $0.50'],
-    ['tokens of a step', spender('null', 'sleep 1000'), 'budget: { tokens: 1200 }', 'used 1500 tokens'],
-  ])('on the %s ends it: exit 4, not tried again, its work kept', async (_, script, budget, says) => {
+    ['cost, at the end of the session', spender('0.5'), 'budget: { cost_usd: 0.4 }', 'cost $0.50'],
+    ['tokens, during the session', spender('null', 'sleep 1000'), 'budget: { tokens: 1200 }', 'used 1500 tokens'],
+  ])('stops the step without a retry and keeps its work: %s', async (_, script, budget, says) => {
     const project = agentProject({
       agents: { spender: script },
       files: { 'w.yaml': `steps:\n  - { id: s, agent: spender, prompt: x, retry: 3, ${budget} }\n` },
@@ -38,7 +38,7 @@ describe('a budget', () => {
   it.each([
     ['cost_usd: 0.8', '0.5', 'the run cost $1.00, more than its limit of $0.80'],
     ['tokens: 2000', 'null', 'the run used 3000 tokens, more than its limit of 2000'],
-  ])('of the run { %s } covers all its steps', async (budget, cost, message) => {
+  ])('is also limited by the budget of the run: { %s }', async (budget, cost, message) => {
     const project = agentProject({
       agents: { spender: spender(cost) },
       files: {
@@ -56,7 +56,7 @@ steps:
     expect(project.marks()).toEqual(['try', 'try']);
   });
 
-  it('of money cannot be kept if nobody knows the price, and that is said', async () => {
+  it('is not enforced if the cost is unknown, and a warning says so', async () => {
     const project = agentProject({
       agents: { spender: spender('null') },
       files: { 'w.yaml': 'steps:\n  - { id: s, agent: spender, prompt: x, budget: { cost_usd: 0.4 } }\n' },
@@ -68,7 +68,7 @@ steps:
     expect(parseLines((await project.cli(['list', '--json'])).stdout)).toMatchObject([{ cost: null }]);
   });
 
-  it('counts what the price of the agent says', async () => {
+  it('applies the `price` of the agent to its tokens', async () => {
     const project = agentProject({
       config: `  priced:
     kind: command
@@ -85,14 +85,14 @@ steps:
   });
 });
 
-/** Talks like Claude Code, and runs into a limit in its first session. */
+/** Speaks the protocol of Claude Code, and hits a rate limit in its first session. */
 const limited = `
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 const argument = name => process.argv.includes(name) ? process.argv[process.argv.indexOf(name) + 1] : undefined;
 const resumed = argument('--resume');
 const session_id = argument('--session-id') ?? resumed;
-appendFileSync(process.env.MARKS, (resumed ? 'resumed ' : 'began ') + session_id + '\\n');
+appendFileSync(process.env.MARKS, (resumed ? 'resumed ' : 'started ') + session_id + '\\n');
 const print = message => process.stdout.write(JSON.stringify({ ...message, session_id }) + '\\n');
 const result = fields => print({ type: 'result', subtype: 'success', usage: { input_tokens: 1, output_tokens: 1 }, ...fields });
 createInterface({ input: process.stdin })
@@ -102,7 +102,7 @@ createInterface({ input: process.stdin })
       return print({ type: 'control_response', response: { subtype: 'success', request_id, response: {} } });
     if (type !== 'user') return;
     print({ type: 'system', subtype: 'init', model: 'none', cwd: process.cwd() });
-    if (resumed) return result({ is_error: false, result: existsSync('half.txt') ? 'went on' : 'began again' });
+    if (resumed) return result({ is_error: false, result: existsSync('half.txt') ? 'continued' : 'started over' });
     writeFileSync('half.txt', 'half');
     const resetsAt = Math.floor(Date.now() / 1000) + 2;
     print({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt } });
@@ -111,27 +111,27 @@ createInterface({ input: process.stdin })
   .on('close', () => process.exit(0));
 `;
 
-describe('an agent that runs into a limit', () => {
+describe('an agent that hits a rate limit', () => {
   const limitedProject = () =>
     agentProject({
       config: '  limited: { kind: claude, command: [node, limited.mjs] }',
       files: { 'limited.mjs': limited },
     });
   const args = ['run', '--agent', 'limited', '--prompt', 'x'];
-  const went = (marks: readonly string[]) => {
+  const expectOneSession = (marks: readonly string[]) => {
     const [, id] = marks[0]?.split(' ') ?? [];
-    expect(marks).toEqual([`began ${id}`, `resumed ${id}`]);
+    expect(marks).toEqual([`started ${id}`, `resumed ${id}`]);
   };
 
-  it('pauses until it resets, and goes on in the same session', async () => {
+  it('pauses until the limit resets, then resumes the same session', async () => {
     const project = limitedProject();
     const { code, output, events } = await project.outcome(args);
-    expect({ code, output }).toEqual({ code: 0, output: { work: { text: 'went on' } } });
+    expect({ code, output }).toEqual({ code: 0, output: { work: { text: 'continued' } } });
     expect(events.map(({ type }) => type)).toContain('step.paused');
-    went(project.marks());
+    expectOneSession(project.marks());
   });
 
-  it('does so also if Reprise was killed meanwhile', async () => {
+  it('resumes the same session even if Reprise was killed during the pause', async () => {
     const project = limitedProject();
     const run = project.begin([...args, '--json']);
     await until(() => run.stdout.includes('step.paused'));
@@ -139,9 +139,9 @@ describe('an agent that runs into a limit', () => {
     await run.ended;
     expect(await project.outcome(['resume'])).toMatchObject({
       code: 0,
-      output: { work: { text: 'went on' } },
+      output: { work: { text: 'continued' } },
     });
-    went(project.marks());
+    expectOneSession(project.marks());
   });
 });
 
@@ -151,14 +151,14 @@ describe('permissions', () => {
     agentProject({
       config: `
   asks: { kind: claude, command: [node, ${program}] }
-  may: { kind: claude, command: [node, ${program}], allow: ["Bash(echo made > made.txt)"] }
+  allowed: { kind: claude, command: [node, ${program}], allow: ["Bash(echo made > made.txt)"] }
 `,
     });
   const line = 'allow: ["Bash(echo made > made.txt)"]';
   const run = (...args: readonly string[]) => ['run', '--agent', ...args, '--prompt', '[[bash]]'];
 
   it.each([[['asks']], [['asks', '--permissions', 'read-only']], [['asks', '--permissions', 'edit']]])(
-    'of %j deny it, and the line that would allow it is shown',
+    'deny a command with %j and show the line that would allow it',
     async args => {
       const { code, stderr, stdout } = await asking().cli(run(...args));
       expect({ code, stdout }).toEqual({ code: 0, stdout: '{"work":{"text":"Not made."}}\n' });
@@ -166,13 +166,13 @@ describe('permissions', () => {
     },
   );
 
-  it.each([[['may']], [['asks', '--permissions', 'full']]])('of %j allow it', async args => {
+  it.each([[['allowed']], [['asks', '--permissions', 'full']]])('allow a command with %j', async args => {
     const { code, stdout, stderr } = await asking().cli(run(...args));
     expect({ code, stdout }).toEqual({ code: 0, stdout: '{"work":{"text":"Made."}}\n' });
     expect(stderr).not.toContain('denied');
   });
 
-  it('that kept an agent from its work need a person: exit 3', async () => {
+  it('exit with 3 if a denied command kept the agent from passing its checks', async () => {
     const outcome = await asking().outcome([...run('asks'), '--check', 'test -f made.txt']);
     expect(outcome).toMatchObject({ code: 3, error: { code: 'PERMISSION_DENIED' } });
     expect(outcome.error?.message).toContain('test -f made.txt');

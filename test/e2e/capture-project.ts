@@ -23,23 +23,23 @@ import {
   type TestProject,
 } from './run-inline.ts';
 
-/** A repository in which runs are made, and captured. */
+/** Repository in which a test makes runs and captures them. */
 export interface CaptureProject extends TestProject {
   git(...args: readonly string[]): string;
-  /** With the program that agents work with on the path. */
+  /** Starts a command with `agent-tool` on the PATH. */
   begin(args: readonly string[], options?: CliOptions): RunningCli;
   cli(args: readonly string[], options?: CliOptions): Promise<CliResult>;
-  /** The id of the run that a command with `--json` was about. */
+  /** Id of the run in the output of a command with `--json`. */
   runOf(ended: Pick<CliResult, 'stdout'>): string;
-  /** Plays a case in a fresh clone, in another folder, where there is nothing but node, git and a shell. */
+  /** Replays a case in a fresh clone in another folder, with only node, git and a shell on the PATH. */
   playElsewhere(name: string): Promise<CliResult>;
-  /** The files below `cases/`. */
+  /** Paths of the files below `cases/`. */
   cases(): readonly string[];
 }
 
 /**
- * Agents do their work with a program that is there for as long as runs are made. `tool` is the program `mend`: it gets
- * its words, and stands in for a coding agent.
+ * Creates the repository. Scripted agents change files with the program `agent-tool`, which runs the shell script `tool`.
+ * It exists only while runs are made, so a replay that started an agent would fail.
  */
 export function captureProject({
   files,
@@ -56,10 +56,10 @@ export function captureProject({
   git('config', 'user.name', 'ana');
   git('config', 'user.email', 'ana@example.com');
   git('add', '--all');
-  git('commit', '--quiet', '--message', 'begin');
+  git('commit', '--quiet', '--message', 'Initial commit');
   const tools = temporaryFolder();
-  writeFileSync(join(tools, 'mend'), `#!/bin/sh\nset -e\n${tool}\n`);
-  chmodSync(join(tools, 'mend'), 0o755);
+  writeFileSync(join(tools, 'agent-tool'), `#!/bin/sh\nset -e\n${tool}\n`);
+  chmodSync(join(tools, 'agent-tool'), 0o755);
   const path = `${tools}:${process.env['PATH']}`;
   const begin = (args: readonly string[], options: CliOptions = {}) =>
     project.start(args, { ...options, env: { PATH: path, ...options.env } });
@@ -74,14 +74,14 @@ export function captureProject({
   };
 }
 
-/** Plays a case in a fresh clone, in another folder, where there is nothing but node, git and a shell. */
+/** Replays a case in a fresh clone in another folder, with only node, git and a shell on the PATH. */
 export async function playElsewhere(root: string, name: string): Promise<CliResult> {
   const player = createProject();
   const elsewhere = join(temporaryFolder(), 'clone');
   const git = (cwd: string, ...args: readonly string[]) =>
     execFileSync('git', args, { cwd, encoding: 'utf8', stdio: 'pipe' });
   git(root, 'add', 'cases');
-  git(root, 'commit', '--quiet', '--message', 'cases', '--', 'cases');
+  git(root, 'commit', '--quiet', '--message', 'Add cases', '--', 'cases');
   git(root, 'clone', '--quiet', '--no-local', root, elsewhere);
   const bin = temporaryFolder();
   for (const program of ['git', 'sh', 'bash'])
@@ -110,13 +110,13 @@ const filesBelow = (folder: string): readonly string[] =>
         .sort()
     : [];
 
-/** The newest journal of a project. */
+/** Folder of the newest journal of a project. */
 export function newestJournal({ root }: TestProject): string {
   const folder = join(root, '.reprise', 'state', 'journal');
   return join(folder, readdirSync(folder).sort().at(-1) ?? '');
 }
 
-/** Captures a run, and plays the case where no agent could be started. */
+/** Captures a run, replays the case where no agent can start, and returns the text of the case file. */
 export async function captureAndPlay(project: CaptureProject, run: string, name: string): Promise<string> {
   const captured = await project.cli(['capture', run, name]);
   expect(captured).toMatchObject({ code: 0 });

@@ -10,12 +10,12 @@ const files = {
 agents:
   fixer:
     kind: scripted
-    script: [{ run: mend README.md }, { say: Fixed the typo. }]
+    script: [{ run: agent-tool README.md }, { say: Fixed the typo. }]
 `,
   '.reprise/workflows/fix.yaml': `
 name: fix
 steps:
-  - { id: fix, agent: fixer, prompt: Fix it. }
+  - { id: fix, agent: fixer, prompt: Fix the typo. }
   - { id: land, needs: [fix], land: main, from: fix }
 `,
 };
@@ -26,7 +26,7 @@ async function oneRun(project: CaptureProject, env = {}): Promise<string> {
   return project.runOf(run);
 }
 
-test('a secret in a file that the agent wrote makes the capture fail, and nothing is left', async () => {
+test('capture fails on a secret in a file that the agent wrote, and writes no case', async () => {
   const secret = 'correct-horse-battery-staple';
   const project = captureProject({ files, tool: 'printf "key=%s\\n" "$DEPLOY_TOKEN" > config.txt' });
   const env = { DEPLOY_TOKEN: secret };
@@ -39,7 +39,7 @@ test('a secret in a file that the agent wrote makes the capture fail, and nothin
   expect(project.has('cases')).toBe(false);
 });
 
-test('what cannot be captured is refused with what to do', async () => {
+test('capture refuses an unknown run, an invalid name and a damaged journal, and says what to do', async () => {
   const project = captureProject({ files });
   const run = await oneRun(project);
   const refusal = async (...args: readonly string[]) => {
@@ -96,7 +96,7 @@ test('what cannot be captured is refused with what to do', async () => {
   expect(project.cases()).toEqual(before);
 });
 
-test('`record: false` keeps no journal', async () => {
+test('a run with `record: false` has no journal to capture', async () => {
   const project = captureProject({
     files: { ...files, 'reprise.yaml': `record: false\n${files['reprise.yaml']}` },
   });
@@ -107,10 +107,10 @@ test('`record: false` keeps no journal', async () => {
   expect(stderr).toContain('record: false');
 });
 
-test('a run that is still going on is refused', async () => {
+test('capture refuses a run that is still running', async () => {
   const project = captureProject({
-    files: { ...files, '.gitignore': 'at-work\n' },
-    tool: 'touch at-work; sleep 60',
+    files: { ...files, '.gitignore': 'working\n' },
+    tool: 'touch working; sleep 60',
   });
   const running = project.begin(['run', 'fix', '--json']);
   await until(() => project.git('worktree', 'list').includes('fix'));
@@ -125,11 +125,11 @@ test('a run that is still going on is refused', async () => {
   `);
 });
 
-test('a run during which somebody else moved main is refused', async () => {
+test('capture refuses a run during which another process moved main', async () => {
   const project = captureProject({
     files,
     tool: `sed -i "s/Helo/Hello/" "$@"
-cd "$(git rev-parse --path-format=absolute --git-common-dir)/.." && git -c user.name=bo -c user.email=bo@x commit --quiet --allow-empty -m "Meanwhile"`,
+cd "$(git rev-parse --path-format=absolute --git-common-dir)/.." && git -c user.name=bo -c user.email=bo@x commit --quiet --allow-empty -m "Concurrent commit"`,
   });
   const run = await oneRun(project);
   const { code, stderr } = await project.cli(['capture', run, 'a']);
@@ -142,11 +142,11 @@ cd "$(git rev-parse --path-format=absolute --git-common-dir)/.." && git -c user.
   expect(project.has('cases')).toBe(false);
 });
 
-test('a run whose commits were removed is refused', async () => {
+test('capture refuses a run whose commits were garbage-collected', async () => {
   const project = captureProject({
     files: {
       ...files,
-      '.reprise/workflows/fix.yaml': 'name: fix\nsteps: [{ id: fix, agent: fixer, prompt: Fix it. }]\n',
+      '.reprise/workflows/fix.yaml': 'name: fix\nsteps: [{ id: fix, agent: fixer, prompt: Fix the typo. }]\n',
     },
   });
   const run = await oneRun(project);
@@ -163,12 +163,12 @@ test('a run whose commits were removed is refused', async () => {
   `);
 });
 
-test('events that are in no journal are noticed', async () => {
+test('capture refuses a run with events that are in no journal', async () => {
   const project = captureProject({
     files: {
       ...files,
       '.reprise/workflows/fix.yaml':
-        'name: fix\nsteps: [{ id: fix, agent: fixer, prompt: Fix it. }, { id: ok, needs: [fix], approve: Well? }]\n',
+        'name: fix\nsteps: [{ id: fix, agent: fixer, prompt: Fix the typo. }, { id: ok, needs: [fix], approve: Continue? }]\n',
     },
   });
   const waiting = await project.cli(['run', 'fix', '--json']);

@@ -8,7 +8,7 @@ agents:
     kind: scripted
     script:
       - say: Looking for the typo.
-      - run: mend README.md
+      - run: agent-tool README.md
       - say: Fixed the typo.
 `;
 
@@ -20,14 +20,14 @@ steps:
   - { id: land, needs: [fix], land: main, from: fix, verify: 'test -s README.md' }
 `;
 
-test('a completed run with a landing replays where no agent could be started', async () => {
+test('a completed run with a landing replays where no agent can start', async () => {
   const project = captureProject({
     files: {
       'README.md': 'Helo, world!\nHelo, reader!\n',
       'reprise.yaml': fixer,
       '.reprise/workflows/fix.yaml': fix,
     },
-    // One typo at a time, so that there is something left for the second run.
+    // One typo per run, so that the second run has work to do.
     tool: 'sed -i "0,/Helo/s//Hello/" "$@"',
   });
   await project.cli(['run', 'fix', '--json']);
@@ -42,19 +42,19 @@ test('a completed run with a landing replays where no agent could be started', a
   expect(project.read('cases/landing/first/first.snap')).toContain('landed 1 commit on main');
 });
 
-test('a run of an agent without a workflow replays, with definitions that were never committed', async () => {
+test('a run of a single agent replays with definitions that were never committed', async () => {
   const project = captureProject({ files: { 'README.md': 'Helo, world!\n' } });
   project.write({ 'reprise.yaml': fixer });
   const run = await project.cli(
     ['run', '--agent', 'fixer', '--prompt', '-', '--check', 'grep -q Hello README.md', '--json'],
-    { stdin: '--fix it,\n"please"' },
+    { stdin: '--fix the typo,\n"please"' },
   );
   expect(run.code).toBe(0);
   const text = await captureAndPlay(project, project.runOf(run), 'adhoc');
   expect(text).toContain("\"reprise.yaml\" = '''");
 });
 
-test('a failed run replays, with all attempts of its agent', async () => {
+test('a failed run replays all attempts of its agent', async () => {
   const project = captureProject({
     files: {
       'README.md': 'Helo, world!\n',
@@ -62,7 +62,7 @@ test('a failed run replays, with all attempts of its agent', async () => {
       '.reprise/workflows/fix.yaml': `
 name: fix
 steps:
-  - { id: fix, agent: fixer, prompt: Fix it., checks: ['echo still wrong; grep -q Bye README.md'], on_fail: { rework: 1 } }
+  - { id: fix, agent: fixer, prompt: Fix the typo., checks: ['echo still wrong; grep -q Bye README.md'], on_fail: { rework: 1 } }
   - { id: land, needs: [fix], land: main, from: fix }
 `,
     },
@@ -80,12 +80,12 @@ agents:
     kind: scripted
     script:
       - write: { path: half.txt, content: "half\\n" }
-      - say: Half of it is done.
-      - run: mend README.md
+      - say: The first half is done.
+      - run: agent-tool README.md
 `;
 
 const slowTool = (root: string) =>
-  `touch ${root}/.git/at-work; test -e ${root}/.git/go-on || sleep 60; sed -i "s/Helo/Hello/" "$@"`;
+  `touch ${root}/.git/working; test -e ${root}/.git/continue || sleep 60; sed -i "s/Helo/Hello/" "$@"`;
 
 function slowProject() {
   const project = captureProject({
@@ -95,10 +95,10 @@ function slowProject() {
   return project;
 }
 
-test('a run that was cancelled with Ctrl-C replays', async () => {
+test('a run that Ctrl-C cancelled replays', async () => {
   const project = slowProject();
   const running = project.begin(['run', 'fix', '--json']);
-  await until(() => project.has('.git/at-work'));
+  await until(() => project.has('.git/working'));
   running.kill('SIGINT');
   const run = await running.ended;
   expect(run.code).toBe(130);
@@ -107,13 +107,13 @@ test('a run that was cancelled with Ctrl-C replays', async () => {
   expect(text).toContain('label = "session.next"');
 });
 
-test('a run whose process was killed replays with its resume', async () => {
+test('a killed run replays together with its resume', async () => {
   const project = slowProject();
   const running = project.begin(['run', 'fix']);
-  await until(() => project.has('.git/at-work'));
+  await until(() => project.has('.git/working'));
   running.kill('SIGKILL');
   await running.ended;
-  project.write({ '.git/go-on': '' });
+  project.write({ '.git/continue': '' });
   const resumed = await project.cli(['resume', '--json']);
   expect(resumed.code).toBe(0);
   const text = await captureAndPlay(project, project.runOf(resumed), 'killed');
@@ -122,12 +122,12 @@ test('a run whose process was killed replays with its resume', async () => {
   expect(text).toContain('{ name = "resume", command = "resume"');
 });
 
-test('a run whose process was killed and that nobody went on with replays', async () => {
+test('a killed run that was never resumed replays', async () => {
   const project = slowProject();
   const running = project.begin(['run', 'fix', '--json']);
-  await until(() => project.has('.git/at-work'));
+  await until(() => project.has('.git/working'));
   running.kill('SIGKILL');
-  const text = await captureAndPlay(project, project.runOf(await running.ended), 'left');
+  const text = await captureAndPlay(project, project.runOf(await running.ended), 'interrupted');
   expect(text).toContain('[run]');
   expect(text).toContain('kill_after');
 });
@@ -140,17 +140,17 @@ test('a fan-out with a selection replays', async () => {
 agents:
   fixer:
     kind: scripted
-    script: [{ run: 'mend "$REPRISE_WORKER" > result.txt' }, { say: Done. }]
+    script: [{ run: 'agent-tool "$REPRISE_WORKER" > result.txt' }, { say: Done. }]
   critic:
     kind: scripted
-    script: [{ result: { output: { winner: 2, reason: It is the better one. } } }]
+    script: [{ result: { output: { winner: 2, reason: It passes the gate. } } }]
 `,
       '.reprise/workflows/three.yaml': `
 name: three
 steps:
   - id: fix
     agent: fixer
-    prompt: Fix it.
+    prompt: Fix the typo.
     concurrency: 3
     select: { gates: ['grep -q good result.txt'] }
   - { id: land, needs: [fix], land: main, from: fix }
@@ -164,7 +164,7 @@ steps:
   expect(text).toContain('"--max-concurrent", "3"');
 });
 
-test('a run that waited for a person replays with the answer', async () => {
+test('a run that waited for an approval replays with the answer', async () => {
   const project = captureProject({
     files: {
       'README.md': 'Helo, world!\n',
@@ -172,8 +172,8 @@ test('a run that waited for a person replays with the answer', async () => {
       '.reprise/workflows/fix.yaml': `
 name: fix
 steps:
-  - { id: fix, agent: fixer, prompt: Fix it. }
-  - { id: ok, needs: [fix], approve: Land it? }
+  - { id: fix, agent: fixer, prompt: Fix the typo. }
+  - { id: ok, needs: [fix], approve: Land the fix? }
   - { id: land, needs: [ok], land: main, from: fix }
 `,
     },
@@ -187,7 +187,7 @@ steps:
   expect(text).toContain('expect = { exit = 3 }');
 });
 
-test('a fork replays with the run that it was forked from', async () => {
+test('a fork replays together with its original run', async () => {
   const project = captureProject({
     files: { 'README.md': 'Helo, world!\n', 'reprise.yaml': fixer, '.reprise/workflows/fix.yaml': fix },
   });

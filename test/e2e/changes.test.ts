@@ -12,16 +12,16 @@ steps:
 const runs = async (project: TestProject) =>
   parseLines<{ id: string; status: string }>((await project.run(['list', '--json'])).stdout);
 
-describe('resume', () => {
-  it('runs again what failed and what was skipped for it, and nothing else', async () => {
-    const project = createProject({ files: { 'chain.yaml': chain('[ -e mended ] && echo b >> marks') } });
+describe('reprise resume', () => {
+  it('reruns only failed steps and the steps skipped because of them', async () => {
+    const project = createProject({ files: { 'chain.yaml': chain('[ -e fixed ] && echo b >> marks') } });
     expect(await project.run(['run', 'chain.yaml'])).toMatchObject({ code: 1 });
-    project.write({ mended: '' });
+    project.write({ fixed: '' });
     expect(await project.run(['resume'])).toMatchObject({ code: 0 });
     expect(project.read('marks')).toBe('a\nb\nc\n');
   });
 
-  it('does nothing with a run that is completed but give its output', async () => {
+  it('prints the output of a completed run and reruns nothing', async () => {
     const project = createProject({ files: { 'chain.yaml': chain() } });
     const first = await project.run(['run', 'chain.yaml']);
     const again = await project.run(['resume']);
@@ -30,7 +30,7 @@ describe('resume', () => {
     expect(project.read('marks')).toBe('a\nb\nc\n');
   });
 
-  it('refuses a definition that changed, and runs what changed again with --rerun-changed', async () => {
+  it('refuses a changed definition, and reruns the changed steps with --rerun-changed', async () => {
     const project = createProject({ files: { 'chain.yaml': chain() } });
     await project.run(['run', 'chain.yaml']);
     project.write({ 'chain.yaml': chain('echo B >> marks') });
@@ -47,7 +47,7 @@ describe('resume', () => {
     expect(project.read('marks')).toBe('a\nb\nc\nB\nc\n');
   });
 
-  it('says so when the definition is gone', async () => {
+  it('names the missing file if the definition was deleted', async () => {
     const project = createProject({ files: { 'old/chain.yaml': chain('exit 1') } });
     await project.run(['run', 'old/chain.yaml']);
     rmSync(`${project.root}/old`, { recursive: true });
@@ -60,18 +60,18 @@ describe('resume', () => {
     `);
   });
 
-  it('goes on from any folder of the project', async () => {
+  it('works from any folder of the project', async () => {
     const project = createProject({
-      files: { 'chain.yaml': chain('[ -e mended ] && echo b >> marks'), 'deep/x': '' },
+      files: { 'chain.yaml': chain('[ -e fixed ] && echo b >> marks'), 'deep/x': '' },
     });
     await project.run(['run', 'chain.yaml']);
-    project.write({ mended: '' });
+    project.write({ fixed: '' });
     expect(await project.run(['resume'], { cwd: 'deep' })).toMatchObject({ code: 0 });
   });
 });
 
-describe('resume --from', () => {
-  it('forks a new run that keeps what came before, and leaves the old one as it is', async () => {
+describe('reprise resume --from', () => {
+  it('forks a new run that keeps the earlier steps, and leaves the original unchanged', async () => {
     const project = createProject({ files: { 'chain.yaml': chain() } });
     await project.run(['run', 'chain.yaml']);
     const [old] = await runs(project);
@@ -85,7 +85,7 @@ describe('resume --from', () => {
     expect((await project.run(['history', old?.id ?? '', '--raw', '--json'])).stdout).toBe(before);
   });
 
-  it('names the step that was meant', async () => {
+  it('suggests the step that was probably meant', async () => {
     const project = createProject({
       files: { 'chain.yaml': chain().replaceAll('id: b', 'id: build').replaceAll('[b]', '[build]') },
     });

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { markedWith } from '../../src/process/tree.ts';
 import { createProject, type TestProject, until } from './run-inline.ts';
 
-/** A project whose folder is where the demo makes its own. */
-function theatre(): { readonly project: TestProject; readonly env: { readonly TMPDIR: string } } {
+/** Empty folder in which the demo creates its repository. */
+function demoFolder(): { readonly project: TestProject; readonly env: { readonly TMPDIR: string } } {
   const project = createProject();
   return { project, env: { TMPDIR: project.root } };
 }
@@ -14,7 +14,7 @@ function theatre(): { readonly project: TestProject; readonly env: { readonly TM
 const demosIn = ({ root }: TestProject): readonly string[] =>
   readdirSync(root).filter(name => name.startsWith('reprise-demo-'));
 
-/** What the demo says itself, without what the commands print that it calls. */
+/** Text of the demo itself, without the output of the commands that it runs. */
 const narration = (text: string): string =>
   text
     .replace(/^\d\d:\d\d:\d\d .*\n/gm, '')
@@ -23,8 +23,8 @@ const narration = (text: string): string =>
     .replace(/(^ {2}[0-9a-f]{7,} .*\n)+/gm, '<log>\n');
 
 describe('reprise demo', () => {
-  it('is killed, goes on, solves a conflict and lands everything, with no account', async () => {
-    const { project, env } = theatre();
+  it('kills its workers, resumes, resolves a conflict and lands every task', async () => {
+    const { project, env } = demoFolder();
     const { code, stdout, stderr } = await project.run(['demo'], { env });
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('');
@@ -84,8 +84,8 @@ describe('reprise demo', () => {
     for (const line of narration(text).split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 
-  it('shows a fan-out that is killed, goes on, picks the best and lands it', async () => {
-    const { project, env } = theatre();
+  it('kills a fan-out, resumes it, and lands the best copy', async () => {
+    const { project, env } = demoFolder();
     const { code, stdout, stderr } = await project.run(['demo', 'fan-out'], { env });
     expect(code, stderr).toBe(0);
     expect(stdout).toBe('');
@@ -142,8 +142,8 @@ describe('reprise demo', () => {
   it.each([
     ['workers', 'This will take a while.'],
     ['fan-out', 'agent writer (scripted) started'],
-  ])('of %s leaves nothing behind when it is interrupted', async (which, sign) => {
-    const { project, env } = theatre();
+  ])('removes its folder and stops its processes when %s is interrupted', async (which, sign) => {
+    const { project, env } = demoFolder();
     const demo = project.start(['demo', which], { env });
     await until(() => demo.stderr.includes(sign));
     const [name = ''] = demosIn(project);
@@ -156,16 +156,16 @@ describe('reprise demo', () => {
     await until(() => markedWith(mark).length === 0);
   });
 
-  it('leaves nothing behind with --clean', async () => {
-    const { project, env } = theatre();
+  it('removes its folder with --clean', async () => {
+    const { project, env } = demoFolder();
     const { code, stderr } = await project.run(['demo', 'workers', '--clean'], { env });
     expect(code, stderr).toBe(0);
     expect(stderr).not.toContain('Look around');
     expect(demosIn(project)).toEqual([]);
   });
 
-  it('says which demos there are', async () => {
-    const { project, env } = theatre();
+  it('lists the demos if the name is unknown', async () => {
+    const { project, env } = demoFolder();
     const { code, stderr } = await project.run(['demo', 'fanout'], { env });
     expect(code).toBe(2);
     expect(stderr).toMatchInlineSnapshot(`

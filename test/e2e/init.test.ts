@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { createProject, runInline, type TestProject } from './run-inline.ts';
 
-const made = [
+const createdFiles = [
   'reprise.yaml',
   '.reprise/agents/dispatch.md',
   '.reprise/agents/implement.md',
@@ -18,16 +18,16 @@ const git = ({ root }: TestProject, ...args: readonly string[]): string =>
     stdio: 'pipe',
   });
 
-/** A repository with a commit. */
+/** Repository with one commit. */
 function repository(): TestProject {
   const project = createProject({ git: true, files: { 'a.txt': 'one\n', 'sub/folder/b.txt': 'two\n' } });
   git(project, 'add', '--all');
-  git(project, 'commit', '--quiet', '--message', 'begin');
+  git(project, 'commit', '--quiet', '--message', 'Initial commit');
   return project;
 }
 
 describe('reprise init', () => {
-  it('sets a repository up and says what to do next', async () => {
+  it('sets up a repository and lists the next steps', async () => {
     const project = repository();
     const { code, stdout, stderr } = await project.run(['init']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -47,12 +47,12 @@ describe('reprise init', () => {
         4. start a worker: reprise worker
       "
     `);
-    expect(made.filter(file => !project.has(file))).toEqual([]);
+    expect(createdFiles.filter(file => !project.has(file))).toEqual([]);
     expect(project.has('.gitignore')).toBe(false);
     expect(project.read('.git/info/exclude')).toContain('.reprise/state/\n.reprise/workspaces/\n');
   });
 
-  it('makes what validates, and a workflow that runs', async () => {
+  it('creates valid files and a workflow that runs', async () => {
     const project = repository();
     await project.run(['init']);
     expect(await project.run(['validate'])).toEqual({
@@ -63,10 +63,10 @@ describe('reprise init', () => {
     const branch = git(project, 'symbolic-ref', '--short', 'HEAD').trim();
     const ran = await project.run(['run', 'example', '--input', 'greeting=Good morning']);
     expect(JSON.parse(ran.stdout)).toEqual({ summary: `Good morning, ${branch} has 2 files.` });
-    expect(git(project, 'status', '--porcelain', '-uall').trim().split('\n').length).toBe(made.length);
+    expect(git(project, 'status', '--porcelain', '-uall').trim().split('\n').length).toBe(createdFiles.length);
   });
 
-  it('makes nothing twice', async () => {
+  it('skips files that exist already', async () => {
     const project = repository();
     await project.run(['init']);
     git(project, 'add', '--all');
@@ -91,10 +91,10 @@ describe('reprise init', () => {
     expect(git(project, 'status', '--porcelain')).toBe('');
   });
 
-  it('keeps what was changed, unless it is told otherwise', async () => {
+  it('keeps changed files unless the user confirms or passes --yes', async () => {
     const project = repository();
     await project.run(['init']);
-    const usual = project.read('reprise.yaml');
+    const original = project.read('reprise.yaml');
     const changed = { 'reprise.yaml': 'record: false\n', '.reprise/agents/review.md': 'mine\n' };
     project.write(changed);
     const refused = await project.run(['init'], { stdin: 'n\n' });
@@ -108,18 +108,18 @@ describe('reprise init', () => {
     const allowed = await project.run(['init'], { stdin: 'y' });
     expect(allowed.stdout).toContain('overwrote reprise.yaml\n');
     expect(allowed.stdout).toContain('kept .reprise/agents/review.md: it differs\n');
-    expect(project.read('reprise.yaml')).toBe(usual);
+    expect(project.read('reprise.yaml')).toBe(original);
 
     project.write(changed);
     const forced = await project.run(['init', '--yes', '--agent', 'codex']);
     expect(forced).toMatchObject({ code: 0, stderr: '' });
     expect(forced.stdout).toContain('overwrote .reprise/agents/review.md\n');
-    expect(project.read('reprise.yaml')).toBe(usual);
+    expect(project.read('reprise.yaml')).toBe(original);
     expect(project.read('.reprise/agents/review.md')).toMatch(/^---\nkind: codex\n/);
     expect((await project.run(['validate'])).code).toBe(0);
   });
 
-  it('works before the first commit, and says that there has to be one', async () => {
+  it('works before the first commit, and says that workers need one', async () => {
     const { code, stdout } = await runInline({ git: true, args: ['init'] });
     expect(code).toBe(0);
     expect(stdout).toContain(
@@ -127,7 +127,7 @@ describe('reprise init', () => {
     );
   });
 
-  it('says what to do where there is no repository, and makes nothing', async () => {
+  it('creates nothing outside a repository, and says how to create one', async () => {
     const { code, stdout, stderr, project } = await runInline({ args: ['init'] });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(project.stable(stderr)).toMatchInlineSnapshot(`
@@ -138,7 +138,7 @@ describe('reprise init', () => {
     expect(project.has('reprise.yaml')).toBe(false);
   });
 
-  it('goes to the top of the repository from a folder below', async () => {
+  it('writes to the root of the repository from a subfolder', async () => {
     const project = repository();
     const { code, stdout } = await project.run(['init'], { cwd: 'sub/folder' });
     expect(code).toBe(0);
@@ -148,7 +148,7 @@ describe('reprise init', () => {
     expect(project.has('sub/folder/reprise.yaml')).toBe(false);
   });
 
-  it('tells programs, and asks them nothing', async () => {
+  it('prints JSON and asks nothing with --json', async () => {
     const project = repository();
     project.write({ '.reprise/agents/review.md': 'mine\n' });
     const { code, stdout, stderr } = await project.run(['init', '--json'], { stdin: 'y\n' });
@@ -156,7 +156,7 @@ describe('reprise init', () => {
     const { root, files, ...rest } = JSON.parse(stdout);
     expect(root).toBe(project.root);
     expect(files).toEqual(
-      made.map(path =>
+      createdFiles.map(path =>
         path.endsWith('review.md')
           ? {
               path,
@@ -180,7 +180,7 @@ describe('reprise init', () => {
     });
   });
 
-  it('can only say what it would do', async () => {
+  it('only lists what it would do with --dry-run', async () => {
     const project = repository();
     project.write({ 'reprise.yaml': '' });
     const { code, stdout, stderr } = await project.run(['init', '--dry-run'], { stdin: 'y\n' });
@@ -199,7 +199,7 @@ describe('reprise init', () => {
     expect(project.read('.git/info/exclude')).not.toContain('.reprise');
   });
 
-  it('knows which programs can play agents', async () => {
+  it('lists the supported agents if the name is unknown', async () => {
     const { code, stderr } = await runInline({ git: true, args: ['init', '--agent', 'cloude'] });
     expect(code).toBe(2);
     expect(stderr).toContain('Allowed choices are claude, codex, gemini, opencode.');

@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 const dist = resolve('dist');
 const cli = join(dist, 'cli', 'main.js');
 
-/** The files that Node loads, those of the package by their path in `dist/`. */
+/** Files that Node loads; those of the package are relative to `dist/`. */
 function loadedBy(args: readonly string[]): readonly string[] {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-loading-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -51,7 +51,7 @@ describe('the built package', () => {
     expect(loaded.filter(file => !file.includes('/node_modules/commander/')).length).toBeLessThanOrEqual(6);
   });
 
-  it('loads no dependency and no lazy part for `import "reprise"`', () => {
+  it('loads no dependency and no lazy chunk for `import "reprise"`', () => {
     expect(loadedBy(importing('index.js')).toSorted()).toEqual([
       'index.js',
       'shared/base.js',

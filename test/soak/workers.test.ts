@@ -87,7 +87,7 @@ it(`4 workers that are killed repeatedly land each of ${total} tasks once (SOAK_
   expect([...crew.deaths, ...crew.trouble]).toEqual([]);
   const claims = await project.inStore(store => store.claims.list());
   expect(claims.filter(({ state }) => state !== 'landed')).toEqual([]);
-  expect(project.git('log', '--format=%s', '--invert-grep', '--grep=^Task: ', 'main')).toBe('begin');
+  expect(project.git('log', '--format=%s', '--invert-grep', '--grep=^Task: ', 'main')).toBe('Initial commit');
   expect(project.landed().toSorted()).toEqual(Object.keys(tasks));
   expect(await project.leftovers()).toEqual(nothingLeft);
   expect(project.git('rev-list', '--merges', 'main')).toBe('');

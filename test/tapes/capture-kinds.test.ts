@@ -31,7 +31,7 @@ test('captures a run that was killed during a script and resumed', async () => {
 name: slow
 steps:
   - { id: first, run: echo first }
-  - { id: second, needs: [first], run: 'echo begun; mend' }
+  - { id: second, needs: [first], run: 'echo begun; agent-tool' }
   - { id: third, needs: [second], run: echo third }
 `,
     },
@@ -91,7 +91,7 @@ agents:
     script:
       - append: { path: half.txt, content: "half\\n" }
       - commit: Half of it
-      - run: mend README.md
+      - run: agent-tool README.md
 `,
   '.reprise/workflows/three.yaml': `
 name: three

@@ -8,7 +8,7 @@ const implement = `---
 kind: scripted
 script:
   - say: Working on it.
-  - run: mend
+  - run: agent-tool
   - say: "Done.\\n<next>land</next>"
 ---
 You do tasks.
@@ -24,9 +24,9 @@ case "$REPRISE_TASK" in
 esac
 `;
 
-const workerProject = (files: Readonly<Record<string, string>>, fixTool = tool): CaptureProject =>
+const workerProject = (files: Readonly<Record<string, string>>, agentTool = tool): CaptureProject =>
   captureProject({
-    tool: fixTool,
+    tool: agentTool,
     files: { 'greeting.txt': 'Helo\n', '.reprise/agents/implement.md': implement, ...files },
   });
 
@@ -39,7 +39,7 @@ function runOf(stdout: string, task: string): string {
 
 test('captures one of several tasks of a worker, which replays without its agent', async () => {
   const project = workerProject({
-    'reprise.yaml': 'workers: { verify: "mend --check" }\n',
+    'reprise.yaml': 'workers: { verify: "agent-tool --check" }\n',
     'issues/first.md': '---\npriority: P0\n---\nDo the first\n',
     'issues/second.md': '---\npriority: P1\n---\nDo the second\n',
     'issues/third.md': 'Do the third\n',
@@ -85,7 +85,7 @@ test('captures a branch that moved during verification, with `land: main` and wi
   ]) {
     const project = workerProject(
       {
-        'reprise.yaml': `workers: { land: ${land}, verify: "mend --check" }\n`,
+        'reprise.yaml': `workers: { land: ${land}, verify: "agent-tool --check" }\n`,
         'issues/one.md': 'One\n',
       },
       `case "$1" in --check) ${moves} ;; *) echo one > one.txt ;; esac`,
@@ -118,7 +118,7 @@ test('captures a failed task and an interrupted one', async () => {
 test('captures tasks from a list command and the decision of a dispatching agent, and replays both without them', async () => {
   const project = workerProject(
     {
-      'reprise.yaml': 'tasks: { command: mend --list }\nworkers: { dispatch: agent }\n',
+      'reprise.yaml': 'tasks: { command: agent-tool --list }\nworkers: { dispatch: agent }\n',
       '.reprise/agents/dispatch.md':
         '---\nkind: scripted\nscript:\n  - say: "<next>\\nagent: implement\\ntask: two\\nwhy: it is short\\n</next>"\n---\n',
     },
